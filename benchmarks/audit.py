@@ -30,9 +30,9 @@ from sklearn.mixture import GaussianMixture
 
 import finc_eval as fe
 from finc_eval.core.run import Run
-from finc_eval.embeddings.base import Subset
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.search.neighbors import nearest, radii
+from finc_eval.embeddings.subset import Subset
 from finc_eval.memorization import views
 from finc_eval.memorization.audit import CALIBRATION_NEIGHBORS
 from finc_eval.memorization.copying import Closeness

@@ -25,8 +25,8 @@ from _record import record
 from PIL import Image, ImageFilter
 
 import finc_eval as fe
-from finc_eval.embeddings.base import Subset
 from finc_eval.embeddings.opening import as_embeddings
+from finc_eval.embeddings.subset import Subset
 from finc_eval.extractors.imagenet import imagenet_tree
 from finc_eval.naming.classes import WIDEST
 from finc_eval.naming.evidence import SHARES

@@ -18,9 +18,10 @@ from finc_eval.core.device import Device
 from finc_eval.core.errors import DataError, check_seed
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
-from finc_eval.embeddings.base import Embeddings, Subset
+from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.search.distance_blocks import blocks
 from finc_eval.embeddings.search.neighbors import open_pair
+from finc_eval.embeddings.subset import Subset
 
 BACKGROUND_SHRINKAGE = 0.81
 """Factor (1 − 0.1)² of the background's squared distances, from the authors' code, which made the paper's numbers."""

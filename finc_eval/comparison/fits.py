@@ -34,7 +34,8 @@ from finc_eval.comparison.settings import Fld, Ken, Rarity, Settings
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.run import BATCH_SIZE, Run
 from finc_eval.core.words import plural
-from finc_eval.embeddings.base import Embeddings, Subset
+from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.subset import Subset
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.numerics.arrays import fold_of, without_fold
 from finc_eval.numerics.names import SearchIndex

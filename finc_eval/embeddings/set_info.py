@@ -10,8 +10,9 @@ from typing import Annotated
 from finc_eval.core.record import NOT_IN_JSON, Digest, Record
 from finc_eval.core.remote.urls import is_place, is_url
 from finc_eval.core.words import join_words, plural
-from finc_eval.embeddings.base import CachedEmbeddings, Embeddings, Subset
+from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.embeddings.pictures import EmbeddedSamples, HeldSamples
+from finc_eval.embeddings.subset import Subset
 from finc_eval.samples import Samples
 from finc_eval.samples.clips import Clip
 from finc_eval.samples.files import in_short

@@ -9,7 +9,8 @@ import torch
 from numpy.typing import NDArray
 
 from finc_eval.core.errors import DataError
-from finc_eval.embeddings.base import Embeddings, Subset
+from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.subset import Subset
 from finc_eval.estimates.estimate import Estimate, block_influences
 
 Statistic = Callable[[Embeddings, Embeddings], Mapping[str, float]]

@@ -13,7 +13,8 @@ from finc_eval.core.progress import Stage
 from finc_eval.core.run import Run
 from finc_eval.core.words import in_percent
 from finc_eval.core.words import plural as how_many
-from finc_eval.embeddings.base import Embeddings, Subset
+from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.subset import Subset
 from finc_eval.gates.policy import KindLimits
 from finc_eval.gates.sets import REF, GateSets
 from finc_eval.gates.shares import members_to_hold, members_to_lose

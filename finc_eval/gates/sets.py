@@ -12,12 +12,13 @@ from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.forms import named
 from finc_eval.core.run import Run
 from finc_eval.core.words import plural
-from finc_eval.embeddings.base import Embeddings, Subset
+from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.columns import unknown_column
 from finc_eval.embeddings.opening import is_samples
 from finc_eval.embeddings.recipe import known_space
 from finc_eval.embeddings.same_names import ID, names_of
 from finc_eval.embeddings.set_info import SetInfo
+from finc_eval.embeddings.subset import Subset
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.naming.properties import TEXT_COLUMNS
 from finc_eval.partitions.blocks import Pairing, designs, pair

@@ -20,10 +20,11 @@ from numpy.typing import ArrayLike, NDArray
 from finc_eval.core.device import usable_device
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.words import plural
-from finc_eval.embeddings.base import ArrayEmbeddings, Embeddings, Subset
+from finc_eval.embeddings.base import ArrayEmbeddings, Embeddings
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.recipe import ARRAY_SPACE, check_same_space
+from finc_eval.embeddings.subset import Subset
 from finc_eval.kahm.machine import Kahm, fit_deep
 from finc_eval.kahm.settings import KahmSettings
 

@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 from finc_eval.core.errors import DataError, IncompatibleError, check_seed
 from finc_eval.core.run import Run
 from finc_eval.core.words import plural
-from finc_eval.embeddings.base import Embeddings, Subset
+from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.recipe import ARRAY_SPACE, check_alike, extractor_of
 from finc_eval.embeddings.repeats import same_embedding
+from finc_eval.embeddings.subset import Subset
 from finc_eval.estimates.estimate import Estimate, units_of
 from finc_eval.measures.frechet_estimate import FrechetSet, estimate_frechet
 from finc_eval.measures.gaussian import (

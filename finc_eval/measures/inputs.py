@@ -16,13 +16,14 @@ from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.core.words import join_words, plural
 from finc_eval.embeddings.array_files import holds_statistics, is_array_file
-from finc_eval.embeddings.base import CachedEmbeddings, Embeddings, Subset
+from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.embeddings.columns import words_of_missing
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.recipe import extractor_of
 from finc_eval.embeddings.repeats import describe_equal
 from finc_eval.embeddings.search.neighbors import open_pair
 from finc_eval.embeddings.set_info import notes_on
+from finc_eval.embeddings.subset import Subset
 from finc_eval.estimates.estimate import Estimate
 from finc_eval.estimates.of_statistic import Statistic, estimate_statistic
 from finc_eval.measures.gaussian import GaussianStatistics, blocks_of_sketches, from_embeddings

@@ -16,8 +16,9 @@ import torch
 from finc_eval.core.errors import DataError, UsageError, check_count, check_positive
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
-from finc_eval.embeddings.base import Embeddings, Subset
+from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import as_embeddings
+from finc_eval.embeddings.subset import Subset
 from finc_eval.estimates.of_statistic import BLOCKS, Statistic, random_blocks
 from finc_eval.measures.gaussian import MAX_COVARIANCE_SIZE, row_blocks
 from finc_eval.measures.inputs import MIN_INTERVAL_SAMPLES, Metric, MetricInputs, of_statistic, reference_bandwidth

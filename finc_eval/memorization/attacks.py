@@ -18,7 +18,8 @@ from pydantic import computed_field
 
 from finc_eval.core.errors import DataError
 from finc_eval.core.record import Record
-from finc_eval.embeddings.base import Embeddings, Subset
+from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.subset import Subset
 from finc_eval.kahm.density_difference import DensityDifference, density_difference
 from finc_eval.kahm.machine import whitening
 from finc_eval.kahm.membership import nearest_distances

@@ -21,7 +21,7 @@ from finc_eval.core.record import settings_from, show_options
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.core.words import plural
-from finc_eval.embeddings.base import Embeddings, Subset
+from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import as_embeddings, open_sets
 from finc_eval.embeddings.recipe import known_space
 from finc_eval.embeddings.same_names import join_columns
@@ -34,6 +34,7 @@ from finc_eval.embeddings.search.neighbors import (
     recall_notes,
 )
 from finc_eval.embeddings.set_info import SetInfo, notes_on, set_info
+from finc_eval.embeddings.subset import Subset
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.memorization.attacks import Attack, AttackedSets, MembershipDifference, run_attacks
 from finc_eval.memorization.copying import (

@@ -21,8 +21,9 @@ from finc_eval.baselines.fld import likelihood_gap
 from finc_eval.comparison.fits import constant_features
 from finc_eval.core.record import Record
 from finc_eval.core.run import Run
-from finc_eval.embeddings.base import Embeddings, Subset
+from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.search.neighbors import nearest
+from finc_eval.embeddings.subset import Subset
 from finc_eval.measures.authenticity import Authenticity
 from finc_eval.measures.frechet import frechet_distance
 from finc_eval.measures.gaussian import from_embeddings

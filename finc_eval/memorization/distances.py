@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from finc_eval.core.progress import Progress, Stage, divide_stage
 from finc_eval.core.run import Run
-from finc_eval.embeddings.base import Embeddings, Subset
+from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.search.distance_blocks import Smallest, blocks
 from finc_eval.embeddings.search.neighbors import (
     Neighbors,
@@ -25,6 +25,7 @@ from finc_eval.embeddings.search.neighbors import (
     nearest,
     radii,
 )
+from finc_eval.embeddings.subset import Subset
 from finc_eval.numerics.arrays import fold_of
 from finc_eval.numerics.names import SearchIndex
 

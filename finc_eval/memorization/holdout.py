@@ -16,8 +16,9 @@ import torch
 from numpy.typing import NDArray
 
 from finc_eval.core.run import Run
-from finc_eval.embeddings.base import Embeddings, Subset
+from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.search.neighbors import nearest
+from finc_eval.embeddings.subset import Subset
 from finc_eval.memorization.copying import Measure, TailName
 from finc_eval.memorization.nearness import Near, Nearness, nearness_to
 from finc_eval.memorization.settings import AUDIT_ALPHA, AuditSettings

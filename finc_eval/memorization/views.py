@@ -19,9 +19,10 @@ from PIL import Image, ImageOps
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.run import Run
 from finc_eval.core.words import percent
-from finc_eval.embeddings.base import CachedEmbeddings, Embeddings, Subset
+from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.embeddings.recipe import recipe_of
 from finc_eval.embeddings.search.neighbors import nearest
+from finc_eval.embeddings.subset import Subset
 from finc_eval.extractors.card import Card, NetworkPrecision
 from finc_eval.extractors.catalog import card_again, load_card
 from finc_eval.extractors.preprocess import resize_frames

@@ -17,8 +17,9 @@ from scipy.special import chdtr
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.record import Record
 from finc_eval.core.words import join_words, plural
-from finc_eval.embeddings.base import Embeddings, Subset
+from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.same_names import ID, names_of
+from finc_eval.embeddings.subset import Subset
 from finc_eval.naming.properties import TEXT_COLUMNS
 from finc_eval.numerics.blocks import MIN_BLOCKS, Blocked
 from finc_eval.numerics.inference import ALPHA

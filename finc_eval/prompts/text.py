@@ -24,9 +24,10 @@ from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.record import Record
 from finc_eval.core.run import Run
-from finc_eval.embeddings.base import Embeddings, Subset
+from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.recipe import ARRAY_SPACE, extractor_of, spaces_of
+from finc_eval.embeddings.subset import Subset
 from finc_eval.extractors.card import BY_FRAMES, Card
 from finc_eval.extractors.catalog import available_cards, card_again, load_card
 from finc_eval.extractors.network import TextTower

@@ -8,8 +8,9 @@ from PIL import Image
 
 import finc_eval as fe
 from finc_eval.core.errors import UsageError
-from finc_eval.embeddings.base import ArrayEmbeddings, CachedEmbeddings, Subset
+from finc_eval.embeddings.base import ArrayEmbeddings, CachedEmbeddings
 from finc_eval.embeddings.opening import as_embeddings
+from finc_eval.embeddings.subset import Subset
 from finc_eval.numerics.arrays import fold_of
 
 ROWS = np.random.default_rng(0).normal(size=(600, 4)).astype(np.float32)

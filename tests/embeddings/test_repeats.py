@@ -7,7 +7,6 @@ from PIL import Image
 
 import finc_eval as fe
 from finc_eval.demo import example_sets
-from finc_eval.embeddings.base import Subset
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.repeats import (
     describe_equal,
@@ -18,6 +17,7 @@ from finc_eval.embeddings.repeats import (
     sample_hashes,
     share_of_repeats,
 )
+from finc_eval.embeddings.subset import Subset
 from finc_eval.prompts.images import count_distinct
 
 

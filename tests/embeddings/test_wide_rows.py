@@ -8,7 +8,8 @@ import finc_eval as fe
 from finc_eval.core.errors import UsageError
 from finc_eval.embeddings import base, keys
 from finc_eval.embeddings.array_files import StoredArrays
-from finc_eval.embeddings.base import ArrayEmbeddings, CachedEmbeddings, Subset, rows_together
+from finc_eval.embeddings.base import ArrayEmbeddings, CachedEmbeddings, rows_together
+from finc_eval.embeddings.subset import Subset
 from finc_eval.numerics import arrays
 from finc_eval.prompts.text import Joint
 

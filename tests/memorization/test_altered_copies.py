@@ -9,9 +9,9 @@ from _cards import small_pixel_card
 from PIL import Image
 
 import finc_eval as fe
-from finc_eval.embeddings.base import Subset
 from finc_eval.embeddings.embedding_set import EmbeddingSet
 from finc_eval.embeddings.opening import as_embeddings
+from finc_eval.embeddings.subset import Subset
 from finc_eval.memorization import nearness
 from finc_eval.memorization import views as views_module
 from finc_eval.memorization.hashes import PLAIN_VIEWS

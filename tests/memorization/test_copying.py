@@ -7,9 +7,9 @@ import pytest
 from scipy.stats import betabinom, mannwhitneyu, norm
 
 from finc_eval.core.run import Run
-from finc_eval.embeddings.base import Subset
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.search.neighbors import Neighbors, nearest, radii
+from finc_eval.embeddings.subset import Subset
 from finc_eval.measures.authenticity import authpct as authpct_alone
 from finc_eval.memorization.copying import (
     Closeness,

@@ -6,9 +6,9 @@ import pytest
 import finc_eval as fe
 from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
-from finc_eval.embeddings.base import Subset
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.search.neighbors import nearest
+from finc_eval.embeddings.subset import Subset
 from finc_eval.memorization.tails import calibrated_distances
 from finc_eval.memorization.views import altered_views, multi_view_distances, suspects
 

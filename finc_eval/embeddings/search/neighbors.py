@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 from finc_eval.core.device import Device
 from finc_eval.core.errors import DataError, IncompatibleError, check_choice, check_count
 from finc_eval.core.words import plural
-from finc_eval.embeddings.base import Embeddings, Subset
+from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.recipe import check_alike
 from finc_eval.embeddings.search.distance_blocks import Smallest, blocks, blocks_within
+from finc_eval.embeddings.subset import Subset
 from finc_eval.numerics.names import SearchIndex
 
 EXACT_PAIRS = 10**10  # pairs of samples up to which all are compared: 100 000 × 100 000 take minutes on a CPU
