@@ -68,9 +68,7 @@ FITTED, PLANTED = (Stage("MiFID", cost=3.6), Stage("FLD's gap", cost=10)), Stage
 ATTACKS = Stage("attacks", cost=17)
 AUDIT_STAGES = (STAGE, SAME_LAW, KINDS, *FITTED, PLANTED, ATTACKS)  # stages of the progress, in their order
 
-CALIBRATION_NEIGHBORS = 50
-"""Training samples whose mean distance calibrates the distance of the nearest (Carlini et al.); half of a small set."""
-
+CALIBRATION_NEIGHBORS = 50  # training samples whose mean distance calibrates that of the nearest (Carlini et al.)
 MIN_AUDIT_SAMPLES = 100  # samples of each set that an audit needs: a hundredth of fewer would be none
 
 

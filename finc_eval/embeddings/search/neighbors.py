@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from finc_eval.core.device import Device
+from finc_eval.core.device import Device, usable_device
 from finc_eval.core.errors import DataError, IncompatibleError, check_choice, check_count
 from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings
@@ -32,6 +32,7 @@ CELLS_PER_ROOT = 4  # cells of the inverted file per root of the number of sampl
 TRAINED_PER_CELL = 40  # samples per cell that k-means sees, as faiss advises
 FIRST_PROBES = 4  # cells that are looked into at first; the number is doubled until the recall is reached
 QUERIES_TOGETHER = 1024  # queries that are searched together: 5 neighbors each, of 2048 entries, are 84 MB in float64
+MAX_GPU_PROBES = 2048  # cells that a query looks into at most on a GPU, and neighbors that it finds: faiss has no more
 FOUND_TOGETHER = 1 << 25  # pairs within a radius that are found together at most, which a collapsed set has: 400 MB
 
 
@@ -40,10 +41,22 @@ def by_index(index: SearchIndex, queries: int, base: int) -> bool:
     return index == "auto" and queries * base > EXACT_PAIRS and find_spec("faiss") is not None
 
 
-class InvertedFile:
-    """An inverted file of a base, shape (m, d), which it holds in memory."""
+def _gpu_copy(index: Any, device: torch.device) -> Any | None:
+    """Return an index of faiss on a GPU; None without a GPU, or where faiss is built without CUDA."""
+    import faiss
 
-    def __init__(self, base: Embeddings) -> None:
+    if device.type != "cuda" or not faiss.get_num_gpus():
+        return None
+    return faiss.index_cpu_to_gpu(faiss.StandardGpuResources(), device.index or 0, index)
+
+
+class InvertedFile:
+    """An inverted file of a base, shape (m, d), which it holds in memory, and also on a GPU if there is one.
+
+    The GPU finds neighbors; their distances, and what is within a radius, are computed on the CPU.
+    """
+
+    def __init__(self, base: Embeddings, device: torch.device) -> None:
         import faiss
 
         cells = max(min(int(CELLS_PER_ROOT * sqrt(base.n)), base.n // TRAINED_PER_CELL), 1)
@@ -53,10 +66,14 @@ class InvertedFile:
         self._center = rows.mean(0, dtype=np.float64).astype(np.float32)
         self._index: Any = faiss.IndexIVFFlat(faiss.IndexFlatL2(base.dim), base.dim, cells)
         self._index.cp.seed = 0
-        self._index.train(rows - self._center)
+        self._on_gpu = _gpu_copy(self._index, device)
+        filled = self._index if self._on_gpu is None else self._on_gpu
+        filled.train(rows - self._center)
         # 1 << 16: rows that enter the index together.
         for places in _portions(base.n, 1 << 16):
-            self._index.add(_rows(base, places) - self._center)
+            filled.add(_rows(base, places) - self._center)
+        if self._on_gpu is not None:
+            self._index = faiss.index_gpu_to_cpu(self._on_gpu)
         self._index.make_direct_map()
         self.cells, self.probes = cells, min(FIRST_PROBES, cells)
 
@@ -89,8 +106,10 @@ class InvertedFile:
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Find the neighbors of rows in some cells; infinite and −1, in the last places, where there are too few."""
         squared, indices = np.full((len(rows), k), np.inf), np.full((len(rows), k), -1, np.int64)
-        self._index.nprobe = probes
-        _, found = self._index.search(rows, k + (own is not None))
+        wanted = k + (own is not None)
+        index = self._index if self._on_gpu is None or max(probes, wanted) > MAX_GPU_PROBES else self._on_gpu
+        index.nprobe = probes
+        _, found = index.search(rows, wanted)
         there = found >= 0 if own is None else (found >= 0) & (found != own[:, None])
         rank = there.cumsum(1) - 1
         i, j = np.nonzero(there & (rank < k))
@@ -174,7 +193,7 @@ def inverted_file(
     x: Embeddings, y: Embeddings, k: int, *, exclude_self: bool = False, device: Device = None
 ) -> tuple[InvertedFile, float]:
     """Make an inverted file of y that looks into as many cells as the recall of x's neighbors needs; return both."""
-    inverted, rows = InvertedFile(y), draw_rows(x, RECALL_QUERIES)
+    inverted, rows = InvertedFile(y, usable_device(device)), draw_rows(x, RECALL_QUERIES)
     sample, own = Subset(x, rows), rows if exclude_self else None
     exact = nearest(sample, y, k + exclude_self, device=device)
     # Of several at distance 0, it does not matter which is the sample itself; of ties, any counts.

@@ -2,12 +2,15 @@
 
 import numpy as np
 import pytest
+import torch
 
 import finc_eval as fe
+from finc_eval.embeddings.base import ArrayEmbeddings
 from finc_eval.embeddings.search import neighbors as inverted_file
-from finc_eval.embeddings.search.neighbors import nearest, radii
+from finc_eval.embeddings.search.neighbors import InvertedFile, nearest, radii
 
-pytest.importorskip("faiss")
+faiss = pytest.importorskip("faiss")
+CPU = torch.device("cpu")
 K = 5
 
 
@@ -116,11 +119,62 @@ def test_an_audit_by_an_inverted_file_finds_the_copies_and_tells_its_recall(few_
 
 
 def test_what_is_within_a_radius_is_counted():
-    from finc_eval.embeddings.base import ArrayEmbeddings
-    from finc_eval.embeddings.search.neighbors import InvertedFile
-
-    inverted = InvertedFile(ArrayEmbeddings(REF))
+    inverted = InvertedFile(ArrayEmbeddings(REF), CPU)
     while inverted.look_further():
         pass
     squared = ((GEN[:50, None].astype(float) - REF) ** 2).sum(2)
     assert (inverted.within(ArrayEmbeddings(GEN[:50]), 8.0) == (squared < 8).sum(1)).all()
+
+
+@pytest.fixture
+def pretended_gpu(monkeypatch):
+    """A GPU of faiss: an index on it is a copy that counts its calls, and has neither a direct map nor radii."""
+    calls = []
+
+    class OnGpu:
+        def __init__(self, index):
+            self.held, self.nprobe = faiss.clone_index(index), 1
+
+        def train(self, rows):
+            calls.append("train")
+            self.held.train(rows)
+
+        def add(self, rows):
+            calls.append("add")
+            self.held.add(rows)
+
+        def search(self, rows, k):
+            assert k <= 2048 and self.nprobe <= 2048
+            calls.append("search")
+            self.held.nprobe = self.nprobe
+            return self.held.search(rows, k)
+
+    monkeypatch.setattr(faiss, "get_num_gpus", lambda: 1)
+    monkeypatch.setattr(faiss, "StandardGpuResources", lambda: "resources", raising=False)
+    monkeypatch.setattr(faiss, "index_cpu_to_gpu", lambda resources, number, index: OnGpu(index), raising=False)
+    monkeypatch.setattr(faiss, "index_gpu_to_cpu", lambda index: faiss.clone_index(index.held), raising=False)
+    return calls
+
+
+def test_a_gpu_trains_fills_and_searches_and_finds_the_same(pretended_gpu):
+    base, queries, cuda = ArrayEmbeddings(REF), ArrayEmbeddings(GEN), torch.device("cuda")
+    there, here = InvertedFile(base, cuda), InvertedFile(base, CPU)
+    assert pretended_gpu == ["train", "add"]
+    for mine, other in zip(there.search(queries, K), here.search(queries, K), strict=True):
+        np.testing.assert_array_equal(mine, other)
+    assert pretended_gpu.count("search") == 2
+    np.testing.assert_array_equal(there.within(queries, 8.0), here.within(queries, 8.0))
+
+
+def test_what_is_too_much_for_a_gpu_is_searched_on_the_cpu(pretended_gpu):
+    there = InvertedFile(ArrayEmbeddings(REF), torch.device("cuda"))
+    squared, _ = there.search(ArrayEmbeddings(GEN[:5]), 2049)
+    assert squared.shape == (5, 2049) and "search" not in pretended_gpu
+
+
+def test_faiss_without_cuda_stays_on_the_cpu(monkeypatch):
+    monkeypatch.setattr(faiss, "get_num_gpus", lambda: 0)
+    assert InvertedFile(ArrayEmbeddings(REF), torch.device("cuda")).search(ArrayEmbeddings(GEN), K)[0].shape == (
+        1500,
+        K,
+    )
