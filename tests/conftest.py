@@ -27,6 +27,25 @@ gc.disable()  # until all modules and tests are there: none of them is garbage
 os.environ.pop("COLUMNS", None)  # the width of the terminal that runs the tests, which tables of logs would keep to
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Leave all but one case of each kind of a test with `one_of_each` to `make long`.
+
+    The kinds of a case are the values of the parameters that the mark names, and that of `by`, a function of its id. A
+    case is kept if it is the first of some kind. Without kinds the first case is kept.
+    """
+    seen = {}
+    for item in items:
+        if (mark := item.get_closest_marker("one_of_each")) is None:
+            continue
+        case, by = item.callspec, mark.kwargs.get("by", lambda _: None)
+        kinds = {(name, repr(case.params[name])) for name in mark.args} or {by(case.id)}
+        shown = seen.setdefault(item.nodeid.partition("[")[0], set())
+        if kinds <= shown:
+            item.add_marker(pytest.mark.long)
+        shown |= kinds
+
+
 def pytest_collection_finish():
     gc.freeze()  # modules and tests stay: no collection of garbage walks over them, and no fork copies them
     gc.enable()

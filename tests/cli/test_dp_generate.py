@@ -94,6 +94,7 @@ def test_synthetic_digits_resemble_their_class_more_than_others(digits):
     assert likeness.argmax(1).tolist() == [0, 1, 2]
 
 
+@pytest.mark.one_of_each("method", "network")
 @pytest.mark.parametrize("network", ["fully-connected", "convolutional"])
 @pytest.mark.parametrize("method", [one for one in SYNTHESIS_METHODS if one != "dp-hp-few"])
 def test_every_method_goes_with_the_papers_networks(network, method):

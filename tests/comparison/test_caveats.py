@@ -18,6 +18,7 @@ def warned(gen, ref, word, **options):
     return [note for note in fe.compare(gen, ref, **(FEW | options)).warnings if word in note]
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("place", [0, 1])
 def test_a_sample_far_from_all_others_is_named_and_harms_no_other(sets, place):
     broken = [rows.copy() for rows in sets]

@@ -63,6 +63,7 @@ def test_a_kept_file_of_another_version_is_refused_in_one_sentence(kept, name, s
     open_it(path)
 
 
+@pytest.mark.one_of_each("version", "type_name")
 @pytest.mark.parametrize("type_name", RESULTS)
 @pytest.mark.parametrize(("step", "version"), [(-1, "an earlier"), (1, "a later")])
 def test_a_result_of_another_version_is_refused_in_one_sentence(documents, tmp_path, type_name, step, version):

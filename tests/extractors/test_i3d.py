@@ -203,6 +203,7 @@ def test_epsilon_is_the_cards(tensors, tmp_path):
     assert (out - second_formulation(tensors, x, 1e-5)).abs().max() > 1e-3
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [

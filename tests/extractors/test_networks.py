@@ -107,6 +107,7 @@ def test_a_kind_of_one_network_has_no_names_and_no_options(kind, choice):
 # EfficientNet-Lite0
 
 
+@pytest.mark.one_of_each(by=lambda case: case == "64-64")
 @pytest.mark.parametrize(("height", "width"), [(64, 64), (65, 98), (33, 1)])
 def test_efficientnet_lite0_is_timms(tmp_path, height, width):
     plain, card = stirred(timm.create_model("tf_efficientnet_lite0")).eval(), load_card("efficientnet-lite0")
@@ -142,6 +143,7 @@ def test_efficientnet_lite0_recognizes_the_classes_of_photographs(assets):
 # DINOv2
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize(("model", "options"), [("resnet18", {}), ("inception_v3", {"init_weights": False})])
 def test_torchvisions_networks_give_what_goes_into_their_last_layer_and_what_comes_out(tmp_path, model, options):
     if model == "inception_v3":

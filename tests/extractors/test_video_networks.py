@@ -90,6 +90,7 @@ def test_unknown_options_are_refused():
         torchvision_models.create(card)
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("card", CARDS, ids=by_name)
 def test_they_are_never_without_weights(card):
     with pytest.raises(FincEvalError, match="must be trained"):

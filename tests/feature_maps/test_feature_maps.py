@@ -126,6 +126,7 @@ def test_every_orthogonal_frequency_points_anywhere():
     assert float((first @ first.T / 2000 - torch.eye(3) / 3).abs().max()) < 0.03
 
 
+@pytest.mark.one_of_each("dim")
 @pytest.mark.parametrize(("dim", "features"), [(5, 8), (5, 3), (40, 12)])
 def test_the_kernel_of_orthogonal_frequencies_is_unbiased(dim, features):
     generator = torch.Generator().manual_seed(1)

@@ -53,6 +53,7 @@ def test_the_recursion_agrees_with_the_definition(rho):
     np.testing.assert_allclose(found.numpy(), expected, atol=2e-15)
 
 
+@pytest.mark.one_of_each("reach", "rho")
 @pytest.mark.parametrize(
     "rho", [*RHOS, torch.tensor([0.3, 0.99], dtype=torch.double)], ids=[*map(str, RHOS), "by entry"]
 )
@@ -132,6 +133,7 @@ def test_maps_make_their_kernel_to_the_accuracy_that_tails_promise(kind):
     assert float(error.max()) < 1e-2
 
 
+@pytest.mark.one_of_each("rho", "kind")
 @pytest.mark.parametrize("kind", HERMITE_MAPS)
 @pytest.mark.parametrize("rho", [0.05, 1 / 3, 0.99])
 def test_no_two_images_are_further_apart_than_the_diameter(kind, rho):

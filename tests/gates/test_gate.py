@@ -119,6 +119,7 @@ def test_groups_of_samples_are_the_unit(sets):
     assert width(clustered) > 1.25 * width(naive)
 
 
+@pytest.mark.one_of_each("verdict")
 @pytest.mark.parametrize(
     "limit, verdict",
     [

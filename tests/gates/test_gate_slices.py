@@ -45,6 +45,7 @@ def test_a_slice_can_be_held_against_the_anchor(old_and_ref):
     assert "kinds.lose-anchor@night" in {limit.rule for limit in verdict.limits}
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("value", ["dawn", "rare"])
 def test_a_slice_that_matches_nothing_never_passes(old_and_ref, value):
     """Nor does one that matches fewer samples than can be judged."""

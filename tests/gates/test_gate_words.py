@@ -152,6 +152,7 @@ def test_a_verdict_warns_of_a_limit_that_is_too_fine():
     assert not any("finer" in one for one in verdict.warnings)
 
 
+@pytest.mark.one_of_each("part")
 @pytest.mark.parametrize(
     ("missing", "part"),
     [(LABELS, 0.5), (["owl"], 0.9), (["yak"], 0.9)],

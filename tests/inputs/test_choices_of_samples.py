@@ -385,6 +385,7 @@ TABLES = {
 }
 
 
+@pytest.mark.one_of_each("table", "rows")
 @pytest.mark.parametrize("rows", [7, 1000])
 @pytest.mark.parametrize("table", TABLES)
 def test_a_table_with_encoded_images_is_a_set(table, rows):

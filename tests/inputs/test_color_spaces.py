@@ -84,6 +84,7 @@ SPACES = [
 ]
 
 
+@pytest.mark.one_of_each("gamut", "transfer")
 @pytest.mark.parametrize(("gamut", "transfer", "name"), SPACES)
 def test_a_profile_is_named_by_what_it_does_and_converted_back(gamut, transfer, name, tmp_path):
     profile, images = space(gamut, transfer), pictures()

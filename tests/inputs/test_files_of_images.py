@@ -274,6 +274,7 @@ def test_metadata_that_fit_in_part_are_named_in_every_result(how, verb, tmp_path
     assert sum(said.format("metadata.csv") in one for one in VERBS[verb](*sets)) == 1
 
 
+@pytest.mark.one_of_each("embedded", "head")
 @pytest.mark.parametrize("head", ["file_name", "id", "file", "filename", "path", "image"])
 @pytest.mark.parametrize("embedded", [False, True])
 def test_a_table_beside_a_set_may_name_samples_under_any_usual_header(head, embedded, tmp_path, monkeypatch):

@@ -35,6 +35,7 @@ def run(tmp_path, monkeypatch):
     )
 
 
+@pytest.mark.one_of_each("out", "environment")
 @pytest.mark.parametrize("environment", LAUNCHERS, ids=str)
 @pytest.mark.parametrize("out", [["--out", "whole.h5"], []])
 def test_the_whole_set_is_embedded(environment, out, run, tmp_path):

@@ -422,6 +422,7 @@ def arrays(request):
     return hf.Dataset.from_dict(columns, features=features), pixels, dtype
 
 
+@pytest.mark.one_of_each("arrays", "form")
 @pytest.mark.parametrize("form", ["plain", "torch", "numpy", "saved", "split", "key"])
 def test_a_column_of_arrays_is_images(arrays, form, tmp_path):
     given, pixels, dtype = arrays

@@ -26,6 +26,7 @@ def labeled(name, n=300, seed=0, column="label", **more):
     return fe.EmbeddingSet(rows.astype("f4"), metadata={column: [name if one else "tea" for one in kind], **more})
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize(("old", "new"), FORMS.values(), ids=FORMS)
 def test_a_gate_passes_the_same_labels_in_another_form(old, new, tmp_path):
     (tmp_path / "gate.toml").write_text('kinds.moved = 0.15\nkinds.column = "label"\n')
@@ -34,6 +35,7 @@ def test_a_gate_passes_the_same_labels_in_another_form(old, new, tmp_path):
     assert any("written in several ways" in one for one in found.warnings)
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize(("old", "new"), FORMS.values(), ids=FORMS)
 def test_metrics_by_class_and_shares_by_value_join_the_forms(old, new):
     gen, ref = labeled(new, seed=1), labeled(old, seed=2)
@@ -45,6 +47,7 @@ def test_metrics_by_class_and_shares_by_value_join_the_forms(old, new):
     assert min(kind.p_value for kind in found.by.kinds) > 0.01
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize(("old", "new"), [(old, new) for old, new in FORMS.values() if new != "7.0"])
 def test_prompts_in_another_form_are_pairs(old, new):
     def prompted(name, seed):

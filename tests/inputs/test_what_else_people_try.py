@@ -50,6 +50,7 @@ def rows(seed, n=400):
     return np.random.default_rng(seed).normal(size=(n, 8)).astype("f4")
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("seed", range(3))
 def test_prd_does_not_depend_on_the_order_of_rows(seed):
     gen, ref = rows(1), rows(2)

@@ -143,6 +143,7 @@ def near_copies(n, seed):
     return fe.EmbeddingSet(rows + np.float32(0.1) * rows[::-1] * 0, metadata={"group": groups})
 
 
+@pytest.mark.one_of_each("options")
 @pytest.mark.parametrize(
     "gen, ref, options",
     [

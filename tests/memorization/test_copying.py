@@ -242,6 +242,7 @@ def test_the_p_value_of_the_tail_test_is_no_smaller_than_it_should_be_and_agrees
         assert passed == (tail_p_value(x, y) <= 0.05)
 
 
+@pytest.mark.one_of_each("n")
 @pytest.mark.parametrize(
     ("copies", "n", "m", "alpha"), [(4, 200, 150, 0.05), (8, 200, 150, 0.05), (11, 200, 150, 0.05), (2, 8, 4, 0.4)]
 )

@@ -71,6 +71,7 @@ def test_the_sign_test_asks_the_most_suspicious_samples_and_those_of_a_stratum()
     assert sides.p_value(np.zeros(300, bool)) == 1  # of no sample, nothing is said
 
 
+@pytest.mark.one_of_each("factor")
 @pytest.mark.parametrize(("n", "m", "factor"), [(2000, 200, 1.0), (200, 2000, 1.0), (200, 2000, 3.0)])
 def test_sets_of_unlike_sizes_are_alike_to_fresh_samples(n, m, factor):
     rng = np.random.default_rng(2)

@@ -43,6 +43,7 @@ def test_the_expected_coverage_of_one_law_is_near_the_coverage_of_draws():
     assert expected_coverage(n, m, k)[-1] == pytest.approx(np.mean(found), abs=0.01)
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("bad", [0.1, 0.3, 0.6])
 def test_both_read_as_the_share_of_good_samples(bad):
     rng = np.random.default_rng(1)

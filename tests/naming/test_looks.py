@@ -121,6 +121,7 @@ def test_a_change_of_every_picture_is_one_of_the_whole_set(change, word):
     assert found[0].whole and found[0].sentence.startswith("The whole generated set is")
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("seed", [3, 4, 5, 6])
 def test_nothing_is_said_of_sets_of_one_law(seed):
     assert looks(pictures(seed), pictures(10 + seed)) == ()

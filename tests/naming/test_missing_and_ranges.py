@@ -45,6 +45,7 @@ def test_a_column_that_only_one_set_has_says_nothing_of_the_other():
     assert name_modes([{"gen": np.arange(60)}], sets)[0].text is None
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("missing", MISSING, ids=repr)
 def test_every_missing_value_is_one(missing, tmp_path):
     rng = np.random.default_rng(1)

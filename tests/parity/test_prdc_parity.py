@@ -33,6 +33,7 @@ SETS = {
 }
 
 
+@pytest.mark.one_of_each("k", "sets")
 @pytest.mark.parametrize("sets", SETS)
 @pytest.mark.parametrize("k", [1, 5])
 def test_equals_the_package(sets, k):

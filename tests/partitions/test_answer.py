@@ -123,6 +123,7 @@ def test_tests_that_spend_a_part_of_the_error_have_larger_p_values():
     assert part == pytest.approx(np.minimum(2 * whole, 1))
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("seed", range(4))
 def test_a_separate_blob_of_two_percent_is_found_and_nothing_else(seed):
     found = fe.kinds({"gen": blobs(1000, 10 + seed, novel=20), "ref": blobs(1000, 50 + seed)})

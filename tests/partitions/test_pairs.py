@@ -127,6 +127,7 @@ def test_a_value_that_is_surely_not_by_chance_lacking_is_named():
     assert any(one.startswith("gen lacks 1 of the 11 values of prompt") for one in missing_values(sets, []))
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("policy", [{}, {"pairs": "prompt"}, {"groups": "prompt"}, {"kinds.column": "prompt"}])
 def test_a_release_that_lacks_a_fifth_of_the_prompts_fails_a_limit_of_a_tenth(policy):
     old, ref = drawn(EVERY, 4, 2), drawn(EVERY, 8, 3)

@@ -112,6 +112,7 @@ def is_told(text):
     )
 
 
+@pytest.mark.one_of_each("path")
 @pytest.mark.parametrize("command, path", CASES)
 def test_a_path_that_cannot_be_opened_is_one_sentence(place, tmp_path, command, path):
     name = PATHS[path](place)

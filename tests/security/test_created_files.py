@@ -207,6 +207,7 @@ def home(tmp_path_factory):
     return folder
 
 
+@pytest.mark.one_of_each("verb", "victim_is_there")
 @pytest.mark.parametrize("victim_is_there", [True, False], ids=["to a file", "to nothing"])
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_verb_writes_through_no_link_in_the_folder_of_its_output(home, tmp_path, verb, victim_is_there):
@@ -270,6 +271,7 @@ def place_of_work(home, tmp_path_factory):
     return folder
 
 
+@pytest.mark.one_of_each("words", "link")
 @pytest.mark.parametrize("link", LINKED_FOLDERS)
 @pytest.mark.parametrize("words", DEFAULT_FOLDERS)
 def test_a_verb_makes_no_folder_of_results_through_a_link(place_of_work, tmp_path, monkeypatch, words, link):

@@ -192,6 +192,7 @@ def test_all_keys_that_may_name_a_file_are_marked_where_they_are_declared():
     assert {table for table, _ in KEYS} <= {one.table for one in CLASSES} == set(TABLES)
 
 
+@pytest.mark.one_of_each("form", "key")
 @pytest.mark.parametrize("key", FILES, ids=".".join)
 @pytest.mark.parametrize("form", PLACES)
 def test_a_key_that_names_a_file_outside_of_the_folder_is_one_sentence(sent, key, form):
@@ -210,6 +211,7 @@ def test_a_key_that_names_a_file_outside_of_the_folder_is_one_sentence(sent, key
         assert not (place / "o.h5").exists()
 
 
+@pytest.mark.one_of_each("key", "verb")
 @pytest.mark.parametrize("verb", VERBS_OF_TABLES)
 @pytest.mark.parametrize("key", FILES, ids=".".join)
 def test_no_verb_opens_a_file_outside_that_a_table_names(sent, verb, key):
@@ -305,6 +307,7 @@ def test_the_command_line_and_a_file_that_it_names_may_name_any_place(sent):
 # Endless work
 
 
+@pytest.mark.one_of_each("verb", "features")
 @pytest.mark.parametrize("features", [10_001, 100_000_000, 10**12, 10**19])
 @pytest.mark.parametrize("verb", ["compare", "compare methods", "compare sweep", "evaluate", "extract sketch"])
 def test_a_number_of_features_that_no_memory_holds_is_one_sentence_at_once(sent, tmp_path, verb, features):

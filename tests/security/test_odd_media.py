@@ -363,6 +363,7 @@ PICTURES = {
 }
 
 
+@pytest.mark.one_of_each("told")
 @pytest.mark.parametrize(("make", "told"), PICTURES.values(), ids=PICTURES)
 def test_an_odd_picture_ends_in_time_and_memory(make, told, tmp_path):
     (tmp_path / "x.png").write_bytes(make())

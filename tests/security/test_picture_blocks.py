@@ -112,7 +112,7 @@ REFUSED = {
 """Pictures that are refused, and words of the sentence."""
 
 
-LONG = ("a million texts", "2,000 profiles")
+LONG = ("a million texts", "2,000 profiles", "a profile of 300 MB", "a text of 300 MB")
 """Cases whose kind has a quicker instance here or in test_sizes.py."""
 
 

@@ -209,6 +209,7 @@ def test_a_download_that_goes_on_keeps_no_secret(server, tmp_path):
     assert not SECRET.search("".join(traceback.format_exception(caught.value)))
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("scheme", ["http://", "HTTP://", "http:/", "http:////"])
 def test_a_comparison_of_signed_urls_leaves_no_secret(server, scheme, tmp_path, monkeypatch):
     server.content = _npy(np.random.default_rng(0).normal(size=(60, 4)).astype(np.float32))

@@ -587,6 +587,7 @@ LONG_PICKLES = (
     "six million lists",
     "marks without an end",
     "a million numbers by name",
+    "a million numbers in a list",
     "tuples 200,000 deep",
     "tuples 200,000 deep as a name",
 )

@@ -194,12 +194,20 @@ def blocks_within(y: Embeddings, device: Device = None) -> Iterator[DistanceBloc
 
 
 def true_pairs(mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return where a mask is true, as (rows, columns); six times as fast as `nonzero` of a matrix."""
+    """Return where a mask is true, as (rows, columns); three to ten times as fast as torch's `nonzero` of a matrix."""
     if not mask.is_contiguous():
         columns, rows = true_pairs(mask.T.contiguous())
         return rows, columns
-    flat = mask.view(-1).nonzero().squeeze(1)
+    flat = mask.view(-1)
+    flat = flat.nonzero().squeeze(1) if flat.is_cuda else torch.from_numpy(np.flatnonzero(flat.numpy()))
     return flat // mask.shape[1], flat % mask.shape[1]
+
+
+def _kth(rows: torch.Tensor, k: int) -> torch.Tensor:
+    """Return the k-th smallest entry of each row, shape (b, 1); numpy is five times as fast as torch on a CPU."""
+    if rows.is_cuda:
+        return rows.kthvalue(k, keepdim=True).values
+    return torch.from_numpy(np.partition(rows.numpy(), k - 1, 1)[:, k - 1 : k])
 
 
 def _hold(source: Embeddings, frame: Frame) -> Iterator[list[Rows]]:
@@ -267,7 +275,7 @@ class Smallest:
             squared = torch.add(block.lower, block.slack(block.y.norms)).add_(error)
             upper = self._key.of(squared, scaled)[:, : width // size * size]
             least = upper.reshape(len(upper), size, -1).amin(1)
-            limit = limit.minimum(least.kthvalue(self._k, keepdim=True).values)
+            limit = limit.minimum(_kth(least, self._k))
         i, j = true_pairs(keys <= limit.clamp_max(torch.finfo(limit.dtype).max))
         if not len(i):
             return

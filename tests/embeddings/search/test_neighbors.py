@@ -66,6 +66,7 @@ SETS = {
 }
 
 
+@pytest.mark.one_of_each("k", "sets")
 @pytest.mark.parametrize("sets", SETS)
 @pytest.mark.parametrize("k", [1, 5, 40])
 def test_neighbors_are_those_of_the_definition(small_blocks, sets, k):
@@ -90,6 +91,7 @@ def test_a_sample_is_no_neighbor_of_itself_but_its_copy_is(small_blocks, sets):
         np.testing.assert_array_equal(found.distances == 0, distances == 0)
 
 
+@pytest.mark.one_of_each("closed", "sets")
 @pytest.mark.parametrize("sets", SETS)
 @pytest.mark.parametrize("closed", [False, True])
 def test_the_balls_that_contain_a_point_are_those_of_the_definition(small_blocks, sets, closed):
