@@ -6,7 +6,7 @@ told by what they have in common with these findings: nested kinds, and a look t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -15,12 +15,14 @@ from numpy.typing import NDArray
 
 from finc_eval.comparison.findings import Finding, find_differences, look_finding
 from finc_eval.core.words import in_percent
+from finc_eval.gates.appearance import PART, WHOLE, Clearest
 from finc_eval.gates.kinds import KindEvidence
 from finc_eval.gates.sets import GEN, GateSets
 from finc_eval.gates.verdict import Cause, Limit
 from finc_eval.naming.evidence import MOST
 from finc_eval.naming.looks import look_at
-from finc_eval.naming.measured import looked_rows
+from finc_eval.naming.measured import PictureLooks, looked_rows, measure_sets
+from finc_eval.naming.traits import Trait
 from finc_eval.partitions.answer import Answer
 from finc_eval.partitions.kind import ids_that_differ
 
@@ -35,17 +37,28 @@ class Suspect:
 
     finding: Finding
     members: Members
+    trait: Trait | None = None  # what was measured, of a look
 
     def is_same(self, other: Suspect) -> bool:
         """Return whether most samples of the smaller are samples of the other, and both are gains or both losses."""
-        if self.finding.is_more != other.finding.is_more and not self.finding.whole:
+        if self.finding.is_more != other.finding.is_more:
             return False
         if (self.finding.what == "repeat") != (other.finding.what == "repeat"):
             return False  # a picture that is repeated is a fault of its own, whatever it looks like
+        if self.finding.what == other.finding.what == "look":
+            return self.finding == other.finding
+        if self.finding.whole or other.finding.whole:
+            return False  # all samples are in a set that has moved, which does not say why a kind is lost
         label = GEN if other.finding.is_more else "ref"
         mine, others = self.members[label], other.members[label]
         both = (mine & others).sum()
         return bool(both and both >= MOST * min(mine.sum(), others.sum()))
+
+    def shows(self, traits: Collection[str]) -> bool:
+        """Return whether it is a look that the release has more of, by one of these traits or with it."""
+        if self.trait is None or not self.finding.is_more:
+            return False
+        return self.trait.name in traits or any(one in traits for one in self.trait.brings)
 
     def holds(self, other: Suspect) -> bool:
         """Return whether most samples of another finding, such as what a limit is on, are samples of this one."""
@@ -54,12 +67,21 @@ class Suspect:
         return self.is_same(other) and bool(both >= MOST * other.members[label].sum())
 
 
-def find_suspects(sets: GateSets, answer: Answer, old: str, seed: int) -> list[Suspect]:
-    """Return the looks, repeats and kinds in which a release differs from an older one, the largest first."""
+def find_suspects(
+    sets: GateSets, answer: Answer, old: str, seed: int, pictures: Mapping[str, PictureLooks | None]
+) -> list[Suspect]:
+    """Return the looks, repeats and kinds in which a release differs from an older one, the largest first.
+
+    `pictures` has what was measured of the pictures of sets, by label, as far as it was.
+    """
     pair = {GEN: sets.gen, "ref": sets.all[old]}
     kinds, headings, divided = answer.described(pair)
     kinds_of = partial(divided.named, ids_that_differ(kinds))
-    looks = look_at(pair, seed, None, kinds_of)
+    known = {label: pictures[name] for label, name in ((GEN, GEN), ("ref", old)) if name in pictures}
+    traits, measured = measure_sets(pair, known)
+    looks = look_at(pair, seed, None, kinds_of, (traits, measured))
+    named = {one.name: one for one in traits}
+    trait_of = {look_finding(look): named.get(look.trait) for look, _ in looks}
     rows = {label: looked_rows(one) for label, one in pair.items()}
     of_each = {label: np.array(kinds_of(one.rows_at(rows[label]))) for label, one in pair.items()}
     by_look = {look_finding(look): has for look, has in looks}
@@ -71,7 +93,7 @@ def find_suspects(sets: GateSets, answer: Answer, old: str, seed: int) -> list[S
             members = by_look[one]
         else:
             members = {label: np.isin(each, one.parts) for label, each in of_each.items()}
-        found.append(Suspect(one, members))
+        found.append(Suspect(one, members, trait_of.get(one)))
     return found
 
 
@@ -79,13 +101,14 @@ def find_causes(
     limits: Sequence[tuple[Limit, KindEvidence]], suspects: Sequence[Suspect], sets: GateSets
 ) -> tuple[Cause, ...]:
     """Return what is wrong, each cause once and the largest first, and then what differs without a limit on it."""
-    told: list[tuple[float, Cause, Suspect | None]] = []
+    looks = [(limit, part.evidence) for limit, part in limits if isinstance(part.evidence, Clearest)]
+    told = _look_causes([one for one in looks if one[0].verdict == "regressed"], suspects)
     waiting: list[tuple[str, Suspect]] = []
     held: list[Suspect] = []
     for limit, part in sorted(limits, key=lambda one: -_size(one[0])):
         own = _suspect_of(limit, part, sets, suspects)
         if own is None:
-            if limit.verdict == "regressed":
+            if limit.verdict == "regressed" and not isinstance(part.evidence, Clearest):
                 told.append((_size(limit), _plain_cause(limit), None))
             continue
         if limit.verdict == "undecided":
@@ -102,8 +125,24 @@ def find_causes(
         if any(other is not None and other.is_same(one) for *_, other in told) or any(map(one.holds, held)):
             continue
         finding, limit_on = one.finding, next((name for name, other in waiting if one.holds(other)), None)
+        if finding.what == "look":
+            rule = WHOLE if finding.whole else PART
+            limit_on = next((one.name for one, _ in looks if one.name == rule and one.verdict == "held"), None)
         found.append(Cause(finding.say("before"), finding.change(), finding.share, finding.before, None, limit_on))
     return tuple(found)
+
+
+def _look_causes(
+    limits: Sequence[tuple[Limit, Clearest]], suspects: Sequence[Suspect]
+) -> list[tuple[float, Cause, Suspect | None]]:
+    """Return the looks that are beyond some limits; without a suspect, what the limits themselves say."""
+    beyond = {trait for _, evidence in limits for trait in evidence.beyond()}
+    found: list[tuple[float, Cause, Suspect | None]] = []
+    for one in suspects:
+        if one.shows(beyond):
+            own = [limit for limit, _ in limits if limit.rule.startswith(WHOLE if one.finding.whole else PART)]
+            found.append((one.finding.size, _named_cause(one.finding, (*own, limits[0][0])[0]), one))
+    return found or [(_size(limit), _plain_cause(limit), None) for limit, _ in limits]
 
 
 def _suspect_of(limit: Limit, part: KindEvidence, sets: GateSets, suspects: Sequence[Suspect]) -> Suspect | None:
@@ -128,6 +167,10 @@ def _named_cause(finding: Finding, limit: Limit) -> Cause:
     allowed, end = limit.margin, "allowed"
     if limit.rule == "kinds.lose":
         allowed, end = finding.before * (1 - limit.margin), "allowed down to"
+    elif finding.whole or limit.rule.startswith(WHOLE):  # no share is allowed
+        by = f"by {limit.number(limit.value)} of the spread; allowed {limit.margin:g}"
+        shift = by if finding.name == limit.note else ""
+        return Cause(finding.say("before", shift), finding.change(), finding.share, finding.before, None, limit.name)
     elif limit.rule != REPEATS:
         allowed = finding.before + limit.margin
     words = finding.say("before", f"{end} {in_percent(allowed, 2)}")
@@ -145,5 +188,5 @@ def _size(limit: Limit) -> float:
     if limit.rule in NAMED and limit.shares:
         shares = [share for label, share in limit.shares.items() if label.startswith("baseline")]
         return abs(limit.shares[GEN] - float(np.mean(shares))) if shares else limit.shares[GEN]
-    is_named = limit.rule.startswith(("basics", "copying"))
+    is_named = limit.rule.startswith(("basics", "copying", "appearance"))
     return float(limit.value) if is_named and limit.is_share and limit.value is not None else 0.0

@@ -26,6 +26,9 @@ class Evidence(ABC):
     certain: ClassVar[bool] = False
     """True for plain facts about these files, which have no error and spend no α."""
 
+    is_search: ClassVar[bool] = False
+    """True for what is a regression if it is found, and else holds, though the samples may be too few to show that."""
+
     name: str
     value: float
     margin: float  # end of what is allowed

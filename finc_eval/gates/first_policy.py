@@ -14,11 +14,12 @@ from finc_eval.embeddings.base import CachedEmbeddings
 from finc_eval.embeddings.recipe import ARRAY_SPACE
 from finc_eval.embeddings.repeats import LOOK, share_of_repeats
 from finc_eval.extractors.settings import AnyExtractor
+from finc_eval.gates.appearance import PART, WHOLE, Clearest, look_evidence, pictures_of
 from finc_eval.gates.copies import share_of_copies
 from finc_eval.gates.divisions import OF_REF, OF_SETS, by_tree, by_tree_of_all, fewest, judge_kinds, tree_of_reference
 from finc_eval.gates.evidence import Normal, round_up
 from finc_eval.gates.kinds import lost_evidence, new_evidence
-from finc_eval.gates.policy import NOISE, KindLimits, MetricLimit
+from finc_eval.gates.policy import NOISE, AppearanceLimits, KindLimits, MetricLimit
 from finc_eval.gates.retraining import MIN_REPLICATES, SAMPLING_ONLY
 from finc_eval.gates.scores import score_evidence
 from finc_eval.gates.sets import GateSets
@@ -28,6 +29,15 @@ from finc_eval.numerics.inference import ALPHA, upper_quantile
 
 LOSE, NEW = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75), 0.02
 """Limits on kinds that are proposed: the first part of a share that is kept, and 2 % of the samples."""
+
+LOOKS = {PART: 0.02, WHOLE: 0.05}
+"""Limits on looks that are proposed: 2 % of the samples, and a twentieth of the spread of the whole set."""
+
+LOOKS_ABOUT = {
+    PART: "share of samples that may have a look, such as blurred, beyond the baseline's",
+    WHOLE: "part of its spread by which a look of the whole set may move away",
+}
+"""What is said of them."""
 
 LARGE = 0.1  # share of the reference of the smallest kind that is limited, above which a larger `lose` is proposed
 METRICS = ("fd", "kid")  # metrics; the first with an interval is proposed
@@ -61,7 +71,7 @@ def first_policy(
     gains = [one.evidence for one in new if isinstance(one.evidence, GainedShare)]
     floor = max(_floor(one, len(gains)) for one in gains)
     lines.append(_line("kinds.new", NEW, floor, "share by which no kind may grow that the reference lacks"))
-    lines += _metric_line(sets, run)
+    lines += [*_metric_line(sets, run), *_look_lines(sets)]
     repeated = share_of_repeats(sets.gen, run.prefixed("duplicates"))
     copied = share_of_copies(sets.gen, sets.ref, run.prefixed("copies"))
     lines.append(f"basics.duplicates = {_most(repeated):.3g}  # share of samples that may repeat another")
@@ -71,6 +81,18 @@ def first_policy(
     if isinstance(sets.gen, CachedEmbeddings):
         lines.append("basics.unreadable = 0.0  # share of samples that may be unreadable")
     return "\n".join(lines) + "\n"
+
+
+def _look_lines(sets: GateSets) -> list[str]:
+    """Return the limits on looks, with the change that is seen; none where the looks are not known."""
+    lines = []
+    for one in look_evidence(sets, AppearanceLimits(part=LOOKS[PART], whole=LOOKS[WHOLE]), pictures_of(sets), ALPHA):
+        if isinstance(one, Clearest):
+            key, about = one.name, LOOKS_ABOUT[one.name]
+            seen = one.detectable(ALPHA)
+            said = "" if seen is None else f"; seen from {in_percent(seen, 2) if key == PART else f'{seen:.2g}'}"
+            lines.append(f"{key} = {one.margin:g}  # {about}{said} at this n")
+    return lines
 
 
 def _most(share: float) -> float:

@@ -20,6 +20,7 @@ from finc_eval.embeddings.base import CachedEmbeddings
 from finc_eval.embeddings.opening import training_runs
 from finc_eval.embeddings.repeats import LOOK, share_of_repeats
 from finc_eval.extractors.settings import AnyExtractor
+from finc_eval.gates.appearance import look_evidence, pictures_of
 from finc_eval.gates.baseline import History, is_history, samples_of
 from finc_eval.gates.causes import Suspect, find_causes, find_suspects
 from finc_eval.gates.copies import share_of_copies
@@ -98,6 +99,9 @@ def gather_evidence(
             found.others.append(Missing(name=rule, margin=0.0 if isinstance(margin, str) else margin, note=part))
     if policy.copying:
         found.others += copying_evidence(sets, policy.copying, train, run)
+    if policy.appearance:
+        found.pictures = pictures_of(sets)
+        found.others += look_evidence(sets, policy.appearance, found.pictures, policy.alpha / policy.looks)
     if policy.basics:
         found.others += basic_evidence(sets, policy.basics, run)
     return found
@@ -312,7 +316,7 @@ def causes_of(
     if sets.baselines:
         old = next(iter(sets.baselines))
         answer = found.answer or compare_two(sets, old, seed, run.prefixed(DIFFERENCES))
-        suspects = find_suspects(sets, answer, old, seed)
+        suspects = find_suspects(sets, answer, old, seed, found.pictures)
     return find_causes(shown, suspects, sets)
 
 

@@ -32,6 +32,7 @@ from finc_eval.gates.policy import KindLimits
 from finc_eval.gates.retraining import Retrained, between_shares
 from finc_eval.gates.sets import BASELINE, GEN, REF, GateSets
 from finc_eval.gates.shares import GainedShare, LostShare, TwoCounts, Unseen
+from finc_eval.naming.measured import PictureLooks
 from finc_eval.numerics.blocks import WithinBlocks
 from finc_eval.partitions.answer import Answer, divide, kind_counts, main_counts, within_blocks
 from finc_eval.partitions.blocks import Pairing, count_by_design, designs, missing_values
@@ -89,6 +90,7 @@ class Gathered:
     distances: list[Distance] = field(default_factory=list)  # how far the whole release is from older releases
     tree: KindTree | None = None  # kinds of the reference; None without limits on lost kinds
     warnings: list[str] = field(default_factory=list)
+    pictures: dict[str, PictureLooks | None] = field(default_factory=dict)  # what was measured of pictures, by label
     answer: Answer | None = None  # the release and its baseline, divided into kinds of their own
 
     @property

@@ -181,6 +181,26 @@ class BasicLimits(Limits):
 
 
 @dataclass(frozen=True)
+class AppearanceLimits(Limits):
+    """Limits on looks, such as blurred or dark, which need the pictures or how clips move."""
+
+    empty: ClassVar[str] = "[appearance] limits nothing: add for example part = 0.02 or whole = 0.05"
+    checks: ClassVar[Checks] = {"part": partial(check_fraction, zero=True), "whole": check_positive}
+
+    part: Annotated[
+        float | None,
+        about("share of samples that may have a look, such as blurred, beyond the shares of baseline and reference"),
+    ] = None
+    whole: Annotated[
+        float | None,
+        about(
+            "how far a look of the whole set, such as its brightness, may move away from baseline and reference, in "
+            "parts of its spread: 0.1 is a tenth of a standard deviation"
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
 class SliceLimits(Record):
     """Limits on the samples with certain values of a metadata column.
 
@@ -221,6 +241,7 @@ class Policy(Record):
         default_factory=dict
     )
     copying: Annotated[CopyingLimits | None, about("limits on copies of training samples")] = None
+    appearance: Annotated[AppearanceLimits | None, about("limits on looks")] = None
     basics: Annotated[BasicLimits | None, about("limits on plain facts")] = None
     alpha: Annotated[float, about("largest probability of a false regression in any limit, and of a false pass")] = 0.05
     looks: Annotated[int, about("number of runs with more and more samples that share alpha")] = 1
@@ -244,7 +265,8 @@ class Policy(Record):
     ] = None
 
     def __post_init__(self) -> None:
-        if not (self.kinds or self.metrics or self.slices or self.copying or self.basics):
+        limited = (self.kinds, self.metrics, self.slices, self.copying, self.appearance, self.basics)
+        if not any(limited):
             raise UsageError("the policy limits nothing, so nothing could pass: add for example a table [kinds]")
         check_metrics(self.metrics)
         for name in self.slices:

@@ -95,6 +95,7 @@ def judge(evidence: Sequence[Evidence], alpha: float = 0.05, looks: int = 1) -> 
     judged = []
     for one in evidence:
         verdict = decide(_bounds(one, near, far), one.margin, harm=one.harm, unchanged=one.unchanged)
+        verdict = "held" if one.is_search and verdict == "undecided" else verdict
         judged.append(Judged(one, "missing" if isnan(one.value) else verdict, near, far))
     return tuple(judged)
 

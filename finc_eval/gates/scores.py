@@ -136,7 +136,7 @@ def _relative(
             why = dict.fromkeys(one for one in (new, *old) if isinstance(one, str))
             yield Missing(name=title, margin=stated, note="; ".join(why))
             continue
-        change = _Change(new, known, np.array(replicates), in_parts=rule == "worse")
+        change = Change(new, known, np.array(replicates), in_parts=rule == "worse")
         if note := change.why_not(name):
             yield Missing(name=title, margin=stated, note=note)
             continue
@@ -157,7 +157,7 @@ def _relative(
 
 
 @dataclass(frozen=True, eq=False)
-class _Change:
+class Change:
     """The score of a release against the mean score of the baseline's training runs."""
 
     new: Measured

@@ -43,6 +43,8 @@ WORDS = {
     "kinds.moved": "{value} of the samples have moved to other kinds{since}",
     "copying.near": "{value} more of the samples are near to training samples than of fresh samples",
     "copying.exact": "{value} samples are training samples",
+    "appearance.part": "{value} more of the samples are {note}",
+    "appearance.whole": "the whole release is {note}, by {value} of the spread",
     "basics.samples": "the release has {value} samples",
     "basics.unreadable": "{value} of the samples cannot be read",
     "basics.duplicates": "{value} of the samples repeat others",
@@ -97,7 +99,7 @@ class Limit(Record):
     def is_share(self) -> bool:
         """True for a share or a part, which is written in percent."""
         return self.name.startswith(
-            ("kinds.", "copying.near", "basics.unreadable", "basics.duplicates", "basics.copies")
+            ("kinds.", "copying.near", "appearance.part", "basics.unreadable", "basics.duplicates", "basics.copies")
         ) or (self.name.endswith(" worse"))
 
     @property
@@ -113,6 +115,7 @@ class Limit(Record):
         rule = rule.removesuffix("-anchor")
         told = WORDS.get(rule, WORDS.get(self.about, "{name} is {value}")).format(
             name=self.name,
+            note=self.note,
             kind=f"{self.about} (“{self.note}”)" if self.note and rule == "kinds.lose" else self.about,
             metric=rule.removeprefix("metrics."),
             value=self.number(self.value),
@@ -134,6 +137,8 @@ class Limit(Record):
         if self.verdict == "undecided":
             text = f"{told}: too few samples to decide whether it is {limit}"
             return text + (f"; {self.needed:,} samples of each generated set would decide" if self.needed else "")
+        if self.verdict == "held" and self.interval is not None and self.interval[1] > self.margin:  # a search
+            return f"{told}; not surely more than the {self.number(self.margin)} that are allowed"
         return f"{told}; {limit} is allowed"
 
     @property

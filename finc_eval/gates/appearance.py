@@ -1,0 +1,181 @@
+"""Evidence on looks: parts of a release that look as the baseline and the reference do not, and shifts of a whole set.
+
+Looks are searched, as lost kinds beside the limited ones are: a look that is surely beyond its limit is a regression.
+That none is beyond it is not promised; `detectable` says from which change on a look would have been seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import hypot, isfinite, sqrt
+from typing import ClassVar
+
+import numpy as np
+
+from finc_eval.embeddings.repeats import mean_group_size
+from finc_eval.gates.evidence import Evidence, Missing, Normal, Side
+from finc_eval.gates.policy import AppearanceLimits
+from finc_eval.gates.retraining import between_shares
+from finc_eval.gates.scores import Change, Measured
+from finc_eval.gates.sets import GEN, REF, GateSets
+from finc_eval.gates.shares import GainedShare, TwoCounts
+from finc_eval.naming.explained import TAIL
+from finc_eval.naming.looks import CLIPPED
+from finc_eval.naming.measured import PictureLooks, measure_pictures, measure_sets
+from finc_eval.naming.traits import LOOKS_OF_CLIPS, TRAITS, Array, Trait
+from finc_eval.numerics.inference import ALPHA
+
+PART, WHOLE = "appearance.part", "appearance.whole"  # rules of the limits on looks
+
+NO_PICTURES = "the pictures of a set are not at hand: pass a folder, or what extract wrote next to its samples"
+"""The reason why nothing is known of the looks of an array."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Beyond(Evidence):
+    """A gain of one look, which counts as far as it is a gain on the baseline and on the reference.
+
+    So a release that comes to look like the reference is no worse.
+    """
+
+    trait: str  # what was measured
+    old: Evidence  # the gain on the baseline
+    ref: Evidence  # the gain on the reference
+
+    def bound(self, side: Side, level: float, factor: float = 1.0) -> float:
+        """Return the smaller bound."""
+        return min(self.old.bound(side, level, factor), self.ref.bound(side, level, factor))
+
+    def detectable(self, level: float) -> float | None:
+        """Return the gain that is called a regression with probability 0.8; None if none would be."""
+        found = [one.detectable(level) for one in (self.old, self.ref)]
+        return None if None in found else max(one for one in found if one is not None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clearest(Evidence):
+    """The look that is most surely a gain, among many; each takes an equal part of the level (Bonferroni)."""
+
+    is_search: ClassVar[bool] = True
+
+    looks: tuple[Beyond, ...]
+
+    @classmethod
+    def of(cls, name: str, margin: float, looks: tuple[Beyond, ...], n: int) -> Clearest:
+        """Return the evidence on a limit."""
+        best = max(looks, key=lambda one: one.bound("low", ALPHA / len(looks)))
+        return cls(name=name, value=best.value, margin=margin, looks=looks, n=n, note=best.note)
+
+    def bound(self, side: Side, level: float, factor: float = 1.0) -> float:
+        """Return the bound of the largest gain."""
+        part = level / len(self.looks) if side == "low" else level
+        return max(one.bound(side, part, factor) for one in self.looks)
+
+    def beyond(self, level: float = ALPHA) -> frozenset[str]:
+        """Return what was measured in the looks that are beyond the limit."""
+        part = level / len(self.looks)
+        return frozenset(one.trait for one in self.looks if one.bound("low", part) > self.margin)
+
+    def detectable(self, level: float) -> float | None:
+        """Return the gain of any look that is called a regression with probability 0.8; None if none would be."""
+        found = [one.detectable(level / len(self.looks)) for one in self.looks]
+        return max((one for one in found if one is not None), default=None)
+
+
+def pictures_of(sets: GateSets) -> dict[str, PictureLooks | None]:
+    """Measure the pictures of each set, by label."""
+    return {label: measure_pictures(one) for label, one in sets.all.items()}
+
+
+def look_evidence(
+    sets: GateSets, limits: AppearanceLimits, pictures: Mapping[str, PictureLooks | None], alpha: float
+) -> Iterator[Evidence]:
+    """Yield the evidence on looks of the release, against each older release."""
+    for against in sets.comparisons:
+        for rule, margin in limits.given.items():
+            name = against.rule(f"appearance.{rule}")
+            looks = tuple(_looks(against, pictures, name, margin, alpha))
+            missing = Missing(name=name, margin=margin, note=NO_PICTURES)
+            yield Clearest.of(name, margin, looks, sets.gen.n) if looks else missing
+
+
+def _looks(
+    sets: GateSets, pictures: Mapping[str, PictureLooks | None], name: str, margin: float, alpha: float
+) -> Iterator[Beyond]:
+    """Yield each look of the release that has a word, of parts or of whole sets."""
+    traits, measured = measure_sets(sets.all, pictures)
+    effects = {label: mean_group_size(one) for label, one in sets.all.items()}
+    for place, trait in enumerate(traits):
+        values = {label: one.values[:, place] for label, one in measured.items()}
+        if trait not in (*TRAITS, *LOOKS_OF_CLIPS) or np.ptp(np.concatenate([*values.values()])) == 0:
+            continue  # columns of metadata are no looks
+        for side in (-1, 1):
+            if name.startswith(PART) and (word := trait.high if side > 0 else trait.low):
+                yield _part(sets, trait, word, {key: side * one for key, one in values.items()}, effects, name, margin)
+            elif name.startswith(WHOLE) and trait.least is None and (word := trait.more if side > 0 else trait.less):
+                yield _whole(sets, trait, word, values, side, effects, name, margin, alpha)
+
+
+def _part(
+    sets: GateSets,
+    trait: Trait,
+    word: str,
+    values: Mapping[str, Array],
+    effects: Mapping[str, float],
+    name: str,
+    margin: float,
+) -> Beyond:
+    """Return the gain of samples that look so: of samples beyond nearly all of the reference."""
+    if trait.least is None:
+        has = {label: one > np.quantile(values[REF], 1 - TAIL) for label, one in values.items()}
+    else:
+        side = 1 if word == trait.high else -1
+        has = {label: one >= trait.least if side > 0 else one > -trait.least for label, one in values.items()}
+    members = {label: float(one.sum()) / effects[label] for label, one in has.items()}
+    sizes = {label: len(one) / effects[label] for label, one in has.items()}
+    again, again_sizes = (np.array([[counts[label]] for label in sets.replicates]) for counts in (members, sizes))
+    training = between_shares(again, again_sizes, len(sets.baselines))
+    old, old_size = (sum(counts[label] for label in sets.baselines) for counts in (members, sizes))
+    gains = [
+        TwoCounts(members[GEN], sizes[GEN], old, old_size, float(training.training[0]), training.degrees),
+        TwoCounts(members[GEN], sizes[GEN], members[REF], sizes[REF]),
+    ]
+    both = [
+        GainedShare(name=name, value=one.share - one.old_share, margin=margin, counts=one, n=sets.gen.n)
+        for one in gains
+    ]
+    value = min(one.value for one in both)
+    return Beyond(name=name, value=value, margin=margin, trait=trait.name, note=word, old=both[0], ref=both[1])
+
+
+def _whole(
+    sets: GateSets,
+    trait: Trait,
+    word: str,
+    values: Mapping[str, Array],
+    side: int,
+    effects: Mapping[str, float],
+    name: str,
+    margin: float,
+    alpha: float,
+) -> Beyond:
+    """Return the shift of the mean in parts of the spread of the reference (1.48 × its median deviation)."""
+    middle = np.median(values[REF])
+    spread = 1.4826 * np.median(np.abs(values[REF] - middle)) or np.concatenate([*values.values()]).std()
+    means = {}
+    for label, one in values.items():
+        shifted = np.clip(side * (one - middle) / spread, -CLIPPED, CLIPPED)
+        error = float(shifted.std(ddof=1)) * sqrt(effects[label] / len(shifted))
+        means[label] = Measured(float(shifted.mean()), error, 0.0, higher_is_better=False)
+    new, replicates = means[GEN], np.array([means[label].value for label in sets.replicates])
+    change = Change(new, [means[label] for label in sets.baselines], replicates, in_parts=False)
+    error, fixed, degrees = change.error(alpha)
+    degrees = degrees if isfinite(degrees) else len(values[GEN]) - 1.0
+    old_error = hypot(new.error, means[REF].error)
+    both = [
+        Normal(name=name, value=new.value - change.base, margin=margin, error=error, fixed=fixed, degrees=degrees),
+        Normal(name=name, value=new.value - means[REF].value, margin=margin, error=old_error, degrees=degrees),
+    ]
+    value = min(one.value for one in both)
+    return Beyond(name=name, value=value, margin=margin, trait=trait.name, note=word, old=both[0], ref=both[1])

@@ -1,0 +1,72 @@
+"""Limits on looks: of a part of a release, and of the whole of it, away from the baseline and from the reference."""
+
+import re
+
+import numpy as np
+import pytest
+from _limits import by_name
+from _pictures import blur, both, darken, release
+
+import finc_eval as fe
+from finc_eval.gates.first_policy import first_policy
+from finc_eval.gates.policy import Policy
+
+LOOKS = {"appearance": {"part": 0.02, "whole": 0.05}}
+
+
+def as_it_is(images, labels):
+    return images, labels
+
+
+CASES = {  # changes of release, baseline and reference; the limits that are broken; words of the headline
+    "nothing changed": (as_it_is, as_it_is, as_it_is, [], "PASS: all 2 limits held"),
+    "a quarter is blurred": (blur, as_it_is, as_it_is, ["part", "whole"], r"FAIL: a quarter is blurred \(\d"),
+    "everything is darker": (darken, as_it_is, as_it_is, ["part", "whole"], r"FAIL: everything is darker \(by \d\."),
+    "the baseline was darker already": (darken, darken, as_it_is, [], "PASS: all 2 limits held"),
+    "the release comes to look like the reference": (darken, as_it_is, darken, [], "PASS: .*everything is darker"),
+    "the baseline was blurred and the release is not": (as_it_is, blur, as_it_is, [], "PASS: all 2 limits held"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_look_away_from_baseline_and_reference_is_a_regression_and_no_other_look(case):
+    gen, old, ref, broken, words = CASES[case]
+    verdict = fe.gate(release(3, gen), release(1, old), release(2, ref), LOOKS)
+    assert [one.name for one in verdict.of("regressed")] == [f"appearance.{one}" for one in broken]
+    assert len(verdict.limits) == 2 and verdict.overall == ("regression" if broken else "pass")
+    assert re.match(words, verdict.headline), verdict.headline
+    assert verdict.headline.count("blurred") <= 1  # one cause, though both limits are broken
+
+
+def test_a_lost_kind_is_told_beside_a_look_of_the_whole_release():
+    policy = LOOKS | {"kinds": {"lose": 0.5, "column": "label"}}
+    headline = fe.gate(release(3, both), release(1), release(2), policy).headline
+    assert "everything is darker" in headline and "lacks" in headline and "color-0" in headline
+
+
+def test_a_small_look_holds_as_far_as_the_limit_allows_it():
+    loose = {"appearance": {"part": 0.4, "whole": 3.0}}
+    verdict = fe.gate(release(3, blur), release(1), release(2), loose)
+    assert verdict.overall == "pass" and "differs: more: blurred" in verdict.headline
+
+
+def test_looks_that_are_not_known_are_missing_and_do_not_pass():
+    rows = np.random.default_rng(0).normal(size=(3, 200, 4)).astype(np.float32)
+    verdict = fe.gate(*rows, LOOKS)
+    assert verdict.overall == "error" and "the pictures of a set are not at hand" in verdict.headline
+
+
+def test_a_first_policy_limits_looks_where_pictures_are_at_hand_and_says_what_is_seen(tmp_path):
+    text = first_policy([release(1)], release(2))
+    assert re.search(r"^appearance.part = 0.02  # .*; seen from \d+ % at this n$", text, re.M)
+    (tmp_path / "gate.toml").write_text(text)
+    policy = Policy.of(tmp_path / "gate.toml")
+    assert policy.appearance.part == 0.02 and policy.appearance.whole == 0.05
+    rows = np.random.default_rng(0).normal(size=(2, 200, 4)).astype(np.float32)
+    assert "appearance" not in first_policy([rows[0]], rows[1])
+
+
+def test_replicates_that_look_unlike_allow_what_training_moves():
+    shades = [release(number, darken if number % 2 else as_it_is) for number in (11, 12, 13, 14)]
+    (limit,) = by_name(fe.gate(release(3, darken), shades, release(2), LOOKS), "appearance.whole")
+    assert limit.verdict == "held"
