@@ -36,7 +36,7 @@ NO_PICTURES = "the pictures of a set are not at hand: pass a folder, or what ext
 class Beyond(Evidence):
     """A gain of one look, which counts as far as it is a gain on the baseline and on the reference.
 
-    So a release that comes to look like the reference is no worse.
+    So a release may come to look like the reference.
     """
 
     trait: str  # what was measured
@@ -109,7 +109,7 @@ def _looks(
     for place, trait in enumerate(traits):
         values = {label: one.values[:, place] for label, one in measured.items()}
         if trait not in (*TRAITS, *LOOKS_OF_CLIPS) or np.ptp(np.concatenate([*values.values()])) == 0:
-            continue  # columns of metadata are no looks
+            continue  # a column of metadata is not a look
         for side in (-1, 1):
             if name.startswith(PART) and (word := trait.high if side > 0 else trait.low):
                 yield _part(sets, trait, word, {key: side * one for key, one in values.items()}, effects, name, margin)
