@@ -37,7 +37,7 @@ LOOKS_ABOUT = {
     PART: "share of samples that may have a look, such as blurred, beyond the baseline's",
     WHOLE: "part of its spread by which a look of the whole set may move away",
 }
-"""What is said of them."""
+"""Words for each proposed limit on looks."""
 
 LARGE = 0.1  # share of the reference of the smallest kind that is limited, above which a larger `lose` is proposed
 METRICS = ("fd", "kid")  # metrics; the first with an interval is proposed
