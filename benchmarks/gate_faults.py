@@ -2,8 +2,8 @@
 
     python benchmarks/gate_faults.py [--regime digits-1000 … --runs … --jobs …]
 
-Release, baseline and reference are disjoint draws: of real digits by their pixels (32 axes; 1 000 or 3 000 of a release,
-4 000 of the reference) and of photographs in features of EfficientNet-Lite0 (500 or 1 000 of each set). All have their
+Release, baseline and reference are disjoint draws: of real digits by their pixels (32 axes; 1 000 or 3 000 of a
+release, 4 000 of the reference) and of photographs in features of EfficientNet-Lite0 (500 or 1 000 of each set). All have their
 pictures. The policy is the one that `first_policy` writes for baseline and reference.
 
 *unchanged*: nothing. *lost*: a class of 10 % is gone. *part-lost*: seven tenths of a class of 10 %. *new*: 5 % are of a
@@ -170,10 +170,9 @@ def report(found):
             verdicts = [{"fails": run[fault] == "regression", "passes": run[fault] == "pass"} for run in runs]
             named = [{"named": PLANTED[fault] in run[f"{fault} headline"]} for run in runs] if fault in PLANTED else []
             something = [{"any": run[f"{fault} causes"] > 0} for run in runs]
-            rows.append(
-                {"regime": regime, "release": fault, "fails": rate(verdicts, "fails"), "passes": rate(verdicts, "passes"),
-                 "fault named first": rate(named, "named") if named else "", "any cause": rate(something, "any")}
-            )  # fmt: skip
+            row = {"regime": regime, "release": fault}
+            row |= {"fails": rate(verdicts, "fails"), "passes": rate(verdicts, "passes")}
+            rows.append(row | {"named first": rate(named, "named"), "any cause": rate(something, "any")})
     record("gate_faults", rows, "95 % intervals of Clopper and Pearson")
 
 
