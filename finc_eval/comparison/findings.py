@@ -12,7 +12,7 @@ from finc_eval.core.record import Record
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.naming.evidence import UniqueNames
-from finc_eval.naming.looks import EXCHANGES, REPEAT, Look, look_at
+from finc_eval.naming.looks import REPEAT, Look, look_at
 from finc_eval.naming.measured import PictureLooks, measure_sets
 from finc_eval.numerics.inference import ALPHA, BESIDE_ALPHA
 from finc_eval.partitions.answer import divide
@@ -20,6 +20,9 @@ from finc_eval.partitions.kind import Kind, ids_that_differ
 
 LACKING = 0.2  # part of its share in the other set up to which a set is said to lack a kind
 NEAR_PART = 0.1  # relative error up to which a share is called by the name of a simple part
+
+EXCHANGES_OF_BOARDS = 7999
+"""Random exchanges behind the p-values of looks, where up to 100 sets are compared with one and adjusted for all."""
 
 PARTS = {1: "all", 3 / 4: "three quarters", 2 / 3: "two thirds", 1 / 2: "half", 1 / 3: "a third", 1 / 4: "a quarter",
          1 / 5: "a fifth", 1 / 10: "a tenth"}  # fmt: skip
@@ -117,16 +120,16 @@ def differences_between(
     pair = {"gen": gen, "ref": ref}
     kinds, headings, divided = divide(pair, seed=seed, run=run).described(pair)
     kinds_of = partial(divided.named, ids_that_differ(kinds))
-    looks = look_at(pair, seed, None, kinds_of, measure_sets(pair, {"ref": pictures}))
+    looks = look_at(pair, seed, None, kinds_of, measure_sets(pair, {"ref": pictures}), EXCHANGES_OF_BOARDS)
     return find_differences([look for look, _ in looks], kinds, headings)
 
 
 def clear_among(found: Sequence[Finding], sets: int) -> tuple[Finding, ...]:
     """Return the findings that stay significant where so many sets are compared with one reference (Bonferroni).
 
-    No p-value of a look is smaller than that of all its random exchanges.
+    No p-value of a look is smaller than that of all its random exchanges, which the looks of more sets need.
     """
-    least = max(BESIDE_ALPHA / sets, 1 / (EXCHANGES + 1))
+    least = max(BESIDE_ALPHA / sets, 1 / (EXCHANGES_OF_BOARDS + 1))
     return tuple(one for one in found if one.p_value <= (ALPHA / sets if one.what == "kind" else least))
 
 

@@ -100,16 +100,18 @@ def look_at(
     blocks: Mapping[str, NDArray[np.int64]] | None = None,
     kinds: Callable[[torch.Tensor], Sequence[str]] | None = None,
     known: MeasuredSets | None = None,
+    exchanges: int = EXCHANGES,
 ) -> list[tuple[Look, Has]]:
     """Return the looks of `find_looks`, and which of the samples of `looked_rows` have each of them.
 
-    `known` has measurements of these sets, where they are at hand; default: the pictures are measured.
+    `known` has measurements of these sets, where they are at hand; default: the pictures are measured. No p-value is
+    smaller than that of all `exchanges`.
     """
     rows = {label: looked_rows(one) for label, one in sets.items()}
-    found = _find_repeats(sets, rows, seed, blocks)
+    found = _find_repeats(sets, rows, seed, blocks, exchanges)
     traits, measured = known or measure_sets(sets)
     if measured:
-        found = _find_traits(sets, traits, measured, found, seed, blocks)
+        found = _find_traits(sets, traits, measured, found, seed, blocks, exchanges)
     if kinds is None or not found:
         return [*found]
     names = {label: kinds(one.rows_at(rows[label])) for label, one in sets.items()}
@@ -124,11 +126,12 @@ def _find_traits(
     repeats: Sequence[tuple[Look, Has]],
     seed: int,
     blocks: Mapping[str, NDArray[np.int64]] | None,
+    exchanges: int,
 ) -> list[tuple[Look, Has]]:
     """Return the repeats, and the looks by traits of samples that are not repeats, with the samples of each."""
     table, columns = _columns(traits, measured)
     rows = {label: one.rows for label, one in measured.items()}
-    exchanged = _exchange(table, sets, rows, seed, blocks, EXCHANGES)
+    exchanged = _exchange(table, sets, rows, seed, blocks, exchanges)
     z = np.zeros((1, 0)) if exchanged is None else exchanged.z
     p_values = step_down(z[0], z[1:].astype(np.float32)) if z.size else np.empty(0)
     order = [int(index) for index in np.argsort(-np.abs(z[0]), kind="stable") if p_values[index] <= BESIDE_ALPHA]
@@ -160,6 +163,7 @@ def _find_repeats(
     rows: Mapping[str, NDArray[np.int64]],
     seed: int,
     blocks: Mapping[str, NDArray[np.int64]] | None,
+    exchanges: int,
 ) -> list[tuple[Look, Has]]:
     """Return, for each set, the look of samples that it repeats more often than the other set.
 
@@ -175,7 +179,7 @@ def _find_repeats(
     kept = np.flatnonzero(np.any(large, axis=0))
     table = {label: (one[:, None] == kept).astype(float) for label, one in numbers.items()}
     apart = {label: one.with_groups(None, None) if one.grouping == REPEATS else one for label, one in sets.items()}
-    exchanged = _exchange(table, apart, rows, seed, blocks, EXCHANGES) if len(kept) else None
+    exchanged = _exchange(table, apart, rows, seed, blocks, exchanges) if len(kept) else None
     if exchanged is None:
         return []
     z = exchanged.z

@@ -5,6 +5,8 @@ import json
 from _releases import CENTERS, release
 
 import finc_eval as fe
+from finc_eval.comparison.findings import clear_among, differences_between
+from finc_eval.numerics.inference import BESIDE_ALPHA
 
 
 def labelled(n, seed, **planted):
@@ -31,3 +33,12 @@ def test_a_board_from_before_faults_were_looked_for_claims_no_absence_of_them():
         del row["fault"], row["fault_size"]
     old = type(board).from_dict(data)
     assert old.headline == "a and b: not looked at for faults." and old["a"].fault == ""
+
+
+def test_looks_of_forty_models_can_be_adjusted_for_all_of_them():
+    one, ref = release(300, 1), release(300, 2)
+    one[:30] = one[0]  # one sample, thirty times
+    found = differences_between(fe.EmbeddingSet(one), fe.EmbeddingSet(ref), None, 0, fe.Run())
+    repeats = [each for each in found if each.what == "repeat"]
+    assert len(repeats) == 1 and repeats[0].p_value <= BESIDE_ALPHA / 40
+    assert repeats[0] in clear_among(found, 40)
