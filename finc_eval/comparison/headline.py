@@ -114,8 +114,16 @@ def facts(found: _Compared) -> list[Fact]:
 
 
 def differences_in_order(looks: Sequence[Look], kinds: Sequence[Kind], headings: Sequence[Kind]) -> list[Look | Kind]:
-    """Return the looks, and the headings and kinds that differ and that no look explains, the largest first."""
-    return sorted([*looks, *_unexplained(looks, top_level(kinds, headings))], key=lambda one: -size_of(one))
+    """Return looks, and headings and kinds that differ and that no look explains, the largest difference first.
+
+    A look of the whole generated set leaves no kinds. Where looks explain a kind under a heading, what is left are the
+    other kinds under it.
+    """
+    covered = {one for look in looks for one in look.kinds}
+    left = [one for one in kinds if one.id not in covered]
+    heads = [one for one in headings if covered.isdisjoint(one.children)]
+    found = [] if any(look.whole for look in looks) else top_level(left, heads)
+    return sorted([*looks, *found], key=lambda one: -size_of(one))
 
 
 def size_of(one: Look | Kind | Direction) -> float:
@@ -239,14 +247,6 @@ def _missed(found: _Compared) -> list[str]:
 def _say_ratio(found: _Compared) -> list[str]:
     rho = found.settings.rho
     return [] if rho == 1 else [f"A kind counts above {rho:g} times the other set's share."]
-
-
-def _unexplained(looks: Sequence[Look], kinds: Sequence[Kind]) -> list[Kind]:
-    """Return the kinds, and headings, that no look explains; none where a look is of the whole generated set."""
-    if any(look.whole for look in looks):
-        return []
-    covered = {one for look in looks for one in look.kinds}
-    return [kind for kind in kinds if not {*(kind.children or (kind.id,))} <= covered]
 
 
 def short(found: _Compared) -> str:
