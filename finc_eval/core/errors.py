@@ -21,9 +21,7 @@ from numbers import Real
 from typing import Any
 
 from finc_eval.core.secrets import redact
-from finc_eval.core.words import join_words, spell_controls
-
-MAX_MESSAGE = 2000  # Letters of a message at most. The longest that are meant name all extractors, in about 1,300.
+from finc_eval.core.words import join_words, shorten, spell_controls
 
 
 class FincEvalError(Exception):
@@ -43,9 +41,7 @@ class FincEvalError(Exception):
     """
 
     def __init__(self, message: str = "") -> None:
-        line = spell_controls(redact(" ".join(message.splitlines())))
-        half = MAX_MESSAGE // 2
-        super().__init__(line if len(line) <= MAX_MESSAGE else f"{line[:half]} … {line[-half:]}")
+        super().__init__(shorten(spell_controls(redact(" ".join(message.splitlines())))))
 
 
 class UsageError(FincEvalError):

@@ -21,6 +21,7 @@ from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import Record, plain, schema, structure
 from finc_eval.core.storage import PROGRAM, write_text
 from finc_eval.core.terminal import visible
+from finc_eval.core.words import shorten
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,7 +89,7 @@ class Shown:
         lines = [visible(line).replace("\n", " ") for line in islice(self._lines(), SHOWN_ROWS + 1)]
         rows = [line if len(line) <= MAX_LINE else f"{line[: MAX_LINE - 1]}…" for line in lines[:SHOWN_ROWS]]
         more = ["…"] * (len(lines) > SHOWN_ROWS)
-        first = visible(self._summary()).replace("\n", " ")
+        first = shorten(visible(self._summary()).replace("\n", " "))
         return "\n  ".join([f"{type(self).__name__}({first})", *rows, *more])
 
     def _repr_html_(self) -> str:

@@ -13,6 +13,8 @@ CONTROLS = re.compile(
 """Control characters but tab and newline, line separators, marks that change the direction of text or show nothing, and
 codes that are not characters, which XML forbids."""
 
+MAX_LETTERS = 2000  # letters of a sentence at most: the longest that are meant name all extractors, in about 1,300
+
 
 def spell_controls(text: str) -> str:
     r"""Write control characters and direction marks as \u001b, which is the same in JSON."""
@@ -22,6 +24,12 @@ def spell_controls(text: str) -> str:
 def one_line(text: str) -> str:
     r"""Write control characters as `spell_controls` does, and the ends of lines as \n, so that a text is one line."""
     return spell_controls(text).replace("\n", "\\n")
+
+
+def shorten(line: str) -> str:
+    """Leave out the middle of a line that is too long to be read: the name of a sample can have millions of letters."""
+    half = MAX_LETTERS // 2
+    return line if len(line) <= MAX_LETTERS else f"{line[:half]} … {line[-half:]}"
 
 
 def percent(value: float, decimals: int = 0) -> str:

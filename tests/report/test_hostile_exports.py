@@ -33,6 +33,13 @@ TEXTS = {
     "a direction": "\u202etxt",
     "half a character": "a\ud800b\udcff",
     "codes that are not characters": "a\uffffb\ufffe",
+    "fillers that show nothing": "\u3164\u115f\uffa0\u034f\U000e0041",
+    "codes of private use": "\ue000\U0001fffe\U0010ffff",
+    "an operating system command": "\x9b31m\x90\x9d8;;http://x\x9c",
+    "a table of mathematics": "$$\\begin{array}{c}\\\\[1em]\\hline",
+    "a definition of itself": r"\def\x{\x}\x",
+    "letters by their codes": "^^5c^^69nput ^^^^005c",
+    "commands of other CI jobs": "##vso[x]\n##teamcity[x]\nsection_start:1:x\r",
     "the end of a section": "]]>",
     "a section": "<![CDATA[x",
     "entities": "&x; &#0; &#xffff;",
@@ -111,3 +118,8 @@ def test_short_texts_and_notebooks_show_no_control_characters(text):
         page = one._repr_html_()
         assert not CONTROLS.search(page) and "<script>alert" not in page
         page.encode()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_short_text_is_short_whatever_a_name_holds(kind):
+    assert len(repr(KINDS[kind](lambda: "\x1b" * 50_000))) < 4000

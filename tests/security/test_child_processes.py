@@ -11,11 +11,16 @@ from pathlib import Path
 import matplotlib
 import numpy as np
 import pytest
+import torch
 
 import finc_eval
 from finc_eval.cli.app import _find_programs_elsewhere
+from finc_eval.core.errors import DataError
 from finc_eval.core.provenance import MAX_PACKED, Provenance, revision_of
+from finc_eval.embeddings.array_files import read_arrays
+from finc_eval.extractors.networks.tensors import load_tensors
 from finc_eval.gallery.thumbnails import Thumbnail
+from finc_eval.samples import open_source
 
 PACKAGE = Path(finc_eval.__file__).parent
 OTHERS = "0123456789abcdef0123456789abcdef01234567"
@@ -393,6 +398,42 @@ def test_programs_are_found_in_absolute_folders_alone(path, kept, monkeypatch):
     _find_programs_elsewhere()
     assert os.environ.get("PATH") == kept
     assert all(Path(folder).is_absolute() for folder in os.get_exec_path())
+
+
+class Trap:
+    """What a pickle makes of it is a call, which leaves a file."""
+
+    def __init__(self, folder):
+        self._folder = folder
+
+    def __reduce__(self):
+        return Path.touch, (self._folder / "PWNED",)
+
+
+READERS = {
+    "weights.pth": load_tensors,
+    "embeddings.pt": read_arrays,
+    "embeddings.npy": read_arrays,
+    "embeddings.npz": read_arrays,
+    "images.pt": open_source,
+    "images.npz": open_source,
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_no_pickle_in_a_file_is_run(name, tmp_path):
+    path, trap = tmp_path / name, Trap(tmp_path)
+    if path.suffix in (".pt", ".pth"):
+        torch.save({"embeddings": torch.zeros(3, 2), "trap": trap}, path)
+    else:
+        values = np.array([[trap]], dtype=object)
+        np.save(path, values) if path.suffix == ".npy" else np.savez(path, embeddings=values)
+    with pytest.raises(DataError):
+        READERS[name](path)
+    assert not (tmp_path / "PWNED").exists()
+    if path.suffix == ".pth":
+        torch.load(path, weights_only=False)
+        assert (tmp_path / "PWNED").exists()
 
 
 @pytest.mark.parametrize("beginning", ["%!PS-Adobe-3.0 EPSF-3.0\n%ANIM", "%!PS-Adobe-2.0\n%%BoundingBox: 0 0 9 9 ANIM"])
