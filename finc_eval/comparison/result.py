@@ -311,7 +311,7 @@ class Comparison(Pictured):
         }
 
     def _frame_rows(self) -> Sequence[object]:
-        return self.kinds or [one.frame_row() for one in self.directions]
+        return [one.frame_row() for one in self.kinds or self.directions]
 
     def _lines(self) -> Iterator[str]:
         return (one._summary() for one in self.significant())

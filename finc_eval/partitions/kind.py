@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from pydantic import model_validator
 
 from finc_eval.core.errors import UsageError
-from finc_eval.core.record import Record, check_names
+from finc_eval.core.record import Record, check_names, plain
 from finc_eval.core.serialize import Shown
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.naming.evidence import Evidence, Name
@@ -167,6 +167,13 @@ class Kind(Record, Shown):
     def seen_from(self, label: str) -> tuple[float, tuple[float, float]]:
         """Return the difference of one of two sets from the other, with its interval."""
         return _seen_from(label, self.set_with_least or self.set_with_most, self.difference, self.interval)
+
+    def frame_row(self) -> dict[str, Any]:
+        """Return the kind as a row of a table; the difference of two sets is the first less the second, as on pages."""
+        row: dict[str, Any] = plain(self)
+        if len(self.shares) == 2:
+            row["difference"], row["interval"] = self.seen_from(next(iter(self.shares)))
+        return row
 
     def _of(self, label: str) -> KindShare:
         if label not in self.shares:

@@ -157,8 +157,8 @@ class Kinds(Pictured):
             raise ValueError("its differences are not of its sets")
         return {"divided": read_kinds(file, len(data["kinds"]))}
 
-    def _frame_rows(self) -> tuple[Kind, ...]:
-        return self.kinds
+    def _frame_rows(self) -> list[dict[str, Any]]:
+        return [one.frame_row() for one in self.kinds]
 
     def _lines(self) -> Iterator[str]:
         return (one._summary() for one in self.significant())

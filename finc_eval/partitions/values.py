@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,8 +50,8 @@ class SharesBy(Record, Shown):
     column: str
     kinds: tuple[Kind, ...]
 
-    def _frame_rows(self) -> tuple[Kind, ...]:
-        return self.kinds
+    def _frame_rows(self) -> list[dict[str, Any]]:
+        return [one.frame_row() for one in self.kinds]
 
     def _summary(self) -> str:
         return f"column={self.column!r}, values={len(self.kinds)}"

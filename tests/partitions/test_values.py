@@ -164,3 +164,22 @@ def test_training_runs_of_a_model_are_one_set():
 def test_a_board_without_the_column_says_which_it_lacks():
     with pytest.raises(UsageError, match="lable"):
         fe.leaderboard({"gen": labeled(EVEN, 200, 1)}, labeled(EVEN, 200, 2), by="lable")
+
+
+@pytest.mark.parametrize("result", ["kinds", "compare", "values"])
+def test_the_difference_of_a_frame_is_that_of_the_page_the_first_set_less_the_second(result):
+    pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    near, far = rng.normal(size=(700, 4)), rng.normal(size=(100, 4)) + 6
+    gen = fe.EmbeddingSet(near[:400], metadata={"label": ["a"] * 400})
+    ref = fe.EmbeddingSet(np.concatenate([near[400:], far]), metadata={"label": ["a"] * 300 + ["b"] * 100})
+    if result == "compare":
+        found = fe.compare(gen, ref)
+    else:
+        found = fe.kinds({"gen": gen, "ref": ref}, by="label" if result == "values" else None)
+    frame = (found.by if result == "values" else found).to_frame()
+    np.testing.assert_allclose(frame["difference"], frame["shares.gen.share"] - frame["shares.ref.share"], atol=1e-12)
+    assert frame["difference"].min() == pytest.approx(-0.25, abs=0.03)
+    assert (frame["interval.low"] <= frame["difference"]).all() and (
+        frame["difference"] <= frame["interval.high"]
+    ).all()
