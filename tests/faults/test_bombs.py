@@ -162,7 +162,7 @@ def test_a_parquet_file_that_repeats_one_long_text(tmp_path):
     path = tmp_path / "t.parquet"
     parquet.write_table(arrow.table({"id": [str(n) for n in range(5000)], "a": ["x" * 10_000] * 5000}), path)
     assert path.stat().st_size < 100_000
-    with pytest.raises(DataError, match=f"t.parquet, to row 64, takes .* when decoded, {LIMIT}"):
+    with pytest.raises(DataError, match=f"t.parquet, to row [0-9,]+, takes .* when decoded, {LIMIT}"):
         metadata_table(path, ["0"])
 
 
