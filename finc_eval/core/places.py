@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from finc_eval.core.doors import with_home
@@ -10,18 +11,21 @@ from finc_eval.core.errors import DataError
 
 CACHE = "FINC_EVAL_CACHE"  # environment variable with the folder of caches
 
+VARIABLES = {"embeddings": CACHE, "weights": "FINC_EVAL_WEIGHTS", "remote": "FINC_EVAL_REMOTE"}
+"""Environment variables that name another place for a folder of the user's caches, by its name."""
+
 HOME = "~/.cache/finc-eval"
 
 
-def user_folder(variable: str | None, name: str) -> Path:
-    """Return a folder of the user's caches: $variable, or else `name` in ~/.cache/finc-eval.
+def user_folder(name: str) -> Path:
+    """Return a folder of the user's caches: that of its variable, or else `name` in ~/.cache/finc-eval.
 
     For a user without a home, it lies in $XDG_CACHE_HOME/finc-eval or $FINC_EVAL_CACHE.
 
     Raises:
         DataError: the user has no home, and no variable names a place.
     """
-    if variable is not None and (given := os.environ.get(variable)):
+    if given := os.environ.get(VARIABLES[name]):
         return with_home(given)
     try:
         return Path(HOME).expanduser() / name
@@ -37,9 +41,17 @@ def user_folder(variable: str | None, name: str) -> Path:
     )
 
 
-def known_folder(variable: str | None, name: str) -> Path | None:
+def known_folder(name: str) -> Path | None:
     """Return what `user_folder` does; None for a user without any place, who has nothing there."""
     try:
-        return user_folder(variable, name)
+        return user_folder(name)
     except DataError:
         return None
+
+
+def advice_on(path: Path) -> str:
+    """Return what to do if a path cannot be written: for a folder of the user's caches, the variable that moves it."""
+    with suppress(RuntimeError, ValueError):
+        name = path.relative_to(Path(HOME).expanduser()).parts[0]
+        return f"set {VARIABLES[name]} to a folder that can be written"
+    return "check the folder, or choose another"

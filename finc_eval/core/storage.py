@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from finc_eval.core.doors import NotAFileError, check_regular, create_file, create_text, open_file
 from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.places import advice_on
 from finc_eval.core.remote.mirror import check_writable, make_folder_of, put_in_place, remove
 from finc_eval.core.remote.urls import out_path
 
@@ -45,7 +46,7 @@ def disk_errors(path: Path, kept: str = "nothing half-written is left") -> Itera
                 f"the disk is full while writing {path}: {kept}; free some space and run the same command again"
             ) from error
         if isinstance(error, OSError):
-            raise DataError(f"{path} cannot be written ({error}): check the folder, or choose another") from error
+            raise DataError(f"{path} cannot be written ({error}): {advice_on(path)}") from error
         raise
 
 

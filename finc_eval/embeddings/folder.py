@@ -9,7 +9,7 @@ from typing import Literal
 
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.files.front import file_type, is_other_hdf5
-from finc_eval.core.places import CACHE, user_folder
+from finc_eval.core.places import user_folder
 from finc_eval.core.progress import Progress, silent
 from finc_eval.embeddings.cache import WHOLE, EmbeddingCache
 from finc_eval.embeddings.pictures import open_stated
@@ -43,7 +43,7 @@ class Entry:
 
 def cache_folder() -> Path:
     """Return the folder of caches without a given path: $FINC_EVAL_CACHE, or ~/.cache/finc-eval/embeddings."""
-    return user_folder(CACHE, "embeddings")
+    return user_folder("embeddings")
 
 
 def entries(folder: Path | None = None) -> list[Entry]:

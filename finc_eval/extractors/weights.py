@@ -23,13 +23,13 @@ from finc_eval.core.doors import open_file
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.parsed import json_table, read_text
 from finc_eval.core.memory import readable
-from finc_eval.core.places import known_folder, user_folder
+from finc_eval.core.places import VARIABLES, known_folder, user_folder
 from finc_eval.core.record import Record
 from finc_eval.core.storage import after_other_writers_of, write_text
 from finc_eval.extractors.card import SHA256_DIGITS, Card, Weights, options_of
 from finc_eval.extractors.catalog import all_cards, with_the_same_tensors
 
-FOLDER_VARIABLE = "FINC_EVAL_WEIGHTS"
+FOLDER_VARIABLE = VARIABLES["weights"]
 
 RECORDS = "~/.cache/finc-eval"  # folder of the records, beside the other caches of the user; no variable moves it
 VERIFIED, PINS = "verified.json", "pins.json"
@@ -73,7 +73,7 @@ def locate(weights: Weights) -> Path | None:
     spec = importlib.util.find_spec(name) if name else None
     places = spec.submodule_search_locations or () if spec else ()
     paths = [Path(place) / inside / weights.file for place in places]
-    if (folder := known_folder(FOLDER_VARIABLE, "weights")) is not None or Path(weights.file).is_absolute():
+    if (folder := known_folder("weights")) is not None or Path(weights.file).is_absolute():
         paths.append((folder or Path()) / weights.file)
     if found := next((path for path in paths if path.is_file()), None):
         return found
@@ -214,7 +214,7 @@ def _locate(weights: Weights) -> Path:
 
 def weights_folder() -> Path:
     """Return the folder of weights: $FINC_EVAL_WEIGHTS, else ~/.cache/finc-eval/weights."""
-    return user_folder(FOLDER_VARIABLE, "weights")
+    return user_folder("weights")
 
 
 def file_digest(path: Path, *, rehash: bool = False) -> str:

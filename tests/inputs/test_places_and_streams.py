@@ -11,9 +11,9 @@ import pytest
 
 from finc_eval.core import storage
 from finc_eval.core.errors import DataError
-from finc_eval.core.places import known_folder, user_folder
+from finc_eval.core.places import VARIABLES, known_folder, user_folder
 from finc_eval.core.remote.urls import with_urls
-from finc_eval.core.storage import only_writer_of, write_text
+from finc_eval.core.storage import disk_errors, only_writer_of, write_text
 
 VERBS = {
     "the version": "--version",
@@ -68,10 +68,10 @@ def test_wrong_options_end_with_their_code_though_no_stream_takes_a_word(unbuffe
 
 
 def test_a_user_without_a_home_needs_none_until_a_file_belongs_there(homeless):
-    assert known_folder(None, "x") is None
+    assert known_folder("weights") is None
     assert with_urls("a text") == "a text"
     with pytest.raises(DataError, match="set FINC_EVAL_CACHE to a folder"):
-        user_folder(None, "x")
+        user_folder("weights")
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_a_user_without_a_home_needs_none_until_a_file_belongs_there(homeless):
 def test_variables_name_the_places_of_a_user_without_a_home(variables, folder, homeless, monkeypatch):
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    assert user_folder("FINC_EVAL_REMOTE", "remote") == Path(folder)
+    assert user_folder("remote") == Path(folder)
 
 
 @pytest.mark.parametrize("number", [errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP])
@@ -104,3 +104,16 @@ def test_a_disk_that_refuses_locks_has_a_way_out(number, tmp_path, monkeypatch):
     with only_writer_of(tmp_path / "a"):
         write_text(tmp_path / "a", "kept")
     assert (tmp_path / "a").read_text() == "kept"
+
+
+@pytest.mark.parametrize(("name", "variable"), VARIABLES.items())
+def test_a_home_that_cannot_be_written_names_the_variable_of_the_folder(name, variable, monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv(variable, raising=False)
+    with (
+        pytest.raises(DataError, match=f"Permission denied.*: set {variable} to a folder"),
+        disk_errors(user_folder(name) / "a file"),
+    ):
+        raise PermissionError(errno.EACCES, "Permission denied")
+    with pytest.raises(DataError, match="check the folder, or choose another"), disk_errors(tmp_path / "a file"):
+        raise PermissionError(errno.EACCES, "Permission denied")

@@ -14,10 +14,10 @@ from urllib.request import url2pathname
 
 from finc_eval.core.doors import with_home, without_links
 from finc_eval.core.errors import UsageError
-from finc_eval.core.places import known_folder, user_folder
+from finc_eval.core.places import VARIABLES, known_folder, user_folder
 from finc_eval.core.secrets import STORES, URL, WEB, redact_word
 
-FOLDER = "FINC_EVAL_REMOTE"  # environment variable with the folder of the local copies
+FOLDER = VARIABLES["remote"]  # environment variable with the folder of the local copies
 PROTOCOLS = (*STORES, *WEB)  # protocols that are read over the network; stores are written as well
 
 VERSION = re.compile(r"~[0-9a-f]{16}")
@@ -121,12 +121,12 @@ def with_urls(text: str) -> str:
 
 def root() -> Path:
     """Return the folder of the local copies: $FINC_EVAL_REMOTE, or ~/.cache/finc-eval/remote."""
-    return _resolve(user_folder(FOLDER, "remote"))
+    return _resolve(user_folder("remote"))
 
 
 def _known_root() -> Path | None:
     """Return the folder of the local copies; None for a user without a home, who has no copies."""
-    folder = known_folder(FOLDER, "remote")
+    folder = known_folder("remote")
     return None if folder is None else _resolve(folder)
 
 
