@@ -231,12 +231,26 @@ def use(path, clip=None):
     return "; ".join(str(sample.error) for sample in source.samples())
 
 
+def bounded_by_one_worker(path):
+    """Read a clip as `bounded` does, by a worker that has its imports from the case before.
+
+    The clip in a zip below has a worker of its own.
+    """
+    with video_process._pool.worker() as line:
+
+        def use_it():
+            video_process._pool._idle = [line]
+            return use(path, CLIP)
+
+        return bounded(use_it)
+
+
 @pytest.mark.parametrize(("make", "told"), CLIPS.values(), ids=CLIPS)
 def test_an_odd_clip_ends_in_time_and_memory(make, told, tmp_path):
     data = make()
     assert not video_process.is_ordinary(io.BytesIO(data))
     (tmp_path / "x.mp4").write_bytes(data)
-    found = bounded(use, tmp_path / "x.mp4", CLIP)
+    found = bounded_by_one_worker(tmp_path / "x.mp4")
     assert re.search(told, found), found
 
 
@@ -245,7 +259,7 @@ def test_an_ordinary_clip_has_the_same_time(size, told, tmp_path):
     data = tiny_frames(1_000_000, size)
     assert video_process.is_ordinary(io.BytesIO(data))
     (tmp_path / "x.avi").write_bytes(data)
-    found = bounded(use, tmp_path / "x.avi", CLIP)
+    found = bounded_by_one_worker(tmp_path / "x.avi")
     assert re.search(told, found), found
 
 
