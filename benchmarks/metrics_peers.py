@@ -2,10 +2,10 @@
 
 All get the same float32 arrays in one process of one thread and take turns, so that other work on the machine slows all
 of them. `ratio` is the median of ours over the median of theirs, `value alone` the same for our value without interval
-and floor, where a public function computes it: KID has its interval from the same pass, and PRDC has none. FD of the others includes the covariances by
-numpy.cov. PRDC of torch-fidelity is precision and recall alone. The Vendi score of vendi-score is by the n × n kernel
-and by the dual form, d × d. Versions are in the record: the time of a matrix root depends on the version of scipy.
-FD of 10 000 samples takes minutes: `--large` adds it.
+and floor, where a public function computes it: KID has its interval from the same pass, and PRDC has none.
+FD of the others includes the covariances by numpy.cov. PRDC of torch-fidelity is precision and recall alone. The Vendi
+score of vendi-score is by the n × n kernel and by the dual form, d × d. Versions are in the record: the time of a
+matrix root depends on the version of scipy. FD of 10 000 samples takes minutes: `--large` adds it.
 
     OMP_NUM_THREADS=1 python benchmarks/metrics_peers.py [--rounds N] [--large] [name …]       default: 3 rounds, all
 """

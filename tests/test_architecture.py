@@ -7,10 +7,10 @@ import ast
 import re
 import tomllib
 from collections import Counter
-from functools import cache
 from pathlib import Path
 
 import pytest
+from _trees import nodes_of, tree_of
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "finc_eval"
@@ -49,17 +49,11 @@ def floors() -> dict[str, int]:
     return {room.strip(): floor for floor, layer in enumerate(reversed(layers)) for room in layer.split("|")}
 
 
-@cache
-def tree_of(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
 def imports(path: Path, *, lazy: bool) -> list[tuple[int, str]]:
     """The line and the full name of each import of the package; `lazy`: only those inside functions."""
-    tree = tree_of(path)
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    functions = [node for node in nodes_of(path) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
     found = set()
-    for node in [part for function in functions for part in ast.walk(function)] if lazy else ast.walk(tree):
+    for node in [part for function in functions for part in ast.walk(function)] if lazy else nodes_of(path):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -93,7 +87,7 @@ def test_no_function_has_more_than_forty_lines_in_its_body():
     long = {
         f"{name_of(path)}.{node.name}"
         for path in MODULES
-        for node in ast.walk(tree_of(path))
+        for node in nodes_of(path)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and body_lines(node) > MAX_BODY
     }
     assert long == set()
@@ -137,10 +131,10 @@ def uses(constants: set[tuple[str, str]]) -> Counter[tuple[str, str]]:
     found: Counter[tuple[str, str]] = Counter()
     for path in MODULES:
         local = {name: (home, name) for home, name in constants if home == name_of(path)}
-        for node in ast.walk(tree_of(path)):
+        for node in nodes_of(path):
             if isinstance(node, ast.ImportFrom):
                 local |= {one.asname or one.name: (node.module or "", one.name) for one in node.names}
-        reads = [node.id for node in ast.walk(tree_of(path)) if isinstance(node, ast.Name) and node.id.isupper()]
+        reads = [node.id for node in nodes_of(path) if isinstance(node, ast.Name) and node.id.isupper()]
         found.update(local[name] for name in reads if name in local)
     for name in constants & found.keys():
         found[name] -= name[0] in map(name_of, MODULES)  # its definition
@@ -184,7 +178,7 @@ def test_files_are_read_by_the_guarded_doors_alone(package):
     found = {
         name_of(path)
         for path in MODULES
-        for node in ast.walk(tree_of(path))
+        for node in nodes_of(path)
         if (isinstance(node, ast.Import) and any(one.name == package for one in node.names))
         or (isinstance(node, ast.ImportFrom) and node.module == package)
     }

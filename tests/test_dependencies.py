@@ -14,6 +14,7 @@ import h5py
 import numpy as np
 import pytest
 import torch
+from _trees import nodes_of
 from PIL import GifImagePlugin, Image, ImageFile, PngImagePlugin, TiffImagePlugin
 
 import finc_eval
@@ -238,8 +239,8 @@ CHANGING = re.compile(
 
 def uses_in(path):
     """Dotted names of what a module uses of imported modules."""
-    tree, known = ast.parse(path.read_text(encoding="utf-8")), {}
-    for node in ast.walk(tree):
+    known = {}
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             for one in node.names:
                 known[one.asname or one.name.partition(".")[0]] = one.name if one.asname else one.name.partition(".")[0]
@@ -248,7 +249,7 @@ def uses_in(path):
             for one in node.names:
                 known[one.asname or one.name] = f"{node.module}.{one.name}"
                 yield f"{node.module}.{one.name}"
-    for node in ast.walk(tree):
+    for node in nodes_of(path):
         words = []
         while isinstance(node, ast.Attribute):
             words, node = [node.attr, *words], node.value

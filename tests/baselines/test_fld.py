@@ -87,6 +87,7 @@ def test_blocks_and_what_is_kept_change_nothing(monkeypatch):
     np.testing.assert_allclose(sample_likelihoods(*sets).scores, scores, atol=1e-4)
 
 
+@pytest.mark.long
 def test_the_same_law_is_near_zero_and_a_shift_raises_it():
     train, test = law(2000, 1), law(1000, 0)
     same, shifted, far = (fld(law(1000, 2, shift), train, test) for shift in (0, 0.5, 2))

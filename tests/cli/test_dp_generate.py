@@ -78,6 +78,7 @@ def test_a_synthetic_table_says_of_the_ill_what_the_private_one_does(monkeypatch
     assert "(5, 1e-05)-DP" in str(made.synthesis)
 
 
+@pytest.mark.long
 def test_synthetic_digits_resemble_their_class_more_than_others(digits):
     images, labels = digits
     chosen = labels < 3

@@ -51,6 +51,7 @@ def test_with_one_baseline_every_output_says_that_training_is_not_covered(passed
     assert all(SAMPLING_ONLY in output for output in outputs)
 
 
+@pytest.mark.long
 def test_replicates_of_the_baseline_cover_training(sets, policy):
     replicates = [sets["old"], release(2000, 5), release(2000, 6)]
     verdict = fe.gate(sets["same"], replicates, sets["ref"], policy)

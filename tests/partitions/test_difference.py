@@ -35,6 +35,7 @@ def test_the_interval_holds_and_the_estimate_is_close(law, n, m):
     assert error < abs(plain - truth) or truth > 0.1
 
 
+@pytest.mark.long
 def test_the_p_value_of_one_law_is_uniform_enough():
     rng = np.random.default_rng(2)
     p = [permutation_p_value(rng.multinomial(300, ZIPF), rng.multinomial(900, ZIPF), seed) for seed in range(100)]

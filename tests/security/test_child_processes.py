@@ -12,6 +12,7 @@ import matplotlib
 import numpy as np
 import pytest
 import torch
+from _trees import nodes_of
 
 import finc_eval
 from finc_eval.cli.app import _find_programs_elsewhere
@@ -356,7 +357,7 @@ CALLS = {
 
 
 def starters_in(path):
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             yield from (one.name.partition(".")[0] for one in node.names)
         elif isinstance(node, ast.ImportFrom):

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from _guarded import SPECIAL, guarded, is_sentence, load_all
+from _trees import nodes_of
 from PIL import Image
 
 import finc_eval as fe
@@ -330,9 +331,9 @@ def name_of(node):
     return "?"
 
 
-def opening_calls(tree):
+def opening_calls(nodes):
     """Name of each call that opens a path, from its last two words."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if not isinstance(node, ast.Call):
             continue
         *_, owner, name = ("", *name_of(node.func).split("."))
@@ -346,7 +347,7 @@ def opening_calls(tree):
 def test_nothing_is_opened_but_through_the_doors():
     found = {}
     for path in sorted(PACKAGE.rglob("*.py")):
-        calls = Counter(opening_calls(ast.parse(path.read_text(encoding="utf-8"))))
+        calls = Counter(opening_calls(nodes_of(path)))
         if calls:
             found[path.relative_to(PACKAGE).as_posix()] = dict(calls)
     assert found == REVIEWED
@@ -372,4 +373,4 @@ def test_nothing_is_opened_but_through_the_doors():
     ],
 )
 def test_a_call_that_opens_a_path_is_found(line):
-    assert list(opening_calls(ast.parse(line)))
+    assert list(opening_calls(ast.walk(ast.parse(line))))

@@ -145,6 +145,7 @@ def test_near_copies_are_told_apart_where_float32_products_cannot():
     assert found.distances.tolist() == [[0, 0, step]]
 
 
+@pytest.mark.long
 def test_real_digits_and_their_neighbors_are_mostly_of_one_kind(digits):
     x, labels = digits
     found = nearest(x[:200], x[500:], 1)
