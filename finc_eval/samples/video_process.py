@@ -41,9 +41,12 @@ MEDIA = {b"AVI ": b"LISTmovi", b"WEBP": b"ANMF"}
 RUNS = {b"stts": (2, 0), b"ctts": (2, 0), b"stsc": (3, 1)}
 """Columns of tables of an MP4 whose rows stand for many samples, and the column that says for how many."""
 
-TABLE = re.compile(rb"elst|stsz|stz2|" + b"|".join(RUNS))
-FRAGMENTS = re.compile(rb"moof|trun|sidx|cmov")
-"""Boxes of an MP4 that state any number of samples in a few bytes, or hide others."""
+FRAGMENT = 1_000
+"""Samples as which a run of a fragment counts: FFmpeg moves all that it has listed, if the times of runs go back."""
+
+TABLE = re.compile(rb"elst|stsz|stz2|trun|" + b"|".join(RUNS))
+HIDING = re.compile(rb"sidx|cmov")  # boxes of an MP4 that name other places for fragments, or hide boxes
+FRAGMENTS = (b"moof", b"trun")  # boxes of fragments of an MP4, and of the runs in them
 
 MATROSKA = b"\x1aE\xdf\xa3"  # first bytes of a Matroska or WebM file (RFC 8794, 11.2.1)
 SEGMENT, CLUSTER, TRACKS, ATTACHMENTS = map(bytes.fromhex, ("18538067", "1f43b675", "1654ae6b", "1941a469"))
@@ -162,7 +165,9 @@ def is_ordinary(stream: IO[bytes]) -> bool:
         index = _outside(data, 0, b"mdat") if media is None or is_mp4 else _outside(data, 12, media)
         if index is None or len(STREAM.findall(index)) > FEW_STREAMS:
             return False
-        return not is_mp4 or (not FRAGMENTS.search(index) and _stated(index) <= FEW_ENTRIES)
+        if not is_mp4 or HIDING.search(index) or _stated(index) > FEW_ENTRIES:
+            return not is_mp4
+    return b"moof" not in index or all(stream.getvalue().count(name) == index.count(name) for name in FRAGMENTS)
 
 
 def _outside(data: memoryview, place: int, media: bytes) -> bytes | None:
@@ -236,6 +241,8 @@ def _stated(index: bytes) -> int:
             total += count + int(rows.sum(dtype=np.int64))
         elif name == b"elst":
             total += EDIT * count
+        elif name == b"trun":
+            total += FRAGMENT + count
         else:
             total += int.from_bytes(index[start + 4 : start + 8], "big")
     return total

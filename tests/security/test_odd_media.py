@@ -293,12 +293,35 @@ def test_ordinary_clips_need_no_other_process(assets, tmp_path, monkeypatch):
     assert len(clips) > 9 and all(video_process.is_ordinary(io.BytesIO(one.read_bytes())) for one in clips)
     (tmp_path / "x.mp4").write_bytes(film("mp4"))
     (tmp_path / "x.webp").write_bytes(webp(20))
-    assert use(tmp_path / "x.mp4", CLIP) == use(tmp_path / "x.webp", CLIP) == "None"
+    (tmp_path / "y.mp4").write_bytes(fragmented())
+    assert {use(tmp_path / name, CLIP) for name in ("x.mp4", "x.webp", "y.mp4")} == {"None"}
 
 
 @pytest.mark.parametrize(("make", "parts"), MATROSKA.values(), ids=MATROSKA)
 def test_a_matroska_file_with_more_than_frames_is_odd(make, parts):
     assert not video_process.is_ordinary(io.BytesIO(make(*parts)))
+
+
+def fragmented(hidden=b"", more=b""):
+    data = film("mp4", options={"movflags": "frag_keyframe+empty_moov"})
+    first = data.index(b"moof") - 4
+    return data[:first] + (box(b"mdat", hidden) if hidden else b"") + more + data[first:]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        lambda: fragmented(b"ab" + box(b"moof")),
+        lambda: fragmented(box(b"traf", box(b"trun", bytes(8)))),
+        lambda: fragmented(more=box(b"sidx", bytes(40))),
+        lambda: fragmented(more=box(b"moof", box(b"traf", box(b"trun", bytes(8)) * 200))),
+        lambda: fragmented(more=box(b"moof", box(b"traf", box(b"trun", struct.pack(">II", 0, 200_000))))),
+    ],
+    ids=["a fragment in a frame", "a run in a frame", "places of fragments", "runs", "a run of many samples"],
+)
+def test_an_mp4_with_more_than_few_fragments_is_odd(data):
+    assert video_process.is_ordinary(io.BytesIO(fragmented(b"ab")))
+    assert not video_process.is_ordinary(io.BytesIO(data()))
 
 
 @pytest.mark.parametrize("kind", ["mkv", "webm"])

@@ -12,7 +12,7 @@ from _bounded import bounded
 import finc_eval as fe
 from finc_eval.cli.options import read_defaults
 from finc_eval.core.errors import DataError, close_match, did_you_mean
-from finc_eval.core.files.parsed import parse_json, parse_toml
+from finc_eval.core.files.parsed import foreign_json, parse_json, parse_toml
 from finc_eval.embeddings.columns import metadata_table
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.extractors.catalog import load_card
@@ -98,6 +98,12 @@ JSON = {
 def test_json(case):
     text, told = JSON[case]
     assert told in bounded(lambda: type(parse_json(text())).__name__)
+
+
+@pytest.mark.parametrize("text", ["[" * 60 + "]" * 60, '{"a":' * 60 + "0" + "}" * 60], ids=["lists", "tables"])
+def test_json_of_other_programs_that_is_nested_deeper_than_they_write_it(text):
+    with pytest.raises(DataError, match="nested too deeply"):
+        foreign_json(text, "a.json")
 
 
 def rows(count, row):
