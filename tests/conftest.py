@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from _documents import one_of_each
+from _kinds_of_cases import more_of_a_kind
 from threadpoolctl import threadpool_limits
 
 from finc_eval.demo.planted import shipped_digits
@@ -29,21 +30,8 @@ os.environ.pop("COLUMNS", None)  # the width of the terminal that runs the tests
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Leave all but one case of each kind of a test with `one_of_each` to `make long`.
-
-    The kinds of a case are the values of the parameters that the mark names, and that of `by`, a function of its id. A
-    case is kept if it is the first of some kind. Without kinds the first case is kept.
-    """
-    seen = {}
-    for item in items:
-        if (mark := item.get_closest_marker("one_of_each")) is None:
-            continue
-        case, by = item.callspec, mark.kwargs.get("by", lambda _: None)
-        kinds = {(name, repr(case.params[name])) for name in mark.args} or {by(case.id)}
-        shown = seen.setdefault(item.nodeid.partition("[")[0], set())
-        if kinds <= shown:
-            item.add_marker(pytest.mark.long)
-        shown |= kinds
+    for item in more_of_a_kind(items):
+        item.add_marker(pytest.mark.long)
 
 
 def pytest_collection_finish():

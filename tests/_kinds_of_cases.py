@@ -1,0 +1,20 @@
+"""Of a table of cases, `make test` runs one of each kind, and `make long` all others.
+
+@pytest.mark.one_of_each("verb", "form")        a case for each verb, and for each form
+@pytest.mark.one_of_each(by=str.title)          a case for each value of a function of the id of a case
+@pytest.mark.one_of_each                        the first case
+"""
+
+
+def more_of_a_kind(items):
+    """Yield the cases of which every kind has an earlier case that is kept."""
+    kinds_of_test = {}
+    for item in items:
+        if (mark := item.get_closest_marker("one_of_each")) is None:
+            continue
+        case, by = item.callspec, mark.kwargs.get("by", lambda _: None)
+        kinds = {(name, repr(case.params[name])) for name in mark.args} or {by(case.id)}
+        shown = kinds_of_test.setdefault(item.nodeid.partition("[")[0], set())
+        if kinds <= shown:
+            yield item
+        shown |= kinds
