@@ -147,6 +147,7 @@ def test_the_order_of_adding_leaves_no_trace_but_in_provenance(tmp_path):
     assert texts[0] == texts[1]
 
 
+@pytest.mark.long
 def test_what_is_kept_of_a_model_does_not_grow_with_samples(tmp_path):
     sizes = {}
     for n in (1500, 3000):

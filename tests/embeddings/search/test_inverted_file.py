@@ -87,6 +87,7 @@ def test_another_index_is_refused():
         fe.Settings(index="ivf")
 
 
+@pytest.mark.long
 def test_a_comparison_by_rarity_tells_its_recall(few_pairs):
     exact, found = (
         fe.compare(GEN, REF, method="rarity", features=50, modes=2, index=index) for index in ("exact", "auto")
@@ -96,6 +97,7 @@ def test_a_comparison_by_rarity_tells_its_recall(few_pairs):
     assert found.settings.index == "auto"
 
 
+@pytest.mark.long
 def test_a_method_without_neighbors_has_the_signature_of_the_exact_one(few_pairs):
     exact, found = (fe.compare(GEN, REF, features=50, modes=2, index=index) for index in ("exact", "auto"))
     assert exact.signature == found.signature
