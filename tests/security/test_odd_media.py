@@ -6,6 +6,7 @@ import struct
 import time
 import zipfile
 import zlib
+from unittest.mock import Mock
 
 import av
 import numpy as np
@@ -261,6 +262,15 @@ def test_an_ordinary_clip_has_the_same_time(size, told, tmp_path):
     (tmp_path / "x.avi").write_bytes(data)
     found = bounded_by_one_worker(tmp_path / "x.avi")
     assert re.search(told, found), found
+
+
+def test_each_frame_in_another_process_has_its_time_and_memory():
+    limits = []
+    watch = video_process._Alarm(Mock(set=lambda *given: limits.append(given)), 3, 1 << 30)
+    for pixels in (0, 1920 * 1080, 80_000_000):
+        watch.begin(pixels)
+    assert [most for _, most in limits] == [1 << 30] * 3
+    assert [seconds for seconds, _ in limits] == pytest.approx([3, 3.1, 7], abs=0.01)
 
 
 def test_a_clip_in_a_zip_is_limited_as_one_in_a_folder(tmp_path):
