@@ -669,6 +669,7 @@ PIXELS = "pixels are more than the 8,333,333 that|more than 8,333,333 pixels"
 
 PICTURES = {
     "a PNG of 10 billion pixels": (lambda: png(100_000, 100_000, b"", b""), PIXELS),
+    "a PNG of 12 million pixels": (lambda: png(4_000, 3_000), "4000x3000 pixels are more than the 8,333,333 that"),
     "a PNG with a text of 300 MB": (lambda: png(8, 8, chunk(b"zTXt", b"a\0\0" + packed())), "too large"),
     "a PNG with a profile of 300 MB": (lambda: png(8, 8, chunk(b"iCCP", b"a\0\0" + packed())), "too large"),
     "a PNG with 300 MB of pixels for 64": (lambda: png(8, 8, b"", packed()), "None"),
