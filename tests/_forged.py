@@ -11,7 +11,8 @@ from _pages import Page
 from finc_eval import report
 from finc_eval.core.terminal import visible_output
 from finc_eval.core.words import CONTROLS
-from finc_eval.gates.verdict import Verdict, annotation_lines, junit_xml
+from finc_eval.gates.pipelines import annotation_lines, junit_xml
+from finc_eval.gates.verdict import Verdict
 
 MARKUP = "--><img src=http://127.0.0.1:9/a><b title=hostile>live</b></script></pre>]]>"
 HOSTILE = f"x {MARKUP}\n# h\n```\n\x1b]0;t\x07\u202e\x00\ud800{{{{7*7}}}}{{x}}%s\\input{{/etc/passwd}}|`\t::error::"

@@ -34,6 +34,8 @@ DEFAULT_FPS = 25.0  # frames a second of clips that do not state it, such as arr
 MIN_PREVIEW_MS = 1000  # milliseconds that a preview lasts at least: 16 frames at 30 frames a second are a flicker
 
 
+ROW_EDGE, ROW_GAP = 64, 2  # height of pictures in a row, and white pixels between them
+
 STRIP_FRAMES, STRIP_EDGE = 4, 48
 """Frames of a clip that stand side by side under its preview, and pixels of their longer edge."""
 
@@ -122,6 +124,23 @@ def preview(frames: npt.NDArray[np.uint8], fps: float) -> Thumbnail:
     whole = max(MIN_PREVIEW_MS, 1000 * len(frames) / fps)
     moving = {"save_all": True, "append_images": pictures[1:], "duration": round(whole / len(pictures)), "loop": 0}
     return _webp(pictures[0], lossless=is_small, quality=CLIP_QUALITY, **moving)
+
+
+def side_by_side(pictures: Sequence[Thumbnail]) -> bytes | None:
+    """Return pictures in a row, as PNG, of clips their last frames; None of no pictures."""
+    images = []
+    for one in pictures:
+        with Image.open(io.BytesIO(one.data), formats=["PNG", "WEBP", "JPEG"]) as stored:
+            stored.seek(getattr(stored, "n_frames", 1) - 1)
+            image = stored.convert("RGB")
+        images.append(image.resize((max(1, round(image.width * ROW_EDGE / image.height)), ROW_EDGE)))
+    if not images:
+        return None
+    lefts = np.cumsum([0, *(image.width + ROW_GAP for image in images)]).tolist()
+    row = Image.new("RGB", (lefts[-1] - ROW_GAP, ROW_EDGE), "white")
+    for left, image in zip(lefts, images, strict=False):
+        row.paste(image, (left, 0))
+    return _encode(row, "PNG")
 
 
 def _spread(count: int, most: int) -> npt.NDArray[np.int64]:

@@ -20,7 +20,7 @@ from finc_eval.gates.kinds import KindEvidence
 from finc_eval.gates.sets import GEN, GateSets
 from finc_eval.gates.verdict import Cause, Limit
 from finc_eval.naming.evidence import MOST
-from finc_eval.naming.looks import look_at
+from finc_eval.naming.looks import EXAMPLES, look_at
 from finc_eval.naming.measured import PictureLooks, looked_rows, measure_sets
 from finc_eval.naming.traits import Trait
 from finc_eval.partitions.answer import Answer
@@ -37,6 +37,7 @@ class Suspect:
 
     finding: Finding
     members: Members
+    examples: dict[str, tuple[str, ...]]  # ids of samples, by label
     trait: Trait | None = None  # what was measured, of a look
 
     def is_same(self, other: Suspect) -> bool:
@@ -81,7 +82,8 @@ def find_suspects(
     traits, measured = measure_sets(pair, known)
     looks = look_at(pair, seed, None, kinds_of, (traits, measured))
     named = {one.name: one for one in traits}
-    trait_of = {look_finding(look): named.get(look.trait) for look, _ in looks}
+    labels = {GEN: GEN, "ref": old}
+    by_finding = {look_finding(look): look for look, _ in looks}
     rows = {label: looked_rows(one) for label, one in pair.items()}
     of_each = {label: np.array(kinds_of(one.rows_at(rows[label]))) for label, one in pair.items()}
     by_look = {look_finding(look): has for look, has in looks}
@@ -93,7 +95,14 @@ def find_suspects(
             members = by_look[one]
         else:
             members = {label: np.isin(each, one.parts) for label, each in of_each.items()}
-        found.append(Suspect(one, members, trait_of.get(one)))
+        look = by_finding.get(one)
+        examples = (
+            look.examples
+            if look
+            else {key: pair[key].ids_at(rows[key][has][:EXAMPLES]) for key, has in members.items()}
+        )
+        shown = {labels[key]: tuple(ids) for key, ids in examples.items()}
+        found.append(Suspect(one, members, shown, named.get(look.trait) if look else None))
     return found
 
 
@@ -119,7 +128,7 @@ def find_causes(
             continue
         is_users = "=" in limit.about  # a value of the user's own column has its name
         best = own if is_users else next((one for one in suspects if one.is_same(own)), own)
-        told.append((best.finding.size, _named_cause(best.finding, limit), best))
+        told.append((best.finding.size, _named_cause(best, limit), best))
     found = [cause for _, cause, _ in sorted(told, key=lambda one: -one[0])]
     for one in suspects:
         if any(other is not None and other.is_same(one) for *_, other in told) or any(map(one.holds, held)):
@@ -128,7 +137,7 @@ def find_causes(
         if finding.what == "look":
             rule = WHOLE if finding.whole else PART
             limit_on = next((one.name for one, _ in looks if one.name == rule and one.verdict == "held"), None)
-        found.append(Cause(finding.say("before"), finding.change(), finding.share, finding.before, None, limit_on))
+        found.append(_cause(one, finding.say("before"), None, limit_on))
     return tuple(found)
 
 
@@ -141,7 +150,7 @@ def _look_causes(
     for one in suspects:
         if one.shows(beyond):
             own = [limit for limit, _ in limits if limit.rule.startswith(WHOLE if one.finding.whole else PART)]
-            found.append((one.finding.size, _named_cause(one.finding, (*own, limits[0][0])[0]), one))
+            found.append((one.finding.size, _named_cause(one, (*own, limits[0][0])[0]), one))
     return found or [(_size(limit), _plain_cause(limit), None) for limit, _ in limits]
 
 
@@ -159,22 +168,28 @@ def _suspect_of(limit: Limit, part: KindEvidence, sets: GateSets, suspects: Sequ
     if rule == "kinds.lose" and finding.is_more:  # nothing is lost
         finding = replace(finding, share=before)
     members = part.members({GEN: looked_rows(sets.gen), old: looked_rows(sets.baselines[old])})
-    return Suspect(finding, {GEN: members[GEN], "ref": members[old]})
+    shown = {label: limit.examples.get(label, ()) for label in (GEN, old)}
+    return Suspect(finding, {GEN: members[GEN], "ref": members[old]}, shown)
 
 
-def _named_cause(finding: Finding, limit: Limit) -> Cause:
+def _named_cause(suspect: Suspect, limit: Limit) -> Cause:
     """Return a finding that broke a limit, with what is allowed of it."""
-    allowed, end = limit.margin, "allowed"
+    finding, allowed, end = suspect.finding, limit.margin, "allowed"
     if limit.rule == "kinds.lose":
         allowed, end = finding.before * (1 - limit.margin), "allowed down to"
     elif finding.whole or limit.rule.startswith(WHOLE):  # no share is allowed
         by = f"by {limit.number(limit.value)} of the spread; allowed {limit.margin:g}"
         shift = by if finding.name == limit.note else ""
-        return Cause(finding.say("before", shift), finding.change(), finding.share, finding.before, None, limit.name)
+        return _cause(suspect, finding.say("before", shift), None, limit.name)
     elif limit.rule != REPEATS:
         allowed = finding.before + limit.margin
     words = finding.say("before", f"{end} {in_percent(allowed, 2)}")
-    return Cause(words, finding.change(), finding.share, finding.before, allowed, limit.name)
+    return _cause(suspect, words, allowed, limit.name)
+
+
+def _cause(one: Suspect, words: str, allowed: float | None, limit: str | None) -> Cause:
+    finding = one.finding
+    return Cause(words, finding.change(), finding.share, finding.before, allowed, limit, one.examples)
 
 
 def _plain_cause(limit: Limit) -> Cause:

@@ -73,6 +73,7 @@ class Normal(Evidence):
     """An estimate with normal errors, or with Student's where the error itself is an estimate."""
 
     error: float  # standard error
+    error_unchanged: float | None = None  # standard error of a release like its baseline; None if it is the same
     # the part of the error that stays with more samples of the generators, such as the reference's, or of training once
     # more
     fixed: float = 0.0
@@ -86,8 +87,11 @@ class Normal(Evidence):
         return self.value - half if side == "low" else self.value + half
 
     def without_change(self) -> Evidence | None:
-        """Return the same error at no change; None for a limit that knows no baseline."""
-        return None if self.unchanged is None else replace(self, value=self.unchanged)
+        """Return the evidence on a release like its baseline, whose error is its own; None without a baseline."""
+        if self.unchanged is None:
+            return None
+        error = self.error if self.error_unchanged is None else self.error_unchanged
+        return replace(self, value=self.unchanged, error=error, fixed=min(self.fixed, error))
 
     def detectable(self, level: float) -> float | None:
         """Return the margin, and beyond it the quantiles of the level and of the power, in standard errors."""

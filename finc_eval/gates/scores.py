@@ -140,15 +140,16 @@ def _relative(
         if note := change.why_not(name):
             yield Missing(name=title, margin=stated, note=note)
             continue
-        unchanged = change.noise_if_unchanged(sets.gen.n, sum(one.n for one in sets.baselines.values()))
+        calm, margin = change.noise_if_unchanged(sets.gen.n, sum(one.n for one in sets.baselines.values()))
         error, fixed, degrees = change.error_in_pairs(*paired) if paired else change.error(alpha)
         yield Normal(
             name=title,
             value=(-1.0 if new.higher_is_better else 1.0) * (new.value - change.base) / change.unit,
-            margin=unchanged if isinstance(wanted, str) else stated,
+            margin=margin if isinstance(wanted, str) else stated,
             unchanged=0.0,
             n=sets.gen.n,
             error=error,
+            error_unchanged=None if paired else calm,
             fixed=fixed,
             degrees=degrees,
             growth=1.0 if new.higher_is_better else DISTANCE_GROWTH,
@@ -201,11 +202,11 @@ class Change:
             )
         return ""
 
-    def noise_if_unchanged(self, n: int, old_n: int) -> float:
-        """Return the margin that a release like the baseline keeps, whatever the error of this one is."""
+    def noise_if_unchanged(self, n: int, old_n: int) -> tuple[float, float]:
+        """Return the error of a release like the baseline, and the margin that it keeps."""
         spread, degrees = self.training
         unchanged = max(self.base_error * sqrt(1 + old_n / n) / self.unit, spread / self.unit)
-        return 2 * upper_quantile(ALPHA, degrees) * unchanged
+        return unchanged, 2 * upper_quantile(ALPHA, degrees) * unchanged
 
     def error_in_pairs(self, new: Estimate, old: Estimate) -> tuple[float, float, float]:
         """Return the error of the difference of paired sets, the part that stays, and its degrees of freedom."""

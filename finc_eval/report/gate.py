@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from finc_eval.core.words import join_words, percent
 from finc_eval.gallery.counts import SHOWN_SAMPLES
 from finc_eval.gallery.pictured import Gallery, read_gallery
+from finc_eval.gallery.thumbnails import side_by_side
 from finc_eval.gates.rule import Verb
 from finc_eval.gates.verdict import FAILED, SETTLED, UNJUDGED, VERBS, Limit, Verdict
 from finc_eval.report.cards.card import LEAD_SAMPLES, Card, Cards, Grid, View, anchor
 from finc_eval.report.drawings import Axis, Drawn, Ink, forest, forest_scale
+from finc_eval.report.exports.markdown import escape, paragraph
 from finc_eval.report.exports.outline import Cell, Outline, Table, call, sizes, source, unreadable
 from finc_eval.report.pages import Section, render
 from finc_eval.samples import Samples
@@ -20,6 +24,10 @@ COLUMNS = ["Limit", "Verdict", "Value", "Interval", "Allowed", "Seen from", "Sam
 
 INKS: dict[str, Ink] = {"gen": "gen", "ref": "ref"}  # colors of the sets that are not baselines
 SORTS = {"": "urgency", "name": "name"}  # values to sort limits by
+
+MARKER = "<!-- finc-eval gate -->"  # line of a comment by which a pipeline finds the comment of its last run
+MAX_COMMENT = 60_000  # bytes of a comment: GitHub takes 65,536 characters
+COMMENTED = 8  # causes that a comment tells, with pictures
 
 HOW = (
     "A limit held if all of its interval is within what is allowed, improved if all of it is also better than no "
@@ -146,3 +154,32 @@ def _cells(limit: Limit, is_pictured: bool) -> list[Cell | str]:
         name = Cell(limit.name, samples=samples, anchor=anchor(limit.name))
     note = limit.note if limit.verdict not in SETTLED else Cell("", note=limit.note)
     return [name, limit.verdict, limit.number(limit.value), ends, allowed, seen, needed, note]
+
+
+def comment(result: Verdict, samples: Mapping[str, Samples], stem: str) -> tuple[str, dict[str, bytes]]:
+    """Return a comment on a change, in Markdown, and the pictures that it shows, by the names of files beside it.
+
+    Each cause has a row, with pictures of the samples before and now.
+    """
+    told = result.causes[:COMMENTED]
+    old = next((label for label in result.sets if label.startswith("baseline")), None)
+    shown = {label: [id for one in told for id in one.examples.get(label, ())[:LEAD_SAMPLES]] for label in result.sets}
+    found = read_gallery(result.sets, shown, samples)
+    pictures: dict[str, bytes] = {}
+    lines = [f"<!-- finc-eval: {result.mark} -->", MARKER, f"### {escape(result.headline)}", ""]
+    if told:
+        lines += ["| What | Before | Now |", "|---|---|---|"]
+    for number, cause in enumerate(told, 1):
+        cells = []
+        for when, label in (("before", old), ("now", "gen")):
+            known, ids = found.pictures.get(label or "", {}), cause.examples.get(label or "", ())
+            strip = side_by_side([known[id] for id in ids[:LEAD_SAMPLES] if id in known])
+            name = f"{stem}-{number}-{when}.png"
+            pictures |= {} if strip is None else {name: strip}
+            cells.append("" if strip is None else f"![{when}]({name})")
+        limited = "" if cause.limit else " (no limit is on it)"
+        lines.append(f"| {escape(cause.words)}{limited} | {' | '.join(cells)} |")
+    notes = [result.held, *result.warnings, f"Covers {result.noise}."]
+    lines += ["", *(f"- {paragraph(one)}" for one in notes if one)]
+    sizes_so_far = np.cumsum([len(one.encode()) + 1 for one in lines])
+    return "\n".join(one for one, size in zip(lines, sizes_so_far, strict=True) if size < MAX_COMMENT) + "\n", pictures

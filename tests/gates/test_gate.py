@@ -43,7 +43,7 @@ def test_a_verdict_comes_back_from_json(failed, tmp_path):
 
 def test_with_one_baseline_every_output_says_that_training_is_not_covered(passed, tmp_path, capsys):
     from finc_eval import report
-    from finc_eval.gates.verdict import junit_xml
+    from finc_eval.gates.pipelines import junit_xml
 
     page = passed.to_html(tmp_path / "verdict.html").read_text()
     report.show(passed)

@@ -9,7 +9,7 @@ from _pictures import blur, lose, release, repeat
 
 import finc_eval as fe
 from finc_eval import report
-from finc_eval.gates.verdict import junit_xml
+from finc_eval.gates.pipelines import junit_xml
 
 CASES = {
     "a limit on repeats names the picture": (

@@ -10,8 +10,8 @@ from _releases import release
 from typer.testing import CliRunner
 
 from finc_eval.cli.app import app
+from finc_eval.gates.pipelines import MAX_ANNOTATIONS, annotation_lines, junit_xml, tell_github
 from finc_eval.gates.policy import Policy
-from finc_eval.gates.verdict import MAX_ANNOTATIONS, annotation_lines, junit_xml, tell_github
 from finc_eval.report.exports.markdown import MAX_MARKDOWN
 
 JUNIT = {

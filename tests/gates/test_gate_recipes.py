@@ -15,7 +15,14 @@ from finc_eval.gates.policy import Policy
 
 DOCS = Path(__file__).parents[2] / "docs" / "gate.md"
 
-OUTPUTS = {"verdict.html", "verdict.json", "verdict.md", "verdict.xml"}
+OUTPUTS = {"comment.md", "verdict.html", "verdict.json", "verdict.md", "verdict.xml"}
+
+GH = """case "$*" in
+  *--jq*) test -f comments.txt && echo 17 ;;
+  *) echo "$*" >> comments.txt ;;
+esac
+exit 0"""
+"""A program that keeps what it is asked of GitHub, and finds a comment once one was made."""
 
 
 def blocks(language):
@@ -46,7 +53,7 @@ def shell(place):
     """Return a function that runs a script as a service does, with finc-eval and pip on the path."""
     programs = place / "programs"
     programs.mkdir()
-    for name, command in {"finc-eval": f'exec "{sys.executable}" -m finc_eval "$@"', "pip": "exit 0"}.items():
+    for name, command in {"finc-eval": f'exec "{sys.executable}" -m finc_eval "$@"', "pip": "exit 0", "gh": GH}.items():
         (programs / name).write_text(f"#!/bin/sh\n{command}\n")
         (programs / name).chmod(0o755)
     unlike = {"GITHUB_ACTIONS", "GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"}
@@ -66,18 +73,20 @@ def run_workflow(shell, place):
     told, green, verdict = {}, True, ""
     for number, step in enumerate(job["steps"]):
         condition = step.get("if", "success()")
-        if condition == "always()":
+        if "with" in step and condition == "always()":
             assert {path.name for path in (place / step["with"]["path"]).iterdir()} == OUTPUTS
-        if "run" not in step or not green:
+        always = condition.startswith("always()")
+        if "run" not in step or not (green or always):
             continue
-        if condition != "success()":
+        if not always and condition != "success()":
             name, _, value = condition.partition(" == ")
             assert name == "steps.gate.outputs.verdict"
             if verdict != value.strip("'"):
                 continue
         files = {name: str(place / name) for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
-        done = shell(step["run"], ("bash", "-e"), GITHUB_ACTIONS="true", **files)
-        green, told[number] = done.returncode == 0, done.stdout
+        given = {"GITHUB_REPOSITORY": "our/model", "PULL": "5"} if "env" in step else {}
+        done = shell(step["run"], ("bash", "-e"), GITHUB_ACTIONS="true", **files, **given)
+        green, told[number] = green and done.returncode == 0, done.stdout
         if step.get("id") == "gate":
             name, _, verdict = (place / "GITHUB_OUTPUT").read_text().strip().partition("=")
             assert name == "verdict"
@@ -97,6 +106,14 @@ def test_the_workflow_for_github_is_red_for_a_regression_and_tells_what_is_undec
     assert (found, green) == (verdict, is_green)
     assert ("draw more samples\n" in told.values()) == (verdict == "undecided")
     assert "::error" in told[2]
+    for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"):
+        (place / name).unlink()
+    run_workflow(shell, place)  # a second push replaces the comment of the first
+    asked = (place / "comments.txt").read_text().splitlines()
+    assert asked == [
+        "api repos/our/model/issues/5/comments -F body=@gate/comment.md",
+        "api -X PATCH repos/our/model/issues/comments/17 -F body=@gate/comment.md",
+    ]
 
 
 @pytest.mark.long

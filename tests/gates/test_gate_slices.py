@@ -5,7 +5,7 @@ import pytest
 from _releases import release
 
 import finc_eval as fe
-from finc_eval.gates.verdict import junit_xml
+from finc_eval.gates.pipelines import junit_xml
 
 N = 1000
 

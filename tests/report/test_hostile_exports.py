@@ -10,7 +10,7 @@ from test_hostile_pages import changes_made_of, kinds_made_of, made_of, sweep_ma
 
 import finc_eval as fe
 from finc_eval.core.storage import write_text
-from finc_eval.gates.verdict import annotation_lines, junit_xml
+from finc_eval.gates.pipelines import annotation_lines, junit_xml
 
 TEXTS = {
     "an input": r"\input{/etc/passwd}",

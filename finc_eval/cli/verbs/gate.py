@@ -16,9 +16,10 @@ import finc_eval as fe
 from finc_eval.cli.app import VerdictExit
 from finc_eval.cli.options import Json, Ref, Work, check_given, embeds
 from finc_eval.cli.output import Force, Out, Output, check_suffix, emit, output_folder, refuse_loss
+from finc_eval.core.doors import create_file
 from finc_eval.core.errors import UsageError
 from finc_eval.core.marks import job_digest, mark, mark_of, mark_text
-from finc_eval.core.storage import write_text
+from finc_eval.core.storage import write_text, write_together, write_whole
 from finc_eval.extractors.settings import Extraction
 from finc_eval.gates.policy import Policy
 
@@ -70,6 +71,14 @@ def gate(
     reason: Annotated[
         str | None, typer.Option(metavar="TEXT", help="Promote a release that did not pass, for this reason.")
     ] = None,
+    comment: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Markdown file for a comment on a change: what is wrong, with pictures before and now as files beside "
+            "it. Its second line marks it, so that a pipeline can replace the comment of its last run.",
+        ),
+    ] = None,
     out: Out = None,
     force: Force = False,
     as_json: Json = False,
@@ -105,10 +114,16 @@ def gate(
         with work.running() as run:
             history.opened(gen, extraction, run)
     output = output_folder("gate", "verdict", sources, out, force)
+    if comment is not None:
+        check_suffix(comment, ".md", option="--comment")
+        own = mark("verdict", output.job)
+        refuse_loss(comment, lambda found: mark_of(found) == own, force, option="--comment")
     with work.running() as run:
         old = baseline if len(baseline) > 1 else baseline[0]
         verdict = fe.gate(gen, old, ref, limits, anchor=anchor, train=train, first=first, extractor=extraction, run=run)
     notes = _emit(verdict, output, as_json=as_json)
+    if comment is not None:
+        _write_comment(verdict.marked(output.job), comment, force)
     if history is not None:
         made = history.promote(verdict, gen, reason=reason, extractor=extraction)
         print(
@@ -153,9 +168,24 @@ def _check_policy(policy: Path, baseline: Sequence[str], ref: str) -> None:
         )
 
 
+def _write_comment(verdict: Verdict, path: Path, force: bool) -> None:
+    """Write a comment and its pictures, which replace no files but those of the same comment."""
+    from finc_eval.report.gate import comment
+
+    text, pictures = comment(verdict, {}, path.stem)
+    is_again = mark_of(path) == verdict.mark
+    for name in pictures:
+        refuse_loss(path.with_name(name), lambda _: is_again, force, option="--comment")
+    with write_together():
+        write_text(path, text)
+        for name, data in pictures.items():
+            with write_whole(path.with_name(name)) as part, create_file(part) as file:
+                file.write(data)
+
+
 def _emit(verdict: Verdict, output: Output | None, *, as_json: bool) -> TextIO:
     """Print and write the verdict, also for GitHub; return the stream that takes further notes."""
-    from finc_eval.gates.verdict import annotation_lines, junit_xml, tell_github
+    from finc_eval.gates.pipelines import annotation_lines, junit_xml, tell_github
 
     emit(verdict, output, as_json, {".xml": junit_xml(verdict)})
     tell_github(verdict, os.environ)
