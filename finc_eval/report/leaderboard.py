@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
+from markupsafe import Markup
+
 from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.words import figure, join_words, percent, plural, points
 from finc_eval.embeddings.recipe import ARRAY_SPACE
@@ -25,6 +27,7 @@ from finc_eval.report.formats import bare_percent, share_interval
 from finc_eval.report.pages import render
 from finc_eval.samples import Samples
 
+IN_THOUSANDTHS = ("kid",)  # metrics that are written × 10³, as papers write them; JSON and CSV have them as they are
 PROFILE_KINDS = 5  # kinds of samples that the section of a model names at most, of each direction
 
 
@@ -270,9 +273,8 @@ def _board_table(board: Leaderboard) -> Table:
     sides = () if board.panel is None else board.panel.sides
     moved = () if board.panel is None else board.panel.moved
     own, main = f"{sides[0].label}: " if sides else "", board.criterion()
-    columns = ["Model", f"{own}Rank", f"{own}Group"]
-    for one in board.criteria:
-        columns += [own + _heading(one), *([] if one.key == board.rank_by else [f"{own}{one.key} rank"])]
+    criteria = sorted(board.criteria, key=lambda one: one.key != board.rank_by)  # what orders the rows comes first
+    columns = ["Model", f"{own}Rank", f"{own}Group", *(own + _heading(one) for one in criteria)]
     for side in sides[1:]:
         columns += [f"{side.label}: Rank", f"{side.label}: {_heading(main)}"]
     rows: list[list[Cell | str]] = []
@@ -284,11 +286,12 @@ def _board_table(board: Leaderboard) -> Table:
         )
         name = Cell(row.name, anchor=anchor(row.name, of="model"), note=", ".join(notes))
         cells: list[Cell | str] = [name, ranks(row.rank_set), "–" if row.group is None else str(row.group)]
-        for one in board.criteria:
-            cells.append(_estimate(one, row.scores[one.key]))
-            cells += [] if one.key == board.rank_by else [ranks(row.scores[one.key].rank_set)]
+        for one in criteria:
+            found = row.scores[one.key]
+            is_ranked = one.key != board.rank_by and found.rank_set is not None
+            cells.append(_number(one, found, f"rank {ranks(found.rank_set)}" if is_ranked else ""))
         for place in (side.places[row.name] for side in sides[1:]):
-            cells += [ranks(place.rank_set), _estimate(main, place)]
+            cells += [ranks(place.rank_set), _number(main, place)]
         rows.append(cells)
     legend = (
         f"Ordered by {board.rank_by}. The first number of a cell is without the bias of finite sets, and in brackets "
@@ -301,7 +304,13 @@ def _board_table(board: Leaderboard) -> Table:
 def _heading(criterion: Criterion) -> str:
     if criterion.is_share:
         return f"{criterion.key}, %"
-    return f"{criterion.key} (not FID)" if _not_fid(criterion) else criterion.key
+    named = f"{criterion.key} (not FID)" if _not_fid(criterion) else criterion.key
+    return f"{named} × 10³" if _scale(criterion) > 1 else named
+
+
+def _scale(criterion: Criterion) -> float:
+    """Return the factor of a number on pages and in tables: papers write KID × 10³."""
+    return 1000.0 if criterion.signature.metric in IN_THOUSANDTHS else 1.0
 
 
 def _about(criterion: Criterion) -> str:
@@ -314,16 +323,36 @@ def _not_fid(criterion: Criterion) -> str:
 
 
 def _estimate(criterion: Criterion, standing: Standing | Place) -> str:
-    is_share = criterion.is_share and standing.value is not None
-    value = bare_percent(standing.value or 0.0) if is_share else figure(standing.value)
+    return f"{_value(criterion, standing)} {_interval(criterion, standing)}".strip()
+
+
+def _number(criterion: Criterion, standing: Standing | Place, rank: str = "") -> Cell:
+    """Return a cell of the board: the number, and in small print on a page its interval and its rank."""
+    small = " · ".join(one for one in (_interval(criterion, standing), rank) if one)
+    text = ", ".join(one for one in (_estimate(criterion, standing), rank) if one)
+    return Cell(text, html=Markup("{} <small>{}</small>").format(_value(criterion, standing), small))
+
+
+def _value(criterion: Criterion, standing: Standing | Place) -> str:
+    if standing.value is None:
+        return figure(None)
+    return bare_percent(standing.value) if criterion.is_share else figure(standing.value * _scale(criterion))
+
+
+def _interval(criterion: Criterion, standing: Standing | Place) -> str:
+    """Return the interval in brackets; "" without one."""
     if standing.interval is None:
-        return value
-    ends = share_interval(standing.interval) if is_share else f"[{', '.join(map(figure, standing.interval))}]"
-    return f"{value} {ends}"
+        return ""
+    if criterion.is_share:
+        return share_interval(standing.interval)
+    return f"[{', '.join(figure(end * _scale(criterion)) for end in standing.interval)}]"
 
 
 def _gap(criterion: Criterion, gap: float) -> str:
-    return f"{points(gap).removeprefix('+')} points" if criterion.is_share else figure(gap, ".3g")
+    if criterion.is_share:
+        return f"{points(gap).removeprefix('+')} points"
+    times = " × 10⁻³" if _scale(criterion) > 1 else ""
+    return figure(gap * _scale(criterion), ".3g") + times
 
 
 def _reasons(board: Leaderboard) -> list[str]:
