@@ -114,16 +114,12 @@ def gate(
         with work.running() as run:
             history.opened(gen, extraction, run)
     output = output_folder("gate", "verdict", sources, out, force)
-    if comment is not None:
-        check_suffix(comment, ".md", option="--comment")
-        own = mark("verdict", output.job)
-        refuse_loss(comment, lambda found: mark_of(found) == own, force, option="--comment")
+    _check_comment(comment, mark("verdict", output.job), force)
     with work.running() as run:
         old = baseline if len(baseline) > 1 else baseline[0]
         verdict = fe.gate(gen, old, ref, limits, anchor=anchor, train=train, first=first, extractor=extraction, run=run)
     notes = _emit(verdict, output, as_json=as_json)
-    if comment is not None:
-        _write_comment(verdict.marked(output.job), comment, force)
+    _write_comment(verdict.marked(output.job), comment, force)
     if history is not None:
         made = history.promote(verdict, gen, reason=reason, extractor=extraction)
         print(
@@ -168,10 +164,19 @@ def _check_policy(policy: Path, baseline: Sequence[str], ref: str) -> None:
         )
 
 
-def _write_comment(verdict: Verdict, path: Path, force: bool) -> None:
+def _check_comment(path: Path | None, own: str, force: bool) -> None:
+    """Raise UsageError if a file would be lost that another job made, or is not Markdown."""
+    if path is not None:
+        check_suffix(path, ".md", option="--comment")
+        refuse_loss(path, lambda found: mark_of(found) == own, force, option="--comment")
+
+
+def _write_comment(verdict: Verdict, path: Path | None, force: bool) -> None:
     """Write a comment and its pictures, which replace no files but those of the same comment."""
     from finc_eval.report.gate import comment
 
+    if path is None:
+        return
     text, pictures = comment(verdict, {}, path.stem)
     is_again = mark_of(path) == verdict.mark
     for name in pictures:
