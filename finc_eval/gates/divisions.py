@@ -15,17 +15,20 @@ from finc_eval.core.words import in_percent
 from finc_eval.core.words import plural as how_many
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.subset import Subset
-from finc_eval.gates.policy import KindLimits
+from finc_eval.extractors.imagenet import imagenet_tree
+from finc_eval.gates.policy import COLUMN_SHARE, KindLimits
 from finc_eval.gates.sets import REF, GateSets
 from finc_eval.gates.shares import members_to_hold, members_to_lose
+from finc_eval.naming.classes import SEEN, class_weights, classifier_of, probabilities
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.answer import kind_id, node_tallies
-from finc_eval.partitions.counts import COUNT, Counted, Counter, tally_sets
+from finc_eval.partitions.counts import COUNT, Counted, Counter, Counts, draw_members, tally_sets
 from finc_eval.partitions.kind import names_of_unions
 from finc_eval.partitions.kind_tree import DIVIDE, KindTree, Tree
 from finc_eval.partitions.tests import Tally
 from finc_eval.partitions.values import count_values
 
+OF_CLASSES = "seen-"  # beginning of the ids of classes and nouns that the extractor's last layer sees
 OF_ALL = "all-"  # beginning of the ids of kinds of all sets together, which differ from the kinds of the reference
 
 OF_REF, OF_SETS, MOVED, DIFFERENCES = (
@@ -40,11 +43,18 @@ little to pass."""
 
 
 @dataclass(frozen=True)
+class Nouns:
+    """Classes that the extractor's last layer sees, and the nouns above them, as kinds that may overlap."""
+
+    members: NDArray[np.bool_]  # which patterns of nouns, in which samples are counted, have each noun
+
+
+@dataclass(frozen=True)
 class CountedSets:
     """Counts of all sets by the same kinds."""
 
     names: list[str]  # name of each kind
-    tree: Tree | None  # tree whose nodes the kinds are; None for the values of a column
+    tree: Tree | Nouns | None  # tree whose nodes the kinds are, or nouns; None for the values of a column
     counted: dict[str, Counted]  # counts of the leaves, or values, by label
     tallies: dict[str, Tally]  # counts of all kinds, by label
     cells: dict[str, NDArray[np.int32]]  # leaf of each sample by label, shape (n,)
@@ -55,6 +65,8 @@ class CountedSets:
         """Return the names of kinds of a tree: what their samples of the reference have in common, if anything."""
         if self.tree is None:
             return {}
+        if isinstance(self.tree, Nouns):
+            return {kind: self.names[kind].removeprefix(OF_CLASSES).replace("-", " ") for kind in kinds}
         unions = {kind: self.leaves(kind) for kind in kinds}
         found = names_of_unions(unions, {REF: self.counted[REF]}, {REF: self.ref})
         return {kind: name.text for kind, name in found.items() if name.text}
@@ -67,6 +79,10 @@ class CountedSets:
         """Return the kinds that hold a kind."""
         if self.tree is None:
             return []
+        if isinstance(self.tree, Nouns):
+            own = self.tree.members[kind]
+            around = np.flatnonzero((self.tree.members >= own).all(1) & (self.tree.members > own).any(1))
+            return [int(noun) for noun in around]
         around = np.flatnonzero(self.tree.members[:, self.leaves(kind)[0]])
         return [node for node in around.tolist() if node > kind]
 
@@ -107,6 +123,34 @@ def by_tree_of_all(sets: GateSets, seed: int, run: Run) -> CountedSets:
     every = sets.all | {REF: Subset(sets.ref, np.flatnonzero(keys <= last))}
     run = run.prefixed(OF_SETS)
     return by_tree(sets, KindTree.of_sets(list(every.values()), seed, run), run, OF_ALL)
+
+
+def by_classes(sets: GateSets) -> CountedSets | None:
+    """Count all sets by what the last layer of their extractor sees; None without one."""
+    if classifier_of(sets.space) is None:
+        return None
+    seen: dict[str, NDArray[np.bool_]] = {}
+    for label, one in sets.all.items():
+        # 4096: samples whose classes are weighed in memory together.
+        parts = np.array_split(np.arange(one.n), max(1, one.n // 4096))
+        chances = (probabilities(one, rows) for rows in parts)
+        seen[label] = np.concatenate([class_weights(chance) >= SEEN for chance in chances if chance is not None])
+    patterns, places = np.unique(np.packbits(np.concatenate([*seen.values()]), axis=1), axis=0, return_inverse=True)
+    tree = imagenet_tree()
+    narrow = np.argsort(tree.parts, kind="stable")  # of nouns with the same samples, the narrowest is one
+    every = np.unpackbits(patterns, axis=1, count=len(tree.names)).astype(bool).T[narrow]
+    kept = np.sort(np.unique(every, axis=0, return_index=True)[1])
+    kept = kept[every[kept].any(1)]
+    members, nouns = every[kept], [tree.names[noun].replace(" ", "-") for noun in narrow[kept]]
+    ends = np.cumsum([one.n for one in sets.all.values()])[:-1]
+    cells = dict(zip(sets.all, np.split(places.reshape(-1).astype(np.int32), ends), strict=True))
+    counted = {}
+    for label, one in sets.all.items():
+        drawn = draw_members(cells[label], len(patterns))
+        counted[label] = Counted(Counts.of(len(patterns), cells[label], one.group_hashes()), drawn, drawn)
+    tallies = tally_sets({label: one.counts.of_unions(members) for label, one in counted.items()})
+    names = [OF_CLASSES + noun for noun in nouns]
+    return CountedSets(names, Nouns(members), counted, tallies, cells, sets.space, sets.ref)
 
 
 def by_column(sets: GateSets, column: str) -> CountedSets:
@@ -165,6 +209,7 @@ def judge_kinds(found: CountedSets, limits: KindLimits, lose: float, size: int) 
         smallest = least or 1 / size
         kept = tuple(kind for kind in find_named(found, limits) if shares[kind] >= smallest)
         return JudgedKinds(kept, shares, smallest, smallest)
+    assert isinstance(found.tree, Tree)  # what the last layer sees is searched alone
     if least is not None:
         limited = _cut_at(found.tree, shares, least)
     else:
@@ -184,9 +229,12 @@ def sought_kinds(
     found: CountedSets, limits: KindLimits, lose: float, size: int, others: Collection[int] = ()
 ) -> JudgedKinds:
     """Return the kinds whose loss is a regression if it is seen, though they need not be shown to keep their shares."""
-    seen = max(members_to_lose(lose, ALPHA / len(found.names)) / size, limits.least or 0.0)
     shares = found.shares(REF)
-    kinds = [kind for kind in np.flatnonzero(shares[:-1] >= seen).tolist() if kind not in others]
+    family = (shares >= COLUMN_SHARE).sum() if isinstance(found.tree, Nouns) else len(found.names)
+    seen = max(members_to_lose(lose, ALPHA / max(int(family), 1)) / size, limits.least or 0.0)
+    is_large = shares >= seen
+    is_large[-1] &= isinstance(found.tree, Nouns)  # the root of a tree is not a kind
+    kinds = [kind for kind in np.flatnonzero(is_large).tolist() if kind not in others]
     return JudgedKinds(tuple(kinds), shares, seen, seen)
 
 

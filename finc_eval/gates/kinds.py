@@ -18,6 +18,7 @@ from finc_eval.gates.divisions import (
     OF_REF,
     CountedSets,
     JudgedKinds,
+    by_classes,
     by_column,
     by_tree,
     by_tree_of_all,
@@ -115,6 +116,7 @@ def gather_on_kinds(gathered: Gathered, sets: GateSets, limits: KindLimits, seed
     )
     is_sought = limits.lose is not None and not limits.only
     fresh = values or (by_tree_of_all(sets, seed, run) if is_sought or limits.new is not None else None)
+    classes = by_classes(sets) if is_sought and values is None else None
     for against in sets.comparisons:
         if limits.moved is not None or not sets.part:
             distance, moved = _distance(against, values, limits.moved, seed, run, gathered)
@@ -126,7 +128,7 @@ def gather_on_kinds(gathered: Gathered, sets: GateSets, limits: KindLimits, seed
                 gathered.warnings += judged.unseen(sets.rule("kinds.lose"), known)
             evidence += (KindEvidence(one) for one in _judge_unmatched(against, known, judged, limits, limits.lose))
             lost = [*lost_evidence(against, known, judged, limits.lose)]
-            for of, others in ((known, judged.limited), (fresh, ())) if is_sought else ():
+            for of, others in ((known, judged.limited), (fresh, ()), (classes, ())) if is_sought else ():
                 if of is not None and of.tree is not None:
                     sought = sought_kinds(of, limits, limits.lose, fewest(against), others)
                     before = [one.evidence.name for one in lost]

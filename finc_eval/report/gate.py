@@ -27,7 +27,6 @@ SORTS = {"": "urgency", "name": "name"}  # values to sort limits by
 
 MARKER = "<!-- finc-eval gate -->"  # line of a comment by which a pipeline finds the comment of its last run
 MAX_COMMENT = 60_000  # bytes of a comment: GitHub takes 65,536 characters
-COMMENTED = 8  # causes that a comment tells, with pictures
 
 HOW = (
     "A limit held if all of its interval is within what is allowed, improved if all of it is also better than no "
@@ -161,7 +160,7 @@ def comment(result: Verdict, samples: Mapping[str, Samples], stem: str) -> tuple
 
     Each cause has a row, with pictures of the samples before and now.
     """
-    told = result.causes[:COMMENTED]
+    told = result.causes[:8]  # 8: causes that a comment tells, with pictures
     old = next((label for label in result.sets if label.startswith("baseline")), None)
     shown = {label: [id for one in told for id in one.examples.get(label, ())[:LEAD_SAMPLES]] for label in result.sets}
     found = read_gallery(result.sets, shown, samples)

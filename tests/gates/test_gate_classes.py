@@ -1,0 +1,58 @@
+"""Classes that the extractor's last layer sees are searched for losses, as nodes of the tree of kinds are."""
+
+import numpy as np
+import pytest
+import torch
+
+import finc_eval as fe
+from finc_eval.extractors.imagenet import imagenet_tree
+from finc_eval.gates import divisions
+
+N = 600
+BREEDS = ("golden retriever", "beagle", "goldfish", "volcano", "teapot")
+POLICY = {"kinds": {"lose": 0.5}}
+
+
+@pytest.fixture
+def seen(monkeypatch):
+    """Sets whose rows say nothing of their classes, which a last layer sees all the same."""
+
+    def probabilities(one, rows):
+        chance = torch.full((len(rows), len(imagenet_tree().below)), 1e-6)
+        labels = one.column("label")
+        for place, row in enumerate(rows.tolist()):
+            chance[place, imagenet_tree().names.index(labels[row])] = 0.9
+        return chance
+
+    monkeypatch.setattr(divisions, "classifier_of", lambda space: object())
+    monkeypatch.setattr(divisions, "probabilities", probabilities)
+
+    def draw(seed, lost=()):
+        rng = np.random.default_rng(seed)
+        labels = rng.choice([one for one in BREEDS if one not in lost], N)
+        return fe.EmbeddingSet(rng.normal(size=(N, 8)).astype(np.float32), metadata={"label": labels.tolist()})
+
+    return draw
+
+
+@pytest.mark.parametrize(
+    "lost, named",
+    [
+        ((), None),
+        (("goldfish",), "goldfish"),
+        (("golden retriever", "beagle"), "dog"),  # the noun above both, once
+    ],
+)
+def test_a_class_or_a_noun_that_is_lost_is_a_regression_by_its_name(seen, lost, named):
+    verdict = fe.gate(seen(3, lost), seen(1), seen(2), POLICY)
+    broken = [one.name for one in verdict.of("regressed")]
+    if named is None:
+        assert broken == []
+        return
+    assert verdict.overall == "regression" and f"kinds.lose seen-{named}" in broken
+    assert f"lacks {named}" in verdict.headline and verdict.headline.count("lacks") == 1
+
+
+def test_without_a_last_layer_no_class_is_searched():
+    rows = [np.random.default_rng(seed).normal(size=(200, 8)).astype(np.float32) for seed in range(3)]
+    assert not [one for one in fe.gate(*rows, POLICY).limits if one.about.startswith("seen-")]
