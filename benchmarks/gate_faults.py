@@ -170,7 +170,7 @@ def report(found):
             verdicts = [{"fails": run[fault] == "regression", "passes": run[fault] == "pass"} for run in runs]
             named = [{"named": PLANTED[fault] in run[f"{fault} headline"]} for run in runs] if fault in PLANTED else []
             something = [{"any": run[f"{fault} causes"] > 0} for run in runs]
-            row = {"regime": regime, "release": fault}
+            row = {"release": f"{regime}, {fault}"}
             row |= {"fails": rate(verdicts, "fails"), "passes": rate(verdicts, "passes")}
             rows.append(row | {"named first": rate(named, "named"), "any cause": rate(something, "any")})
     record("gate_faults", rows, "95 % intervals of Clopper and Pearson")
