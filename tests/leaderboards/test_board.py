@@ -269,10 +269,12 @@ def test_pages_have_a_minus_where_logs_csv_and_json_have_a_hyphen(capsys):
     low = board["a"].scores["kid"].interval[0]
     assert low < 0
     report.show(board)
-    assert f"{low:.4g}" in capsys.readouterr().out  # a log is of ASCII
+    shown = f"{1000 * low:.4g}"  # KID × 10³
+    assert shown in capsys.readouterr().out  # a log is of ASCII
     for text in (report.page(board, {}), report.fragment(board), board.to_markdown()):
-        assert f"{low:.4g}".replace("-", "−") in text
-        assert f"{low:.4g}" not in text
+        assert "kid × 10³" in text
+        assert shown.replace("-", "−") in text
+        assert shown not in text
     assert str(low) in board.to_csv() and str(low) in board.to_json()
 
 
