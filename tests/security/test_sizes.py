@@ -310,9 +310,9 @@ def lying_footer(folder):
     return path
 
 
-def beginnings(kind):
+def beginnings(kind, count=3_000, letters=50_000):
     def table():
-        texts = [f"{'x' * 50_000}{number}" for number in range(3_000)]
+        texts = [f"{'x' * letters}{number}" for number in range(count)]
         return arrow.table({"a": texts if kind == "a" else [texts]})
 
     encoding = {"a" if kind == "a" else "a.list.element": "DELTA_BYTE_ARRAY"}
@@ -326,6 +326,7 @@ PARQUETS = {
     "bytes of 10 MB in each row": (write(repeated(b"x" * 10_000_000, 200, 200), store_schema=False), TOO_LARGE),
     "texts of 1 MB in a list": (write(repeated("x" * 1_000_000, 3_000, 1), store_schema=False), TOO_LARGE),
     "texts that share their beginnings": (beginnings("a"), TOO_LARGE),
+    "long texts that share their beginnings": (beginnings("a", 40, 3_000_000), rf"the column a {TOO_LARGE}"),
     "texts of a list that share their beginnings": (beginnings("list"), rf"the column a.list.element {TOO_LARGE}"),
     "a footer of 3 GB": (
         lambda folder: sparse(folder / "a.parquet", b"PAR1", 3 << 30, struct.pack("<I4s", 3_000_000_000, b"PAR1")),
