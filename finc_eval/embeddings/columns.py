@@ -65,7 +65,7 @@ def missing_texts(values: Iterable[str]) -> frozenset[str]:
     """Return the texts of a column that stand for a missing value, without "".
 
     In a column of words there are none, since a class may be called NA or None: a word has a letter, and is neither a
-    number nor a date.
+    number, a date nor a truth value.
 
     Example:
         >>> from finc_eval.embeddings.columns import missing_texts
@@ -89,7 +89,7 @@ def words_of_missing(missing: Iterable[str]) -> str:
 
 
 def _is_word(value: str) -> bool:
-    if not any(map(str.isalpha, value)):
+    if not any(map(str.isalpha, value)) or value.strip().casefold() in {"true", "false"}:
         return False
     for parse in (float, datetime.fromisoformat):
         with suppress(ValueError):

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from finc_eval.core.forms import SameNames, join_names
 from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.columns import MISSING
 
 ID = "id"  # name of a column whose values are the ids of the samples
 
@@ -30,7 +31,7 @@ def join_columns(
     for name in known if columns is None else [one for one in columns if one in known]:
         values = {label: set(one.column(name)) for label, one in sets.items() if name in one.columns}
         found = _same(values, name)
-        notes += found.notes
+        notes += [*found.notes, *_unlike_missing(values, name)]
         if found.spelling:
             spellings[name] = found.spelling
     if not spellings:
@@ -43,6 +44,18 @@ def names_of(sets: Mapping[str, Embeddings], by: str) -> tuple[dict[str, NDArray
     values = {label: one.column(by) if by in one.columns else one.ids_between(0, one.n) for label, one in sets.items()}
     found = _same({label: set(own) for label, own in values.items()}, by)
     return {label: np.array(found.of(own)) for label, own in values.items()}, list(found.notes)
+
+
+def _unlike_missing(values: Mapping[str, set[str]], name: str) -> list[str]:
+    """Say that a word such as NA is a class of a set, where another has samples without a value and no such word."""
+    return [
+        f"{word!r} of {name} is a class of {label}, and {other} has samples without a value: write both in one way if "
+        "they are the same"
+        for label, own in values.items()
+        for word in sorted(own & MISSING)
+        for other, theirs in values.items()
+        if "" in theirs - own and word not in theirs
+    ]
 
 
 def _same(values: Mapping[str, set[str]], name: str) -> SameNames:

@@ -61,13 +61,27 @@ def test_a_class_of_words_may_be_called_as_a_missing_value(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", STANDING_FOR_NOTHING)
-@pytest.mark.parametrize("others", [("0", "1"), ("1.5", "-2e3"), ("2024-01-05", "2024-02-05T10:00:00Z")], ids=str)
+@pytest.mark.parametrize(
+    "others", [("0", "1"), ("1.5", "-2e3"), ("2024-01-05", "2024-02-05T10:00:00Z"), ("True", "false")], ids=str
+)
 def test_a_missing_value_among_numbers_and_dates_is_named(name, others):
     ours = np.where(LABELS["x"] == "c", name, np.where(LABELS["x"] == "a", *others))
     theirs = np.where(LABELS["y"] == "a", *others)
     scores = fe.metrics(labeled(X, ours), labeled(Y, theirs), "fd", by="label")
     assert {score.of for score in scores} == {None, *others}
     assert f"100 samples of gen have no class (written {name})" in " ".join(scores["fd"].notes)
+
+
+@pytest.mark.parametrize("word", ["NA", "None"])
+@pytest.mark.parametrize("way", [0, 1])
+def test_a_word_of_one_set_where_another_has_no_value_is_told(word, way):
+    texts = [np.where(labels == "c", one, labels) for labels, one in zip(LABELS.values(), ("", word), strict=True)]
+    sets = [labeled(rows, own) for rows, own in zip((X, Y), texts, strict=True)][:: 1 - 2 * way]
+    of, other = ("ref", "gen") if way == 0 else ("gen", "ref")
+    told = f"{word!r} of label is a class of {of}, and {other} has samples without a value"
+    assert told in " ".join(fe.metrics(*sets, "fd", by="label")["fd"].notes)
+    same = labeled(X, np.where(LABELS["x"] == "c", word, LABELS["x"]))
+    assert "without a value" not in " ".join(fe.metrics(same, sets[0 if way else 1], "fd", by="label")["fd"].notes)
 
 
 @pytest.mark.parametrize("by, message", [("labels", 'did you mean "label"'), ("x", "no column 'x'")])
