@@ -236,17 +236,17 @@ class LazyGroup(Group):
                 with claims():
                     return super().invoke(ctx)
             except FincEvalError as error:
-                print_error(f"finc-eval: {error}")
+                print_error(f"finc-eval: {error}{_notes_of(error)}")
                 raise typer.Exit(USAGE_OR_DATA) from error
             except OSError as error:
                 if error.filename is None:  # nobody reads the output, for one
                     raise
-                print_error(f"finc-eval: {_refused_by_system(error)}")
+                print_error(f"finc-eval: {_refused_by_system(error)}{_notes_of(error)}")
                 raise typer.Exit(USAGE_OR_DATA) from error
             except KeyboardInterrupt as error:
                 resumes = ctx.invoked_subcommand == "extract"
                 hint = "; finished work is kept, and the same command goes on from there" if resumes else ""
-                print_error(f"finc-eval: interrupted{hint}")
+                print_error(f"finc-eval: interrupted{hint}{_notes_of(error)}")
                 raise typer.Exit(130) from error
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
@@ -286,6 +286,11 @@ def _end_if_output_failed(error: Exception | None = None) -> None:
     why = (failed.strerror or type(failed).__name__).lower()
     print_error(f"finc-eval: standard output cannot be written ({why}): free some space, or send it to another place")
     raise SystemExit(USAGE_OR_DATA)
+
+
+def _notes_of(error: BaseException) -> str:
+    """Return what was noted on an error on its way, such as a budget that it cost."""
+    return "".join(f"; {note}" for note in getattr(error, "__notes__", ()))
 
 
 def _refused_by_system(error: OSError) -> str:

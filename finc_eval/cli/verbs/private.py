@@ -33,6 +33,7 @@ from finc_eval.core.storage import check_free, claim, reserve
 from finc_eval.core.words import plural
 from finc_eval.extractors.settings import Extraction
 from finc_eval.privacy.dp.ledger import Ledger, PlannedLedger
+from finc_eval.privacy.dp.losses import note_losses
 from finc_eval.privacy.settings import ImageSynthesisSettings, PrivacySettings, ReleaseSettings
 from finc_eval.privacy.synthesis.files import SUFFIXES, irregular_lines, read_columns, read_images, write_arrays
 
@@ -115,7 +116,7 @@ def release(
     check_given([data, public, feature_map_of], extraction.extractor)
     check_suffix(out, ".h5")
     # 16 << 20: bytes that must be free on the disk for a release; no sketch is larger.
-    with reserve(out, 16 << 20) as write, work.running() as run:
+    with note_losses() as done, reserve(out, 16 << 20) as write, work.running() as run:
         book = open_ledger(ledger, budget, settings)
         released = None if feature_map_of is None else fe.privacy.PrivateSketch.load(feature_map_of)
         sources = {"data": data} | ({} if public is None else {"public": public})
@@ -134,7 +135,7 @@ def release(
         sketch = fe.privacy.release_sketch(
             sets["data"], settings, public=transform, ledger=book, classes=classes, run=run
         )
-        write(sketch.save)
+        write(partial(_save, sketch.save, done))
     _print_sketch(out, sketch, as_json)
 
 
@@ -227,6 +228,12 @@ def inspect(
         raise UsageError("name either a private sketch, or a ledger with --ledger")
 
 
+def _save(save: Callable[[Path], object], done: Callable[[], None], path: Path) -> None:
+    """Write an output that is paid for, wherever it finds its place."""
+    save(path)
+    done()
+
+
 def _print_sketch(path: Path, sketch: fe.privacy.PrivateSketch, as_json: bool) -> None:
     if as_json:
         print_json(sketch.header)
@@ -278,7 +285,7 @@ def generate(
     output.check()
     claim(output.files[".html"])
     book = open_ledger(ledger, budget, settings)
-    with work.running() as run:
+    with note_losses() as done, work.running() as run:
         private = _private_images(data, classes) if table is None else _private_table(data, table)
         with reserve(out, (settings.count or private.records) * private.bytes_each) as write:
             made: Any = private.synthesize(settings, ledger=book, run=run)
@@ -292,7 +299,7 @@ def generate(
             try:
                 output.write(synthesis, {}, pictures)
             finally:
-                write(partial(write_arrays, arrays=arrays))
+                write(partial(_save, partial(write_arrays, arrays=arrays), done))
     emit(synthesis, None, as_json)
     if not as_json:
         print("", *reversed(output.files.values()), out, sep="\n")

@@ -11,14 +11,14 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
 from finc_eval.core.doors import create_file, open_to_change, read_bytes, without_links
-from finc_eval.core.errors import BudgetError, DataError, UsageError
+from finc_eval.core.errors import BudgetError, DataError, FincEvalError, UsageError
 from finc_eval.core.record import Record
 from finc_eval.core.storage import PROGRAM, after_other_writers_of, disk_errors, write_whole
 from finc_eval.privacy.dp.guarantee import Adjacency, Guarantee, compose, epsilon_of, remaining
@@ -34,6 +34,7 @@ from finc_eval.privacy.dp.ledger_lines import (
     seal,
     spending_in,
 )
+from finc_eval.privacy.dp.losses import expect_output
 from finc_eval.privacy.dp.population import Hashes, Identity, Sketches
 
 LEDGER_TYPE = "privacy ledger"
@@ -147,7 +148,20 @@ class Ledger:
                 raise self._refusal(keys, guarantee.mu, resemblance)
             if resemblance:
                 warnings.warn(f"{resemblance}, so both spend one budget", stacklevel=3)
-            self._append(Spending(keys, guarantee.mu, purpose, name, own.texts()))
+            spending = Spending(keys, guarantee.mu, purpose, name, own.texts())
+            before = lines.count(spending)
+            expect_output(lambda: self._loss(spending, before, guarantee))
+            self._append(spending)
+
+    def _loss(self, spending: Spending, before: int, guarantee: Guarantee) -> str:
+        """Return the sentence on a spending that nothing came of; "" if the equal lines are those from before it."""
+        with suppress(FincEvalError):  # a ledger that cannot be read gives nothing back
+            if self.spendings().count(spending) == before:
+                return ""
+        return (
+            f"epsilon {guarantee.epsilon:.4g} is spent in {self.path}, and nothing came of it: another run spends it "
+            "again"
+        )
 
     def _check_alone(self) -> None:
         """Raise DataError if the file has a second name: the lock is of a name, and would not keep others away."""

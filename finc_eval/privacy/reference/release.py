@@ -20,6 +20,7 @@ from finc_eval.feature_maps.hermite import HermiteFeatures, TotalDegree, degree_
 from finc_eval.privacy.dp.gaussian_mechanism import add_gaussian_noise, class_features, class_indices, diameter_of
 from finc_eval.privacy.dp.guarantee import Adjacency, Bound, Guarantee
 from finc_eval.privacy.dp.ledger import Ledger, record_spending
+from finc_eval.privacy.dp.losses import note_losses
 from finc_eval.privacy.dp.population import RowViews
 from finc_eval.privacy.dp.records import Records, open_records
 from finc_eval.privacy.reference.mean_distance import sampling_variance
@@ -108,17 +109,18 @@ def release_sketch(
 
     seen = None if ledger is None else RowViews()
     exact = _mean(records, transform, phi, places, class_count, run, seen)
-    if ledger is not None and seen is not None:
-        record_spending(ledger, records.identity(seen), chosen.name, guarantee, "private sketch")
-    noisy = add_gaussian_noise(exact if weighted else exact[:-1], noise)
+    with note_losses():
+        if ledger is not None and seen is not None:
+            record_spending(ledger, records.identity(seen), chosen.name, guarantee, "private sketch")
+        noisy = add_gaussian_noise(exact if weighted else exact[:-1], noise)
 
-    mean = noisy[: len(exact) - 1]
-    square = float(noisy[-1]) / SQUARE_WEIGHT if weighted else 1.0
-    sampling, digest = sampling_variance(mean, noise, square, records.m), sha256_of(mean)
-    made = ReleaseRecord(records.m, guarantee, sensitivity, noise, square, sampling, digest, records.windows)
-    return PrivateSketch(
-        transform=transform, feature_map=phi, classes=names, space=records.space, mean=mean, releases=(made,)
-    )
+        mean = noisy[: len(exact) - 1]
+        square = float(noisy[-1]) / SQUARE_WEIGHT if weighted else 1.0
+        sampling, digest = sampling_variance(mean, noise, square, records.m), sha256_of(mean)
+        made = ReleaseRecord(records.m, guarantee, sensitivity, noise, square, sampling, digest, records.windows)
+        return PrivateSketch(
+            transform=transform, feature_map=phi, classes=names, space=records.space, mean=mean, releases=(made,)
+        )
 
 
 def _open_both(

@@ -22,6 +22,7 @@ from finc_eval.numerics.precision import kept_random_states
 from finc_eval.privacy.dp.fitting import check_fit
 from finc_eval.privacy.dp.gaussian_mechanism import class_indices
 from finc_eval.privacy.dp.ledger import Ledger
+from finc_eval.privacy.dp.losses import note_losses
 from finc_eval.privacy.dp.public_values import column_arrays
 from finc_eval.privacy.dp.records import table_identity
 from finc_eval.privacy.settings import (
@@ -112,27 +113,30 @@ def synthesize_table(
     columns = column_arrays(values)
     records, labels = table.encoded(columns)
     check_fit(table.misfits(columns), len(records), chosen.max_undescribed, "take the usual level, or the nearest")
-    target = release_embedding(
-        records,
-        labels,
-        table_statistics(chosen.method, table, chosen.seed),
-        guarantee,
-        ledger=ledger,
-        identity=None if ledger is None else table_identity(columns),
-        name=chosen.name,
-        classes=table.classes,
-        bound=chosen.method.bound,
-        progress=progress,
-    )
-    components = 1 if isinstance(chosen.method, DpHpFew) else MIXTURE_COMPONENTS
-    generator = ProductMixture(table, components, chosen.seed)
-    course = _fit(generator, target, chosen, MIXTURE_RATE, progress)
-    drawn = draw_labels(target.shares, chosen.count or len(records), chosen.seed)
-    sampled = generator.sample(drawn, chosen.seed)
-    made = synthesis_of(str(chosen.method), generator, target, table.label.values if table.label else (), drawn, course)
-    return SyntheticTable(
-        table.decoded(sampled, drawn, chosen.seed), replace(made, columns=make_columns(table, sampled))
-    )
+    with note_losses():
+        target = release_embedding(
+            records,
+            labels,
+            table_statistics(chosen.method, table, chosen.seed),
+            guarantee,
+            ledger=ledger,
+            identity=None if ledger is None else table_identity(columns),
+            name=chosen.name,
+            classes=table.classes,
+            bound=chosen.method.bound,
+            progress=progress,
+        )
+        components = 1 if isinstance(chosen.method, DpHpFew) else MIXTURE_COMPONENTS
+        generator = ProductMixture(table, components, chosen.seed)
+        course = _fit(generator, target, chosen, MIXTURE_RATE, progress)
+        drawn = draw_labels(target.shares, chosen.count or len(records), chosen.seed)
+        sampled = generator.sample(drawn, chosen.seed)
+        made = synthesis_of(
+            str(chosen.method), generator, target, table.label.values if table.label else (), drawn, course
+        )
+        return SyntheticTable(
+            table.decoded(sampled, drawn, chosen.seed), replace(made, columns=make_columns(table, sampled))
+        )
 
 
 def synthesize_images(
@@ -184,29 +188,30 @@ def synthesize_images(
     places = None if labels is None else class_indices(labels, classes, len(images), chosen.max_undescribed)
     statistics = image_statistics(chosen.method, shape, chosen.seed)
     generator = _network(chosen.network, shape, max(len(classes), 1), chosen.seed, where)
-    target = release_embedding(
-        _image_records(images, shape),
-        places,
-        statistics,
-        guarantee,
-        ledger=ledger,
-        name=chosen.name,
-        classes=max(len(classes), 1),
-        bound=chosen.method.bound,
-        progress=progress,
-    ).to(where)
-    course = _fit(generator, target, chosen, IMAGE_RATE, progress)
-    drawn = draw_labels(target.shares, chosen.count or len(images), chosen.seed)
-    height, width, channels = shape
-    made = np.concatenate(
-        [
-            (batch * 255).round().to(torch.uint8).numpy().reshape(-1, channels, height, width).transpose(0, 2, 3, 1)
-            for batch in generator.sample_batches(drawn, chosen.seed)
-        ]
-    ).reshape(-1, *images.shape[1:])
-    named = np.array(classes, dtype=str)[drawn.numpy()] if classes else None
-    synthesis = synthesis_of(str(chosen.method), generator, target, classes, drawn, course)
-    return SyntheticImages(made, named, replace(synthesis, shown=first_of_each(drawn, classes)))
+    with note_losses():
+        target = release_embedding(
+            _image_records(images, shape),
+            places,
+            statistics,
+            guarantee,
+            ledger=ledger,
+            name=chosen.name,
+            classes=max(len(classes), 1),
+            bound=chosen.method.bound,
+            progress=progress,
+        ).to(where)
+        course = _fit(generator, target, chosen, IMAGE_RATE, progress)
+        drawn = draw_labels(target.shares, chosen.count or len(images), chosen.seed)
+        height, width, channels = shape
+        made = np.concatenate(
+            [
+                (batch * 255).round().to(torch.uint8).numpy().reshape(-1, channels, height, width).transpose(0, 2, 3, 1)
+                for batch in generator.sample_batches(drawn, chosen.seed)
+            ]
+        ).reshape(-1, *images.shape[1:])
+        named = np.array(classes, dtype=str)[drawn.numpy()] if classes else None
+        synthesis = synthesis_of(str(chosen.method), generator, target, classes, drawn, course)
+        return SyntheticImages(made, named, replace(synthesis, shown=first_of_each(drawn, classes)))
 
 
 def _fit(
