@@ -1,6 +1,7 @@
 """Leaderboards: planted gaps, what cannot be ranked, JSON, page, table and verb."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -329,7 +330,8 @@ def test_the_verbs_of_a_stored_board_add_show_render_and_remove(tmp_path, sets):
     twice = run("add", "{}/board", *ref, "b={}/b.npy", "b={}/b.npy", rc=3).stderr
     assert "training runs 1 and 2 of b are the same samples" in twice
     added = json.loads(run("add", "{}/board", *ref, "b={}/b.npy", "b={}/again.npy", "--json").stdout)
-    assert (added["models"], added["outdated"]) == (["a", "b"], [])
+    files = [f"{tmp_path}/board/leaderboard{suffix}" for suffix in (".html", ".json")]
+    assert (added["models"], added["outdated"]) == (["a", "b"], files)
     shown = json.loads(run("show", "{}/board", "--json").stdout)
     assert (shown["rank_by"], [(row["name"], row["runs"]) for row in shown["rows"]]) == ("fd", [("a", 1), ("b", 2)])
     for _ in range(2):
@@ -344,9 +346,9 @@ def test_the_verbs_of_a_stored_board_add_show_render_and_remove(tmp_path, sets):
         "fd (did" not in asked
         and '(did you mean "missing"?)' in run("show", "{}/board", "--rank-by", "mising", rc=3).stderr
     )
-    files = [f"{tmp_path}/board/leaderboard{suffix}" for suffix in (".html", ".json")]
     told = run("add", "{}/board", *ref, "c={}/a.npy").stdout
-    assert f"note: {files[0]} and {files[1]} show the board as it was before this" in told
+    assert "added c to" in told and all(name in told for name in ("a", "b", "fd")) and files[0] in told
+    assert [row["name"] for row in json.loads(Path(files[1]).read_text())["rows"]] == ["a", "c", "b"]
     removed = json.loads(run("remove", "{}/board", "b", "c", "--json").stdout)
     assert (removed["models"], removed["outdated"]) == (["a"], files)
     assert "is not a stored board" in run("show", "{}", rc=3).stderr

@@ -119,7 +119,7 @@ def test_the_first_command_leads_on(tmp_path, monkeypatch):
     said = run("--ref", "ref.npy", "a=a.npy", "b=b.npy")
     again = "leaderboard add reports/a-vs-b-vs-ref --ref ref.npy "
     assert f"to add a model: finc-eval {again}NAME=PATH" in said
-    assert "leaderboard render reports/a-vs-b-vs-ref" in run(*again.split()[1:], "c=c.npy")
+    assert "reports/a-vs-b-vs-ref/leaderboard.html" in run(*again.split()[1:], "c=c.npy")
     run("render", "reports/a-vs-b-vs-ref")
     assert {row.name for row in fe.load("reports/a-vs-b-vs-ref/leaderboard.json").rows} == {"a", "b", "c"}
 

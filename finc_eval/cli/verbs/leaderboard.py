@@ -27,7 +27,8 @@ from finc_eval.cli.options import (
     takes,
     works,
 )
-from finc_eval.cli.output import Force, Out, emit, output_folder, print_json, refuse_loss_of_pictures
+from finc_eval.cli.output import PICTURE, Force, Out, Output, emit, output_folder, print_json, refuse_loss_of_pictures
+from finc_eval.core.doors import read_bytes
 from finc_eval.core.errors import UsageError, check_choice
 from finc_eval.core.marks import mark_of
 from finc_eval.core.remote.urls import is_url
@@ -104,7 +105,8 @@ def add(
 ) -> None:
     """Measure models, and add them to the board in a folder; without one, this makes it.
 
-    A board keeps one file per model, and no samples. Adding a model writes its file and the index.
+    A board keeps one file per model, and no samples. Adding a model writes its file, the index, and the page of the
+    board, unless that page shows pictures, which would be lost. The new board is printed.
     """
     runs = runs_of_models([*(models or ()), *gen])
     check_given([*flat_sources(runs).values(), ref], extraction.extractor)
@@ -113,7 +115,15 @@ def add(
     given: Any = {name: getattr(settings, name) for name in names}
     with work.running() as run:
         added = stored.add(runs, ref, settings, extractor=extraction, run=run, **given)
+    page = board / "leaderboard.html"
+    is_pictured = page.exists() and PICTURE in read_bytes(page)
+    if not as_json and not is_pictured:
+        print(f"added {', '.join(added)} to {board}", end="\n\n")
+        emit(stored.leaderboard(), _page_of(board), as_json)
+        return
     _print_names(stored, f"added {', '.join(added)} to {board}", as_json)
+    if not as_json:
+        emit(stored.leaderboard(), None, as_json)
 
 
 @leaderboard.command()
@@ -173,9 +183,7 @@ def render(
     places = paths_by_name(samples or [], "--samples", "one=model-one/")
     check_given(places.values())
     stored = fe.Board(board)
-    # The page in the folder of a board is of that board, whichever verb wrote it.
-    own = out is None and (mark_of(board / "leaderboard.json") or "").startswith("leaderboard ")
-    output = output_folder("leaderboard render", "leaderboard", {"board": str(board)}, out or board, force or own)
+    output = _page_of(board, out, force)
     if not places:
         refuse_loss_of_pictures(output.files[".html"], force)
     emit(_beside(stored.leaderboard(rank_by), beside), output, as_json, samples=places)
@@ -219,6 +227,12 @@ def open_board(path: Path, rank_by: str | None = None) -> fe.Leaderboard:
     if not isinstance(found, fe.Leaderboard):
         raise UsageError(f"{path} is not a leaderboard: pass the folder of a board, or its leaderboard.json")
     return found
+
+
+def _page_of(board: Path, out: Path | None = None, force: bool = False) -> Output:
+    """Return the files of the page of a board; a page in its folder is of that board, whichever verb wrote it."""
+    own = out is None and (mark_of(board / "leaderboard.json") or "").startswith("leaderboard ")
+    return output_folder("leaderboard render", "leaderboard", {"board": str(board)}, out or board, force or own)
 
 
 def _beside(board: fe.Leaderboard, others: list[str] | None) -> fe.Leaderboard:
