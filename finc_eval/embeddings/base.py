@@ -336,8 +336,8 @@ class CachedEmbeddings(Embeddings):
 
     @cached_property
     def samples(self) -> EmbeddedSamples | None:
-        """Samples that the cache was made of; None if they were never in files."""
-        return EmbeddedSamples(self.cache) if is_place(self.cache.source) else None
+        """Samples that the cache was made of; None if they are neither in files nor held by this process."""
+        return EmbeddedSamples(self.cache) if self.cache.held or is_place(self.cache.source) else None
 
     def _column_between(self, name: str, start: int, stop: int) -> list[str]:
         return self.cache.column(name, slice(start, stop))

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import torch
 
+    from finc_eval.samples import Source
+
 WHOLE = "embeddings"  # type of the file of a finished cache
 ID_BLOCK, MAX_ID_BLOCKS = 4096, 64  # ids that are read together, and number of such blocks that are kept
 
@@ -61,6 +63,8 @@ class EmbeddingCache(Shown):
         columns: names of the columns of metadata: "label" and "prompt", if there are any, are the first.
         clip: choice of frames that makes samples of a video; None for images.
         reading: which files and values of the source the samples are.
+        held: samples of this process that were embedded, and can be read again; None for samples in files, for a
+            stream, and for a cache that is opened by its path.
         shard: range of a set that the samples are, to be merged with the others; None for a whole set.
 
     Args:
@@ -119,7 +123,7 @@ class EmbeddingCache(Shown):
         self.extractor, self.extractor_digest = header.extractor, header.extractor_digest
         self.manifest_digest, self.recipe, self.profile = header.manifest_digest, header.recipe, header.profile
         self.ignored, self.columns, self.shard = header.ignored, header.columns, header.shard
-        self.reading = header.reading
+        self.reading, self.held = header.reading, cast("Source | None", None)
         # The function holds the texts alone: a cycle through `self` would keep the file open.
         names = self._ids
         self._id_block = lru_cache(MAX_ID_BLOCKS)(lambda b: names.bytes_between(b * ID_BLOCK, (b + 1) * ID_BLOCK))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Never
 from finc_eval.core.doors import with_home
 from finc_eval.core.progress import divide_stage
 from finc_eval.core.record import refuse_unknown
-from finc_eval.core.remote.urls import out_path
+from finc_eval.core.remote.urls import is_place, out_path
 from finc_eval.core.run import Run
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.columns import Columns, match_metadata
@@ -166,7 +166,9 @@ class SetExtraction:
             raise unreadable_error(job.samples.name, cache.failures)
         cache = _label(cache, job.columns(cache), self._stacklevel, job.samples.ignored)
         # Of this folder: the same samples may have been elsewhere, beside other files.
-        cache.ignored, cache.source = dict(job.samples.ignored), job.samples.name
+        samples = job.samples
+        cache.ignored, cache.source, cache.reading = dict(samples.ignored), samples.name, samples.reading
+        cache.held = None if samples.once or is_place(samples.name) else samples
         return cache
 
     def _new_embedder(self, compiled_for: int | None) -> Embedder:

@@ -21,7 +21,9 @@ from finc_eval.samples.tar import expand
 
 
 class EmbeddedSamples:
-    """The samples that a cache was made of, at the place that it names, where they still have the same pixels.
+    """The samples that a cache was made of, held by the process or at the place that the cache names.
+
+    Only samples that still have the same pixels are given out.
 
     A cache may come from somebody else, who chose the place that it names. What is read there is given out only if the
     cache holds the digest of its pixels, so that whoever wrote the file knows the picture. The cache may be closed.
@@ -29,7 +31,11 @@ class EmbeddedSamples:
 
     def __init__(self, cache: EmbeddingCache) -> None:
         self.path, self.key, self.place, self.clip = cache.path, cache.key, cache.source, cache.clip
-        self._reading = cache.reading
+        self._reading, self._held = cache.reading, cache.held
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what this process holds: another process may not be able to have it."""
+        return {name: value for name, value in vars(self).items() if name != "_source"} | {"_held": None}
 
     def read(self, ids: Iterable[str]) -> Iterator[Sample]:
         """Yield the samples with these ids, except samples that are missing or have other pixels."""
@@ -60,7 +66,7 @@ class EmbeddedSamples:
 
     @cached_property
     def _source(self) -> Source:
-        return open_stated(self.place, clip=self.clip, reading=self._reading)
+        return self._held or open_stated(self.place, clip=self.clip, reading=self._reading)
 
     def _digests(self, wanted: set[str]) -> dict[str, int]:
         with EmbeddingCache(self.path) as cache:

@@ -16,7 +16,7 @@ from finc_eval.samples.files import FileSource
 from finc_eval.samples.in_memory import part, plain, to_pixels
 from finc_eval.samples.metadata import LABEL_KEYS, PROMPT_KEYS
 from finc_eval.samples.reading import EVERYTHING, Reading
-from finc_eval.samples.source import Sample, Source, content_digest, pixels_digest, reason
+from finc_eval.samples.source import Sample, Source, content_digest, decoded_digest, reason
 
 STATE, INFO, SPLITS = "state.json", "dataset_info.json", "dataset_dict.json"
 
@@ -239,7 +239,7 @@ class DatasetSource(Source):
         except Exception as error:  # a file may be damaged, and its reader may raise anything
             why = reason(error)
             return Sample(name, None, why, content=content_digest(why)), label
-        return Sample(name, pixels, None, traits, pixels_digest(pixels)), label
+        return Sample(name, pixels, None, traits, decoded_digest(pixels, traits)), label
 
     def _label(self, value: Any) -> str | None:
         """Return the name of a class; None if the value is not a class but a mask, a box …."""

@@ -20,7 +20,7 @@ from finc_eval.core.memory import numbered
 from finc_eval.core.words import plural
 from finc_eval.samples.images import as_rgb, decode, rgb
 from finc_eval.samples.reading import EVERYTHING, RANGE_SLACK, Reading
-from finc_eval.samples.source import Pixels, Sample, Source, content_digest, pixels_digest, reason
+from finc_eval.samples.source import Pixels, Sample, Source, content_digest, decoded_digest, reason
 from finc_eval.samples.traits import Traits, is_gray, mark
 
 CHANNELS = (1, 3)
@@ -267,7 +267,7 @@ class IteratorSource(Source):
             except (ValueError, OSError) as error:  # a Pillow image, whose file is read only now
                 sample = Sample(self.ids[number], None, reason(error), content=content_digest(reason(error)))
             else:
-                sample = Sample(self.ids[number], pixels, None, traits, pixels_digest(pixels))
+                sample = Sample(self.ids[number], pixels, None, traits, decoded_digest(pixels, traits))
             self._digests.append(sample.content)
             if label is not None:
                 labels.append(label)

@@ -239,6 +239,17 @@ def pixels_digest(pixels: npt.NDArray[np.uint8]) -> bytes:
     return digest.digest()
 
 
+def decoded_digest(pixels: Pixels, traits: Traits) -> bytes:
+    """Return the content digest of a sample that is given decoded: of its pixels, and of how they were encoded.
+
+    Sets of the same pixels have one cache only if they are encoded alike: the cache has the profile of the set.
+    """
+    digest = pixels_digest(pixels)
+    # The pixels alone decide the traits of an array.
+    is_array = traits.format == "array" and traits.mode.partition("/")[0] in ("L", "RGB") and traits.color is None
+    return digest if is_array else content_digest(digest + traits.encode())
+
+
 def content_digest(data: bytes | str) -> bytes:
     """Return the content digest of an encoded sample, or of the reason why its bytes cannot be read."""
     data = b"unreadable: " + text_bytes(data) if isinstance(data, str) else data
