@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from PIL import Image
+from PIL import Image, UnidentifiedImageError
 
 from finc_eval.core.doors import open_file
 from finc_eval.core.errors import DataError, UsageError, check_count, did_you_mean
 from finc_eval.core.memory import numbered
 from finc_eval.core.words import plural
+from finc_eval.samples.files import VIDEO_SUFFIXES
 from finc_eval.samples.images import as_rgb, decode, rgb
 from finc_eval.samples.reading import EVERYTHING, RANGE_SLACK, Reading
 from finc_eval.samples.source import Pixels, Sample, Source, content_digest, decoded_digest, reason
@@ -45,8 +46,16 @@ def to_pixels(value: Any, who: str, reading: Reading = EVERYTHING) -> tuple[Pixe
     if isinstance(value, str | PathLike):
         if not Path(value).exists():
             raise DataError(f"{who} is the path {value}, which does not exist: give paths of images")
-        with open_file(Path(value)) as stream:
-            return decode(stream, reading)
+        try:
+            with open_file(Path(value)) as stream:
+                return decode(stream, reading)
+        except UnidentifiedImageError as error:
+            if Path(value).suffix.lower() not in VIDEO_SUFFIXES:
+                raise
+            raise DataError(
+                f"{who} is the video {value}, and only images can be listed: pass the folder that holds the videos, to "
+                "an extractor for clips such as motion"
+            ) from error
     if isinstance(value, bytes):
         return decode(io.BytesIO(value), reading)
     named, array = who, value

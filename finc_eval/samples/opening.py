@@ -135,8 +135,9 @@ def _open_clips(source: Any, clip: Clip, n: int | None, reading: Reading) -> Sou
     except NoImagesError as error:
         raise DataError(error.as_videos) from error
     raise DataError(
-        f"{name} holds images, but the extractor takes clips: pass videos, folders of frames, or an array of shape "
-        "(n, frames, height, width, 3), or choose an extractor for images (finc-eval doctor extractors list)"
+        f"{name} holds images, but the extractor takes clips: pass the folder that holds the videos or the folders of "
+        "frames, or an array of shape (n, frames, height, width, 3), or choose an extractor for images (finc-eval "
+        "doctor extractors list)"
     )
 
 

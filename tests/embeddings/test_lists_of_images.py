@@ -6,7 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
-from _extraction import extract
+from _extraction import extract, message
 from PIL import Image, ImageCms
 
 import finc_eval as fe
@@ -166,3 +166,22 @@ def test_a_result_goes_to_another_process_without_what_is_held(own_cache_folder)
 
 def test_a_stream_is_not_held(own_cache_folder):
     assert extract(iter(PLAIN), n=60).held is None and extract(PLAIN).held is not None
+
+
+@pytest.mark.parametrize("extractor", ["pixels", "motion"])
+@pytest.mark.parametrize(
+    "form", [list, tuple, lambda paths: [str(path) for path in paths], lambda paths: [(paths[0], 1)]]
+)
+def test_a_list_of_videos_is_told_to_be_videos(form, extractor, tmp_path, own_cache_folder):
+    videos = [tmp_path / "one.mp4", tmp_path / "two.MKV"]
+    for path in videos:
+        path.write_bytes(b"\0\0\0\x18ftypmp42" + bytes(200))
+    said = message(extract, form(videos), extractor)
+    assert f"item 0 of the dataset is the video {videos[0]}" in said
+    assert "pass the folder that holds the videos, to an extractor for clips" in said
+
+
+def test_clips_in_an_array_are_shown(own_cache_folder):
+    clips = np.random.default_rng(0).integers(0, 256, (24, 8, 32, 32, 3), dtype=np.uint8)
+    found = fe.compare(extract(clips, "motion"), extract(np.repeat(clips[:, :1], 8, 1), "motion"))
+    assert all(found.gallery.pictures.values()) and not found.gallery.notes
