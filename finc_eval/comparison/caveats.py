@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import torch
@@ -82,9 +82,21 @@ def caveats(
         found.append(f"{plural(copies.count, 'generated sample')} {are} of reference samples")
     if not without:
         found += unused_columns({one.label: one.at_hand for one in sets})
+        found += _without_pictures(sets) if rho == 1 else []
     if gen.cache and ref.cache:
         found += unlike_encodings(gen.cache.seen_profile, ref.cache.seen_profile)
     return found
+
+
+def _without_pictures(sets: Sequence[SketchedSet]) -> list[str]:
+    """Return a sentence if the looks of images were not measured, as they are gone; arrays of embeddings had none."""
+    gone = [one.label for one in sets if one.cache and not one.cache.clip and not CachedEmbeddings(one.cache).samples]
+    if not gone:
+        return []
+    return [
+        f"the images of {' and '.join(gone)} are neither in files nor held in memory: looks, such as gray or noisy, "
+        "were not measured; pass a folder or a list of images"
+    ]
 
 
 def _far_samples(scored: Mapping[str, ScoredSet]) -> Iterator[str]:

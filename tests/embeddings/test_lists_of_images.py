@@ -164,8 +164,17 @@ def test_a_result_goes_to_another_process_without_what_is_held(own_cache_folder)
     assert found.gallery.pictures["gen"]
 
 
-def test_a_stream_is_not_held(own_cache_folder):
-    assert extract(iter(PLAIN), n=60).held is None and extract(PLAIN).held is not None
+def test_looks_that_are_not_measured_are_told(tmp_path, own_cache_folder):
+    held, stream = extract(PLAIN, out=tmp_path / "held.h5"), extract(iter(PHOTOS), n=60)
+    for sets, gone in (
+        ((held, stream), "the images of ref are"),
+        ((stream, stream), "the images of gen and ref are"),
+        ((fe.EmbeddingCache(held.path), PHOTOS), "the images of gen are"),
+        ((held, PHOTOS), None),
+        ((held[:], stream[:]), None),
+    ):
+        said = [one for one in fe.compare(*sets, extractor=None).warnings if "not measured" in one]
+        assert [one.partition(" neither")[0] for one in said] == ([] if gone is None else [gone])
 
 
 @pytest.mark.parametrize("extractor", ["pixels", "motion"])
