@@ -684,7 +684,8 @@ PICTURES = {
         ".",
     ),
     "a JPEG of 1,000 scans": (lambda: jpeg(1000), "a JPEG of 1,010 scans: save it again"),
-    "a WebP of 268 million pixels": (webp, PIXELS),
+    # Pillow 11 refuses it before it states a size.
+    "a WebP of 268 million pixels": (webp, f"{PIXELS}|could not create decoder object"),
     "a PPM of plain text": (lambda: b"P3 2000 2000 255\n" + b"1 " * 1_000_000, "a PPM of plain text"),
     "a bitmap of comments": (lambda: b"P1 2000 2000\n" + b"#\n" * 500_000, "a PPM of plain text"),
     "a comment of 20 MB": (lambda: b"P6\n#" + b"a" * 20_000_000 + b"\n3 3 255\n" + bytes(27), "EOF|header"),
