@@ -1,4 +1,4 @@
-"""How often does a comparison claim a difference between two sets of one law?
+"""Measure how often a comparison claims a difference between two sets of one law.
 
     python benchmarks/first_sentence.py [whole | sets | looks | power] [--regime … --runs … --jobs …]
 

@@ -1,4 +1,4 @@
-"""How often does the policy that `--init` writes fail a release that nothing is wrong with, and one with a fault?
+"""Measure how often the policy that `--init` writes fails an unchanged release, and a release with a fault.
 
     python benchmarks/gate_faults.py [--regime digits-1000 … --runs … --jobs …]
 

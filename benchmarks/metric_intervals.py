@@ -1,4 +1,4 @@
-"""How often does the 95 % interval of a metric contain its mean over fresh sets of the same sizes?
+"""Measure how often the 95 % interval of a metric contains the mean over fresh sets of the same sizes.
 
 Both sets are drawn afresh for each run, from a mixture of six kinds in 8 dimensions. `same` is one law; `other` has
 other shares of the kinds, and is shifted by a fifth of a standard deviation. Samples of a group share 80 % of their

@@ -1,4 +1,4 @@
-"""Of a table of cases, `make test` runs one of each kind, and `make long` all others.
+"""`make test` runs the first case of each kind of a table, and `make long` runs the other cases.
 
 @pytest.mark.one_of_each("verb", "form")        a case for each verb, and for each form
 @pytest.mark.one_of_each(by=str.title)          a case for each value of a function of the id of a case
@@ -7,7 +7,7 @@
 
 
 def more_of_a_kind(items):
-    """Yield the cases of which every kind has an earlier case that is kept."""
+    """Yield each case whose kinds all had a case before it."""
     kinds_of_test = {}
     for item in items:
         if (mark := item.get_closest_marker("one_of_each")) is None:

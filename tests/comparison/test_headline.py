@@ -124,7 +124,7 @@ def test_without_kinds_the_headline_names_directions(over, under, says):
     assert a_comparison(over, under, **NO_KINDS).headline == says
 
 
-UNDER_A_HEADING = [((), ["k9"]), (("k1",), ["k2"]), (("k2", "k1"), [])]  # kinds of a look, and what is told beside it
+UNDER_A_HEADING = [((), ["k9"]), (("k1",), ["k2"]), (("k2", "k1"), [])]  # kinds that a look explains, and the others
 
 
 @pytest.mark.parametrize(("covered", "told"), UNDER_A_HEADING)

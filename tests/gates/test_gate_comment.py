@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from _cards import small_pixel_card
 from _pictures import N, blur, drawn
 from PIL import Image
 from typer.testing import CliRunner
@@ -11,35 +12,10 @@ import finc_eval as fe
 from finc_eval.cli.app import app
 from finc_eval.report.gate import MARKER, MAX_COMMENT, comment
 
-CARD = """name = "thumbnails"
-description = "Pixels of thumbnails: RGB, 4x4, flattened to 48 numbers."
-citation = "None."
-traps = []
-
-[loader]
-kind = "pixels"
-
-[preprocessing]
-size = [4, 4]
-geometry = "squash"
-method = "pil"
-interpolation = "bicubic"
-antialias = true
-rounding = "uint8"
-range = [0.0, 1.0]
-mean = [0.0, 0.0, 0.0]
-std = [1.0, 1.0, 1.0]
-
-[output]
-layer = "input"
-pooling = "flatten"
-dimension = 48
-"""
-
 
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory):
-    """Folders of pictures, of which a quarter of the release is blurred, a policy, and a card of pixels."""
+    """Make folders of pictures, a policy and a card of pixels; a quarter of the release is blurred."""
     folder = tmp_path_factory.mktemp("desk")
     for name, seed in {"new": 3, "old": 1, "ref": 2}.items():
         images = blur(*map(list, drawn(seed)))[0] if name == "new" else drawn(seed)[0]
@@ -47,7 +23,7 @@ def desk(tmp_path_factory):
         for number, image in enumerate(images):
             image.save(folder / name / f"{number:03d}.png")
     (folder / "gate.toml").write_text("appearance.part = 0.02\n")
-    (folder / "card.toml").write_text(CARD)
+    small_pixel_card(folder / "card.toml", 4)
     return folder
 
 

@@ -15,6 +15,7 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 import torch
+from _cards import small_pixel_card
 
 import finc_eval as fe
 from finc_eval.core.errors import BudgetError, DataError
@@ -138,33 +139,9 @@ def test_a_changed_copy_of_images_has_no_budget_of_its_own(tmp_path):
         fe.privacy.synthesize_images(copy, None, **given)
 
 
-SMALL = """
-name = "small"
-description = "The pixels of 4x4 thumbnails."
-citation = "None."
-traps = ["Only colors and layout."]
-[loader]
-kind = "pixels"
-[preprocessing]
-size = [4, 4]
-geometry = "squash"
-method = "pil"
-interpolation = "bicubic"
-antialias = true
-rounding = "uint8"
-range = [0.0, 1.0]
-mean = [0.0, 0.0, 0.0]
-std = [1.0, 1.0, 1.0]
-[output]
-layer = "input"
-pooling = "flatten"
-dimension = 48
-"""
-
-
 def test_images_less_one_by_another_extractor_are_the_same_images(tmp_path):
     ledger, images = Ledger.create(tmp_path / "ledger", 1, DELTA), RNG.integers(0, 256, (60, 8, 8, 3), dtype=np.uint8)
-    (tmp_path / "small.toml").write_text(SMALL)
+    small_pixel_card(tmp_path / "small.toml", 4)
     for some, extractor, spent in [(images, "pixels", False), (images[1:], tmp_path / "small.toml", True)]:
         cache = fe.extract(some, extractor, tmp_path / f"{len(some)}.h5")
         public = PublicTransform.constant(cache.dim, 2, length_scale=10, radius=10)
