@@ -21,6 +21,7 @@ from finc_eval.core.marks import CHECKSUM, read_sealed, seal
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import Record, plain, settings_from, structure
 from finc_eval.core.run import Run
+from finc_eval.core.signature import Signature
 from finc_eval.core.storage import after_other_writers_of, check_own_folder, disk_errors, write_text, write_together
 from finc_eval.core.words import join_words
 from finc_eval.embeddings.opening import label_sets
@@ -32,6 +33,7 @@ from finc_eval.leaderboards.reference import TYPE_NAME, BoardReference
 from finc_eval.leaderboards.result import Leaderboard
 from finc_eval.leaderboards.settings import LeaderboardOptions, LeaderboardSettings
 from finc_eval.numerics.precision import arithmetic
+from finc_eval.partitions.counts import OpenedSet
 
 INDEX, REFERENCE_FILE, ENTRIES = "board.json", "reference.h5", "entries"
 LAYOUT = 1
@@ -133,7 +135,9 @@ class Board:
         run: Run | None = None,
         **options: Unpack[LeaderboardOptions],
     ) -> tuple[str, ...]:
-        """Measure models, and add them; the first call makes the board. Returns their names.
+        """Measure models, and add them; the first call makes the board. Returns the names of those that are new.
+
+        A model that the board has of the same samples stays as it is, so that a command can be repeated after a kill.
 
         Args:
             models: sets by name, in the forms that `leaderboard` takes, one or more.
@@ -145,7 +149,7 @@ class Board:
                 others than its own.
 
         Raises:
-            UsageError: a model of this name is there, or a setting is out of range.
+            UsageError: a model of this name is there with other samples, or a setting is out of range.
             IncompatibleError: the reference, the extractor or a setting does not match the board; the message names it,
                 with both values and the file.
             DataError: a set has too few samples, or cannot be read.
@@ -166,7 +170,6 @@ class Board:
                 if not self.exists:
                     self._keep(measured)
                     return tuple(sources)
-        self._refuse_known(sources)
         reference = self.reference()
         given = settings_from(LeaderboardSettings, reference.settings, options)
         both = {name: (repr(getattr(given, name)), repr(getattr(reference.settings, name))) for name in options}
@@ -178,11 +181,14 @@ class Board:
             "the digest of ref": (ref_set.digest[:12], reference.digest[:12]),
         }
         self._refuse_unlike(both, "models of a board share one reference; pass that one")
-        entries = reference.entries(by_model(sources, opened), ref_set, warnings, run)
+        named = by_model(sources, opened)
+        new = self._new_of(named)
+        entries = reference.entries(new, ref_set, warnings, run) if new else []
         with self._alone(), write_together(and_list=True):
-            self._refuse_known(sources)
-            self._write(None, entries)
-        return tuple(sources)
+            missing = self._new_of(new)  # another process may have added some of them
+            if missing:
+                self._write(None, [one for one in entries if one.name in missing])
+        return tuple(missing)
 
     @arithmetic("float32")
     def rank(
@@ -261,15 +267,17 @@ class Board:
             DataError: a file is missing, damaged, or not the file that the index lists.
             IncompatibleError: a file belongs to another board, or has a number that this version computes differently.
         """
-        index, signature, found = self.index, self.reference().signature, []
-        for name in sorted(index.models):
-            path = inside(self.folder, _entry(name))
-            entry = Entry.load(path)
-            entry.check_belongs(signature, str(path))
-            if (entry.name, read_json(path)[CHECKSUM]) != (name, index.models[name].checksum):
-                raise DataError(f"{path} is not the file that {INDEX} lists for {name}: add the model again")
-            found.append(entry)
-        return found
+        index, signature = self.index, self.reference().signature
+        return [self._entry(name, index, signature) for name in sorted(index.models)]
+
+    def _entry(self, name: str, index: Index, signature: Signature) -> Entry:
+        """Read a model of the board; see `entries` for its errors."""
+        path = inside(self.folder, _entry(name))
+        entry = Entry.load(path)
+        entry.check_belongs(signature, str(path))
+        if (entry.name, read_json(path)[CHECKSUM]) != (name, index.models[name].checksum):
+            raise DataError(f"{path} is not the file that {INDEX} lists for {name}: add the model again")
+        return entry
 
     def leaderboard(self, rank_by: str | None = None) -> Leaderboard:
         """Rank the models of the board.
@@ -315,10 +323,18 @@ class Board:
         # The index last, in one step: a kill just before leaves the board as it was, and files that nobody lists.
         write_text(self.folder / INDEX, Index(signature, models).to_text())
 
-    def _refuse_known(self, names: Mapping[str, object]) -> None:
-        for name in names:
-            if name in self.index.models:
-                raise UsageError(f"{name} is on the board: remove it first, or add the set by another name")
+    def _new_of(self, models: Mapping[str, Sequence[OpenedSet]]) -> dict[str, Sequence[OpenedSet]]:
+        """Return the models that the board lacks or has in a damaged file; refuse names that have other samples."""
+        index, signature, new = self.index, self.reference().signature, dict(models)
+        for name in [name for name in models if name in index.models]:
+            try:
+                entry = self._entry(name, index, signature)
+            except DataError:
+                continue
+            if [run.info.digest for run in entry.runs] != [run.embeddings.digest for run in models[name]]:
+                raise UsageError(f"{name} is on the board with other samples: remove it first, or use another name")
+            del new[name]
+        return new
 
     def _refuse_unlike(self, fields: Mapping[str, tuple[str, str]], advice: str) -> None:
         """Refuse fields whose value of a call and value of the board differ."""

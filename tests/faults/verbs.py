@@ -16,7 +16,7 @@ class Verb:
     Attributes:
         words: its words after `finc-eval`.
         code: its exit code.
-        once: whether it is refused where its result is there already.
+        once: whether its result, where it is there already, is kept or refuses it.
         ledger: file that gets a line whenever it is run, also where it is killed after it has spent.
     """
 

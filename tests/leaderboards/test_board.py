@@ -324,7 +324,8 @@ def test_the_verbs_of_a_stored_board_add_show_render_and_remove(tmp_path, sets):
 
     ref = ("--ref", "{}/ref.npy", "--quiet")
     run("add", "{}/board", *ref, "a={}/a.npy", "--metrics", "fd", "--rank-by", "fd")
-    assert "is on the board" in run("add", "{}/board", *ref, "a={}/a.npy", rc=3).stderr
+    assert "board has a of the same samples" in run("add", "{}/board", *ref, "a={}/a.npy").stdout
+    assert "is on the board with other samples" in run("add", "{}/board", *ref, "a={}/b.npy", rc=3).stderr
     assert "seed is 2 here and 0 in" in run("add", "{}/board", *ref, "b={}/b.npy", "--seed", "2", rc=3).stderr
     assert "fewer than two models are ranked" in run("show", "{}/board").stdout
     twice = run("add", "{}/board", *ref, "b={}/b.npy", "b={}/b.npy", rc=3).stderr

@@ -261,7 +261,7 @@ def test_settings_are_of_a_new_board_and_options_must_be_those_of_a_board_that_e
 @pytest.mark.parametrize(
     "models, ref, options, error, message",
     [
-        ({"good": "good"}, REF, {}, UsageError, "good is on the board: remove it first"),
+        ({"good": "gaps"}, REF, {}, UsageError, "good is on the board with other samples: remove it first"),
         ({}, REF, {}, UsageError, "no model was given"),
         ({"ref": "good"}, REF, {}, UsageError, 'cannot be called "ref"'),
         ({"c": "good"}, REF[1:], {}, IncompatibleError, r"the digest of ref is \w+ here and \w+ in .*reference.h5"),
@@ -274,6 +274,14 @@ def test_what_does_not_belong_on_a_board_is_refused(board, models, ref, options,
     with pytest.raises(error, match=message):
         board.add({name: MODELS[which] for name, which in models.items()}, ref, **options)
     assert contents(board) == before
+
+
+def test_a_model_is_added_again_with_the_same_samples_as_after_a_kill(board):
+    before = contents(board)
+    assert board.add({"good": MODELS["good"]}, REF) == ()
+    assert contents(board) == before
+    assert board.add({"good": MODELS["good"], "c": MODELS["good"][::-1]}, REF) == ("c",)
+    assert board.names == ("c", "gaps", "good")
 
 
 def test_samples_that_are_added_are_embedded_by_the_extractor_of_the_board(tmp_path, monkeypatch):

@@ -244,7 +244,7 @@ STEPS = [
     done(
         "leaderboard add board --ref ref.h5 a=gen.h5 b=other.h5",
         "added a, b to board",
-        within("board", ("board.json", "reference.h5", "entries/a.json", "entries/b.json")),
+        within("board", ("board.json", "reference.h5", "entries/a.json", "entries/b.json", *RANKED)),
     ),
     refused("leaderboard add board --ref ref.h5", "no model was given to add"),
     refused("leaderboard add board --ref ref.h5 a=gone.h5", "gone.h5"),

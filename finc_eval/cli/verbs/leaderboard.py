@@ -117,11 +117,14 @@ def add(
         added = stored.add(runs, ref, settings, extractor=extraction, run=run, **given)
     page = board / "leaderboard.html"
     is_pictured = page.exists() and PICTURE in read_bytes(page)
+    done = (
+        f"added {', '.join(added)} to {board}" if added else f"{board} has {join_words(list(runs))} of the same samples"
+    )
     if not as_json and not is_pictured:
-        print(f"added {', '.join(added)} to {board}", end="\n\n")
+        print(done, end="\n\n")
         emit(stored.leaderboard(), _page_of(board), as_json)
         return
-    _print_names(stored, f"added {', '.join(added)} to {board}", as_json)
+    _print_names(stored, done, as_json)
     if not as_json:
         emit(stored.leaderboard(), None, as_json)
 
