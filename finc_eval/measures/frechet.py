@@ -23,8 +23,8 @@ from finc_eval.embeddings.recipe import ARRAY_SPACE, check_alike, extractor_of
 from finc_eval.embeddings.repeats import same_embedding
 from finc_eval.embeddings.subset import Subset
 from finc_eval.estimates.estimate import Estimate, units_of
-from finc_eval.measures.frechet_estimate import FrechetSet, estimate_frechet
-from finc_eval.measures.gaussian import (
+from finc_eval.measures.gaussians.frechet_estimate import FrechetSet, estimate_frechet
+from finc_eval.measures.gaussians.gaussian import (
     GaussianStatistics,
     blocks_of_sketches,
     frechet_terms,

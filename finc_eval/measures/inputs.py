@@ -26,8 +26,8 @@ from finc_eval.embeddings.set_info import notes_on
 from finc_eval.embeddings.subset import Subset
 from finc_eval.estimates.estimate import Estimate
 from finc_eval.estimates.of_statistic import Statistic, estimate_statistic
-from finc_eval.measures.gaussian import GaussianStatistics, blocks_of_sketches, from_embeddings
-from finc_eval.measures.reference_statistics import read_statistics
+from finc_eval.measures.gaussians.gaussian import GaussianStatistics, blocks_of_sketches, from_embeddings
+from finc_eval.measures.gaussians.reference_statistics import read_statistics
 from finc_eval.measures.score import Score
 from finc_eval.numerics.kernels import median_bandwidth
 from finc_eval.numerics.names import SearchIndex

@@ -28,7 +28,13 @@ from finc_eval.embeddings.same_names import join_columns
 from finc_eval.extractors.settings import AnyExtractor, extraction_of
 from finc_eval.extractors.weights import MissingWeightsError
 from finc_eval.measures.frechet import SPATIAL
-from finc_eval.measures.gaussian import GaussianStatistics, from_embeddings
+from finc_eval.measures.gaussians.gaussian import GaussianStatistics, from_embeddings
+from finc_eval.measures.gaussians.reference_statistics import (
+    beside_samples,
+    note_beside,
+    read_statistics,
+    write_statistics,
+)
 from finc_eval.measures.inputs import (
     Metric,
     MetricInputs,
@@ -39,7 +45,6 @@ from finc_eval.measures.inputs import (
     rows_by_class,
     scores_by_class,
 )
-from finc_eval.measures.reference_statistics import beside_samples, note_beside, read_statistics, write_statistics
 from finc_eval.measures.registry import METRICS, get_metric, say_substitute
 from finc_eval.measures.running import Found, RunningSets
 from finc_eval.measures.score import Score, Scores

@@ -15,7 +15,7 @@ from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.estimates.estimate import Estimate, unit_influences, units_of
-from finc_eval.measures.gaussian import row_blocks
+from finc_eval.measures.gaussians.gaussian import row_blocks
 from finc_eval.measures.inputs import Estimator, Metric, MetricInputs, biased_floor, open_samples, reference_bandwidth
 from finc_eval.measures.score import Score
 from finc_eval.numerics.inference import normal_interval

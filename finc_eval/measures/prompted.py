@@ -21,7 +21,7 @@ from finc_eval.core.errors import DataError, check_positive
 from finc_eval.core.run import Run
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.recipe import extractor_of
-from finc_eval.measures.gaussian import MAX_COVARIANCE_SIZE, row_blocks
+from finc_eval.measures.gaussians.gaussian import MAX_COVARIANCE_SIZE, row_blocks
 from finc_eval.measures.inputs import Metric, MetricInputs, reference_bandwidth
 from finc_eval.measures.mmd import unit_length
 from finc_eval.measures.score import Score

@@ -20,7 +20,7 @@ from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.subset import Subset
 from finc_eval.estimates.of_statistic import BLOCKS, Statistic, random_blocks
-from finc_eval.measures.gaussian import MAX_COVARIANCE_SIZE, row_blocks
+from finc_eval.measures.gaussians.gaussian import MAX_COVARIANCE_SIZE, row_blocks
 from finc_eval.measures.inputs import MIN_INTERVAL_SAMPLES, Metric, MetricInputs, of_statistic, reference_bandwidth
 from finc_eval.measures.mmd import sums_within, unit_length
 from finc_eval.measures.score import Score

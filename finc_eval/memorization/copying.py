@@ -26,7 +26,7 @@ from finc_eval.embeddings.search.neighbors import nearest
 from finc_eval.embeddings.subset import Subset
 from finc_eval.measures.authenticity import Authenticity
 from finc_eval.measures.frechet import frechet_distance
-from finc_eval.measures.gaussian import from_embeddings
+from finc_eval.measures.gaussians.gaussian import from_embeddings
 from finc_eval.memorization.attacks import draw_samples
 from finc_eval.memorization.distances import SetDistances
 from finc_eval.memorization.tails import calibrated_distances, tail_p_value

@@ -29,8 +29,8 @@ from finc_eval.gates.baseline import History
 from finc_eval.gates.policy import Policy
 from finc_eval.leaderboards.entry import Entry
 from finc_eval.leaderboards.reference import BoardReference
-from finc_eval.measures.gaussian import GaussianStatistics
-from finc_eval.measures.reference_statistics import read_statistics, write_statistics
+from finc_eval.measures.gaussians.gaussian import GaussianStatistics
+from finc_eval.measures.gaussians.reference_statistics import read_statistics, write_statistics
 from finc_eval.memorization import attacks
 from finc_eval.privacy.synthesis.files import read_columns, read_images
 from finc_eval.samples import Manifest, Traits, open_source

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 import finc_eval as fe
 from finc_eval.cli.app import app
 from finc_eval.core.errors import FincEvalError
-from finc_eval.measures.reference_statistics import read_statistics
+from finc_eval.measures.gaussians.reference_statistics import read_statistics
 
 RNG = np.random.default_rng(0)
 X, Y = (RNG.normal(size=(n, 6)).astype(np.float32) for n in (300, 360))

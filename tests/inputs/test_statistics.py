@@ -7,7 +7,7 @@ from _tables import every_value
 
 import finc_eval as fe
 from finc_eval.core.errors import FincEvalError
-from finc_eval.measures.reference_statistics import read_statistics
+from finc_eval.measures.gaussians.reference_statistics import read_statistics
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(300, 12)).astype(np.float32), RNG.normal(size=(400, 12)) + 0.3

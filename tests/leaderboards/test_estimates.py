@@ -12,7 +12,7 @@ from finc_eval.leaderboards.measures import model_estimate
 from finc_eval.leaderboards.ranks import ModelEstimate, joint_covariance
 from finc_eval.leaderboards.shares import ShareRule, estimate_unmatched, share_estimates
 from finc_eval.measures.frechet import frechet_interval
-from finc_eval.measures.frechet_estimate import FrechetSet, estimate_frechet
+from finc_eval.measures.gaussians.frechet_estimate import FrechetSet, estimate_frechet
 from finc_eval.measures.kid import polynomial_kernel
 from finc_eval.measures.mmd import estimate_mmd, kernel_sums
 from finc_eval.partitions.tests import EffectiveCounts

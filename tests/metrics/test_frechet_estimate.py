@@ -8,8 +8,8 @@ from finc_eval.embeddings.base import ArrayEmbeddings
 from finc_eval.estimates.estimate import difference
 from finc_eval.estimates.of_statistic import BLOCKS
 from finc_eval.measures.frechet import distance_of_gaussians, frechet_interval
-from finc_eval.measures.frechet_estimate import FrechetSet, estimate_frechet
-from finc_eval.measures.gaussian import GaussianStatistics, blocks_of_embeddings
+from finc_eval.measures.gaussians.frechet_estimate import FrechetSet, estimate_frechet
+from finc_eval.measures.gaussians.gaussian import GaussianStatistics, blocks_of_embeddings
 from finc_eval.numerics.inference import jackknife_bias
 
 

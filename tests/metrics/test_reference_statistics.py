@@ -7,8 +7,8 @@ import torch
 from finc_eval.core.errors import FincEvalError
 from finc_eval.core.signature import Signature
 from finc_eval.measures.frechet import frechet_distance
+from finc_eval.measures.gaussians.reference_statistics import read_statistics, write_statistics
 from finc_eval.measures.inputs import gaussian_statistics
-from finc_eval.measures.reference_statistics import read_statistics, write_statistics
 
 
 def drawn(n, shift=0.0, seed=0, dim=6):

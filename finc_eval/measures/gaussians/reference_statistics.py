@@ -21,7 +21,7 @@ from finc_eval.core.storage import write_whole
 from finc_eval.embeddings.array_files import holds_statistics, read_moments
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.recipe import ARRAY_SPACE
-from finc_eval.measures.gaussian import GaussianStatistics, from_embeddings
+from finc_eval.measures.gaussians.gaussian import GaussianStatistics, from_embeddings
 from finc_eval.samples.rows import holds_images
 
 STATISTICS_LAYOUT = "finc-eval statistics 1"

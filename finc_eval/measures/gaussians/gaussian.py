@@ -84,7 +84,7 @@ class MomentBlocks:
     def statistics(self, without: int | None = None) -> GaussianStatistics:
         """Return the Gaussian of the whole set, or of all parts but one."""
         first, *rest = (part for index, part in enumerate(self.parts) if index != without)
-        return _from_moments(sum(rest, first), self.center, self.name, self.space)
+        return from_moments(sum(rest, first), self.center, self.name, self.space)
 
 
 def from_embeddings(embeddings: Embeddings, *, run: Run | None = None) -> GaussianStatistics:
@@ -93,7 +93,7 @@ def from_embeddings(embeddings: Embeddings, *, run: Run | None = None) -> Gaussi
     _check_size(n, dim, embeddings.name)
     if n > dim:
         center, (moments,) = block_moments(embeddings, torch.zeros(n), 1, run)
-        return _from_moments(moments, center, embeddings.name, embeddings.space)
+        return from_moments(moments, center, embeddings.name, embeddings.space)
     rows = torch.cat([rows for _, rows in row_blocks(embeddings, run.torch_device, run.portion)])
     mean = rows.mean(0)
     rows.sub_(mean).div_((n - 1) ** 0.5)
@@ -164,7 +164,8 @@ def frechet_terms(
     return float((mean - other.mean).square().sum()), float(trace + other.covariance.trace()) - 2 * float(common)
 
 
-def _from_moments(moments: Moments, center: torch.Tensor, name: str, space: str) -> GaussianStatistics:
+def from_moments(moments: Moments, center: torch.Tensor, name: str, space: str) -> GaussianStatistics:
+    """Return the Gaussian of samples x from the moments of x − center."""
     n = moments.n
     _check_size(n, moments.size, name)
     offset = moments.mean()

@@ -21,7 +21,7 @@ from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.recipe import check_alike
 from finc_eval.estimates.estimate import Array, Estimate, block_influences, unit_influences, units_of
 from finc_eval.estimates.of_statistic import BLOCKS, random_blocks
-from finc_eval.measures.gaussian import (
+from finc_eval.measures.gaussians.gaussian import (
     GaussianStatistics,
     MomentBlocks,
     frechet_terms,
