@@ -11,7 +11,7 @@ from finc_eval.comparison.headline import cut_name, differences_in_order, two_sh
 from finc_eval.core.record import Record
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.naming.evidence import UniqueNames
+from finc_eval.naming.evidence import ADJECTIVE, UniqueNames, starts_with_trait
 from finc_eval.naming.looks import REPEAT, Look, look_at
 from finc_eval.naming.measured import PictureLooks, measure_sets
 from finc_eval.numerics.inference import ALPHA, BESIDE_ALPHA
@@ -150,4 +150,5 @@ def _short_name(kind: Kind, names: UniqueNames) -> str:
     if kind.name is None:
         return f"samples of kind {kind.id}"
     short = cut_name(kind, names)
+    short = f"{ADJECTIVE}{short}" if starts_with_trait(kind.name, kind.evidence) else short
     return f"{short} ({kind.id})" if names.is_shared(kind) else short

@@ -1,7 +1,7 @@
 """Evidence on looks: parts of a release that look as the baseline and the reference do not, and shifts of a whole set.
 
-Looks are searched, as lost kinds beside the limited ones are: a look that is surely beyond its limit is a regression.
-That none is beyond it is not promised; `detectable` says from which change on a look would have been seen.
+Looks are searched, as lost kinds beside the limited ones are: a look that is surely there, and whose estimate is beyond
+the limit, is a regression. That none is beyond it is not promised; `detectable` says which change would have been seen.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import hypot, isfinite, sqrt
-from typing import ClassVar
 
 import numpy as np
 
@@ -57,29 +56,32 @@ class Beyond(Evidence):
 class Clearest(Evidence):
     """The look that is most surely a gain, among many; each takes an equal part of the level (Bonferroni)."""
 
-    is_search: ClassVar[bool] = True
-
+    surely: float | None = 0.0
+    is_search: bool = True
     looks: tuple[Beyond, ...]
 
     @classmethod
     def of(cls, name: str, margin: float, looks: tuple[Beyond, ...], n: int) -> Clearest:
         """Return the evidence on a limit."""
-        best = max(looks, key=lambda one: one.bound("low", ALPHA / len(looks)))
+        best = max(looks, key=lambda one: (one.value > margin, one.bound("low", ALPHA / len(looks))))
         return cls(name=name, value=best.value, margin=margin, looks=looks, n=n, note=best.note)
 
     def bound(self, side: Side, level: float, factor: float = 1.0) -> float:
-        """Return the bound of the largest gain."""
-        part = level / len(self.looks) if side == "low" else level
-        return max(one.bound(side, part, factor) for one in self.looks)
+        """Return the bound of the largest gain; downwards, of those beyond the limit if there are any."""
+        if side == "high":
+            return max(one.bound(side, level, factor) for one in self.looks)
+        beyond = [one for one in self.looks if one.value > self.margin] or self.looks
+        return max(one.bound(side, level / len(self.looks), factor) for one in beyond)
 
     def beyond(self, level: float = ALPHA) -> frozenset[str]:
         """Return what was measured in the looks that are beyond the limit."""
         part = level / len(self.looks)
-        return frozenset(one.trait for one in self.looks if one.bound("low", part) > self.margin)
+        return frozenset(one.trait for one in self.looks if one.value > self.margin and one.bound("low", part) > 0)
 
     def detectable(self, level: float) -> float | None:
         """Return the gain of any look that is called a regression with probability 0.8; None if none would be."""
-        found = [one.detectable(level / len(self.looks)) for one in self.looks]
+        part = level / len(self.looks)
+        found = [one.detectable(part) for one in self.looks]
         return max((one for one in found if one is not None), default=None)
 
 
@@ -95,15 +97,13 @@ def look_evidence(
     for against in sets.comparisons:
         for rule, margin in limits.given.items():
             name = against.rule(f"appearance.{rule}")
-            looks = tuple(_looks(against, pictures, name, margin, alpha))
+            looks = tuple(_looks(against, pictures, name, alpha))
             missing = Missing(name=name, margin=margin, note=NO_PICTURES)
             yield Clearest.of(name, margin, looks, sets.gen.n) if looks else missing
 
 
-def _looks(
-    sets: GateSets, pictures: Mapping[str, PictureLooks | None], name: str, margin: float, alpha: float
-) -> Iterator[Beyond]:
-    """Yield each look of the release that has a word, of parts or of whole sets."""
+def _looks(sets: GateSets, pictures: Mapping[str, PictureLooks | None], name: str, alpha: float) -> Iterator[Beyond]:
+    """Yield each look of the release that has a word, of parts or of whole sets, as a gain on 0."""
     traits, measured = measure_sets(sets.all, pictures)
     effects = {label: mean_group_size(one) for label, one in sets.all.items()}
     for place, trait in enumerate(traits):
@@ -112,19 +112,13 @@ def _looks(
             continue  # a column of metadata is not a look
         for side in (-1, 1):
             if name.startswith(PART) and (word := trait.high if side > 0 else trait.low):
-                yield _part(sets, trait, word, {key: side * one for key, one in values.items()}, effects, name, margin)
+                yield _part(sets, trait, word, {key: side * one for key, one in values.items()}, effects, name)
             elif name.startswith(WHOLE) and trait.least is None and (word := trait.more if side > 0 else trait.less):
-                yield _whole(sets, trait, word, values, side, effects, name, margin, alpha)
+                yield _whole(sets, trait, word, values, side, effects, name, alpha)
 
 
 def _part(
-    sets: GateSets,
-    trait: Trait,
-    word: str,
-    values: Mapping[str, Array],
-    effects: Mapping[str, float],
-    name: str,
-    margin: float,
+    sets: GateSets, trait: Trait, word: str, values: Mapping[str, Array], effects: Mapping[str, float], name: str
 ) -> Beyond:
     """Return the gain of samples that look so: of samples beyond nearly all of the reference."""
     if trait.least is None:
@@ -142,11 +136,10 @@ def _part(
         TwoCounts(members[GEN], sizes[GEN], members[REF], sizes[REF]),
     ]
     both = [
-        GainedShare(name=name, value=one.share - one.old_share, margin=margin, counts=one, n=sets.gen.n)
-        for one in gains
+        GainedShare(name=name, value=one.share - one.old_share, margin=0.0, counts=one, n=sets.gen.n) for one in gains
     ]
     value = min(one.value for one in both)
-    return Beyond(name=name, value=value, margin=margin, trait=trait.name, note=word, old=both[0], ref=both[1])
+    return Beyond(name=name, value=value, margin=0.0, trait=trait.name, note=word, old=both[0], ref=both[1])
 
 
 def _whole(
@@ -157,7 +150,6 @@ def _whole(
     side: int,
     effects: Mapping[str, float],
     name: str,
-    margin: float,
     alpha: float,
 ) -> Beyond:
     """Return the shift of the mean in parts of the spread of the reference (1.48 × its median deviation)."""
@@ -174,8 +166,8 @@ def _whole(
     degrees = degrees if isfinite(degrees) else len(values[GEN]) - 1.0
     old_error = hypot(new.error, means[REF].error)
     both = [
-        Normal(name=name, value=new.value - change.base, margin=margin, error=error, fixed=fixed, degrees=degrees),
-        Normal(name=name, value=new.value - means[REF].value, margin=margin, error=old_error, degrees=degrees),
+        Normal(name=name, value=new.value - change.base, margin=0.0, error=error, fixed=fixed, degrees=degrees),
+        Normal(name=name, value=new.value - means[REF].value, margin=0.0, error=old_error, degrees=degrees),
     ]
     value = min(one.value for one in both)
-    return Beyond(name=name, value=value, margin=margin, trait=trait.name, note=word, old=both[0], ref=both[1])
+    return Beyond(name=name, value=value, margin=0.0, trait=trait.name, note=word, old=both[0], ref=both[1])

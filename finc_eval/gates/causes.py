@@ -162,7 +162,7 @@ def _suspect_of(limit: Limit, part: KindEvidence, sets: GateSets, suspects: Sequ
     old = next(iter(sets.baselines), None)
     if rule not in NAMED or old is None or inside or old not in limit.shares:
         return None
-    name = limit.note or limit.about.partition("=")[2] or f"samples of kind {limit.about}"
+    name = part.noun or limit.about.partition("=")[2] or f"samples of kind {limit.about}"
     share, before = limit.shares[GEN], limit.shares[old]
     finding = Finding(name, "kind", False, share, before, 0.0)
     if rule == "kinds.lose" and finding.is_more:  # nothing is lost

@@ -20,6 +20,7 @@ from finc_eval.gates.policy import COLUMN_SHARE, KindLimits
 from finc_eval.gates.sets import REF, GateSets
 from finc_eval.gates.shares import members_to_hold, members_to_lose
 from finc_eval.naming.classes import SEEN, class_weights, classifier_of, probabilities
+from finc_eval.naming.evidence import Name
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.answer import kind_id, node_tallies
 from finc_eval.partitions.counts import COUNT, Counted, Counter, Counts, draw_members, tally_sets
@@ -61,15 +62,14 @@ class CountedSets:
     digest: str  # digest of the kinds
     ref: Embeddings  # the reference
 
-    def called(self, kinds: Sequence[int]) -> dict[int, str]:
+    def called(self, kinds: Sequence[int]) -> dict[int, Name]:
         """Return the names of kinds of a tree: what their samples of the reference have in common, if anything."""
         if self.tree is None:
             return {}
         if isinstance(self.tree, Nouns):
-            return {kind: self.names[kind].removeprefix(OF_CLASSES).replace("-", " ") for kind in kinds}
+            return {kind: Name(self.names[kind].removeprefix(OF_CLASSES).replace("-", " ")) for kind in kinds}
         unions = {kind: self.leaves(kind) for kind in kinds}
-        found = names_of_unions(unions, {REF: self.counted[REF]}, {REF: self.ref})
-        return {kind: name.text for kind, name in found.items() if name.text}
+        return names_of_unions(unions, {REF: self.counted[REF]}, {REF: self.ref})
 
     def leaves(self, kind: int) -> list[int]:
         """Return the leaves of a kind; a value of a column is its own."""
@@ -225,13 +225,11 @@ def judge_kinds(found: CountedSets, limits: KindLimits, lose: float, size: int) 
     return JudgedKinds(limited, shares, min(least, 1.0), min(least, 1.0), enough)
 
 
-def sought_kinds(
-    found: CountedSets, limits: KindLimits, lose: float, size: int, others: Collection[int] = ()
-) -> JudgedKinds:
+def sought_kinds(found: CountedSets, limits: KindLimits, size: int, others: Collection[int] = ()) -> JudgedKinds:
     """Return the kinds whose loss is a regression if it is seen, though they need not be shown to keep their shares."""
     shares = found.shares(REF)
     family = (shares >= COLUMN_SHARE).sum() if isinstance(found.tree, Nouns) else len(found.names)
-    seen = max(members_to_lose(lose, ALPHA / max(int(family), 1)) / size, limits.least or 0.0)
+    seen = max(members_to_lose(0.0, ALPHA / max(int(family), 1)) / size, limits.least or 0.0)
     is_large = shares >= seen
     is_large[-1] &= isinstance(found.tree, Nouns)  # the root of a tree is not a kind
     kinds = [kind for kind in np.flatnonzero(is_large).tolist() if kind not in others]
@@ -246,7 +244,8 @@ def find_named(found: CountedSets, limits: KindLimits, *values: str) -> list[int
     kept = [kind for kind, name in enumerate(found.names) if name and (not wanted or name in wanted)]
     if found.tree is not None and wanted - set(found.names):
         called = found.called([kind for kind in range(len(found.names)) if kind not in kept])
-        kept += [kind for kind, name in called.items() if {name, name.partition(" (")[0]} & wanted]
+        texts = {kind: name.text for kind, name in called.items() if name.text}
+        kept += [kind for kind, text in texts.items() if {text, text.partition(" (")[0]} & wanted]
     return kept
 
 

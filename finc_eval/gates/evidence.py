@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from math import ceil, floor, isfinite, log10, sqrt
+from math import ceil, floor, inf, isfinite, log10, sqrt
 from typing import ClassVar, Literal
 
 from finc_eval.core.record import Record
@@ -17,17 +17,16 @@ from finc_eval.partitions.difference import HALVES_VARIANCE, largest_variation, 
 from finc_eval.partitions.tests import EffectiveCounts
 
 Side = Literal["low", "high"]
+OTHER_SIDE: dict[Side, Side] = {"low": "high", "high": "low"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence(ABC):
     """An estimate, its limit, and how sure it is."""
 
+    most: ClassVar[float] = inf  # largest value that there can be
     certain: ClassVar[bool] = False
     """True for plain facts about these files, which have no error and spend no α."""
-
-    is_search: ClassVar[bool] = False
-    """True for what is a regression if it is found, and else holds, though the samples may be too few to show that."""
 
     name: str
     value: float
@@ -36,6 +35,16 @@ class Evidence(ABC):
     unchanged: float | None = None  # value of a release that is like its baseline; None if the limit knows no baseline
     n: int = 0  # number of samples of the new release that the estimate is from
     note: str = ""  # what to know about this limit; "" for nothing
+    # what a regression must surely be beyond, if its estimate is beyond the margin; None for the margin itself
+    surely: float | None = None
+    # whether it is a regression if it is found, and else holds, though the samples may be too few to show that
+    is_search: bool = False
+
+    def is_regression(self, level: float, factor: float = 1.0) -> bool:
+        """Return whether the estimate is beyond the margin, and the bound at this level beyond `surely`."""
+        start, side = self.margin if self.surely is None else self.surely, OTHER_SIDE[self.harm]
+        sign = 1 if self.harm == "high" else -1
+        return sign * self.value > sign * self.margin and sign * self.bound(side, level, factor) > sign * start
 
     @abstractmethod
     def bound(self, side: Side, level: float, factor: float = 1.0) -> float:
@@ -49,8 +58,22 @@ class Evidence(ABC):
         return None
 
     def detectable(self, level: float) -> float | None:
-        """Return the value that is called a regression with probability 0.8; None if no value would be."""
+        """Return the value that is surely beyond the margin with probability 0.8; None if no value would be."""
         return None
+
+    def seen(self, level: float) -> float | None:
+        """Return the value that is called a regression with probability 0.8 at least; None if no value would be.
+
+        Where a regression is surely beyond `surely` alone, its estimate must be beyond the margin as well.
+        """
+        if self.surely is None:
+            return self.detectable(level)
+        found, power = replace(self, margin=self.surely, surely=None).detectable(level), upper_quantile(1 - POWER)
+        if found is None:
+            return None
+        error = (found - self.surely) / (upper_quantile(level) + power)
+        value = max(found, self.margin + power * error)
+        return value if value <= self.most else None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -39,7 +39,6 @@ LOOKS_ABOUT = {
 }
 """Words for each proposed limit on looks."""
 
-LARGE = 0.1  # share of the reference of the smallest kind that is limited, above which a larger `lose` is proposed
 METRICS = ("fd", "kid")  # metrics; the first with an interval is proposed
 
 
@@ -89,7 +88,7 @@ def _look_lines(sets: GateSets) -> list[str]:
     for one in look_evidence(sets, AppearanceLimits(part=LOOKS[PART], whole=LOOKS[WHOLE]), pictures_of(sets), ALPHA):
         if isinstance(one, Clearest):
             key, about = one.name, LOOKS_ABOUT[one.name]
-            seen = one.detectable(ALPHA)
+            seen = one.seen(ALPHA)
             said = "" if seen is None else f"; seen from {in_percent(seen, 2) if key == PART else f'{seen:.2g}'}"
             lines.append(f"{key} = {one.margin:g}  # {about}{said} at this n")
     return lines
@@ -109,7 +108,7 @@ def _lose_lines(sets: GateSets, run: Run) -> list[str]:
         every = [one.evidence for one in lost_evidence(sets, found, judged, lose)]
         losses = [one for one in every if isinstance(one, LostShare)]
         least = max((_floor(one, len(losses)) for one in losses), default=1.0)
-        if least <= lose and judged.smallest <= LARGE:
+        if least <= lose and judged.enough is None:
             break
     smallest = in_percent(judged.smallest, 2)
     if not losses or least > lose:

@@ -54,6 +54,7 @@ class KindEvidence:
     above: frozenset[str] | None = None
     counts: _Counts | None = None  # counts of all kinds; None if no kind is meant
     kind: int = -1  # place of the kind in them
+    noun: str = ""  # what its samples are called, if they have something in common
 
     @property
     def shares(self) -> dict[str, float]:
@@ -130,7 +131,7 @@ def gather_on_kinds(gathered: Gathered, sets: GateSets, limits: KindLimits, seed
             lost = [*lost_evidence(against, known, judged, limits.lose)]
             for of, others in ((known, judged.limited), (fresh, ()), (classes, ())) if is_sought else ():
                 if of is not None and of.tree is not None:
-                    sought = sought_kinds(of, limits, limits.lose, fewest(against), others)
+                    sought = sought_kinds(of, limits, fewest(against), others)
                     before = [one.evidence.name for one in lost]
                     lost += lost_evidence(against, of, sought, limits.lose, before)
             evidence += lost
@@ -200,8 +201,10 @@ def lost_evidence(
 ) -> Iterator[KindEvidence]:
     """Yield the evidence on kinds that may be lost.
 
-    No kind may lose this part of its share (`lose`). `before` is None for kinds that are limited; others are shown if
-    they regressed, unless a kind that holds them or the evidence of `before` did.
+    No kind may lose this part of its share (`lose`). `before` is None for kinds that are limited; others are searched,
+    and shown if they regressed, unless a kind that holds them or the evidence of `before` did. A kind that was lost
+    shares its nodes of a tree with others, so that it is more of the kind that is lost than of the node. So a node is a
+    regression if it surely lost something, and its estimate is beyond the limit.
     """
     counts, rule, n = _Counts.of(sets, found), sets.rule("kinds.lose"), sets.gen.n
     titles = {kind: f"{rule} {found.names[kind]}" for kind in judged.limited}
@@ -217,7 +220,9 @@ def lost_evidence(
             "n": n,
             "least": judged.least,
             "unchanged": 0.0 if both.share <= real else None,
-            "note": called.get(kind, ""),
+            "note": called[kind].text or "" if kind in called else "",
+            "surely": None if found.tree is None else 0.0,
+            "is_search": before is not None,
         }
         evidence: Evidence
         evidence = PairedLoss(counts=pairs, **shared) if pairs else LostShare(counts=both, **shared)
@@ -231,7 +236,7 @@ def lost_evidence(
         above = None
         if before is not None:
             above = frozenset((*before, *(titles[one] for one in found.above(kind) if one in titles)))
-        yield KindEvidence(evidence, above, counts, kind)
+        yield KindEvidence(evidence, above, counts, kind, called[kind].noun if kind in called else "")
 
 
 def new_evidence(sets: GateSets, found: CountedSets, limits: KindLimits, margin: float) -> Iterator[KindEvidence]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import sqrt
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,6 +76,7 @@ class PairedLoss(Evidence):
     two are independent, and their intervals are joined (MOVER).
     """
 
+    most: ClassVar[float] = 1.0
     unchanged: float | None = 0.0
     counts: PairCounts
     least: float  # smallest share of the baseline that a loss is a part of

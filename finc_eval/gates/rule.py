@@ -42,7 +42,7 @@ class Judged:
     @property
     def detectable(self) -> float | None:
         """True value that would have been called a regression with probability 0.8; None if none would."""
-        return None if self.verdict == "missing" else self.evidence.detectable(self.near)
+        return None if self.verdict == "missing" else self.evidence.seen(self.near)
 
     @property
     def needed(self) -> int | None:
@@ -50,7 +50,7 @@ class Judged:
         one = self.evidence
 
         def decides(factor: float) -> bool:
-            return decide(_bounds(one, self.near, self.far, factor), one.margin, harm=one.harm) != "undecided"
+            return _verdict(one, self.near, self.far, factor) != "undecided"
 
         factor = smallest(decides, MAX_FACTOR, FACTOR_HALVINGS) if self.verdict == "undecided" else None
         return None if factor is None else ceil(factor * one.n)
@@ -88,16 +88,21 @@ def judge(evidence: Sequence[Evidence], alpha: float = 0.05, looks: int = 1) -> 
     uncertain = [place for place, one in enumerate(evidence) if not one.certain]
     while True:  # all limits of a run share the level of the bound that decides about a regression (Holm)
         near = far / max(len(uncertain) - len(regressed), 1)
-        found = frozenset(place for place in uncertain if _beyond(evidence[place], near))
+        found = frozenset(place for place in uncertain if evidence[place].is_regression(near))
         if found == regressed:
             break
         regressed = found
-    judged = []
-    for one in evidence:
-        verdict = decide(_bounds(one, near, far), one.margin, harm=one.harm, unchanged=one.unchanged)
-        verdict = "held" if one.is_search and verdict == "undecided" else verdict
-        judged.append(Judged(one, "missing" if isnan(one.value) else verdict, near, far))
-    return tuple(judged)
+    return tuple(Judged(one, _verdict(one, near, far), near, far) for one in evidence)
+
+
+def _verdict(one: Evidence, near: float, far: float, factor: float = 1.0) -> Verb:
+    """Return the verdict of one limit: what is surely there may be a regression before the margin is surely passed."""
+    verdict = decide(_bounds(one, near, far, factor), one.margin, harm=one.harm, unchanged=one.unchanged)
+    if verdict == "missing" or isnan(one.value):
+        return "missing"
+    if one.is_regression(near, factor):
+        return "regressed"
+    return "held" if one.is_search and verdict == "undecided" else verdict
 
 
 def overall_of(verdicts: Sequence[Verb]) -> Overall:
@@ -152,13 +157,6 @@ def _holds(one: Evidence, level: float, factor: float = 1.0) -> bool:
     """Return whether the bound on the harmful side is within the margin."""
     bound = one.bound(one.harm, level, factor)
     return not (bound > one.margin if one.harm == "high" else bound < one.margin)
-
-
-def _beyond(one: Evidence, level: float) -> bool:
-    """Return whether the bound at this level lies beyond the margin on the harmful side."""
-    if one.harm == "high":
-        return one.bound("low", level) > one.margin
-    return one.bound("high", level) < one.margin
 
 
 def _bounds(one: Evidence, near: float, far: float, factor: float = 1.0) -> tuple[float, float]:

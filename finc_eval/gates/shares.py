@@ -11,7 +11,7 @@ from abc import abstractmethod
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import exp, inf, isfinite, sqrt
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from scipy.optimize import brentq
@@ -126,6 +126,7 @@ class LostShare(TwoShares):
     Wilenski 1940), which is exact for rare kinds and conservative for others.
     """
 
+    most: ClassVar[float] = 1.0
     least: float  # smallest share of the baseline that a loss is a part of
 
     @classmethod

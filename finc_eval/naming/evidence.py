@@ -69,8 +69,16 @@ class Name(Record):
     evidence: tuple[Evidence, ...] = ()
     shared: tuple[Evidence, ...] = ()
 
+    @property
+    def noun(self) -> str:
+        """The name as a noun, "" without a name: traits alone are adjectives, as in "samples that are brighter"."""
+        text = self.text or ""
+        return f"{ADJECTIVE}{text}" if starts_with_trait(self.text, self.evidence) else text
+
 
 WORD = re.compile(r"[^\W_]+")
+
+ADJECTIVE = "samples that are "  # beginning of a noun that is made of traits
 
 
 PARTLY = "partly "  # beginning of the name of a mode if no value describes most of its members
@@ -128,8 +136,8 @@ class UniqueNames:
         if one.name is None:
             return f"samples without a name, {one.id}"
         words = self.words(one)
-        if _has_only_traits(one):
-            text = f"samples that are {quote(words)}"
+        if starts_with_trait(one.name, one.evidence):
+            text = f"{ADJECTIVE}{quote(words)}"
         elif one.name.startswith(LOOKS_LIKE):
             text = f"samples that look like {quote(words)}"
         elif words.startswith(PARTLY):
@@ -164,15 +172,15 @@ def _without_shares(one: _Named) -> str:
 def _without_traits(one: _Named) -> str:
     """Return a name without shares and traits; traits alone stay."""
     text = _without_shares(one)
-    for evidence in () if _has_only_traits(one) else one.evidence:
+    for evidence in () if starts_with_trait(one.name, one.evidence) else one.evidence:
         if evidence.source == TRAIT:
             text = text.replace(f", {evidence.value}", "")
     return text
 
 
-def _has_only_traits(one: _Named) -> bool:
+def starts_with_trait(text: str | None, evidence: Iterable[Evidence]) -> bool:
     """Return whether a name has traits alone: they stand behind whatever else it has."""
-    return any(part.source == TRAIT and (one.name or "").startswith(part.value) for part in one.evidence)
+    return any(part.source == TRAIT and (text or "").startswith(part.value) for part in evidence)
 
 
 def _reading(text: str) -> frozenset[str]:

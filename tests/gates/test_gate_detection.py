@@ -9,14 +9,15 @@ from _releases import release
 from scipy import stats
 
 import finc_eval as fe
+from finc_eval.core.run import Run
 from finc_eval.demo.planted import shipped_digits
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.gates.divisions import by_tree, judge_kinds, sought_kinds
 from finc_eval.gates.evidence import Fact
 from finc_eval.gates.first_policy import first_policy
-from finc_eval.gates.gate import shown_limits
+from finc_eval.gates.gate import gather_evidence, shown_limits
 from finc_eval.gates.kinds import KindEvidence
-from finc_eval.gates.policy import KindLimits
+from finc_eval.gates.policy import KindLimits, Policy
 from finc_eval.gates.rule import judge
 from finc_eval.gates.sets import GateSets
 from finc_eval.gates.shares import LostShare, TwoCounts, members_to_hold, members_to_lose
@@ -98,8 +99,6 @@ def judged():
     """The kinds that a limit of one half judges with so many samples, counted in a large reference."""
     rows = [as_embeddings(release(4000, seed), "set") for seed in (1, 2, 3)]
     sets = GateSets(rows[0], {"baseline": rows[1]}, None, rows[2], {}, None, {}, (), ("baseline",))
-    from finc_eval.core.run import Run
-
     found = by_tree(sets, KindTree.fit(rows[2].rows_at(np.arange(4000))), Run())
     return found, lambda n, **limits: judge_kinds(found, KindLimits(lose=0.5, **limits), 0.5, n)
 
@@ -112,7 +111,7 @@ def test_each_sample_is_of_a_limited_kind_that_is_as_small_as_can_be_judged(judg
     for leaf in range(found.tree.leaves):
         around = np.flatnonzero(members[:-1, leaf] & (one.shares >= one.smallest)[:-1])
         assert not len(around) or around.min() in one.limited
-    sought = sought_kinds(found, KindLimits(lose=0.5), 0.5, n, one.limited)
+    sought = sought_kinds(found, KindLimits(lose=0.5), n, one.limited)
     assert not set(one.limited) & set(sought.limited)
     assert min(one.shares[list(sought.limited)]) < one.smallest
 
@@ -120,7 +119,7 @@ def test_each_sample_is_of_a_limited_kind_that_is_as_small_as_can_be_judged(judg
 def test_kinds_are_limited_from_the_share_that_is_asked_for(judged):
     found, of = judged
     one = of(2000, min_share=0.2)
-    sought = sought_kinds(found, KindLimits(lose=0.5, min_share=0.2), 0.5, 2000)
+    sought = sought_kinds(found, KindLimits(lose=0.5, min_share=0.2), 2000)
     assert min(one.shares[list(one.limited + sought.limited)]) >= 0.2
     (told,) = one.unseen("kinds.lose", found)
     assert "limits kinds of at least 20 % of the reference: smaller kinds can be lost unseen" in told
@@ -257,5 +256,8 @@ def test_a_lost_class_that_a_small_reference_divides_is_found_among_the_kinds_of
     order = np.random.default_rng(seed).permutation(len(images))
     rows = images[order].reshape(len(images), -1).astype(np.float32)
     ref, old, rest, digits = rows[:1500], rows[1500:2500], rows[2500:], labels[order][2500:]
-    verdict = fe.gate(rest[digits != 3][:1000], old, ref, {"kinds": {"lose": 0.5}})
-    assert any(limit.name.startswith("kinds.lose all-k") for limit in verdict.of("regressed"))
+    policy = Policy.of({"kinds": {"lose": 0.5}})
+    sets = GateSets.open(rest[digits != 3][:1000], [old], ref, None, Run())
+    every = [one.evidence for one in gather_evidence(sets, policy, None, Run()).all]
+    found = [one.evidence.name for one in judge(every) if one.verdict == "regressed"]
+    assert any(name.startswith("kinds.lose all-k") for name in found)

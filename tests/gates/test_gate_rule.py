@@ -48,6 +48,34 @@ def test_the_verdict_of_an_interval_says_where_all_of_it_lies(low, high):
     assert mirrored == found
 
 
+@pytest.mark.parametrize(
+    "value, error, more, verdict",
+    [
+        (0.7, 0.3, {"surely": 0.0}, "regressed"),  # surely there, and more than allowed by the estimate
+        (0.7, 0.5, {"surely": 0.0}, "undecided"),  # perhaps not there
+        (0.4, 0.1, {"surely": 0.0}, "undecided"),  # surely there, and less than allowed by the estimate
+        (0.2, 0.1, {"surely": 0.0}, "held"),
+        (0.7, 0.3, {}, "undecided"),  # a limit of its own needs all of the interval beyond it
+        (0.7, 0.5, {"surely": 0.0, "is_search": True}, "held"),  # what is not found holds
+        (0.7, 0.3, {"surely": 0.0, "is_search": True}, "regressed"),
+        (nan, 0.3, {"surely": 0.0, "is_search": True}, "missing"),
+    ],
+)
+def test_what_is_surely_there_is_a_regression_if_its_estimate_is_beyond_the_limit(value, error, more, verdict):
+    assert [one.verdict for one in judge([estimate(value=value, error=error, **more)])] == [verdict]
+    mirrored = estimate(value=-value, margin=-0.5, harm="low", error=error, **more)
+    assert [one.verdict for one in judge([mirrored])] == [verdict]
+
+
+def test_what_would_be_seen_is_surely_there_and_beyond_the_limit_in_four_of_five_draws():
+    for margin in (0.05, 0.3, 0.9):
+        one = estimate(margin=margin, surely=0.0)
+        draws = np.random.default_rng(0).normal(one.seen(0.01), one.error, 4000)
+        found = np.mean([replace(one, value=value).is_regression(0.01) for value in draws])
+        assert 0.77 < found < 0.83, margin
+    assert replace(lost(), surely=0.0, margin=0.99).seen(1e-9) is None  # no loss is more than all
+
+
 def test_not_a_number_is_missing_whichever_end_it_is_in():
     assert {decide(ends, 0.5) for ends in [(nan, 0.1), (0.1, nan), (nan, nan)]} == {"missing"}
     assert decide((0.1, 0.2), nan) == "missing"
