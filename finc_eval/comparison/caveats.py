@@ -19,7 +19,6 @@ from finc_eval.embeddings.set_info import MAX_EXAMPLES, notes_on
 from finc_eval.feature_maps.approximation import KernelError
 from finc_eval.naming.properties import unused_columns
 from finc_eval.numerics.kernels import bandwidth_warnings
-from finc_eval.samples.profile import unlike_encodings
 from finc_eval.sketches.folds import FAR
 
 LARGE_KERNEL_ERROR = 0.1
@@ -49,8 +48,8 @@ def caveats(
 
     `sample` has embeddings of both sets, (m, d), by which the error of the kernel was measured.
     """
-    gen, ref = sets = opened.sets["gen"], opened.sets["ref"]
-    phi, rho = gen.sketch.feature_map, settings.rho
+    sets = opened.sets["gen"], opened.sets["ref"]
+    phi, rho = sets[0].sketch.feature_map, settings.rho
     found = []
     if rho < 1:
         found.append(f"with ρ = {rho:g}, below 1, a mode that both sets have equally often counts for both")
@@ -70,7 +69,7 @@ def caveats(
     if isinstance(settings.method, Fld):
         constant = [constant_features(one.embeddings) for one in sets if one.embeddings is not None]
         if count := int(np.logical_or(*constant).sum()):
-            entries = f"{count} of the {gen.sketch.dim} features"
+            entries = f"{count} of the {sets[0].sketch.dim} features"
             found.append(f"{entries} are constant in one of the sets, and FLD leaves them out there")
     for one in sets:
         found += one.info().warnings(one.label)
@@ -83,8 +82,6 @@ def caveats(
     if not without:
         found += unused_columns({one.label: one.at_hand for one in sets})
         found += _without_pictures(sets) if rho == 1 else []
-    if gen.cache and ref.cache:
-        found += unlike_encodings(gen.cache.seen_profile, ref.cache.seen_profile)
     return found
 
 

@@ -191,6 +191,7 @@ def open_inputs(
         lambda source, label: as_sketch(source, run.torch_device) or as_embeddings(source, label),
         extractor,
         run,
+        columns=[settings.by],
     )
     grouped, sentences = group_sets(opened, settings.groups, run)
     return {**opened, **grouped}, tuple(sentences)

@@ -177,6 +177,12 @@ class Embeddings(ABC):
         ]
         return self.with_groups(np.concatenate(hashes), column)
 
+    def named(self, name: str) -> Self:
+        """Return the same set under another name in messages."""
+        view = copy(self)
+        view.name = name
+        return view
+
     def with_groups(self, groups: NDArray[np.uint64] | None, name: str | None) -> Self:
         """Return the same set with the hash of each sample's group, shape (n,), and a name of the grouping."""
         view = copy(self)
@@ -340,6 +346,8 @@ class CachedEmbeddings(Embeddings):
         return EmbeddedSamples(self.cache) if self.cache.held or is_place(self.cache.source) else None
 
     def _column_between(self, name: str, start: int, stop: int) -> list[str]:
+        if name not in self.columns:
+            raise unknown_column(name, self.columns, self.title or self.name)
         return self.cache.column(name, slice(start, stop))
 
     def missing_as(self, name: str) -> frozenset[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import warnings
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path, PurePosixPath
@@ -109,6 +109,13 @@ def text(value: object) -> str:
 def to_text(written: str) -> str:
     """Return a text, or "" if it stands for a missing value."""
     return "" if written in MISSING else written
+
+
+def check_columns(wanted: Iterable[str], columns: Collection[str], name: str) -> None:
+    """Raise UsageError unless a set of this name has all columns that are wanted."""
+    for one in wanted:
+        if one not in columns:
+            raise unknown_column(one, [*columns], name)
 
 
 def unknown_column(column: str, columns: Sequence[str], name: str) -> UsageError:

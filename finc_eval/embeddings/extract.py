@@ -15,7 +15,7 @@ from finc_eval.core.record import refuse_unknown
 from finc_eval.core.remote.urls import is_place, out_path
 from finc_eval.core.run import Run
 from finc_eval.embeddings.cache import EmbeddingCache
-from finc_eval.embeddings.columns import Columns, match_metadata
+from finc_eval.embeddings.columns import Columns, check_columns, match_metadata
 from finc_eval.embeddings.job import Job, stage_of, unreadable_error
 from finc_eval.embeddings.recipe import recipe_of
 from finc_eval.embeddings.writer import with_columns
@@ -186,16 +186,21 @@ def extract_all(
     *,
     force: bool = False,
     alone: bool = True,
+    columns: Sequence[str] = (),
 ) -> dict[str, EmbeddingCache]:
     """Embed sets by label with one network and one progress, and open their files; see `extract`.
 
-    `alone` says whether no other sets are embedded already, so that fewer samples of each can be taken.
+    `alone` says whether no other sets are embedded already, so that fewer samples of each can be taken. A set that is
+    to be embedded and lacks one of `columns` is refused first.
     """
     target = None if out is None else out_path(with_home(out))
     jobs = {label: one.job(target, shard, force=force) for label, one in sets.items()}
     for job in jobs.values():
         job.embedder = next(iter(sets.values())).embedder
     missing = [job.look((run.prefixed(label) if label else run).progress) for label, job in jobs.items()]
+    for (label, job), lacking in zip(jobs.items(), missing, strict=True):
+        if lacking:  # a cache may have more columns than its samples
+            check_columns(columns, job.given, label)
     parts = divide_stage(run.progress, stage_of(jobs, [n for n in missing if n], alone), missing)
     made = [job.made(run.progress, part) for job, part in zip(jobs.values(), parts, strict=True)]
     return {label: one.opened(cache, jobs[label]) for cache, (label, one) in zip(made, sets.items(), strict=True)}

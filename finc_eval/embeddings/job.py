@@ -206,6 +206,12 @@ class Job:
         """Return the key of the cache, for which the samples are read and not embedded."""
         return self._identity(self.samples.digests(progress)).key
 
+    @property
+    def given(self) -> dict[str, Sequence[str]]:
+        """Columns that come with the samples, by name."""
+        found = {"label": self.samples.labels, "prompt": self.samples.prompts, **self.samples.columns}
+        return {name: values for name, values in found.items() if values is not None}
+
     def columns(self, cache: EmbeddingCache) -> Columns:
         """Return the columns of the samples whose rows a cache keeps."""
         if not self.samples.columns:
@@ -288,9 +294,7 @@ class Job:
         return CacheWriter(path, key, self.samples.ids, widths, self._batch_size, self.samples.once, origin)
 
     def _finish(self, writer: CacheWriter, identity: Identity, path: Path, progress: Progress) -> None:
-        given = {"label": self.samples.labels, "prompt": self.samples.prompts, **self.samples.columns}
-        columns = {name: values for name, values in given.items() if values is not None}
-        writer.finish(identity, path, columns, digests=self.digests, progress=progress)
+        writer.finish(identity, path, self.given, digests=self.digests, progress=progress)
 
     def _fill(self, writer: CacheWriter, progress: Progress, tell: Progress) -> None:
         """Embed the samples that are not embedded yet, and refuse samples whose bytes do not match `digests`.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import ceil
 from pathlib import Path
@@ -12,12 +13,13 @@ from finc_eval.core.remote.urls import is_place, is_url
 from finc_eval.core.words import join_words, plural
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.embeddings.pictures import EmbeddedSamples, HeldSamples
+from finc_eval.embeddings.repeats import REFERENCE
 from finc_eval.embeddings.subset import Subset
 from finc_eval.samples import Samples
 from finc_eval.samples.clips import Clip
 from finc_eval.samples.files import in_short
 from finc_eval.samples.metadata import ROWS_OF, SAMPLES_WITHOUT
-from finc_eval.samples.profile import shallow
+from finc_eval.samples.profile import shallow, unlike_encodings
 
 MAX_EXAMPLES = 20  # examples of unreadable samples, and of copies, that a result keeps
 
@@ -97,6 +99,14 @@ def notes_on(label: str, embeddings: Embeddings) -> list[str]:
     if sentence := shallow(cache.profile):
         found.append(f"{label}: {sentence}")
     return found
+
+
+def unlike_files(sets: Mapping[str, Embeddings]) -> dict[tuple[str, str], list[str]]:
+    """Return how the files of sets are encoded unlike those of the reference, or else of the first set, by label."""
+    profiles = {label: one.cache.seen_profile for label, one in sets.items() if isinstance(one, CachedEmbeddings)}
+    base = REFERENCE if REFERENCE in profiles else next(iter(profiles), "")
+    pairs = [(label, base) for label in profiles if label != base]
+    return {pair: unlike_encodings(profiles[pair[0]], profiles[base], pair) for pair in pairs}
 
 
 def set_info(label: str, embeddings: Embeddings | None, n: int, digest: str) -> SetInfo:

@@ -15,6 +15,7 @@ from finc_eval.core.files.front import check_target
 from finc_eval.core.files.reading import StoredFile, existing_file
 from finc_eval.core.files.writing import NewFile, new_file
 from finc_eval.core.record import NOT_IN_JSON
+from finc_eval.core.remote.urls import shown_place
 from finc_eval.core.run import Run
 from finc_eval.core.serialize import LAYOUT, Document
 from finc_eval.core.storage import write_together
@@ -87,10 +88,14 @@ def read_thumbnails(source: Any, wanted: set[str], clip: Clip | None) -> tuple[T
         return found, ""
     try:
         if isinstance(source, EmbeddedSamples | HeldSamples):
-            place, samples = f"{source.place}, or are not the samples that were embedded", source.read(wanted)
+            place = f"{shown_place(source.place)}, or are not the samples that were embedded"
+            samples = source.read(wanted)
         else:
             opened = open_source(source, clip=clip)
-            place, samples = opened.name, opened.take([n for n, name in enumerate(opened.ids) if name in wanted])
+            place, samples = (
+                shown_place(opened.name),
+                opened.take([n for n, name in enumerate(opened.ids) if name in wanted]),
+            )
         for sample in samples:
             pixels, traits = sample.pixels, sample.traits
             if pixels is not None and pixels.ndim > 3 and len(pixels) > 1:
@@ -99,7 +104,8 @@ def read_thumbnails(source: Any, wanted: set[str], clip: Clip | None) -> tuple[T
             elif pixels is not None:
                 found[sample.id] = thumbnail(pixels if pixels.ndim == 3 else pixels[0])
     except (FincEvalError, OSError) as error:
-        return found, f"they cannot be read ({error})"
+        stated = str(getattr(source, "place", source))
+        return found, f"they cannot be read ({str(error).replace(stated, shown_place(stated))})"
     return found, f"they cannot be found or read in {place}"
 
 

@@ -130,7 +130,7 @@ def basic_evidence(sets: GateSets, limits: BasicLimits, run: Run) -> Iterator[Ev
     if limits.encodings and sets.baselines:
         old = next(iter(sets.baselines.values()))
         if isinstance(gen, CachedEmbeddings) and isinstance(old, CachedEmbeddings):
-            unlike = unlike_encodings(gen.cache.seen_profile, old.cache.seen_profile, "the baseline")
+            unlike = unlike_encodings(gen.cache.seen_profile, old.cache.seen_profile, ("gen", "the baseline"))
             yield Fact(name="basics.encodings", value=float(len(unlike)), margin=0.0, n=gen.n, note="; ".join(unlike))
         else:
             yield Missing(name="basics.encodings", margin=0.0, note=NO_SAMPLES)
@@ -229,6 +229,7 @@ def gate(
         run,
         anchor=samples_of(anchor),
         pairs=policy.pairs,
+        columns=policy.columns,
         extractor=extractor,
     )
     policy.check_space(sets.space)

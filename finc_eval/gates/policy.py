@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -291,6 +292,13 @@ class Policy(Record):
         if isinstance(policy, Mapping):
             return read_table(cls, _nest(policy), "the policy")
         return read_table(cls, read_toml(policy, "a policy in TOML"), str(policy))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns that limits are on, which all sets must have."""
+        limited = [self.kinds, *(one.kinds for one in self.slices.values())]
+        found = [one.column for one in limited if one and one.column], [one.column for one in self.slices.values()]
+        return tuple(dict.fromkeys(chain(*found)))
 
     def check_space(self, space: str) -> None:
         """Raise IncompatibleError if the sets have another extractor than the limits; arrays do not name theirs."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -13,7 +13,6 @@ from finc_eval.core.forms import named
 from finc_eval.core.run import Run
 from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.embeddings.columns import unknown_column
 from finc_eval.embeddings.opening import is_samples
 from finc_eval.embeddings.recipe import known_space
 from finc_eval.embeddings.same_names import ID, names_of
@@ -85,16 +84,16 @@ class GateSets:
         *,
         anchor: object | None = None,
         pairs: str | None = None,
+        columns: Iterable[str] = (),
         extractor: AnyExtractor = None,
     ) -> GateSets:
-        """Open the sets, and check that they are of one extractor."""
+        """Open the sets, and check that they are of one extractor, and have all columns that limits are on."""
         labels = [BASELINE] if len(baselines) == 1 else [f"{BASELINE}-{i}" for i in range(1, len(baselines) + 1)]
         old = {} if anchor is None else {ANCHOR: anchor}
         sources = {GEN: gen, **dict(zip(labels, baselines, strict=True)), **old, REF: ref}
-        opened, warnings = countable_sets(sources, groups, run, extractor)
+        # With the groups of the policy: of a set without them there is but a warning, which may be overlooked.
+        opened, warnings = countable_sets(sources, groups, run, extractor, columns=[groups, *columns])
         embeddings = {label: one.embeddings for label, one in opened.items()}
-        if without := [one for one in embeddings.values() if groups not in (None, *one.columns)]:
-            raise unknown_column(str(groups), without[0].columns, without[0].name)  # a warning may be overlooked
         judged = [embeddings[label] for label in (GEN, *labels)]
         # Values that samples share name blocks of samples, such as prompts.
         by_block = pairs not in (None, ID) and all(

@@ -170,7 +170,9 @@ def open_models(
         )
     (by,) = preferred or (None,)
     try:
-        opened, warnings = countable_sets({**labels, REFERENCE: ref}, settings.groups, run, extractor, by, spaces)
+        opened, warnings = countable_sets(
+            {**labels, REFERENCE: ref}, settings.groups, run, extractor, by, spaces, [settings.by]
+        )
     except MissingWeightsError as error:
         raise MissingWeightsError(f"{error}{say_substitute(defined)}") from None
     if by not in (None, extractor_of(opened[REFERENCE].space)):

@@ -12,17 +12,18 @@ from numpy.typing import NDArray
 
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError, check_seed
 from finc_eval.core.files.front import file_type
+from finc_eval.core.remote.urls import shown_place
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.core.words import join_words, plural
 from finc_eval.embeddings.array_files import holds_statistics, is_array_file
-from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
+from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.columns import words_of_missing
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.recipe import extractor_of
 from finc_eval.embeddings.repeats import describe_equal
 from finc_eval.embeddings.search.neighbors import open_pair
-from finc_eval.embeddings.set_info import notes_on
+from finc_eval.embeddings.set_info import notes_on, unlike_files
 from finc_eval.embeddings.subset import Subset
 from finc_eval.estimates.estimate import Estimate
 from finc_eval.estimates.of_statistic import Statistic, estimate_statistic
@@ -31,7 +32,6 @@ from finc_eval.measures.gaussians.reference_statistics import read_statistics
 from finc_eval.measures.score import Score
 from finc_eval.numerics.kernels import median_bandwidth
 from finc_eval.numerics.names import SearchIndex
-from finc_eval.samples.profile import unlike_encodings
 from finc_eval.sketches.opening import as_sketch
 from finc_eval.sketches.reference import bottom_rows
 from finc_eval.sketches.sketch import Sketch
@@ -186,10 +186,26 @@ def describe_sets(sets: Mapping[str, MetricSet], run: Run) -> dict[tuple[str, ..
     found: dict[tuple[str, ...], list[str]] = {(label,): notes_on(label, one) for label, one in held.items()}
     for labels, sentence in describe_equal(held, run).items():
         found.setdefault(labels, []).append(sentence)
-    profiles = {label: one.cache.seen_profile for label, one in held.items() if isinstance(one, CachedEmbeddings)}
-    if {"gen", "ref"} <= profiles.keys():
-        found.setdefault(("gen", "ref"), []).extend(unlike_encodings(profiles["gen"], profiles["ref"]))
+    for labels, sentences in unlike_files(held).items():
+        found.setdefault(labels, []).extend(sentences)
     return found
+
+
+def names_of_sets(sets: Mapping[str, MetricSet]) -> dict[str, str]:
+    """Return the name of each set by its label, without its folders, since notes and reasons are passed on.
+
+    Sets of one name are called by their labels.
+    """
+    names = {
+        label: (one.title if isinstance(one, Embeddings) else None) or shown_place(one.name)
+        for label, one in sets.items()
+    }
+    return {label: label if [*names.values()].count(name) > 1 else name for label, name in names.items()}
+
+
+def named(one: MetricSet, name: str) -> MetricSet:
+    """Return the same set under another name in messages."""
+    return one.named(name) if isinstance(one, Embeddings) else replace(one, name=name)
 
 
 def rows_by_class(one: MetricSet, column: str) -> Rows:

@@ -41,6 +41,8 @@ from finc_eval.measures.inputs import (
     MetricSet,
     describe_sets,
     is_moments_alone,
+    named,
+    names_of_sets,
     open_set,
     rows_by_class,
     scores_by_class,
@@ -228,7 +230,7 @@ def _scores(
         own_run = run if len(by_extractor) == 1 else run.prefixed(name or "any space")
         own_run = own_run.planned(LOOK, Stage.of_parts(COMPUTE, [COMPUTE] * len(own)))
         try:
-            sets = open_sets(sources, open_set, how, own_run, preferred=name)
+            sets = open_sets(sources, open_set, how, own_run, preferred=name, columns=[by])
         except (DataError, IncompatibleError) as error:
             if isinstance(error, MissingWeightsError):
                 error = MissingWeightsError(f"{error}{say_substitute(own)}")
@@ -267,14 +269,15 @@ def compute_scores(
     scores: list[Score] = []
     failures = {}
     held, joined = join_columns({label: one for label, one in sets.items() if isinstance(one, Embeddings)}, [by or ""])
-    sets = {**sets, **held}
+    names = names_of_sets(sets)
+    sets = {label: named(one, names[label]) for label, one in {**sets, **held}.items()}
     of_sets = describe_sets(sets, run)
     classes = {} if by is None else {label: rows_by_class(one, by) for label, one in sets.items()}
     for done, metric in enumerate(chosen):
         run.progress(COMPUTE, done, len(chosen))
         try:
             used = {
-                label: _in_space(metric, sources[label], sets[label])
+                label: named(_in_space(metric, sources[label], sets[label]), names[label])
                 for label in (*metric.sets, *metric.optional)
                 if label in sets
             }

@@ -33,7 +33,7 @@ from finc_eval.embeddings.search.neighbors import (
     open_pair,
     recall_notes,
 )
-from finc_eval.embeddings.set_info import SetInfo, notes_on, set_info
+from finc_eval.embeddings.set_info import SetInfo, notes_on, set_info, unlike_files
 from finc_eval.embeddings.subset import Subset
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.memorization.attacks import Attack, AttackedSets, MembershipDifference, run_attacks
@@ -219,7 +219,8 @@ class _Distances:
             if note not in infos[label].unread(label)
         ]
         overlap = int(self.equal.sum())
-        return [*recall_notes(self.recall), *set_warnings(infos, overlap, self.gen, self.spacings), *about]
+        unlike = [one for found in unlike_files(self.sets).values() for one in found]
+        return [*recall_notes(self.recall), *set_warnings(infos, overlap, self.gen, self.spacings), *about, *unlike]
 
     def signature(self, settings: AuditSettings) -> Signature:
         """Return the signature of the audit."""

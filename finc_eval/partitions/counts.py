@@ -264,6 +264,11 @@ class OpenedSet:
         """Extractor, as name@digest."""
         return self.embeddings.space
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns of its metadata."""
+        return self.embeddings.columns
+
     def info(self) -> SetInfo:
         """Describe the set for a report."""
         if self.sketch is None:
@@ -287,15 +292,23 @@ def countable_sets(
     extractor: AnyExtractor = None,
     preferred: str | None = None,
     spaces: Iterable[str] = (),
+    columns: Iterable[str | None] = (),
 ) -> tuple[dict[str, OpenedSet], tuple[str, ...]]:
     """Open sets whose samples are counted, with groups of what is not independent, and return sentences on them.
 
-    `preferred` is the extractor where none is named, and all sets are samples; `spaces` as in `open_sets`.
+    `preferred` is the extractor where none is named, and all sets are samples; `spaces` and `columns` as in
+    `open_sets`.
     """
     if len(sources) < 2:
         raise UsageError(f"at least two sets are needed to compare, got {len(sources)}")
     opened = open_sets(
-        sources, lambda source, label: countable_set(source, label, groups), extractor, run, spaces, preferred=preferred
+        sources,
+        lambda source, label: countable_set(source, label, groups),
+        extractor,
+        run,
+        spaces,
+        preferred=preferred,
+        columns=columns,
     )
     grouped, sentences = group_sets({label: one.embeddings for label, one in opened.items()}, groups, run)
     found = {label: replace(one, embeddings=grouped[label]) for label, one in opened.items()}

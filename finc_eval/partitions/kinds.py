@@ -243,7 +243,7 @@ def _count(
 ) -> Kinds:
     """Count and test sets by the kinds of a tree; None: by kinds of their own samples."""
     run = Run.of(run).planned(LOOK, *([] if divided else [DIVIDE]), COUNT)
-    opened, warnings = countable_sets(sets, settings.groups, run, extractor)
+    opened, warnings = countable_sets(sets, settings.groups, run, extractor, columns=[settings.by])
     embeddings = {label: one.embeddings for label, one in opened.items()}
     pairing, sentences = pair(embeddings, settings.pairs, settings.groups)
     embeddings = embeddings if pairing is None else pairing.sets

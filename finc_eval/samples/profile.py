@@ -168,40 +168,40 @@ def _is_deep(mode: str) -> bool:
     return mode.startswith("I") or ";16" in mode
 
 
-def unlike_encodings(gen: Profile, ref: Profile, name: str = "ref") -> list[str]:
+def unlike_encodings(one: Profile, other: Profile, names: tuple[str, str] = ("gen", "ref")) -> list[str]:
     """Return one warning for each way in which two sets are encoded so differently that scores move."""
-    if not gen.n or not ref.n:
+    if not one.n or not other.n:
         return []
     looks_at = (_unlike_compression, _unlike_shapes, _unlike_colors, _unlike_videos)
-    return [warning for look in looks_at for warning in look(gen, ref, name)]
+    return [warning for look in looks_at for warning in look(one, other, *names)]
 
 
-def _unlike_compression(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
+def _unlike_compression(gen: Profile, ref: Profile, own: str, name: str) -> Iterator[str]:
     """Yield warnings on traces of compression that one set has more of."""
-    lossy = [one.share(sum(count for name, count in one.formats.items() if name not in LOSSLESS)) for one in (gen, ref)]
+    lossy = [one.share(sum(count for form, count in one.formats.items() if form not in LOSSLESS)) for one in (gen, ref)]
     if abs(lossy[0] - lossy[1]) > MAX_SHARE_DIFFERENCE:
         yield (
-            f"{lossy[0]:.0%} of gen ({_mostly(gen.formats)}) and {lossy[1]:.0%} of {name} ({_mostly(ref.formats)}) are "
-            "compressed with loss: its traces alone move the scores; save both sets in the same way, best without loss"
+            f"{lossy[0]:.0%} of {own} ({_mostly(gen.formats)}) and {lossy[1]:.0%} of {name} ({_mostly(ref.formats)}) "
+            "are compressed with loss: its traces alone move the scores; save both sets alike, best without loss"
         )
     elif min(lossy) > MAX_SHARE_DIFFERENCE and _mostly(gen.formats) != _mostly(ref.formats):
         yield (
-            f"gen is mostly {_mostly(gen.formats)} and {name} mostly {_mostly(ref.formats)}: the traces of compression "
-            "differ and move the scores; save both sets in the same way, best without loss"
+            f"{own} is mostly {_mostly(gen.formats)} and {name} mostly {_mostly(ref.formats)}: the traces of "
+            "compression differ and move the scores; save both sets in the same way, best without loss"
         )
     quality = gen.median_quality, ref.median_quality
     if quality[0] is not None and quality[1] is not None and abs(quality[0] - quality[1]) > 5:
         yield (
-            f"the JPEGs of gen have the median quality {quality[0]}, those of {name} {quality[1]}: the traces of "
+            f"the JPEGs of {own} have the median quality {quality[0]}, those of {name} {quality[1]}: the traces of "
             "compression differ and move the scores; save both sets with one quality, best without loss"
         )
 
 
-def _unlike_shapes(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
+def _unlike_shapes(gen: Profile, ref: Profile, own: str, name: str) -> Iterator[str]:
     """Yield warnings on sizes, and on widths to heights."""
     if _unlike(gen.widths, ref.widths, MAX_SIZE_RATIO) or _unlike(gen.heights, ref.heights, MAX_SIZE_RATIO):
         yield (
-            f"samples are {_span(gen.widths)} pixels wide and {_span(gen.heights)} high in gen, {_span(ref.widths)} "
+            f"samples are {_span(gen.widths)} pixels wide and {_span(gen.heights)} high in {own}, {_span(ref.widths)} "
             f"and {_span(ref.heights)} in {name} (from the 10th to the 90th percentile): after resizing for the "
             "network, the smaller samples are blurrier; bring both sets to one size with one good filter"
         )
@@ -211,45 +211,45 @@ def _unlike_shapes(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
     distance = sum(abs(log(a / b)) for a, b in zip(ours, theirs, strict=True)) / len(levels)
     if distance > log(1.1):
         yield (
-            f"width to height is {_span(gen.aspects)} in gen and {_span(ref.aspects)} in {name} (from the 10th to the "
-            "90th percentile): extractors squash or crop the two sets differently; crop both to one shape"
+            f"width to height is {_span(gen.aspects)} in {own} and {_span(ref.aspects)} in {name} (from the 10th to "
+            "the 90th percentile): extractors squash or crop the two sets differently; crop both to one shape"
         )
 
 
-def _unlike_colors(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
+def _unlike_colors(gen: Profile, ref: Profile, own: str, name: str) -> Iterator[str]:
     """Yield warnings on color spaces, gray samples, and alpha channels."""
     if _unlike_marks(gen.spaces, ref.spaces):
         yield (
-            f"{_in_other_spaces(gen.spaces)} of gen and {_in_other_spaces(ref.spaces)} of {name} have colors that are "
-            "not sRGB, by their color profile or gamma, and are read as if they were: the same colors come out "
+            f"{_in_other_spaces(gen.spaces)} of {own} and {_in_other_spaces(ref.spaces)} of {name} have colors that "
+            "are not sRGB, by their color profile or gamma, and are read as if they were: the same colors come out "
             "differently; convert both sets (color='srgb', --color srgb), or save both in sRGB"
         )
     gray = gen.share(gen.gray), ref.share(ref.gray)
     if abs(gray[0] - gray[1]) > MAX_SHARE_DIFFERENCE:
         yield (
-            f"{gray[0]:.0%} of gen and {gray[1]:.0%} of {name} are gray: color alone separates the sets; "
+            f"{gray[0]:.0%} of {own} and {gray[1]:.0%} of {name} are gray: color alone separates the sets; "
             "make both gray, or remove the gray samples, unless color is what you want to measure"
         )
     alpha = [one.share(sum(n for mode, n in one.modes.items() if has_alpha(mode))) for one in (gen, ref)]
     if max(alpha) >= 0.01 and min(alpha) == 0:
         yield (
-            f"{alpha[0]:.0%} of gen and {alpha[1]:.0%} of {name} have an alpha channel, which is dropped, so that "
+            f"{alpha[0]:.0%} of {own} and {alpha[1]:.0%} of {name} have an alpha channel, which is dropped, so that "
             "the colors it hides become visible: put such samples on a background of your choice"
         )
 
 
-def _unlike_videos(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
+def _unlike_videos(gen: Profile, ref: Profile, own: str, name: str) -> Iterator[str]:
     if _unlike(gen.fps, ref.fps, MAX_FPS_RATIO):
         yield (
-            f"gen has {_span(gen.fps)} frames a second and {name} {_span(ref.fps)} (from the 10th to the 90th "
+            f"{own} has {_span(gen.fps)} frames a second and {name} {_span(ref.fps)} (from the 10th to the 90th "
             "percentile): the same motion looks slower or faster to the network; bring both to the lower rate, as fps "
             "does (--fps on the command line), or use an extractor whose card sets clip.fps"
         )
     stated = [sum(one.fps.values()) / sum(one.frames.values()) for one in (gen, ref) if one.frames]
     if len(stated) == 2 and abs(stated[0] - stated[1]) > MAX_SHARE_DIFFERENCE:
         yield (
-            f"{stated[0]:.0%} of gen and {stated[1]:.0%} of {name} state their frame rate: the others count as having "
-            "the extractor's rate, which may be too slow or too fast; store both sets as videos"
+            f"{stated[0]:.0%} of {own} and {stated[1]:.0%} of {name} state their frame rate: the others count as "
+            "having the extractor's rate, which may be too slow or too fast; store both sets as videos"
         )
     if gen.seconds and ref.seconds:
         unlike = _unlike(gen.seconds, ref.seconds, MAX_LENGTH_RATIO)
@@ -259,18 +259,18 @@ def _unlike_videos(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
         ours, theirs = (f"{_span(one.frames)} frames" if one.frames else "" for one in (gen, ref))
     if unlike:
         yield (
-            f"videos last {ours} in gen and {theirs} in {name} (from the 10th to the 90th percentile): the extractor "
+            f"videos last {ours} in {own} and {theirs} in {name} (from the 10th to the 90th percentile): the extractor "
             "sees other parts of them, and repeats frames of short videos; cut both to one length"
         )
     if _unlike_marks(gen.colors, ref.colors):
         yield (
-            f"the colors of gen are marked {_mostly(gen.colors)} and those of {name} {_mostly(ref.colors)} (matrix and "
-            "transfer function, ISO 23091-2; 16 and 18 are HDR): the same colors come out differently; encode both "
+            f"the colors of {own} are marked {_mostly(gen.colors)} and those of {name} {_mostly(ref.colors)} (matrix "
+            "and transfer function, ISO 23091-2; 16 and 18 are HDR): the same colors come out differently; encode both "
             "sets alike"
         )
     if _unlike(gen.pixel_aspects, ref.pixel_aspects, MAX_FPS_RATIO):
         yield (
-            f"pixels are {_span(gen.pixel_aspects)} times as wide as high in gen and {_span(ref.pixel_aspects)} in "
+            f"pixels are {_span(gen.pixel_aspects)} times as wide as high in {own} and {_span(ref.pixel_aspects)} in "
             f"{name}, and are read as squares: one set looks narrower; scale both to square pixels"
         )
 

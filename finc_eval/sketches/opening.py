@@ -16,6 +16,7 @@ from finc_eval.embeddings.opening import as_embeddings, unmerged_error
 from finc_eval.embeddings.recipe import check_alike
 from finc_eval.embeddings.repeats import repeats_as_groups, warn_of_ungrouped
 from finc_eval.embeddings.same_names import join_columns
+from finc_eval.embeddings.set_info import unlike_files
 from finc_eval.sketches.sketch import Sketch
 from finc_eval.sketches.stored import SKETCH
 
@@ -34,9 +35,10 @@ def as_sketch(source: object, device: str | torch.device = "cpu") -> Sketch | No
 
 
 def group_sets(sets: Mapping[str, SetInput], column: str | None, run: Run) -> tuple[dict[str, Embeddings], list[str]]:
-    """Return the embeddings among sets that are compared, with groups of what is not independent, and sentences on it.
+    """Return the embeddings among sets that are compared, with groups of what is not independent, and sentences.
 
-    Values of columns that are written in several ways get one spelling.
+    The sentences say what to know of several sets together: what is not independent, values of columns that are written
+    in several ways, which get one spelling, and files that are encoded unlike.
 
     Samples are grouped by the column; a set without it keeps its own grouping. Where a set has none, exact repeats are
     its groups.
@@ -62,6 +64,7 @@ def group_sets(sets: Mapping[str, SetInput], column: str | None, run: Run) -> tu
             sentences += warn_of_ungrouped(label, one, column)
             if column in one.columns:
                 embeddings[label] = one.grouped(column)
+    sentences += chain(*unlike_files(embeddings).values())
     grouped, on_repeats = repeats_as_groups(view_rows({**sets, **embeddings}), run)
     return {label: grouped[label] for label in embeddings}, sentences + on_repeats
 

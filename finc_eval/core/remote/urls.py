@@ -57,6 +57,14 @@ def is_place(source: str) -> bool:
     return Path(source).is_absolute() or is_url(source)
 
 
+def shown_place(source: str) -> str:
+    """Return a place as what is passed on may show it: only the name of what lies outside the working folder."""
+    if not is_place(source) or is_url(source):
+        return source
+    path, here = Path(source), Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else path.name
+
+
 def disk_path(path: str | Path) -> Path:
     """Return the path of a place on the local disk, which may be given as file:///path."""
     match = URL.fullmatch(str(path))

@@ -105,13 +105,13 @@ def note_beside(source: object, one: object, used: object, run: Run) -> str | No
         distance = float((own.mean - stored.mean).square().sum())
         if distance > MAX_ERRORS * most / one.n or most > MAX_SPREAD_RATIO * least:
             return (
-                f"{stored.name} contradicts itself: its stored mean and covariance are not those of its {what}: use a "
+                f"{one.name} contradicts itself: its stored mean and covariance are not those of its {what}: use a "
                 "file with one of both"
             )
     took = "its images were embedded, and its stored mean and covariance not used"
     if isinstance(used, GaussianStatistics):
         took = "its stored mean and covariance were used, not its images"
-    return f"{stored.name} holds both images and statistics: {took}" if are_images else None
+    return f"{one.name} holds both images and statistics: {took}" if are_images else None
 
 
 def _npz(path: str | Path, needed: tuple[str, ...]) -> dict[str, NDArray[Any]]:
