@@ -139,19 +139,23 @@ def settings_from(cls: type[T], settings: T | None, options: Mapping[str, Any]) 
     return cls(**options)
 
 
+OWNERS: dict[type, tuple[str, str]] = {Run: ("a run, not of a result", "run=fe.Run({})")}
+"""Settings that functions take whole: what their options are of, and the call that passes them."""
+
+
 def refuse_unknown(options: Mapping[str, Any], known: Collection[str]) -> None:
-    """Raise UsageError for an option that is not known."""
-    unknown = {name: value for name, value in options.items() if name not in known}
-    refuse_of_run(unknown)
-    for name in unknown:
+    """Raise UsageError for an option that is not known, with the call that takes it if another one does."""
+    for name in [one for one in options if one not in known]:
+        refuse_owned(name, options[name])
         raise UsageError(f"unknown option {name!r}{did_you_mean(name, known)}: the options are {', '.join(known)}")
 
 
-def refuse_of_run(options: Mapping[str, Any]) -> None:
-    """Raise UsageError for an option that belongs to a run, such as device."""
-    for name in options.keys() & {field.name for field in fields(Run)}:
-        value = options[name] if isinstance(options[name], int | float) else str(options[name])  # a device of torch
-        raise UsageError(f"{name} is an option of a run, not of a result: pass run=fe.Run({name}={value!r})")
+def refuse_owned(name: str, value: object) -> None:
+    """Raise UsageError for an option of settings that functions take whole, such as device, with the call."""
+    for settings, (owner, call) in OWNERS.items():
+        if name in {field.name for field in fields(settings)}:
+            shown = value if isinstance(value, int | float | list | tuple) else str(value)  # a device, a path
+            raise UsageError(f"{name} is an option of {owner}: pass {call.format(f'{name}={shown!r}')}")
 
 
 def by_name(field: str, value: object, choices: Mapping[str, type[T]]) -> T:

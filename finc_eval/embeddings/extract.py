@@ -103,7 +103,7 @@ def extract(
         >>> fe.extract(images, "pixels", out="gen.h5")
         EmbeddingCache('gen.h5', n=50, dim=2352, 'pixels')
     """
-    refuse_unknown(unknown, signature(extract).parameters.keys() - {"unknown"})
+    refuse_unknown(unknown, [*signature(extract).parameters][:-1])
     if isinstance(source, EmbeddingCache):
         if metadata is None:
             return source

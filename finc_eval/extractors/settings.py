@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, ClassVar, get_args
 
 from finc_eval.core.errors import UsageError, check_choice, check_count
-from finc_eval.core.record import Configured, MayNameFile, about, suffixed
+from finc_eval.core.record import OWNERS, Configured, MayNameFile, about, suffixed
 from finc_eval.extractors.card import BY_FRAMES, NetworkPrecision
 from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, card_file, load_card, not_an_extractor
 from finc_eval.samples.reading import STORED, Color, Reading
@@ -114,6 +114,8 @@ class Extraction(Configured):
         given = (self.include, self.exclude, self.image_key, self.range, self.prompts, self.color)
         return Reading(*given)  # type: ignore[arg-type]
 
+
+OWNERS[Extraction] = "extraction, not of a result", "extractor=fe.Extraction({0}), or embed first by fe.extract(…, {0})"
 
 AnyExtractor = Extraction | str | Path | None
 """The forms in which a function takes an extractor: its name, the path of a card, or `Extraction`."""

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from inspect import signature
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, Never
 
 from finc_eval.core.errors import UsageError
 from finc_eval.core.marks import text_digest
 from finc_eval.core.progress import Stage
 from finc_eval.core.provenance import Provenance
-from finc_eval.core.record import plain
+from finc_eval.core.record import plain, refuse_unknown
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.core.words import percent
@@ -178,6 +179,7 @@ def gate(
     first: bool = False,
     extractor: AnyExtractor = None,
     run: Run | None = None,
+    **unknown: Never,
 ) -> Verdict:
     """Judge whether a new release may replace the release before it.
 
@@ -202,6 +204,7 @@ def gate(
             all outputs say so.
         extractor: how to embed sets of samples; default: the extractor behind the other sets.
         run: device, portions and progress.
+        unknown: options that do not exist, which are refused.
 
     Raises:
         UsageError: the policy limits nothing, or a value is out of range.
@@ -215,6 +218,7 @@ def gate(
         >>> fe.gate(1 - gen, gen, ref, {"kinds": {"new": 0.1}}).overall  # white on black is new
         'regression'
     """
+    refuse_unknown(unknown, [*signature(gate).parameters][:-1])
     policy = Policy.of(policy)
     history = History.open(str(baseline)) if is_history(baseline) else None
     if anchor is None and history is not None and history.anchor is not None:

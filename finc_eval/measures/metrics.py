@@ -15,7 +15,7 @@ from finc_eval.core.files.front import check_type
 from finc_eval.core.files.npz import NpzFile
 from finc_eval.core.progress import Stage
 from finc_eval.core.provenance import Provenance
-from finc_eval.core.record import refuse_of_run, refuse_unknown
+from finc_eval.core.record import refuse_owned, refuse_unknown
 from finc_eval.core.run import Run
 from finc_eval.core.words import join_words
 from finc_eval.embeddings.array_files import holds_statistics
@@ -125,7 +125,7 @@ class Metrics:
             UsageError: a name is unknown, fld has no test set, or a set is a private sketch.
             DataError: a set cannot be opened, or none of the metrics can be computed.
         """
-        refuse_unknown(unknown, signature(self).parameters.keys() - {"unknown"})
+        refuse_unknown(unknown, [*signature(self).parameters][:-1])
         given = {"gen": gen, "ref": ref} | ({} if test is None else {"test": test})
         sources, options = take_arrays(given, labels, {"by": by, "save_statistics": save_statistics})
         return _scores(choose_metrics(metrics, sources), sources, extractor, index, run, **options)
@@ -191,8 +191,8 @@ class NamedMetric:
             UsageError: the metric does not have such a parameter, or a value is out of range.
             DataError: the metric cannot be computed of these sets.
         """
-        refuse_of_run(parameters)
-        for name in parameters.keys() - {*self.parameters}:
+        for name in [one for one in parameters if one not in self.parameters]:
+            refuse_owned(name, parameters[name])
             own = f"its parameters are {join_words(self.parameters)}" if self.parameters else "it has none of its own"
             near = did_you_mean(name, self.parameters)
             raise UsageError(f"{self.metric.name} has no parameter {name!r}{near}: {own}")

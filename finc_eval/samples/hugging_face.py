@@ -48,7 +48,7 @@ class HuggingFaceSource(FileSource):
         if len(images) != 1:
             columns = f"the image columns {', '.join(images)}"
             found = columns if images else f"no image column, only {', '.join(features)}"
-            raise DataError(f"{name} has {found}: it must have exactly one; name it by image_key")
+            raise DataError(f"{name} has {found}: it must have exactly one; name it by image_key (--image-key)")
         self._column, self._folder = images[0], folder
         self._rows = dataset.select_columns(images).cast_column(self._column, datasets.Image(decode=False))
         ids = numbered(len(dataset), name)
@@ -98,7 +98,9 @@ def open_dataset(dataset: Any, name: str, folder: Path | None = None, reading: R
     chosen = [key for key in arrays if reading.image_key in (None, key)]
     if len(chosen) != 1:
         if arrays:
-            raise DataError(f"{name} has the columns of arrays {', '.join(arrays)}: name one of them by image_key")
+            raise DataError(
+                f"{name} has the columns of arrays {', '.join(arrays)}: name one of them by image_key (--image-key)"
+            )
         return HuggingFaceSource(dataset, name, folder, reading)
     source = DatasetSource(ArrayColumn(dataset, chosen[0]), reading)
     source.name, source.prompts = name, _prompts(dataset)

@@ -40,7 +40,7 @@ from finc_eval.core.memory import BYTES_PER_PIXEL, DECODED, VARIABLE, max_decode
 from finc_eval.samples.patience import Patience, watched
 from finc_eval.samples.reading import EVERYTHING, STORED, Reading
 from finc_eval.samples.source import NOT_OF_THE_SAMPLE, Pixels, Sample, content_digest, reason
-from finc_eval.samples.traits import Traits, is_gray, jpeg_quality, mark
+from finc_eval.samples.traits import CMYK, UNREADABLE, Traits, is_gray, jpeg_quality, mark
 
 IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm", ".gif"}) | {
     *(".jfif", ".jpe", ".avif", ".jp2", ".j2k", ".jpf", ".jpx", ".pnm", ".dib")
@@ -104,7 +104,6 @@ ORIENTATION, BITS_PER_SAMPLE, PHOTOMETRIC, SAMPLE_FORMAT = 0x0112, 0x0102, 0x010
 """Tags of TIFF, the first also of EXIF."""
 
 GRAY_MODES = ("1", "L", "LA", "La", "I", "F")
-UNREADABLE = "unreadable-profile"  # space of an image whose profile is damaged, or for pixels of another mode
 
 SIGNED = 2  # format of samples of a TIFF that are signed integers
 DEPTHS = (8, 10, 12, 14)  # usual depths of cameras, which write them into files of 16 bits
@@ -288,7 +287,7 @@ def rgb(image: Image.Image, reading: Reading = EVERYTHING) -> tuple[Pixels, Trai
 
 def _colored(image: Image.Image, pixels: Pixels, reading: Reading) -> tuple[Pixels, str | None]:
     """Return the pixels of an image in the space that is asked for, and the name of the space; None for sRGB."""
-    color = "CMYK" if image.mode == "CMYK" else None
+    color = CMYK if image.mode == "CMYK" else None
     try:
         profile = stated_profile(image.info)
         if profile is None:

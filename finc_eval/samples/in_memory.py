@@ -283,7 +283,9 @@ class IteratorSource(Source):
             if number + 1 == n:
                 self.labels = labels if len(labels) == n else None
                 if self._whole and next(images, None) is not None:
-                    raise DataError(f"the iterator yields more than the {n} images that its length says: pass n")
+                    raise DataError(
+                        f"the iterator yields more than the {n} images that its length says: state n, their number"
+                    )
             yield sample
             if number + 1 == n:
                 return

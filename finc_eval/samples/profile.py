@@ -16,7 +16,7 @@ from typing import Any, Self, TypeVar
 
 from finc_eval.core.files.icc import SRGB
 from finc_eval.core.record import Record
-from finc_eval.samples.traits import PALE, SHALLOW_VALUES, Traits, has_alpha
+from finc_eval.samples.traits import CMYK, PALE, SHALLOW_VALUES, UNREADABLE, Traits, has_alpha
 
 # TIFF may hold JPEG, and an array may have been decoded from one, but this cannot be seen.
 LOSSLESS = frozenset({"array", "PNG", "BMP", "TIFF", "PPM", "WEBP-lossless"}) | frozenset(
@@ -222,7 +222,7 @@ def _unlike_colors(gen: Profile, ref: Profile, own: str, name: str) -> Iterator[
         yield (
             f"{_in_other_spaces(gen.spaces)} of {own} and {_in_other_spaces(ref.spaces)} of {name} have colors that "
             "are not sRGB, by their color profile or gamma, and are read as if they were: the same colors come out "
-            "differently; convert both sets (color='srgb', --color srgb), or save both in sRGB"
+            f"differently; {_advice_on_spaces({*gen.spaces, *ref.spaces})}"
         )
     gray = gen.share(gen.gray), ref.share(ref.gray)
     if abs(gray[0] - gray[1]) > MAX_SHARE_DIFFERENCE:
@@ -273,6 +273,15 @@ def _unlike_videos(gen: Profile, ref: Profile, own: str, name: str) -> Iterator[
             f"pixels are {_span(gen.pixel_aspects)} times as wide as high in {own} and {_span(ref.pixel_aspects)} in "
             f"{name}, and are read as squares: one set looks narrower; scale both to square pixels"
         )
+
+
+def _advice_on_spaces(spaces: set[str]) -> str:
+    """Return how to bring sets of these color spaces to sRGB: only by a profile can a file be converted here."""
+    fixed = [name for name in (CMYK, UNREADABLE) if name in spaces]
+    if not fixed:
+        return "convert both sets (color='srgb', --color srgb), or save both in sRGB"
+    save = f"save in sRGB what has no profile to convert it by ({', '.join(fixed)})"
+    return save if spaces <= {SRGB, *fixed} else f"{save}, then convert both sets (color='srgb', --color srgb)"
 
 
 def _in_other_spaces(spaces: dict[str, int]) -> str:

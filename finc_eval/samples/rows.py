@@ -84,7 +84,7 @@ class NpzSource(Source):
             refuse_means({key: file.header(key).shape for key in keys}, str(path))
             raise DataError(
                 f"{path} holds the arrays {', '.join(keys) or '(none)'}: call the images arr_0 or images, or name them "
-                "by image_key"
+                "by image_key (--image-key)"
             )
         who = f"{path}, array {chosen},"
         refuse_objects(header := file.header(chosen), who)
@@ -159,7 +159,9 @@ def _image_array(path: Path, key: str | None) -> tuple[str, Any, list[str] | Non
         refuse_layers(chosen or None, shapes, str(path))
     if chosen not in found:
         held = {name: tuple(one.shape) for name, one in found.items()}
-        raise DataError(f"{path} holds {in_short(held) or 'no array of images'}: name the images by image_key")
+        raise DataError(
+            f"{path} holds {in_short(held) or 'no array of images'}: name the images by image_key (--image-key)"
+        )
     _, labels = find_labels(arrays, len(found[chosen]))
     return chosen, found[chosen], None if labels is None else [*map(_text, labels)]
 

@@ -133,7 +133,7 @@ def _image_column(schema: Any, key: str | None, where: str) -> str:
         )
     usual = [name for name in IMAGE_KEYS if name in found]
     if key is None and not usual and len(found) != 1:
-        raise DataError(f"{where} has the columns of images {', '.join(found)}: name one by image_key")
+        raise DataError(f"{where} has the columns of images {', '.join(found)}: name one by image_key (--image-key)")
     return key or (usual or found)[0]
 
 

@@ -142,7 +142,7 @@ def _chosen(found: list[_Place], key: str | None, name: str) -> tuple[dict[str, 
             raise DataError(f"{name} holds two images of the sample {first.sample}: give each image a key of its own")
         raise DataError(
             f"{name} holds two images of the sample {first.sample}, {first.suffix} and {other.suffix}: choose by "
-            f"image_key={first.suffix!r}"
+            f"image_key={first.suffix!r} (--image-key)"
         )
     used = set(taken)
     return places, [place.suffix for place in found if place not in used]

@@ -35,6 +35,9 @@ GRAY_GRID = 64  # pixels a side that are looked at to find out whether an image 
 
 MAX_MODE_LENGTH = 12
 
+CMYK = "CMYK"  # space of an image in inks that has no color profile
+UNREADABLE = "unreadable-profile"  # space of an image whose profile is damaged, or for pixels of another mode
+
 SHALLOW_VALUES = 16  # values of a pixel that are not seen on a screen
 
 OPAQUE = {

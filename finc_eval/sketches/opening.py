@@ -54,7 +54,9 @@ def group_sets(sets: Mapping[str, SetInput], column: str | None, run: Run) -> tu
         known = list(dict.fromkeys(chain(*own)))
         if column not in known:
             hint = (
-                f"they have {', '.join(known)}" if known else "give the samples metadata (fe.EmbeddingSet, --metadata)"
+                f"they have {', '.join(known)}"
+                if known
+                else "give the samples metadata (fe.EmbeddingSet, finc-eval extract --metadata)"
             )
             raise UsageError(
                 f"none of {', '.join(sets)} has the column {column!r} that groups asks for"

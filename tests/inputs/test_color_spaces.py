@@ -12,6 +12,8 @@ import finc_eval as fe
 from finc_eval.core.errors import UsageError
 from finc_eval.core.files import icc
 from finc_eval.core.files.icc import GAMUTS, TRANSFERS, in_srgb, mode_of, power, profile_of, space_name
+from finc_eval.samples import open_source
+from finc_eval.samples.profile import Profile, unlike_encodings
 from finc_eval.samples.traits import Traits
 
 SRGB = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
@@ -308,6 +310,33 @@ def test_sets_of_two_spaces_are_warned_of_and_are_one_law_in_srgb(tmp_path):
     assert not any("sRGB" in note for note in (*control.notes, *converted.notes))
     assert stored.value > 3 * abs(converted.value)
     assert converted.value == pytest.approx(control.value, abs=0.0005)
+
+
+STATED = {
+    "Display-P3": {"icc_profile": space("Display-P3")},
+    "CMYK": {"suffix": ".jpg", "mode": "CMYK"},
+    "damaged": {"icc_profile": b"no profile at all"},
+}
+
+
+@pytest.mark.parametrize("gen", STATED)
+@pytest.mark.parametrize("ref", ["sRGB", *STATED])
+def test_only_files_with_a_profile_are_advised_to_be_converted(gen, ref, tmp_path):
+    profiles = []
+    for number, name in enumerate((gen, ref)):
+        options = STATED.get(name, {})
+        mode = options.get("mode", "RGB")
+        images = [one.convert(mode) for one in pictures(20, number)]
+        own = {key: value for key, value in options.items() if key != "mode"}
+        folder = saved(tmp_path / f"{number}", images, **own)
+        profiles.append(Profile.of(sample.traits for sample in open_source(folder).samples()))
+    found = [one for one in unlike_encodings(*profiles) if "sRGB" in one]
+    if gen == ref:
+        assert not found
+        return
+    assert ("convert both sets (color='srgb', --color srgb)" in found[0]) == ("Display-P3" in (gen, ref))
+    assert ("save in sRGB what has no profile" in found[0]) == bool({gen, ref} & {"CMYK", "damaged"})
+    assert ("CMYK" in found[0].partition("differently")[2]) == ("CMYK" in (gen, ref))
 
 
 def test_a_comparison_warns_of_spaces_and_says_how_they_were_read(tmp_path):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from _tables import every_value
 from PIL import Image
 
 import finc_eval as fe
@@ -66,6 +67,38 @@ def test_an_option_of_a_run_is_named_where_it_belongs(verb, name, value):
     x, y = rows(1), rows(2)
     with pytest.raises(FincEvalError, match=rf"pass run=fe\.Run\({name}={value!r}\)"):
         fe.compare(x, y, **{name: value}) if verb == "compare" else fe.kinds({"a": x, "b": y}, **{name: value})
+
+
+TAKES_SETS = {
+    "compare": lambda **one: fe.compare(rows(1), rows(2), **one),
+    "kinds": lambda **one: fe.kinds(rows(1), rows(2), **one),
+    "metrics": lambda **one: fe.metrics(rows(1), rows(2), **one),
+    "a metric": lambda **one: fe.metrics.kid(rows(1), rows(2), **one),
+    "leaderboard": lambda **one: fe.leaderboard({"a": rows(1)}, rows(2), **one),
+    "gate": lambda **one: fe.gate(rows(1), rows(2), rows(3), {"kinds": {"moved": 0.1}}, **one),
+    "audit": lambda **one: fe.audit(rows(1), rows(2), rows(3), **one),
+    "evaluate": lambda **one: fe.evaluate(rows(1), rows(2), **one),
+    "sweep": lambda **one: fe.sweep(rows(1), rows(2), "rho", [1.0], **one),
+    "compare_methods": lambda **one: fe.compare_methods(rows(1), rows(2), ["finc"], **one),
+}
+OF_EXTRACTION = {"n": 5, "range": (0, 1), "image_key": "image", "fps": 8, "color": "srgb", "include": ["*.png"]}
+
+
+@pytest.mark.parametrize(("verb", "name"), every_value(TAKES_SETS, OF_EXTRACTION))
+def test_an_option_of_extraction_is_named_where_it_belongs(verb, name):
+    value = OF_EXTRACTION[name]
+    with pytest.raises(FincEvalError) as caught:
+        TAKES_SETS[verb](**{name: value})
+    assert f"pass extractor=fe.Extraction({name}={value!r}), or embed first by fe.extract(…, {name}={value!r})" in str(
+        caught.value
+    )
+    assert fe.Extraction(**{name: value}) is not None
+
+
+@pytest.mark.parametrize("verb", TAKES_SETS)
+def test_an_option_that_nobody_has_is_unknown(verb):
+    with pytest.raises(FincEvalError, match=r"(unknown option|has no parameter) 'lable'"):
+        TAKES_SETS[verb](lable=1)
 
 
 def images(seed, n=40):
