@@ -194,13 +194,14 @@ def describe_sets(sets: Mapping[str, MetricSet], run: Run) -> dict[tuple[str, ..
 def names_of_sets(sets: Mapping[str, MetricSet]) -> dict[str, str]:
     """Return the name of each set by its label, without its folders, since notes and reasons are passed on.
 
-    Sets of one name are called by their labels.
+    Several sets of one name are called by their labels.
     """
     names = {
         label: (one.title if isinstance(one, Embeddings) else None) or shown_place(one.name)
         for label, one in sets.items()
     }
-    return {label: label if [*names.values()].count(name) > 1 else name for label, name in names.items()}
+    meant = {name: {sets[label].name for label in sets if names[label] == name} for name in names.values()}
+    return {label: name if len(meant[name]) == 1 else label for label, name in names.items()}
 
 
 def named(one: MetricSet, name: str) -> MetricSet:

@@ -125,7 +125,7 @@ def test_statistics_with_a_number_are_still_of_an_unknown_extractor(form, tmp_pa
     arrays = {"mu": np.zeros(2048), "sigma": np.eye(2048), "n": np.array(5000)}
     path = form(tmp_path, arrays)
     score = fe.metrics(path, path, "fid")["fid"]
-    assert f"{path} does not say which extractor made it: inception-fid is assumed" in score.notes
+    assert f"{path.name} does not say which extractor made it: inception-fid is assumed" in score.notes
     assert "n:5000/5000" in str(score.signature)
 
 

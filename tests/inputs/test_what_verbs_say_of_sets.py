@@ -138,6 +138,16 @@ def test_pages_name_sets_without_their_folders(verb, form, tmp_path, monkeypatch
     assert not any("home of jane" in one for one in shown)
 
 
+@pytest.mark.parametrize(("names", "said"), [(("a/set", "b/set"), ("gen", "ref")), (("a/x", "b/y"), ("x", "y"))])
+def test_sets_of_one_name_are_called_by_their_labels(names, said, tmp_path):
+    places = [tmp_path / f"{name}.npy" for name in names]
+    for place, seed in zip(places, (0, 1), strict=True):
+        place.parent.mkdir(exist_ok=True)
+        np.save(place, np.random.default_rng(seed).normal(size=(30, 60)).astype("f4"))
+    notes = " ".join(fe.metrics(*places, "fd")["fd"].notes)
+    assert all(f"{one} has 30 samples in 60 dimensions" in notes for one in said)
+
+
 def test_statistics_and_samples_that_are_gone_are_named_without_their_folders(tmp_path, monkeypatch):
     (tmp_path / "work").mkdir()
     (tmp_path / "home of jane").mkdir()
