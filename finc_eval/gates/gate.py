@@ -221,8 +221,8 @@ def gate(
     refuse_unknown(unknown, [*signature(gate).parameters][:-1])
     policy = Policy.of(policy)
     history = History.open(str(baseline)) if is_history(baseline) else None
-    if anchor is None and history is not None and history.anchor is not None:
-        anchor = history.anchor.samples
+    if anchor is None and history is not None:
+        anchor = history.anchor and history.anchor.samples
     baselines = _baselines(baseline, history, first=first)
     run = Run.of(run).planned(*stages_of(policy, 1 + len(baselines) + (anchor is not None)))
     sets = GateSets.open(
@@ -242,7 +242,6 @@ def gate(
     shown = shown_limits(judged, found.all)
     limits = tuple(limit for limit, _ in shown)
     about = [] if history is None else [*history.never_fired(limits), *_another_reference(history, sets)]
-    warnings = [*_same_samples(sets), *sets.warnings, *_notes_on(found, policy), *([FIRST] if first else []), *about]
     return Verdict(
         overall="pass" if first and not limits else overall_of([one.verdict for one in limits]),
         limits=limits,
@@ -255,7 +254,7 @@ def gate(
         policy=policy,
         sets=sets.infos,
         signature=_signature(sets, policy, "+".join(dict.fromkeys(found.digests)) or "none"),
-        warnings=tuple(warnings),
+        warnings=(*_same_samples(sets), *sets.warnings, *_notes_on(found, policy), *([FIRST] * first), *about),
         causes=causes_of(shown, found, sets, policy.seed, run),
         tree=found.tree,
         provenance=Provenance.here(run.device),
