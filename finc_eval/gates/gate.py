@@ -221,8 +221,7 @@ def gate(
     refuse_unknown(unknown, [*signature(gate).parameters][:-1])
     policy = Policy.of(policy)
     history = History.open(str(baseline)) if is_history(baseline) else None
-    if anchor is None and history is not None:
-        anchor = history.anchor and history.anchor.samples
+    anchor = history.anchor.samples if anchor is None and history and history.anchor else anchor
     baselines = _baselines(baseline, history, first=first)
     run = Run.of(run).planned(*stages_of(policy, 1 + len(baselines) + (anchor is not None)))
     sets = GateSets.open(
@@ -241,7 +240,7 @@ def gate(
     judged = judge([one.evidence for one in found.all], policy.alpha, policy.looks)
     shown = shown_limits(judged, found.all)
     limits = tuple(limit for limit, _ in shown)
-    about = [] if history is None else [*history.never_fired(limits), *_another_reference(history, sets)]
+    notes = (*_notes_on(found, policy), *([FIRST] if first else []), *_notes_of_history(history, sets, limits))
     return Verdict(
         overall="pass" if first and not limits else overall_of([one.verdict for one in limits]),
         limits=limits,
@@ -254,7 +253,7 @@ def gate(
         policy=policy,
         sets=sets.infos,
         signature=_signature(sets, policy, "+".join(dict.fromkeys(found.digests)) or "none"),
-        warnings=(*_same_samples(sets), *sets.warnings, *_notes_on(found, policy), *([FIRST] * first), *about),
+        warnings=(*_same_samples(sets), *sets.warnings, *notes),
         causes=causes_of(shown, found, sets, policy.seed, run),
         tree=found.tree,
         provenance=Provenance.here(run.device),
@@ -278,11 +277,12 @@ def _baselines(baseline: object, history: History | None, *, first: bool) -> lis
     return baselines
 
 
-def _another_reference(history: History, sets: GateSets) -> list[str]:
-    """Return a warning if the latest baseline was compared with another reference."""
-    if history.latest.verdict.sets[REF].digest == sets.infos[REF].digest:
-        return []
-    return ["the baseline was promoted with another reference"]
+def _notes_of_history(history: History | None, sets: GateSets, limits: tuple[Limit, ...]) -> tuple[str, ...]:
+    """Return which limits never fired, and a warning if the latest baseline was compared with another reference."""
+    if history is None:
+        return ()
+    same = history.latest.verdict.sets[REF].digest == sets.infos[REF].digest
+    return (*history.never_fired(limits), *([] if same else ["the baseline was promoted with another reference"]))
 
 
 def shown_limits(judged: Sequence[Judged], shown: Sequence[KindEvidence]) -> list[tuple[Limit, KindEvidence]]:
