@@ -18,11 +18,11 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 
 import finc_eval as fe
+from finc_eval.comparison.pages.comparison import page
 from finc_eval.demo import example_sets
 from finc_eval.gallery.counts import SHOWN_SAMPLES
 from finc_eval.gallery.pictured import Caption
 from finc_eval.gallery.thumbnails import thumbnail
-from finc_eval.report.comparison import page
 
 MODES = 50
 REPORTS = Path(__file__).parents[1] / "reports"

@@ -24,8 +24,8 @@ from .core.signature import Signature as Signature
 from .embeddings.cache import EmbeddingCache as EmbeddingCache
 from .embeddings.embedding_set import EmbeddingSet as EmbeddingSet
 from .embeddings.extract import extract as extract
-from .evaluations import Evaluation as Evaluation
-from .evaluations import evaluate as evaluate
+from .evaluations.evaluation import Evaluation as Evaluation
+from .evaluations.evaluation import evaluate as evaluate
 from .extractors.catalog import load_card as load_card
 from .extractors.settings import Extraction as Extraction
 from .feature_maps.base import CosineFeatures as CosineFeatures

@@ -16,7 +16,7 @@ from finc_eval.core.serialize import read_document
 from finc_eval.core.storage import PROGRAM
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.privacy.reference.sketch import PrivateSketch
-from finc_eval.report import RESULTS, result_class
+from finc_eval.results import RESULTS, result_class
 from finc_eval.samples.files import files_in
 from finc_eval.sketches.sketch import Sketch
 
@@ -51,7 +51,7 @@ def load(path: str | Path) -> Document | Sketch | PrivateSketch | EmbeddingCache
     if path.suffix == ".json":
         return _from_json(path)
     match file_type(path):
-        case "comparison" | "kinds" | "methods" | "spaces" | "sweep" | "changes" as type_name:
+        case str(type_name) if type_name in RESULTS:
             return cast("type[Pictured]", result_class(type_name)).load(path)
         case "sketch":
             return Sketch.load(path)

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from finc_eval.report import RESULTS, result_class
+from finc_eval.results import RESULTS, result_class
 
 HERE = Path(__file__).parent
 

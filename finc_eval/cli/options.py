@@ -13,7 +13,6 @@ from typing import Annotated, Any, ClassVar, get_type_hints
 import typer
 
 from finc_eval.cli.fields import flag, options_of, parameter, settings_with
-from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.doors import inside
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.files.parsed import read_toml
@@ -27,6 +26,7 @@ from finc_eval.embeddings.cache import EmbeddingCache, cache_title
 from finc_eval.extractors.catalog import load_card
 from finc_eval.extractors.settings import EXTRACTOR, Extraction
 from finc_eval.gallery.counts import MAX_SHOWN, check_shown
+from finc_eval.partitions.settings import REFERENCE
 from finc_eval.samples.opening import existing_path
 
 QUIET = "Show no progress; results, notes and errors are printed."

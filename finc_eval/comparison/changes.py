@@ -104,6 +104,7 @@ class Changes(Pictured):
     """
 
     type_name: ClassVar[str] = "changes"
+    page: ClassVar[str] = "finc_eval.comparison.pages.changes"
 
     changes: tuple[Change, ...]
     alpha: float

@@ -19,7 +19,7 @@ from finc_eval.comparison.direction import ROLES, SETS_OF, Direction, Role
 from finc_eval.comparison.directions import CrossFit
 from finc_eval.comparison.fits import baseline_fit, finc_fit
 from finc_eval.comparison.inputs import SKETCH, OpenSets, SketchedSet, sketch_sets
-from finc_eval.comparison.result import SET_NAMES, Comparison, Spectrum, as_comparison
+from finc_eval.comparison.result import Comparison, Spectrum, as_comparison
 from finc_eval.comparison.score_pass import SCORE, ScoredSet, score_sets
 from finc_eval.comparison.sets_test import separate, sets_p_value, unit_features
 from finc_eval.comparison.settings import Clusters, Finc, Options, Settings, settings_of, without_clusters
@@ -30,6 +30,7 @@ from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import show_options
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
+from finc_eval.core.words import SET_NAMES
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.embedding_set import take_arrays
 from finc_eval.embeddings.recipe import known_space

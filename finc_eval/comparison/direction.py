@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, Protocol, TypeVar
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import computed_field
 
-from finc_eval.core.errors import check_fraction
 from finc_eval.core.record import ABSENT, NOT_IN_JSON, Indices, Numbers, Record, plain
 from finc_eval.core.serialize import Shown
 from finc_eval.naming.causes import CauseKind
@@ -29,13 +27,6 @@ SetLabel = Literal["gen", "ref"]
 SETS_OF: dict[Role, tuple[SetLabel, SetLabel]] = {"over": ("gen", "ref"), "under": ("ref", "gen")}
 """Labels of the set that has more of a direction of a role, and of the other set."""
 
-
-class _Tested(Protocol):
-    @property
-    def p_value(self) -> float: ...
-
-
-Tested = TypeVar("Tested", bound=_Tested)
 
 Vector = Annotated[NDArray[np.float32], *NOT_IN_JSON]
 """v, shape (q,), norm 1. The HDF5 file of a comparison has it, JSON does not."""
@@ -222,9 +213,3 @@ class Direction(Record, Shown):
             "best in gen": ", ".join(self.tails[0].gen_ids[:5]),
             "best in ref": ", ".join(self.tails[0].ref_ids[:5]),
         }
-
-
-def significant(directions: Sequence[Tested], alpha: float) -> tuple[Tested, ...]:
-    """Return the directions whose adjusted p-value is at most α."""
-    check_fraction("alpha", alpha)
-    return tuple(direction for direction in directions if direction.p_value <= alpha)

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from finc_eval.comparison.direction import Direction, Interval, significant
+from finc_eval.comparison.direction import Direction, Interval
 from finc_eval.comparison.sets_test import Separability
 from finc_eval.comparison.settings import StoredSettings
 from finc_eval.core.words import join_words, percent, percent_range, plural, quote
 from finc_eval.naming.evidence import LOOKS_LIKE, UniqueNames
 from finc_eval.naming.looks import Look
-from finc_eval.numerics.inference import ALPHA, BESIDE_ALPHA
+from finc_eval.numerics.inference import ALPHA, BESIDE_ALPHA, significant
 from finc_eval.partitions.answer import LARGEST
-from finc_eval.partitions.kind import Kind
+from finc_eval.partitions.kind import Kind, top_level
 from finc_eval.prompts.table import PromptDifferences
 
 CHANCE = 0.5  # share of samples of two equal sets that a classifier assigns to their set
@@ -256,13 +256,6 @@ def short(found: _Compared) -> str:
     return ", ".join([*([f"{_estimate(found)} different"] if found.difference is not None else []), *numbers])
 
 
-def top_level(kinds: Sequence[Kind], headings: Sequence[Kind]) -> list[Kind]:
-    """Return headings, and the significant kinds under none, by the difference of shares, the largest first."""
-    inside = {one for heading in headings for one in heading.children}
-    alone = [kind for kind in significant(kinds, ALPHA) if kind.id not in inside]
-    return sorted([*headings, *alone], key=lambda kind: -abs(kind.difference))
-
-
 def more_and_less(kinds: Sequence[Kind]) -> tuple[list[Kind], list[Kind]]:
     """Return the kinds that the generated set has more of, and the kinds that it has less of."""
     more = [kind for kind in kinds if kind.share_difference > 0]
@@ -324,13 +317,3 @@ def say_untested(found: _Compared) -> str | None:
     if found.tested or found.kinds_tested:
         return None
     return "No kind of samples was tested: a set has too few independent samples."
-
-
-def say_missed(detectable: float | None) -> list[str]:
-    """Return how rare a kind may have been missed, in a sentence; none if that is not known."""
-    if detectable is None:
-        return []
-    if detectable >= 1:
-        return ["The independent samples are too few to show a separate kind of one set alone, whatever its share."]
-    share = percent(detectable, 1)
-    return [f"A separate kind that makes up less than {share} of one set alone may have been missed."]

@@ -12,7 +12,7 @@ import torch
 from pydantic import model_validator
 
 from finc_eval.comparison.compare import DIRECTIONS, compare_opened
-from finc_eval.comparison.direction import ROLES, SETS_OF, Direction, Role, significant
+from finc_eval.comparison.direction import ROLES, SETS_OF, Direction, Role
 from finc_eval.comparison.inputs import SKETCH, SketchedSet, sketch_sets
 from finc_eval.comparison.result import Comparison, SideBySide
 from finc_eval.comparison.score_pass import SCORE
@@ -24,7 +24,7 @@ from finc_eval.core.record import Record, show_options
 from finc_eval.core.run import Run
 from finc_eval.embeddings.repeats import LOOK
 from finc_eval.extractors.settings import AnyExtractor
-from finc_eval.numerics.inference import ALPHA
+from finc_eval.numerics.inference import ALPHA, significant
 from finc_eval.numerics.precision import arithmetic
 
 SAME_GROUP_CORRELATION = 0.7
@@ -65,6 +65,7 @@ class MethodComparison(SideBySide):
     """
 
     type_name: ClassVar[str] = "methods"
+    page: ClassVar[str] = "finc_eval.comparison.pages.methods"
 
     groups: tuple[DirectionGroup, ...]
 

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from pydantic import computed_field, model_validator
 
-from finc_eval.comparison.direction import Direction, Interval, SetLabel, significant
+from finc_eval.comparison.direction import Direction, Interval, SetLabel
 from finc_eval.comparison.headline import headline, more_and_less, short
 from finc_eval.comparison.sets_test import Separability
 from finc_eval.comparison.settings import StoredSettings
@@ -21,6 +21,7 @@ from finc_eval.core.files.reading import StoredFile
 from finc_eval.core.files.writing import NewFile
 from finc_eval.core.record import ABSENT, NOT_IN_JSON, Record
 from finc_eval.core.signature import SignatureText
+from finc_eval.core.words import SET_NAMES
 from finc_eval.embeddings.base import Batch
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.recipe import check_same_space
@@ -29,7 +30,7 @@ from finc_eval.feature_maps.approximation import KernelError
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.gallery.pictured import Captions, Pictured, check_captions, store_captions
 from finc_eval.naming.looks import Look
-from finc_eval.numerics.inference import ALPHA
+from finc_eval.numerics.inference import ALPHA, significant
 from finc_eval.partitions.blocks import Pairs
 from finc_eval.partitions.counts import KindsOfSamples, read_kinds
 from finc_eval.partitions.kind import Kind, check_kinds, shown_of
@@ -37,8 +38,6 @@ from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.partitions.values import SharesBy
 from finc_eval.prompts.table import PromptDifferences
 from finc_eval.sketches.stored import read_feature_map, write_feature_map
-
-SET_NAMES: dict[SetLabel, str] = {"gen": "generated set", "ref": "reference set"}  # names of the sets of a comparison
 
 IN_SENTENCES: dict[str, str] = {label: f"the {name}" for label, name in SET_NAMES.items()}
 
@@ -125,6 +124,7 @@ class Comparison(Pictured):
     """
 
     type_name: ClassVar[str] = "comparison"
+    page: ClassVar[str] = "finc_eval.comparison.pages.comparison"
     names_in_sentences = IN_SENTENCES
 
     kinds: tuple[Kind, ...]

@@ -28,7 +28,6 @@ Rotation = Literal["varimax"] | None
 SIGMA_SWEEP_FEATURES = 1000
 """Default number of frequencies of a sweep over σ: there is a sketch in memory for every bandwidth."""
 
-REFERENCE = "ref"  # label of the reference in a comparison of several models
 
 KINDS_PART = 0.8
 """Part of the family-wise error that tests of kinds may spend if directions, which have the rest, are also tested. With

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from pydantic import model_validator
 
 from finc_eval.comparison.inputs import OpenSets, sketch_sets
-from finc_eval.comparison.result import SET_NAMES, Comparison, SideBySide
+from finc_eval.comparison.result import Comparison, SideBySide
 from finc_eval.comparison.settings import Settings, settings_of
 from finc_eval.core.errors import IncompatibleError, UsageError
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import Record, check_names, plain
 from finc_eval.core.run import Run
+from finc_eval.core.words import SET_NAMES
 from finc_eval.embeddings.embedding_set import take_arrays
 from finc_eval.extractors.settings import AnyExtractor, check_spaces, extractions_by_space
 from finc_eval.gallery.counts import MAX_SHOWN
@@ -107,6 +108,7 @@ class Spaces(SideBySide):
     """
 
     type_name: ClassVar[str] = "spaces"
+    page: ClassVar[str] = "finc_eval.comparison.pages.spaces"
 
     kinds: tuple[SeenKind, ...]
     clusters: tuple[ClusterOfSpace, ...]

@@ -12,7 +12,7 @@ import torch
 
 from finc_eval.baselines.ken import ken_score, ken_spectrum
 from finc_eval.comparison.compare import compare
-from finc_eval.comparison.direction import SETS_OF, significant
+from finc_eval.comparison.direction import SETS_OF
 from finc_eval.comparison.inputs import open_inputs, sketch_sets
 from finc_eval.comparison.result import IN_SENTENCES, Comparison
 from finc_eval.comparison.settings import SIGMA_SWEEP_FEATURES, Finc, Options, Settings, settings_of, without_clusters
@@ -26,7 +26,7 @@ from finc_eval.embeddings.repeats import near_repeat_warnings
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.gallery.pictured import Pictured
-from finc_eval.numerics.inference import ALPHA
+from finc_eval.numerics.inference import ALPHA, significant
 from finc_eval.numerics.kernels import BANDWIDTH_FACTOR, gaussian_kernel, median_distance, stable_bandwidth
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.sketches.opening import view_rows
@@ -71,6 +71,7 @@ class Sweep(Pictured):
     """
 
     type_name: ClassVar[str] = "sweep"
+    page: ClassVar[str] = "finc_eval.comparison.pages.sweep"
     names_in_sentences = IN_SENTENCES
 
     parameter: Parameter

@@ -9,9 +9,10 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from html import escape
+from importlib import import_module
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, cast
 
 from finc_eval.core.errors import DataError, UsageError, check_fraction
 from finc_eval.core.files.csv_text import csv_text
@@ -123,6 +124,16 @@ def read_document(path: str | Path, types: Collection[str]) -> dict[str, Any]:
     return read_sealed(path, "a result", types, LAYOUT)
 
 
+class _Drawn(Protocol):
+    """The outputs that the `PAGE` of a result makes."""
+
+    def html(self, result: Document, samples: Mapping[str, Any], /) -> str: ...
+    def markdown(self, result: Document, /) -> str: ...
+    def latex(self, result: Document, /) -> str: ...
+    def figure(self, result: Document, alpha: float, /) -> Figure: ...
+    def fragment(self, result: Document, samples: Mapping[str, Any], /) -> str: ...
+
+
 @dataclass(frozen=True, eq=False)
 class Document(Record, Shown):
     """A result: a frozen dataclass that is written as JSON, read back, and drawn as a page.
@@ -134,7 +145,14 @@ class Document(Record, Shown):
     type_name: ClassVar[str]
     """Name of the kind of result in files, such as "comparison"."""
 
+    page: ClassVar[str]
+    """Module whose `PAGE` draws the result, such as "finc_eval.comparison.pages.comparison"; it loads on first use."""
+
     provenance: Provenance = field(kw_only=True)
+
+    @property
+    def _drawn(self) -> _Drawn:
+        return cast(_Drawn, import_module(self.page).PAGE)
 
     @property
     def mark(self) -> str:
@@ -203,9 +221,7 @@ class Document(Record, Shown):
         Raises:
             DataError: samples that were passed cannot be opened, or the file cannot be written.
         """
-        from finc_eval import report  # the one step up: pages know results, not results pages
-
-        return write_text(path, report.page(self, samples or {}))
+        return write_text(path, self._drawn.html(self, samples or {}))
 
     def to_markdown(self, path: str | Path | None = None) -> str:
         """Return the result as Markdown of at most 900 KiB, which the page of a CI job takes.
@@ -213,9 +229,7 @@ class Document(Record, Shown):
         Args:
             path: file to write the text to as well.
         """
-        from finc_eval import report
-
-        return _also_written(path, report.markdown(self))
+        return _also_written(path, self._drawn.markdown(self))
 
     def to_csv(self, path: str | Path | None = None) -> str:
         """Return the table of the result as CSV: the rows and columns of `to_frame`, without pandas.
@@ -247,9 +261,7 @@ class Document(Record, Shown):
             >>> print(fe.metrics(*example_sets(300), "rke").to_latex().splitlines()[6])
             Metric & Value & Unbiased & Interval, 95 \% & Floor & Better \\
         """
-        from finc_eval import report
-
-        return _also_written(path, report.latex(self))
+        return _also_written(path, self._drawn.latex(self))
 
     def figure(self, alpha: float = SIGNIFICANT) -> Figure:
         """Draw the numbers of `to_frame` with their intervals: shares of significant kinds, values, limits.
@@ -270,17 +282,13 @@ class Document(Record, Shown):
             >>> figure.axes[0].get_xlabel()
             'Share of the set, %'
         """
-        from finc_eval import report
-
-        return report.figure(self, check_fraction("alpha", alpha))
+        return self._drawn.figure(self, check_fraction("alpha", alpha))
 
     def _lines(self) -> Iterable[str]:
         return (one._summary() for one in self._frame_rows() if isinstance(one, Shown))
 
     def _repr_html_(self) -> str:
-        from finc_eval import report
-
-        return report.fragment(self)
+        return self._drawn.fragment(self, {})
 
 
 def _as_read(value: Any) -> Any:

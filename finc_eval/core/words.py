@@ -6,12 +6,16 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from math import isfinite
+from typing import Literal
 
 CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb\ufffe\uffff]"
 )
 """Control characters but tab and newline, line separators, marks that change the direction of text or show nothing, and
 codes that are not characters, which XML forbids."""
+
+SET_NAMES: dict[Literal["gen", "ref"], str] = {"gen": "generated set", "ref": "reference set"}
+"""Names of the two sets of a comparison."""
 
 MAX_LETTERS = 2000  # letters of a sentence at most: the longest that are meant name all extractors, in about 1,300
 

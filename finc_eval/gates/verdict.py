@@ -206,6 +206,7 @@ class Verdict(Document):
     """
 
     type_name: ClassVar[str] = "verdict"
+    page: ClassVar[str] = "finc_eval.gates.page"
 
     overall: Overall
     limits: tuple[Limit, ...]

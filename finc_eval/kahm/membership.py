@@ -41,6 +41,7 @@ class MembershipScore(Document):
     """
 
     type_name: ClassVar[str] = "membership-score"
+    page: ClassVar[str] = "finc_eval.kahm.page"
 
     difference: DensityDifference
     attack: AttackStatistics

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.comparison.findings import Finding, clear_among
-from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.errors import UsageError, did_you_mean
 from finc_eval.core.signature import Signature
 from finc_eval.core.words import join_words, plural
@@ -25,6 +24,7 @@ from finc_eval.measures.registry import METRICS
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.answer import LARGEST, Choice, names_of_nodes
 from finc_eval.partitions.kind import Kind
+from finc_eval.partitions.settings import REFERENCE
 from finc_eval.partitions.tests import Tally, test_kinds
 from finc_eval.partitions.values import SharesBy, join_spellings, shares_of
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Unpack
 
-from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.errors import IncompatibleError, UsageError
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import settings_from, show_options
@@ -36,6 +35,7 @@ from finc_eval.numerics.precision import arithmetic
 from finc_eval.partitions.blocks import Pairing, pair
 from finc_eval.partitions.counts import OpenedSet, countable_sets
 from finc_eval.partitions.kind_tree import DIVIDE
+from finc_eval.partitions.settings import REFERENCE
 
 
 @show_options(LeaderboardSettings)

@@ -11,13 +11,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import isfinite
 
-from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.provenance import package_version
 from finc_eval.core.storage import PROGRAM
 from finc_eval.leaderboards.columns import SHARES
 from finc_eval.leaderboards.measures import bounds_of
 from finc_eval.leaderboards.result import Leaderboard
 from finc_eval.leaderboards.standings import Criterion, Row, Standing
+from finc_eval.partitions.settings import REFERENCE
 
 SCHEMA_VERSION = "0.3.0"  # version of the schema of Every Eval Ever that is written
 TASK = "unconditional-image-generation"  # name of the task of the numbers in model-index

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.comparison.findings import Finding, differences_between
-from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.files.reading import existing_file
 from finc_eval.core.files.writing import new_file
 from finc_eval.core.progress import Stage, silent
@@ -36,7 +35,7 @@ from finc_eval.partitions.answer import kind_id, names_of_nodes, node_tallies
 from finc_eval.partitions.blocks import Pairing, designs
 from finc_eval.partitions.counts import Counted, Examples, OpenedSet, count
 from finc_eval.partitions.kind_tree import KindTree, Tree
-from finc_eval.partitions.settings import MAIN_LEVEL
+from finc_eval.partitions.settings import MAIN_LEVEL, REFERENCE
 from finc_eval.partitions.tests import Tally
 from finc_eval.partitions.values import ValueCounts
 

@@ -9,7 +9,6 @@ from typing import ClassVar, NamedTuple, Self
 
 from pydantic import computed_field, model_validator
 
-from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.errors import IncompatibleError, UsageError, did_you_mean
 from finc_eval.core.record import Record, check_names, plain
 from finc_eval.core.serialize import Document, Shown
@@ -20,6 +19,7 @@ from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.leaderboards.settings import LeaderboardSettings
 from finc_eval.leaderboards.standings import Criterion, Row, Standing, run_label
 from finc_eval.partitions.kind import Kind, check_kinds
+from finc_eval.partitions.settings import REFERENCE
 from finc_eval.partitions.values import SharesBy
 
 SAID = 8  # models without a fault that a headline names at most
@@ -157,6 +157,7 @@ class Leaderboard(Document):
     """
 
     type_name: ClassVar[str] = "leaderboard"
+    page: ClassVar[str] = "finc_eval.leaderboards.page"
 
     rows: tuple[Row, ...]
     rank_by: str

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Unpack
 
-from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.digest import sha256_of
 from finc_eval.core.doors import inside
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError, did_you_mean
@@ -34,6 +33,7 @@ from finc_eval.leaderboards.result import Leaderboard
 from finc_eval.leaderboards.settings import LeaderboardOptions, LeaderboardSettings
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.partitions.counts import OpenedSet
+from finc_eval.partitions.settings import REFERENCE
 
 INDEX, REFERENCE_FILE, ENTRIES = "board.json", "reference.h5", "entries"
 LAYOUT = 1

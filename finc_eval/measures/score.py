@@ -96,6 +96,7 @@ class Scores(Document):
     """
 
     type_name: ClassVar[str] = "scores"
+    page: ClassVar[str] = "finc_eval.measures.pages.scores"
 
     gen: str
     ref: str

@@ -128,6 +128,7 @@ class Audit(Document):
     """
 
     type_name: ClassVar[str] = "audit"
+    page: ClassVar[str] = "finc_eval.memorization.page"
 
     copying: Copying
     attacks: tuple[Attack, ...]

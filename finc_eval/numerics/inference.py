@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from math import inf, isfinite, sqrt
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -242,3 +242,17 @@ def detectable_share(count: ArrayLike, n: ArrayLike, power: float = POWER) -> Ar
     count, n = np.asarray(count, float), np.asarray(n, float)
     reachable = count <= n
     return np.where(reachable, betaincinv(count, np.where(reachable, n - count + 1, 1), power), 1.0)
+
+
+class _Tested(Protocol):
+    @property
+    def p_value(self) -> float: ...
+
+
+Tested = TypeVar("Tested", bound=_Tested)
+
+
+def significant(found: Sequence[Tested], alpha: float) -> tuple[Tested, ...]:
+    """Return the kinds, or the directions, whose adjusted p-value is at most α."""
+    check_fraction("alpha", alpha)
+    return tuple(one for one in found if one.p_value <= alpha)

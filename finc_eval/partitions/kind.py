@@ -15,7 +15,7 @@ from finc_eval.core.serialize import Shown
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.naming.evidence import Evidence, Name
 from finc_eval.naming.names import name_modes
-from finc_eval.numerics.inference import ALPHA, DEFAULT_CONFIDENCE, clopper_pearson, mover
+from finc_eval.numerics.inference import ALPHA, DEFAULT_CONFIDENCE, clopper_pearson, mover, significant
 from finc_eval.partitions.counts import Counted, Examples
 from finc_eval.partitions.tests import KindTests, Mix
 
@@ -296,3 +296,10 @@ class _Intervals:
             self.differences = np.concatenate([within.difference, -within.difference]) if both else within.difference
             self.ends = (np.concatenate([low, -high]), np.concatenate([high, -low])) if both else (low, high)
         self.mix_ends = () if tests.mixes is None else tests.mixes.intervals(confidence)
+
+
+def top_level(kinds: Sequence[Kind], headings: Sequence[Kind]) -> list[Kind]:
+    """Return headings, and the significant kinds under none, by the difference of shares, the largest first."""
+    inside = {one for heading in headings for one in heading.children}
+    alone = [kind for kind in significant(kinds, ALPHA) if kind.id not in inside]
+    return sorted([*headings, *alone], key=lambda kind: -abs(kind.difference))

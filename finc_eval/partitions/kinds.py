@@ -64,6 +64,7 @@ class Kinds(Pictured):
     """
 
     type_name: ClassVar[str] = "kinds"
+    page: ClassVar[str] = "finc_eval.partitions.pages.kinds"
 
     kinds: tuple[Kind, ...]
     headings: tuple[Kind, ...]

@@ -9,6 +9,8 @@ from finc_eval.core.errors import check_seed
 from finc_eval.core.record import Configured, about
 from finc_eval.sketches.settings import ByColumn, GroupArrays, Groups, PairColumn
 
+REFERENCE = "ref"  # label of the reference among several sets
+
 MAIN_LEVEL = 50
 """Kinds that give the difference of sets. On six draws of digits each, true differences of .18 and .07 are estimated by
 .155 and .058 with 25 kinds, .174 and .070 with 50, .180 and .085 with 100."""

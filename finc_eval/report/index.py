@@ -13,7 +13,7 @@ from finc_eval.core.marks import job_digest, mark, mark_of
 from finc_eval.core.provenance import package_version
 from finc_eval.core.serialize import Document
 from finc_eval.core.words import plural
-from finc_eval.report.cards.card import anchor
+from finc_eval.report.cards import anchor
 from finc_eval.report.exports.outline import Made, Outline, how_made
 from finc_eval.report.pages import frame
 

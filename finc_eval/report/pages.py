@@ -10,22 +10,18 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from finc_eval.comparison.result import Comparison
-from finc_eval.comparison.settings import METHODS, Settings
 from finc_eval.core.serialize import Document
-from finc_eval.core.words import plural
 from finc_eval.gallery.pictured import Gallery
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.report.cards.card import Card, Cards
+from finc_eval.report.cards import Card, Cards
 from finc_eval.report.drawings import Axis
 from finc_eval.report.exports.outline import Cell, Outline, Table, how_made
 from finc_eval.report.formats import optional_percent, p_value, printable
 
 NO_GALLERY = Gallery({})  # pictures of a page that shows no samples
-METHOD_NAMES = {name: method.title for name, method in METHODS.items()}  # names of the methods in prose
 WHISKER_WIDTH = 160  # width of an interval drawing, in its own units; 6 are kept free at each end
 
 
@@ -50,16 +46,13 @@ def draw_intervals(
     return Cell(text, html=Markup("{}<span>{}</span>").format(drawing, printable(text)), mark="interval")
 
 
-def kinds_in_words(count: int) -> str:
-    """Return "1 kind of samples" or "2 kinds of samples"."""
-    return f"{plural(count, 'kind')} of samples"
-
-
 @cache
 def environment() -> Environment:
     """Return the environment of the templates: their folder, escaping and filters."""
     made = Environment(
-        loader=PackageLoader("finc_eval.report"),
+        loader=ChoiceLoader(
+            [PackageLoader("finc_eval.report"), PackageLoader("finc_eval", "")]
+        ),  # of the kit; of pages
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -103,33 +96,6 @@ def sections_of(outline: Outline) -> list[Section]:
         Section(f"table-{place}", one.title, one.legend, table=one, texts=outline.details if place == last else ())
         for place, one in enumerate(outline.tables, start=1)
     ]
-
-
-def kernel_facts(comparison: Comparison) -> list[tuple[str, object]]:
-    """Return the settings of the kernel of a comparison, for a section."""
-    settings = comparison.settings
-    found: list[tuple[str, object]] = [
-        ("Extractor", comparison.space),
-        ("Mass ratio that counts, ρ", f"{settings.rho:g}"),
-        ("Kernel", settings.kernel),
-    ]
-    if settings.sigma is not None:
-        found.append(("Bandwidth of the Gaussian kernel, σ", f"{settings.sigma:.6g} ({comparison.sigma_rule})"))
-        found.append(("Random frequencies, r", f"{settings.features:,}, seed {settings.seed}"))
-    if settings.text is not None:
-        found.append(("Vectors of the prompts, next to the embeddings", settings.text))
-    return found
-
-
-def stability(settings: Settings) -> str:
-    """Return what the stability of a direction is, as the end of a sentence."""
-    halves = "to each half of the samples"
-    refits = (
-        f"two refits, {halves}"
-        if settings.kernel == "cosine"
-        else (f"four refits, {halves} and with each half of the random frequencies")
-    )
-    return f"how much of its scores refits find again (R²), on average over {refits}; below 50 % do not give it a name."
 
 
 def render(

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import finc_eval as fe
 from finc_eval.cli.app import app
-from finc_eval.report import RESULTS
+from finc_eval.results import RESULTS
 
 pytestmark = pytest.mark.browser
 

@@ -7,7 +7,6 @@ import torch
 import finc_eval as fe
 from finc_eval.baselines.ken import ken
 from finc_eval.comparison import fits as expansions
-from finc_eval.comparison.direction import significant
 from finc_eval.comparison.fits import KernelExpansion, constant_features, fld_expansion, ken_expansion, unit_vectors
 from finc_eval.comparison.settings import Finc, Fld, Rarity, methods_of
 from finc_eval.core.errors import FincEvalError
@@ -15,7 +14,7 @@ from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.subset import Subset
 from finc_eval.feature_maps.base import CosineFeatures
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
-from finc_eval.numerics.inference import holm
+from finc_eval.numerics.inference import holm, significant
 
 BASELINES = ("ken", "rarity", "fld")
 

@@ -5,9 +5,9 @@ import pytest
 import torch
 
 import finc_eval as fe
-from finc_eval.comparison.direction import significant
 from finc_eval.core.serialize import LAYOUT
 from finc_eval.demo.planted import gray, shipped_digits
+from finc_eval.numerics.inference import significant
 
 
 def pixels(images):

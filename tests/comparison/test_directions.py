@@ -7,7 +7,6 @@ from scipy.stats import norm
 
 import finc_eval as fe
 from finc_eval.comparison import directions as differential
-from finc_eval.comparison.direction import significant
 from finc_eval.comparison.directions import (
     DUAL,
     REFIT_TOLERANCE,
@@ -25,7 +24,7 @@ from finc_eval.comparison.estimates import Estimates, Masses
 from finc_eval.core.errors import FincEvalError
 from finc_eval.core.signature import Signature
 from finc_eval.numerics.eigen import RESIDUAL_TOLERANCE, LowRank, top_eigenpairs, varimax
-from finc_eval.numerics.inference import critical_value, holm
+from finc_eval.numerics.inference import critical_value, holm, significant
 from finc_eval.numerics.moments import Moments
 
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import finc_eval as fe
-from finc_eval.comparison.direction import significant
+from finc_eval.numerics.inference import significant
 
 
 def test_half_of_the_eigenvalues_of_two_sets_of_one_source_are_positive_and_none_is_a_mode(digits):

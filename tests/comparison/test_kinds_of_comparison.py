@@ -9,8 +9,8 @@ from _portions import portions_of
 
 import finc_eval as fe
 from finc_eval.comparison import compare as comparing
-from finc_eval.comparison.direction import significant
 from finc_eval.comparison.headline import details
+from finc_eval.numerics.inference import significant
 
 CENTERS = 6 * np.random.default_rng(99).standard_normal((30, 16))
 

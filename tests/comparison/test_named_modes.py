@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import finc_eval as fe
-from finc_eval.comparison.direction import significant
+from finc_eval.numerics.inference import significant
 
 LABELS = np.array(["ape", "bee", "cat", "dog", "elk", "fox"])
 

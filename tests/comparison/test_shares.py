@@ -12,14 +12,13 @@ from scipy.stats import beta
 import finc_eval as fe
 from finc_eval.comparison import score_pass
 from finc_eval.comparison.assemble import assemble_directions, share_of
-from finc_eval.comparison.direction import significant
 from finc_eval.comparison.estimates import HALVES_CORRELATION, Masses, variance_floors
 from finc_eval.comparison.fits import finc_fit
 from finc_eval.comparison.inputs import sketch_sets
 from finc_eval.comparison.score_pass import ScorePass, score_sets
 from finc_eval.core.run import Run
 from finc_eval.numerics.arrays import rows_of
-from finc_eval.numerics.inference import critical_value, upper_tail
+from finc_eval.numerics.inference import critical_value, significant, upper_tail
 from finc_eval.numerics.thresholds import BINS, thresholds_of
 
 ALONE = fe.Finc(clusters=False)

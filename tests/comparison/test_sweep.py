@@ -5,9 +5,9 @@ import pytest
 
 import finc_eval as fe
 from finc_eval.comparison import sweep as sweeps
-from finc_eval.comparison.direction import significant
 from finc_eval.comparison.sweep import BANDWIDTH_FACTORS
 from finc_eval.embeddings.base import ArrayEmbeddings
+from finc_eval.numerics.inference import significant
 from finc_eval.numerics.moments import Moments
 
 

@@ -12,7 +12,7 @@ from finc_eval.cli.app import app
 from finc_eval.core.files.front import FRONT_BYTES, MADE_BY, Front
 from finc_eval.demo import example_sets
 from finc_eval.gates.baseline import History
-from finc_eval.report import RESULTS
+from finc_eval.results import RESULTS
 
 
 def relabeled(path, step):

@@ -10,7 +10,7 @@ import finc_eval as fe
 from finc_eval.core import progress
 from finc_eval.core.serialize import Shown
 from finc_eval.demo import example_sets
-from finc_eval.report import RESULTS, result_class
+from finc_eval.results import RESULTS, result_class
 
 MAX_SHORT = 300
 """Characters of the first line of a short text."""

@@ -9,11 +9,11 @@ from PIL import Image
 from typer.testing import CliRunner
 
 import finc_eval as fe
-from finc_eval import evaluations
 from finc_eval.cli.app import app
 from finc_eval.comparison import compare as comparing
+from finc_eval.evaluations import evaluation as evaluations
+from finc_eval.evaluations.page import QUESTIONS, answers, page, side_by_side
 from finc_eval.measures.gaussians.reference_statistics import read_statistics
-from finc_eval.report.evaluation import QUESTIONS, answers, page, side_by_side
 
 PUBLIC = [name for name in QUESTIONS if name != "private"]
 """Parts of an evaluation whose reference is public."""

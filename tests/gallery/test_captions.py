@@ -4,13 +4,13 @@ import numpy as np
 from _pages import HOSTILE, OVER, Page, a_comparison, a_mode, a_tail, noise
 
 from finc_eval.comparison.compare import compare
+from finc_eval.comparison.pages.comparison import page
 from finc_eval.comparison.result import Comparison
 from finc_eval.core.run import Run
 from finc_eval.embeddings.embedding_set import EmbeddingSet
 from finc_eval.gallery.counts import MAX_SHOWN
 from finc_eval.gallery.pictured import MAX_LENGTH, Caption, captions_of
 from finc_eval.gallery.thumbnails import thumbnail
-from finc_eval.report.comparison import page
 
 
 def sets():

@@ -12,6 +12,7 @@ from PIL import Image
 
 import finc_eval as fe
 from finc_eval.comparison.compare import compare
+from finc_eval.comparison.pages.comparison import page
 from finc_eval.comparison.result import Comparison
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.embeddings.embedding_set import EmbeddingSet
@@ -20,7 +21,6 @@ from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.gallery.counts import SHOWN_SAMPLES
 from finc_eval.gallery.pictured import read_gallery
 from finc_eval.gallery.thumbnails import thumbnail
-from finc_eval.report.comparison import page
 from finc_eval.samples import Sample
 
 

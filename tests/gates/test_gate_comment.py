@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import finc_eval as fe
 from finc_eval.cli.app import app
-from finc_eval.report.gate import MARKER, MAX_COMMENT, comment
+from finc_eval.gates.page import MARKER, MAX_COMMENT, comment
 
 
 @pytest.fixture(scope="module")

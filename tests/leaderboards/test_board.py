@@ -13,7 +13,7 @@ from finc_eval import report
 from finc_eval.cli.app import app
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.words import join_words
-from finc_eval.report.leaderboard import header, summary
+from finc_eval.leaderboards.page import header, summary
 
 CENTERS = np.random.default_rng(0).normal(0, 4, (10, 8))
 

@@ -12,7 +12,7 @@ import finc_eval as fe
 from finc_eval import report
 from finc_eval.cli.app import app
 from finc_eval.core.errors import IncompatibleError, UsageError
-from finc_eval.report.leaderboard import ranks
+from finc_eval.leaderboards.page import ranks
 
 CENTERS = np.random.default_rng(0).normal(0, 4, (10, 8))
 

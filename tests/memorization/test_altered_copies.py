@@ -16,9 +16,9 @@ from finc_eval.memorization import nearness
 from finc_eval.memorization import views as views_module
 from finc_eval.memorization.hashes import PLAIN_VIEWS
 from finc_eval.memorization.nearness import NO_PICTURES
+from finc_eval.memorization.page import page as audit_page
+from finc_eval.memorization.page import show, summary
 from finc_eval.memorization.result import Audit
-from finc_eval.report.audit import page as audit_page
-from finc_eval.report.audit import show, summary
 
 pytestmark = pytest.mark.usefixtures("quick_audits")
 

@@ -17,11 +17,11 @@ from finc_eval.core.errors import DataError, FincEvalError, UsageError
 from finc_eval.memorization import audit as audit_module
 from finc_eval.memorization import nearness, strata, views
 from finc_eval.memorization.hashes import PLAIN_VIEWS
+from finc_eval.memorization.page import page as audit_page
+from finc_eval.memorization.page import show, summary
 from finc_eval.memorization.result import Audit
 from finc_eval.memorization.settings import AuditSettings
 from finc_eval.numerics.inference import holm
-from finc_eval.report.audit import page as audit_page
-from finc_eval.report.audit import show, summary
 
 pytestmark = pytest.mark.usefixtures("quick_audits")
 

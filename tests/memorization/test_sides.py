@@ -11,8 +11,8 @@ from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.search.neighbors import nearest
 from finc_eval.memorization.holdout import MOST_SUSPICIOUS, Sides, find_sides
 from finc_eval.memorization.nearness import Near, Nearness
+from finc_eval.memorization.page import summary
 from finc_eval.memorization.settings import AuditSettings
-from finc_eval.report.audit import summary
 
 pytestmark = pytest.mark.usefixtures("quick_audits")
 

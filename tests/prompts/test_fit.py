@@ -15,9 +15,9 @@ from finc_eval.measures.prompted import clip_score
 from finc_eval.partitions.blocks import pair
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.prompts.images import Permuted
+from finc_eval.prompts.page import prompt_tables
 from finc_eval.prompts.table import prompt_differences
 from finc_eval.prompts.text import mean_p_value
-from finc_eval.report.cards.texts import prompt_tables
 
 COLORS, THINGS = ("red", "green", "blue", "grey"), ("cat", "dog", "car", "house")
 PROMPTS = [f"a {color} {thing} {place}" for color in COLORS for thing in THINGS for place in range(3)]

@@ -9,8 +9,8 @@ from _pages import Page, is_shown, table_rows
 
 from finc_eval import report
 from finc_eval.core.provenance import GitState
-from finc_eval.report import RESULTS
 from finc_eval.report.terminal import PLAIN
+from finc_eval.results import RESULTS
 
 COMMAND = "finc-eval verb --gen /far/away/gen --ref ref"
 

@@ -7,13 +7,14 @@ from _forged import outputs
 from _pages import LESS, UNDER, Page, a_comparison
 
 from finc_eval import report
+from finc_eval.comparison.pages.comparison import show
+from finc_eval.comparison.pages.directions import OPEN, sentence
+from finc_eval.comparison.pages.looks import seen_first
 from finc_eval.core.words import one_line
 from finc_eval.naming.looks import Look
-from finc_eval.report import RESULTS, outline
-from finc_eval.report.cards.looks import seen_first
-from finc_eval.report.cards.modes import OPEN, sentence
-from finc_eval.report.comparison import show
+from finc_eval.report import outline
 from finc_eval.report.terminal import PLAIN
+from finc_eval.results import RESULTS
 
 TITLES = ("fgan", "real")
 

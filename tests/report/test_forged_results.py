@@ -4,7 +4,7 @@ import pytest
 from _forged import HOSTILE, NAME, faults, kind_of, one_of_each_kind, outputs, plant, planted
 
 from finc_eval.core.errors import FincEvalError
-from finc_eval.report import RESULTS, result_class
+from finc_eval.results import RESULTS, result_class
 
 REFUSED = [
     (("provenance", "git", "revision"), "scores", "HEAD", "must be 40 or 64 hexadecimal digits"),

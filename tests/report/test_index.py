@@ -12,8 +12,9 @@ from typer.testing import CliRunner
 
 import finc_eval as fe
 from finc_eval.cli.app import app
-from finc_eval.report import RESULTS, outline
+from finc_eval.report import outline
 from finc_eval.report.index import MAX_PROBLEMS
+from finc_eval.results import RESULTS
 
 STRANGE = "a b#c?d%20'&;javascript:x"
 

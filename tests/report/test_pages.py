@@ -9,13 +9,13 @@ from _pages import Page, a_comparison, a_kind, a_mode, made_by, noise, pixels
 import finc_eval as fe
 from finc_eval import report
 from finc_eval.comparison.changes import Change, Changes
+from finc_eval.comparison.pages import changes
+from finc_eval.comparison.pages import sweep as sweeps
+from finc_eval.comparison.pages.figures import Mark, sweep_svg
 from finc_eval.comparison.sweep import Point, Sweep
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.gallery.thumbnails import thumbnail
-from finc_eval.report import changes
-from finc_eval.report import sweep as sweeps
-from finc_eval.report.drawings import Mark, sweep_svg
 
 
 def sweep_page(sweep):

@@ -32,6 +32,8 @@ from _pages import (
 from PIL import Image, ImageDraw
 
 from finc_eval.comparison.headline import details
+from finc_eval.comparison.pages.comparison import page, titles
+from finc_eval.comparison.pages.figures import spectrum_svg
 from finc_eval.comparison.result import Copies, Spectrum
 from finc_eval.comparison.settings import Ken, Settings
 from finc_eval.core.errors import FincEvalError, UsageError
@@ -42,8 +44,7 @@ from finc_eval.feature_maps.base import CosineFeatures
 from finc_eval.gallery.thumbnails import thumbnail
 from finc_eval.naming.evidence import Evidence
 from finc_eval.report import fragment
-from finc_eval.report.comparison import page, titles
-from finc_eval.report.drawings import forest_axis, forest_scale, spectrum_svg
+from finc_eval.report.drawings import forest_axis, forest_scale
 from finc_eval.report.formats import optional_percent, p_value, ratio
 
 

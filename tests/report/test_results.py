@@ -10,16 +10,17 @@ import pytest
 
 import finc_eval
 from finc_eval.core.serialize import Document
-from finc_eval.report import RESULTS, result_class
+from finc_eval.results import RESULTS, result_class
 
 SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
 
 
 @pytest.mark.parametrize("type_name", RESULTS)
-def test_a_type_of_result_has_its_class_and_its_module(type_name):
+def test_a_type_of_result_has_its_class_and_a_page_in_its_room(type_name):
     assert result_class(type_name).type_name == type_name
-    module = importlib.import_module(f"finc_eval.report.{RESULTS[type_name][0]}")
-    assert callable(module.outline)
+    module = importlib.import_module(result_class(type_name).page)
+    assert module.__name__.split(".")[1] == result_class(type_name).__module__.split(".")[1]
+    assert callable(module.PAGE.outline)
 
 
 @pytest.mark.parametrize("type_name", RESULTS)

@@ -26,11 +26,11 @@ from test_pages import a_sweep, some_changes
 import finc_eval as fe
 from finc_eval import report
 from finc_eval.comparison.methods import DirectionGroup, MethodComparison
+from finc_eval.comparison.pages.changes import MEANING
+from finc_eval.comparison.pages.methods import LEGEND
 from finc_eval.comparison.settings import Finc
 from finc_eval.core.signature import Signature
 from finc_eval.measures.score import Score, Scores
-from finc_eval.report.changes import MEANING
-from finc_eval.report.methods import LEGEND
 from finc_eval.report.terminal import print_table
 
 WIDEST = (-0.999, -0.901)

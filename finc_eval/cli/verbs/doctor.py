@@ -14,8 +14,8 @@ from finc_eval.core.record import plain
 from finc_eval.extractors.catalog import available_cards, load_card
 from finc_eval.extractors.fetch import fetch_weights
 from finc_eval.extractors.weights import WeightState, weight_states
-from finc_eval.report import RESULTS, result_class
 from finc_eval.report.terminal import print_table
+from finc_eval.results import RESULTS, result_class
 
 
 def doctor(as_json: Json = False) -> None:

@@ -173,7 +173,7 @@ def _check_comment(path: Path | None, own: str, force: bool) -> None:
 
 def _write_comment(verdict: Verdict, path: Path | None, force: bool) -> None:
     """Write a comment and its pictures, which replace no files but those of the same comment."""
-    from finc_eval.report.gate import comment
+    from finc_eval.gates.page import comment
 
     if path is None:
         return

@@ -221,7 +221,9 @@ def inspect(
         if as_json:
             print_json({"budget": book.budget, "data_sets": book.accounts()})
         else:
-            from finc_eval.report.private import show_ledger  # loads torch, which wrong options need not wait for
+            from finc_eval.privacy.reference.page import (
+                show_ledger,  # loads torch, which wrong options need not wait for
+            )
 
             show_ledger(book)
     else:
@@ -238,7 +240,7 @@ def _print_sketch(path: Path, sketch: fe.privacy.PrivateSketch, as_json: bool) -
     if as_json:
         print_json(sketch.header)
         return
-    from finc_eval.report.private import show_sketch  # loads torch, which wrong options need not wait for
+    from finc_eval.privacy.reference.page import show_sketch  # loads torch, which wrong options need not wait for
 
     show_sketch(str(path), sketch)
 

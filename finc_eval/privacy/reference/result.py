@@ -76,6 +76,7 @@ class PrivateScore(Document):
     """
 
     type_name: ClassVar[str] = "private-score"
+    page: ClassVar[str] = "finc_eval.privacy.reference.page"
 
     name: str
     n: int
@@ -134,6 +135,7 @@ class PrivateComparison(Document):
     """
 
     type_name: ClassVar[str] = "private-comparison"
+    page: ClassVar[str] = "finc_eval.privacy.reference.page"
 
     scores: tuple[PrivateScore, ...]
     pairs: tuple[PairedDifference, ...]

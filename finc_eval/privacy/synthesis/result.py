@@ -81,6 +81,7 @@ class Synthesis(Document):
     """
 
     type_name: ClassVar[str] = "synthesis"
+    page: ClassVar[str] = "finc_eval.privacy.synthesis.page"
 
     method: str
     guarantee: Guarantee | None

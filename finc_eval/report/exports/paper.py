@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from finc_eval.comparison.result import SET_NAMES
 from finc_eval.core.errors import DataError
+from finc_eval.core.words import SET_NAMES
 from finc_eval.report.drawings import COLORS
 from finc_eval.report.exports.outline import Outline, Table
 from finc_eval.report.formats import printable

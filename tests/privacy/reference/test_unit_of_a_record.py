@@ -6,7 +6,7 @@ import pytest
 
 import finc_eval as fe
 from finc_eval.privacy.dp.guarantee import epsilon_of
-from finc_eval.report.private import show_sketch
+from finc_eval.privacy.reference.page import show_sketch
 
 
 @pytest.fixture(scope="module")

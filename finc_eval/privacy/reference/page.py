@@ -12,6 +12,7 @@ from finc_eval.privacy.dp.guarantee import Guarantee
 from finc_eval.privacy.dp.ledger import Ledger
 from finc_eval.privacy.reference.result import PrivateComparison, PrivateScore
 from finc_eval.privacy.reference.sketch import PrivateSketch
+from finc_eval.report import Page
 from finc_eval.report.exports.outline import Cell, Outline, Table, call, several
 from finc_eval.report.formats import p_value
 from finc_eval.report.pages import draw_intervals, scale
@@ -198,3 +199,6 @@ def summary(result: PrivateResult) -> str:
             f"Intervals are at {percent(result.confidence)}.",
         ]
     )
+
+
+PAGE = Page(outline)

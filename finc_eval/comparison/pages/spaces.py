@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from finc_eval.comparison.pages.comparison import titles
 from finc_eval.comparison.spaces import SAME, Spaces
 from finc_eval.core.words import join_words, percent, plural
 from finc_eval.naming.evidence import with_id
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.report.cards.texts import TEXT_SAMPLES, kind_row
-from finc_eval.report.comparison import titles
+from finc_eval.partitions.pages.tables import TEXT_SAMPLES, kind_row
+from finc_eval.report import Page
 from finc_eval.report.exports.outline import Cell, Outline, Table, call, source, unreadable
 from finc_eval.report.formats import number, optional_percent, p_value
 
@@ -111,3 +112,6 @@ def _clusters(result: Spaces) -> Table:
         result.clusters,
         words=["Not in", "Most are of"],
     )
+
+
+PAGE = Page(outline)

@@ -65,6 +65,7 @@ class Evaluation(Document):
     """
 
     type_name: ClassVar[str] = "evaluation"
+    page: ClassVar[str] = "finc_eval.evaluations.page"
 
     comparison: Comparison | None
     scores: Scores | None

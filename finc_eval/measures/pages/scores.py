@@ -7,6 +7,7 @@ from collections.abc import Callable
 from finc_eval.core.words import figure, join_words
 from finc_eval.measures.registry import METRICS
 from finc_eval.measures.score import Score, Scores
+from finc_eval.report import Page
 from finc_eval.report.exports.outline import Outline, Table, call
 
 NAMED = 4  # scores that the summary has
@@ -71,3 +72,6 @@ def summary(scores: Scores) -> str:
     named = join_words([*values[:NAMED], *([f"{more} more"] if more > 0 else [])]) or "no number"
     refused = f"; {join_words([*scores.failures])} could not be computed" if scores.failures else ""
     return f"{scores.gen} against {scores.ref}: {named}{refused}."
+
+
+PAGE = Page(outline)

@@ -11,11 +11,12 @@ from markupsafe import Markup
 from finc_eval.core.errors import UsageError
 from finc_eval.core.words import percent, plural
 from finc_eval.gallery.pictured import Gallery, Thumbnails, read_thumbnails
+from finc_eval.privacy.reference.page import promises
 from finc_eval.privacy.synthesis.result import ALL, NOT_PRIVATE, MadeColumn, ReleasedPart, Synthesis
+from finc_eval.report import Page
 from finc_eval.report.drawings import bar
 from finc_eval.report.exports.outline import Cell, Outline, Table, call
 from finc_eval.report.pages import Section, render, sections_of
-from finc_eval.report.private import promises
 
 SET = "synthetic"  # name of the set whose images a page shows
 
@@ -131,3 +132,6 @@ def summary(result: Synthesis) -> str:
         f"{plural(result.synthetic, 'record')} drawn from a generator that was fitted to them by {result.method}. "
         f"{agreement}"
     )
+
+
+PAGE = Page(outline, draw=page)

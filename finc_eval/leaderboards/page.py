@@ -8,7 +8,6 @@ from functools import partial
 
 from markupsafe import Markup
 
-from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.words import figure, join_words, percent, plural, points
 from finc_eval.embeddings.recipe import ARRAY_SPACE
 from finc_eval.gallery.counts import SHOWN_SAMPLES
@@ -19,9 +18,11 @@ from finc_eval.measures.frechet import not_fid
 from finc_eval.naming.evidence import UniqueNames
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.kind import Kind, shown_of
-from finc_eval.report.cards.card import LEAD_SAMPLES, anchor
-from finc_eval.report.cards.sets import NO_KIND, kinds_on_page
-from finc_eval.report.cards.texts import value_tables
+from finc_eval.partitions.pages.cards import NO_KIND, kinds_on_page
+from finc_eval.partitions.pages.tables import value_tables
+from finc_eval.partitions.settings import REFERENCE
+from finc_eval.report import Page
+from finc_eval.report.cards import LEAD_SAMPLES, anchor
 from finc_eval.report.exports.outline import NOT_MANY, Cell, Outline, Table, call, several, sizes, source, unreadable
 from finc_eval.report.formats import bare_percent, share_interval
 from finc_eval.report.pages import render
@@ -40,7 +41,7 @@ def page(board: Leaderboard, samples: Mapping[str, Samples]) -> str:
         board,
         outline(board),
         gallery(board, samples),
-        "leaderboard.html",
+        "leaderboards/page.html",
         kinds=_kinds_table(board, names),
         cards_of_kinds=cards,
         pairs=_pairs_table(board, names),
@@ -369,3 +370,6 @@ def _reasons(board: Leaderboard) -> list[str]:
         f"{join_words(found)} {'is' if len(found) == 1 else 'are'} not ranked by {unranked} ({reason})"
         for (unranked, reason), found in names.items()
     ]
+
+
+PAGE = Page(outline, draw=page, notebook=notebook, gallery=gallery)

@@ -9,7 +9,8 @@ from finc_eval.comparison.direction import Role
 from finc_eval.core.words import percent, plural, points
 from finc_eval.naming.evidence import with_id
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.report.cards.sets import kinds_on_page
+from finc_eval.partitions.pages.cards import kinds_on_page
+from finc_eval.report import Page
 from finc_eval.report.exports.outline import Outline, Table, call, sizes, unreadable
 from finc_eval.report.formats import bare_percent, p_value, points_interval
 from finc_eval.report.pages import Section, render
@@ -83,3 +84,6 @@ def summary(changes: Changes) -> str:
     counts = {status: sum(change.status == status for change in changes) for status in ORDER}
     followed = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
     return f"{plural(len(changes), 'kind')} {'was' if len(changes) == 1 else 'were'} followed: {followed}."
+
+
+PAGE = Page(outline, draw=page)

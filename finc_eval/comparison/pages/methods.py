@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from finc_eval.comparison.direction import SETS_OF, Direction, Role, significant
+from finc_eval.comparison.direction import SETS_OF, Direction, Role
 from finc_eval.comparison.methods import SAME_GROUP_CORRELATION, DirectionGroup, MethodComparison
-from finc_eval.comparison.result import SET_NAMES
+from finc_eval.comparison.pages.comparison import ROLES, titles
+from finc_eval.comparison.pages.directions import TOO, difference, mode_card, scale_of, sorts_of
+from finc_eval.comparison.pages.facts import METHOD_NAMES, kernel_facts, stability
 from finc_eval.comparison.settings import METHODS, Settings
-from finc_eval.core.words import join_words, percent, plural, points
-from finc_eval.numerics.inference import ALPHA
-from finc_eval.report.cards.card import Card, Cards, anchor
-from finc_eval.report.cards.modes import TOO, difference, mode_card, scale_of, sorts_of
-from finc_eval.report.comparison import ROLES, titles
+from finc_eval.core.words import SET_NAMES, join_words, percent, plural, points
+from finc_eval.numerics.inference import ALPHA, significant
+from finc_eval.report import Page
+from finc_eval.report.cards import Card, Cards, anchor
 from finc_eval.report.drawings import Axis
 from finc_eval.report.exports.outline import Cell, Outline, Table, call, source, unreadable
 from finc_eval.report.formats import optional_percent, p_value
-from finc_eval.report.pages import METHOD_NAMES, Section, kernel_facts, render, stability
+from finc_eval.report.pages import Section, render
 from finc_eval.samples import Samples
 
 DIFFERENCE = "difference of shares in points"
@@ -170,3 +171,6 @@ def _card(group: DirectionGroup, result: MethodComparison, names: tuple[str, str
     card = mode_card(mode, names, scale, result.shown, place=f"-{group.name}")
     headings = ("Method, rank", "Share, gen", "Share, ref", "Difference", "Adj. p", "Stability")
     return replace(card, title=_title_of(result, group), table=(headings, rows))
+
+
+PAGE = Page(outline, draw=page)

@@ -12,7 +12,8 @@ from finc_eval.gallery.pictured import Gallery, read_gallery
 from finc_eval.gallery.thumbnails import side_by_side
 from finc_eval.gates.rule import Verb
 from finc_eval.gates.verdict import FAILED, SETTLED, UNJUDGED, VERBS, Limit, Verdict
-from finc_eval.report.cards.card import LEAD_SAMPLES, Card, Cards, Grid, View, anchor
+from finc_eval.report import Page
+from finc_eval.report.cards import LEAD_SAMPLES, Card, Cards, Grid, View, anchor
 from finc_eval.report.drawings import Axis, Drawn, Ink, forest, forest_scale
 from finc_eval.report.exports.markdown import escape, paragraph
 from finc_eval.report.exports.outline import Cell, Outline, Table, call, sizes, source, unreadable
@@ -182,3 +183,6 @@ def comment(result: Verdict, samples: Mapping[str, Samples], stem: str) -> tuple
     lines += ["", *(f"- {paragraph(one)}" for one in notes if one)]
     sizes_so_far = np.cumsum([len(one.encode()) + 1 for one in lines])
     return "\n".join(one for one, size in zip(lines, sizes_so_far, strict=True) if size < MAX_COMMENT) + "\n", pictures
+
+
+PAGE = Page(outline, draw=page, gallery=gallery)

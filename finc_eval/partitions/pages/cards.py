@@ -8,15 +8,16 @@ from functools import partial
 
 from markupsafe import Markup
 
-from finc_eval.comparison.headline import top_level
-from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.words import join_words, percent, plural, points
 from finc_eval.naming.evidence import UniqueNames
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.partitions.kind import Kind, choose_sets
-from finc_eval.report.cards.card import (
+from finc_eval.partitions.kind import Kind, choose_sets, top_level
+from finc_eval.partitions.pages.groups import below, difference_of, groups_of, more_in, not_differing, set_apart
+from finc_eval.partitions.settings import REFERENCE
+from finc_eval.report.cards import (
     DRAWN,
     LEAD_SAMPLES,
+    NOT_SIGNIFICANT,
     TYPICAL,
     Card,
     Cards,
@@ -26,14 +27,7 @@ from finc_eval.report.cards.card import (
     Rows,
     View,
     anchor,
-    below,
-    difference_of,
-    groups_of,
-    more_in,
-    not_differing,
-    set_apart,
 )
-from finc_eval.report.cards.modes import NOT_SIGNIFICANT
 from finc_eval.report.drawings import Axis, Drawn, Ink, forest, forest_axis, forest_scale
 from finc_eval.report.exports.outline import Cell
 from finc_eval.report.formats import p_value, points_interval, points_range, share_interval

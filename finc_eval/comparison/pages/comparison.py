@@ -11,16 +11,9 @@ from itertools import zip_longest
 from pathlib import PurePath
 from typing import Any
 
-from finc_eval.comparison.direction import SETS_OF, Direction, Role, significant
+from finc_eval.comparison.direction import SETS_OF, Direction, Role
 from finc_eval.comparison.headline import details, drifts
-from finc_eval.comparison.result import SET_NAMES, SHOWN_COPIES, Comparison, Spectrum
-from finc_eval.core.words import join_words, one_line, percent, plural
-from finc_eval.naming.evidence import UniqueNames, with_id
-from finc_eval.numerics.inference import ALPHA
-from finc_eval.partitions.kind import Kind
-from finc_eval.report.cards.card import Card, Cards, Link, Row, Rows, anchor
-from finc_eval.report.cards.looks import seen_first
-from finc_eval.report.cards.modes import (
+from finc_eval.comparison.pages.directions import (
     OPEN,
     SHOWN_BY_NONE,
     TOO,
@@ -32,12 +25,23 @@ from finc_eval.report.cards.modes import (
     scale_of,
     sorts_of,
 )
-from finc_eval.report.cards.sets import kinds_on_page
-from finc_eval.report.cards.texts import TEXT_SAMPLES, UNDER, kind_tables, mix_tables, prompt_tables, value_tables
-from finc_eval.report.drawings import Axis, forest_axis, spectrum_svg
+from finc_eval.comparison.pages.facts import METHOD_NAMES, kernel_facts, stability
+from finc_eval.comparison.pages.figures import spectrum_svg
+from finc_eval.comparison.pages.looks import seen_first
+from finc_eval.comparison.result import SHOWN_COPIES, Comparison, Spectrum
+from finc_eval.core.words import SET_NAMES, join_words, one_line, percent, plural
+from finc_eval.naming.evidence import UniqueNames, with_id
+from finc_eval.numerics.inference import ALPHA, significant
+from finc_eval.partitions.kind import Kind
+from finc_eval.partitions.pages.cards import kinds_on_page
+from finc_eval.partitions.pages.tables import TEXT_SAMPLES, UNDER, kind_tables, mix_tables, value_tables
+from finc_eval.prompts.page import prompt_tables
+from finc_eval.report import Page
+from finc_eval.report.cards import Card, Cards, Link, Row, Rows, anchor
+from finc_eval.report.drawings import Axis, forest_axis
 from finc_eval.report.exports.outline import Cell, Outline, Table, call, source, unreadable
 from finc_eval.report.formats import bare_percent, number, p_value
-from finc_eval.report.pages import METHOD_NAMES, Section, kernel_facts, render, stability
+from finc_eval.report.pages import Section, render
 from finc_eval.report.terminal import print_notes, print_one
 from finc_eval.samples import Samples
 
@@ -71,7 +75,7 @@ def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
         comparison,
         outline(comparison),
         comparison.gallery_of(samples),
-        "comparison.html",
+        "comparison/pages/comparison.html",
         table=table,
         seen=seen_first(comparison, names),
         sections=[Section("values", one.title, one.legend, table=one) for one in value_tables(comparison.by, shown)],
@@ -313,3 +317,6 @@ def open_shares(comparison: Comparison) -> Iterator[str]:
     """Yield why intervals of significant directions hold 0, in a sentence."""
     if held := [mode.id for mode in comparison.directions if is_share_open(mode)]:
         yield f"{join_words(held)}:{OPEN}"
+
+
+PAGE = Page(outline, draw=page, notebook=notebook, print=show)

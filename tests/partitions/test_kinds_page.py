@@ -13,8 +13,8 @@ from finc_eval import report
 from finc_eval.core.words import percent
 from finc_eval.gallery.counts import SHOWN_SAMPLES
 from finc_eval.naming.evidence import Evidence
-from finc_eval.report import kinds
-from finc_eval.report.cards.card import LEAD_SAMPLES, anchor
+from finc_eval.partitions.pages import kinds
+from finc_eval.report.cards import LEAD_SAMPLES, anchor
 
 CENTERS = np.random.default_rng(0).normal(0, 3, (6, 16))
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from finc_eval.comparison.direction import significant
 from finc_eval.comparison.headline import size_of
 from finc_eval.comparison.result import Comparison
 from finc_eval.naming.looks import Look
-from finc_eval.numerics.inference import ALPHA
-from finc_eval.report.cards.card import DRAWN, Grid, View
+from finc_eval.numerics.inference import ALPHA, significant
+from finc_eval.report.cards import DRAWN, Grid, View
 from finc_eval.report.drawings import Ink
 from finc_eval.report.formats import p_value
 

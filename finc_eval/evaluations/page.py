@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
+from finc_eval.comparison.pages import comparison as comparisons
+from finc_eval.comparison.pages import methods
 from finc_eval.core.errors import UsageError
 from finc_eval.core.words import figure, join_words, one_line
+from finc_eval.memorization import page as audits
+from finc_eval.privacy.reference import page as privacy
 from finc_eval.privacy.reference.result import PrivateComparison, PrivateScore
-from finc_eval.report import audit as audits
-from finc_eval.report import comparison as comparisons
-from finc_eval.report import fragment, methods
+from finc_eval.report import Page, fragment
 from finc_eval.report import outline as outline_of
-from finc_eval.report import private as privacy
 from finc_eval.report.exports.outline import Outline, Table, call, sizes, source
 from finc_eval.report.formats import p_value
 from finc_eval.report.pages import Section, render
@@ -24,7 +25,7 @@ from finc_eval.report.terminal import print_notes
 from finc_eval.samples import Samples
 
 if TYPE_CHECKING:
-    from finc_eval.evaluations import Evaluation  # what computes an evaluation, a page need not load
+    from finc_eval.evaluations.evaluation import Evaluation  # what computes an evaluation, a page need not load
 
 QUESTIONS = {
     "comparison": "Which kinds differ?",
@@ -204,3 +205,6 @@ def _title(result: Evaluation) -> str:
     if result.private is not None:
         return "gen against a private reference"
     return "evaluation" if result.scores is None else f"{result.scores.gen} against {result.scores.ref}"
+
+
+PAGE = Page(outline, draw=page, notebook=notebook, print=show)

@@ -17,6 +17,7 @@ from finc_eval.memorization.tails import EXACT, Power
 from finc_eval.memorization.verdict import exceeds
 from finc_eval.numerics.attack_statistics import OperatingPoint
 from finc_eval.numerics.inference import ALPHA
+from finc_eval.report import Page
 from finc_eval.report.drawings import Axis
 from finc_eval.report.exports.outline import Cell, Outline, Table, call, sizes, source, unreadable
 from finc_eval.report.formats import p_value
@@ -137,7 +138,7 @@ def page(result: Audit, samples: Mapping[str, Samples]) -> str:
         result,
         outline(result),
         gallery(result, samples),
-        "audit.html",
+        "memorization/page.html",
         pairs=result.copying.pairs,
         evidence=evidence,
         power=_power_table(result.copying.power),
@@ -368,3 +369,6 @@ def evidence(pair: SuspiciousPair) -> str:
 
 def _share(power: Power) -> str:
     return percent(power.share, 0 if power.share >= 0.01 else 2)
+
+
+PAGE = Page(outline, draw=page, notebook=notebook, gallery=gallery, print=show)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from finc_eval.comparison.headline import say_missed, top_level
 from finc_eval.core.words import figure, join_words, percent
 from finc_eval.naming.evidence import UniqueNames
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.partitions.kind import Kind
+from finc_eval.partitions.kind import Kind, top_level
 from finc_eval.partitions.kinds import Kinds
-from finc_eval.report.cards.sets import kinds_on_page
-from finc_eval.report.cards.texts import UNDER, kind_tables, mix_tables, value_tables
+from finc_eval.partitions.pages.cards import kinds_on_page
+from finc_eval.partitions.pages.tables import UNDER, kind_tables, kinds_in_words, mix_tables, value_tables
+from finc_eval.report import Page
 from finc_eval.report.exports.outline import Outline, call, several, sizes, sources, unreadable
 from finc_eval.report.formats import p_value
-from finc_eval.report.pages import Section, kinds_in_words, render
+from finc_eval.report.pages import Section, render
 from finc_eval.samples import Samples
 
 NAMED = 2  # examples of each group that a sentence names
@@ -128,3 +128,16 @@ def _overall(result: Kinds) -> list[str]:
 def _range(ends: tuple[float, float]) -> str:
     low, high = (figure(100 * end, "z.1f") for end in ends)
     return f"{low} to {high} %"
+
+
+def say_missed(detectable: float | None) -> list[str]:
+    """Return how rare a kind may have been missed, in a sentence; none if that is not known."""
+    if detectable is None:
+        return []
+    if detectable >= 1:
+        return ["The independent samples are too few to show a separate kind of one set alone, whatever its share."]
+    share = percent(detectable, 1)
+    return [f"A separate kind that makes up less than {share} of one set alone may have been missed."]
+
+
+PAGE = Page(outline, draw=page)

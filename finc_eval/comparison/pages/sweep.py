@@ -8,17 +8,20 @@ from math import isclose, nan
 from statistics import fmean, median
 
 from finc_eval.comparison.direction import Direction, Role
+from finc_eval.comparison.pages.comparison import titles
+from finc_eval.comparison.pages.directions import mode_card, scale_of
+from finc_eval.comparison.pages.facts import kernel_facts, stability
+from finc_eval.comparison.pages.figures import Mark, sweep_svg
 from finc_eval.comparison.settings import Settings
 from finc_eval.comparison.sweep import Point, Sweep
 from finc_eval.core.words import percent, plural, points
 from finc_eval.naming.evidence import with_id
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.report.cards.modes import mode_card, scale_of
-from finc_eval.report.comparison import titles
-from finc_eval.report.drawings import Mark, sweep_svg
+from finc_eval.partitions.pages.tables import kinds_in_words
+from finc_eval.report import Page
 from finc_eval.report.exports.outline import Cell, Outline, Table, call, source, unreadable
 from finc_eval.report.formats import optional_percent
-from finc_eval.report.pages import Section, kernel_facts, kinds_in_words, render, stability
+from finc_eval.report.pages import Section, render
 from finc_eval.samples import Samples
 
 SYMBOLS = {"sigma": "σ", "rho": "ρ"}
@@ -239,3 +242,6 @@ def summary(sweep: Sweep) -> str:
 def _significant(point: Point) -> list[tuple[Direction, float | None]]:
     pairs = zip(point.comparison.directions, point.spreadness, strict=True)
     return [(mode, spreadness) for mode, spreadness in pairs if mode.p_value <= ALPHA]
+
+
+PAGE = Page(outline, draw=page)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from finc_eval.core.words import percent
 from finc_eval.kahm.membership import MembershipScore
+from finc_eval.report import Page
 from finc_eval.report.exports.outline import Outline, Table, call
 from finc_eval.report.formats import p_value
 
@@ -53,3 +54,6 @@ def outline(result: MembershipScore) -> Outline:
         tables=[Table("Figures", COLUMNS, rows, words=COLUMNS[:1])],
         how=HOW,
     )
+
+
+PAGE = Page(outline)

@@ -9,12 +9,11 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from finc_eval.comparison.direction import FIRM_STABILITY, SETS_OF, Direction, Role, SetLabel, Tail
-from finc_eval.comparison.result import SET_NAMES
-from finc_eval.core.words import percent, points
+from finc_eval.core.words import SET_NAMES, percent, points
 from finc_eval.naming.causes import CauseKind
 from finc_eval.naming.evidence import UniqueNames
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.report.cards.card import DRAWN, LEAD_SAMPLES, TYPICAL, Card, Grid, Link, Row, View, anchor
+from finc_eval.report.cards import DRAWN, LEAD_SAMPLES, NOT_SIGNIFICANT, TYPICAL, Card, Grid, Link, Row, View, anchor
 from finc_eval.report.drawings import Axis, Drawn, forest, forest_scale
 from finc_eval.report.exports.outline import Cell
 from finc_eval.report.formats import (
@@ -28,7 +27,7 @@ from finc_eval.report.formats import (
     share_interval,
 )
 
-UNSTABLE, NOT_SIGNIFICANT = "unstable, not counted", "not significant"
+UNSTABLE = "unstable, not counted"
 
 SHOWN_BY_NONE = "no kind shows it"
 

@@ -1,0 +1,1 @@
+"""Pages of comparisons, methods, sweeps, changes and spaces, and the cards of directions."""

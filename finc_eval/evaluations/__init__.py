@@ -1,0 +1,1 @@
+"""One generator judged by everything, as one result."""

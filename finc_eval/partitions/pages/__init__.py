@@ -1,0 +1,1 @@
+"""The page of kinds, and the cards and tables of kinds on all pages."""

@@ -1,0 +1,91 @@
+"""Prompts on the page of a comparison: words that differ, prompts that differ, and how well images fit them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from finc_eval.prompts.table import PROMPTS_SHOWN, Prompt, PromptDifferences, Word
+from finc_eval.prompts.text import Fit
+from finc_eval.report.exports.outline import Cell, Table
+from finc_eval.report.formats import p_value
+
+LEGEND = (
+    "Difference of content: distance of the mean images of both sets; two images of any prompts are 1 apart. "
+    "Difference of diversity: −1 if only the first set repeats one image of a prompt, 1 if only the second does not "
+    "vary less. "
+    "Spread: distance of two images of one prompt, in the same unit."
+)
+
+OF_FIT = (
+    "CLIPScore: 2.5 times the cosine of image and prompt in the space of the model, or 0. Difference, of fit: mean "
+    "difference of both sets' CLIPScores."
+)
+
+
+def prompt_tables(found: PromptDifferences | None, titles: Mapping[str, str]) -> list[Table]:
+    """Return the words that differ, the prompts that differ most, and how well images fit their prompts."""
+    if found is None:
+        return []
+    measures = ("Spread", "Distinct", *(("CLIPScore",) if found.fits else ()))
+    sets = [f"{what}, {name}" for what in measures for name in titles.values()]
+    words: list[list[Cell | str]] = [
+        [Cell(one.title, samples=_samples(one)), one.what, f"{one.prompts:,}", *_numbers(one, titles)]
+        for one in found.words
+    ]
+    prompts: list[list[Cell | str]] = [
+        [Cell(one.text, samples=_samples(one)), *_numbers(one, titles)] for one in found.prompts[:PROMPTS_SHOWN]
+    ]
+    ends = ["Difference", "Interval", "Adj. p"]
+    about = found.unmeasured[:1].upper() + found.unmeasured[1:]
+    tables = [
+        Table(
+            f"Words and phrases of {found.column}s whose images differ, of {found.tested:,}",
+            ["Word", "What", "Prompts", *ends, *sets],
+            words,
+            words=["What"],
+            legend=" ".join([LEGEND, *([f"{about}."] if about else []), *([OF_FIT] if found.fits else [])]),
+            nothing="No word differs significantly.",
+        ),
+        Table(
+            f"The {found.column}s whose images differ most",
+            ["Prompt", *ends, *([f"Fit: {one.lower()}" for one in ends] if found.fits else []), *sets],
+            [[*row[:4], *_fit(one.fit), *row[4:]] for row, one in zip(prompts, found.prompts, strict=False)],
+        ),
+    ]
+    if found.fit is not None:
+        fits = [
+            [name, f"{found.fits[label].value:.3f}", _ends(found.fits[label].interval), ""]
+            for label, name in titles.items()
+        ]
+        fits.append([f"{' − '.join(titles.values())}, {found.column} by {found.column}", *_fit(found.fit)])
+        columns = ["Set", "CLIPScore", "Interval", "p"]
+        tables.append(Table(f"Fit of images to their {found.column}s", columns, fits))
+    return tables
+
+
+def _fit(one: Fit | None) -> list[str]:
+    """Return a difference of fit, its interval and its p-value; nothing where it is not measured."""
+    if one is None:
+        return []
+    return [f"{one.difference:.3f}", _ends(one.interval), "–" if one.p_value is None else p_value(one.p_value)]
+
+
+def _ends(interval: tuple[float, float]) -> str:
+    return f"{interval[0]:.3f} to {interval[1]:.3f}"
+
+
+def _samples(one: Word | Prompt) -> list[tuple[str, tuple[str, ...]]]:
+    return [(label, part.ids) for label, part in one.sets.items()]
+
+
+def _numbers(one: Word | Prompt, titles: Mapping[str, str]) -> list[str]:
+    low, high = one.interval
+    parts = [one.sets[label] for label in titles]
+    return [
+        f"{one.difference:.2f}",
+        f"{low:.2f} to {high:.2f}",
+        "–" if one.p_value is None else p_value(one.p_value),
+        *("–" if part.spread is None else f"{part.spread:.2f}" for part in parts),
+        *(f"{part.distinct:,} of {part.n:,}" for part in parts),
+        *(f"{part.fit:.3f}" for part in parts if part.fit is not None),
+    ]

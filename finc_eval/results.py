@@ -1,0 +1,33 @@
+"""Every type of result by its name; a class loads on first use."""
+
+from __future__ import annotations
+
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from finc_eval.core.serialize import Document
+
+RESULTS: dict[str, str] = {
+    "comparison": "finc_eval.comparison.result:Comparison",
+    "kinds": "finc_eval.partitions.kinds:Kinds",
+    "leaderboard": "finc_eval.leaderboards.result:Leaderboard",
+    "methods": "finc_eval.comparison.methods:MethodComparison",
+    "spaces": "finc_eval.comparison.spaces:Spaces",
+    "sweep": "finc_eval.comparison.sweep:Sweep",
+    "changes": "finc_eval.comparison.changes:Changes",
+    "scores": "finc_eval.measures.score:Scores",
+    "evaluation": "finc_eval.evaluations.evaluation:Evaluation",
+    "verdict": "finc_eval.gates.verdict:Verdict",
+    "audit": "finc_eval.memorization.result:Audit",
+    "membership-score": "finc_eval.kahm.membership:MembershipScore",
+    "private-score": "finc_eval.privacy.reference.result:PrivateScore",
+    "synthesis": "finc_eval.privacy.synthesis.result:Synthesis",
+    "private-comparison": "finc_eval.privacy.reference.result:PrivateComparison",
+}
+"""Every type of result, and its class."""
+
+
+def result_class(type_name: str) -> type[Document]:
+    """Return the class of a type of result."""
+    return cast("type[Document]", resolve_name(RESULTS[type_name]))
