@@ -118,8 +118,14 @@ def test_the_recipes_do_what_they_say(copy, executes):
         execute(["bash", "-ec", code], copy)
 
 
-def test_there_are_the_four_recipes():
-    assert list(RECIPES) == ["Add an extractor", "Add a metric", "Add a baseline", "Add an option"]
+def test_there_are_the_five_recipes():
+    assert list(RECIPES) == [
+        "Add an extractor",
+        "Add a metric",
+        "Add a baseline",
+        "Add an option",
+        "Add a type of result",
+    ]
 
 
 def test_every_setting_is_a_typed_keyword():
