@@ -9,7 +9,7 @@ import shlex
 import sys
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -94,6 +94,7 @@ class Provenance(Record):
         return cls(_versions(), name, git, command_line(), config=config_in_use.get())
 
 
+@cache
 def package_version() -> str:
     """Return the version of finc-eval."""
     return version("finc-eval")

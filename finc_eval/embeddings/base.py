@@ -107,7 +107,7 @@ class Embeddings(ABC):
                 yield Batch(start, keys[start:stop], rows, self.ids_at)
                 start = stop
 
-        return prefetch(batches())
+        return batches() if self.n <= rows_together(size, self.dim) else prefetch(batches())
 
     def column(self, name: str) -> list[str]:
         """Return a column of the metadata: one text a sample, "" if it is missing.

@@ -97,7 +97,7 @@ def extreme_eigenpairs(
                 basis, upper = torch.linalg.qr(rows.T)
                 core = (upper * matrix.weights) @ upper.T
             values, vectors = all_eigenpairs(core)
-            pairs = values, basis @ vectors
+            pairs = values, basis @ _first_and_last(vectors, count, count * both)
         else:
             pairs = all_eigenpairs(matrix)
     values, vectors = pairs

@@ -226,7 +226,8 @@ def _read(source: Embeddings, starts: range, device: torch.device) -> Iterator[t
     def block(start: int) -> tuple[int, torch.Tensor]:
         return start, send(source.rows_at(np.arange(start, min(start + starts.step, source.n))), device)
 
-    return prefetch(map(block, starts))
+    made = map(block, starts)
+    return prefetch(made) if len(starts) > 1 else made
 
 
 @dataclass(frozen=True)
