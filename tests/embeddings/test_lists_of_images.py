@@ -86,7 +86,7 @@ def test_the_profile_is_that_of_the_passed_samples_whatever_was_embedded_before(
 def test_the_warning_does_not_depend_on_what_was_embedded_before(own_cache_folder):
     lists = {"jpegs": JPEGS, "pngs": PNGS, "alpha": WITH_ALPHA}
     for gen, ref in itertools.permutations(lists, 2):
-        said = str(fe.compare(lists[gen], lists[ref], extractor="pixels").warnings)
+        said = str(fe.compare(lists[gen], lists[ref], extractor="pixels", features=20).warnings)
         assert ("are compressed with loss" in said) == ("jpegs" in (gen, ref))
         assert ("have an alpha channel" in said) == ("alpha" in (gen, ref))
 
@@ -129,13 +129,14 @@ def of_folders(tmp_path_factory):
         (folder / name).mkdir()
         for number, image in enumerate(images):
             image.save(folder / name / f"{number:02}.png")
-    return fe.compare(folder / "gen", folder / "ref", extractor="pixels")
+    return fe.compare(folder / "gen", folder / "ref", extractor="pixels", features=20)
 
 
+@pytest.mark.one_of_each(by=lambda form: form in ("paths", "texts"))
 @pytest.mark.parametrize("form", HELD)
 def test_what_is_held_has_looks_and_pictures_as_a_folder_has(form, of_folders, tmp_path, own_cache_folder):
     gen, ref = (HELD[form](images, tmp_path / name) for name, images in (("gen", PLAIN), ("ref", PHOTOS)))
-    found = fe.compare(gen, ref, extractor="pixels")
+    found = fe.compare(gen, ref, extractor="pixels", features=20)
     names = [look.name for look in of_folders.looks]
     assert names and [look.name for look in found.looks] == names
     del gen, ref
@@ -148,7 +149,7 @@ def test_what_is_held_has_looks_and_pictures_as_a_folder_has(form, of_folders, t
 
 def test_pictures_that_changed_after_the_comparison_are_not_shown(tmp_path, own_cache_folder):
     gen, ref = (np.stack([np.asarray(image) for image in images]) for images in (PLAIN, PHOTOS))
-    found = fe.compare(gen, ref, extractor="pixels")
+    found = fe.compare(gen, ref, extractor="pixels", features=20)
     gen[:] = 0
     assert not found.gallery.pictures["gen"] and found.gallery.pictures["ref"]
 
@@ -158,7 +159,7 @@ def test_a_result_goes_to_another_process_without_what_is_held(own_cache_folder)
         def __reduce__(self):
             raise TypeError("the dataset cannot be copied")
 
-    found = fe.compare(OfThisProcess(PLAIN), OfThisProcess(PHOTOS), extractor="pixels")
+    found = fe.compare(OfThisProcess(PLAIN), OfThisProcess(PHOTOS), extractor="pixels", features=20)
     again = pickle.loads(pickle.dumps(found))
     assert again.headline == found.headline and not again.gallery.pictures["gen"]
     assert found.gallery.pictures["gen"]
@@ -173,7 +174,7 @@ def test_looks_that_are_not_measured_are_told(tmp_path, own_cache_folder):
         ((held, PHOTOS), None),
         ((held[:], stream[:]), None),
     ):
-        said = [one for one in fe.compare(*sets, extractor=None).warnings if "not measured" in one]
+        said = [one for one in fe.compare(*sets, extractor=None, features=20).warnings if "not measured" in one]
         assert [one.partition(" neither")[0] for one in said] == ([] if gone is None else [gone])
 
 
@@ -192,5 +193,5 @@ def test_a_list_of_videos_is_told_to_be_videos(form, extractor, tmp_path, own_ca
 
 def test_clips_in_an_array_are_shown(own_cache_folder):
     clips = np.random.default_rng(0).integers(0, 256, (24, 8, 32, 32, 3), dtype=np.uint8)
-    found = fe.compare(extract(clips, "motion"), extract(np.repeat(clips[:, :1], 8, 1), "motion"))
+    found = fe.compare(extract(clips, "motion"), extract(np.repeat(clips[:, :1], 8, 1), "motion"), features=20)
     assert all(found.gallery.pictures.values()) and not found.gallery.notes

@@ -181,6 +181,7 @@ OTHER_TRAITS = {
 """Faults, and the traits of other faults that look like them."""
 
 
+@pytest.mark.one_of_each(by=lambda fault: fault.split()[0])
 @pytest.mark.parametrize("fault", but_alike(OTHER_TRAITS))
 def test_a_fault_is_not_taken_for_another(made, fault):
     plant, others = OTHER_TRAITS[fault]
