@@ -17,7 +17,6 @@ from typing import IO, Any
 
 import numpy as np
 from PIL import Image
-from scipy.spatial.distance import pdist, squareform
 
 from finc_eval.core.doors import open_file
 from finc_eval.core.errors import DataError
@@ -306,7 +305,8 @@ def _are_photographs(files: Files, frames: Sequence[str]) -> bool:
             pixels, _ = decode(io.BytesIO(whole(stream)))
         small = Image.fromarray(pixels).convert("L").resize(THUMBNAIL, Image.Resampling.BOX)
         thumbnails.append(np.asarray(small, float).ravel())
-    differences = squareform(pdist(np.array(thumbnails))) / math.sqrt(math.prod(THUMBNAIL))
+    flat = np.array(thumbnails)
+    differences = np.linalg.norm(flat[:, None] - flat, axis=2) / math.sqrt(math.prod(THUMBNAIL))
     following, any_two = np.median(np.diag(differences, 1)), np.median(differences[np.triu_indices(len(frames), 1)])
     return bool(any_two > LEAST_DIFFERENCE and following > MOST_CHANGE * any_two)
 

@@ -97,6 +97,8 @@ for words in (
     "gate --init --baseline gen.npy --ref ref.npy --out gate --quiet",
     "report compared/comparison.json --out page.html",
     "extract pictures.npz --out embedded.h5 --quiet",
+    "extract digits.npz --out digits.h5 --extractor pixels --quiet",
+    "compare --gen digits.h5 --ref digits.h5 --features 50 --out stored --quiet",
 ):
     sys.argv[1:] = words.split()
     try: finc_eval.cli.main()
@@ -109,6 +111,7 @@ for words in (
 
 def test_sets_are_embedded_and_compared_without_what_other_extractors_and_audits_load(tmp_path):
     np.savez(tmp_path / "pictures.npz", np.zeros((2, 32, 32, 3), np.uint8))
+    np.savez(tmp_path / "digits.npz", np.random.default_rng(1).integers(0, 256, (60, 4, 4, 3), np.uint8))
     sets = np.random.default_rng(0).normal(size=(2, 200, 8)).astype(np.float32)
     np.save(tmp_path / "gen.npy", sets[0])
     np.save(tmp_path / "ref.npy", sets[1])
