@@ -16,7 +16,7 @@ BIN := .venv/bin
 
 PYTHON_OLDEST ?= python3.11
 OLDEST_TESTS := tests/core tests/numerics tests/feature_maps tests/sketches tests/samples tests/embeddings tests/partitions \
-	tests/kahm tests/test_dependencies.py
+	tests/private/kahm tests/test_dependencies.py
 
 # On PATH, or where pyenv installs them.
 PYTHON_NEWEST ?= $(shell for v in 14 13 12 11; do for p in python3.$$v "$${PYENV_ROOT:-$$HOME/.pyenv}"/versions/3.$$v.*/bin/python3; do \

@@ -20,12 +20,12 @@ from _record import record
 from dp_hp_marginals import TRIED, weighted_by_noise
 
 from finc_eval.privacy import Guarantee
-from finc_eval.privacy.settings import DpHp, DpHpFew, DpMerf
-from finc_eval.privacy.synthesis.columns import Category, Number
-from finc_eval.privacy.synthesis.dp_hp import draw_labels, fit, release_embedding
-from finc_eval.privacy.synthesis.generators import ProductMixture
-from finc_eval.privacy.synthesis.released_features import table_statistics
-from finc_eval.privacy.synthesis.tabular import Table
+from finc_eval.private.settings import DpHp, DpHpFew, DpMerf
+from finc_eval.private.synthesis.columns import Category, Number
+from finc_eval.private.synthesis.dp_hp import draw_labels, fit, release_embedding
+from finc_eval.private.synthesis.generators import ProductMixture
+from finc_eval.private.synthesis.released_features import table_statistics
+from finc_eval.private.synthesis.tabular import Table
 
 FRESH = 1000
 """The first split of the table; neither it nor the next ones were used for tuning."""

@@ -16,14 +16,14 @@ from _papers import published
 from _rows import record_rows
 from dp_hp_gaussians import HIGH, LEVELS, LOW, centers_found, drawn, negative_log_likelihood
 
-from finc_eval.feature_maps.coordinate_kernels import CoordinateProduct, CoordinateSum
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
 from finc_eval.privacy import Guarantee
-from finc_eval.privacy.synthesis.columns import Category, Number
-from finc_eval.privacy.synthesis.dp_hp import draw_labels, fit, release_embedding
-from finc_eval.privacy.synthesis.generators import Bounded, FullyConnected, Network, ProductMixture
-from finc_eval.privacy.synthesis.released_features import Statistic
-from finc_eval.privacy.synthesis.tabular import Table
+from finc_eval.private.hermite.coordinate_kernels import CoordinateProduct, CoordinateSum
+from finc_eval.private.synthesis.columns import Category, Number
+from finc_eval.private.synthesis.dp_hp import draw_labels, fit, release_embedding
+from finc_eval.private.synthesis.generators import Bounded, FullyConnected, Network, ProductMixture
+from finc_eval.private.synthesis.released_features import Statistic
+from finc_eval.private.synthesis.tabular import Table
 
 PAPER, DRAWN, COMPONENTS = published("dp_hp")["figure_2"], 200_000, 100
 SMALL = (("DP-HP", 483), ("DP-MERF", 482))

@@ -11,15 +11,15 @@ import numpy as np
 import torch
 from _record import record
 
-from finc_eval.feature_maps.coordinate_kernels import CoordinateProduct
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
-from finc_eval.feature_maps.hermite import best_rho
 from finc_eval.privacy import Guarantee
-from finc_eval.privacy.synthesis.columns import Category, Number
-from finc_eval.privacy.synthesis.dp_hp import draw_labels, fit, release_embedding
-from finc_eval.privacy.synthesis.generators import Bounded, FullyConnected, Network, ProductMixture
-from finc_eval.privacy.synthesis.released_features import Statistic
-from finc_eval.privacy.synthesis.tabular import Table
+from finc_eval.private.hermite.coordinate_kernels import CoordinateProduct
+from finc_eval.private.hermite.hermite import best_rho
+from finc_eval.private.synthesis.columns import Category, Number
+from finc_eval.private.synthesis.dp_hp import draw_labels, fit, release_embedding
+from finc_eval.private.synthesis.generators import Bounded, FullyConnected, Network, ProductMixture
+from finc_eval.private.synthesis.released_features import Statistic
+from finc_eval.private.synthesis.tabular import Table
 
 SIGMA, RECORDS, DRAWN, SEEDS = 0.2, 90_000, 20_000, range(5)
 LOW, HIGH, LEVELS = -0.8, 4.8, 112  # public: four deviations beyond the grid, in steps of a quarter of one

@@ -19,9 +19,9 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
 from finc_eval.privacy import DpHpPaper, Guarantee
-from finc_eval.privacy.synthesis.dp_hp import draw_labels, fit, release_embedding
-from finc_eval.privacy.synthesis.generators import Bounded, FullyConnected, Network
-from finc_eval.privacy.synthesis.released_features import image_statistics
+from finc_eval.private.synthesis.dp_hp import draw_labels, fit, release_embedding
+from finc_eval.private.synthesis.generators import Bounded, FullyConnected, Network
+from finc_eval.private.synthesis.released_features import image_statistics
 
 MEMBERS, BATCH, RATE, TRAIN, SEED, SHOWN = 10_000, 20, 0.01, 2000, 0, 50
 SETTINGS = [{"ε": epsilon, "steps": steps} for epsilon, steps in ((1, 250), ("∞", 250), (1, 3000))]

@@ -18,12 +18,12 @@ from _real import asset
 from _record import record
 
 from finc_eval.privacy import Guarantee
-from finc_eval.privacy.settings import DpHp, DpHpPaper, DpMerf
-from finc_eval.privacy.synthesis.columns import Category, Number
-from finc_eval.privacy.synthesis.dp_hp import fit, release_embedding
-from finc_eval.privacy.synthesis.generators import ProductMixture
-from finc_eval.privacy.synthesis.released_features import table_statistics
-from finc_eval.privacy.synthesis.tabular import Table
+from finc_eval.private.settings import DpHp, DpHpPaper, DpMerf
+from finc_eval.private.synthesis.columns import Category, Number
+from finc_eval.private.synthesis.dp_hp import fit, release_embedding
+from finc_eval.private.synthesis.generators import ProductMixture
+from finc_eval.private.synthesis.released_features import table_statistics
+from finc_eval.private.synthesis.tabular import Table
 
 DELTA, SEEDS, SUBSETS = 1e-5, range(5), 300
 FEW = 17  # more levels than that are an ordered column

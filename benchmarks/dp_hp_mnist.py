@@ -15,7 +15,7 @@ from _downstream import CLASSIFIER_NAMES, downstream, mean_downstream
 from _real import asset
 from _record import record
 
-from finc_eval.privacy.synthesis.synthesize import synthesize_images
+from finc_eval.private.synthesis.synthesize import synthesize_images
 
 DRAWN = 2000
 CLASSIFIERS = tuple(name for name in CLASSIFIER_NAMES if name != "gradient boosting")

@@ -17,9 +17,9 @@ from _record import record
 from dp_hp_marginals import DELTA, SUBSETS, described, weighted_by_noise
 
 from finc_eval.privacy import DpHpPaper, Guarantee
-from finc_eval.privacy.synthesis.dp_hp import fit, release_embedding
-from finc_eval.privacy.synthesis.generators import ProductMixture
-from finc_eval.privacy.synthesis.released_features import table_statistics
+from finc_eval.private.synthesis.dp_hp import fit, release_embedding
+from finc_eval.private.synthesis.generators import ProductMixture
+from finc_eval.private.synthesis.released_features import table_statistics
 
 COMPONENTS, STEPS, SEED = 100, 100, 0
 TABLES = published("dp_hp")

@@ -17,11 +17,11 @@ from _papers import published
 from _real import asset
 from _rows import record_rows
 
-from finc_eval.feature_maps.coordinate_kernels import CoordinateProduct, CoordinateSum
 from finc_eval.privacy import Guarantee
-from finc_eval.privacy.synthesis.dp_hp import release_embedding
-from finc_eval.privacy.synthesis.generators import FullyConnected, Network
-from finc_eval.privacy.synthesis.released_features import Statistic
+from finc_eval.private.hermite.coordinate_kernels import CoordinateProduct, CoordinateSum
+from finc_eval.private.synthesis.dp_hp import release_embedding
+from finc_eval.private.synthesis.generators import FullyConnected, Network
+from finc_eval.private.synthesis.released_features import Statistic
 
 EPSILON, DELTA, EPOCHS, STEPS, RATE, SEED, SUBSETS = 0.3, 1e-5, 4, 100, 1e-4, 0, 100
 SUM_ORDER, ORDER, COLUMNS, SUM_SHARE, GAMMA = 100, 5, 7, 0.6, 1.0

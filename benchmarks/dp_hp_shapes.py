@@ -14,10 +14,10 @@ from _record import record
 from dp_hp_classification import FRESH, released, statistics_by_method
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine, make_classification
 
-from finc_eval.privacy.synthesis.columns import Category, Number
-from finc_eval.privacy.synthesis.dp_hp import draw_labels, fit
-from finc_eval.privacy.synthesis.generators import ProductMixture
-from finc_eval.privacy.synthesis.tabular import Table
+from finc_eval.private.synthesis.columns import Category, Number
+from finc_eval.private.synthesis.dp_hp import draw_labels, fit
+from finc_eval.private.synthesis.generators import ProductMixture
+from finc_eval.private.synthesis.tabular import Table
 
 RUNS = 2
 

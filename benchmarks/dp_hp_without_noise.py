@@ -11,10 +11,10 @@ from _record import record
 from dp_hp_classification import FRESH, PUBLISHED, TABLES, split
 
 from finc_eval.privacy import Guarantee
-from finc_eval.privacy.settings import DpHp, DpMerf
-from finc_eval.privacy.synthesis.dp_hp import draw_labels, fit, release_embedding
-from finc_eval.privacy.synthesis.generators import ProductMixture
-from finc_eval.privacy.synthesis.released_features import table_statistics
+from finc_eval.private.settings import DpHp, DpMerf
+from finc_eval.private.synthesis.dp_hp import draw_labels, fit, release_embedding
+from finc_eval.private.synthesis.generators import ProductMixture
+from finc_eval.private.synthesis.released_features import table_statistics
 
 
 def main():

@@ -17,10 +17,10 @@ from _papers import published
 from _real import mnist
 from _rows import record_rows
 
-from finc_eval.kahm.element_noise import ElementNoise
-from finc_eval.kahm.fabrication import fit_private_classes
-from finc_eval.kahm.federated import combine, local_distances
-from finc_eval.kahm.settings import KahmSettings
+from finc_eval.private.kahm.element_noise import ElementNoise
+from finc_eval.private.kahm.fabrication import fit_private_classes
+from finc_eval.private.kahm.federated import combine, local_distances
+from finc_eval.private.kahm.settings import KahmSettings
 
 MEMBERS = 10_000
 EPSILONS = (16, 1, 4, 8, 2, 1.5, 3, 5)

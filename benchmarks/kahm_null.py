@@ -6,7 +6,7 @@ python benchmarks/kahm_null.py
 import numpy as np
 from _record import record
 
-from finc_eval.kahm.density_difference import density_difference
+from finc_eval.numerics.density_difference import density_difference
 
 PERMUTATIONS = 39
 

@@ -13,9 +13,9 @@ import torch
 from _papers import published
 from _record import record
 
-from finc_eval.kahm.machine import fit_machine
-from finc_eval.kahm.models import WideKahm
-from finc_eval.kahm.settings import KahmSettings
+from finc_eval.private.kahm.machine import fit_machine
+from finc_eval.private.kahm.models import WideKahm
+from finc_eval.private.kahm.settings import KahmSettings
 
 POINTS = [
     (1000, 784, 20),

@@ -16,11 +16,11 @@ from _papers import published
 from _real import mnist
 from _rows import record_rows
 
-from finc_eval.kahm.element_noise import ElementNoise
-from finc_eval.kahm.fabrication import fit_private_classes
-from finc_eval.kahm.membership import membership_score
-from finc_eval.kahm.models import fit_classes
-from finc_eval.kahm.settings import KahmSettings
+from finc_eval.private.kahm.element_noise import ElementNoise
+from finc_eval.private.kahm.fabrication import fit_private_classes
+from finc_eval.private.kahm.membership import membership_score
+from finc_eval.private.kahm.models import fit_classes
+from finc_eval.private.kahm.settings import KahmSettings
 
 PERMUTATIONS = 39
 MEMBERS = 10_000

@@ -27,10 +27,10 @@ from _record import record
 from scipy.stats import kendalltau, norm
 
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
-from finc_eval.feature_maps.hermite import TotalDegree
 from finc_eval.privacy import Guarantee, PublicTransform
-from finc_eval.privacy.dp.gaussian_mechanism import add_gaussian_noise
-from finc_eval.privacy.reference.release import SQUARE_WEIGHT, sensitivity_of, total_degree_map
+from finc_eval.private.dp.gaussian_mechanism import add_gaussian_noise
+from finc_eval.private.hermite.hermite import TotalDegree
+from finc_eval.private.reference.release import SQUARE_WEIGHT, sensitivity_of, total_degree_map
 
 PRIVATE, DIMS, DELTA, RELEASES = 7000, 20, 1e-5, 200
 MODELS = ("fgan", "ddpm", "gan_baseline", "gmgan_a", "gmgan_b", "half_trained_gan", "wgan_collapsed")

@@ -15,14 +15,15 @@ from finc_eval.core.remote.mirror import local
 from finc_eval.core.serialize import read_document
 from finc_eval.core.storage import PROGRAM
 from finc_eval.embeddings.cache import EmbeddingCache
-from finc_eval.privacy.reference.sketch import PrivateSketch
 from finc_eval.results import RESULTS, result_class
 from finc_eval.samples.files import files_in
 from finc_eval.sketches.sketch import Sketch
+from finc_eval.wing import part_of_wing
 
 if TYPE_CHECKING:
     from finc_eval.core.serialize import Document
     from finc_eval.gallery.pictured import Pictured
+    from finc_eval.private.reference.sketch import PrivateSketch
 
 NOT_RESULTS = tuple(name for name in FILE_TYPES if name not in RESULTS)
 """Types of files that are not results, such as embeddings."""
@@ -56,7 +57,7 @@ def load(path: str | Path) -> Document | Sketch | PrivateSketch | EmbeddingCache
         case "sketch":
             return Sketch.load(path)
         case "private sketch":
-            return PrivateSketch.load(path)
+            return cast("PrivateSketch", part_of_wing("reference.sketch:PrivateSketch").load(path))
         case None if Path(path).suffix != ".h5":
             raise DataError(
                 f"{path} is not a file of {PROGRAM}, which ends in .h5 or .json: samples are opened by fe.extract"

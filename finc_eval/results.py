@@ -20,10 +20,10 @@ RESULTS: dict[str, str] = {
     "evaluation": "finc_eval.evaluations.evaluation:Evaluation",
     "verdict": "finc_eval.gates.verdict:Verdict",
     "audit": "finc_eval.memorization.result:Audit",
-    "membership-score": "finc_eval.kahm.membership:MembershipScore",
-    "private-score": "finc_eval.privacy.reference.result:PrivateScore",
-    "synthesis": "finc_eval.privacy.synthesis.result:Synthesis",
-    "private-comparison": "finc_eval.privacy.reference.result:PrivateComparison",
+    "membership-score": "finc_eval.private.kahm.membership:MembershipScore",
+    "private-score": "finc_eval.private.reference.result:PrivateScore",
+    "synthesis": "finc_eval.private.synthesis.result:Synthesis",
+    "private-comparison": "finc_eval.private.reference.result:PrivateComparison",
 }
 """Every type of result, and its class."""
 

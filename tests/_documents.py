@@ -4,7 +4,7 @@ import numpy as np
 
 import finc_eval as fe
 from finc_eval.demo import example_sets
-from finc_eval.kahm.membership import membership_score
+from finc_eval.private.kahm.membership import membership_score
 
 
 def synthesis_of_a_table():

@@ -5,7 +5,6 @@ import gzip
 import os
 import sys
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,7 @@ from _kinds_of_cases import more_of_a_kind
 from threadpoolctl import threadpool_limits
 
 from finc_eval.demo.planted import shipped_digits
-from finc_eval.privacy.dp import gaussian_mechanism as gaussian
+from finc_eval.private.dp import gaussian_mechanism as gaussian
 
 # The matrices here are small: threads gain nothing, and where other work shares the cores they cost a lot.
 torch.set_num_threads(1)
@@ -77,7 +76,7 @@ def quick_audit_settings():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("finc_eval.memorization.attacks.PERMUTATIONS", 9)
         patch.setattr("finc_eval.memorization.views.MAX_ALTERED", 20)
-        patch.setattr(import_module("finc_eval.kahm.density_difference"), "MAX_CENTERS", 60)  # fe.kahm has a function
+        patch.setattr("finc_eval.numerics.density_difference.MAX_CENTERS", 60)
         yield
 
 

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "finc_eval"
 MAX_MODULES, MAX_LINES, MAX_BODY = 20, 400, 40
 
-PLACES = (ROOT, PACKAGE, PACKAGE / "privacy", PACKAGE / "cli")
+PLACES = (ROOT, PACKAGE, PACKAGE / "private", PACKAGE / "cli")
 """Folders and files with which a path in the architecture page begins."""
 
 MODULES = sorted(PACKAGE.rglob("*.py"))

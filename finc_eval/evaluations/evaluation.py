@@ -30,8 +30,8 @@ from finc_eval.measures.score import Score, Scores
 from finc_eval.memorization.audit import AUDIT_STAGES, audit
 from finc_eval.memorization.result import Audit
 from finc_eval.numerics.precision import arithmetic
-from finc_eval.privacy.reference.result import PrivateComparison, PrivateScore
-from finc_eval.privacy.reference.sketch import PrivateSketch, as_private_sketch
+from finc_eval.private.reference.result import PrivateComparison, PrivateScore
+from finc_eval.private.reference.sketch import PrivateSketch, as_private_sketch
 from finc_eval.samples.profile import Profile, unlike_encodings
 from finc_eval.sketches.opening import as_sketch
 

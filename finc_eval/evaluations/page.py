@@ -14,8 +14,8 @@ from finc_eval.comparison.pages import methods
 from finc_eval.core.errors import UsageError
 from finc_eval.core.words import figure, join_words, one_line
 from finc_eval.memorization import page as audits
-from finc_eval.privacy.reference import page as privacy
-from finc_eval.privacy.reference.result import PrivateComparison, PrivateScore
+from finc_eval.private.reference import page as privacy
+from finc_eval.private.reference.result import PrivateComparison, PrivateScore
 from finc_eval.report import Page, fragment
 from finc_eval.report import outline as outline_of
 from finc_eval.report.exports.outline import Outline, Table, call, sizes, source

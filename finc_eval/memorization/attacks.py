@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import log
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 import torch
@@ -20,25 +20,17 @@ from finc_eval.core.errors import DataError
 from finc_eval.core.record import Record
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.subset import Subset
-from finc_eval.kahm.density_difference import DensityDifference, density_difference
-from finc_eval.kahm.machine import whitening
-from finc_eval.kahm.membership import nearest_distances
-from finc_eval.kahm.models import fit_wide
-from finc_eval.kahm.settings import KahmSettings
 from finc_eval.memorization.distances import SetDistances
 from finc_eval.numerics.attack_statistics import AttackStatistics, attack_statistics
+from finc_eval.numerics.density_difference import DensityDifference, density_difference
+from finc_eval.numerics.eigen import whitening
+from finc_eval.wing import has_wing, part_of_wing
 
 AttackName = Literal["nearest", "ball", "domias", "kahm"]
 
 ATTACK_COMPONENTS = 20  # number of principal components of densities and of machines
 
-KAHM_SETTINGS = KahmSettings(ATTACK_COMPONENTS, lam=("relative", 2e-6))
-"""λ* for samples in a unit a thousandth of theirs, which sees near copies best: 0.80 where the paper's own choice has
-an AUC of 0.57. The smaller λ, the nearer the attack is to the attack by the nearest neighbor."""
-
-MAX_KAHM_SAMPLES = 10_000
-"""Maximum number of generated samples that machines are made of, and of members and non-members that they are tried on:
-each is held against every machine. That is enough for a false positive rate of 0.1 %."""
+KAHM_ATTACK = "kahm.attack:score_by_kahm"  # part of the wing that scores by machines
 
 PERMUTATIONS = 99  # permutations behind the p-value of the membership-inference score
 MAX_DENSITY_CENTERS = 10_000  # maximum number of samples whose kernels make a density
@@ -115,14 +107,6 @@ def score_by_ball(distances: SetDistances) -> AttackScores:
     return AttackScores(members.astype(np.float64), non_members.astype(np.float64))
 
 
-def score_by_kahm(sets: AttackedSets, seed: int, device: str | torch.device | None = None) -> AttackScores:
-    """Score by the distance to kernel affine hull machines made of generated samples."""
-    rng = np.random.default_rng(seed)
-    model = fit_wide(draw_samples(sets.gen, MAX_KAHM_SAMPLES, rng), KAHM_SETTINGS, device=device)
-    drawn = (draw_samples(one, MAX_KAHM_SAMPLES, rng) for one in (sets.members, sets.non_members))
-    return AttackScores(*(-nearest_distances(model, one) for one in drawn))
-
-
 def density_ratio(reference: Embeddings, seed: int) -> Callable[[AttackedSets], AttackScores]:
     """Score by DOMIAS (van Breugel et al. 2023), the log-ratio of the densities of generated samples and a reference.
 
@@ -167,6 +151,12 @@ def draw_samples(embeddings: Embeddings, most: int, rng: np.random.Generator) ->
     return Subset(embeddings, np.sort(rng.choice(embeddings.n, most, replace=False)))
 
 
+def attack_names(*, with_reference: bool) -> list[AttackName]:
+    """Return the attacks that `run_attacks` runs: DOMIAS needs a reference, KAHM the wing of privacy."""
+    missing = {"domias": not with_reference, "kahm": not has_wing()}
+    return [name for name in get_args(AttackName) if not missing.get(name)]
+
+
 def run_attacks(
     gen: tuple[SetDistances, AttackedSets],
     control: tuple[SetDistances, AttackedSets],
@@ -190,13 +180,15 @@ def run_attacks(
     if reference is not None:
         score_by_ratio = density_ratio(reference, seed)
         scored["domias"] = [score_by_ratio(sets) for _, sets in both]
-    scored["kahm"] = [score_by_kahm(sets, seed, device) for _, sets in both]
+    if has_wing():
+        score_by_kahm = part_of_wing(KAHM_ATTACK)
+        scored["kahm"] = [score_by_kahm(sets, seed, device) for _, sets in both]
     found = tuple(
         Attack(name, *(attack_statistics(*one, delta=delta, confidence=confidence) for one in scores))
         for name, scores in scored.items()
     )
-    by_generated, by_control = scored["kahm"]
-    return found, membership_difference(by_generated, by_control, seed)
+    distances = scored.get("kahm")
+    return found, membership_difference(distances[0], distances[1], seed) if distances else None
 
 
 def membership_difference(generated: AttackScores, control: AttackScores, seed: int) -> MembershipDifference | None:

@@ -36,7 +36,7 @@ from finc_eval.embeddings.search.neighbors import (
 from finc_eval.embeddings.set_info import SetInfo, notes_on, set_info, unlike_files
 from finc_eval.embeddings.subset import Subset
 from finc_eval.extractors.settings import AnyExtractor
-from finc_eval.memorization.attacks import Attack, AttackedSets, MembershipDifference, run_attacks
+from finc_eval.memorization.attacks import Attack, AttackedSets, MembershipDifference, attack_names, run_attacks
 from finc_eval.memorization.copying import (
     CellTest,
     Closeness,
@@ -242,7 +242,7 @@ def _attack(
     """Run the attacks on membership, of which all statements hold together."""
     sets = found.sets
     half, rest = found.halves["train"]
-    attack_count = 3 + ("reference" in sets)
+    attack_count = len(attack_names(with_reference="reference" in sets))
     return run_attacks(
         (found.gen, AttackedSets(sets["gen"], sets["train"], sets["holdout"])),
         (found.control, AttackedSets(half, rest, sets["holdout"])),

@@ -24,6 +24,7 @@ from finc_eval.report.formats import p_value
 from finc_eval.report.pages import draw_intervals, render, scale
 from finc_eval.report.terminal import print_notes, print_one
 from finc_eval.samples import Samples
+from finc_eval.wing import WING
 
 SHOWN_STRATUM_EXAMPLES = 6  # number of training samples of a stratum on a page
 
@@ -274,7 +275,9 @@ def guarantee_sentence(audit: Audit) -> str:
 def membership_sentence(audit: Audit) -> str:
     """Return the membership-inference score with its null, and the score of its control, in two sentences."""
     if audit.membership is None:
-        return "Membership-inference score (KAHM, eq. 69): the distances have no density to compare."
+        tried = any(one.name == "kahm" for one in audit.attacks)
+        why = "the distances have no density to compare" if tried else f"not computed without {WING}"
+        return f"Membership-inference score (KAHM, eq. 69): {why}."
     own, fresh = audit.membership.generated, audit.membership.control
     return (
         f"Membership-inference score (KAHM, eq. 69): {own.standardized:.3g}, p = {p_value(own.p_value or 1.0)}; "

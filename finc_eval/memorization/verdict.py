@@ -21,7 +21,7 @@ from finc_eval.memorization.attacks import CONTROL_AUC_RANGE, Attack, AttackName
 from finc_eval.memorization.copying import TailName
 from finc_eval.memorization.distances import SetDistances
 from finc_eval.memorization.settings import AUDIT_ALPHA, check_guarantee
-from finc_eval.privacy.dp.guarantee import Ceilings
+from finc_eval.numerics.ceilings import Ceilings
 
 NearerTo = Literal["training", "real"]
 """Sets that generated samples are nearer to than fresh samples: the training set, or real samples, of whatever set."""

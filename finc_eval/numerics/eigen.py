@@ -267,3 +267,22 @@ def _polar(matrix: torch.Tensor) -> tuple[torch.Tensor, float]:
     """Return the orthogonal matrix nearest to a matrix, and the sum of its singular values."""
     left, singular, right = torch.linalg.svd(matrix)
     return left @ right, float(singular.sum())
+
+
+def whitening(centered: torch.Tensor, components: int, floor: float = 0.0) -> torch.Tensor:
+    """Return the map to principal components of variance 1: centered samples (N, p) → (p, n).
+
+    There are at most `components`; directions without variance, up to `floor`, are left out, so n ≤ N − 1.
+    """
+    n, p = centered.shape
+    of_entries = p <= n
+    gram = centered.T @ centered if of_entries else centered @ centered.T
+    values, vectors = torch.linalg.eigh(gram / max(n - 1, 1))
+    values, vectors = values.flip(0)[:components], vectors.flip(1)[:, :components]
+    # 1e-10: smallest principal variance relative to the largest; directions below it come from rounding.
+    kept = (values > max(1e-10 * float(values[0]), floor)).nonzero().squeeze(1)[: n - 1]
+    values, vectors = values[kept], vectors[:, kept]
+    if not of_entries:
+        vectors = centered.T @ vectors / (values * (n - 1)).sqrt()
+    whitened: torch.Tensor = vectors / values.sqrt()
+    return whitened

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -12,11 +13,11 @@ from finc_eval.core.files.reading import StoredFile
 from finc_eval.core.files.writing import NewFile
 from finc_eval.core.record import Record
 from finc_eval.feature_maps.base import CosineFeatures, FeatureMap
-from finc_eval.feature_maps.coordinate_kernels import HERMITE_MAPS
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
 from finc_eval.numerics.moments import Moments, from_upper, upper, upper_size
 from finc_eval.numerics.names import Precision
 from finc_eval.samples.shards import Shard
+from finc_eval.wing import part_of_wing
 
 SKETCH, SKETCH_LAYOUT = "sketch", 3
 
@@ -94,7 +95,8 @@ def read_feature_map(file: StoredFile, device: str | torch.device = "cpu") -> Fe
     if "kind" in state:
         if state["dim"] != len(state["center"]):  # a forged number of entries could be any
             raise ValueError(f"the feature map has {state['dim']} entries and a center of {len(state['center'])}")
-        return HERMITE_MAPS[state.pop("kind")](device=device, **state)
+        maps: dict[str, Callable[..., FeatureMap]] = part_of_wing("hermite.coordinate_kernels:HERMITE_MAPS")
+        return maps[state.pop("kind")](device=device, **state)
     if kernel == CosineFeatures.kernel:
         return CosineFeatures(int(state["dim"]), device)
     dim, features = state["frequencies"].shape

@@ -12,13 +12,13 @@ from _record import result_of
 from paper_values import MARKS, PAGE, is_near, text
 
 import finc_eval as fe
-from finc_eval.kahm.models import fit_wide
-from finc_eval.kahm.settings import KahmSettings
-from finc_eval.privacy.synthesis.columns import Category
-from finc_eval.privacy.synthesis.dp_hp import MAX_RELEASED
-from finc_eval.privacy.synthesis.released_features import image_statistics, table_statistics
-from finc_eval.privacy.synthesis.synthesize import IMAGE_RATE, _network
-from finc_eval.privacy.synthesis.tabular import Table
+from finc_eval.private.kahm.models import fit_wide
+from finc_eval.private.kahm.settings import KahmSettings
+from finc_eval.private.synthesis.columns import Category
+from finc_eval.private.synthesis.dp_hp import MAX_RELEASED
+from finc_eval.private.synthesis.released_features import image_statistics, table_statistics
+from finc_eval.private.synthesis.synthesize import IMAGE_RATE, _network
+from finc_eval.private.synthesis.tabular import Table
 
 
 @pytest.mark.parametrize("data_set", ["mnist", "fashion-mnist"])

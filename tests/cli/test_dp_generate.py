@@ -13,12 +13,12 @@ from finc_eval.core.files.npz import NpzFile, NpzRows
 from finc_eval.core.record import plain
 from finc_eval.core.storage import reserve
 from finc_eval.privacy import Ledger, Table, synthesize_images, synthesize_table
-from finc_eval.privacy.settings import SYNTHESIS_METHODS
-from finc_eval.privacy.synthesis import synthesize as synthesis
-from finc_eval.privacy.synthesis.columns import Category, Number
-from finc_eval.privacy.synthesis.dp_hp import release_embedding
-from finc_eval.privacy.synthesis.files import read_columns, read_images, write_arrays
-from finc_eval.privacy.synthesis.released_features import image_statistics, table_statistics
+from finc_eval.private.settings import SYNTHESIS_METHODS
+from finc_eval.private.synthesis import synthesize as synthesis
+from finc_eval.private.synthesis.columns import Category, Number
+from finc_eval.private.synthesis.dp_hp import release_embedding
+from finc_eval.private.synthesis.files import read_columns, read_images, write_arrays
+from finc_eval.private.synthesis.released_features import image_statistics, table_statistics
 
 pytestmark = pytest.mark.usefixtures("seeded_noise")
 

@@ -69,7 +69,7 @@ for words, expected in (
 LOADED = """
 import sys
 loaded = lambda *names: {name for name in names if name in sys.modules}
-import finc_eval.kahm.models, finc_eval.kahm.fabrication, finc_eval.kahm.federated, finc_eval.kahm.membership
+from finc_eval.private.kahm import fabrication, federated, membership, models
 assert not loaded("sklearn")
 import finc_eval as fe
 assert all(getattr(fe, name) for name in fe.__all__)

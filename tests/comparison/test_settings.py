@@ -14,7 +14,7 @@ from finc_eval.demo import example_sets
 from finc_eval.leaderboards import settings as leaderboards
 from finc_eval.memorization import settings as memorization
 from finc_eval.partitions import settings as partitions
-from finc_eval.privacy import settings as privacy
+from finc_eval.private import settings as privacy
 from finc_eval.sketches import settings as sketches
 
 

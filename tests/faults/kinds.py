@@ -32,7 +32,7 @@ from finc_eval.leaderboards.reference import BoardReference
 from finc_eval.measures.gaussians.gaussian import GaussianStatistics
 from finc_eval.measures.gaussians.reference_statistics import read_statistics, write_statistics
 from finc_eval.memorization import attacks
-from finc_eval.privacy.synthesis.files import read_columns, read_images
+from finc_eval.private.synthesis.files import read_columns, read_images
 from finc_eval.samples import Manifest, Traits, open_source
 from finc_eval.samples.clips import Clip
 

@@ -15,7 +15,7 @@ import torch
 
 from finc_eval.cli import main
 from finc_eval.embeddings import writer
-from finc_eval.privacy.dp import gaussian_mechanism, ledger
+from finc_eval.private.dp import gaussian_mechanism, ledger
 
 Arm = Callable[[], None]
 """A function that prepares the surroundings of a forked process before the command runs."""

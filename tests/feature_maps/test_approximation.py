@@ -15,7 +15,7 @@ from finc_eval.feature_maps.approximation import (
     enough_features,
     theorem_1_bound,
 )
-from finc_eval.feature_maps.hermite import TotalDegree
+from finc_eval.private.hermite.hermite import TotalDegree
 
 
 @pytest.fixture(scope="module")

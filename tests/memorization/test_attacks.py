@@ -18,14 +18,14 @@ from finc_eval.memorization.attacks import (
     membership_difference,
     run_attacks,
     score_by_ball,
-    score_by_kahm,
     score_by_nearest,
 )
 from finc_eval.memorization.distances import measure
 from finc_eval.memorization.settings import AuditSettings
 from finc_eval.memorization.verdict import guarantee_ceilings, judge_guarantee
 from finc_eval.numerics.attack_statistics import attack_statistics, auc
-from finc_eval.privacy.dp.guarantee import Guarantee
+from finc_eval.private.dp.guarantee import Guarantee
+from finc_eval.private.kahm.attack import score_by_kahm
 
 
 def draw(n, seed, dim=6):

@@ -16,7 +16,7 @@ from finc_eval.numerics.attack_statistics import (
     epsilon_lower_bound,
     operating_point,
 )
-from finc_eval.privacy.dp.guarantee import mu_of
+from finc_eval.private.dp.guarantee import mu_of
 
 
 def test_equal_scores_raise_an_alarm_together():

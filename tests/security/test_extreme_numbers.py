@@ -13,7 +13,6 @@ from finc_eval.core.errors import MAX_COUNT, MAX_POSITIVE, MAX_SEED, MIN_POSITIV
 from finc_eval.extractors.catalog import load_card
 from finc_eval.extractors.settings import Extraction
 from finc_eval.gates.policy import BasicLimits, CopyingLimits, KindLimits, MetricLimit, Policy
-from finc_eval.kahm.settings import KahmSettings
 from finc_eval.leaderboards.settings import LeaderboardSettings
 from finc_eval.measures.frechet import fd_infinity
 from finc_eval.measures.inception_score import inception_score
@@ -21,7 +20,8 @@ from finc_eval.measures.kid import kid
 from finc_eval.measures.mind import mind
 from finc_eval.memorization.settings import AuditSettings
 from finc_eval.partitions.settings import KindSettings
-from finc_eval.privacy.settings import SYNTHESIS_METHODS, ReleaseSettings, SynthesisSettings
+from finc_eval.private.kahm.settings import KahmSettings
+from finc_eval.private.settings import SYNTHESIS_METHODS, ReleaseSettings, SynthesisSettings
 from finc_eval.samples.clips import MAX_FPS, MIN_FPS
 from finc_eval.sketches.settings import SketchSettings
 

@@ -19,13 +19,13 @@ from _cards import small_pixel_card
 
 import finc_eval as fe
 from finc_eval.core.errors import BudgetError, DataError
-from finc_eval.feature_maps.hermite import TotalDegree
 from finc_eval.privacy import Guarantee, Ledger, Number, PublicTransform, Table, release_sketch
-from finc_eval.privacy.dp.ledger_lines import root_of, seal
-from finc_eval.privacy.dp.population import ENTRY, KEPT, RowViews, Sketches, chance_of
-from finc_eval.privacy.dp.public_values import column_arrays
-from finc_eval.privacy.dp.records import open_records, table_identity
-from finc_eval.privacy.synthesis.files import read_columns
+from finc_eval.private.dp.ledger_lines import root_of, seal
+from finc_eval.private.dp.population import ENTRY, KEPT, RowViews, Sketches, chance_of
+from finc_eval.private.dp.public_values import column_arrays
+from finc_eval.private.dp.records import open_records, table_identity
+from finc_eval.private.hermite.hermite import TotalDegree
+from finc_eval.private.synthesis.files import read_columns
 
 N, D, DELTA = 600, 4, 1e-5
 RNG = np.random.default_rng(0)

@@ -19,8 +19,8 @@ from finc_eval.extractors.catalog import load_card
 from finc_eval.gates.policy import Policy
 from finc_eval.leaderboards.entry import _version
 from finc_eval.naming.evidence import UniqueNames
-from finc_eval.privacy.synthesis.files import read_columns
-from finc_eval.privacy.synthesis.tabular import Table
+from finc_eval.private.synthesis.files import read_columns
+from finc_eval.private.synthesis.tabular import Table
 from finc_eval.samples import open_source
 from finc_eval.samples.clips import Clip
 from finc_eval.samples.tar import expand

@@ -15,7 +15,7 @@ from finc_eval.core.files.writing import new_file
 from finc_eval.embeddings.cache import WHOLE
 from finc_eval.embeddings.folder import explain
 from finc_eval.embeddings.recipe import CACHE_LAYOUT, recipe_of
-from finc_eval.privacy.dp.records import open_records
+from finc_eval.private.dp.records import open_records
 from finc_eval.samples.shards import MissingShards
 
 N = 23

@@ -32,10 +32,10 @@ from finc_eval.core.marks import job_digest
 from finc_eval.core.storage import check_free, claim, reserve
 from finc_eval.core.words import plural
 from finc_eval.extractors.settings import Extraction
-from finc_eval.privacy.dp.ledger import Ledger, PlannedLedger
-from finc_eval.privacy.dp.losses import note_losses
-from finc_eval.privacy.settings import ImageSynthesisSettings, PrivacySettings, ReleaseSettings
-from finc_eval.privacy.synthesis.files import SUFFIXES, irregular_lines, read_columns, read_images, write_arrays
+from finc_eval.private.dp.ledger import Ledger, PlannedLedger
+from finc_eval.private.dp.losses import note_losses
+from finc_eval.private.settings import ImageSynthesisSettings, PrivacySettings, ReleaseSettings
+from finc_eval.private.synthesis.files import SUFFIXES, irregular_lines, read_columns, read_images, write_arrays
 
 LedgerFile = Annotated[Path, typer.Option(help="File that records what each data set has spent.")]
 Budget = Annotated[
@@ -221,7 +221,7 @@ def inspect(
         if as_json:
             print_json({"budget": book.budget, "data_sets": book.accounts()})
         else:
-            from finc_eval.privacy.reference.page import (
+            from finc_eval.private.reference.page import (
                 show_ledger,  # loads torch, which wrong options need not wait for
             )
 
@@ -240,7 +240,7 @@ def _print_sketch(path: Path, sketch: fe.privacy.PrivateSketch, as_json: bool) -
     if as_json:
         print_json(sketch.header)
         return
-    from finc_eval.privacy.reference.page import show_sketch  # loads torch, which wrong options need not wait for
+    from finc_eval.private.reference.page import show_sketch  # loads torch, which wrong options need not wait for
 
     show_sketch(str(path), sketch)
 

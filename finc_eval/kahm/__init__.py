@@ -1,8 +1,0 @@
-"""Kernel affine hull machines: models of classes, classifier, membership score, fabricated data, federated classes.
-
-The public names, listed in `__init__.pyi`. Each loads on first use.
-"""
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,15 @@
+from .private.dp.guarantee import Guarantee as Guarantee
+from .private.dp.ledger import Ledger as Ledger
+from .private.reference.release import release_sketch as release_sketch
+from .private.reference.sketch import PrivateSketch as PrivateSketch
+from .private.reference.transform import PublicTransform as PublicTransform
+from .private.settings import DpHpPaper as DpHpPaper
+from .private.settings import DpMerf as DpMerf
+from .private.settings import ImageSynthesisSettings as ImageSynthesisSettings
+from .private.settings import ReleaseSettings as ReleaseSettings
+from .private.settings import SynthesisSettings as SynthesisSettings
+from .private.synthesis.columns import Category as Category
+from .private.synthesis.columns import Number as Number
+from .private.synthesis.synthesize import synthesize_images as synthesize_images
+from .private.synthesis.synthesize import synthesize_table as synthesize_table
+from .private.synthesis.tabular import Table as Table

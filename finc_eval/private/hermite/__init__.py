@@ -1,0 +1,1 @@
+"""Features of Hermite polynomials, and kernels of coordinates made of them."""

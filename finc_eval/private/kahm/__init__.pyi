@@ -1,0 +1,1 @@
+from . import federated as federated

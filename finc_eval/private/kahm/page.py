@@ -1,0 +1,59 @@
+"""The page, the notebook view and the terminal table of a membership score."""
+
+from __future__ import annotations
+
+from finc_eval.core.words import percent
+from finc_eval.private.kahm.membership import MembershipScore
+from finc_eval.report import Page
+from finc_eval.report.exports.outline import Outline, Table, call
+from finc_eval.report.formats import p_value
+
+COLUMNS = ("Figure", "Value")
+
+HOW = (
+    "The score is the squared L2 distance between the densities of two sets of distances to a model. It is above 0 for "
+    "equal densities, so compare it with the value that 95 % of equal densities stay below. The attack takes samples "
+    "for members the nearer they are to the model. A finding is a fact about these distances; without a finding, other "
+    "attacks may still find members."
+)
+
+
+def outline(result: MembershipScore) -> Outline:
+    """Return what the score says in all outputs."""
+    difference, attack = result.difference, result.attack
+    null = [] if difference.p_value is None else [p_value(difference.p_value), f"{result.threshold_95:.3g}"]
+    low, high = attack.auc_interval
+    rows = [
+        ("Squared L2 difference of the densities, standardized", f"{difference.standardized:.3g}"),
+        ("The same in 1/distance", f"{difference.value:.3g}"),
+        *zip(("p", "95 % of equal densities stay below"), null, strict=False),
+        (
+            f"AUC of the attack by distance, and interval at {percent(attack.confidence)}",
+            f"{attack.auc:.3f} [{low:.3f}, {high:.3f}]",
+        ),
+        ("Advantage", f"{attack.advantage:.3f}"),
+        ("True positives at 1 %", percent(attack.at_1_percent.tpr, 1)),
+        ("True positives at 0.1 %", percent(attack.at_01_percent.tpr, 1)),
+        ("Members and non-members", f"{attack.members:,} and {attack.non_members:,}"),
+        ("Samples without a distance", f"{result.undefined_members:,} and {result.undefined_non_members:,}"),
+    ]
+    return Outline(
+        kind="membership score of a model's distances",
+        title="Members against non-members",
+        headline=f"The attack by distance distinguishes members from non-members: {result.direction}."
+        if result.direction != "neither"
+        else "The attack by distance does not distinguish members from non-members.",
+        sets={"members": attack.members, "non-members": attack.non_members},
+        signatures=[result.settings or "settings of the model unknown"],
+        call=call(
+            "kahm.membership_score",
+            "members",
+            "non_members",
+            *([f"settings={result.settings!r}"] if result.settings else []),
+        ),
+        tables=[Table("Figures", COLUMNS, rows, words=COLUMNS[:1])],
+        how=HOW,
+    )
+
+
+PAGE = Page(outline)

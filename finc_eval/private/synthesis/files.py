@@ -1,0 +1,105 @@
+"""Files of private and synthetic data: tables as .csv or .npz, images as .npz."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from itertools import zip_longest
+from pathlib import Path
+
+import numpy as np
+
+from finc_eval.core.doors import create_file, create_text, read_text
+from finc_eval.core.errors import DataError
+from finc_eval.core.files.npz import NpzFile, NpzRows
+from finc_eval.core.memory import BYTES_PER_LINE, BYTES_PER_TEXT_BYTE, check_decoded, check_list
+from finc_eval.core.storage import write_whole
+from finc_eval.private.dp.public_values import column_arrays
+
+SUFFIXES = (".csv", ".npz")
+
+
+def read_columns(path: str | Path) -> dict[str, np.ndarray]:
+    """Read the columns of a table by name: of a .csv with a line of names, or the arrays (n,) of an .npz.
+
+    Every line of a .csv is one record, whatever it holds: cells that are missing are empty, cells beyond the line of
+    names are dropped, and bytes that are not UTF-8 become "�". So a record cannot make a release fail.
+    """
+    if Path(path).suffix == ".npz":
+        file = NpzFile(path)
+        columns = {name: file.array(name) for name in file.names}
+    else:
+        columns = _csv_columns(path)
+    try:
+        return column_arrays(columns)
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from None
+
+
+def read_images(path: str | Path) -> tuple[NpzRows, np.ndarray | None]:
+    """Open the array `images` of an .npz, to be read in batches, and read the array `labels` if there is one."""
+    file = NpzFile(path)
+    if "images" not in file.names:
+        raise DataError(f"{path} must have an array `images`, and `labels` if there are classes, got {file.names}")
+    return file.rows("images"), file.array("labels") if "labels" in file.names else None
+
+
+def write_arrays(path: str | Path, arrays: dict[str, np.ndarray]) -> None:
+    """Write columns as .csv or .npz, or images as .npz. The file appears when it is complete."""
+    with write_whole(path) as temporary:
+        if Path(path).suffix == ".npz":
+            with create_file(temporary) as file:
+                np.savez_compressed(file, **arrays)  # type: ignore[arg-type]  # mypy takes them for allow_pickle
+        else:
+            with create_text(temporary) as text:
+                writer = csv.writer(text)
+                writer.writerow(arrays)
+                writer.writerows(zip(*map(_cells, arrays.values()), strict=True))
+
+
+def _cells(column: np.ndarray) -> list[object]:
+    """Return the cells of a column: what is missing is empty, and whole numbers stay whole next to it."""
+    if column.dtype.kind != "f" or not (missing := np.isnan(column)).any():
+        return list(column.tolist())
+    is_whole = bool((np.mod(column[~missing], 1) == 0).all())
+    return ["" if one != one else int(one) if is_whole else one for one in column.tolist()]
+
+
+def irregular_lines(path: str | Path) -> int:
+    """Return how many records of a .csv have more or fewer cells than its line of names; 0 for other files.
+
+    The number is for the owner of the data. It is not protected by any noise.
+    """
+    if Path(path).suffix == ".npz":
+        return 0
+    head, *records = _csv_rows(path)
+    return sum(len(row) != len(head) for row in records)
+
+
+def _csv_columns(path: str | Path) -> dict[str, np.ndarray]:
+    rows = _csv_rows(path)
+    if len(rows) < 2:
+        raise DataError(f"{path} must have a line of names and at least one record")
+    head, *records = rows
+    (often, times), *_ = Counter(head).most_common(1)
+    if times > 1:
+        raise DataError(f"{path} has {times} columns called {often!r}: give each a name of its own")
+    # 16: bytes that a cell takes in a list of a column and in a row, without its text.
+    check_decoded(16 * len(head) * len(records), f"{path} with {len(head):,} columns")
+    columns = zip_longest(*(row[: len(head)] for row in [head, *records]), fillvalue="")
+    cells = {name: found for name, *found in columns}
+    # In an array, each text takes as much memory as the longest of its column.
+    letters = sum(len(found) * max(map(len, found)) for found in cells.values())
+    check_decoded(letters * np.dtype("U1").itemsize, f"{path} with its longest texts")
+    return {name: np.array(found, dtype=np.str_) for name, found in cells.items()}
+
+
+def _csv_rows(path: str | Path) -> list[list[str]]:
+    """Return the cells of all lines that are not empty."""
+    try:
+        text = read_text(path, "utf-8-sig", "replace", copies=BYTES_PER_TEXT_BYTE)
+        check_list(text.count("\n"), str(path), "lines", BYTES_PER_LINE)
+        return [[cell.strip() for cell in row] for row in csv.reader(io.StringIO(text)) if row]
+    except (OSError, csv.Error) as error:
+        raise DataError(f"{path} cannot be read as a .csv ({error})") from None
