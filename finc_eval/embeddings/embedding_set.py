@@ -18,6 +18,7 @@ from finc_eval.embeddings.base import ArrayEmbeddings
 from finc_eval.embeddings.columns import columns_of, drop_missing, missing_texts, unknown_column
 from finc_eval.embeddings.pictures import HeldSamples, picture
 from finc_eval.samples import fingerprint
+from finc_eval.samples.in_memory import holds_images, is_batch
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -172,6 +173,11 @@ def _by_set(values: object, what: str, sets: Sequence[str]) -> dict[str, object]
 def _beside(source: object, columns: Mapping[str, object], label: str) -> EmbeddingSet:
     if isinstance(source, EmbeddingSet):
         return source.with_columns(columns)
+    if is_batch(source) or (isinstance(source, list | tuple) and holds_images(source)):
+        raise UsageError(
+            f"labels and groups stand beside embeddings, and {label} is images: pass list(zip(images, labels)), or "
+            "fe.extract(images, metadata={'label': labels})"
+        )
     if isinstance(source, list | tuple) or hasattr(source, "__array__"):
         return EmbeddingSet(source, metadata=columns, name=label)
     raise UsageError(

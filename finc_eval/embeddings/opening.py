@@ -8,8 +8,6 @@ from os import PathLike
 from pathlib import Path
 from typing import TypeVar
 
-from PIL.Image import Image
-
 from finc_eval.core.doors import with_home, without_links
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.files.front import check_type, is_stored
@@ -25,7 +23,8 @@ from finc_eval.extractors.catalog import card_again, load_card
 from finc_eval.extractors.settings import AnyExtractor, extraction_of
 from finc_eval.samples import Source
 from finc_eval.samples.hugging_face import is_dataset
-from finc_eval.samples.in_memory import is_batch, is_image
+from finc_eval.samples.images import IMAGE_SUFFIXES
+from finc_eval.samples.in_memory import holds_images, is_batch
 from finc_eval.samples.shards import Shard
 from finc_eval.samples.tar import BRACES
 
@@ -93,9 +92,22 @@ def name_of(path: str | Path) -> str:
 
 
 def training_runs(one: object) -> list[object]:
-    """Return the sets of a model, which a list has for several training runs; a list of rows or images is one set."""
-    is_set = not isinstance(one, list | tuple) or (one and isinstance(one[0], list | tuple | int | float | Image))
-    return [one] if is_set else list(one)  # type: ignore[call-overload]
+    """Return the sets of a model, which a list has for several training runs."""
+    return [one] if is_one_set(one) else list(one)  # type: ignore[call-overload]  # else it is a list
+
+
+def is_one_set(one: object) -> bool:
+    """Return whether this is one set, such as a list of rows, of images, or of images with labels; not several sets."""
+    if not isinstance(one, list | tuple):
+        return True
+    first = one[0] if one else None
+    if isinstance(first, str | PathLike):
+        return Path(first).suffix.lower() in IMAGE_SUFFIXES  # an image alone is not a set
+    if holds_images(one):
+        shape = getattr(first, "shape", (3,))
+        return 3 in (shape[0], shape[-1]) or 1 in (shape[0], shape[-1]) or len(shape) == 2
+    is_row = isinstance(first, int | float) or getattr(first, "ndim", 0) == 1
+    return is_row or (isinstance(first, list | tuple) and not holds_images(first))
 
 
 def open_sets(
@@ -213,8 +225,7 @@ def embed_sources(
 def _gives_images(source: object) -> bool:
     """Return whether an object gives images: a list, an array or an iterator of them, or a dataset of torch."""
     if isinstance(source, list | tuple):
-        first = source[0] if source else None
-        return isinstance(first, str | bytes | PathLike) or (is_image(first) and getattr(first, "ndim", 3) == 3)
+        return holds_images(source)
     if isinstance(source, Iterator):
         return True
     if is_batch(source):  # features of shape (n, d, 1, 1) have four dimensions too

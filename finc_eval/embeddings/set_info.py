@@ -18,7 +18,7 @@ from finc_eval.embeddings.subset import Subset
 from finc_eval.samples import Samples
 from finc_eval.samples.clips import Clip
 from finc_eval.samples.files import in_short
-from finc_eval.samples.metadata import ROWS_OF, SAMPLES_WITHOUT
+from finc_eval.samples.metadata import divide_ignored
 from finc_eval.samples.profile import shallow, unlike_encodings
 
 MAX_EXAMPLES = 20  # examples of unreadable samples, and of copies, that a result keeps
@@ -91,8 +91,8 @@ def notes_on(label: str, embeddings: Embeddings) -> list[str]:
     if not isinstance(embeddings, CachedEmbeddings):
         return []
     cache, found = embeddings.cache, set_info(label, embeddings, embeddings.n, "").unread(label)
-    unmatched = {what: n for what, n in cache.ignored.items() if what.startswith((ROWS_OF, SAMPLES_WITHOUT))}
-    if files := {what: n for what, n in cache.ignored.items() if what not in unmatched}:
+    files, unmatched = divide_ignored(cache.ignored)
+    if files:
         found.append(f"files of {label} were left out, as they are not samples: {in_short(files)}")
     if unmatched:
         found.append(f"the metadata of {label} do not fit the samples: {in_short(unmatched)}")

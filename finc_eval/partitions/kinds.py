@@ -19,7 +19,7 @@ from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature, SignatureText
 from finc_eval.core.words import plural
 from finc_eval.embeddings.embedding_set import take_arrays
-from finc_eval.embeddings.opening import label_sets
+from finc_eval.embeddings.opening import is_one_set, label_sets
 from finc_eval.embeddings.recipe import known_space
 from finc_eval.embeddings.repeats import LOOK
 from finc_eval.embeddings.set_info import SetInfo
@@ -225,9 +225,8 @@ def kinds(
     if isinstance(ref, KindSettings):
         ref, settings = None, ref
     if ref is not None:
-        named: dict[str, object] = (
-            label_sets(sets, "set", taken="ref") if isinstance(sets, Mapping | list | tuple) else {"gen": sets}
-        )
+        are_many = isinstance(sets, Mapping) or not is_one_set(sets)
+        named = label_sets(sets, "set", taken="ref") if are_many else {"gen": sets}  # type: ignore[arg-type]
         if "ref" in named:
             raise UsageError('a set is called "ref" already: give it another name, or leave the reference out')
         sets = {**named, "ref": ref}

@@ -31,6 +31,8 @@ VALUES_SEEN = 64  # rows of an array that are looked at for their range, where i
 IMAGE_KEYS = ("image", "images", "img", "imgs", "pixel_values", "pixels", "jpg", "png", "x")
 """Keys under which an item or a batch usually has its images."""
 
+MOST_OF_ITEM = 3  # parts of an item whose first is a text: the path of an image, its label, its number or name
+
 LABEL_KEYS = ("label", "labels", "class", "target", "targets", "cls", "y")  # keys of its labels
 
 
@@ -172,7 +174,11 @@ def part(item: Any, who: str, key: str | None = None) -> tuple[Any, Any]:
             return image, next((item[name] for name in LABEL_KEYS if name in item and name != key), None)
         if {"bytes", "path"} == set(item):
             return item["bytes"] if item["bytes"] is not None else item["path"], None
-        found = [key for key, value in item.items() if is_image(value) or is_batch(value) or _is_file(value)]
+        found = [
+            key
+            for key, value in item.items()
+            if is_image(value) or is_batch(value) or _is_file(value) or (key in IMAGE_KEYS and isinstance(value, str))
+        ]
         usual = [key for key in IMAGE_KEYS if key in found]
         if not usual and len(found) != 1:
             keys = ", ".join(map(str, item))
@@ -186,9 +192,28 @@ def part(item: Any, who: str, key: str | None = None) -> tuple[Any, Any]:
         if key is not None and isinstance(item[0], Mapping):
             return part(item[0], who, key)
         first, _ = part(item[0], who) if isinstance(item[0], Mapping) else (item[0], None)
-        if is_image(first) or is_batch(first) or _is_file(first):
+        if is_image(first) or is_batch(first) or _is_file(first) or _is_labeled_path(item):
             return first, item[1] if len(item) > 1 and not isinstance(item[1], Mapping) else None
     return item, None
+
+
+def holds_images(items: Sequence[Any]) -> bool:
+    """Return whether a list is a set of images: its first item is one, a file of one, or one of these with a label."""
+    first = items[0] if items else None
+    if isinstance(first, tuple | list):
+        is_item = len(first) > 1 and not (is_image(first[1]) or _is_file(first[1]))
+        return is_item and (_is_one_image(first[0]) or _is_file(first[0]) or _is_labeled_path(first))
+    return isinstance(first, Mapping | str) or _is_file(first) or _is_one_image(first)
+
+
+def _is_one_image(value: Any) -> bool:
+    """Return whether a value is one image, and not a matrix of embeddings."""
+    return is_image(value) and (getattr(value, "ndim", 3) == 3 or str(getattr(value, "dtype", "")).endswith("uint8"))
+
+
+def _is_labeled_path(item: Sequence[Any]) -> bool:
+    """Return whether an item is the path of an image as a text, with its label."""
+    return 1 < len(item) <= MOST_OF_ITEM and isinstance(item[0], str) and not (is_image(item[1]) or is_batch(item[1]))
 
 
 def _is_file(value: Any) -> bool:
@@ -359,7 +384,7 @@ def _images(items: Iterable[Any], of_batches: bool, key: str | None) -> Iterator
             yield from _images(item, of_batches, key)
             continue
         batch, labels = part(item, "an item of the iterator", key)
-        if is_image(batch) or isinstance(batch, bytes | PathLike):
+        if is_image(batch) or isinstance(batch, str | bytes | PathLike):
             yield batch, _name(plain(labels))
         elif not is_batch(batch):
             raise DataError(

@@ -53,6 +53,12 @@ METADATA_FILES = ("metadata.jsonl", "metadata.csv", "dataset.json")
 Face's "imagefolder", the last is that of StyleGAN and EDM."""
 
 
+def divide_ignored(ignored: Mapping[str, int]) -> tuple[dict[str, int], dict[str, int]]:
+    """Return the counts of files that are not samples, and of metadata and samples that do not fit each other."""
+    unmatched = {what: n for what, n in ignored.items() if what.startswith((ROWS_OF, SAMPLES_WITHOUT))}
+    return {what: n for what, n in ignored.items() if what not in unmatched}, unmatched
+
+
 class Metadata(NamedTuple):
     """Labels, prompts and all other columns, each aligned with the ids of a set.
 

@@ -137,6 +137,93 @@ def test_what_extract_takes_compare_and_metrics_take(form):
     assert fe.metrics(gen, ref, ["kid"], extractor="pixels")["kid_mean"].value == truth
 
 
+LABELS = ["sea", "land"] * 20
+
+
+def written(items, folder):
+    for number, one in enumerate(items):
+        one.save(folder / f"{number:02d}.png")
+    return sorted(folder.glob("*.png"))
+
+
+FORMS_OF_PAIRS = {
+    "pairs": lambda items, folder: list(zip(items, LABELS, strict=True)),
+    "a tuple of pairs": lambda items, folder: tuple(zip(items, LABELS, strict=True)),
+    "lists of two": lambda items, folder: [[one, label] for one, label in zip(items, LABELS, strict=True)],
+    "arrays": lambda items, folder: [(np.asarray(one), label) for one, label in zip(items, LABELS, strict=True)],
+    "numbers of classes": lambda items, folder: [
+        (one, np.int64(label == "sea")) for one, label in zip(items, LABELS, strict=True)
+    ],
+    "triples": lambda items, folder: [(one, label, 7) for one, label in zip(items, LABELS, strict=True)],
+    "dictionaries": lambda items, folder: [
+        {"image": one, "label": label} for one, label in zip(items, LABELS, strict=True)
+    ],
+    "paths": lambda items, folder: list(zip(written(items, folder), LABELS, strict=True)),
+    "names of files": lambda items, folder: list(zip(map(str, written(items, folder)), LABELS, strict=True)),
+    "dictionaries of names": lambda items, folder: [
+        {"image": str(path), "label": label} for path, label in zip(written(items, folder), LABELS, strict=True)
+    ],
+    "files in memory": lambda items, folder: [
+        (path.read_bytes(), label) for path, label in zip(written(items, folder), LABELS, strict=True)
+    ],
+}
+BY_LABEL = {
+    "compare": lambda gen, ref: fe.compare(gen, ref, extractor="pixels", features=20, by="label").by.kinds,
+    "kinds": lambda gen, ref: fe.kinds(gen, ref, extractor="pixels", by="label").by.kinds,
+    "kinds by name": lambda gen, ref: fe.kinds({"a": gen, "b": ref}, extractor="pixels", by="label").by.kinds,
+    "leaderboard": lambda gen, ref: fe.leaderboard({"a": gen}, ref, extractor="pixels", by="label").by.kinds,
+    "training runs": lambda gen, ref: (
+        fe.leaderboard({"a": [gen, gen[::-1][2:]]}, ref, extractor="pixels", by="label").by.kinds
+    ),
+    "metrics": lambda gen, ref: (
+        {score.of for score in fe.metrics(gen, ref, "kid", extractor="pixels", by="label")} - {None}
+    ),
+    "gate": lambda gen, ref: (
+        fe.gate(gen, ref, gen, {"kinds": {"new": 0.9, "column": "label"}}, extractor="pixels").sets.keys() - {"ref"}
+    ),
+}
+
+
+@pytest.mark.parametrize(("form", "verb"), every_value(FORMS_OF_PAIRS, BY_LABEL))
+def test_images_with_labels_are_a_set_with_labels_in_every_verb(form, verb, tmp_path):
+    sets = []
+    for seed in (1, 2):
+        (tmp_path / str(seed)).mkdir()
+        sets.append(FORMS_OF_PAIRS[form](images(seed), tmp_path / str(seed)))
+    assert len(BY_LABEL[verb](*sets)) == 2
+
+
+@pytest.mark.parametrize("form", ["arrays", "gray", "images", "names", "paths"])
+@pytest.mark.parametrize("verb", ["kinds", "gate", "leaderboard"])
+def test_a_list_of_images_is_one_set_and_not_many(form, verb, tmp_path):
+    sets = []
+    for seed in (1, 2):
+        (tmp_path / str(seed)).mkdir()
+        made = images(seed)
+        arrays = list(map(np.asarray, made))
+        files = written(made, tmp_path / str(seed))
+        forms = {
+            "arrays": arrays,
+            "gray": [one[..., 0] for one in arrays],
+            "images": made,
+            "names": list(map(str, files)),
+        }
+        sets.append(forms.get(form, files))
+    gen, ref = sets
+    if verb == "kinds":
+        found = fe.kinds(gen, ref, extractor="pixels").sets
+    elif verb == "gate":
+        found = fe.gate(gen, ref, images(3), {"kinds": {"moved": 0.5}}, extractor="pixels").sets
+    else:
+        found = fe.leaderboard({"gen": gen}, ref, extractor="pixels").sets
+    assert [one.n for one in found.values()][:2] == [40, 40] and "baseline-1" not in found
+
+
+def test_labels_beside_images_are_told_to_be_given_as_pairs():
+    with pytest.raises(FincEvalError, match=r"pass list\(zip\(images, labels\)\)"):
+        fe.compare(images(1), images(2), labels=(LABELS, LABELS), extractor="pixels")
+
+
 @pytest.mark.parametrize("n", [100, 300])
 def test_a_clean_result_can_be_drawn(n):
     pytest.importorskip("matplotlib")

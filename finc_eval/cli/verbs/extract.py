@@ -23,6 +23,7 @@ from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, card_again, load_car
 from finc_eval.extractors.settings import Extraction
 from finc_eval.report.terminal import print_table
 from finc_eval.samples.files import in_short
+from finc_eval.samples.metadata import divide_ignored
 from finc_eval.samples.shards import BY_RANK, MissingShards, Shard, shard_command, shard_path
 from finc_eval.sketches.settings import SketchSettings
 
@@ -94,8 +95,11 @@ def extract(
         print(f"  unreadable: {name}: {reason}")
     if len(cache.failures) > MAX_FAILURES_SHOWN:
         print(f"  … and {len(cache.failures) - MAX_FAILURES_SHOWN} more unreadable")
-    if cache.ignored:
-        print("  ignored, not samples: " + in_short(cache.ignored))
+    files, unmatched = divide_ignored(cache.ignored)
+    if files:
+        print("  ignored, not samples: " + in_short(files))
+    if unmatched:
+        print("  metadata that do not fit the samples: " + in_short(unmatched))
 
 
 @takes(SketchSettings, "settings")

@@ -40,7 +40,7 @@ def csv_text(rows: Iterable[Mapping[str, object]]) -> str:
 def csv_table(file: Iterable[str], name: str) -> tuple[list[str], Iterator[dict[str, str]]]:
     """Read the columns of a CSV file, given by its lines, and its rows by their names; empty lines are left out.
 
-    Values are separated by commas or, where the first row has none, by the first of `BETWEEN` that it has.
+    For what separates values, see `separator_in`.
     """
     letters = 0
 
@@ -57,7 +57,7 @@ def csv_table(file: Iterable[str], name: str) -> tuple[list[str], Iterator[dict[
     rest, first = pieces(), [""]
     while not first[-1].strip() and (piece := next(rest, None)) is not None:
         first.append(piece)
-    between = next((one for one in BETWEEN if len(next(csv.reader(first[-1:], delimiter=one), ())) > 1), ",")
+    between = separator_in(first[-1])
     lines = csv.reader(chain(first[1:], rest), delimiter=between, skipinitialspace=f"{between} " in first[-1])
     columns = [column.strip() for column in next((line for line in lines if any(map(str.strip, line))), [])]
     _check_columns(len(columns), name)
@@ -78,6 +78,11 @@ def csv_table(file: Iterable[str], name: str) -> tuple[list[str], Iterator[dict[
                 yield dict(zip(columns, line, strict=True))
 
     return columns, rows()
+
+
+def separator_in(line: str) -> str:
+    """Return what separates the values of a first row: a comma or, where it has none, the first of `BETWEEN` in it."""
+    return next((one for one in BETWEEN if len(next(csv.reader([line], delimiter=one), ())) > 1), ",")
 
 
 def gather_columns(rows: Iterable[Mapping[str, Any]], name: str) -> dict[str, list[Any]]:

@@ -8,13 +8,20 @@ from collections.abc import Mapping
 
 from finc_eval.core.errors import DataError
 from finc_eval.core.words import in_percent, join_words, plural
+from finc_eval.embeddings.columns import to_text
 
 SHOWN_MISFITS = 3  # examples of values that do not fit, for each column
 
 SECRET = "No noise protects these numbers: keep them to yourself"
 
 
-def check_fit(misfits: Mapping[str, Counter[str]], records: int, most: float, becomes: str) -> None:
+def check_fit(
+    misfits: Mapping[str, Counter[str]],
+    records: int,
+    most: float,
+    becomes: str,
+    of_missing: Mapping[str, str] | None = None,
+) -> None:
     """Warn of values that do not fit the description, by column; refuse above a share of the records.
 
     Args:
@@ -22,6 +29,7 @@ def check_fit(misfits: Mapping[str, Counter[str]], records: int, most: float, be
         records: number of records.
         most: largest share of the records whose value of a column may be undescribed; with 0, none may.
         becomes: what happens to such a value, such as "count as nothing".
+        of_missing: setting that gives what is missing a level, such as "missing = true", for each column that has none.
 
     Raises:
         DataError: more values of a column are undescribed.
@@ -36,7 +44,11 @@ def check_fit(misfits: Mapping[str, Counter[str]], records: int, most: float, be
     ]
     rest = len(misfits) - len(found)
     others = f"; all values of the other {plural(rest, 'column')} fit" if rest else ""
-    sentence = f"{'; '.join(told)}{others}. Values that are not described {becomes}. {SECRET}"
+    settings = of_missing or {}
+    empty = [name for name in found if name in settings and not all(map(to_text, misfits[name]))]
+    lacking = [f"{settings[name]} of {name}" for name in empty]
+    advice = f"A level for what is missing is described by {join_words(lacking)}. " if lacking else ""
+    sentence = f"{'; '.join(told)}{others}. Values that are not described {becomes}. {advice}{SECRET}"
     allowed = max(most * records, 1) if most else 0  # a single record never makes a refusal
     worst = max(found, key=lambda name: found[name])
     if found[worst] <= allowed:

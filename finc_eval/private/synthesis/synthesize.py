@@ -112,7 +112,8 @@ def synthesize_table(
     progress = Run.of(run).progress
     columns = column_arrays(values)
     records, labels = table.encoded(columns)
-    check_fit(table.misfits(columns), len(records), chosen.max_undescribed, "take the usual level, or the nearest")
+    fate = "take the usual level, or the nearest"
+    check_fit(table.misfits(columns), len(records), chosen.max_undescribed, fate, table.of_missing)
     with note_losses():
         target = release_embedding(
             records,

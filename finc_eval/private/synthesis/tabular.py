@@ -20,7 +20,7 @@ import torch
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.files.parsed import read_json, read_toml
 from finc_eval.private.dp.public_values import column_arrays
-from finc_eval.private.synthesis.columns import Category, Column, described_column
+from finc_eval.private.synthesis.columns import Category, Column, Number, described_column
 
 MAX_POSITION = 8.0  # levels of a column lie in [−8, 8] in the view `positions`, so up to 17 of them are 1 apart
 
@@ -133,6 +133,12 @@ class Table:
     def misfits(self, values: Mapping[str, np.ndarray]) -> dict[str, Counter[str]]:
         """Return the values of each column that its description does not have, with their numbers of records."""
         return {column.name: column.misfits(values[column.name]) for column in self._every_column}
+
+    @property
+    def of_missing(self) -> dict[str, str]:
+        """Setting that gives what is missing a level, for each column that has none."""
+        settings = {Number: "missing = true", Category: 'missing = "…" (one of its values)'}
+        return {column.name: settings[type(column)] for column in self._every_column if not column.missing}
 
     def one_hot(self, levels: torch.Tensor) -> torch.Tensor:
         """Turn levels (n, columns) into one-hot vectors (n, k), float32."""

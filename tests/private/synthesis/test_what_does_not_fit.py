@@ -174,3 +174,48 @@ def test_a_wrong_level_for_what_is_missing_is_refused_in_a_sentence(entry, messa
     (tmp_path / "table.toml").write_text(f'[[columns]]\nname = "kind"\n{entry}\n')
     with pytest.raises(DataError, match=message):
         Table.load(tmp_path / "table.toml")
+
+
+@pytest.mark.parametrize(
+    ("column", "cell", "advice"),
+    [
+        ("age", "", "missing = true of age"),
+        ("age", "nan", "missing = true of age"),
+        ("ward", "NA", 'missing = "…" (one of its values) of ward'),
+        ("ill", "null", 'missing = "…" (one of its values) of ill'),
+        ("age", "old", None),
+        ("ward", "north", None),
+    ],
+)
+def test_the_setting_for_what_is_missing_is_named_where_something_is(column, cell, advice):
+    given = {"epsilon": 1, "steps": 1, "count": 5, "ledger": None}
+    with pytest.raises(DataError) as error:
+        fe.privacy.synthesize_table(written(column, in_part(lambda one: cell, 0.1)), TABLE, **given)
+    assert ("A level for what is missing" in str(error.value)) == (advice is not None)
+    assert advice is None or f"is described by {advice}." in str(error.value)
+
+
+TABLES = {
+    "commas": "age,ward\n30,east\n31,west\n",
+    "semicolons": "age;ward\n30;east\n31;west\n",
+    "tabs": "age\tward\n30\teast\n31\twest\n",
+    "bars": "age|ward\n30|east\n31|west\n",
+    "spaces": "age; ward\n30; east\n31; west\n",
+    "quotes": '"age";"ward"\n"30";"east"\n"31";"west"\n',
+    "a mark of the beginning": "\ufeffage;ward\n30;east\n31;west\n",
+    "lines of Windows": "age;ward\r\n30;east\r\n31;west\r\n",
+    "an empty line before": "\n\nage;ward\n30;east\n31;west\n",
+}
+
+
+@pytest.mark.parametrize("text", TABLES.values(), ids=TABLES)
+def test_the_line_of_names_decides_what_separates_cells(text, tmp_path):
+    (tmp_path / "table.csv").write_text(text, newline="")
+    found = read_columns(tmp_path / "table.csv")
+    assert {name: one.tolist() for name, one in found.items()} == {"age": ["30", "31"], "ward": ["east", "west"]}
+
+
+def test_cells_keep_what_does_not_separate_them(tmp_path):
+    (tmp_path / "table.csv").write_text("age;note\n30,5;a, b\n31;\n")
+    found = read_columns(tmp_path / "table.csv")
+    assert {name: one.tolist() for name, one in found.items()} == {"age": ["30,5", "31"], "note": ["a, b", ""]}
