@@ -5,7 +5,9 @@ import unicodedata
 import numpy as np
 import pytest
 from PIL import Image
+from typer.testing import CliRunner
 
+from finc_eval.cli.app import app
 from finc_eval.core.errors import FincEvalError
 from finc_eval.samples import open_source
 
@@ -138,3 +140,32 @@ def test_equal_names_in_unlike_folders_are_unlike_samples(tmp_path):
 def test_lines_of_json_have_the_same_keys(mark, end, key, tmp_path):
     lines = "".join(f'{{"{key}": "{name}.png", "Label": "{name}"}}{end}' for name in "abc")
     assert open_source(folder(tmp_path, mark + lines.encode(), kind="jsonl")).labels == ["a", "b", "c"]
+
+
+LINES = [f"{name},x" for name in ("a.png", "b.png", "c.png", "d.png")]
+
+
+@pytest.mark.parametrize(
+    ("rows", "others", "said"),
+    [
+        (3, [], []),
+        (2, [], ["metadata that do not fit the samples: 1 x samples without a row in table.csv"]),
+        (4, [], ["metadata that do not fit the samples: 1 x rows of table.csv without a sample"]),
+        (3, ["notes.txt"], ["ignored, not samples: 1 x .txt"]),
+        (2, ["notes.txt"], ["ignored, not samples: 1 x .txt", "metadata that do not fit the samples: 1 x samples"]),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:metadata do not fit")
+def test_what_does_not_fit_a_table_is_not_called_an_ignored_file(rows, others, said, tmp_path):
+    for name in others:
+        (tmp_path / "set").mkdir()
+        (tmp_path / "set" / name).write_text("x")
+    (tmp_path / "set").mkdir(exist_ok=True)
+    for image, name in zip(IMAGES, ("a.png", "b.png", "c.png"), strict=True):
+        Image.fromarray(image).save(tmp_path / "set" / name)
+    (tmp_path / "table.csv").write_text("\n".join(["file_name,ward", *LINES[:rows]]))
+    words = ["extract", tmp_path / "set", "--extractor", "pixels", "--metadata", tmp_path / "table.csv"]
+    done = CliRunner().invoke(app, [*map(str, words), "--quiet"])
+    found = [line.strip() for line in done.output.splitlines() if line.startswith("  ") and " x " in line]
+    assert done.exit_code == 0
+    assert len(found) == len(said) and all(one.startswith(start) for one, start in zip(found, said, strict=True))
