@@ -18,10 +18,9 @@ from finc_eval.core.errors import DataError
 from finc_eval.core.memory import check_list
 from finc_eval.core.words import plural
 from finc_eval.samples.clips import Clip, DecodedWindow, plan_windows
-from finc_eval.samples.in_memory import check_dtype
 from finc_eval.samples.metadata import Metadata
 from finc_eval.samples.reading import EVERYTHING
-from finc_eval.samples.rows import ArraySource, NpzSource
+from finc_eval.samples.rows import ArraySource, NpzSource, check_dtype
 from finc_eval.samples.source import (
     NOT_OF_THE_SAMPLE,
     THREADS,

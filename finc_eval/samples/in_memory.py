@@ -20,16 +20,12 @@ from finc_eval.core.memory import numbered
 from finc_eval.core.words import plural
 from finc_eval.samples.files import VIDEO_SUFFIXES
 from finc_eval.samples.images import as_rgb, decode, rgb
-from finc_eval.samples.reading import EVERYTHING, RANGE_SLACK, Reading
+from finc_eval.samples.reading import EVERYTHING, IMAGE_KEYS, Reading
+from finc_eval.samples.rows import check_dtype, is_tensor, row_traits, tensor_values
 from finc_eval.samples.source import Pixels, Sample, Source, content_digest, decoded_digest, reason
-from finc_eval.samples.traits import Traits, is_gray, mark
+from finc_eval.samples.traits import Traits
 
 CHANNELS = (1, 3)
-
-VALUES_SEEN = 64  # rows of an array that are looked at for their range, where it must be converted
-
-IMAGE_KEYS = ("image", "images", "img", "imgs", "pixel_values", "pixels", "jpg", "png", "x")
-"""Keys under which an item or a batch usually has its images."""
 
 MOST_OF_ITEM = 3  # parts of an item whose first is a text: the path of an image, its label, its number or name
 
@@ -72,81 +68,6 @@ def to_pixels(value: Any, who: str, reading: Reading = EVERYTHING) -> tuple[Pixe
     if 0 in pixels.shape:
         raise DataError(f"{who} has shape {array.shape}: it holds no pixels")
     return pixels, row_traits(pixels, 1 if rows.ndim == 2 else rows.shape[2])
-
-
-def row_traits(pixels: Pixels, channels: int) -> Traits:
-    """Return the traits of (height, width, 3) pixels from an array with this number of channels."""
-    height, width, _ = pixels.shape
-    mode = mark("L" if channels == 1 else "RGB", pixels)
-    return Traits("array", mode, width, height, is_gray(pixels))
-
-
-def tensor_values(tensor: Any, who: str) -> npt.NDArray[Any]:
-    """Return a tensor as an array; floats that numpy does not have become float32."""
-    try:
-        plain = tensor.detach().cpu().resolve_conj().resolve_neg()
-        if plain.dtype.is_floating_point and plain.dtype.itemsize < 4:
-            plain = plain.float()
-        values: npt.NDArray[Any] = plain.numpy()
-    except (TypeError, RuntimeError, NotImplementedError, AttributeError, ValueError) as error:
-        kind = "meta" if tensor.device.type == "meta" else str(tensor.layout).removeprefix("torch.")
-        raise DataError(
-            f"{who} is a tensor of {tensor.dtype} ({kind}) that holds no plain numbers: pass a dense uint8 tensor"
-        ) from error
-    return values
-
-
-def check_dtype(
-    dtype: np.dtype[Any], shape: tuple[int, ...], who: str, values: npt.NDArray[Any] | None, reading: Reading
-) -> None:
-    """Raise DataError for any type but uint8, and say by the values how to convert it; of a range, for no numbers."""
-    if reading.range is not None and dtype.kind not in "biuf":
-        raise DataError(f"{who} holds values of the type {dtype}, which are not brightnesses")
-    if reading.range is None and dtype != np.uint8:
-        how = _conversion(dtype, values)
-        raise DataError(f"{who} has shape {shape} and dtype {dtype}, but images must be uint8: {how}")
-
-
-def _conversion(dtype: np.dtype[Any], values: npt.NDArray[Any] | None) -> str:
-    """Return how to turn values into 8 bits, by their range."""
-    if dtype.kind == "b":
-        return "pass 255 * x.astype(np.uint8)"
-    if dtype.kind in "OSU":
-        return "pass list(x), if it holds images or their paths"
-    if dtype.kind not in "iuf":
-        return f"values of the type {dtype} are not brightnesses"
-    seen = np.asarray([] if values is None else np.atleast_1d(values)[:VALUES_SEEN])
-    if not seen.size:
-        return (
-            "if its range is -1 to 1, make it 0 to 1 by (x + 1) / 2; if it is 0 to 1, "
-            "pass (255 * x).round().clip(0, 255).astype(np.uint8)"
-            if dtype.kind == "f"
-            else "scale its range to 0 to 255, as x >> 8 does for 16 bits, then pass x.astype(np.uint8)"
-        )
-    low, high = float(seen.min()), float(seen.max())
-    if not (np.isfinite(low) and np.isfinite(high)):
-        return "it holds NaN or infinity, which are not brightnesses"
-    shown = f"its values are {low:.4g} to {high:.4g}"
-    if dtype.kind == "f":
-        scaled = {(0, 1): "(255 * x)", (-1, 1): "(127.5 * x + 127.5)", (0, 255): "x"}
-        for (least, most), formula in scaled.items():
-            if least - RANGE_SLACK <= low and high <= most + RANGE_SLACK * most:
-                how = f"{formula}.round().clip(0, 255).astype(np.uint8)"
-                return f"{shown}; if its range is {least} to {most}, pass {how}, or range=({least}, {most})"
-        return f"{shown}: scale them to 0 to 255 first; latents of a model must be decoded to images"
-    if low >= 0 and high <= 255:
-        only = ", or 255 * x.astype(np.uint8) if 1 is white" if high <= 1 else ""
-        return f"{shown}: pass x.astype(np.uint8){only}"
-    if low >= 0:
-        bits = int(high).bit_length()
-        deep = 16 if 12 < bits <= 16 else bits
-        return f"{shown}; if its range is {deep} bits, 0 to {2**deep - 1}, pass (x >> {deep - 8}).astype(np.uint8)"
-    return f"{shown}: scale them to 0 to 255, then pass x.astype(np.uint8)"
-
-
-def is_tensor(value: Any) -> bool:
-    """Return whether a value is a torch tensor, without importing torch."""
-    return type(value).__module__.partition(".")[0] == "torch" and hasattr(value, "detach")
 
 
 def is_image(value: Any) -> bool:

@@ -30,10 +30,10 @@ from finc_eval.samples.files import (
 )
 from finc_eval.samples.hugging_face import DatasetSource, is_dataset, is_saved, open_dataset, open_saved
 from finc_eval.samples.images import IMAGE_SUFFIXES
-from finc_eval.samples.in_memory import is_tensor, iterate
+from finc_eval.samples.in_memory import iterate
 from finc_eval.samples.metadata import read_prompts
 from finc_eval.samples.reading import STORED, Color, Reading, only, split_glob
-from finc_eval.samples.rows import ARRAY_SUFFIXES, ArraySource, NpzSource, images_of, open_array_file
+from finc_eval.samples.rows import ARRAY_SUFFIXES, ArraySource, NpzSource, images_of, is_tensor, open_array_file
 from finc_eval.samples.shards import random_subset
 from finc_eval.samples.source import Source, reason
 from finc_eval.samples.tables import DATA_FILE, LmdbSource, ParquetSource

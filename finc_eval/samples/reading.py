@@ -24,6 +24,9 @@ MAX_PATTERN_LETTERS = 4000  # letters of the patterns together: a name of 60,000
 Color = Literal["stored", "srgb"]
 STORED: Color = "stored"
 
+IMAGE_KEYS = ("image", "images", "img", "imgs", "pixel_values", "pixels", "jpg", "png", "x")
+"""Keys under which an item or a batch usually has its images."""
+
 RANGE_SLACK = 0.02  # part of its range by which values of a generator may lie outside
 
 

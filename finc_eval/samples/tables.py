@@ -17,9 +17,8 @@ from finc_eval.core.memory import check_decoded, check_list, counted
 from finc_eval.core.remote.mirror import local
 from finc_eval.samples.files import FileSource, NoImagesError, bytes_at, refuse_excess
 from finc_eval.samples.images import SIGNATURE_BYTES, SIGNATURES, decode_image
-from finc_eval.samples.in_memory import IMAGE_KEYS
 from finc_eval.samples.metadata import LABEL_KEYS, PROMPT_KEYS
-from finc_eval.samples.reading import EVERYTHING, Reading
+from finc_eval.samples.reading import EVERYTHING, IMAGE_KEYS, Reading
 from finc_eval.samples.source import THREADS, Result, Sample, Source, ahead, content_digest, count_decoding, readable
 
 MAX_REPEATED = 100  # times its size that the images of a .parquet file may take: they are packed, and repeat

@@ -38,10 +38,9 @@ from finc_eval.samples.files import (
     whole_or_reason,
 )
 from finc_eval.samples.images import IMAGE_SUFFIXES, decode
-from finc_eval.samples.in_memory import is_tensor, tensor_values
 from finc_eval.samples.metadata import METADATA_FILES
 from finc_eval.samples.reading import EVERYTHING, Reading
-from finc_eval.samples.rows import ArraySource, NpzSource
+from finc_eval.samples.rows import ArraySource, NpzSource, is_tensor, tensor_values
 from finc_eval.samples.source import COPIES, NOT_OF_THE_SAMPLE, Pixels, Sample, Source, content_digest
 from finc_eval.samples.tar import BRACES
 from finc_eval.samples.traits import Traits
