@@ -222,3 +222,8 @@ def test_each_step_of_the_way_is_a_function_or_class_of_its_file(file, name):
 def test_the_files_that_the_architecture_names_exist():
     names = set(re.findall(r"`((?:[\w.-]+/)+[\w.-]*)`", ARCHITECTURE))
     assert sorted(name for name in names if not any((top / name).exists() for top in PLACES)) == []
+
+
+def test_homes_are_looked_up_in_one_place():
+    found = {name_of(path) for path in MODULES if ".expanduser()" in path.read_text(encoding="utf-8")}
+    assert found == {"finc_eval.core.doors"}, "call with_home, or known_home where a user may have none"

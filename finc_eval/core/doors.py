@@ -81,6 +81,14 @@ def with_home(path: str | Path) -> Path:
         raise DataError(f"{path} begins with a user who has no home here: name the folder itself") from error
 
 
+def known_home(path: str | Path) -> Path | None:
+    """Return what `with_home` does; None for an unknown user, who has nothing there."""
+    try:
+        return with_home(path)
+    except DataError:
+        return None
+
+
 def without_links(path: str | Path) -> Path:
     """Return the absolute path that a path leads to; DataError for a link that leads to itself."""
     try:

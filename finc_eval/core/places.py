@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from finc_eval.core.doors import with_home
+from finc_eval.core.doors import known_home, with_home
 from finc_eval.core.errors import DataError
 
 CACHE = "FINC_EVAL_CACHE"  # environment variable with the folder of caches
@@ -27,10 +27,8 @@ def user_folder(name: str) -> Path:
     """
     if given := os.environ.get(VARIABLES[name]):
         return with_home(given)
-    try:
-        return Path(HOME).expanduser() / name
-    except RuntimeError:
-        pass
+    if (found := known_home(Path(HOME, name))) is not None:
+        return found
     if given := os.environ.get("XDG_CACHE_HOME"):
         return Path(given) / "finc-eval" / name
     if given := os.environ.get(CACHE):
@@ -51,7 +49,7 @@ def known_folder(name: str) -> Path | None:
 
 def advice_on(path: Path) -> str:
     """Return what to do if a path cannot be written: for a folder of the user's caches, the variable that moves it."""
-    with suppress(RuntimeError, ValueError):
-        name = path.relative_to(Path(HOME).expanduser()).parts[0]
+    with suppress(DataError, ValueError):
+        name = path.relative_to(with_home(HOME)).parts[0]
         return f"set {VARIABLES[name]} to a folder that can be written"
     return "check the folder, or choose another"

@@ -7,7 +7,7 @@ from functools import lru_cache
 from importlib import resources
 from pathlib import Path
 
-from finc_eval.core.doors import read_text
+from finc_eval.core.doors import read_text, with_home
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.files.parsed import parse_toml
 from finc_eval.core.memory import BYTES_PER_TEXT_BYTE
@@ -64,16 +64,18 @@ def load_card(name_or_path: str | Path) -> Card:
 
         return timm_card(name.removeprefix("timm:"))
     if name.endswith(".toml"):
-        path = Path(name)
         try:
-            path = path.expanduser()
+            path = with_home(name)
+        except DataError as error:
+            raise DataError(f"the card {name} cannot be read: {error}") from error
+        try:
             text = read_text(path, copies=BYTES_PER_TEXT_BYTE)
-        except (OSError, ValueError, RuntimeError) as error:  # no such file, not UTF-8, no such home
+        except (OSError, ValueError) as error:  # no such file, not UTF-8
             raise DataError(f"the card {name} cannot be read ({error}): check the path") from error
         card = _read(text, name)
         if card.weights is None or Path(card.weights.file).name == card.weights.file:
             return card
-        file = path.absolute().parent / Path(card.weights.file).expanduser()  # it is stated relative to the card
+        file = path.absolute().parent / with_home(card.weights.file)  # it is stated relative to the card
         return replace(card, weights=replace(card.weights, file=str(file)))
     if name.endswith(WEIGHTS):
         # torch takes seconds to import.

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from finc_eval.core.doors import open_file
+from finc_eval.core.doors import open_file, with_home
 from finc_eval.core.errors import DataError
 from finc_eval.extractors.card import SHA256_DIGITS, Card, options_of
 from finc_eval.extractors.networks import loader_module
@@ -23,7 +23,7 @@ def card_of_file(name: str, cards: Sequence[Card]) -> Card:
     Raises:
         DataError: the file cannot be read, or is of no card or of several; the message names them.
     """
-    path = Path(name).expanduser().absolute()
+    path = with_home(name).absolute()
     try:
         status = path.stat()
     except (OSError, RuntimeError) as error:

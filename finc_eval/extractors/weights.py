@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from finc_eval.core.doors import open_file
+from finc_eval.core.doors import known_home, open_file
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.parsed import json_table, read_text
 from finc_eval.core.memory import readable
@@ -77,23 +77,22 @@ def locate(weights: Weights) -> Path | None:
         paths.append((folder or Path()) / weights.file)
     if found := next((path for path in paths if path.is_file()), None):
         return found
-    with suppress(RuntimeError, DataError):  # a user without a home has no caches of other programs
-        return cached(weights)
-    return None
+    return cached(weights)
 
 
 def cached(weights: Weights) -> Path | None:
     """Return the file with the stated digest under another name, or in a cache of another program; None without one."""
     if weights.sha256 is None or Path(weights.file).is_absolute():
         return None
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
-    torch_hub = Path(os.environ.get("TORCH_HOME") or cache / "torch").expanduser() / "hub" / "checkpoints"
-    home = Path(os.environ.get("HF_HOME") or cache / "huggingface").expanduser()
-    hub = Path(os.environ.get("HF_HUB_CACHE") or home / "hub").expanduser()
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
+    torch_hub = known_home(Path(os.environ.get("TORCH_HOME") or cache / "torch", "hub", "checkpoints"))
+    hugging_face = Path(os.environ.get("HF_HOME") or cache / "huggingface")
+    hub = known_home(os.environ.get("HF_HUB_CACHE") or hugging_face / "hub")
     names = [weights.file, *(url.partition("?")[0].rpartition("/")[2] for url in weights.urls)]
-    places = [folder / name for folder in (weights_folder(), torch_hub) for name in names if name]
+    folders = [folder for folder in (known_folder("weights"), torch_hub) if folder is not None]
+    places = [folder / name for folder in folders for name in names if name]
     # Hugging Face names a file by its digest, and links to it by the name that says its format.
-    for blob in hub.glob(f"models--*/blobs/{weights.sha256}*"):
+    for blob in hub.glob(f"models--*/blobs/{weights.sha256}*") if hub is not None else ():
         places += [link for link in blob.parents[1].glob("snapshots/*/*") if link.resolve() == blob.resolve()]
     return next((path for path in places if path.is_file() and file_digest(path).startswith(weights.sha256)), None)
 
@@ -257,10 +256,7 @@ def _key(path: Path) -> str:
 
 def _record(name: str) -> Path | None:
     """Return the path of a record; None for a user without a home."""
-    try:
-        return Path(RECORDS).expanduser() / name
-    except RuntimeError:
-        return None
+    return known_home(Path(RECORDS, name))
 
 
 def _entries(name: str) -> dict[str, object] | None:

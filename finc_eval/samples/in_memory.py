@@ -305,7 +305,7 @@ def _images(items: Iterable[Any], of_batches: bool, key: str | None) -> Iterator
             yield from _images(item, of_batches, key)
             continue
         batch, labels = part(item, "an item of the iterator", key)
-        if is_image(batch) or isinstance(batch, str | bytes | PathLike):
+        if is_image(batch) or isinstance(batch, bytes | PathLike) or (isinstance(batch, str) and batch is not item):
             yield batch, _name(plain(labels))
         elif not is_batch(batch):
             raise DataError(

@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from finc_eval.core.doors import with_home
 from finc_eval.core.errors import DataError, UsageError, check_choice
 from finc_eval.core.record import Record
 
@@ -120,7 +121,7 @@ def matches(pattern: str, name: str) -> bool:
 
 def split_glob(path: str) -> tuple[Path, str] | None:
     """Divide a path with wildcards into its folder and the pattern below that; None without wildcards."""
-    parts = Path(path).expanduser().parts
+    parts = with_home(path).parts
     first = next((number for number, part in enumerate(parts) if WILDCARD.search(part)), None)
     return None if first is None else (Path(*parts[:first]), "/".join(parts[first:]))
 

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO, NamedTuple
 
+from finc_eval.core.doors import with_home
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.files.archives import tar_members
 from finc_eval.core.files.parsed import foreign_json
@@ -167,9 +168,7 @@ def expand(pattern: str) -> list[str]:
 
 def open_tar_pattern(pattern: str, reading: Reading) -> TarSource:
     """Open the shards that a pattern with braces names."""
-    paths: list[Path | str] = (
-        [*expand(pattern)] if is_url(pattern) else [Path(one).expanduser() for one in expand(pattern)]
-    )
+    paths: list[Path | str] = [*expand(pattern)] if is_url(pattern) else [with_home(one) for one in expand(pattern)]
     missing = [path for path in paths if isinstance(path, Path) and not path.exists()]
     if missing or not paths:
         first = f", the first of them {missing[0]}" if missing else ""

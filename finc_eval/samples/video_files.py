@@ -18,7 +18,7 @@ from typing import IO, Any
 import numpy as np
 from PIL import Image
 
-from finc_eval.core.doors import open_file
+from finc_eval.core.doors import open_file, with_home
 from finc_eval.core.errors import DataError
 from finc_eval.core.memory import excess
 from finc_eval.core.remote.urls import is_url
@@ -79,7 +79,7 @@ def open_clips(source: Any, clip: Clip, reading: Reading = EVERYTHING) -> Source
         return None
     if is_url(source):
         return None if BRACES.search(str(source)) else _open_files(UrlFiles(str(source)), clip, reading)
-    path = Path(source).expanduser()
+    path = with_home(source)
     suffix = path.suffix.lower()
     if path.is_dir():
         return _open_files(FolderFiles(path), clip, reading)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from finc_eval.core import errors
+from finc_eval.core.doors import with_home
 from finc_eval.core.errors import DataError, FincEvalError, UsageError, check_count
 from finc_eval.core.remote.urls import is_url
 from finc_eval.core.run import Run
@@ -152,4 +153,4 @@ def extract_on_ray(
 
 def _everywhere(path: str | Path) -> str:
     """Return a path that does not depend on the folder in which a process works."""
-    return str(path) if is_url(path) else str(Path(path).expanduser().absolute())
+    return str(path) if is_url(path) else str(with_home(path).absolute())

@@ -1,19 +1,25 @@
 """A user without a home, a disk without locks, a full disk behind the output: each is one sentence."""
 
 import errno
+import hashlib
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import finc_eval as fe
+from finc_eval import load_card, open_source
 from finc_eval.core import storage
-from finc_eval.core.errors import DataError
+from finc_eval.core.errors import DataError, FincEvalError
 from finc_eval.core.places import VARIABLES, known_folder, user_folder
 from finc_eval.core.remote.urls import with_urls
 from finc_eval.core.storage import disk_errors, only_writer_of, write_text
+from finc_eval.extractors.fetch import fetch_weights
+from finc_eval.extractors.weights import cached
 
 VERBS = {
     "the version": "--version",
@@ -72,6 +78,43 @@ def test_a_user_without_a_home_needs_none_until_a_file_belongs_there(homeless):
     assert with_urls("a text") == "a text"
     with pytest.raises(DataError, match="set FINC_EVAL_CACHE to a folder"):
         user_folder("weights")
+
+
+PATHS_OF_A_HOME = {
+    "samples": lambda: open_source("~/images"),
+    "a pattern": lambda: open_source("~/images/*.png"),
+    "shards": lambda: open_source("~/images-{00..01}.tar"),
+    "videos": lambda: open_source("~/clips", clip=load_card("motion").clip),
+    "a card": lambda: load_card("~/own.toml"),
+    "weights": lambda: load_card("~/own.safetensors"),
+    "embeddings": lambda: fe.metrics("~/x.npy", "~/y.npy"),
+}
+
+
+@pytest.mark.parametrize("what", PATHS_OF_A_HOME)
+def test_a_path_in_a_home_that_is_not_there_is_one_sentence(what, homeless):
+    with pytest.raises(FincEvalError, match="begins with a user who has no home here: name the folder itself"):
+        PATHS_OF_A_HOME[what]()
+
+
+def test_weights_are_fetched_for_a_user_without_a_home_where_a_variable_says(homeless, tmp_path, monkeypatch):
+    card = load_card("inception-fid")
+    assert cached(card.weights) is None
+    with pytest.raises(DataError, match="set FINC_EVAL_CACHE to a folder"):
+        fetch_weights(card)
+    monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path))
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path / "torch"))
+    assert cached(card.weights) is None
+    (tmp_path / "weights").mkdir()
+    data = b"the weights"
+    stated = replace(
+        card.weights, file="own.pth", urls=("https://host/as-published.pth",), sha256=hashlib.sha256(data).hexdigest()
+    )
+    for place in ("weights/as-published.pth", "torch/hub/checkpoints/own.pth"):
+        (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / place).write_bytes(data)
+        assert cached(stated) == tmp_path / place
+        (tmp_path / place).unlink()
 
 
 @pytest.mark.parametrize(
