@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from finc_eval.comparison.inputs import OpenSets, SketchedSet
 from finc_eval.core.record import Record
 from finc_eval.numerics.arrays import fold_of
+from finc_eval.numerics.eigen import PrincipalAxes
 from finc_eval.numerics.exchanges import (
     MAX_UNITS,
     UnitSums,
@@ -29,7 +30,6 @@ from finc_eval.numerics.moments import weighted_sum
 
 TESTED_FREQUENCIES = 512  # frequencies of φ that the test takes, the first
 
-AXES = 50  # principal axes of both sets together that the classifier sees
 RIDGE = 0.1  # part of the mean variance of an axis, over both sets, that is added to the variance of each
 SUREST = 8  # samples of each set that the classifier is surest of, to be shown
 
@@ -126,19 +126,16 @@ def _of_sketches(gen: SketchedSet, ref: SketchedSet) -> float:
 def separate(gen: SketchedSet, ref: SketchedSet) -> Separability | None:
     """Fit a linear classifier on each fold of the samples that the sketches keep, and judge it on the other fold.
 
-    Fisher's discriminant on at most 50 principal axes of both sets together. It shows at least how different the sets
-    are: a better classifier may do better.
+    Fisher's discriminant on the principal axes of both sets together. It shows at least how different the sets are: a
+    better classifier may do better.
     """
     kept = [one.sketch.sample for one in (gen, ref)]
     if min(len(one.ids) for one in kept) < 2:
         return None
-    rows = torch.cat([one.rows for one in kept]).double()
+    rows = torch.cat([one.rows for one in kept])
     owner = torch.cat([torch.full((len(one.ids),), number) for number, one in enumerate(kept)])
     folds = torch.from_numpy(np.concatenate([fold_of(one.keys) for one in kept]))
-    rows = rows - rows.mean(0)
-    axes = torch.linalg.svd(rows, full_matrices=False)[2][:AXES] if len(rows) <= rows.shape[1] else None
-    axes = torch.linalg.eigh(rows.T @ rows)[1][:, -AXES:].T if axes is None else axes
-    scores = _score_folds(rows @ axes.T, owner, folds)
+    scores = _score_folds(PrincipalAxes.of(rows)(rows).double(), owner, folds)
     if scores is None:
         return None
     right = [(scores[owner == 0] > 0).double().mean(), (scores[owner == 1] < 0).double().mean()]

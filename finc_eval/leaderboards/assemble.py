@@ -222,7 +222,7 @@ def _rows(
             scores[name][rank_by].group,
             scores[name],
             runs[name],
-            fault="; ".join(one.say("reference") for one in (clear[name] or ())[:LARGEST]),
+            faults=tuple(one.say("reference") for one in (clear[name] or ())[:LARGEST]),
             fault_size=None if clear[name] is None else max((one.size for one in clear[name] or ()), default=0.0),
         )
         for name in order

@@ -37,6 +37,9 @@ from finc_eval.partitions.counts import OpenedSet, countable_sets
 from finc_eval.partitions.kind_tree import DIVIDE
 from finc_eval.partitions.settings import REFERENCE
 
+_Opened = tuple[dict[str, OpenedSet], tuple[str, ...], Pairing | None]
+"""Opened sets by label, warnings, and the pairing of their samples; None without one."""
+
 
 @show_options(LeaderboardSettings)
 @arithmetic("float32")
@@ -125,7 +128,7 @@ def measure_models(
         raise UsageError("at least one model is needed, got none")
     check_order(asked.rank_by, asked.metrics or DEFAULT_METRICS)
     run = run.planned(LOOK, DIVIDE, COUNT_REFERENCE, MEASURE, COUNT_MODELS, FIND_FAULTS)
-    opened, warnings, pairing = open_models(sources, ref, asked, run, extractor)
+    asked, (opened, warnings, pairing) = _open_with_weights(sources, ref, asked, run, extractor)
     pairing = pairing if paired else None
     if pairing is not None:
         opened = {label: replace(one, embeddings=pairing.sets[label]) for label, one in opened.items()}
@@ -134,6 +137,22 @@ def measure_models(
     sets = {label: one.embeddings for label, one in opened.items()}
     entries = reference.entries(by_model(sources, opened), sets[REFERENCE], (), run, pairing)
     return MeasuredModels(reference, entries, asked, warnings, sets, pairing is not None, Provenance.here(run.device))
+
+
+def _open_with_weights(
+    models: Mapping[str, Sequence[object]], ref: object, asked: LeaderboardSettings, run: Run, extractor: AnyExtractor
+) -> tuple[LeaderboardSettings, _Opened]:
+    """Open sets for the metrics that were asked for, and leave out those whose extractor has no weights here."""
+    try:
+        return asked, open_models(models, ref, asked, run, extractor)
+    except MissingWeightsError as error:
+        rest = tuple(name for name in asked.metrics if get_metric(name).extractor is None)
+        gone = [name for name in asked.metrics if name not in rest]
+        if not (gone and rest) or asked.rank_by in gone:
+            raise
+        opened, warnings, pairing = open_models(models, ref, replace(asked, metrics=rest), run, extractor)
+        note = f"{join_words(gone)} {'is' if len(gone) == 1 else 'are'} left out: {error}"
+        return replace(asked, metrics=rest), (opened, (note, *warnings), pairing)
 
 
 def runs_by_model(models: Mapping[str, object]) -> dict[str, list[object]]:
@@ -155,7 +174,7 @@ def open_models(
     run: Run,
     extractor: AnyExtractor,
     spaces: Iterable[str] = (),
-) -> tuple[dict[str, OpenedSet], tuple[str, ...], Pairing | None]:
+) -> _Opened:
     """Open the sets of all training runs, by label, and pair them; see `countable_sets` and `pair`."""
     labels = {run_label(name, number): one for name, runs in models.items() for number, one in enumerate(runs)}
     if len(labels) < sum(map(len, models.values())):

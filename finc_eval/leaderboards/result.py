@@ -22,7 +22,7 @@ from finc_eval.partitions.kind import Kind, check_kinds
 from finc_eval.partitions.settings import REFERENCE
 from finc_eval.partitions.values import SharesBy
 
-SAID = 8  # models without a fault that a headline names at most
+SAID = 8  # models with, and without, a fault that a headline names at most
 
 
 @dataclass(frozen=True)
@@ -191,14 +191,13 @@ class Leaderboard(Document):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def headline(self) -> str:
-        """The fault of each model by name, the worst first, and which models have none that was found."""
-        faulty = sorted((row for row in self.rows if row.fault), key=lambda row: -(row.fault_size or 0))
+        """The faults of the worst model by name, the largest of others, and which models have none that was found."""
+        faulty = sorted((row for row in self.rows if row.faults), key=lambda row: -(row.fault_size or 0))
         clean = [row.name for row in self.rows if row.fault_size == 0]
         unknown = [row.name for row in self.rows if row.fault_size is None]
-        parts = [
-            f"{row.name}{' is worst' * (place == 0 and len(self.rows) > 1)}: {row.fault}"
-            for place, row in enumerate(faulty)
-        ]
+        parts = [f"{row.name}{' is worst' * (len(self.rows) > 1)}: {row.fault}" for row in faulty[:1]]
+        parts += [f"{row.name}: {row.faults[0]}" for row in faulty[1:SAID]]
+        parts += [f"{plural(len(faulty) - SAID, 'more model')} with faults"] * (len(faulty) > SAID)
         for names, said in ((clean, "no fault found"), (unknown, "not looked at for faults")):
             if names:
                 parts.append(f"{join_words(names) if len(names) <= SAID else f'{len(names)} models'}: {said}")

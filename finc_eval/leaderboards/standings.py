@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from pydantic import computed_field
+
 from finc_eval.core.errors import DataError
 from finc_eval.core.record import Record
 from finc_eval.core.signature import SignatureText
@@ -46,8 +48,8 @@ class Row(Record):
         group: number of its group, from 1: models of a group cannot be distinguished from the best one in it.
         scores: its standing by each number.
         runs: number of training runs, over which its numbers are means.
-        fault: in what its first training run differs from the reference, by name, the largest first; "" where nothing
-            was found. It is adjusted for all models of the board.
+        faults: in what its first training run differs from the reference, by name, the largest first. They are adjusted
+            for all models of the board.
         fault_size: difference of the shares of the largest of these; 0 where nothing was found, None where nobody
             looked.
     """
@@ -57,13 +59,19 @@ class Row(Record):
     group: int | None
     scores: dict[str, Standing]
     runs: int = 1
-    fault: str = ""
+    faults: tuple[str, ...] = ()
     fault_size: float | None = None
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def fault(self) -> str:
+        """All of its faults in one text; "" where nothing was found."""
+        return "; ".join(self.faults)
 
     @property
     def titled(self) -> str:
-        """Name with the fault, if one was found: no model stands as equal to others without it."""
-        return f"{self.name} ({self.fault})" if self.fault else self.name
+        """Name with the largest fault, if one was found: no model stands as equal to others without it."""
+        return f"{self.name} ({self.faults[0]})" if self.faults else self.name
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,15 @@
 """A board names the fault of each model, and claims none of a model of the reference's law."""
 
 import json
+from dataclasses import replace
 
+import pytest
 from _releases import CENTERS, release
 
 import finc_eval as fe
+import finc_eval.leaderboards.board as board_module
 from finc_eval.comparison.findings import clear_among, differences_between
+from finc_eval.extractors.weights import MissingWeightsError
 from finc_eval.numerics.inference import BESIDE_ALPHA
 
 
@@ -42,3 +46,30 @@ def test_looks_of_forty_models_can_be_adjusted_for_all_of_them():
     repeats = [each for each in found if each.what == "repeat"]
     assert len(repeats) == 1 and repeats[0].p_value <= BESIDE_ALPHA / 40
     assert repeats[0] in clear_among(found, 40)
+
+
+def test_a_headline_has_all_faults_of_the_worst_model_and_the_largest_of_others():
+    board = fe.leaderboard({"a": labelled(100, 1)}, labelled(100, 4), metrics=("kid",))
+    row = board.rows[0]
+    faulty = [replace(row, name=f"m{n}", faults=(f"lacks x{n}", "too many y"), fault_size=n / 20) for n in range(1, 12)]
+    every = replace(board, rows=(*faulty, replace(row, name="clean", faults=(), fault_size=0.0)))
+    assert every.headline.startswith("m11 is worst: lacks x11; too many y; m10: lacks x10; m9: lacks x9; ")
+    assert every.headline.endswith("m4: lacks x4; 3 more models with faults; clean: no fault found.")
+
+
+def test_metrics_without_weights_are_left_out_and_named_and_the_others_are_there(monkeypatch):
+    whole = board_module.open_models
+
+    def opened(models, ref, settings, *others):
+        if "fid" in settings.metrics:
+            raise MissingWeightsError("the weights of inception-fid are not here")
+        return whole(models, ref, settings, *others)
+
+    monkeypatch.setattr(board_module, "open_models", opened)
+    models, ref = {"a": release(100, 1), "b": release(100, 2)}, release(100, 4)
+    board = fe.leaderboard(models, ref, metrics=("fid", "kid"))
+    assert board.settings.metrics == ("kid",) and "kid" in board.rows[0].scores
+    assert board.warnings[0] == "fid is left out: the weights of inception-fid are not here"
+    for refused in ({"metrics": ("fid",)}, {"metrics": ("fid", "kid"), "rank_by": "fid"}):
+        with pytest.raises(MissingWeightsError):
+            fe.leaderboard(models, ref, **refused)
