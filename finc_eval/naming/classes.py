@@ -96,6 +96,11 @@ def class_weights(chance: torch.Tensor) -> NDArray[np.float32]:
     return np.asarray(among.numpy() @ (tree.below * (tree.parts <= WIDEST)).astype(np.float32))
 
 
+def is_class(name: str) -> bool:
+    """Return whether a name is of a class, and not of a noun above classes."""
+    return name in imagenet_tree().classes
+
+
 def overlap(one: str, other: str) -> bool:
     """Return whether two classes or nouns have a class in common."""
     tree = imagenet_tree()

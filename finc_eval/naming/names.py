@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.naming.classes import class_properties, overlap, within
+from finc_eval.naming.classes import class_properties, is_class, overlap, within
 from finc_eval.naming.evidence import CLASSIFIER, MOST, TRAIT, Evidence, Name, divergence
 from finc_eval.naming.properties import TEXT_COLUMNS, metadata_properties, panel_of
 from finc_eval.naming.questions import Question, questions_of, trait_questions
@@ -118,7 +118,8 @@ def _best(group: list[Question]) -> list[Question]:
     """Return the properties of a source, without those that a better one holds or lies in.
 
     Of ranges, the strongest stays that most members are in; of classes and nouns, the best of those with common
-    classes, and the strongest of all behind a wider noun that most members have.
+    classes, and the strongest of all behind a wider noun that most members have. A class of two words stands behind the
+    noun that its last word is.
     """
     if group[0].is_range:
         return next(([one] for one in group if one.evidence.share_members >= MOST), group[:1])
@@ -131,7 +132,10 @@ def _best(group: list[Question]) -> list[Question]:
             kept.append(one)
     if within(group[0].evidence.value, kept[0].evidence.value) and group[0].evidence.share_members >= SECOND:
         kept.insert(1, group[0])
-    return kept
+    # A layer mistakes spiders for other spiders: "spider such as barn spider", and not "barn spider".
+    first = kept[0].evidence
+    generic = [one for one in group if is_class(first.value) and first.value.endswith(f" {one.evidence.value}")]
+    return [*generic[: int(first.share_members >= MOST)], *kept]
 
 
 def _phrase(found: list[Question]) -> _Phrase | None:

@@ -125,6 +125,22 @@ def test_a_noun_has_an_example_where_a_class_below_it_says_more_than_the_noun(
     assert [found.value for found in name.evidence if found.in_name] == text.split(" such as ")
 
 
+@pytest.mark.parametrize(
+    "one, text",
+    [
+        ("barn spider", "spider such as barn spider"),
+        ("school bus", "bus such as school bus"),
+        ("jellyfish", "jellyfish"),
+        ("king penguin", "king penguin"),  # the tree has no noun "penguin"
+    ],
+)
+def test_a_class_of_two_words_stands_behind_the_noun_that_is_its_last_word(classifier, one, text):
+    rng = np.random.default_rng(5)
+    classes = np.concatenate([np.full(60, TREE.classes.index(one)), rng.choice(1000, 600)])
+    (name,) = name_modes([{"gen": np.arange(60)}], {"gen": seen_as(classifier, classes, rng)})
+    assert SHARES.sub("", name.text) == f"looks like {text}"
+
+
 def test_two_classes_without_a_noun_in_common_are_both_said_and_five_are_none(classifier):
     rng = np.random.default_rng(3)
     two, five = (
