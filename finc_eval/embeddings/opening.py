@@ -13,6 +13,7 @@ from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.files.front import check_type, is_stored
 from finc_eval.core.remote.mirror import file_of, local
 from finc_eval.core.run import Run
+from finc_eval.core.words import join_words
 from finc_eval.embeddings.array_files import StoredArrays, holds_statistics, is_array_file
 from finc_eval.embeddings.base import ArrayEmbeddings, CachedEmbeddings, Embeddings
 from finc_eval.embeddings.cache import EmbeddingCache
@@ -31,6 +32,8 @@ from finc_eval.samples.tar import BRACES
 HDF5_SUFFIXES = (".h5", ".hdf5")
 """Suffixes of files that are never samples, even where they are damaged: the message should be about the damage."""
 
+
+MAX_NAMED_COLUMNS = 5  # columns without numbers that a message names
 
 Opened = TypeVar("Opened", bound=HasSpace)
 
@@ -55,10 +58,29 @@ def as_embeddings(source: object, name: str = "embeddings", *, or_shard: bool = 
         found = CachedEmbeddings(source)
     else:
         check_type(source, name, "embeddings")
+        _refuse_other_forms(source, name)
         found = ArrayEmbeddings(source, name)  # type: ignore[arg-type]  # anything else must be an array
     if found.shard is not None and not or_shard:
         raise unmerged_error(found.name, found.shard)
     return found
+
+
+def _refuse_other_forms(source: object, name: str) -> None:
+    """Raise UsageError for images and labels apart, for a table of texts, and for nothing, with the form to pass."""
+    if isinstance(source, Mapping) or (isinstance(source, list | tuple) and source and is_batch(source[0])):
+        raise UsageError(
+            f"{name} is a {type(source).__name__} of several things: pass one array of embeddings; or images, with "
+            "their labels as list(zip(images, labels))"
+        )
+    if isinstance(source, list | tuple) and not source:
+        raise UsageError(f"{name} is an empty {type(source).__name__}: pass the samples or their embeddings")
+    types = getattr(source, "dtypes", None)  # of a data frame of pandas
+    columns = types.items() if types is not None and hasattr(types, "items") else ()
+    if texts := [str(column) for column, one in columns if getattr(one, "kind", "f") not in "biuf"]:
+        raise UsageError(
+            f"{name} is a table, and its columns {join_words(texts[:MAX_NAMED_COLUMNS])} hold no numbers: pass "
+            "paths of images as list(x['path']), or embeddings as fe.EmbeddingSet(numbers, metadata=others)"
+        )
 
 
 def unmerged_error(name: str, shard: Shard) -> DataError:

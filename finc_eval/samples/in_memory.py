@@ -21,7 +21,7 @@ from finc_eval.core.words import plural
 from finc_eval.samples.files import VIDEO_SUFFIXES
 from finc_eval.samples.images import as_rgb, decode, rgb
 from finc_eval.samples.reading import EVERYTHING, IMAGE_KEYS, Reading
-from finc_eval.samples.rows import check_dtype, is_tensor, row_traits, tensor_values
+from finc_eval.samples.rows import advice_in, check_dtype, is_tensor, row_traits, tensor_values
 from finc_eval.samples.source import Pixels, Sample, Source, content_digest, decoded_digest, reason
 from finc_eval.samples.traits import Traits
 
@@ -61,7 +61,8 @@ def to_pixels(value: Any, who: str, reading: Reading = EVERYTHING) -> tuple[Pixe
         named, array = f"{who} ({value.dtype})", tensor_values(value, who)
     if not isinstance(array, np.ndarray):
         raise DataError(f"{who} is of type {type(value).__name__}, but images must be uint8 arrays, tensors or PIL")
-    check_dtype(array.dtype, array.shape, named, array, reading)
+    with advice_in(torch=is_tensor(value)):
+        check_dtype(array.dtype, array.shape, named, array, reading)
     array = array if reading.range is None else reading.scaled(array, named)
     rows = array if array.ndim == 2 else _channels_last(array, is_tensor(value), who)
     pixels = as_rgb(rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,17 @@ def tensor_values(tensor: Any, who: str) -> npt.NDArray[Any]:
             f"{who} is a tensor of {tensor.dtype} ({kind}) that holds no plain numbers: pass a dense uint8 tensor"
         ) from error
     return values
+
+
+@contextmanager
+def advice_in(torch: bool) -> Iterator[None]:
+    """Give the advice on types as calls of numpy, or of torch for tensors."""
+    try:
+        yield
+    except DataError as error:
+        if not torch:
+            raise
+        raise DataError(str(error).replace(".astype(np.uint8)", ".to(torch.uint8)")) from None
 
 
 def check_dtype(
@@ -207,7 +219,8 @@ def open_array_file(path: Path, reading: Reading) -> ArraySource:
 
 def images_of(array: Any, who: str, reading: Reading, *, alone: bool = False) -> npt.NDArray[Any]:
     """Return the images in an array or tensor with their channels last; `alone`: whether it may be a single image."""
-    if is_tensor(array):
+    is_torch = is_tensor(array)
+    if is_torch:
         array = tensor_values(array, who)
         if alone and array.ndim == 3 and array.shape[0] in (1, 3):
             array = array.transpose(1, 2, 0)
@@ -215,7 +228,8 @@ def images_of(array: Any, who: str, reading: Reading, *, alone: bool = False) ->
             array = array.transpose(0, 2, 3, 1)
     is_single = array.ndim == 3 and array.shape[2] in (1, 3)
     values: npt.NDArray[Any] = array[None] if alone and is_single else array
-    check_rows(values.shape, values.dtype, who, lambda: np.atleast_1d(array)[:VALUES_SEEN], reading)
+    with advice_in(torch=is_torch):
+        check_rows(values.shape, values.dtype, who, lambda: np.atleast_1d(array)[:VALUES_SEEN], reading)
     return values
 
 

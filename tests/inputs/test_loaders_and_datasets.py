@@ -1,6 +1,7 @@
 """Loaders and data sets as they are: all that they draw, under any key, in any type; errors keep their name."""
 
 import io
+import re
 
 import numpy as np
 import pytest
@@ -344,6 +345,49 @@ def test_advice_looks_at_the_values(images, advice, tmp_path):
     np.savez(tmp_path / "x.npz", arr_0=images)
     with pytest.raises(FincEvalError, match=advice):
         open_source(tmp_path / "x.npz")
+
+
+TENSORS = {
+    "0 to 1": lambda x: x / 255,
+    "-1 to 1": lambda x: x / 127.5 - 1,
+    "0 to 255": lambda x: x.float(),
+    "whole numbers": lambda x: x.long(),
+    "truth values": lambda x: x > 127,
+}
+
+
+@pytest.mark.parametrize("what", TENSORS)
+@pytest.mark.parametrize("form", [lambda x: x, list, lambda x: iter(list(x))], ids=["tensor", "list", "iterator"])
+def test_advice_on_tensors_is_in_calls_of_torch_that_run(what, form):
+    images = TENSORS[what](torch.from_numpy(IMAGES).permute(0, 3, 1, 2))
+    with pytest.raises(FincEvalError) as error:
+        list(open_source(form(images), n=len(IMAGES)).samples())
+    advice = re.search(r"pass (.*?\.to\(torch\.uint8\))", str(error.value))[1]
+    assert "np." not in str(error.value)
+    assert len(open_source(eval(advice, {"x": images, "torch": torch})).ids) == len(IMAGES)
+
+
+FORMS_THAT_ARE_NO_SET = {
+    "a dictionary of images and labels": (lambda: {"images": IMAGES, "labels": [0] * len(IMAGES)}, "list.zip.images"),
+    "a tuple of images and labels": (lambda: (IMAGES, np.zeros(len(IMAGES))), "list.zip.images"),
+    "a list of tensors and labels": (lambda: [torch.from_numpy(IMAGES), torch.zeros(9)], "list.zip.images"),
+    "an empty list": (list, "gen is an empty list"),
+    "a table of paths": (
+        lambda: pytest.importorskip("pandas").DataFrame({"path": ["a.png"], "label": ["b"]}),
+        "columns path and label hold no",
+    ),
+    "a table of vectors and labels": (
+        lambda: pytest.importorskip("pandas").DataFrame({"x": [1.0], "label": ["b"]}),
+        "metadata=others",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", FORMS_THAT_ARE_NO_SET)
+def test_what_is_no_set_is_told_with_the_form_to_pass(what):
+    make, said = FORMS_THAT_ARE_NO_SET[what]
+    with pytest.raises(FincEvalError, match=said):
+        fe.metrics(make(), IMAGES, "kid", extractor="pixels")
 
 
 def test_images_of_four_rows_are_not_of_four_channels():
