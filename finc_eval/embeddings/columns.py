@@ -21,7 +21,7 @@ from finc_eval.core.remote.mirror import local
 from finc_eval.core.words import join_words, plural
 from finc_eval.samples.clips import video_of
 from finc_eval.samples.files import in_short
-from finc_eval.samples.metadata import NAME_KEYS, ROWS_OF, SAMPLES_WITHOUT
+from finc_eval.samples.metadata import LABEL_KEYS, NAME_KEYS, PROMPT_KEYS, ROWS_OF, SAMPLES_WITHOUT
 from finc_eval.samples.source import readable, reason
 
 Columns = dict[str, list[str]]
@@ -121,6 +121,9 @@ def check_columns(wanted: Iterable[str], columns: Collection[str], name: str) ->
 def unknown_column(column: str, columns: Sequence[str], name: str) -> UsageError:
     """Return the error for a column that a set does not have."""
     has = f"it has {', '.join(columns)}" if columns else "it has no metadata"
+    for kept, keys in (("label", LABEL_KEYS), ("prompt", PROMPT_KEYS)):
+        if kept in columns and column.strip().lower() in keys:
+            has = f"{has}; the column {column} of a table is kept as {kept}"
     return UsageError(f"{name} has no column {column!r}{did_you_mean(column, columns)}: {has}")
 
 

@@ -13,7 +13,6 @@ from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.files.front import check_type, is_stored
 from finc_eval.core.remote.mirror import file_of, local
 from finc_eval.core.run import Run
-from finc_eval.core.words import join_words
 from finc_eval.embeddings.array_files import StoredArrays, holds_statistics, is_array_file
 from finc_eval.embeddings.base import ArrayEmbeddings, CachedEmbeddings, Embeddings
 from finc_eval.embeddings.cache import EmbeddingCache
@@ -32,8 +31,6 @@ from finc_eval.samples.tar import BRACES
 HDF5_SUFFIXES = (".h5", ".hdf5")
 """Suffixes of files that are never samples, even where they are damaged: the message should be about the damage."""
 
-
-MAX_NAMED_COLUMNS = 5  # columns without numbers that a message names
 
 Opened = TypeVar("Opened", bound=HasSpace)
 
@@ -78,7 +75,7 @@ def _refuse_other_forms(source: object, name: str) -> None:
     columns = types.items() if types is not None and hasattr(types, "items") else ()
     if texts := [str(column) for column, one in columns if getattr(one, "kind", "f") not in "biuf"]:
         raise UsageError(
-            f"{name} is a table, and its columns {join_words(texts[:MAX_NAMED_COLUMNS])} hold no numbers: pass "
+            f"{name} is a table, and its column {texts[0]} holds no numbers: pass "
             "paths of images as list(x['path']), or embeddings as fe.EmbeddingSet(numbers, metadata=others)"
         )
 

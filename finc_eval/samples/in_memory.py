@@ -27,8 +27,6 @@ from finc_eval.samples.traits import Traits
 
 CHANNELS = (1, 3)
 
-MOST_OF_ITEM = 3  # parts of an item whose first is a text: the path of an image, its label, its number or name
-
 LABEL_KEYS = ("label", "labels", "class", "target", "targets", "cls", "y")  # keys of its labels
 
 
@@ -135,7 +133,8 @@ def _is_one_image(value: Any) -> bool:
 
 def _is_labeled_path(item: Sequence[Any]) -> bool:
     """Return whether an item is the path of an image as a text, with its label."""
-    return 1 < len(item) <= MOST_OF_ITEM and isinstance(item[0], str) and not (is_image(item[1]) or is_batch(item[1]))
+    # 3: its path, its label, and its number or name; a longer list of texts is of many images.
+    return 1 < len(item) <= 3 and isinstance(item[0], str) and not (is_image(item[1]) or is_batch(item[1]))
 
 
 def _is_file(value: Any) -> bool:

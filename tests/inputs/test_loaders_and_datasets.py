@@ -374,7 +374,7 @@ FORMS_THAT_ARE_NO_SET = {
     "an empty list": (list, "gen is an empty list"),
     "a table of paths": (
         lambda: pytest.importorskip("pandas").DataFrame({"path": ["a.png"], "label": ["b"]}),
-        "columns path and label hold no",
+        "its column path holds no numbers",
     ),
     "a table of vectors and labels": (
         lambda: pytest.importorskip("pandas").DataFrame({"x": [1.0], "label": ["b"]}),

@@ -85,6 +85,17 @@ def test_a_column_that_a_set_lacks_is_named_with_the_set_before_any_work(verb, t
     assert not list((tmp_path / "cache").rglob("*.h5"))
 
 
+@pytest.mark.parametrize(("given", "kept"), [("class", "label"), ("Class", "label"), ("caption", "prompt")])
+def test_a_column_that_is_kept_under_another_name_is_told_under_it(given, kept, tmp_path):
+    gen, ref = saved(tmp_path / "gen", 0), saved(tmp_path / "ref", 1)
+    for one in (gen, ref):
+        rows = [f"{number:02d}.png,{'ab'[number % 2]}" for number in range(N)]
+        (one / "metadata.csv").write_text("\n".join([f"file_name,{given}", *rows]))
+    with pytest.raises(FincEvalError, match=f"it has {kept}; the column {given} of a table is kept as {kept}"):
+        fe.kinds(gen, ref, extractor="pixels", by=given)
+    assert len(fe.kinds(gen, ref, extractor="pixels", by=kept).by.kinds) == 2
+
+
 @pytest.mark.parametrize("verb", BY_COLUMN)
 def test_a_column_that_only_the_cache_of_a_set_has_is_taken(verb, tmp_path):
     gen, ref = saved(tmp_path / "gen", 0), saved(tmp_path / "ref", 1)
