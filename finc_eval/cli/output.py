@@ -163,8 +163,13 @@ def default_folder(titles: Sequence[str]) -> Path:
     """Return the folder of a result on sets with these titles: reports/gen-vs-ref."""
     more = len(titles) - NAMED_SETS
     title = "-vs-".join([*titles[:NAMED_SETS], *([f"{more}-more"] if more > 0 else [])])
-    # A sketch or a cache brings its title, and may be from anybody.
-    name = re.sub(r"[/\\\0]+", "-", title).encode("utf-8", "ignore")[:MAX_FOLDER_NAME].decode("utf-8", "ignore")
+    # A sketch or a cache brings its title, and may be from anybody; Windows has fewer names than Linux.
+    name = (
+        re.sub(r'[<>:"/\\|?*\x00-\x1f]+', "-", title)
+        .rstrip(". ")
+        .encode("utf-8", "ignore")[:MAX_FOLDER_NAME]
+        .decode("utf-8", "ignore")
+    )
     return Path("reports") / (name if name.strip(".") else "result")
 
 

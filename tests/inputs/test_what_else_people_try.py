@@ -6,6 +6,7 @@ from _tables import every_value
 from PIL import Image
 
 import finc_eval as fe
+from finc_eval.cli.output import default_folder
 from finc_eval.core.errors import FincEvalError
 from finc_eval.leaderboards.stored import file_name
 
@@ -41,6 +42,17 @@ def test_a_model_has_a_file_that_windows_can_have(name):
 @pytest.mark.parametrize("name", ["console", "sd-1.5", "nullable", "com", "auxiliary"])
 def test_a_plain_name_is_that_of_its_file(name):
     assert file_name(name) == f"{name}.json"
+
+
+@pytest.mark.parametrize(
+    "title",
+    ["*.jpg", "a:b", 'a"b', "a|b", "x?", "<x>", "shard-{00..01}.tar", "a/b", "a\\b", "..", "end.", "end ", "a\tb"],
+)
+def test_the_folder_of_a_result_can_be_on_windows(title):
+    folder = default_folder([title, title])
+    assert folder.parts[0] == "reports" and len(folder.parts) == 2
+    assert not set('<>:"/\\|?*\t') & set(folder.name)
+    assert not folder.name.endswith((".", " "))
 
 
 def test_names_that_differ_have_files_that_differ():
