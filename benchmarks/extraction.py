@@ -34,7 +34,7 @@ from finc_eval.extractors.catalog import load_card
 from finc_eval.extractors.network import Embedder
 from finc_eval.extractors.preprocess import normalize_values
 from finc_eval.extractors.weights import check_weights
-from finc_eval.samples import open_source
+from finc_eval.samples.opening import open_source
 
 BATCH, ROUNDS, FEW = 50, 3, 100
 PLAIN_BATCH, PLAIN_WORKERS = 32, 2  # as users write it

@@ -32,7 +32,8 @@ from finc_eval.extractors.catalog import load_card
 from finc_eval.numerics.kernels import gaussian_kernel
 from finc_eval.numerics.moments import Moments
 from finc_eval.numerics.precision import arithmetic
-from finc_eval.samples import Manifest, Traits
+from finc_eval.samples.source import Manifest
+from finc_eval.samples.traits import Traits
 
 SIZES = (1000, 2500, 5000, 10_000, 25_000, 50_000, 100_000, 250_000)
 DIM = 768

@@ -54,7 +54,7 @@ from finc_eval.measures.precision_recall import precision_recall
 from finc_eval.numerics.kernels import gaussian_kernel
 from finc_eval.numerics.moments import Moments
 from finc_eval.numerics.precision import add_product, arithmetic, prepare
-from finc_eval.samples import open_source
+from finc_eval.samples.opening import open_source
 
 HERE = Path(__file__).parent
 HAS_KINDS = find_spec("sknetwork") is not None

@@ -19,7 +19,7 @@ from PIL import Image
 
 from finc_eval.embeddings.job import decode_batches
 from finc_eval.extractors.catalog import load_card
-from finc_eval.samples import open_source
+from finc_eval.samples.opening import open_source
 
 SIZES, COUNT, ROUNDS = ((224, 224), (500, 375), (1024, 1024)), 200, 3
 GPU_RATE = 2000

@@ -25,7 +25,8 @@ import finc_eval as fe
 from finc_eval.embeddings.recipe import Identity, recipe_of
 from finc_eval.embeddings.writer import CacheWriter
 from finc_eval.extractors.catalog import load_card
-from finc_eval.samples import Manifest, Traits
+from finc_eval.samples.source import Manifest
+from finc_eval.samples.traits import Traits
 
 DIM, CHUNK = 2048, 5000
 ENCODED = Traits("array", "RGB", 32, 32, False)

@@ -46,7 +46,7 @@ from .memorization.settings import AuditSettings as AuditSettings
 from .partitions.kinds import Kinds as Kinds
 from .partitions.kinds import kinds as kinds
 from .partitions.settings import KindSettings as KindSettings
-from .samples import open_source as open_source
+from .samples.opening import open_source as open_source
 from .shards.merging import merge as merge
 from .shards.on_ray import ShardActor as ShardActor
 from .shards.on_ray import extract_on_ray as extract_on_ray

@@ -165,6 +165,32 @@ def test_no_import_inside_a_function_goes_up():
     assert upwards == []
 
 
+MAX_LOADED = {"core.serialize": 30, "measures.frechet": 95, "partitions.kinds": 130, "comparison.compare": 160}
+"""Modules of the package that may load with a module: so many a reader has to know of, and a test to wait for."""
+
+
+def loaded_with(name: str) -> set[str]:
+    """The modules that load with a module: all but those that are imported lazily or for types, and empty packages."""
+    paths, found, waiting = {name_of(path): path for path in MODULES}, set(), [f"finc_eval.{name}"]
+    while waiting:
+        own = waiting.pop()
+        if own in found or own not in paths:
+            continue
+        found.add(own)
+        parts = own.split(".")
+        waiting += [".".join(parts[:depth]) for depth in range(2, len(parts))]
+        for node in tree_of(paths[own]).body:
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("finc_eval"):
+                waiting += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return {one for one in found if one != "finc_eval" and len(tree_of(paths[one]).body) > 1}
+
+
+@pytest.mark.parametrize("name", MAX_LOADED)
+def test_few_modules_load_with_a_module(name):
+    found = loaded_with(name)
+    assert len(found) <= MAX_LOADED[name], sorted(found)
+
+
 ONLY_READERS = {"h5py": {"finc_eval.core.files.writing"}, "tomllib": {"finc_eval.core.files.parsed"}}
 """Modules that may import a reader of files: all others go through the guarded doors of `core/files`."""
 

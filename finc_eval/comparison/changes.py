@@ -28,7 +28,7 @@ from finc_eval.partitions.answer import choose, kind_id
 from finc_eval.partitions.counts import Examples
 from finc_eval.partitions.kind import Kind, check_kinds, describe_kinds, shown_of
 from finc_eval.partitions.tests import test_kinds
-from finc_eval.samples import Samples
+from finc_eval.samples.source import Samples
 
 Status = Literal["new", "grown", "gone", "shrunk", "undecided", "unchanged"]
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import torch
 
-    from finc_eval.samples import Source
+    from finc_eval.samples.source import Source
 
 WHOLE = "embeddings"  # type of the file of a finished cache
 ID_BLOCK, MAX_ID_BLOCKS = 4096, 64  # ids that are read together, and number of such blocks that are kept

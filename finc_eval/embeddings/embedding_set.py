@@ -17,8 +17,8 @@ from finc_eval.core.words import join_words, plural
 from finc_eval.embeddings.base import ArrayEmbeddings
 from finc_eval.embeddings.columns import columns_of, drop_missing, missing_texts, unknown_column
 from finc_eval.embeddings.pictures import HeldSamples, picture
-from finc_eval.samples import fingerprint
 from finc_eval.samples.in_memory import holds_images, is_batch
+from finc_eval.samples.source import fingerprint
 
 if TYPE_CHECKING:
     from PIL import Image

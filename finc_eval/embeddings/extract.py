@@ -22,9 +22,10 @@ from finc_eval.embeddings.writer import with_columns
 from finc_eval.extractors.card import NetworkPrecision
 from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, load_card
 from finc_eval.extractors.settings import Extraction
-from finc_eval.samples import Samples, open_source
+from finc_eval.samples.opening import open_source
 from finc_eval.samples.reading import STORED, Color, Reading
 from finc_eval.samples.shards import select_shard, shard_path
+from finc_eval.samples.source import Samples
 
 if TYPE_CHECKING:
     from finc_eval.extractors.network import Embedder

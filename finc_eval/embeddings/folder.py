@@ -16,7 +16,7 @@ from finc_eval.embeddings.pictures import open_stated
 from finc_eval.embeddings.recipe import Identity, Recipe, changes
 from finc_eval.embeddings.writer import PART, only_writer, part_of
 from finc_eval.extractors.card import Card
-from finc_eval.samples import open_source
+from finc_eval.samples.opening import open_source
 from finc_eval.samples.shards import select_shard
 from finc_eval.samples.tar import expand
 

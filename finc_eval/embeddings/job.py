@@ -38,9 +38,9 @@ from finc_eval.embeddings.writer import (
 )
 from finc_eval.extractors.card import Card, Preprocessing
 from finc_eval.extractors.preprocess import Resized, resize_frames
-from finc_eval.samples import Sample, Source, Traits, fingerprint
 from finc_eval.samples.shards import Shard
-from finc_eval.samples.source import Digests, prefetch
+from finc_eval.samples.source import Digests, Sample, Source, fingerprint, prefetch
+from finc_eval.samples.traits import Traits
 
 if TYPE_CHECKING:
     import torch

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from finc_eval.core.doors import with_home, without_links
 from finc_eval.core.errors import DataError, UsageError
@@ -17,16 +17,17 @@ from finc_eval.embeddings.array_files import StoredArrays, holds_statistics, is_
 from finc_eval.embeddings.base import ArrayEmbeddings, CachedEmbeddings, Embeddings
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.columns import check_columns
-from finc_eval.embeddings.extract import SetExtraction, extract_all
 from finc_eval.embeddings.recipe import ARRAY_SPACE, HasSpace, extractor_of
 from finc_eval.extractors.catalog import card_again, load_card
 from finc_eval.extractors.settings import AnyExtractor, extraction_of
-from finc_eval.samples import Source
-from finc_eval.samples.hugging_face import is_dataset
 from finc_eval.samples.images import IMAGE_SUFFIXES
 from finc_eval.samples.in_memory import holds_images, is_batch
+from finc_eval.samples.reading import BRACES
 from finc_eval.samples.shards import Shard
-from finc_eval.samples.tar import BRACES
+from finc_eval.samples.source import Source, is_dataset
+
+if TYPE_CHECKING:
+    from finc_eval.embeddings.extract import SetExtraction
 
 HDF5_SUFFIXES = (".h5", ".hdf5")
 """Suffixes of files that are never samples, even where they are damaged: the message should be about the damage."""
@@ -157,6 +158,8 @@ def open_sets(
     ready, waiting = _look_at(sources, checked, extractor, run, spaces, preferred)
     if not waiting:
         return ready
+    from finc_eval.embeddings.extract import extract_all  # the readers of samples, which arrays do not need
+
     how = extraction_of(extractor)
     caches = extract_all(waiting, run, shard=how.shard, alone=not ready, columns=wanted)
     return {label: ready[label] if label in ready else checked(caches[label], label) for label in sources}
@@ -197,6 +200,8 @@ def _look_at(
         _check_made_by(how.extractor, ready, needed=len(ready) < len(sources))
     if len(ready) == len(sources):  # and no extractor is needed, which may be a card of the user's own
         return ready, {}
+    from finc_eval.embeddings.extract import SetExtraction
+
     every = (*spaces, *(one.space for one in ready.values()))
     behind = next((extractor_of(space) for space in every if not space.startswith(ARRAY_SPACE)), None)
     chosen = how.extractor or preferred or (behind and card_again(behind))

@@ -14,10 +14,9 @@ from finc_eval.core.errors import DataError, FincEvalError, UsageError
 from finc_eval.core.remote.mirror import was_read
 from finc_eval.core.remote.urls import is_url
 from finc_eval.embeddings.cache import ID_BLOCK, EmbeddingCache
-from finc_eval.samples import Sample, Source, fingerprint, open_source
 from finc_eval.samples.clips import Clip
 from finc_eval.samples.reading import EVERYTHING, Reading
-from finc_eval.samples.tar import expand
+from finc_eval.samples.source import Sample, Source, fingerprint
 
 
 class EmbeddedSamples:
@@ -82,6 +81,9 @@ def open_stated(
     place: str, *, clip: Clip | None, n: int | None = None, seed: int = 0, reading: Reading | None = None
 ) -> Source:
     """Open the samples at the place that a cache names; see `open_source`."""
+    from finc_eval.samples.opening import open_source  # the readers of all forms load when pictures are asked for
+    from finc_eval.samples.tar import expand
+
     if is_url(place) and not any(map(was_read, expand(place))):
         raise DataError(f"{place} is not fetched because a file names it: pass it as samples")
     return open_source(place, clip=clip, n=n, seed=seed, **(reading or EVERYTHING).choices)

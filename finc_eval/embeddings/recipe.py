@@ -14,10 +14,10 @@ from finc_eval.core.record import Record
 from finc_eval.core.remote.urls import is_place
 from finc_eval.extractors.card import Card, NetworkPrecision
 from finc_eval.extractors.weights import check_weights
-from finc_eval.samples import Manifest
 from finc_eval.samples.profile import Profile
 from finc_eval.samples.reading import EVERYTHING, Reading
 from finc_eval.samples.shards import Shard
+from finc_eval.samples.source import Manifest
 
 CACHE_LAYOUT = 3
 DECODING = 3  # version of the rules by which bytes become pixels: other pixels are never under the same key

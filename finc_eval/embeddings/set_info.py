@@ -15,11 +15,11 @@ from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.embeddings.pictures import EmbeddedSamples, HeldSamples
 from finc_eval.embeddings.repeats import REFERENCE
 from finc_eval.embeddings.subset import Subset
-from finc_eval.samples import Samples
 from finc_eval.samples.clips import Clip
 from finc_eval.samples.files import in_short
 from finc_eval.samples.metadata import divide_ignored
 from finc_eval.samples.profile import shallow, unlike_encodings
+from finc_eval.samples.source import Samples
 
 MAX_EXAMPLES = 20  # examples of unreadable samples, and of copies, that a result keeps
 

@@ -41,9 +41,9 @@ from finc_eval.embeddings.recipe import (
     column_array,
     origin_of,
 )
-from finc_eval.samples import Traits
 from finc_eval.samples.profile import Profile
 from finc_eval.samples.source import Digests
+from finc_eval.samples.traits import Traits
 
 PART = ".part"
 

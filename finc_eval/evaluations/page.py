@@ -22,7 +22,7 @@ from finc_eval.report.exports.outline import Outline, Table, call, sizes, source
 from finc_eval.report.formats import p_value
 from finc_eval.report.pages import Section, render
 from finc_eval.report.terminal import print_notes
-from finc_eval.samples import Samples
+from finc_eval.samples.source import Samples
 
 if TYPE_CHECKING:
     from finc_eval.evaluations.evaluation import Evaluation  # what computes an evaluation, a page need not load

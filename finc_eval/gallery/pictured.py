@@ -26,8 +26,9 @@ from finc_eval.embeddings.search.neighbors import nearest
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.gallery.counts import SHOWN_SAMPLES, check_shown
 from finc_eval.gallery.thumbnails import DEFAULT_FPS, MAX_EDGE, Kind, Thumbnail, preview, thumbnail
-from finc_eval.samples import Samples, open_source
 from finc_eval.samples.clips import Clip
+from finc_eval.samples.opening import open_source
+from finc_eval.samples.source import Samples
 
 Thumbnails = dict[str, Thumbnail]
 

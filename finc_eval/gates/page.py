@@ -18,7 +18,7 @@ from finc_eval.report.drawings import Axis, Drawn, Ink, forest, forest_scale
 from finc_eval.report.exports.markdown import escape, paragraph
 from finc_eval.report.exports.outline import Cell, Outline, Table, call, sizes, source, unreadable
 from finc_eval.report.pages import Section, render
-from finc_eval.samples import Samples
+from finc_eval.samples.source import Samples
 
 COLUMNS = ["Limit", "Verdict", "Value", "Interval", "Allowed", "Seen from", "Samples to decide"]
 """Columns of a table of limits."""

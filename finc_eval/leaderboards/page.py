@@ -26,7 +26,7 @@ from finc_eval.report.cards import LEAD_SAMPLES, anchor
 from finc_eval.report.exports.outline import NOT_MANY, Cell, Outline, Table, call, several, sizes, source, unreadable
 from finc_eval.report.formats import bare_percent, share_interval
 from finc_eval.report.pages import render
-from finc_eval.samples import Samples
+from finc_eval.samples.source import Samples
 
 IN_THOUSANDTHS = ("kid",)  # metrics that are written × 10³, as papers write them; JSON and CSV have them as they are
 PROFILE_KINDS = 5  # kinds of samples that the section of a model names at most, of each direction

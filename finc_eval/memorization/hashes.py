@@ -22,7 +22,7 @@ from finc_eval.core.run import Run
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.embeddings.search.neighbors import Neighbors
 from finc_eval.numerics.precision import arithmetic
-from finc_eval.samples import ahead
+from finc_eval.samples.source import ahead
 
 HASH_SIDE = 16  # Frequencies along each axis. Hashes of 8 x 8 bits, the usual size, do not distinguish digits.
 GRAY_SIDE = 4 * HASH_SIDE  # pixels along each axis that the library transforms

@@ -23,7 +23,7 @@ from finc_eval.report.exports.outline import Cell, Outline, Table, call, sizes, 
 from finc_eval.report.formats import p_value
 from finc_eval.report.pages import draw_intervals, render, scale
 from finc_eval.report.terminal import print_notes, print_one
-from finc_eval.samples import Samples
+from finc_eval.samples.source import Samples
 from finc_eval.wing import WING
 
 SHOWN_STRATUM_EXAMPLES = 6  # number of training samples of a stratum on a page

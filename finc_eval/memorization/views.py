@@ -37,7 +37,7 @@ from finc_eval.memorization.hashes import (
     view_hashes,
 )
 from finc_eval.memorization.tails import calibrated_distances
-from finc_eval.samples import Pixels, ahead
+from finc_eval.samples.source import Pixels, ahead
 
 if TYPE_CHECKING:
     from finc_eval.extractors.network import Embedder

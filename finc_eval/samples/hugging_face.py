@@ -150,15 +150,6 @@ def open_saved(folder: Path, reading: Reading = EVERYTHING) -> Source:
     return open_dataset(dataset, str(folder.resolve()), folder, reading)
 
 
-def is_dataset(value: Any) -> bool:
-    """Return whether a value is a dataset of that package with numbered rows, without importing the package."""
-    return (
-        type(value).__module__.partition(".")[0] == "datasets"
-        and hasattr(value, "select_columns")
-        and hasattr(value, "__getitem__")
-    )
-
-
 def _prompts(dataset: Any) -> list[str] | None:
     return next((_texts(dataset, key) for key in PROMPT_KEYS if key in dataset.features), None)
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from posixpath import splitext
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from finc_eval.core.doors import check_regular, with_home
 from finc_eval.core.errors import DataError, UsageError, check_count, close_match
@@ -28,20 +27,17 @@ from finc_eval.samples.files import (
     in_short,
     sort_out,
 )
-from finc_eval.samples.hugging_face import DatasetSource, is_dataset, is_saved, open_dataset, open_saved
+from finc_eval.samples.hugging_face import DatasetSource, is_saved, open_dataset, open_saved
 from finc_eval.samples.images import IMAGE_SUFFIXES
 from finc_eval.samples.in_memory import iterate
 from finc_eval.samples.metadata import read_prompts
-from finc_eval.samples.reading import STORED, Color, Reading, only, split_glob
+from finc_eval.samples.reading import BRACES, STORED, Color, Reading, only, split_glob
 from finc_eval.samples.rows import ARRAY_SUFFIXES, ArraySource, NpzSource, images_of, is_tensor, open_array_file
 from finc_eval.samples.shards import random_subset
-from finc_eval.samples.source import Source, reason
+from finc_eval.samples.source import Samples, Source, is_dataset, reason
 from finc_eval.samples.tables import DATA_FILE, LmdbSource, ParquetSource
-from finc_eval.samples.tar import BRACES, TarSource, open_tar_pattern, refuse_compressed
+from finc_eval.samples.tar import TarSource, open_tar_pattern, refuse_compressed
 from finc_eval.samples.video_files import open_clips
-
-Samples = str | Path | npt.NDArray[Any] | Iterable[Any] | Callable[[int], Any]
-"""Forms of a set that `open_source` takes: a path, an array or tensor, a dataset, an iterable, a function."""
 
 
 def open_source(

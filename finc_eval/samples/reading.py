@@ -16,6 +16,9 @@ from finc_eval.core.doors import with_home
 from finc_eval.core.errors import DataError, UsageError, check_choice
 from finc_eval.core.record import Record
 
+BRACES = re.compile(
+    r"\{(?:([0-9]{1,9})\.\.([0-9]{1,9})|([^{},]*(?:,[^{},]*)+))\}"
+)  # a part of a pattern, such as {0..9} or {a,b}
 WILDCARD = re.compile(r"[*?\[]")
 PIECES = re.compile(r"(?<![^/])\*\*/|\*\*|\*|\?|\[!?+.[^\]]*\]|.", re.DOTALL)
 """Pieces of a pattern; `**/` at its beginning or after a slash is any number of folders."""

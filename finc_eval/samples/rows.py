@@ -14,7 +14,7 @@ import numpy.typing as npt
 from finc_eval.core.doors import open_file
 from finc_eval.core.errors import DataError, did_you_mean
 from finc_eval.core.files.npz import NpzFile, blocks, map_array, npy_header, refuse_objects
-from finc_eval.core.files.parquet import parquet_schema
+from finc_eval.core.files.parquet import image_columns, parquet_schema
 from finc_eval.core.files.tensors import (
     LABEL_ARRAYS,
     TENSOR_SUFFIXES,
@@ -30,7 +30,6 @@ from finc_eval.samples.clips import CLIPS
 from finc_eval.samples.images import as_rgb
 from finc_eval.samples.reading import EVERYTHING, RANGE_SLACK, Reading
 from finc_eval.samples.source import COPIES, Pixels, RandomAccessSource, Sample, Source, pixels_digest, readable
-from finc_eval.samples.tables import image_columns
 from finc_eval.samples.traits import Traits, is_gray, mark
 
 VALUES_SEEN = 64  # rows of an array that are looked at for their range, where it must be converted

@@ -11,7 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,9 @@ from finc_eval.core.remote.store import RemoteError
 from finc_eval.core.secrets import redact
 from finc_eval.samples.reading import EVERYTHING, STORED, Reading
 from finc_eval.samples.traits import Traits as Traits
+
+Samples = str | Path | npt.NDArray[Any] | Iterable[Any] | Callable[[int], Any]
+"""Forms of a set that `open_source` takes: a path, an array or tensor, a dataset, an iterable, a function."""
 
 THREADS = min(16, os.cpu_count() or 1)
 
@@ -341,3 +344,12 @@ def align(found: dict[str, str], ids: Sequence[str], what: str, where: str) -> l
             "add what is missing, or remove all"
         )
     return [found[name] for name in ids]
+
+
+def is_dataset(value: Any) -> bool:
+    """Return whether a value is a dataset of Hugging Face with numbered rows, without importing the package."""
+    return (
+        type(value).__module__.partition(".")[0] == "datasets"
+        and hasattr(value, "select_columns")
+        and hasattr(value, "__getitem__")
+    )

@@ -12,7 +12,7 @@ from typing import IO, Any
 from finc_eval.core.doors import open_file
 from finc_eval.core.errors import DataError, did_you_mean
 from finc_eval.core.files.lmdb import lmdb_values
-from finc_eval.core.files.parquet import ROWS_AT_ONCE, parquet_batches, parquet_schema
+from finc_eval.core.files.parquet import ROWS_AT_ONCE, image_columns, parquet_batches, parquet_schema
 from finc_eval.core.memory import check_decoded, check_list, counted
 from finc_eval.core.remote.mirror import local
 from finc_eval.samples.files import FileSource, NoImagesError, bytes_at, refuse_excess
@@ -134,19 +134,6 @@ def _image_column(schema: Any, key: str | None, where: str) -> str:
     if key is None and not usual and len(found) != 1:
         raise DataError(f"{where} has the columns of images {', '.join(found)}: name one by image_key (--image-key)")
     return key or (usual or found)[0]
-
-
-def image_columns(schema: Any) -> list[str]:
-    """Return the names of the columns that hold encoded images, {bytes, path} or bytes."""
-    from pyarrow import types
-
-    def is_encoded(kind: Any) -> bool:
-        if types.is_struct(kind):
-            inside = {kind.field(number).name: kind.field(number).type for number in range(kind.num_fields)}
-            return "bytes" in inside and is_encoded(inside["bytes"])
-        return bool(types.is_binary(kind) or types.is_large_binary(kind))
-
-    return [field.name for field in schema if is_encoded(field.type)]
 
 
 def _texts(path: Path, column: str, schema: Any) -> list[str | None]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import itertools
-import re
 import tarfile
 from collections import Counter
 from collections.abc import Iterator
@@ -34,11 +33,10 @@ from finc_eval.samples.files import (
 )
 from finc_eval.samples.images import IMAGE_SUFFIXES, SIGNATURE_BYTES, SIGNATURES
 from finc_eval.samples.metadata import LABEL_KEYS, PROMPT_KEYS
-from finc_eval.samples.reading import EVERYTHING, Reading
+from finc_eval.samples.reading import BRACES, EVERYTHING, Reading
 from finc_eval.samples.source import align, reason
 
 COMPRESSED = (".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".tar.zst")
-BRACES = re.compile(r"\{(?:([0-9]{1,9})\.\.([0-9]{1,9})|([^{},]*(?:,[^{},]*)+))\}")
 MAX_SHARDS = 100_000
 LABEL_SUFFIX, PROMPT_SUFFIX, TABLE_SUFFIX = ".cls", ".txt", ".json"
 

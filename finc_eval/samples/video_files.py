@@ -39,10 +39,9 @@ from finc_eval.samples.files import (
 )
 from finc_eval.samples.images import IMAGE_SUFFIXES, decode
 from finc_eval.samples.metadata import METADATA_FILES
-from finc_eval.samples.reading import EVERYTHING, Reading
+from finc_eval.samples.reading import BRACES, EVERYTHING, Reading
 from finc_eval.samples.rows import ArraySource, NpzSource, is_tensor, tensor_values
 from finc_eval.samples.source import COPIES, NOT_OF_THE_SAMPLE, Pixels, Sample, Source, content_digest
-from finc_eval.samples.tar import BRACES
 from finc_eval.samples.traits import Traits
 from finc_eval.samples.video import ANIMATION_SUFFIXES, is_animation
 from finc_eval.samples.video_process import read_windows

@@ -27,10 +27,10 @@ from finc_eval.core.words import join_words
 from finc_eval.embeddings.cache import WHOLE, EmbeddingCache
 from finc_eval.embeddings.recipe import CACHE_LAYOUT, DIGESTS, FAILED, TRAITS, CacheHeader, Identity, changes
 from finc_eval.embeddings.writer import only_writer, whole_cache
-from finc_eval.samples import Traits
 from finc_eval.samples.profile import Profile
 from finc_eval.samples.shards import Shard, check_complete, check_same_set, ids_digest, join_in_order, join_shards
 from finc_eval.samples.source import DIGEST_BYTES, Manifest, manifest_digest
+from finc_eval.samples.traits import Traits
 from finc_eval.sketches.sketch import Sketch
 from finc_eval.sketches.stored import SKETCH, SKETCH_LAYOUT, SketchHeader
 

@@ -15,8 +15,9 @@ from finc_eval.embeddings.cache import EXTRACT_AGAIN, EmbeddingCache
 from finc_eval.embeddings.recipe import Identity, changes, origin_of, recipe_of
 from finc_eval.embeddings.writer import CacheWriter, only_writer, part_of, whole_cache
 from finc_eval.extractors.catalog import load_card
-from finc_eval.samples import Manifest, Traits
 from finc_eval.samples.clips import Clip
+from finc_eval.samples.source import Manifest
+from finc_eval.samples.traits import Traits
 
 MANIFEST = Manifest("folder", 10, "m" * 64, {".txt": 2})
 RECIPE = recipe_of(load_card("pixels"), "float32")

@@ -16,8 +16,9 @@ from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.extractors.catalog import load_card
-from finc_eval.samples import files, open_source
+from finc_eval.samples import files
 from finc_eval.samples.clips import Clip
+from finc_eval.samples.opening import open_source
 from finc_eval.samples.video_files import open_clips
 
 extract = import_module("finc_eval.embeddings.extract").extract

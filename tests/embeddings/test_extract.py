@@ -16,7 +16,7 @@ from finc_eval.embeddings.job import Job
 from finc_eval.embeddings.writer import part_of
 from finc_eval.extractors.catalog import load_card
 from finc_eval.extractors.preprocess import resize_frames
-from finc_eval.samples import fingerprint
+from finc_eval.samples.source import fingerprint
 
 pytestmark = pytest.mark.usefixtures("own_cache_folder")
 

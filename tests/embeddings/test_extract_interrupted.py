@@ -14,7 +14,8 @@ from _forks import FORKS, exit_code, forked
 from finc_eval.embeddings import writer as cache_writer
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.writer import part_of
-from finc_eval.samples import Sample, open_source
+from finc_eval.samples.opening import open_source
+from finc_eval.samples.source import Sample
 
 pytestmark = pytest.mark.usefixtures("own_cache_folder")
 

@@ -10,7 +10,7 @@ from PIL import Image
 
 from finc_eval.embeddings import writer as cache_writer
 from finc_eval.embeddings.writer import STREAM, only_writer
-from finc_eval.samples import fingerprint
+from finc_eval.samples.source import fingerprint
 
 pytestmark = pytest.mark.usefixtures("own_cache_folder")
 

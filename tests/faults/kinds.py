@@ -33,8 +33,10 @@ from finc_eval.measures.gaussians.gaussian import GaussianStatistics
 from finc_eval.measures.gaussians.reference_statistics import read_statistics, write_statistics
 from finc_eval.memorization import attacks
 from finc_eval.private.synthesis.files import read_columns, read_images
-from finc_eval.samples import Manifest, Traits, open_source
 from finc_eval.samples.clips import Clip
+from finc_eval.samples.opening import open_source
+from finc_eval.samples.source import Manifest
+from finc_eval.samples.traits import Traits
 
 N = 60
 

@@ -17,8 +17,9 @@ from finc_eval.core.errors import DataError
 from finc_eval.core.memory import max_decoded
 from finc_eval.embeddings.array_files import StoredArrays
 from finc_eval.embeddings.columns import metadata_table
-from finc_eval.samples import files, images, open_source
+from finc_eval.samples import files, images
 from finc_eval.samples.clips import Clip
+from finc_eval.samples.opening import open_source
 from finc_eval.samples.video_files import open_clips
 
 LIMIT = "above the 2 MB of FINC_EVAL_MAX_DECODED"

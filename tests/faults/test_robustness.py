@@ -13,7 +13,8 @@ from finc_eval.embeddings.base import ArrayEmbeddings
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.recipe import Identity, recipe_of
 from finc_eval.embeddings.writer import CacheWriter, only_writer
-from finc_eval.samples import Manifest, Traits
+from finc_eval.samples.source import Manifest
+from finc_eval.samples.traits import Traits
 
 PNG = Traits("PNG", "RGB", 28, 28, False)
 CENTERS = 6 * np.eye(5, 6)

@@ -21,7 +21,7 @@ from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.gallery.counts import SHOWN_SAMPLES
 from finc_eval.gallery.pictured import read_gallery
 from finc_eval.gallery.thumbnails import thumbnail
-from finc_eval.samples import Sample
+from finc_eval.samples.source import Sample
 
 
 def a_set(name="gen", samples=None, **changes):

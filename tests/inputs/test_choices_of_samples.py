@@ -16,7 +16,7 @@ from finc_eval.cli.app import app
 from finc_eval.core.errors import FincEvalError
 from finc_eval.core.files.lmdb import lmdb_values
 from finc_eval.embeddings.opening import as_embeddings
-from finc_eval.samples import open_source
+from finc_eval.samples.opening import open_source
 from finc_eval.samples.reading import matches
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (20, 8, 8, 3)).astype(np.uint8)

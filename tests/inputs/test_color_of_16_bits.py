@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from finc_eval.core.errors import FincEvalError
-from finc_eval.samples import open_source
+from finc_eval.samples.opening import open_source
 from finc_eval.samples.profile import Profile, shallow
 
 RNG = np.random.default_rng(0)

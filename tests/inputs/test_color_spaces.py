@@ -12,7 +12,7 @@ import finc_eval as fe
 from finc_eval.core.errors import UsageError
 from finc_eval.core.files import icc
 from finc_eval.core.files.icc import GAMUTS, TRANSFERS, in_srgb, mode_of, power, profile_of, space_name
-from finc_eval.samples import open_source
+from finc_eval.samples.opening import open_source
 from finc_eval.samples.profile import Profile, unlike_encodings
 from finc_eval.samples.traits import Traits
 

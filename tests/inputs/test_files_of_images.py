@@ -12,7 +12,7 @@ from PIL import Image, features
 
 import finc_eval as fe
 from finc_eval.core.errors import FincEvalError
-from finc_eval.samples import open_source
+from finc_eval.samples.opening import open_source
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (40, 16, 16, 3)).astype(np.uint8)
 

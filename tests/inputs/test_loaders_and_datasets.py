@@ -20,7 +20,7 @@ from torch.utils.data import (
 
 import finc_eval as fe
 from finc_eval.core.errors import FincEvalError
-from finc_eval.samples import open_source
+from finc_eval.samples.opening import open_source
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (40, 8, 8, 3)).astype(np.uint8)
 TENSOR = torch.from_numpy(IMAGES).permute(0, 3, 1, 2).contiguous()

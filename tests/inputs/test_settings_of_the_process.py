@@ -18,8 +18,8 @@ from torch.overrides import TorchFunctionMode
 import finc_eval as fe
 from finc_eval.core.errors import FincEvalError
 from finc_eval.numerics.precision import arithmetic
-from finc_eval.samples import open_source
 from finc_eval.samples.clips import Clip
+from finc_eval.samples.opening import open_source
 
 pytestmark = pytest.mark.usefixtures("quick_audits")
 ROWS = np.random.default_rng(0).normal(size=(2, 60, 8)).astype(np.float32)

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from finc_eval.cli.app import app
 from finc_eval.core.errors import FincEvalError
-from finc_eval.samples import open_source
+from finc_eval.samples.opening import open_source
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (3, 8, 8, 3)).astype(np.uint8)
 PLAIN = "file_name,label\na.png,x\nb.png,y\nc.png,z\n"

@@ -9,9 +9,9 @@ from PIL import Image
 
 from finc_eval.core.errors import DataError
 from finc_eval.core.record import plain, structure
-from finc_eval.samples import Traits, open_source
+from finc_eval.samples.opening import open_source
 from finc_eval.samples.profile import Profile, unlike_encodings
-from finc_eval.samples.traits import mark
+from finc_eval.samples.traits import Traits, mark
 
 PHOTOS = [
     Image.fromarray(np.random.default_rng(seed).integers(0, 256, (12, 12, 3), dtype=np.uint8)).resize(

@@ -12,7 +12,7 @@ from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.files.png_texts import png_prompt
 from finc_eval.core.run import Run
 from finc_eval.embeddings.opening import as_embeddings, open_sets
-from finc_eval.samples import open_source
+from finc_eval.samples.opening import open_source
 
 PROMPTS = ["a red cat on grass", "a blue dog, very large"]
 HOSTILE = "</script><b>\x00 \u202e{{7*7}}"

@@ -10,7 +10,8 @@ import pytest
 from PIL import Image
 
 from finc_eval.core.errors import FincEvalError
-from finc_eval.samples import ahead, fingerprint, open_source
+from finc_eval.samples.opening import open_source
+from finc_eval.samples.source import ahead, fingerprint
 
 
 def noise(n=6, height=9, width=7, seed=0):

@@ -13,9 +13,9 @@ import pytest
 from av.video.format import VideoFormat, names
 from PIL import Image, ImageDraw, PngImagePlugin
 
-from finc_eval.samples import Traits, open_source
 from finc_eval.samples.images import decode
-from finc_eval.samples.traits import has_alpha, opaque
+from finc_eval.samples.opening import open_source
+from finc_eval.samples.traits import Traits, has_alpha, opaque
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (12, 10, 3), dtype=np.uint8)
 PHOTO = Image.fromarray(PIXELS).resize((80, 96), Image.Resampling.BICUBIC)

@@ -13,8 +13,8 @@ from PIL import Image
 
 from finc_eval.core.errors import FincEvalError
 from finc_eval.extractors.catalog import available_cards, load_card
-from finc_eval.samples import open_source
 from finc_eval.samples.clips import CLIPS, Clip
+from finc_eval.samples.opening import open_source
 from finc_eval.samples.tar import expand
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (6, 9, 7, 3), dtype=np.uint8)

@@ -8,8 +8,9 @@ import pytest
 
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.record import plain, structure
-from finc_eval.samples import open_source, shards
+from finc_eval.samples import shards
 from finc_eval.samples.clips import Clip
+from finc_eval.samples.opening import open_source
 from finc_eval.samples.shards import MissingShards, Shard, check_complete, join_shards, select_shard, shard_path
 from finc_eval.samples.source import Source
 

@@ -21,7 +21,7 @@ from finc_eval.core.provenance import MAX_PACKED, Provenance, revision_of
 from finc_eval.embeddings.array_files import read_arrays
 from finc_eval.extractors.networks.tensors import load_tensors
 from finc_eval.gallery.thumbnails import Thumbnail
-from finc_eval.samples import open_source
+from finc_eval.samples.opening import open_source
 
 PACKAGE = Path(finc_eval.__file__).parent
 OTHERS = "0123456789abcdef0123456789abcdef01234567"

@@ -18,9 +18,9 @@ from finc_eval.extractors.settings import Extraction
 from finc_eval.leaderboards.standings import Criterion
 from finc_eval.naming.evidence import UniqueNames
 from finc_eval.report.exports.paper import _shares
-from finc_eval.samples import open_source
 from finc_eval.samples.files import files_in
 from finc_eval.samples.metadata import find_metadata
+from finc_eval.samples.opening import open_source
 from finc_eval.samples.reading import MAX_PATTERN_LETTERS, Reading, matches
 
 TIMES = 8

@@ -15,9 +15,10 @@ from _bounded import bounded
 from _videos import encode, scene
 from PIL import Image
 
-from finc_eval.samples import open_source, patience, video, video_process
+from finc_eval.samples import patience, video, video_process
 from finc_eval.samples.clips import Clip
 from finc_eval.samples.images import MAX_EXIF_BYTES, decode, rgb
+from finc_eval.samples.opening import open_source
 from finc_eval.samples.video_files import open_clips
 
 CLIP = Clip(frames=4, stride=1, windows=1, short="loop")

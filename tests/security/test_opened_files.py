@@ -21,7 +21,7 @@ from finc_eval.core import doors as reading
 from finc_eval.core.doors import NotAFileError, at_most, lines_of, open_file, open_to_change, pin, read_bytes, read_text
 from finc_eval.core.errors import DataError
 from finc_eval.embeddings.array_files import READERS, read_arrays
-from finc_eval.samples import open_source
+from finc_eval.samples.opening import open_source
 
 PACKAGE = Path(fe.__file__).parent
 

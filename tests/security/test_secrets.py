@@ -25,7 +25,7 @@ from finc_eval.core.remote import mirror, store, urls
 from finc_eval.core.secrets import redact, redact_word
 from finc_eval.core.terminal import print_data, visible, visible_output
 from finc_eval.extractors.fetch import download, note_of
-from finc_eval.samples import open_source
+from finc_eval.samples.opening import open_source
 from finc_eval.samples.source import reason
 
 SECRET = re.compile("S3CRET|S1GNED|FR4GMENT", re.IGNORECASE)

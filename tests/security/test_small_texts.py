@@ -21,8 +21,8 @@ from finc_eval.leaderboards.entry import _version
 from finc_eval.naming.evidence import UniqueNames
 from finc_eval.private.synthesis.files import read_columns
 from finc_eval.private.synthesis.tabular import Table
-from finc_eval.samples import open_source
 from finc_eval.samples.clips import Clip
+from finc_eval.samples.opening import open_source
 from finc_eval.samples.tar import expand
 from finc_eval.samples.video_files import open_clips
 

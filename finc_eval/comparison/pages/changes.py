@@ -14,7 +14,7 @@ from finc_eval.report import Page
 from finc_eval.report.exports.outline import Outline, Table, call, sizes, unreadable
 from finc_eval.report.formats import bare_percent, p_value, points_interval
 from finc_eval.report.pages import Section, render
-from finc_eval.samples import Samples
+from finc_eval.samples.source import Samples
 
 MEANING = (
     "A kind is new or gone if hardly the old or the new release differs from the reference in it. It has grown or "

@@ -43,7 +43,7 @@ from finc_eval.report.exports.outline import Cell, Outline, Table, call, source,
 from finc_eval.report.formats import bare_percent, number, p_value
 from finc_eval.report.pages import Section, render
 from finc_eval.report.terminal import print_notes, print_one
-from finc_eval.samples import Samples
+from finc_eval.samples.source import Samples
 
 ROLES: tuple[tuple[Role, str, str], ...] = (
     ("over", "Over-represented", "more in the generated set"),

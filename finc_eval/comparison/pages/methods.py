@@ -19,7 +19,7 @@ from finc_eval.report.drawings import Axis
 from finc_eval.report.exports.outline import Cell, Outline, Table, call, source, unreadable
 from finc_eval.report.formats import optional_percent, p_value
 from finc_eval.report.pages import Section, render
-from finc_eval.samples import Samples
+from finc_eval.samples.source import Samples
 
 DIFFERENCE = "difference of shares in points"
 

@@ -22,7 +22,7 @@ from finc_eval.report import Page
 from finc_eval.report.exports.outline import Cell, Outline, Table, call, source, unreadable
 from finc_eval.report.formats import optional_percent
 from finc_eval.report.pages import Section, render
-from finc_eval.samples import Samples
+from finc_eval.samples.source import Samples
 
 SYMBOLS = {"sigma": "σ", "rho": "ρ"}
 

@@ -288,3 +288,16 @@ def _field(message: bytes, table: int, number: int) -> int:
         return 0
     offset = unpack_from("<H", message, fields + place)[0]
     return int(table + offset) if offset else 0
+
+
+def image_columns(schema: Any) -> list[str]:
+    """Return the names of the columns that hold encoded images, {bytes, path} or bytes."""
+    from pyarrow import types
+
+    def is_encoded(kind: Any) -> bool:
+        if types.is_struct(kind):
+            inside = {kind.field(number).name: kind.field(number).type for number in range(kind.num_fields)}
+            return "bytes" in inside and is_encoded(inside["bytes"])
+        return bool(types.is_binary(kind) or types.is_large_binary(kind))
+
+    return [field.name for field in schema if is_encoded(field.type)]

@@ -15,7 +15,7 @@ from finc_eval.report import Page
 from finc_eval.report.exports.outline import Outline, call, several, sizes, sources, unreadable
 from finc_eval.report.formats import p_value
 from finc_eval.report.pages import Section, render
-from finc_eval.samples import Samples
+from finc_eval.samples.source import Samples
 
 NAMED = 2  # examples of each group that a sentence names
 
