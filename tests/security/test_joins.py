@@ -37,7 +37,7 @@ REVIEWED = {
             "place / name",
             "self.folder / f'{len(self.bundles) + 1:04}'",
         },
-        "kahm/federated.py": {"Path(folder) / f'{party}.distances.h5'"},
+        "private/kahm/federated.py": {"Path(folder) / f'{party}.distances.h5'"},
         "samples/shards.py": {"out.with_name(f'{out.stem}.{number:0{len(str(of))}}-of-{of}{out.suffix}')"},
         "shards/on_ray.py": {"Path(row['path'])"},
     },
