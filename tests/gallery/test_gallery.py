@@ -127,7 +127,7 @@ def test_pictures_that_cannot_be_had_are_told_once(tmp_path):
     (note,) = read_gallery(sets, {"gen": ["1", "40"], "ref": []}, {"gen": noise(1)}).notes
     assert note.startswith("1 of the 2 samples of gen are not shown, because they cannot be found or read in array")
     (note,) = read_gallery({"gen": a_set(samples=str(tmp_path / "gone"))}, {"gen": ["1"]}, {}).notes
-    assert f"{tmp_path / 'gone'} does not exist" in note
+    assert "(gone does not exist" in note
 
 
 def test_only_the_samples_shown_are_read_and_none_is_held(monkeypatch):
