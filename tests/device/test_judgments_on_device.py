@@ -11,7 +11,7 @@ import finc_eval as fe
 GEN, REF, OTHER = mixture(1, 6), mixture(2, 4), mixture(3, 5, 120)
 CPU = fe.Run(device="cpu")
 THREE_SETS = ("fld",)
-OWN_NETWORK = ("fid", "sfid", "fd_dinov2", "fvd", "fvmd", "cmmd", "inception_score")
+OWN_NETWORK = ("fid", "sfid", "fd_dinov2", "fvd", "fvmd", "cmmd", "inception_score", "fwd")
 OF_PROMPTS = ("conditional_vendi", "conditional_rke", "scendi", "clip_score")
 EMBEDDED = [name for name in fe.METRICS if name not in (*THREE_SETS, *OWN_NETWORK, *OF_PROMPTS)]
 POLICY = {

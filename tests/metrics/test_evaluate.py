@@ -45,10 +45,10 @@ def caches(tmp_path_factory, digits):
 
 def test_every_metric_for_any_space_gives_a_number_with_its_signature():
     result = evaluate(GEN, REF, ANY)
-    of_prompts = {"conditional_vendi", "conditional_rke", "scendi", "clip_score"}
-    assert result.failures.keys() == of_prompts
-    assert all("needs" in reason for reason in result.failures.values())
-    assert [score.key for score in result.scores] == [name for name in ANY if name not in of_prompts]
+    of_others = {"conditional_vendi", "conditional_rke", "scendi", "clip_score", "fwd"}  # of prompts, and of pixels
+    assert result.failures.keys() == of_others
+    assert all("needs" in reason or "takes pixels" in reason for reason in result.failures.values())
+    assert [score.key for score in result.scores] == [name for name in ANY if name not in of_others]
     for score in result.scores:
         assert np.isfinite(score.value)
         assert Signature.parse(str(score.signature)) == score.signature

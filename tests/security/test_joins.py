@@ -22,7 +22,7 @@ REVIEWED = {
         "demo/prompts.py": {"folder / name"},
         "demo/run.py": {"out / 'samples' / name", "out / f'{name}.h5'"},
         "core/doors.py": {"place / part", "folder / name"},
-        "core/places.py": {"Path(HOME).expanduser() / name", "Path(given) / 'finc-eval' / name", "Path(given) / name"},
+        "core/places.py": {"Path(HOME, name)", "Path(given) / 'finc-eval' / name", "Path(given) / name"},
         "embeddings/job.py": {
             "cache_folder() / f'{key}.h5'",
             "(out or _default_path(name)).with_name(f'{STREAM}{name}.h5')",
@@ -30,7 +30,7 @@ REVIEWED = {
         "extractors/catalog.py": {"resources.files(CARDS) / f'{name}.toml'"},
         "embeddings/writer.py": {"EmbeddingCache(cache.path)", "StoredFile(cache.path)"},
         "extractors/fetch.py": {"part.with_name(f'{part.name}.json')"},
-        "extractors/weights.py": {"Path(RECORDS).expanduser() / name"},
+        "extractors/weights.py": {"Path(RECORDS, name)"},
         "gates/baseline.py": {
             "folder / f'{stem}.h5'",
             "folder / f'{stem}.npz'",
@@ -65,10 +65,7 @@ REVIEWED = {
     },
     "a member of an archive, which is no file of the disk": {"samples/tar.py": {"name.with_name(stem)"}},
     "a card, which its user trusts": {
-        "extractors/catalog.py": {
-            "Path(card.weights.file)",
-            "path.absolute().parent / Path(card.weights.file).expanduser()",
-        },
+        "extractors/catalog.py": {"path.absolute().parent / with_home(card.weights.file)"},
         "extractors/fetch.py": {"Path(weights.file)", "weights_folder() / weights.file"},
         "extractors/weights.py": {
             "folder / name",
