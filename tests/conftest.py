@@ -31,8 +31,6 @@ os.environ.pop("COLUMNS", None)  # the width of the terminal that runs the tests
 def pytest_collection_modifyitems(items):
     for item in more_of_a_kind(items):
         item.add_marker(pytest.mark.long)
-    # Forks come first: of a process that has grown they take twice the CPU seconds.
-    items.sort(key=lambda item: "/security/" not in item.nodeid and "/faults/" not in item.nodeid)
 
 
 def pytest_collection_finish():
