@@ -29,6 +29,7 @@ from finc_eval.report.pages import render
 from finc_eval.samples.source import Samples
 
 IN_THOUSANDTHS = ("kid",)  # metrics that are written × 10³, as papers write them; JSON and CSV have them as they are
+COLORS = 8  # models of a page that has a color for each; of more, colors could not be told apart
 PROFILE_KINDS = 5  # kinds of samples that the section of a model names at most, of each direction
 
 
@@ -49,9 +50,10 @@ def page(board: Leaderboard, samples: Mapping[str, Samples]) -> str:
         names=names,
         # 12: models of a page that says at its top how many samples each has.
         keyed=12,
-        groups=[*group_sentences(board), *disagreement_sentences(board)],
+        groups=[_how_sure(board), *group_sentences(board), *disagreement_sentences(board)],
         unranked=_reasons(board),
         values=_value_tables(board),
+        colors=_colors(board),
         panel=panel_sentences(board),
         criteria=[(one.key, _about(one)) for one in board.criteria],
         noise=_noise(board),
@@ -88,7 +90,14 @@ def outline(board: Leaderboard) -> Outline:
         signatures=[*dict.fromkeys([board.signature, *(one.signature for one in board.criteria)])],
         call=call("leaderboard", *given, settings=board.settings),
         tables=[_board_table(board), *_value_tables(board)],
-        details=[*group_sentences(board), *disagreement_sentences(board), *_noise(board), *panel_sentences(board), *by],
+        details=[
+            _how_sure(board),
+            *group_sentences(board),
+            *disagreement_sentences(board),
+            *_noise(board),
+            *panel_sentences(board),
+            *by,
+        ],
         warnings=board.warnings,
         failures=[*unreadable(board.sets), *(f"{reason}." for reason in _reasons(board))],
     )
@@ -101,7 +110,7 @@ def _value_tables(board: Leaderboard) -> list[Table]:
 def notebook(board: Leaderboard) -> Outline:
     """Return what a notebook shows: the board, and which models cannot be distinguished."""
     said = outline(board)
-    headline = " ".join([said.headline, *group_sentences(board)])
+    headline = " ".join([said.headline, *group_sentences(board), sight(board)])
     return replace(said, headline=headline, tables=said.tables[:1], warnings=())
 
 
@@ -111,15 +120,21 @@ def summary(board: Leaderboard) -> str:
 
 
 def _order(board: Leaderboard) -> str:
-    """Return who is first, and how many models can be distinguished, in sentences."""
+    """Return who is first, in a sentence."""
     main = board.criterion()
-    found = f"{header(main)}. Ranks cover {board.covers}. {sight(board)}"
     if len(main.names) < 2:
-        return f"By {main.key}, {found}"
+        return f"By {main.key}, {header(main)}."
     first, *others = main.groups[0]
     names = join_words(others) if len(others) <= NOT_MANY else f"{len(others)} others"
     tied = f", and {names} cannot be distinguished from it" if others and len(main.names) > 2 else ""
-    return f"By {main.key}, {first} is first of {len(main.names)} models{tied}: {found}"
+    return f"By {main.key}, {first} is first of {len(main.names)} models{tied}."
+
+
+def _how_sure(board: Leaderboard) -> str:
+    """Return how many models can be distinguished, which noise ranks cover, and what numbers see, in sentences."""
+    main = board.criterion()
+    told = f"By {main.key}, {header(main)}. " if len(main.names) > 1 else ""
+    return f"{told}Ranks cover {board.covers}. {sight(board)}"
 
 
 def sight(board: Leaderboard) -> str:
@@ -217,7 +232,8 @@ def _kinds_table(board: Leaderboard, names: UniqueNames) -> Table:
 
     labels = [REFERENCE, *(row.name for row in board.rows)]
     columns: dict[str, Callable[[Kind], Cell]] = {"Kind": name, **{label: partial(share, label) for label in labels}}
-    return Table.of("Kinds", columns, [one for one in board.kinds if one.p_value <= ALPHA], nothing=NO_KIND)
+    differ = [one for one in board.kinds if one.p_value <= ALPHA]
+    return Table.of("Kinds", columns, differ, nothing=NO_KIND, marks=_colors(board))
 
 
 def _pairs_table(board: Leaderboard, names: UniqueNames) -> Table | None:
@@ -246,6 +262,7 @@ def _profile(board: Leaderboard, row: Row) -> dict[str, object]:
         facts.append((_heading(one), f"{_estimate(one, found)}, {ranked}"))
     return {
         "row": row,
+        "color": _colors(board).get(row.name, ""),
         "better": [
             ("Surely better than", [one for one in main.names if main.better(row.name, one, board.alpha)]),
             ("Surely worse than", [one for one in main.names if main.better(one, row.name, board.alpha)]),
@@ -262,6 +279,12 @@ def _profile(board: Leaderboard, row: Row) -> dict[str, object]:
     }
 
 
+def _colors(board: Leaderboard) -> dict[str, str]:
+    """Return the class of the color of each model, by its name; none where there are more than `COLORS`."""
+    names = sorted(row.name for row in board.rows)
+    return {} if len(names) > COLORS else {name: f"model-{place}" for place, name in enumerate(names)}
+
+
 def ranks(rank_set: tuple[int, int] | None) -> str:
     """Write the ranks that a model may have: "2" or "1–3"; "–" where it is not ranked."""
     if rank_set is None:
@@ -273,7 +296,7 @@ def ranks(rank_set: tuple[int, int] | None) -> str:
 def _board_table(board: Leaderboard) -> Table:
     sides = () if board.panel is None else board.panel.sides
     moved = () if board.panel is None else board.panel.moved
-    own, main = f"{sides[0].label}: " if sides else "", board.criterion()
+    own, main, colors = f"{sides[0].label}: " if sides else "", board.criterion(), _colors(board)
     criteria = sorted(board.criteria, key=lambda one: one.key != board.rank_by)  # what orders the rows comes first
     columns = ["Model", f"{own}Rank", f"{own}Group", *(own + _heading(one) for one in criteria)]
     for side in sides[1:]:
@@ -285,7 +308,7 @@ def _board_table(board: Leaderboard) -> Table:
             + [f"{row.runs} training runs"] * (row.runs > 1)
             + ["depends on the space"] * (row.name in moved)
         )
-        name = Cell(row.name, anchor=anchor(row.name, of="model"), note=", ".join(notes))
+        name = Cell(row.name, anchor=anchor(row.name, of="model"), note=", ".join(notes), mark=colors.get(row.name, ""))
         cells: list[Cell | str] = [name, ranks(row.rank_set), "–" if row.group is None else str(row.group)]
         for one in criteria:
             found = row.scores[one.key]
@@ -315,8 +338,8 @@ def _scale(criterion: Criterion) -> float:
 
 
 def _about(criterion: Criterion) -> str:
-    better = "higher" if criterion.higher_is_better else "lower"
-    return f"{criterion.title}; {better} is better; {header(criterion)}. {_not_fid(criterion)}".strip()
+    better = f"; {'higher' if criterion.higher_is_better else 'lower'} is better" if criterion.names else ""
+    return f"{criterion.title}{better}; {header(criterion)}. {_not_fid(criterion)}".strip()
 
 
 def _not_fid(criterion: Criterion) -> str:

@@ -212,7 +212,7 @@ METRICS = (
         "kernel inception distance: mean and deviation over subsets; all pairs of small sets",
         _kid,
         estimator=mmd_estimator(polynomial_kernel),
-        estimated="kernel inception distance, of all pairs of samples",
+        estimated="kernel distance in the space of the board (KID by Inception's), of all pairs of samples",
     ),
     Metric(
         "jedi",

@@ -97,6 +97,27 @@ def test_a_page_with_pictures_opens_quietly_fits_and_is_legible(visit, pictured,
     check_page(page, events, pictured[name])
 
 
+def test_a_heading_of_a_board_sorts_its_rows_by_its_numbers_and_then_turns_them_round(browser, pictured):
+    page = browser.new_page()
+    page.goto(pictured["many models"].as_uri())
+    table = page.locator("table.board").first
+
+    def numbers(place):
+        texts = table.locator(f"tbody tr > :nth-child({place})").all_inner_texts()
+        return [float(text.split()[0].split("–")[0].replace("−", "-")) for text in texts]
+
+    heading = table.locator("thead th").nth(3)
+    before = numbers(4)
+    heading.locator("button").press("Enter")
+    assert numbers(4) == sorted(before) and heading.get_attribute("aria-sort") == "ascending"
+    heading.locator("button").click()
+    assert numbers(4) == sorted(before, reverse=True) and heading.get_attribute("aria-sort") == "descending"
+    table.locator("thead th button").first.click()
+    names = table.locator("tbody tr > th").all_inner_texts()
+    assert names == sorted(names) and heading.get_attribute("aria-sort") is None
+    page.close()
+
+
 @pytest.mark.parametrize("name", ["kinds", "leaderboard", "verdict"])
 def test_kinds_and_limits_are_sorted_and_led_to_and_their_samples_enlarge(browser, pictured, name):
     page = browser.new_page(viewport={"width": 1280, "height": 900})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -49,6 +49,7 @@ class Table:
         words: headings of the columns of words; others have numbers.
         bold: heading of the column in bold on a page.
         muted: whether each row counts for nothing; empty if all rows count.
+        marks: class of a heading on a page, besides the class of its column.
         legend: sentence about the table on a page.
         nothing: words of a table without rows on a page.
     """
@@ -60,6 +61,7 @@ class Table:
     words: Sequence[str] = ()
     bold: str = ""
     muted: Sequence[bool] = ()
+    marks: Mapping[str, str] = field(default_factory=dict)
     legend: str = ""
     nothing: str = "None."
 

@@ -118,6 +118,28 @@
     dialog.addEventListener("close", () => { still(); shown()[at]?.focus({ preventScroll: true }); });
   }
 
+  // A click on a heading sorts the rows of a board by its numbers; another turns them round. What has no number is last.
+  for (const table of all("table.board")) {
+    const heads = all("thead th", table);
+    heads.forEach((head, place) => {
+      const text = (row) => row.cells[place].textContent.trim();
+      const number = (row) => parseFloat(text(row).replace("\u2212", "-"));
+      const button = made("button", head);
+      button.type = "button";
+      button.append(...[...head.childNodes].filter((node) => node !== button));
+      button.addEventListener("click", () => {
+        const down = head.getAttribute("aria-sort") === "ascending";
+        heads.forEach((one) => one.removeAttribute("aria-sort"));
+        head.setAttribute("aria-sort", down ? "descending" : "ascending");
+        const rows = [...table.tBodies[0].rows];
+        const empty = (row) => place && Number.isNaN(number(row));
+        const order = (a, b) => (place ? number(a) - number(b) : text(a).localeCompare(text(b))) * (down ? -1 : 1);
+        rows.sort((a, b) => empty(a) - empty(b) || (empty(a) ? 0 : order(a, b)));
+        table.tBodies[0].append(...rows);
+      });
+    });
+  }
+
   // Sort, filter and find modes; the choice is in the address.
   const tools = document.querySelector("form.tools");
   const cards = tools ? all(":scope > .card", tools.parentNode) : [];
