@@ -109,8 +109,8 @@ def outline(result: Evaluation) -> Outline:
 
 
 def notebook(result: Evaluation) -> Outline:
-    """Return the answers for a notebook; each part has a view of its own."""
-    return replace(outline(result), headline="", warnings=())
+    """Return the headline and the answers for a notebook; each part has a view of its own."""
+    return replace(outline(result), warnings=())
 
 
 def show(result: Evaluation) -> None:

@@ -34,6 +34,8 @@ def test_all_outputs_begin_with_one_sentence(name, documents):
     assert paragraphs[0] == first
     lines = [plain(line) for line in made["terminal"].splitlines()]
     assert any(first.startswith(line) for line in (lines[0], lines[-1]) if line), lines
+    caption = plain(Page(result._repr_html_()).texts("caption")[0])
+    assert caption.removeprefix(plain(outline(result).title)).lstrip(" :").startswith(first)
     if "headline" in result.to_dict():
         assert result.to_dict()["headline"] == result.headline
         assert first.startswith(plain(result.headline))
