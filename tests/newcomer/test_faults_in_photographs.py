@@ -25,7 +25,7 @@ def desk(assets, tmp_path_factory):
     folder = tmp_path_factory.mktemp("desk")
     with zipfile.ZipFile(assets / "photos" / "tiny_imagenet_24x300.zip") as archive:
         names = sorted(one for one in archive.namelist() if one.endswith(".JPEG"))
-        classes = sorted({one.split("/")[0] for one in names})[:10] + ["jellyfish"]
+        classes = [*sorted({one.split("/")[0] for one in names})[:10], "jellyfish"]
         of_class = {name: [one for one in names if one.startswith(f"{name}/")] for name in dict.fromkeys(classes)}
         every = [one for row in zip(*of_class.values(), strict=True) for one in row]
 

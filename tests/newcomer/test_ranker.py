@@ -61,16 +61,23 @@ def test_the_commands_of_the_readme_rank_two_models_today_and_a_third_tomorrow(d
     assert "board/leaderboard.html" in today and fe.Board("board").names == ("one", "two")
     first = (desk / "board" / "entries" / "one.json").read_bytes()
     tomorrow = run(add)
-    assert "added three to board" in tomorrow.stdout and "leaderboard render board" in tomorrow.stdout
+    assert "added three to board" in tomorrow.stdout and "board/leaderboard.html" in tomorrow.stdout
+    page = (desk / "board" / "leaderboard.html").read_text()
+    assert all(name in page for name in ("one", "two", "three")) and page.count("data:image/") > 4
+    assert "not shown" not in page
     assert (desk / "board" / "entries" / "one.json").read_bytes() == first  # nothing is measured anew
     shown = run(["leaderboard", "show", "board"]).stdout
     assert "of 3 models" in shown
+    run(["leaderboard", "render", "board"])
+    assert (desk / "board" / "leaderboard.html").read_text() == page
+    (desk / "model-two").rename(desk / "elsewhere")
     pictures = run(["leaderboard", "render", "board"], code=3).stderr
-    assert "pass --samples" in pictures
-    places = ("one=model-one", "two=model-two", "three=model-three", "ref=real")
-    run(["leaderboard", "render", "board", *(word for place in places for word in ("--samples", place))])
-    page = (desk / "board" / "leaderboard.html").read_text()
-    assert all(name in page for name in ("one", "two", "three")) and "data:image/" in page
+    assert "the samples of two are not where they were: pass --samples two=PATH" in " ".join(pictures.split())
+    moved = run(["leaderboard", "add", "board", "--ref", "real/", "four=elsewhere", "--quiet"])
+    assert "--samples two=PATH" in " ".join(moved.stdout.split())
+    run(["leaderboard", "render", "board", "--samples", "two=elsewhere"])
+    assert "not shown" not in (desk / "board" / "leaderboard.html").read_text()
+    (desk / "elsewhere").rename(desk / "model-two")
     lost = run(rank, code=3).stderr
     assert "this command with these inputs did not make it" in lost
 

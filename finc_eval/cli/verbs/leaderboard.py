@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -36,6 +37,7 @@ from finc_eval.core.storage import write_text
 from finc_eval.core.words import join_words
 from finc_eval.extractors.settings import Extraction
 from finc_eval.leaderboards.settings import LeaderboardSettings
+from finc_eval.leaderboards.standings import run_label
 
 leaderboard = typer.Typer(
     cls=DefaultGroup,
@@ -106,7 +108,8 @@ def add(
     """Measure models, and add them to the board in a folder; without one, this makes it.
 
     A board keeps one file per model, and no samples. Adding a model writes its file, the index, and the page of the
-    board, unless that page shows pictures, which would be lost. The new board is printed.
+    board. If that page shows pictures of samples that are not where they were, it stays, and a note says how to write
+    it. The new board is printed.
     """
     runs = runs_of_models([*(models or ()), *gen])
     check_given([*flat_sources(runs).values(), ref], extraction.extractor)
@@ -115,18 +118,19 @@ def add(
     given: Any = {name: getattr(settings, name) for name in names}
     with work.running() as run:
         added = stored.add(runs, ref, settings, extractor=extraction, run=run, **given)
-    page = board / "leaderboard.html"
-    is_pictured = page.exists() and PICTURE in read_bytes(page)
     done = (
         f"added {', '.join(added)} to {board}" if added else f"{board} has {join_words(list(runs))} of the same samples"
     )
-    if not as_json and not is_pictured:
+    found, page = stored.leaderboard(), board / "leaderboard.html"
+    given = {run_label(name, place): path for name, paths in runs.items() for place, path in enumerate(paths)}
+    places, gone = _places(found, given | {"ref": ref})
+    stays = bool(gone) and page.exists() and PICTURE in read_bytes(page)
+    if as_json or stays:
+        _print_names(stored, done, as_json, gone)
+    else:
         print(done, end="\n\n")
-        emit(stored.leaderboard(), _page_of(board), as_json)
-        return
-    _print_names(stored, done, as_json)
     if not as_json:
-        emit(stored.leaderboard(), None, as_json)
+        emit(found, None if stays else _page_of(board), as_json, samples=places)
 
 
 @leaderboard.command()
@@ -183,13 +187,14 @@ def render(
     as_json: Json = False,
 ) -> None:
     """Rank the models of a stored board, and write its page and the same as JSON. Twice gives the same bytes."""
-    places = paths_by_name(samples or [], "--samples", "one=model-one/")
-    check_given(places.values())
+    given = paths_by_name(samples or [], "--samples", "one=model-one/")
+    check_given(given.values())
     stored = fe.Board(board)
-    output = _page_of(board, out, force)
-    if not places:
-        refuse_loss_of_pictures(output.files[".html"], force)
-    emit(_beside(stored.leaderboard(rank_by), beside), output, as_json, samples=places)
+    output, found = _page_of(board, out, force), stored.leaderboard(rank_by)
+    places, gone = _places(found, given)
+    if gone:
+        refuse_loss_of_pictures(output.files[".html"], force, gone)
+    emit(_beside(found, beside), output, as_json, samples=places)
 
 
 @leaderboard.command()
@@ -249,13 +254,24 @@ def flat_sources(runs: dict[str, list[str]]) -> dict[str, str]:
     return {f"{name} {number}": path for name, paths in runs.items() for number, path in enumerate(paths, 1)}
 
 
-def _print_names(board: fe.Board, sentence: str, as_json: bool) -> None:
-    """Print what was done to a board, and which of its files show it as it was before."""
+def _places(board: fe.Leaderboard, given: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+    """Return where the samples of sets are, by label, and the labels of sets whose samples are not where they were.
+
+    `given` has places that are known; it may have those of sets without samples.
+    """
+    had = {label: given.get(label, one.source) for label, one in board.sets.items() if one.source is not None}
+    places = {label: place for label, place in had.items() if place and (is_url(place) or Path(place).exists())}
+    return places, [label for label in had if label not in places]
+
+
+def _print_names(board: fe.Board, sentence: str, as_json: bool, gone: Sequence[str] = ()) -> None:
+    """Print what was done to a board, and which of its files show it as before; `gone` are labels without samples."""
     outdated = [str(path) for suffix in (".html", ".json") if (path := board.folder / f"leaderboard{suffix}").exists()]
     if as_json:
         print_json({"board": str(board.folder), "models": list(board.names), "outdated": outdated})
         return
     print(sentence)
     if outdated:
-        again = f"finc-eval leaderboard render {shlex.quote(str(board.folder))}"
+        places = [f"--samples {shlex.quote(f'{label}=PATH')}" for label in gone]
+        again = " ".join(["finc-eval leaderboard render", shlex.quote(str(board.folder)), *places])
         print(f"note: {join_words(outdated)} show the board as it was before this; to write them again: {again}")
