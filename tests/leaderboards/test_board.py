@@ -359,7 +359,7 @@ def test_the_verbs_of_a_stored_board_add_show_render_and_remove(tmp_path, sets):
     assert "no command is called 'shwo' (did you mean \"show\"?)" in run("shwo", "{}/board", rc=3).stderr
 
 
-def test_a_stored_board_shows_pictures_of_samples_that_are_where_they_were_or_are_named_and_keeps_them(tmp_path, monkeypatch):
+def test_a_stored_board_shows_pictures_of_samples_where_they_were_or_that_are_named(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "cache"))
     rng = np.random.default_rng(0)
