@@ -66,6 +66,7 @@ def test_compare_can_leave_pictures_out(folders, tmp_path):
 def test_compare_prints_the_headline_and_the_shares_of_significant_kinds(arrays, tmp_path):
     out = tmp_path / "c"
     result = run("compare", "--gen", arrays / "gen.npy", "--ref", arrays / "ref.npy", "--out", out, "--features", 20)
+    assert result.exit_code == 0, result.output
     found = fe.load(out / "comparison.h5")
     assert f"\n{found.headline}\n" in result.stdout
     shown = {row[0].split(", ")[-1].removeprefix("* "): row for row in table_rows(result.stdout)}
