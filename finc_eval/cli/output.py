@@ -28,7 +28,6 @@ from finc_eval.core.remote.mirror import refresh
 from finc_eval.core.serialize import Document
 from finc_eval.core.storage import claim, write_text, write_together
 from finc_eval.core.terminal import print_data
-from finc_eval.core.words import join_words
 from finc_eval.extractors.settings import Extraction
 
 UNMARKED = (".xml",)  # files that do not say what made them: they are of what made the JSON file beside them
@@ -208,12 +207,11 @@ def make_room(path: Path, type_name: str, force: bool) -> None:
         path.unlink()
 
 
-def refuse_loss_of_pictures(page: Path, force: bool, gone: Sequence[str] = ()) -> None:
-    """Raise UsageError if a page with pictures would be overwritten by one without; `gone` are sets without samples."""
+def refuse_loss_of_pictures(page: Path, force: bool, sets: Sequence[str] = ()) -> None:
+    """Raise UsageError if a page with pictures would be overwritten by one without; `sets` are those that had some."""
     if page.exists() and not force and PICTURE in read_bytes(page):
-        lost = f"the samples of {join_words(gone)} are not where they were" if gone else "they are not kept"
-        given = " ".join(f"--samples {label}=PATH" for label in gone) or "--samples"
-        raise UsageError(f"{page} shows pictures, and {lost}: pass {given}, another --out, or --force")
+        given = " ".join(f"--samples {label}=PATH" for label in sets) or "--samples"
+        raise UsageError(f"{page} shows pictures, which are not kept: pass {given}, another --out, or --force")
 
 
 def emit(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -108,8 +108,8 @@ def add(
     """Measure models, and add them to the board in a folder; without one, this makes it.
 
     A board keeps one file per model, and no samples. Adding a model writes its file, the index, and the page of the
-    board. If that page shows pictures of samples that are not where they were, it stays, and a note says how to write
-    it. The new board is printed.
+    board. A page with pictures of samples that are not given again stays, and a note says how to write it. The new
+    board is printed.
     """
     runs = runs_of_models([*(models or ()), *gen])
     check_given([*flat_sources(runs).values(), ref], extraction.extractor)
@@ -123,14 +123,15 @@ def add(
     )
     found, page = stored.leaderboard(), board / "leaderboard.html"
     given = {run_label(name, place): path for name, paths in runs.items() for place, path in enumerate(paths)}
-    places, gone = _places(found, given | {"ref": ref})
-    stays = bool(gone) and page.exists() and PICTURE in read_bytes(page)
+    places = _named_samples(found, given | {"ref": ref})
+    stays = None in places.values() and page.exists() and PICTURE in read_bytes(page)
     if as_json or stays:
-        _print_names(stored, done, as_json, gone)
+        _print_names(stored, done, as_json, places)
     else:
         print(done, end="\n\n")
     if not as_json:
-        emit(found, None if stays else _page_of(board), as_json, samples=places)
+        known = {label: path for label, path in places.items() if path is not None}
+        emit(found, None if stays else _page_of(board), as_json, samples=known)
 
 
 @leaderboard.command()
@@ -191,10 +192,9 @@ def render(
     check_given(given.values())
     stored = fe.Board(board)
     output, found = _page_of(board, out, force), stored.leaderboard(rank_by)
-    places, gone = _places(found, given)
-    if gone:
-        refuse_loss_of_pictures(output.files[".html"], force, gone)
-    emit(_beside(found, beside), output, as_json, samples=places)
+    if not given:
+        refuse_loss_of_pictures(output.files[".html"], force, [*_named_samples(found, {})])
+    emit(_beside(found, beside), output, as_json, samples=given)
 
 
 @leaderboard.command()
@@ -254,24 +254,26 @@ def flat_sources(runs: dict[str, list[str]]) -> dict[str, str]:
     return {f"{name} {number}": path for name, paths in runs.items() for number, path in enumerate(paths, 1)}
 
 
-def _places(board: fe.Leaderboard, given: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """Return where the samples of sets are, by label, and the labels of sets whose samples are not where they were.
+def _named_samples(board: fe.Leaderboard, given: Mapping[str, str]) -> dict[str, str | None]:
+    """Return where the samples of each set that had some are, by label; None where `given` does not have them.
 
-    `given` has places that are known; it may have those of sets without samples.
+    A board keeps the name of their place without the folders around it. So a path is one of samples if it has that
+    name, and not one of their embeddings; and what has that name here today need not be the same samples.
     """
-    had = {label: given.get(label, one.source) for label, one in board.sets.items() if one.source is not None}
-    places = {label: place for label, place in had.items() if place and (is_url(place) or Path(place).exists())}
-    return places, [label for label in had if label not in places]
+    had = {label: Path(one.source).name for label, one in board.sets.items() if one.source is not None}
+    return {label: given[label] if Path(given.get(label, "")).name == name else None for label, name in had.items()}
 
 
-def _print_names(board: fe.Board, sentence: str, as_json: bool, gone: Sequence[str] = ()) -> None:
-    """Print what was done to a board, and which of its files show it as before; `gone` are labels without samples."""
+def _print_names(
+    board: fe.Board, sentence: str, as_json: bool, samples: Mapping[str, str | None] | None = None
+) -> None:
+    """Print what was done to a board, and which of its files show it as it was before; `samples` show it anew."""
     outdated = [str(path) for suffix in (".html", ".json") if (path := board.folder / f"leaderboard{suffix}").exists()]
     if as_json:
         print_json({"board": str(board.folder), "models": list(board.names), "outdated": outdated})
         return
     print(sentence)
     if outdated:
-        places = [f"--samples {shlex.quote(f'{label}=PATH')}" for label in gone]
+        places = ["--samples " + shlex.quote(f"{label}={path or 'PATH'}") for label, path in (samples or {}).items()]
         again = " ".join(["finc-eval leaderboard render", shlex.quote(str(board.folder)), *places])
         print(f"note: {join_words(outdated)} show the board as it was before this; to write them again: {again}")
