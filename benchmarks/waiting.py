@@ -1,4 +1,4 @@
-"""How long do the first calls and commands take, and what do they load? A process each, start and imports included.
+"""Measure how long first calls and commands take, and what they load: each in a new process, with its imports.
 
 Calls and commands on 300 + 300 rows of 32 numbers, and on 100 photographs of 64 px in memory (smooth noise, embedded by
 the default extractor and not yet in the cache). Then, with the test assets (FINC_EVAL_ASSETS), commands on digits that

@@ -184,9 +184,9 @@ def gate(
     """Judge whether a new release may replace the release before it.
 
     Each limit of the policy is held against an interval: a limit *held* if all of its interval is within the margin,
-    *improved* if all of it is also better than no change, and *regressed* if all of it is beyond; everything else is
-    undecided, and says how many samples would decide it.
-    Nothing that is missing passes (docs/gate.md).
+    *improved* if all of it is also better than no change, and *regressed* if all of it is beyond. A node of a tree, or
+    a look, also regressed if it surely changed and its estimate is beyond the margin. Everything else is undecided, and
+    says how many samples would decide it. Nothing that is missing passes (docs/gate.md).
 
     Args:
         gen: samples of the new release: array or tensor of embeddings (n, d), `EmbeddingSet`, `EmbeddingCache`,

@@ -31,7 +31,8 @@ MAX_COMMENT = 60_000  # bytes of a comment: GitHub takes 65,536 characters
 
 HOW = (
     "A limit held if all of its interval is within what is allowed, improved if all of it is also better than no "
-    "change, and regressed if all of it is beyond. Everything else is undecided, with the number of samples of each "
+    "change, and regressed if all of it is beyond. A node of a tree, or a look, also regressed if it surely changed "
+    "and its estimate is beyond what is allowed. Everything else is undecided, with the number of samples of each "
     'generated set that would decide it. "Seen from" is the true value that this run would have called a regression '
     "with probability 0.8. Limits on kinds say which part of its share a kind has lost since the baseline, or which "
     "share of samples a kind has gained that the reference lacks."

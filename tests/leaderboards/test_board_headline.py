@@ -8,8 +8,9 @@ from _releases import CENTERS, release
 
 import finc_eval as fe
 import finc_eval.leaderboards.board as board_module
-from finc_eval.comparison.findings import clear_among, differences_between
+from finc_eval.comparison.findings import clear_among, differences_between, find_differences
 from finc_eval.extractors.weights import MissingWeightsError
+from finc_eval.naming.evidence import Evidence
 from finc_eval.numerics.inference import BESIDE_ALPHA
 
 
@@ -55,6 +56,13 @@ def test_a_headline_has_all_faults_of_the_worst_model_and_the_largest_of_others(
     every = replace(board, rows=(*faulty, replace(row, name="clean", faults=(), fault_size=0.0)))
     assert every.headline.startswith("m11 is worst: lacks x11; too many y; m10: lacks x10; m9: lacks x9; ")
     assert every.headline.endswith("m4: lacks x4; 3 more models with faults; clean: no fault found.")
+
+
+def test_a_kind_that_only_a_trait_names_is_of_samples_that_have_it():
+    kind = fe.compare(labelled(300, 3, new=0.2), labelled(300, 4), features=20).significant()[0]
+    trait = Evidence("trait", "brighter", 0.9, 0.1, 0.001, True)
+    (finding,) = find_differences([], [replace(kind, name="brighter", evidence=(trait,))])
+    assert finding.words == "too many samples that are brighter"
 
 
 def test_metrics_without_weights_are_left_out_and_named_and_the_others_are_there(monkeypatch):

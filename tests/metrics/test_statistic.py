@@ -24,7 +24,7 @@ def test_a_metric_with_a_direction_has_an_interval_or_says_why_not(name):
         assert score.higher_is_better is None or said != (score.interval is not None), score
 
 
-OF_OTHER_SETS = {"vendi_truncated", "fwd"}  # metrics of which these small sets say nothing, or which refuse them
+OF_OTHER_SETS = {"vendi_truncated", "fwd"}  # metrics that refuse these small sets, or have no error on them
 
 
 @pytest.mark.parametrize("name", [name for name in GENERAL if METRICS[name].estimator and name not in OF_OTHER_SETS])

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from _pages import OVER, SEVENS, THREES, UNDER, named
 
-from finc_eval.naming.evidence import UniqueNames, with_id
+from finc_eval.naming.evidence import Name, UniqueNames, with_id
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,15 @@ def test_kinds_are_named_in_few_words(mode, words, few):
     assert names.kind(mode) == words
     assert names.words(mode) == few and not names.is_shared(mode)
     assert names.title(mode) == mode.title
+
+
+@pytest.mark.parametrize(
+    ("text", "source", "noun"),
+    [("brighter", "trait", "samples that are brighter"), ("3", "label", "3"), (None, "trait", "")],
+)
+def test_a_trait_is_an_adjective_and_other_names_are_nouns(text, source, noun):
+    mode = named(OVER, text, (source, text or "brighter"))
+    assert Name(text, mode.evidence).noun == noun
 
 
 def test_modes_of_one_short_name_are_told_apart_by_their_traits():
