@@ -1,8 +1,9 @@
 """One command that tests and measures finc-eval on a GPU in eight minutes, and prints one table for README.md.
 
 It needs torch with CUDA, timm, h5py, scipy and scikit-learn, and what finc-eval imports: pydantic, lazy-loader, pillow.
-It does not need faiss, PyAV, git or a network; kinds need scikit-network, and are left out without it. Without CUDA it
-says so and ends. The parts come in the order of their worth. Each says what it will take and is left out if less time
+It does not need faiss, PyAV, git or a network; kinds need scikit-network, and are left out without it. On an image that
+has its own torch, `pip install --no-deps --no-build-isolation -e .` installs finc-eval alone. Without CUDA it says so
+and ends. Each row is printed as it is measured, so that a run that is cut off is not lost. The parts come in the order of their worth. Each says what it will take and is left out if less time
 is left; a part that runs past the end is stopped. A part that fails is a row with its reason.
 
     python benchmarks/gpu.py                        everything that fits into eight minutes
@@ -341,6 +342,8 @@ def tests(bench):
         command.append("--collect-only")
     done = subprocess.run(command, capture_output=True, text=True)
     lines = done.stdout.strip().splitlines() or [done.stderr.strip()]
+    if done.returncode:
+        print(done.stdout, file=sys.stderr)
     bench.row("pytest -m gpu", "", figure=lines[-1][:100], note="" if done.returncode == 0 else "FAILED")
 
 
@@ -413,8 +416,7 @@ def main(arguments):
     if not torch.cuda.is_available() and not chosen.tiny:
         print("not measured: torch finds no CUDA device here")
         return 0
-    out = chosen.tiny or HERE / "results" / "gpu.json"
-    bench = Bench("cpu" if chosen.tiny else "cuda", TINY if chosen.tiny else FULL, out, chosen.seconds)
+    bench = Bench("cpu" if chosen.tiny else "cuda", TINY if chosen.tiny else FULL, chosen.tiny, chosen.seconds)
     for part, expected in PARTS.items():
         if part.__name__ in (chosen.parts or NAMES):
             measure(bench, part, 0 if chosen.tiny and chosen.seconds == BUDGET else expected)
