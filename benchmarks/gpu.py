@@ -3,8 +3,9 @@
 It needs torch with CUDA, timm, h5py, scipy and scikit-learn, and what finc-eval imports: pydantic, lazy-loader, pillow.
 It does not need faiss, PyAV, git or a network; kinds need scikit-network, and are left out without it. On an image that
 has its own torch, `pip install --no-deps --no-build-isolation -e .` installs finc-eval alone. Without CUDA it says so
-and ends. Each row is printed as it is measured, so that a run that is cut off is not lost. The parts come in the order of their worth. Each says what it will take and is left out if less time
-is left; a part that runs past the end is stopped. A part that fails is a row with its reason.
+and ends. Each row is printed as it is measured, so that a run that is cut off is not lost. The parts come in the order
+of their worth. Each says what it will take and is left out if less time is left; a part that runs past the end is
+stopped. A part that fails is a row with its reason.
 
     python benchmarks/gpu.py                        everything that fits into eight minutes
     python benchmarks/gpu.py parity extraction      some of the parts
@@ -149,6 +150,12 @@ def random_embedder(card, device, precision="float32"):
         return network.Embedder(card, device, precision)
 
 
+def bare_network(embed, pixels, how, device):
+    """Return the network's own work on a batch that lies on the device, in the same arithmetic as an extraction."""
+    ready = normalize_values(send(pixels, device), how)
+    return arithmetic("float32")(torch.inference_mode()(partial(embed._run, embed._network, ready)))
+
+
 def write_images(folder, n, side):
     """Write images of smooth noise as JPEG, each another, with all cores."""
 
@@ -182,9 +189,7 @@ def extraction(bench):
         bench.row("host to device", size, figure=f"{moving:.0f} images/s")
         for precision in ("float32", "bfloat16"):
             embed = random_embedder(card, bench.device, precision)
-            ready = normalize_values(send(pixels, bench.device), how)
-            bare = torch.inference_mode()(partial(embed._run, embed._network, ready))
-            rate = len(pixels) / bench.seconds(bare)[0]
+            rate = len(pixels) / bench.seconds(bare_network(embed, pixels, how, bench.device))[0]
             bench.row(f"{name}, {precision}, network alone", size, figure=f"{rate:.0f} images/s")
             slowest = min(decoding, rate)
             n = min(bench.sizes["images"], int(bench.left / 3 * slowest))
@@ -306,8 +311,7 @@ def networks(bench):
             for size in bench.sizes["batches"]:
                 shape = (size, *([clip.frames] if clip else []), *how.size, 3)
                 pixels = torch.randint(0, 256, shape, dtype=torch.uint8)
-                ready = normalize_values(send(pixels, bench.device), how)
-                bare, _ = bench.seconds(torch.inference_mode()(partial(embed._run, embed._network, ready)))
+                bare, _ = bench.seconds(bare_network(embed, pixels, how, bench.device))
                 rates[size] = (size / bench.seconds(partial(embed, pixels))[0], size / bare)
             best = max(rates, key=lambda size: rates[size][0])
             figure = f"{rates[best][0]:.0f} samples/s, {rates[best][0] / max(r for _, r in rates.values()):.0%} of bare"
