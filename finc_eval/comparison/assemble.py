@@ -19,6 +19,7 @@ from finc_eval.comparison.inputs import SketchedSet
 from finc_eval.comparison.score_pass import ScoredSet
 from finc_eval.comparison.settings import Settings
 from finc_eval.core.digest import text_bytes
+from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.gallery.counts import MAX_SHOWN
 from finc_eval.naming.causes import CauseKind, frequency_or_appearance, look_different
@@ -310,7 +311,12 @@ def name_directions(
 
 
 def place_in_kinds(
-    direction: Direction, at: Embeddings, kinds: Sequence[Kind], alike: NDArray[np.bool_], divided: KindsOfSamples
+    direction: Direction,
+    at: Embeddings,
+    kinds: Sequence[Kind],
+    alike: NDArray[np.bool_],
+    divided: KindsOfSamples,
+    run: Run,
 ) -> Direction:
     """Return a direction with the kinds that most of its best samples lie in, of the set that has more.
 
@@ -320,7 +326,7 @@ def place_in_kinds(
     best = direction.tails[0].gen if direction.role == "over" else direction.tails[0].ref
     if not len(best):
         return direction
-    count = np.bincount(divided.places(at.rows_at(best).cpu()), minlength=len(kinds))
+    count = np.bincount(divided.places(at.rows_at(best), run), minlength=len(kinds))
     order = np.argsort(-count, kind="stable")
     most = order[: 1 + int(np.searchsorted(count[order].cumsum(), len(best) / 2))]
     return replace(

@@ -236,7 +236,7 @@ def _describe(
     """Gather what a reader must know of the comparison."""
     gen, ref = opened.sets["gen"], opened.sets["ref"]
     sets = {one.label: one.at_hand for one in (gen, ref) if one.has_rows or one.embeddings is not None}
-    directions, listed, headings, divided = _name(found_directions, opened, answer, sets)
+    directions, listed, headings, divided = _name(found_directions, opened, answer, sets, run)
     sample, error = _kernel_error(gen, ref)
     copies, phi = copies_between(gen, ref), gen.sketch.feature_map
     recall = least_recall(*(fit.full.recall for fit in fits.values()))
@@ -277,7 +277,11 @@ def _describe(
 
 
 def _name(
-    found: Sequence[tuple[Direction, Members]], opened: OpenSets, answer: Answer | None, sets: Mapping[str, Embeddings]
+    found: Sequence[tuple[Direction, Members]],
+    opened: OpenSets,
+    answer: Answer | None,
+    sets: Mapping[str, Embeddings],
+    run: Run,
 ) -> tuple[list[Direction], tuple[Kind, ...], tuple[Kind, ...], KindsOfSamples | None]:
     """Name the directions and the kinds, and say in which kinds directions lie."""
     directions = name_directions(found, opened.sets["gen"], opened.sets["ref"])
@@ -286,7 +290,9 @@ def _name(
     listed, headings, divided = answer.described(sets)
     # A kind too rare to be significant among all shows a direction all the same.
     alike = dict(zip(ROLES, answer.choice.tests.raw[:, list(answer.choice.listed)] <= ALPHA, strict=True))
-    placed = [place_in_kinds(one, sets[SETS_OF[one.role][0]], listed, alike[one.role], divided) for one in directions]
+    placed = [
+        place_in_kinds(one, sets[SETS_OF[one.role][0]], listed, alike[one.role], divided, run) for one in directions
+    ]
     return placed, listed, headings, divided
 
 

@@ -193,7 +193,7 @@ def compare_in_spaces(
     return Spaces(
         comparisons,
         _find_seen(comparisons, _common(opened, comparisons)),
-        tuple(_clusters(opened, comparisons)),
+        tuple(_clusters(opened, comparisons, run)),
         provenance=Provenance.here(run.device),
     )
 
@@ -239,7 +239,9 @@ def _find_seen(
     )
 
 
-def _clusters(opened: Mapping[str, OpenSets], comparisons: Mapping[str, Comparison]) -> Iterator[ClusterOfSpace]:
+def _clusters(
+    opened: Mapping[str, OpenSets], comparisons: Mapping[str, Comparison], run: Run
+) -> Iterator[ClusterOfSpace]:
     """Find samples that one space holds together and another does not, among the bottom-k samples of both sets."""
     ids = [
         (label, sample) for label, one in next(iter(opened.values())).sets.items() for sample in one.sketch.sample.ids
@@ -251,7 +253,7 @@ def _clusters(opened: Mapping[str, OpenSets], comparisons: Mapping[str, Comparis
             rows = torch.cat([one.sketch.sample.rows for one in opened[space].sets.values()])
             for value, vector in zip(values.tolist(), vectors.T.cpu(), strict=False):
                 best = vector.topk(min(MAX_SHOWN, len(vector))).indices
-                places = comparisons[space].counted_kinds.places(rows[best])
+                places = comparisons[space].counted_kinds.places(rows[best], run)
                 kind = comparisons[space].kinds[int(np.bincount(places).argmax())].id
                 of_sets: dict[str, tuple[str, ...]] = {
                     label: tuple(ids[row][1] for row in best.tolist() if ids[row][0] == label) for label in SET_NAMES

@@ -33,6 +33,11 @@ def usable_device(device: Device) -> torch.device:
         where = torch.device(device) if device else default_device()
         torch.empty(0, device=where)
     except (RuntimeError, AssertionError) as error:
+        if device is None:
+            raise UsageError(
+                f"torch finds a GPU that cannot be used ({str(error).splitlines()[0]}): mend that, or compute without "
+                'it, run=fe.Run(device="cpu") (--device cpu)'
+            ) from error
         here = join_words(["cpu", *(f"cuda:{number}" for number in range(torch.cuda.device_count()))])
         raise UsageError(
             f'the device "{device}" cannot be used: torch finds only {here} on this machine, so leave the device out, '

@@ -96,7 +96,7 @@ class FeatureMap(ABC):
 
     @abstractmethod
     def exact(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        """Compute the exact kernel: (n, d), (m, d) → (n, m)."""
+        """Compute the exact kernel of rows that may lie anywhere, on the map's device: (n, d), (m, d) → (n, m)."""
 
     @abstractmethod
     def to(self, device: str | torch.device) -> Self:
@@ -161,7 +161,7 @@ class CosineFeatures(FeatureMap):
         return self.dim
 
     def exact(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        return cosine_kernel(x, y)
+        return cosine_kernel(x.to(self.device), y.to(self.device))
 
     def to(self, device: str | torch.device) -> CosineFeatures:
         return CosineFeatures(self.dim, device)

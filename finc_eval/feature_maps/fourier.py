@@ -97,7 +97,8 @@ class RandomFourierFeatures(FeatureMap):
 
     def exact(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         """Compute the Gaussian kernel; centering keeps rounding small and changes nothing else."""
-        return gaussian_kernel(x - self.center, y - self.center, self.sigma)
+        x, y = (rows.to(self.device) - self.center for rows in (x, y))
+        return gaussian_kernel(x, y, self.sigma)
 
     def to(self, device: str | torch.device) -> RandomFourierFeatures:
         state: dict[str, Any] = self.parameters | self.tensors

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import copy
+from typing import Self
 
 import torch
 
@@ -72,6 +74,13 @@ class Moments:
         for (_, block), (_, mine), (_, others) in zip(total.blocks(), self.blocks(), other.blocks(), strict=True):
             torch.add(mine, others.to(mine.device), out=block)
         return total
+
+    def to(self, device: torch.device) -> Self:
+        """Return the same moments on another device."""
+        moved = copy(self)
+        moved.first = self.first.to(device)
+        moved._second, moved._waiting = ([one.to(device) for one in held] for held in (self._second, self._waiting))
+        return moved
 
     def mean(self) -> torch.Tensor:
         """Return E[y], shape (size,)."""

@@ -210,9 +210,9 @@ class KindsOfSamples:
         rows = as_embeddings(embeddings, "the embeddings")
         return np.concatenate([self.places(batch.rows) for batch in rows.batches()])
 
-    def places(self, rows: torch.Tensor) -> NDArray[np.int64]:
+    def places(self, rows: torch.Tensor, run: Run | None = None) -> NDArray[np.int64]:
         """Return what `assign` does, of rows that are known to be embeddings, shape (n, d)."""
-        return self.place[self.tree.assign(rows)[0]]
+        return self.place[self.tree.assign(rows, run)[0]]
 
     def named(self, ids: Sequence[str], rows: torch.Tensor) -> list[str]:
         """Return, of the ids of the listed kinds, that of each row, shape (n, d); "" for rows of no listed kind."""

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from itertools import chain, combinations
 from pathlib import Path
 
-import torch
-
+from finc_eval.core.device import Device
 from finc_eval.core.errors import UsageError, did_you_mean
 from finc_eval.core.files.front import file_type
 from finc_eval.core.run import Run
@@ -23,12 +22,16 @@ from finc_eval.sketches.stored import SKETCH
 SetInput = Embeddings | Sketch  # a set as it was opened
 
 
-def as_sketch(source: object, device: str | torch.device = "cpu") -> Sketch | None:
-    """Open a set that is a sketch, or the path of one; None for any other."""
+def as_sketch(source: object, device: Device = None) -> Sketch | None:
+    """Open a set that is a sketch, or the path of one, on a device; None for any other.
+
+    Without a device a sketch in memory stays where it is, and a file is read to the CPU.
+    """
     path = source if isinstance(source, str | Path) else None
-    found = Sketch.load(path, device) if path is not None and file_type(path) == SKETCH else source
+    found = Sketch.load(path, device or "cpu") if path is not None and file_type(path) == SKETCH else source
     if not isinstance(found, Sketch):
         return None
+    found = found if device is None else found.to(device)
     if found.shards:
         raise unmerged_error(str(path or "the sketch"), found.shards[0])
     return found

@@ -257,6 +257,17 @@ class Sketch(Shown):
         total.shards = join_shards((name, shard) for name, shards in named for shard in shards)
         return total
 
+    def to(self, device: str | torch.device) -> Sketch:
+        """Return the same sketch with its moments on another device; itself if they lie there."""
+        where = torch.empty(0, device=device).device  # which has its number
+        if where == self.feature_map.device:
+            return self
+        moved = copy(self)
+        moved.feature_map = self.feature_map.to(where)
+        moved.folds = (self.folds[0].to(where), self.folds[1].to(where))
+        moved.embedding = None if self.embedding is None else self.embedding.to(where)
+        return moved
+
     def check_comparable(self, other: Sketch) -> None:
         """Raise IncompatibleError unless the two sketches share embedding space and feature map."""
         check_same_space("one sketch", self.space, "the other", other.space)

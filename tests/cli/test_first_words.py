@@ -104,6 +104,35 @@ def test_a_device_that_is_not_here_is_one_sentence(digits, device):
     assert len(result.stderr.splitlines()) == 1, "no work has begun"
 
 
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this GPU works")
+def test_a_gpu_that_torch_finds_and_cannot_use_is_one_sentence_with_a_way_out(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)  # as in a forked process, or with an old driver
+    gen, ref = example_sets(120)
+    with pytest.raises(fe.UsageError, match=r"finds a GPU that cannot be used \(.+\): .*run=fe.Run\(device=\"cpu\"\)"):
+        fe.compare(gen, ref, features=10)
+
+
+CPU = fe.Run(device="cpu")
+ON_THE_CPU = {
+    "compare": lambda x, y: fe.compare(x, y, features=10, run=CPU),
+    "sketches": lambda x, y: fe.compare(x, fe.Sketch.reference(y, features=10, run=CPU), run=CPU),
+    "spaces": lambda x, y: fe.compare({"a": x, "b": -x}, {"a": y, "b": -y}, features=10, run=CPU),
+    "kinds": lambda x, y: fe.kinds({"x": x, "y": y}, run=CPU),
+    "metrics": lambda x, y: fe.metrics(x, y, ["fd", "kid", "prdc"], run=CPU),
+    "leaderboard": lambda x, y: fe.leaderboard({"a": x, "b": x[:90]}, y, run=CPU),
+    "gate": lambda x, y: fe.gate(x, y, y, {"metrics": {"kid": {"difference": "noise"}}}, run=CPU),
+    "audit": lambda x, y: fe.audit(x, y[:100], y[100:], run=CPU),
+    "sweep": lambda x, y: fe.sweep(x, y, "sigma", [3.0], features=10, run=CPU),
+}
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this GPU works")
+@pytest.mark.parametrize("verb", ON_THE_CPU)
+def test_with_the_cpu_asked_for_no_verb_touches_a_gpu(verb, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert ON_THE_CPU[verb](*(one.numpy() if torch.is_tensor(one) else one for one in example_sets(200)))
+
+
 @pytest.mark.parametrize("device", ["gpu", "cuda:99"])
 def test_a_device_that_is_not_here_is_a_usage_error_in_python(device):
     gen, ref = (torch.from_numpy(one) for one in example_sets(120))

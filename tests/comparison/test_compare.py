@@ -207,7 +207,8 @@ def test_a_comparison_comes_back_from_its_file_and_has_a_json_twin(comparison, t
     comparison.save(tmp_path / "c.h5")
     loaded = fe.load(tmp_path / "c.h5")
     assert loaded.to_dict() == comparison.to_dict()
-    np.testing.assert_array_equal(loaded.score(gen[:20]), comparison.score(gen[:20]))
+    # What is loaded computes on the CPU, and a GPU sums in another order.
+    np.testing.assert_allclose(loaded.score(gen[:20]), comparison.score(gen[:20]), atol=1e-6)
     twin = json.loads((tmp_path / "c.json").read_text())
     assert twin == json.loads(comparison.to_json())
     assert twin["layout"] == LAYOUT

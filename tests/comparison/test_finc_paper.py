@@ -27,7 +27,7 @@ def test_algorithm_1_lists_every_positive_eigenvalue_that_is_asked_for_with_its_
     for modes in (10, 300):
         found = fe.compare(gen, ref, method=method, features=60, frequencies="iid", modes=modes)
         difference = fe.Sketch.of(gen, found.feature_map).covariance - fe.Sketch.of(ref, found.feature_map).covariance
-        eigenvalues = torch.linalg.eigvalsh(difference.double()).flip(0)
+        eigenvalues = torch.linalg.eigvalsh(difference.double()).flip(0).cpu()
         positive = eigenvalues[eigenvalues > 1e-6]
         if method.name == "ken":  # whose eigenvalues are those of the kernel itself
             assert len(found.over) == 10 if modes == 10 else len(found.over) > 100

@@ -7,6 +7,7 @@ from _bounds import SMALL_BATCH, check_steady, measured, mixture
 from _simulated import on_device
 
 import finc_eval as fe
+from finc_eval.feature_maps.base import CosineFeatures
 
 GEN, REF, THIRD = mixture(1, 6), mixture(2, 4), mixture(3, 5, 120)
 SMALL = {"features": 20, "modes": 2}
@@ -67,6 +68,27 @@ def test_baselines_mix_nothing(method):
     expected = fe.compare(gen, ref, method=method, run=fe.Run(device="cpu"), **SMALL)
     assert [mode.id for mode in found.directions] == [mode.id for mode in expected.directions]
     assert device.waits <= 400, device.by_place()
+
+
+def test_a_sketch_of_the_host_is_compared_on_the_device(tmp_path):
+    """A sketch that a file gave lies on the CPU, the reference's on the default device."""
+    host = fe.Run(device="cpu")
+    ref = fe.Sketch.reference(REF, features=40, run=host)
+    gen = fe.Sketch.of(GEN, ref, run=host)
+
+    def compared(run):
+        return fe.compare(gen, ref.to(run.torch_device), modes=2, run=run)
+
+    found, _ = measured(compared)
+    check_same(found, fe.compare(gen, ref, modes=2, run=host))
+    assert gen.feature_map.device == torch.device("cpu") and gen.to("cpu") is gen
+
+
+def test_the_exact_kernel_takes_rows_of_the_host():
+    rows = torch.from_numpy(GEN[:5])
+    for phi in (fe.Sketch.reference(REF, features=4).feature_map, CosineFeatures(GEN.shape[1])):
+        there, _ = measured(lambda run, phi=phi: phi.to(run.torch_device).exact(rows, rows).cpu())
+        torch.testing.assert_close(there, phi.to("cpu").exact(rows, rows))
 
 
 def test_a_sketch_on_the_device_is_compared():

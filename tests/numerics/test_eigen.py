@@ -155,8 +155,8 @@ def test_more_eigenvalues_for_a_plot_come_without_vectors_and_within_a_percent(d
     values, vectors = top_eigenpairs(difference, COUNT, spectrum=25)
     exact = torch.linalg.eigvalsh(difference.double()).flip(0)[:25]
     assert vectors.shape == (SIZE, COUNT)
-    np.testing.assert_allclose(values[:COUNT].numpy(), exact[:COUNT].numpy(), rtol=1e-4)
-    np.testing.assert_allclose(values.numpy(), exact.numpy(), rtol=0.01)
+    torch.testing.assert_close(values[:COUNT], exact[:COUNT], rtol=1e-4, atol=0, check_dtype=False)
+    torch.testing.assert_close(values, exact, rtol=0.01, atol=0, check_dtype=False)
 
 
 def factors(rows=60, size=300):
