@@ -252,7 +252,7 @@ def _describe(
         difference_p_value=overall.p_value if overall else None,
         sets_p_value=sets_p,
         separability=separate(gen, ref) if sets_p is not None and sets_p <= BESIDE_ALPHA else None,
-        looks=_looks(sets, opened, settings, listed, divided),
+        looks=_looks(sets, opened, settings, listed, divided, run),
         detectable=answer.choice.tests.detectable(settings.parts[1] * ALPHA) if answer else None,
         gen=gen.info(),
         ref=ref.info(),
@@ -337,11 +337,12 @@ def _looks(
     settings: Settings,
     listed: Sequence[Kind],
     divided: KindsOfSamples | None,
+    run: Run,
 ) -> tuple[Look, ...]:
     """Return the looks in which the sets differ, and which of the kinds each of them explains."""
     if settings.rho != 1 or not all(one.has_rows for one in opened.sets.values()):
         return ()
-    kinds_of = None if divided is None else partial(divided.named, ids_that_differ(listed))
+    kinds_of = None if divided is None else partial(divided.named, ids_that_differ(listed), run=run)
     return find_looks(sets, settings.seed, None if opened.pairing is None else opened.pairing.block, kinds_of)
 
 

@@ -119,7 +119,7 @@ def differences_between(
     """
     pair = {"gen": gen, "ref": ref}
     kinds, headings, divided = divide(pair, seed=seed, run=run).described(pair)
-    kinds_of = partial(divided.named, ids_that_differ(kinds))
+    kinds_of = partial(divided.named, ids_that_differ(kinds), run=run)
     looks = look_at(pair, seed, None, kinds_of, measure_sets(pair, {"ref": pictures}), EXCHANGES_OF_BOARDS)
     return find_differences([look for look, _ in looks], kinds, headings)
 

@@ -192,21 +192,22 @@ def compare_in_spaces(
             raise UsageError(f"{name} has no kinds to compare by: pass samples or embeddings, not sketches")
     return Spaces(
         comparisons,
-        _find_seen(comparisons, _common(opened, comparisons)),
+        _find_seen(comparisons, _common(opened, comparisons, run)),
         tuple(_clusters(opened, comparisons, run)),
         provenance=Provenance.here(run.device),
     )
 
 
 def _common(
-    opened: Mapping[str, OpenSets], comparisons: Mapping[str, Comparison]
+    opened: Mapping[str, OpenSets], comparisons: Mapping[str, Comparison], run: Run
 ) -> dict[tuple[str, str], NDArray[np.int64]]:
     """Count the samples of each kind of one space in each kind of another, by pair of spaces."""
     pairs = list(permutations(comparisons, 2))
     found = {(a, b): np.zeros((len(comparisons[a].kinds), len(comparisons[b].kinds)), np.int64) for a, b in pairs}
     for label in SET_NAMES:
         # Batches of wide rows have fewer rows than those of another space.
-        places = {name: one.counted_kinds.assign(opened[name].sets[label].at_hand) for name, one in comparisons.items()}
+        of_label = {name: found.sets[label].at_hand for name, found in opened.items()}
+        places = {name: one.counted_kinds.assign(of_label[name], run) for name, one in comparisons.items()}
         for a, b in pairs:
             np.add.at(found[a, b], (places[a], places[b]), 1)
     return found

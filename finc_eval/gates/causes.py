@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.comparison.findings import Finding, find_differences, look_finding
+from finc_eval.core.run import Run
 from finc_eval.core.words import in_percent
 from finc_eval.gates.appearance import PART, WHOLE, Clearest
 from finc_eval.gates.kinds import KindEvidence
@@ -69,7 +70,7 @@ class Suspect:
 
 
 def find_suspects(
-    sets: GateSets, answer: Answer, old: str, seed: int, pictures: Mapping[str, PictureLooks | None]
+    sets: GateSets, answer: Answer, old: str, seed: int, pictures: Mapping[str, PictureLooks | None], run: Run
 ) -> list[Suspect]:
     """Return the looks, repeats and kinds in which a release differs from an older one, the largest first.
 
@@ -77,7 +78,7 @@ def find_suspects(
     """
     pair = {GEN: sets.gen, "ref": sets.all[old]}
     kinds, headings, divided = answer.described(pair)
-    kinds_of = partial(divided.named, ids_that_differ(kinds))
+    kinds_of = partial(divided.named, ids_that_differ(kinds), run=run)
     known = {label: pictures[name] for label, name in ((GEN, GEN), ("ref", old)) if name in pictures}
     traits, measured = measure_sets(pair, known)
     looks = look_at(pair, seed, None, kinds_of, (traits, measured))

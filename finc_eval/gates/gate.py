@@ -320,7 +320,7 @@ def causes_of(
     if sets.baselines:
         old = next(iter(sets.baselines))
         answer = found.answer or compare_two(sets, old, seed, run.prefixed(DIFFERENCES))
-        suspects = find_suspects(sets, answer, old, seed, found.pictures)
+        suspects = find_suspects(sets, answer, old, seed, found.pictures, run)
     return find_causes(shown, suspects, sets)
 
 

@@ -205,19 +205,19 @@ class KindsOfSamples:
     place: NDArray[np.int64]  # place of each leaf's kind among the listed kinds, shape (leaves,); −1 for none
     tallies: Mapping[str, Tally]
 
-    def assign(self, embeddings: object) -> NDArray[np.int64]:
+    def assign(self, embeddings: object, run: Run | None = None) -> NDArray[np.int64]:
         """Return the place of the kind of each sample, shape (n,); −1 for samples of no listed kind."""
         rows = as_embeddings(embeddings, "the embeddings")
-        return np.concatenate([self.places(batch.rows) for batch in rows.batches()])
+        return np.concatenate([self.places(batch.rows, run) for batch in rows.batches()])
 
     def places(self, rows: torch.Tensor, run: Run | None = None) -> NDArray[np.int64]:
         """Return what `assign` does, of rows that are known to be embeddings, shape (n, d)."""
         return self.place[self.tree.assign(rows, run)[0]]
 
-    def named(self, ids: Sequence[str], rows: torch.Tensor) -> list[str]:
+    def named(self, ids: Sequence[str], rows: torch.Tensor, run: Run | None = None) -> list[str]:
         """Return, of the ids of the listed kinds, that of each row, shape (n, d); "" for rows of no listed kind."""
         known = [*ids, ""]  # the last one is that of the place −1
-        return [known[place] for place in self.places(rows).tolist()]
+        return [known[place] for place in self.places(rows, run).tolist()]
 
     def write(self, file: NewFile) -> None:
         """Write the tree, the places and the tallies into a file."""
