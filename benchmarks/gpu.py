@@ -369,20 +369,20 @@ def sharing(bench):
 
 
 PARTS = {
-    parity: 30,
-    comparison: 30,
-    extraction: 60,
-    distances: 20,
+    parity: 10,
+    comparison: 90,
+    distances: 10,
     kinds: 15,
-    covariance: 10,
-    neighbors: 15,
-    tests: 60,
-    baselines: 30,
-    networks: 60,
-    memory: 15,
+    covariance: 5,
+    neighbors: 20,
+    tests: 15,
+    baselines: 5,
+    memory: 5,
+    networks: 50,
     sharing: 40,
+    extraction: 60,
 }
-"""The parts by their worth, and the seconds that each takes at least, by guess: nobody has run it on a GPU yet."""
+"""The parts by their worth, and the seconds that each takes on an H200; extraction takes what is left."""
 NAMES = {one.__name__: one for one in PARTS}
 
 

@@ -33,10 +33,10 @@ def test_extraction_says_how_long_the_network_waits_for_samples(capsys):
 def test_where_no_time_is_left_a_part_is_left_out_with_a_word(tmp_path, capsys):
     assert gpu.main(["parity", "kinds", "--tiny", str(tmp_path / "gpu.json"), "--seconds", "1"]) == 0
     assert [row["note"] for row in json.loads((tmp_path / "gpu.json").read_text())] == [
-        "left out: it takes about 30 s, and 1 s were left",
+        "left out: it takes about 10 s, and 1 s were left",
         "left out: it takes about 15 s, and 1 s were left",
     ]
-    assert "parity: about 30 s, and 1 s are left" in capsys.readouterr().err
+    assert "parity: about 10 s, and 1 s are left" in capsys.readouterr().err
 
 
 def test_a_part_that_runs_past_the_end_is_stopped_and_what_fails_is_a_row():
