@@ -76,8 +76,9 @@ def _refuse_other_forms(source: object, name: str) -> None:
     columns = types.items() if types is not None and hasattr(types, "items") else ()
     if texts := [str(column) for column, one in columns if getattr(one, "kind", "f") not in "biuf"]:
         raise UsageError(
-            f"{name} is a table, and its column {texts[0]} holds no numbers: pass "
-            "paths of images as list(x['path']), or embeddings as fe.EmbeddingSet(numbers, metadata=others)"
+            f"{name} is a table, and its column {texts[0]} is not one of numbers: pass paths of images as "
+            "list(x['path']), a column of lists as numpy.stack(x['embedding']), or embeddings and other columns as "
+            "fe.EmbeddingSet(numbers, metadata=others)"
         )
 
 

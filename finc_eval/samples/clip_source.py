@@ -42,7 +42,7 @@ class ClipSource(Source):
 
     def __init__(self, name: str, videos: list[str], clip: Clip, ignored: dict[str, int], metadata: Metadata) -> None:
         """Name the clips."""
-        labels, prompts, columns, unmatched = metadata
+        labels, prompts, columns, unmatched, _ = metadata
         labels, prompts = repeat_by_window(labels, clip), repeat_by_window(prompts, clip)
         of_windows = {column: repeat_by_window(values, clip) or [] for column, values in columns.items()}
         super().__init__(name, clip_ids(videos, clip), {**ignored, **unmatched}, labels, prompts, of_windows)

@@ -23,7 +23,7 @@ from finc_eval.core.remote.mirror import files_below, local
 from finc_eval.core.remote.urls import place_of, url_of
 from finc_eval.samples.clips import CLIPS
 from finc_eval.samples.images import IMAGE_SUFFIXES, SIGNATURE_BYTES, SIGNATURES, decode_image
-from finc_eval.samples.metadata import METADATA_FILES, Metadata, find_metadata
+from finc_eval.samples.metadata import FOLDER_FILES, METADATA_FILES, Metadata, find_metadata
 from finc_eval.samples.reading import EVERYTHING, Reading
 from finc_eval.samples.source import DIGEST_BYTES, NOT_OF_THE_SAMPLE, RandomAccessSource, Sample, content_digest, reason
 
@@ -46,6 +46,8 @@ BACKUPS = re.compile(r"[~#]$|\.(?:bak|orig|old|tmp|part|crdownload|sw[op])$|_ori
 """Ends of the names that editors and programs give to copies of a file."""
 
 BY_NAME = "left out by name"  # name of the files that patterns of the user leave out, in counts of what is not a sample
+
+IN_FOLDERS = {name: f"{name} in a subfolder" for name in FOLDER_FILES}  # names of tables that were not read, in counts
 
 GRIDS = "pictures beside a folder of samples"
 """Name of the overviews that GenEval keeps, in counts of what is not a sample."""
@@ -149,8 +151,9 @@ class ImageFiles(FileSource):
         """Take the images among the files, as `sort_out` found them."""
         self.kind = files.kind
         self._files = files
-        labels, prompts, columns, unmatched = metadata_of(files, ids)
-        super().__init__(files.name, ids, {**ignored, **unmatched}, labels, prompts, columns)
+        labels, prompts, columns, unmatched, from_folders = metadata_of(files, ids)
+        unused = {what: n for what, n in ignored.items() if not (from_folders and what in IN_FOLDERS.values())}
+        super().__init__(files.name, ids, {**unused, **unmatched}, labels, prompts, columns)
 
     def open(self, number: int) -> IO[bytes]:
         return self._files.open(self.ids[number])
@@ -255,7 +258,7 @@ def sort_out(
         elif suffix in IMAGE_SUFFIXES or (not is_other(suffix) and _is_image(files, name)):
             ids.append(name)
         else:
-            ignored["metadata.csv in a subfolder" if name.endswith("/metadata.csv") else suffix or "no suffix"] += 1
+            ignored[IN_FOLDERS.get(basename(name), suffix or "no suffix")] += 1
     folders = {name: dirname(name) for name in ids}
     drawn = {dirname(one) for one in folders.values() if basename(one) == "samples"}
     prompts = drawn & {dirname(name) for name in names if basename(name) == "metadata.jsonl"}

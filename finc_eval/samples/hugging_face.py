@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -42,13 +42,17 @@ class HuggingFaceSource(FileSource):
         images = [column for column, feature in features.items() if isinstance(feature, datasets.Image)]
         key = self.reading.image_key
         if key is not None and key not in images:
-            held = ", ".join(images) or "none"
+            held = ", ".join(images) or _listed(features)
             raise DataError(f"{name} has no column of images {key!r}{did_you_mean(key, images)}: it has {held}")
         images = images if key is None else [key]
-        if len(images) != 1:
-            columns = f"the image columns {', '.join(images)}"
-            found = columns if images else f"no image column, only {', '.join(features)}"
-            raise DataError(f"{name} has {found}: it must have exactly one; name it by image_key (--image-key)")
+        if not images:
+            raise DataError(
+                f"{name} has no column of images, it has {_listed(features)}: cast paths or bytes by "
+                "dataset.cast_column(name, datasets.Image()); of lists pass the images, or their numbers by "
+                "numpy.array(dataset[name])"
+            )
+        if images[1:]:
+            raise DataError(f"{name} has the image columns {', '.join(images)}: name one by image_key (--image-key)")
         self._column, self._folder = images[0], folder
         self._rows = dataset.select_columns(images).cast_column(self._column, datasets.Image(decode=False))
         ids = numbered(len(dataset), name)
@@ -61,6 +65,11 @@ class HuggingFaceSource(FileSource):
         if stored["bytes"] is not None:
             return io.BytesIO(stored["bytes"])
         return open_file(Path(stored["path"]) if self._folder is None else inside(self._folder, stored["path"]))
+
+
+def _listed(features: Mapping[str, Any]) -> str:
+    """Return the columns of a dataset with what each holds."""
+    return ", ".join(f"{key} ({getattr(one, 'dtype', None) or 'lists'})" for key, one in features.items())
 
 
 class ArrayColumn:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from itertools import chain, islice
@@ -48,9 +49,9 @@ PNG_HEADS = (1 << 16, 1 << 22)
 ROWS_OF, SAMPLES_WITHOUT = "rows of", "samples without a row in"
 """First words of what has no partner, among the counts of what was left out."""
 
-METADATA_FILES = ("metadata.jsonl", "metadata.csv", "dataset.json")
-"""Files of metadata in the root of a folder or zip, in the order of the search: the first two are those of Hugging
-Face's "imagefolder", the last is that of StyleGAN and EDM."""
+FOLDER_FILES = ("metadata.jsonl", "metadata.csv")  # files of Hugging Face's "imagefolder", in the order of the search
+METADATA_FILES = (*FOLDER_FILES, "dataset.json")
+"""Files of metadata in the root of a folder or zip, in the order of the search; the last is of StyleGAN and EDM."""
 
 
 def divide_ignored(ignored: Mapping[str, int]) -> tuple[dict[str, int], dict[str, int]]:
@@ -63,13 +64,14 @@ class Metadata(NamedTuple):
     """Labels, prompts and all other columns, each aligned with the ids of a set.
 
     Labels and prompts are None if there are none; a missing value of another column is "". `unmatched` counts rows
-    without a sample, and samples without a row.
+    without a sample, and samples without a row. `from_folders` says that `FOLDER_FILES` below the root were read.
     """
 
     labels: list[str] | None
     prompts: list[str] | None
     columns: Mapping[str, list[str]] = MappingProxyType({})
     unmatched: Mapping[str, int] = MappingProxyType({})
+    from_folders: bool = False
 
 
 Read = Callable[..., bytes]
@@ -98,11 +100,12 @@ def find_metadata(ids: Sequence[str], where: str, read: Read) -> Metadata:
             # StyleGAN's tool spreads unlabeled images over numbered folders, which are not classes.
             by_folder = None if name == "dataset.json" else folder_labels(ids)
             return found._replace(labels=found.labels or by_folder)
+    if found := _in_folders(ids, where, read):
+        labels, unmatched = found.labels or folder_labels(ids), {**found.unmatched, **passed_over}
+        return found._replace(labels=labels, unmatched=unmatched, from_folders=True)
     rows = next(filter(None, (find(ids, where, read) for find in OTHER_PLACES)), None)
-    if rows and any(rows):
-        named = ({"file_name": name, **row} for name, row in zip(ids, rows, strict=True) if row)
-        if made := _from_rows(named, ids, where):
-            return made._replace(labels=made.labels or folder_labels(ids), unmatched=passed_over)
+    if rows and (made := _from_rows(_with_names(rows, ids), ids, where)):
+        return made._replace(labels=made.labels or folder_labels(ids), unmatched=passed_over)
     return Metadata(folder_labels(ids), None, unmatched=passed_over)
 
 
@@ -289,16 +292,44 @@ def _rows_of_lines(text: str, where: str, ids: Sequence[str]) -> list[dict[str, 
     return [rows[place - first] for place in places]
 
 
-def _in_folders(ids: Sequence[str], where: str, read: Read) -> Rows | None:
-    """Read 00000/metadata.jsonl of the samples in 00000/, as GenEval keeps them."""
-    folders = [name.partition("/")[0] if "/" in name else "" for name in ids]
-    if not ids or not all(folders) or _text(f"{folders[0]}/metadata.jsonl", read) is None:
-        return None
-    rows = {}
-    for folder in dict.fromkeys(folders):
-        text = _text(f"{folder}/metadata.jsonl", read) or ""
-        rows[folder] = _plain(next(json_lines(text, f"{where}/{folder}/metadata.jsonl"), None))
-    return [rows[folder] for folder in folders]
+def _in_folders(ids: Sequence[str], where: str, read: Read) -> Metadata | None:
+    """Read the tables of all samples: that in the folder of a sample or, without one, in the topmost folder above it.
+
+    Its rows name files of that folder, as in Hugging Face's train/metadata.csv; or one row is for all of them, as in
+    GenEval's 00000/metadata.jsonl.
+    """
+    tables: dict[str, tuple[str, str] | None] = {}
+    members: dict[str, list[int]] = {}
+    for place, name in enumerate(ids):
+        for folder in (name.rpartition("/")[0], name.partition("/")[0] if "/" in name else ""):
+            if folder not in tables:
+                texts = ((one, _text(f"{folder}/{one}", read)) for one in FOLDER_FILES if folder)
+                tables[folder] = next(((one, text) for one, text in texts if text is not None), None)
+            if tables[folder]:
+                members.setdefault(folder, []).append(place)
+                break
+        else:
+            return None
+    check_decoded(sum(len(table[1]) for table in tables.values() if table), where)
+    rows: dict[int, dict[str, Any] | None] = {}
+    unmatched = Counter[str]()
+    for folder, places in members.items():
+        file, text = tables[folder] or ("", "")
+        inside, path = [ids[place][len(folder) + 1 :] for place in places], f"{where}/{folder}/{file}"
+        if found := _parse(file, text.encode(), inside, path) if "\n" in text.strip() else None:
+            columns = {"label": found.labels, "prompt": found.prompts, **found.columns}.items()
+            rows.update((place, {key: one[row] for key, one in columns if one}) for row, place in enumerate(places))
+            unmatched += Counter(found.unmatched)
+        else:
+            first = next(json_lines(text, path), None) if file == "metadata.jsonl" else None
+            rows.update(dict.fromkeys(places, _plain(first)))
+    made = _from_rows(_with_names([rows[place] for place in range(len(ids))], ids), ids, where)
+    return made and made._replace(unmatched=unmatched)
+
+
+def _with_names(rows: Rows, ids: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Yield the rows of samples, under whose names they are found."""
+    return ({**row, "file_name": name} for name, row in zip(ids, rows, strict=True) if row)
 
 
 def _next_to_samples(ids: Sequence[str], where: str, read: Read) -> Rows | None:
@@ -350,7 +381,7 @@ def _in_names(ids: Sequence[str], where: str, read: Read) -> Rows | None:
     return [{"prompt": text, "seed": one["seed"]} for text, one in zip(texts, found, strict=True) if one]
 
 
-OTHER_PLACES = (_in_list, _in_folders, _next_to_samples, _in_pictures, _in_names)
+OTHER_PLACES = (_in_list, _next_to_samples, _in_pictures, _in_names)
 """Places of prompts in a set without a file of metadata, in the order in which they are tried."""
 
 

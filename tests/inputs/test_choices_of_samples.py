@@ -188,6 +188,24 @@ def test_stars_that_follow_each_other_find_what_any_division_finds(pattern, chos
     assert [name for name in others.split() if matches(pattern, name)] == []
 
 
+COLUMNS_WITHOUT_IMAGES = {
+    "lists of numbers": [[1.0, 2.0]] * 3,
+    "lists of images": [[Image.fromarray(IMAGES[0])]] * 3,
+    "rows of pixels": [IMAGES[0, ..., 0].tolist()] * 3,
+    "paths": ["a.png"] * 3,
+}
+
+
+@pytest.mark.parametrize("key", [None, "x"])
+@pytest.mark.parametrize("how", COLUMNS_WITHOUT_IMAGES)
+def test_a_dataset_without_images_says_what_its_columns_hold(how, key):
+    table = hf.Dataset.from_dict({"x": COLUMNS_WITHOUT_IMAGES[how], "n": [1, 2, 3]})
+    kind = "string" if how == "paths" else "lists"
+    with pytest.raises(FincEvalError, match=rf"no column of images.* it has x \({kind}\), n \(int64\)") as refused:
+        open_source(table, image_key=key)
+    assert "image_key" not in str(refused.value)
+
+
 @pytest.fixture
 def results(tmp_path):
     for number, image in enumerate(IMAGES):
@@ -451,7 +469,7 @@ def test_a_column_of_a_dataset_is_chosen_by_name():
     columns = {name: [Image.fromarray(x) for x in images] for name, images in (("a", IMAGES), ("b", 255 - IMAGES))}
     table = hf.Dataset.from_dict(columns).cast_column("a", hf.Image()).cast_column("b", hf.Image())
     assert np.array_equal(pixels(table, image_key="b"), 255 - IMAGES)
-    with pytest.raises(FincEvalError, match="name it by image_key"):
+    with pytest.raises(FincEvalError, match="name one by image_key"):
         open_source(table)
     with pytest.raises(FincEvalError, match="no column of images 'c'"):
         open_source(table, image_key="c")

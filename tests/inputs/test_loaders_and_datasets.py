@@ -374,7 +374,7 @@ FORMS_THAT_ARE_NO_SET = {
     "an empty list": (list, "gen is an empty list"),
     "a table of paths": (
         lambda: pytest.importorskip("pandas").DataFrame({"path": ["a.png"], "label": ["b"]}),
-        "its column path holds no numbers",
+        "its column path is not one of numbers: pass paths",
     ),
     "a table of vectors and labels": (
         lambda: pytest.importorskip("pandas").DataFrame({"x": [1.0], "label": ["b"]}),

@@ -78,10 +78,75 @@ def test_names_of_another_key_are_names_in_lines_of_json(tmp_path):
     assert source.labels == ["a", "b", "c"] and not source.columns
 
 
-def test_a_table_in_a_folder_of_the_set_is_named_among_what_was_left_out(tmp_path):
-    (tmp_path / "train").mkdir()
-    folder(tmp_path / "train", PLAIN)
-    assert open_source(tmp_path).ignored == {"metadata.csv in a subfolder": 1}
+JSON_LINES = "".join(
+    f'{{"file_name": "{one}.png", "label": "{label}"}}\n' for one, label in zip("abc", "xyz", strict=True)
+)
+TABLES_OF_FOLDERS = {
+    "beside the samples": ({"train/metadata.csv": PLAIN}, "train/"),
+    "lines of JSON": ({"train/metadata.jsonl": JSON_LINES}, "train/"),
+    "above the samples": (
+        {"train/metadata.csv": PLAIN.replace("\n", "\nimages/").removesuffix("images/")},
+        "train/images/",
+    ),
+    "below a folder": ({"data/train/metadata.csv": PLAIN}, "data/train/"),
+    "semicolons": ({"train/metadata.csv": PLAIN.replace(",", ";")}, "train/"),
+    "names of another key": ({"train/metadata.jsonl": JSON_LINES.replace("file_name", "img_path")}, "train/"),
+    "both, of which the first counts": (
+        {"train/metadata.jsonl": JSON_LINES, "train/metadata.csv": "file_name,label\n"},
+        "train/",
+    ),
+}
+
+
+def with_tables(path, tables, below):
+    for image, name in zip(IMAGES, "abc", strict=True):
+        (path / below).mkdir(parents=True, exist_ok=True)
+        Image.fromarray(image).save(path / below / f"{name}.png")
+    for name, table in tables.items():
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        (path / name).write_text(table)
+    return path
+
+
+@pytest.mark.parametrize("how", TABLES_OF_FOLDERS)
+def test_tables_in_folders_of_a_set_name_files_of_their_folder(how, tmp_path):
+    source = open_source(with_tables(tmp_path, *TABLES_OF_FOLDERS[how]))
+    assert source.labels == ["x", "y", "z"] and not source.columns and not source.ignored
+
+
+def test_each_split_has_its_table(tmp_path):
+    for name in ("train", "test"):
+        with_tables(tmp_path, {f"{name}/metadata.csv": PLAIN.replace("x", name) + "d.png,w\n"}, f"{name}/")
+    source = open_source(tmp_path)
+    assert source.labels == ["test", "y", "z", "train", "y", "z"]
+    assert source.ignored == {"rows of metadata.csv without a sample": 2}
+    with_tables(tmp_path, {}, "more/")
+    source = open_source(tmp_path)
+    assert source.labels == ["more"] * 3 + ["test"] * 3 + ["train"] * 3
+    assert source.ignored == {"metadata.csv in a subfolder": 2}
+
+
+LEFT_OUT = {
+    "a table in the root": {"metadata.csv": "file_name,label\ntrain/a.png,x\ntrain/b.png,y\ntrain/c.png,z\n"},
+    "no names": {"train/metadata.csv": "camera,lens\n1,2\n"},
+}
+
+
+@pytest.mark.parametrize("how", LEFT_OUT)
+def test_a_table_in_a_folder_that_is_not_used_is_named_among_what_was_left_out(how, tmp_path):
+    source = open_source(with_tables(tmp_path, {"train/metadata.csv": PLAIN, **LEFT_OUT[how]}, "train/"))
+    assert source.ignored == {"metadata.csv in a subfolder": 1}
+
+
+def test_names_that_no_file_of_the_folder_has_are_refused(tmp_path):
+    table = PLAIN.replace("\n", "\ntrain/").removesuffix("train/")
+    with pytest.raises(FincEvalError, match=r"they differ in their folder, as 'train/a\.png' and the sample 'a\.png'"):
+        open_source(with_tables(tmp_path, {"train/metadata.csv": table}, "train/"))
+
+
+def test_the_name_in_a_file_beside_a_sample_may_be_another(tmp_path):
+    beside = {f"{name}.json": f'{{"prompt": "{name}", "file_name": "original.png"}}' for name in "abc"}
+    assert open_source(with_tables(tmp_path, beside, "")).prompts == ["a", "b", "c"]
 
 
 def test_a_quoted_line_end_is_a_part_of_its_value(tmp_path):

@@ -88,7 +88,7 @@ def test_prompts_are_found(tmp_path, form):
         assert sorted(source.columns["seed"]) == ["0", "0", "1", "1"]
     if form == "geneval":
         assert set(source.columns["tag"]) == {"color"}
-        assert source.ignored == {".jsonl": 2, "pictures beside a folder of samples": 2}
+        assert source.ignored == {"pictures beside a folder of samples": 2}
 
 
 def test_names_that_are_not_prompts_are_left_alone(tmp_path):

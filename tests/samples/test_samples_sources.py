@@ -361,7 +361,9 @@ def test_a_hugging_face_dataset_must_be_one_split_with_one_image_column(saved):
         [dataset, dataset.rename_columns({"picture": "more", "kind": "k", "caption": "c"})], axis=1
     )
     assert "has the image columns picture, more" in message(open_source, two)
-    assert "no image column, only kind, caption" in message(open_source, dataset.remove_columns("picture"))
+    assert "has no column of images, it has kind (int64), caption (string): cast paths" in message(
+        open_source, dataset.remove_columns("picture")
+    )
 
 
 # Iterators
