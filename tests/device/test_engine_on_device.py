@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 import torch
 from _bounds import SMALL_BATCH, check_steady, measured, mixture
-from _simulated import on_device
+from _simulated import on_device, simulated
 
 import finc_eval as fe
+from finc_eval.embeddings.search import distance_blocks
+from finc_eval.embeddings.search.neighbors import open_pair
 from finc_eval.feature_maps.base import CosineFeatures
 
 GEN, REF, THIRD = mixture(1, 6), mixture(2, 4), mixture(3, 5, 120)
@@ -98,3 +100,22 @@ def test_a_sketch_on_the_device_is_compared():
 
     found = check_steady(compared, waits=200)
     assert found.directions and torch.is_tensor(found.feature_map.center)
+
+
+def test_exact_distances_take_few_steps_and_a_pair_has_the_same_bits_in_any_company(monkeypatch):
+    entries, fillings = 8 * GEN.shape[1], set()
+    monkeypatch.setattr(distance_blocks, "GPU_PAIR_ENTRIES", entries)
+    pad = torch.nn.functional.pad
+    monkeypatch.setattr(
+        torch.nn.functional, "pad", lambda *given, **named: fillings.add(given[1]) or pad(*given, **named)
+    )
+    x, y = open_pair(GEN[:5], REF[:4])
+    with simulated():
+        (block,) = distance_blocks.blocks(x, y, "sim")
+        i, j = (one.flatten() for one in torch.meshgrid(torch.arange(5), torch.arange(4), indexing="ij"))
+        together = block.exact(on_device(i), on_device(j)).cpu()
+        assert fillings == {(0, 0), (0, 4)}  # 20 pairs in eights
+        alone = [block.exact(on_device(i[k : k + 1]), on_device(j[k : k + 1])).cpu() for k in range(20)]
+    assert torch.equal(together, torch.cat(alone))
+    expected = ((GEN[:5, None].astype(float) - REF[None, :4]) ** 2).sum(2).ravel()
+    np.testing.assert_allclose(together.numpy(), expected, rtol=1e-12)
