@@ -57,6 +57,11 @@ def open_file(path: str | Path) -> io.BufferedReader:
     return os.fdopen(_descriptor(path, READING), "rb")
 
 
+def open_unbuffered(path: str | Path) -> io.FileIO:
+    """Open a file that is read at once, as `open_file` does: a buffer would cost three more calls of the system."""
+    return io.FileIO(_descriptor(path, READING), "rb")
+
+
 def open_to_change(path: str | Path) -> io.BufferedRandom:
     """Open a file that is there for reading and writing, as `open_file` does; OSError for a link at its name."""
     return os.fdopen(_descriptor(path, CHANGING), "r+b")
@@ -114,14 +119,16 @@ def read_bytes(path: str | Path, copies: int = 1) -> bytes:
             raise DataError(f"{path} has {error}: make it smaller, or set {VARIABLE} to more") from error
 
 
-def at_most(stream: IO[bytes], most: int) -> bytes:
-    """Return all bytes of a stream; ValueError as soon as there are more than `most`."""
+def at_most(stream: IO[bytes], most: int, expected: int = READ_AT_ONCE) -> bytes:
+    """Return all bytes of a stream, about so many; ValueError as soon as there are more than `most`."""
     parts, size = [], 0
-    while part := stream.read(READ_AT_ONCE):
+    part = stream.read(min(expected + 1, READ_AT_ONCE))
+    while part:
         size += len(part)
         if size > most:
             raise ValueError(f"more than {readable(most)}")
         parts.append(part)
+        part = stream.read(READ_AT_ONCE)
     return b"".join(parts)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from posixpath import basename, dirname, splitext
 from typing import IO, NamedTuple
 
-from finc_eval.core.doors import at_most, open_file
+from finc_eval.core.doors import at_most, open_file, open_unbuffered
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.archives import DAMAGED, open_member, open_zip_file
 from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, ENCODED, check_decoded, excess, max_decoded, readable
@@ -67,7 +67,7 @@ class FolderFiles:
         return files_in(Path(self.name))
 
     def open(self, name: str) -> IO[bytes]:
-        return open_file(os.path.join(self.name, name))  # noqa: PTH118 (a Path for each image takes long)
+        return open_unbuffered(os.path.join(self.name, name))  # noqa: PTH118 (a Path for each image takes long)
 
     def size(self, name: str) -> int:
         return Path(self.name, name).stat().st_size
@@ -326,9 +326,9 @@ def whole(stream: IO[bytes]) -> bytes:
     """Return all bytes of an image file."""
     if isinstance(stream, io.BytesIO):
         return stream.getvalue()
-    refuse_excess(stream.seek(0, os.SEEK_END))
-    stream.seek(0)
-    return at_most(stream, max_decoded() // FILE_COPIES)  # it may grow, or have stated too little
+    size = os.fstat(stream.fileno()).st_size
+    refuse_excess(size)
+    return at_most(stream, max_decoded() // FILE_COPIES, size)  # it may grow, or have stated too little
 
 
 def whole_or_reason(open_one: Callable[[], IO[bytes]]) -> bytes | str:

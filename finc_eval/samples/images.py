@@ -24,7 +24,6 @@ import io
 import re
 import sys
 from contextlib import ContextDecorator
-from dataclasses import replace
 from functools import partial
 from threading import Lock
 from typing import IO, Any
@@ -175,8 +174,7 @@ def decode(stream: IO[bytes], reading: Reading = EVERYTHING) -> tuple[Pixels, Tr
         image.info.update(marks(stream, image))
         if ";16" in raw and not image.mode.startswith("I"):
             image.info["lower"] = partial(_lower_bytes, stream, raw)
-        pixels, traits = rgb(image, reading)
-        return pixels, replace(traits, format="JPEG" if encoding == "MPO" else encoding or "array", quality=quality)
+        return rgb(image, reading, "JPEG" if encoding == "MPO" else encoding, quality)
 
 
 def decode_image(name: str, data: bytes | str, reading: Reading) -> Sample:
@@ -245,8 +243,10 @@ def take_pixels(width: int, height: int) -> None:
 
 
 @FixedSettings()
-def rgb(image: Image.Image, reading: Reading = EVERYTHING) -> tuple[Pixels, Traits]:
-    """Turn a Pillow image into upright (height, width, 3) uint8 RGB."""
+def rgb(
+    image: Image.Image, reading: Reading = EVERYTHING, encoding: str | None = None, quality: int | None = None
+) -> tuple[Pixels, Traits]:
+    """Turn a Pillow image into upright (height, width, 3) uint8 RGB; its file has this encoding and quality."""
     mode = image.mode
     lower = image.info.get("lower")
     tags = getattr(image, "tag_v2", {})
@@ -282,7 +282,10 @@ def rgb(image: Image.Image, reading: Reading = EVERYTHING) -> tuple[Pixels, Trai
         mode = f"{mode};16" if depth == 16 else f"{mode[:3]};16"
     pixels, color = _colored(upright, pixels, reading)
     mode = f"{mode}/{depth}bit" if depth and depth < 16 else mode
-    return pixels, replace(_traits(mode, pixels, image.format or "array"), color=color)
+    height, width, _ = pixels.shape
+    mode = mode if "/" in mode else mark(mode, pixels)  # a mode that has its depth already has no further mark
+    format_name = encoding or image.format or "array"
+    return pixels, Traits(format_name, mode, width, height, is_gray(pixels), quality, color=color)
 
 
 def _colored(image: Image.Image, pixels: Pixels, reading: Reading) -> tuple[Pixels, str | None]:
@@ -324,12 +327,6 @@ def _turn_of(image: Image.Image) -> Image.Transpose | None:
         return TURNS.get(image.getexif().get(ORIENTATION))
     except Exception:  # Pillow's readers raise almost anything on damaged bytes, which should not spoil the image
         return None
-
-
-def _traits(mode: str, pixels: Pixels, image_format: str) -> Traits:
-    """Return the traits of an image in RGB; a mode that has its depth already has no further mark."""
-    height, width, _ = pixels.shape
-    return Traits(image_format, mode if "/" in mode else mark(mode, pixels), width, height, is_gray(pixels))
 
 
 def _eight_bits(values: npt.NDArray[Any], image: Image.Image, tags: Any) -> tuple[Pixels, int]:

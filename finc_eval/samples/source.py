@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -36,6 +36,9 @@ THREADS = min(16, os.cpu_count() or 1)
 
 DIGEST_BYTES = 32  # bytes of the content digest of a sample
 WINDOW = 4  # items a thread that are read ahead of their use
+
+TOGETHER = 4
+"""Samples that a thread takes at once where there are many: to hand over each alone takes 8 µs, in fours 2 µs."""
 
 FULL_SIZE_THREADS, FULL_SIZE_WINDOW = min(4, THREADS), 1
 """Threads that read samples which are handed out in full size, and samples a thread: each may be large."""
@@ -212,10 +215,10 @@ class RandomAccessSource(Source):
     def mapped(
         self, function: Callable[[Sample], Result], numbers: Sequence[int], threads: int = THREADS
     ) -> Generator[Result, None, None]:
-        return ahead(count_decoding(lambda number: function(self.sample(number))), numbers, threads)
+        return in_parts(count_decoding(lambda number: function(self.sample(number))), numbers, threads)
 
     def contents(self, numbers: Sequence[int]) -> Iterator[bytes]:
-        return ahead(count_decoding(self.content), numbers)
+        return in_parts(count_decoding(self.content), numbers)
 
 
 def manifest_digest(samples: Iterable[tuple[str, bytes]]) -> str:
@@ -288,6 +291,18 @@ def ahead(
         finally:
             for future, _ in begun:
                 future.cancel()
+
+
+def in_parts(
+    function: Callable[[int], Result], numbers: Sequence[int], threads: int = THREADS
+) -> Generator[Result, None, None]:
+    """Map `function` over numbers as `ahead` does; of many, a thread takes several that follow each other."""
+    size = max(1, min(TOGETHER, len(numbers) // (WINDOW * threads)))
+    window = max(2, WINDOW // size)
+    parts = (numbers[start : start + size] for start in range(0, len(numbers), size))
+    with closing(ahead(lambda part: [*map(function, part)], parts, threads, window=window)) as made:
+        for part in made:
+            yield from part
 
 
 def prefetch(items: Iterator[Item]) -> Generator[Item, None, None]:

@@ -104,6 +104,7 @@ class Traits:
     color: str | None = None
     aspect: float = 1.0
 
+    @lru_cache(maxsize=1024)  # noqa: B019 (large sets have few distinct traits)
     def encode(self) -> bytes:
         """Write the traits in at most 96 bytes of ASCII, as "JPEG RGB 640x480 c 75 -" (c: color, g: gray).
 
@@ -120,7 +121,7 @@ class Traits:
         return (_name(self.format)[: 96 - len(rest)] + rest).encode("ascii")
 
     @classmethod
-    @lru_cache(maxsize=1024)  # large sets have few distinct traits
+    @lru_cache(maxsize=1024)
     def decode(cls, text: bytes) -> Traits:
         """Build the traits from the text that `encode` wrote."""
         name, mode, size, gray, quality, fps, *rest = text.decode("ascii").split(" ")

@@ -3,15 +3,20 @@
 import io
 import os
 import shutil
+import sys
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 import numpy as np
 import pytest
 from PIL import Image
 
+from finc_eval.core.doors import open_unbuffered
 from finc_eval.core.errors import FincEvalError
+from finc_eval.samples.files import whole
 from finc_eval.samples.opening import open_source
-from finc_eval.samples.source import ahead, fingerprint
+from finc_eval.samples.source import TOGETHER, ahead, fingerprint, in_parts
 
 
 def noise(n=6, height=9, width=7, seed=0):
@@ -223,6 +228,41 @@ def test_fingerprints_are_equal_for_copies_only():
     assert fingerprint(image) != fingerprint(image.reshape(7, 9, 3))
     assert fingerprint(image) != fingerprint(image ^ 1)
     assert 0 <= fingerprint(image) < 2**64
+
+
+@pytest.mark.parametrize("n", [0, 1, TOGETHER, 8 * TOGETHER, 8 * TOGETHER + 3, 2_001])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_work_in_parts_is_ordered_and_bounded(n, threads):
+    begun, done, most = [], 0, 2 * TOGETHER * threads
+    for square in in_parts(lambda x: begun.append(x) or x * x, range(n), threads):
+        assert square == done**2 and len(begun) - done <= most
+        done += 1
+    assert done == n and sorted(begun) == list(range(n))
+
+
+def test_many_samples_are_handed_over_in_parts_and_few_alone(monkeypatch):
+    submitted = []
+    submit = ThreadPoolExecutor.submit
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", lambda pool, *given: submitted.append(1) or submit(pool, *given))
+    for n, parts in {7: 7, 400: 100}.items():
+        submitted.clear()
+        assert list(in_parts(str, range(n), 2)) == [str(number) for number in range(n)]
+        assert len(submitted) == parts
+
+
+def test_work_in_parts_ends_with_its_consumer_and_with_an_error():
+    begun = []
+    with closing(in_parts(begun.append, range(10_000), 2)) as made:
+        next(made)
+    assert len(begun) < 100
+    with pytest.raises(ZeroDivisionError):
+        list(in_parts(lambda number: 1 // (number - 30), range(10_000), 2))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs files that state no size")
+def test_a_file_that_states_too_little_is_read_whole():
+    with open_unbuffered("/proc/self/maps") as stream:
+        assert len(whole(stream)) > 4096
 
 
 def test_work_ahead_is_ordered_and_bounded():
