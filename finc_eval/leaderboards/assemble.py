@@ -41,7 +41,7 @@ def assemble(
 ) -> Leaderboard:
     """Rank measured models."""
     check_order(asked.rank_by, reference.settings.metrics)
-    ranked = [_rank(one, [one.name for one in entries]) for one in _columns(reference, entries, asked)]
+    ranked = [_rank(one, entries) for one in _columns(reference, entries, asked)]
     infos = {label: run.info for one in entries for label, run in zip(one.labels(), one.runs, strict=True)} | {
         REFERENCE: reference.info
     }
@@ -106,16 +106,20 @@ def check_order(rank_by: str, metrics: Sequence[str], how: str = "add it to metr
 
 
 def _unequal(reference: BoardReference, entries: Sequence[Entry]) -> list[str]:
-    """Warn of metrics that grow with the number of samples, of models that have unlike numbers."""
+    """Warn of metrics that grow with the number of samples, of sets that have unlike numbers."""
     sizes = [run.counted for one in entries for run in one.runs]
-    grow = [name for name in reference.settings.metrics if METRICS[name].at_equal_n]
+    named = [name for name in reference.settings.metrics if METRICS[name].at_equal_n]
+    grow = f"{join_words(named)} {'grows' if len(named) == 1 else 'grow'} with their number"
+    found = []
     # Numbers that grow with the sets grow by less than that of the samples.
-    if not grow or max(sizes) <= 1.02 * min(sizes):
-        return []
-    return [
-        f"models have {min(sizes):,} to {max(sizes):,} samples, and {join_words(grow)} grow with their number: compare "
-        "these at equal n only"
-    ]
+    if named and max(sizes) > 1.02 * min(sizes):
+        found.append(f"models have {min(sizes):,} to {max(sizes):,} samples, and {grow}: compare at equal n only")
+    if named and max(sizes) > 1.02 * reference.tally.n:
+        found.append(
+            f"the reference has {reference.tally.n:,} samples and models up to {max(sizes):,}, and {grow}: real data "
+            "of the same size would have more"
+        )
+    return found
 
 
 def _noise(entries: Sequence[Entry]) -> tuple[str, list[str]]:
@@ -158,7 +162,7 @@ def _by_values(reference: BoardReference, entries: Sequence[Entry]) -> tuple[Sha
     return shares_of(counts, reference.settings.by), joined
 
 
-def _rank(column: Column, names: Sequence[str]) -> tuple[Criterion, dict[str, Standing]]:
+def _rank(column: Column, entries: Sequence[Entry]) -> tuple[Criterion, dict[str, Standing]]:
     """Rank the models that have an estimate, and return the standing of each model."""
     ranked = sorted(column.estimates)
     estimates = [column.estimates[name] for name in ranked]
@@ -185,7 +189,11 @@ def _rank(column: Column, names: Sequence[str]) -> tuple[Criterion, dict[str, St
         training_error=column.training_error,
         signature=column.signature,
     )
-    standings = {name: Standing(column.values.get(name), None, None, None, column.reasons.get(name)) for name in names}
+    floors = {one.name: one.floor(column.key) for one in entries}
+    standings = {
+        name: Standing(column.values.get(name), None, None, None, column.reasons.get(name), floor=floor)
+        for name, floor in floors.items()
+    }
     for place, name in enumerate(ranked):
         found = estimates[place]
         value, low, high = np.clip([found.value, *found.interval], *column.bounds).tolist()
@@ -196,6 +204,7 @@ def _rank(column: Column, names: Sequence[str]) -> tuple[Criterion, dict[str, St
             group=next(number for number, members in enumerate(groups, 1) if name in members),
             sampling_error=found.sampling_variance**0.5,
             training_error=None if isinf(found.degrees) else found.training_variance**0.5,
+            floor=None if (floor := floors[name]) is None else float(np.clip(floor, *column.bounds)),
         )
     return criterion, standings
 

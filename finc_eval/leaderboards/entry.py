@@ -45,6 +45,7 @@ class TrainingRun(Record):
         unmatched: how different it is from the reference.
         by: numbers of samples by the values of a column; None if the board has no such table.
         findings: in what it differs from the reference, by name, the largest first; None where nobody looked.
+        share_floors: shares of as many samples of the reference against the rest of it, by key.
         found: the counted set, to name kinds by; None for a run that was read from a file.
     """
 
@@ -59,6 +60,7 @@ class TrainingRun(Record):
     measures: dict[str, Measure]
     by: ValueCounts | None = None
     findings: tuple[Finding, ...] | None = None
+    share_floors: dict[str, float] = field(default_factory=dict)
     found: Annotated[Counted | None, *NOT_IN_JSON] = field(default=None, compare=False, repr=False)
 
     @property
@@ -66,6 +68,10 @@ class TrainingRun(Record):
         """Number of samples of each node."""
         effects, even, within = (np.array(one) for one in (self.effects, self.even, self.within))
         return Tally(self.counted, np.array(self.members, np.int64), effects, even, within)
+
+    def floor(self, key: str) -> float | None:
+        """Return what as many samples of the reference get by a number of the board; None if it is not known."""
+        return self.measures[key].floor if key in self.measures else self.share_floors.get(key)
 
 
 @dataclass(frozen=True)
@@ -88,6 +94,11 @@ class Entry(Record):
     def labels(self) -> list[str]:
         """Return a label for the set of each training run; the first has the name of the model."""
         return [run_label(self.name, number) for number in range(len(self.runs))]
+
+    def floor(self, key: str) -> float | None:
+        """Return the mean of the floors of its training runs by a number; None if one has none."""
+        found = [one for run in self.runs if (one := run.floor(key)) is not None]
+        return float(np.mean(found)) if len(found) == len(self.runs) else None
 
     def check_belongs(self, signature: Signature, where: str) -> None:
         """Refuse an entry of another board, or with numbers that this version computes differently."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +15,7 @@ from finc_eval.core.signature import Signature, SignatureText
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.estimates.estimate import Estimate
 from finc_eval.leaderboards.ranks import ModelEstimate, part_sums
-from finc_eval.measures.inputs import Metric
+from finc_eval.measures.inputs import Metric, split_reference
 from finc_eval.measures.metrics import metrics
 from finc_eval.measures.registry import get_metric
 from finc_eval.numerics.inference import normal_quantile, student_quantile
@@ -45,6 +46,7 @@ class Measure(Record):
         higher_is_better: whether a better model has a larger value; None if neither is better.
         title: what it is, in a few words.
         reason: why it has no variance; None if it has.
+        floor: the number that samples of the reference get instead, as many as the model has; None if it is not known.
         signature: everything that changes the number, except the model.
     """
 
@@ -56,12 +58,16 @@ class Measure(Record):
     title: str
     reason: str | None
     signature: SignatureText
+    floor: float | None = None
 
     @classmethod
-    def of(cls, found: ModelEstimate, higher_is_better: bool, title: str, signature: Signature) -> Measure:
+    def of(
+        cls, found: ModelEstimate, higher_is_better: bool, title: str, signature: Signature, floor: float | None = None
+    ) -> Measure:
         """Keep an estimate."""
         shared = None if found.ref_influence is None else tuple(found.ref_influence.tolist())
-        return cls(found.value, found.interval, found.own_variance, shared, higher_is_better, title, None, signature)
+        known = found.value, found.interval, found.own_variance, shared
+        return cls(*known, higher_is_better, title, None, signature, floor)
 
     def estimate(self) -> ModelEstimate | None:
         """Return the estimate; None if its error is not known."""
@@ -78,6 +84,7 @@ class Measuring:
         self._metric, self._ref, self._run = metric, ref, run
         self._estimate = None if metric.estimator is None else metric.estimator(ref, run)
         self._signature = Signature(metric.name, (("ref", ref.digest[:12]), ("fx", ref.space)))
+        self._floors: dict[int, float | None] = {}  # by the number of samples of the part of the reference
 
     def measure(self, label: str, model: Embeddings) -> Measure:
         """Compute the metric of a model, by its first score that has a better direction.
@@ -91,8 +98,19 @@ class Measuring:
             except DataError:
                 return self._measure_by_score(label, model)
             title = metric.estimated or metric.description
-            return Measure.of(estimate, better, title, self._signature)
+            return Measure.of(estimate, better, title, self._signature, self._floor(model.n))
         return self._measure_by_score(label, model)
+
+    def _floor(self, n: int) -> float | None:
+        """Estimate the metric of a part of the reference against the rest, as `split_reference` divides it."""
+        n = min(n, self._ref.n // 2)
+        if n not in self._floors:
+            self._floors[n] = None
+            if self._metric.estimator is not None and n > 0:
+                part, rest = split_reference(self._ref, n)
+                with suppress(DataError):  # parts of a reference may be too small where the whole is not
+                    self._floors[n] = self._metric.estimator(rest, self._run)(part, None).unbiased
+        return self._floors[n]
 
     def _measure_by_score(self, label: str, model: Embeddings) -> Measure:
         metric, signature = self._metric, self._signature
@@ -106,12 +124,12 @@ class Measuring:
         better, deviation = score.higher_is_better, score.standard_error
         if better is not None and deviation is not None:
             # As if its error shared nothing with others.
-            return Measure.of(ModelEstimate(score.center, deviation**2), better, title, signature)
+            return Measure.of(ModelEstimate(score.center, deviation**2), better, title, signature, score.floor)
         why = f"neither a higher nor a lower {score.key} is better"
         if better is not None:
             lacking = [note for note in score.notes if note.startswith("no interval")]
             why = lacking[0] if lacking else f"{score.key} has no interval"
-        return Measure(score.value, None, None, None, better, title, why, signature)
+        return Measure(score.value, None, None, None, better, title, why, signature, score.floor)
 
 
 def bounds_of(metric: str) -> tuple[float, float]:

@@ -6,14 +6,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from markupsafe import Markup
-
-from finc_eval.core.words import figure, join_words, percent, plural, points
+from finc_eval.core.words import join_words, percent, plural
 from finc_eval.embeddings.recipe import ARRAY_SPACE
 from finc_eval.gallery.counts import SHOWN_SAMPLES
 from finc_eval.gallery.pictured import Gallery, read_gallery
-from finc_eval.leaderboards.result import Leaderboard, Place
-from finc_eval.leaderboards.standings import Criterion, Row, Standing, run_label
+from finc_eval.leaderboards.board_table import (
+    about_real_data,
+    board_table,
+    colors_of,
+    estimate_text,
+    gap_text,
+    heading,
+    ranks,
+    written,
+)
+from finc_eval.leaderboards.result import Leaderboard
+from finc_eval.leaderboards.standings import Criterion, Row, run_label
 from finc_eval.measures.frechet import not_fid
 from finc_eval.naming.evidence import UniqueNames
 from finc_eval.numerics.inference import ALPHA
@@ -24,12 +32,10 @@ from finc_eval.partitions.settings import REFERENCE
 from finc_eval.report import Page
 from finc_eval.report.cards import LEAD_SAMPLES, anchor
 from finc_eval.report.exports.outline import NOT_MANY, Cell, Outline, Table, call, several, sizes, source, unreadable
-from finc_eval.report.formats import bare_percent, share_interval
+from finc_eval.report.formats import share_interval
 from finc_eval.report.pages import render
 from finc_eval.samples.source import Samples
 
-IN_THOUSANDTHS = ("kid",)  # metrics that are written × 10³, as papers write them; JSON and CSV have them as they are
-COLORS = 8  # models of a page that has a color for each; of more, colors could not be told apart
 PROFILE_KINDS = 5  # kinds of samples that the section of a model names at most, of each direction
 
 
@@ -53,7 +59,7 @@ def page(board: Leaderboard, samples: Mapping[str, Samples]) -> str:
         groups=[_how_sure(board), *group_sentences(board), *disagreement_sentences(board)],
         unranked=_reasons(board),
         values=_value_tables(board),
-        colors=_colors(board),
+        colors=colors_of(board),
         panel=panel_sentences(board),
         criteria=[(one.key, _about(one)) for one in board.criteria],
         noise=_noise(board),
@@ -89,12 +95,13 @@ def outline(board: Leaderboard) -> Outline:
         sets=sizes(board.sets),
         signatures=[*dict.fromkeys([board.signature, *(one.signature for one in board.criteria)])],
         call=call("leaderboard", *given, settings=board.settings),
-        tables=[_board_table(board), *_value_tables(board)],
+        tables=[board_table(board), *_value_tables(board)],
         details=[
             _how_sure(board),
             *group_sentences(board),
             *disagreement_sentences(board),
             *_noise(board),
+            *about_real_data(board),
             *panel_sentences(board),
             *by,
         ],
@@ -163,7 +170,7 @@ def header(criterion: Criterion) -> str:
         f"{criterion.separable_neighbors} of {plural(neighbors, 'neighbor')} and {criterion.separable_pairs} of all "
         f"{plural(criterion.pairs, 'pair')} can be distinguished (Holm, 5 %)"
     )
-    return f"{found}; smallest separable gap {_gap(criterion, gap)}" if gap is not None else found
+    return f"{found}; smallest separable gap {gap_text(criterion, gap)}" if gap is not None else found
 
 
 def group_sentences(board: Leaderboard) -> list[str]:
@@ -209,7 +216,7 @@ def _noise(board: Leaderboard) -> list[str]:
     """Return the noise of training that was measured, a sentence per number; one for all without any."""
     found = [
         f"By {one.key}, two training runs of one model differ by "
-        f"{_gap(one, one.training_error)} (standard deviation, without the noise of sampling)."
+        f"{gap_text(one, one.training_error)} (standard deviation, without the noise of sampling)."
         for one in board.criteria
         if one.training_error
     ]
@@ -233,7 +240,7 @@ def _kinds_table(board: Leaderboard, names: UniqueNames) -> Table:
     labels = [REFERENCE, *(row.name for row in board.rows)]
     columns: dict[str, Callable[[Kind], Cell]] = {"Kind": name, **{label: partial(share, label) for label in labels}}
     differ = [one for one in board.kinds if one.p_value <= ALPHA]
-    return Table.of("Kinds", columns, differ, nothing=NO_KIND, marks=_colors(board))
+    return Table.of("Kinds", columns, differ, nothing=NO_KIND, marks=colors_of(board))
 
 
 def _pairs_table(board: Leaderboard, names: UniqueNames) -> Table | None:
@@ -259,10 +266,13 @@ def _profile(board: Leaderboard, row: Row) -> dict[str, object]:
     for one in board.criteria:
         found = row.scores[one.key]
         ranked = "not ranked" if found.rank_set is None else f"rank {ranks(found.rank_set)}"
-        facts.append((_heading(one), f"{_estimate(one, found)}, {ranked}"))
+        text = f"{estimate_text(one, found)}, {ranked}"
+        if found.value is not None and found.floor is not None:
+            text += f"; real data of the same size {written(one, found.floor)}"
+        facts.append((heading(one), text))
     return {
         "row": row,
-        "color": _colors(board).get(row.name, ""),
+        "color": colors_of(board).get(row.name, ""),
         "better": [
             ("Surely better than", [one for one in main.names if main.better(row.name, one, board.alpha)]),
             ("Surely worse than", [one for one in main.names if main.better(one, row.name, board.alpha)]),
@@ -279,64 +289,6 @@ def _profile(board: Leaderboard, row: Row) -> dict[str, object]:
     }
 
 
-def _colors(board: Leaderboard) -> dict[str, str]:
-    """Return the class of the color of each model, by its name; none where there are more than `COLORS`."""
-    names = sorted(row.name for row in board.rows)
-    return {} if len(names) > COLORS else {name: f"model-{place}" for place, name in enumerate(names)}
-
-
-def ranks(rank_set: tuple[int, int] | None) -> str:
-    """Write the ranks that a model may have: "2" or "1–3"; "–" where it is not ranked."""
-    if rank_set is None:
-        return "–"
-    low, high = rank_set
-    return str(low) if low == high else f"{low}–{high}"
-
-
-def _board_table(board: Leaderboard) -> Table:
-    sides = () if board.panel is None else board.panel.sides
-    moved = () if board.panel is None else board.panel.moved
-    own, main, colors = f"{sides[0].label}: " if sides else "", board.criterion(), _colors(board)
-    criteria = sorted(board.criteria, key=lambda one: one.key != board.rank_by)  # what orders the rows comes first
-    columns = ["Model", f"{own}Rank", f"{own}Group", *(own + _heading(one) for one in criteria)]
-    for side in sides[1:]:
-        columns += [f"{side.label}: Rank", f"{side.label}: {_heading(main)}"]
-    rows: list[list[Cell | str]] = []
-    for row in board.rows:
-        notes = (
-            [row.fault] * bool(row.fault)
-            + [f"{row.runs} training runs"] * (row.runs > 1)
-            + ["depends on the space"] * (row.name in moved)
-        )
-        name = Cell(row.name, anchor=anchor(row.name, of="model"), note=", ".join(notes), mark=colors.get(row.name, ""))
-        cells: list[Cell | str] = [name, ranks(row.rank_set), "–" if row.group is None else str(row.group)]
-        for one in criteria:
-            found = row.scores[one.key]
-            is_ranked = one.key != board.rank_by and found.rank_set is not None
-            cells.append(_number(one, found, f"rank {ranks(found.rank_set)}" if is_ranked else ""))
-        for place in (side.places[row.name] for side in sides[1:]):
-            cells += [ranks(place.rank_set), _number(main, place)]
-        rows.append(cells)
-    legend = (
-        f"Ordered by {board.rank_by}. The first number of a cell is without the bias of finite sets, and in brackets "
-        "is its 95 % interval." + " All ranks of a space hold together with probability 0.95." * bool(sides)
-    )
-    muted = [row.rank_set is None for row in board.rows]
-    return Table("The board", columns, rows, bold=f"{own}Rank", muted=muted, legend=legend)
-
-
-def _heading(criterion: Criterion) -> str:
-    if criterion.is_share:
-        return f"{criterion.key}, %"
-    named = f"{criterion.key} (not FID)" if _not_fid(criterion) else criterion.key
-    return f"{named} × 10³" if _scale(criterion) > 1 else named
-
-
-def _scale(criterion: Criterion) -> float:
-    """Return the factor of a number on pages and in tables: papers write KID × 10³."""
-    return 1000.0 if criterion.signature.metric in IN_THOUSANDTHS else 1.0
-
-
 def _about(criterion: Criterion) -> str:
     better = f"; {'higher' if criterion.higher_is_better else 'lower'} is better" if criterion.names else ""
     return f"{criterion.title}{better}; {header(criterion)}. {_not_fid(criterion)}".strip()
@@ -344,39 +296,6 @@ def _about(criterion: Criterion) -> str:
 
 def _not_fid(criterion: Criterion) -> str:
     return " ".join(f"It is {one}." for one in not_fid(criterion.key, criterion.signature.space))
-
-
-def _estimate(criterion: Criterion, standing: Standing | Place) -> str:
-    return f"{_value(criterion, standing)} {_interval(criterion, standing)}".strip()
-
-
-def _number(criterion: Criterion, standing: Standing | Place, rank: str = "") -> Cell:
-    """Return a cell of the board: the number, and in small print on a page its interval and its rank."""
-    small = " · ".join(one for one in (_interval(criterion, standing), rank) if one)
-    text = ", ".join(one for one in (_estimate(criterion, standing), rank) if one)
-    return Cell(text, html=Markup("{} <small>{}</small>").format(_value(criterion, standing), small))
-
-
-def _value(criterion: Criterion, standing: Standing | Place) -> str:
-    if standing.value is None:
-        return figure(None)
-    return bare_percent(standing.value) if criterion.is_share else figure(standing.value * _scale(criterion))
-
-
-def _interval(criterion: Criterion, standing: Standing | Place) -> str:
-    """Return the interval in brackets; "" without one."""
-    if standing.interval is None:
-        return ""
-    if criterion.is_share:
-        return share_interval(standing.interval)
-    return f"[{', '.join(figure(end * _scale(criterion)) for end in standing.interval)}]"
-
-
-def _gap(criterion: Criterion, gap: float) -> str:
-    if criterion.is_share:
-        return f"{points(gap).removeprefix('+')} points"
-    times = " × 10⁻³" if _scale(criterion) > 1 else ""
-    return figure(gap * _scale(criterion), ".3g") + times
 
 
 def _reasons(board: Leaderboard) -> list[str]:

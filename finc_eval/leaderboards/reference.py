@@ -27,6 +27,7 @@ from finc_eval.leaderboards.ranks import ModelEstimate
 from finc_eval.leaderboards.settings import LeaderboardSettings
 from finc_eval.leaderboards.shares import estimate_unmatched, estimate_unmatched_within
 from finc_eval.leaderboards.standings import run_label
+from finc_eval.leaderboards.yardsticks import Yardsticks
 from finc_eval.measures.frechet import has_full_rank
 from finc_eval.measures.registry import get_metric
 from finc_eval.naming.evidence import Name
@@ -144,6 +145,7 @@ class BoardReference:
             for (label, one), each in zip(flat.items(), runs, strict=True)
         }
         made: dict[str, TrainingRun] = {}
+        yardsticks = Yardsticks(_near(self.kinds), ref, self.settings.seed, run)
         first = {name: one.embeddings for name, (one, *_) in models.items()}
         faults = _find_faults(first, ref, self.settings.seed, run)
         for label, one in flat.items():
@@ -162,6 +164,7 @@ class BoardReference:
                 measures=measures[label],
                 by=_by_values(one.embeddings, self.settings),
                 findings=faults.get(label),
+                share_floors=yardsticks.shares(tally.n) if pairing is None else {},
                 found=counted[label],
             )
         return [

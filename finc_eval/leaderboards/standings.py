@@ -26,6 +26,7 @@ class Standing(Record):
         sampling_error: standard error of the number from the drawing of samples; None if it is not known.
         training_error: standard error of the number from the training of the model; None if no model of the board
             was trained more than once.
+        floor: what samples of the reference get instead, as many as the model has; None if it is not known.
     """
 
     value: float | None
@@ -35,6 +36,7 @@ class Standing(Record):
     reason: str | None = None
     sampling_error: float | None = None
     training_error: float | None = None
+    floor: float | None = None
 
 
 @dataclass(frozen=True)

@@ -158,7 +158,7 @@ def reference_bandwidth(ref: Embeddings) -> float:
     return median_bandwidth(bottom_rows(ref))
 
 
-def split_reference(ref: Embeddings, n_gen: int, *, least: int = 1, seed: int = 0) -> tuple[Embeddings, Embeddings]:
+def split_reference(ref: Embeddings, n_gen: int, *, least: int = 1, seed: int = 0) -> tuple[Subset, Subset]:
     """Split the reference at random into n_gen samples (at most half of them) and the rest, to measure a floor."""
     order, part = np.random.default_rng(check_seed(seed)).permutation(ref.n), min(n_gen, ref.n // 2)
     if part < least:
@@ -178,6 +178,28 @@ def biased_floor(
     parts = split_reference(ref, n_gen, least=least, seed=seed)
     wanted, had = 1 / n_gen + 1 / ref.n, 1 / parts[0].n + 1 / parts[1].n
     return statistic(*parts) * wanted / had
+
+
+def scores_of(metric: Metric, inputs: MetricInputs) -> list[Score]:
+    """Compute the scores of a metric, and the floors that it does not compute itself, by parts of the reference.
+
+    Smaller parts would give another floor to metrics that depend on numbers of samples, so a note states their sizes.
+    """
+    found, gen, ref = metric.compute(inputs), inputs.gen, inputs.ref
+    # A metric with another optional set takes its floor from that.
+    if metric.sets != ("gen", "ref") or metric.optional or any(score.floor is not None for score in found):
+        return found
+    if not (isinstance(gen, Embeddings) and isinstance(ref, Embeddings)) or min(gen.n, ref.n) < MIN_INTERVAL_SAMPLES:
+        return found
+    part, rest = split_reference(ref, gen.n)
+    try:
+        floors = {one.key: one.value for one in metric.compute(replace(inputs, gen=part, ref=rest))}
+    except DataError:  # parts of a reference may be too small where the whole is not
+        return found
+    about = (
+        (f"the floor is of {part.n:,} samples of {ref.name} against its other {rest.n:,}",) if part.n < gen.n else ()
+    )
+    return [replace(one, floor=floors.get(one.key), notes=(*one.notes, *about)) for one in found]
 
 
 def describe_sets(sets: Mapping[str, MetricSet], run: Run) -> dict[tuple[str, ...], list[str]]:
@@ -236,7 +258,7 @@ def scores_by_class(
             continue
         parts = {label: Subset(one, rows[label][name]) for label, one in sets.items() if isinstance(one, Embeddings)}
         try:
-            made = metric.compute(MetricInputs(metric.name, **parts, run=run, index=index))
+            made = scores_of(metric, MetricInputs(metric.name, **parts, run=run, index=index))
         except (DataError, IncompatibleError) as error:
             without[name] = str(error)
             continue

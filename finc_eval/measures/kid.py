@@ -6,7 +6,7 @@ KID is the kernel inception distance (Binkowski et al., ICLR 2018, arXiv 1801.01
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
 
@@ -18,7 +18,16 @@ from finc_eval.core.errors import DataError, UsageError, check_count, check_posi
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import ArrayEmbeddings, Embeddings
 from finc_eval.measures.inputs import Metric, MetricInputs, open_samples
-from finc_eval.measures.mmd import KernelSums, MmdEstimate, biased_score, kernel_sums, mmd_estimator, unbiased_estimate
+from finc_eval.measures.mmd import (
+    KernelSums,
+    MmdEstimate,
+    Visitor,
+    biased_score,
+    kernel_sums,
+    mmd_estimator,
+    unbiased_estimate,
+    unbiased_floor,
+)
 from finc_eval.measures.score import Score
 from finc_eval.numerics.kernels import PairKernel
 
@@ -136,9 +145,15 @@ def _drawn(sets: tuple[Embeddings, Embeddings], subsets: int, size: int, seed: i
 
 
 def _of_all_pairs(
-    sets: tuple[Embeddings, Embeddings], subsets: int, size: int, seed: int, kernel: PairKernel, run: Run | None
+    sets: tuple[Embeddings, Embeddings],
+    subsets: int,
+    size: int,
+    seed: int,
+    kernel: PairKernel,
+    run: Run | None,
+    visit: Visitor | None = None,
 ) -> tuple[KernelSums, KernelDistance]:
-    """Return the sums over all pairs of samples and, from the same pass, KID over subsets."""
+    """Return the sums over all pairs of samples and, from the same pass, KID over subsets; `visit` sees all blocks."""
     drawn = _drawn(sets, subsets, size, seed)
     where = Run.of(run).torch_device
     members = [torch.zeros(subsets, one.n, dtype=torch.double, device=where) for one in sets]
@@ -147,6 +162,8 @@ def _of_all_pairs(
     within, across = (torch.zeros(subsets, dtype=torch.double, device=where) for _ in range(2))
 
     def add(pair: tuple[int, int], rows: slice, columns: slice, values: torch.Tensor) -> None:
+        if visit:
+            visit(pair, rows, columns, values)
         first, second = (members[number] for number in pair)
         found = (first[:, rows] @ values).mul_(second[:, columns]).sum(1)
         if pair == (0, 1):
@@ -173,13 +190,16 @@ def _kid(
     check_count("subsets", subsets)
     check_count("subset_size", subset_size, least=2)
     kernel = {} if (degree, gamma, coef) == (3, None, 1) else {"degree": degree, "gamma": gamma or "1/d", "coef": coef}
+    floor = unbiased_floor(gen, ref, inputs.run)
     if min(gen.n, ref.n) < subset_size:
-        exact = unbiased_estimate(kernel_sums(gen, ref, function, run=inputs.run))
+        sums = kernel_sums(gen, ref, function, run=inputs.run, visit=floor)
+        exact = unbiased_estimate(sums)
         interval = (exact.low, exact.high)
         note = f"of all pairs of samples: papers take subsets of {subset_size}, which the sets are too small for"
         signature = inputs.signature(subsets="all", **kernel)
-        return [Score("kid_mean", exact.value, signature, interval=interval, higher_is_better=False, notes=(note,))]
-    sums, found = _of_all_pairs((gen, ref), subsets, subset_size, SEED, function, inputs.run)
+        score = Score("kid_mean", exact.value, signature, interval=interval, higher_is_better=False, notes=(note,))
+        return [replace(score, floor=floor.value(sums) if floor else None)]
+    sums, found = _of_all_pairs((gen, ref), subsets, subset_size, SEED, function, inputs.run, floor)
     exact = unbiased_estimate(sums)
     interval = (exact.low, exact.high)
     signature = inputs.signature(subsets=f"{found.subsets}x{found.subset_size}", seed=found.seed, **kernel)
@@ -191,6 +211,7 @@ def _kid(
             signature,
             unbiased=exact.value,
             interval=interval,
+            floor=floor.value(sums) if floor else None,
             higher_is_better=False,
             notes=(note,),
         )

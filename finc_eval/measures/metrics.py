@@ -46,6 +46,7 @@ from finc_eval.measures.inputs import (
     open_set,
     rows_by_class,
     scores_by_class,
+    scores_of,
 )
 from finc_eval.measures.registry import METRICS, get_metric, say_substitute
 from finc_eval.measures.running import Found, RunningSets
@@ -281,7 +282,7 @@ def compute_scores(
                 for label in (*metric.sets, *metric.optional)
                 if label in sets
             }
-            computed = metric.compute(MetricInputs(metric.name, **used, run=run, index=index))
+            computed = scores_of(metric, MetricInputs(metric.name, **used, run=run, index=index))
             by_class, missing = scores_by_class(metric, used, by, classes, index, run)
         except (DataError, IncompatibleError) as error:
             failures[metric.name] = str(error)

@@ -16,7 +16,16 @@ from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.estimates.estimate import Estimate, unit_influences, units_of
 from finc_eval.measures.gaussians.gaussian import row_blocks
-from finc_eval.measures.inputs import Estimator, Metric, MetricInputs, biased_floor, open_samples, reference_bandwidth
+from finc_eval.measures.inputs import (
+    MIN_INTERVAL_SAMPLES,
+    Estimator,
+    Metric,
+    MetricInputs,
+    biased_floor,
+    open_samples,
+    reference_bandwidth,
+    split_reference,
+)
 from finc_eval.measures.score import Score
 from finc_eval.numerics.inference import normal_interval
 from finc_eval.numerics.kernels import PairKernel
@@ -101,6 +110,38 @@ def kernel_sums(
             if visit:
                 visit((0, 1), rows, columns, values)
     return KernelSums(xx, yy, xy, yx, diagonal_x, diagonal_y)
+
+
+class UnbiasedFloor:
+    """Unbiased MMD² of a part of the reference against the rest of it, as a visitor of `kernel_sums`.
+
+    The kernel matrix of the reference has all values for it, so that a floor takes hardly more time.
+    """
+
+    def __init__(self, ref: Embeddings, n_gen: int, where: torch.device) -> None:
+        self._part, self._rest = split_reference(ref, n_gen, least=2)
+        self._chosen = torch.zeros(ref.n, dtype=torch.double, device=where)
+        self._chosen[torch.from_numpy(self._part.rows).to(where)] = 1.0
+        self._within = torch.zeros((), dtype=torch.double, device=where)
+
+    def __call__(self, pair: tuple[int, int], rows: slice, columns: slice, values: torch.Tensor) -> None:
+        """Add the values of a block of the reference's kernel matrix."""
+        if pair == (1, 1):  # a block beside the diagonal stands for its mirror image, too
+            found = self._chosen[rows] @ values @ self._chosen[columns]
+            self._within += found if rows == columns else 2 * found
+
+    def value(self, sums: KernelSums) -> float:
+        """Return the floor, after all blocks were visited."""
+        n, m, within = self._part.n, self._rest.n, self._within
+        across = self._chosen @ sums.yy - within
+        rest = sums.yy.sum() - within - 2 * across
+        return float(within / (n * (n - 1)) + rest / (m * (m - 1)) - 2 * across / (n * m))
+
+
+def unbiased_floor(gen: Embeddings, ref: Embeddings, run: Run | None) -> UnbiasedFloor | None:
+    """Return the visitor that finds the floor; None for sets that are too small for one."""
+    enough = min(gen.n, ref.n) >= MIN_INTERVAL_SAMPLES
+    return UnbiasedFloor(ref, gen.n, Run.of(run).torch_device) if enough else None
 
 
 def mmd(gen: object, ref: object, sigma: float, *, run: Run | None = None) -> MmdEstimate:
@@ -207,9 +248,14 @@ def _blocks(x: Embeddings, start: int, where: torch.device) -> Iterator[tuple[sl
 def _mmd(inputs: MetricInputs, *, sigma: float | None = None) -> list[Score]:
     gen, ref = inputs.embeddings()
     sigma = reference_bandwidth(ref) if sigma is None else sigma
-    found = mmd(gen, ref, sigma, run=inputs.run)
+    check_positive("sigma", sigma)
+    gen, ref = open_samples(gen, ref, least=3)
+    visitor = unbiased_floor(gen, ref, inputs.run)
+    sums = kernel_sums(gen, ref, _gaussian_minus_one(sigma), run=inputs.run, visit=visitor)
+    found, floor = unbiased_estimate(sums), visitor.value(sums) if visitor else None
     signature = inputs.signature(kernel="gaussian", sigma=f"{sigma:.6g}")
-    return [Score(inputs.name, found.value, signature, interval=(found.low, found.high), higher_is_better=False)]
+    interval = (found.low, found.high)
+    return [Score(inputs.name, found.value, signature, interval=interval, floor=floor, higher_is_better=False)]
 
 
 def _cmmd(inputs: MetricInputs) -> list[Score]:

@@ -240,8 +240,9 @@ def test_the_page_has_every_number_and_names_all_members_of_a_group(board):
     page = Page(report.page(board, {}))
     assert not [attrs for tag, attrs, _ in page.elements if tag == "img" and not attrs["src"].startswith("data:")]
     rows = page.find("tr", "mode", page.find("table", "board")[0])
-    shown = [page.texts("th", inside=row)[0] for row in rows]
+    *shown, last = [page.texts("th", inside=row)[0] for row in rows]
     assert all(text.startswith(row.name) for text, row in zip(shown, board.rows, strict=True))
+    assert last == "real data, same size"
     text = " ".join(page.texts("main"))
     for name in board.groups[0]:
         assert name in next(part for part in page.texts("p") if part.startswith("Group 1"))

@@ -1,0 +1,149 @@
+"""The table of a board, and how its numbers are written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from markupsafe import Markup
+
+from finc_eval.core.words import figure, points
+from finc_eval.leaderboards.result import Leaderboard, Place
+from finc_eval.leaderboards.standings import Criterion, Row, Standing
+from finc_eval.measures.frechet import not_fid
+from finc_eval.partitions.settings import REFERENCE
+from finc_eval.report.cards import anchor
+from finc_eval.report.exports.outline import Cell, Table
+from finc_eval.report.formats import bare_percent, share_interval
+
+IN_THOUSANDTHS = ("kid",)  # metrics that are written × 10³, as papers write them; JSON and CSV have them as they are
+COLORS = 8  # models of a page that has a color for each; of more, colors could not be told apart
+REAL_DATA = "real data, same size"  # row of a board with what samples of the reference get instead of a model
+
+
+def colors_of(board: Leaderboard) -> dict[str, str]:
+    """Return the class of the color of each model, by its name; none where there are more than `COLORS`."""
+    names = sorted(row.name for row in board.rows)
+    return {} if len(names) > COLORS else {name: f"model-{place}" for place, name in enumerate(names)}
+
+
+def ranks(rank_set: tuple[int, int] | None) -> str:
+    """Write the ranks that a model may have: "2" or "1–3"; "–" where it is not ranked."""
+    if rank_set is None:
+        return "–"
+    low, high = rank_set
+    return str(low) if low == high else f"{low}–{high}"
+
+
+def board_table(board: Leaderboard) -> Table:
+    """Return the table of a board: its models, and below them what samples of the reference get."""
+    sides = () if board.panel is None else board.panel.sides
+    own, main = f"{sides[0].label}: " if sides else "", board.criterion()
+    criteria = sorted(board.criteria, key=lambda one: one.key != board.rank_by)  # what orders the rows comes first
+    columns = ["Model", f"{own}Rank", f"{own}Group", *(own + heading(one) for one in criteria)]
+    for side in sides[1:]:
+        columns += [f"{side.label}: Rank", f"{side.label}: {heading(main)}"]
+    rows = [_cells_of(board, row, criteria) for row in board.rows]
+    muted = [row.rank_set is None for row in board.rows]
+    real = about_real_data(board)
+    if real:
+        floors = [_floors(one, [row.scores[one.key].floor for row in board.rows]) for one in criteria]
+        rows.append([REAL_DATA, "–", "–", *floors, *["–", "–"] * len(sides[1:])])
+        muted.append(True)
+    legend = [
+        f"Ordered by {board.rank_by}. The first number of a cell is without the bias of finite sets, and in brackets "
+        "is its 95 % interval.",
+        *["All ranks of a space hold together with probability 0.95."] * bool(sides),
+        *real,
+    ]
+    return Table("The board", columns, rows, bold=f"{own}Rank", muted=muted, legend=" ".join(legend))
+
+
+def _cells_of(board: Leaderboard, row: Row, criteria: Sequence[Criterion]) -> list[Cell | str]:
+    """Return the cells of a model."""
+    sides = () if board.panel is None else board.panel.sides
+    notes = (
+        [row.fault] * bool(row.fault)
+        + [f"{row.runs} training runs"] * (row.runs > 1)
+        + ["depends on the space"] * (board.panel is not None and row.name in board.panel.moved)
+    )
+    mark = colors_of(board).get(row.name, "")
+    name = Cell(row.name, anchor=anchor(row.name, of="model"), note=", ".join(notes), mark=mark)
+    cells: list[Cell | str] = [name, ranks(row.rank_set), "–" if row.group is None else str(row.group)]
+    for one in criteria:
+        found = row.scores[one.key]
+        is_ranked = one.key != board.rank_by and found.rank_set is not None
+        cells.append(_number(one, found, f"rank {ranks(found.rank_set)}" if is_ranked else ""))
+    for place in (side.places[row.name] for side in sides[1:]):
+        cells += [ranks(place.rank_set), _number(board.criterion(), place)]
+    return cells
+
+
+def about_real_data(board: Leaderboard) -> list[str]:
+    """Say what the row of real data is; nothing where no number has a floor."""
+    if all(one.floor is None for row in board.rows for one in row.scores.values()):
+        return []
+    half = board.sets[REFERENCE].n // 2
+    sizes = sorted({min(board.sets[row.name].n, half) for row in board.rows})
+    parts = " to ".join(f"{one:,}" for one in dict.fromkeys([sizes[0], sizes[-1]]))
+    return [
+        f"The row “{REAL_DATA}” is of a part of the reference instead of a model: {parts} of its samples against its "
+        "others."
+    ]
+
+
+def _floors(criterion: Criterion, floors: Sequence[float | None]) -> str:
+    """Write what real data get by a number, from the lowest to the highest for models of unlike sizes."""
+    known = sorted(one for one in floors if one is not None)
+    ends = dict.fromkeys(written(criterion, end) for end in (known[:1] + known[-1:]))
+    return " to ".join(ends) or "–"
+
+
+def heading(criterion: Criterion) -> str:
+    """Return the heading of a number, with its unit."""
+    if criterion.is_share:
+        return f"{criterion.key}, %"
+    named = f"{criterion.key} (not FID)" if not_fid(criterion.key, criterion.signature.space) else criterion.key
+    return f"{named} × 10³" if _scale(criterion) > 1 else named
+
+
+def _scale(criterion: Criterion) -> float:
+    """Return the factor of a number on pages and in tables: papers write KID × 10³."""
+    return 1000.0 if criterion.signature.metric in IN_THOUSANDTHS else 1.0
+
+
+def estimate_text(criterion: Criterion, standing: Standing | Place) -> str:
+    """Write a number with its interval."""
+    return f"{_value(criterion, standing)} {_interval(criterion, standing)}".strip()
+
+
+def _number(criterion: Criterion, standing: Standing | Place, rank: str = "") -> Cell:
+    """Return a cell of the board: the number, and in small print on a page its interval and its rank."""
+    small = " · ".join(one for one in (_interval(criterion, standing), rank) if one)
+    text = ", ".join(one for one in (estimate_text(criterion, standing), rank) if one)
+    return Cell(text, html=Markup("{} <small>{}</small>").format(_value(criterion, standing), small))
+
+
+def _value(criterion: Criterion, standing: Standing | Place) -> str:
+    return figure(None) if standing.value is None else written(criterion, standing.value)
+
+
+def written(criterion: Criterion, value: float) -> str:
+    """Write a value by a number, in the unit of its column."""
+    return bare_percent(value) if criterion.is_share else figure(value * _scale(criterion))
+
+
+def _interval(criterion: Criterion, standing: Standing | Place) -> str:
+    """Return the interval in brackets; "" without one."""
+    if standing.interval is None:
+        return ""
+    if criterion.is_share:
+        return share_interval(standing.interval)
+    return f"[{', '.join(figure(end * _scale(criterion)) for end in standing.interval)}]"
+
+
+def gap_text(criterion: Criterion, gap: float) -> str:
+    """Write a difference by a number."""
+    if criterion.is_share:
+        return f"{points(gap).removeprefix('+')} points"
+    times = " × 10⁻³" if _scale(criterion) > 1 else ""
+    return figure(gap * _scale(criterion), ".3g") + times
