@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import isinf
 
 import numpy as np
@@ -189,24 +190,31 @@ def _rank(column: Column, entries: Sequence[Entry]) -> tuple[Criterion, dict[str
         training_error=column.training_error,
         signature=column.signature,
     )
-    floors = {one.name: one.floor(column.key) for one in entries}
-    standings = {
-        name: Standing(column.values.get(name), None, None, None, column.reasons.get(name), floor=floor)
-        for name, floor in floors.items()
-    }
+    standings = _unranked(column, entries)
     for place, name in enumerate(ranked):
         found = estimates[place]
         value, low, high = np.clip([found.value, *found.interval], *column.bounds).tolist()
-        standings[name] = Standing(
-            value,
-            (low, high),
+        standings[name] = replace(
+            standings[name],
+            value=value,
+            interval=(low, high),
             rank_set=ranking.rank_sets[place],
             group=next(number for number, members in enumerate(groups, 1) if name in members),
             sampling_error=found.sampling_variance**0.5,
             training_error=None if isinf(found.degrees) else found.training_variance**0.5,
-            floor=None if (floor := floors[name]) is None else float(np.clip(floor, *column.bounds)),
         )
     return criterion, standings
+
+
+def _unranked(column: Column, entries: Sequence[Entry]) -> dict[str, Standing]:
+    """Return what is known of each model by a number without its estimate, by name."""
+    low, high = column.bounds
+    found = {}
+    for one in entries:
+        floor, value, reason = one.floor(column.key), column.values.get(one.name), column.reasons.get(one.name)
+        floor = None if floor is None else min(max(floor, low), high)
+        found[one.name] = Standing(value, None, None, None, reason, floor=floor)
+    return found
 
 
 def _clear(entry: Entry, models: int) -> tuple[Finding, ...] | None:

@@ -138,12 +138,7 @@ class BoardReference:
         flat = {run_label(name, number): one for name, runs in models.items() for number, one in enumerate(runs)}
         measures = self._measures(flat, ref, run)
         found = self.found or count(ref, self.kinds, far=True, run=run.named(COUNT_REFERENCE))
-        kinds = self.kinds if self.found is None else _near(self.kinds)
-        runs = run.over(COUNT_MODELS, [one.embeddings.n for one in flat.values()])
-        counted = {
-            label: count(one.embeddings, kinds, far=True, run=each)
-            for (label, one), each in zip(flat.items(), runs, strict=True)
-        }
+        counted = self._count(flat, run)
         made: dict[str, TrainingRun] = {}
         yardsticks = Yardsticks(_near(self.kinds), ref, self.settings.seed, run)
         first = {name: one.embeddings for name, (one, *_) in models.items()}
@@ -177,6 +172,15 @@ class BoardReference:
             )
             for name, runs in models.items()
         ]
+
+    def _count(self, models: Mapping[str, OpenedSet], run: Run) -> dict[str, Counted]:
+        """Count training runs by label; no sample is far from kinds that were made of it."""
+        kinds = self.kinds if self.found is None else _near(self.kinds)
+        runs = run.over(COUNT_MODELS, [one.embeddings.n for one in models.values()])
+        return {
+            label: count(one.embeddings, kinds, far=True, run=each)
+            for (label, one), each in zip(models.items(), runs, strict=True)
+        }
 
     def _measures(self, models: Mapping[str, OpenedSet], ref: Embeddings, run: Run) -> dict[str, dict[str, Measure]]:
         """Compute all metrics of training runs, by label and metric."""
