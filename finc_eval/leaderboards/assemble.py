@@ -110,11 +110,11 @@ def _unequal(reference: BoardReference, entries: Sequence[Entry]) -> list[str]:
     """Warn of metrics that grow with the number of samples, of sets that have unlike numbers."""
     sizes = [run.counted for one in entries for run in one.runs]
     named = [name for name in reference.settings.metrics if METRICS[name].at_equal_n]
-    grow = f"{join_words(named)} {'grows' if len(named) == 1 else 'grow'} with their number"
+    grow = f"the values of {join_words(named)} grow with their number"
     found = []
     # Numbers that grow with the sets grow by less than that of the samples.
     if named and max(sizes) > 1.02 * min(sizes):
-        found.append(f"models have {min(sizes):,} to {max(sizes):,} samples, and {grow}: compare at equal n only")
+        found.append(f"models have {min(sizes):,} to {max(sizes):,} samples, and {grow}: compare these at equal n only")
     if named and max(sizes) > 1.02 * reference.tally.n:
         found.append(
             f"the reference has {reference.tally.n:,} samples and models up to {max(sizes):,}, and {grow}: real data "
