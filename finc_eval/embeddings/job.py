@@ -21,6 +21,7 @@ import numpy.typing as npt
 from finc_eval.core.errors import DataError
 from finc_eval.core.heap import kept_memory
 from finc_eval.core.memory import VARIABLE
+from finc_eval.core.places import known_folder
 from finc_eval.core.progress import Progress, Stage
 from finc_eval.core.words import join_sizes, plural
 from finc_eval.embeddings.cache import EmbeddingCache
@@ -245,7 +246,8 @@ class Job:
         with only_writer(path):
             # The previous holder of the lock may just have made it.
             cache = self._whole(path)
-            cached = _default_path(self.identity.key)
+            # A user without a home has no other caches, and needs none for a file with a place of its own.
+            cached = _default_path(self.identity.key) if known_folder("embeddings") else path
             if cache is None and not copy_cache(cached, path, self.identity, self._usable, self.columns):
                 with self._writer(path, self.identity.key, self.identity.origin) as writer:
                     self._fill(writer, progress, tell)

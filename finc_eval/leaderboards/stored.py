@@ -19,6 +19,7 @@ from finc_eval.core.files.parsed import read_json
 from finc_eval.core.marks import CHECKSUM, read_sealed, seal
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import Record, plain, settings_from, structure
+from finc_eval.core.remote.urls import disk_path
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.core.storage import after_other_writers_of, check_own_folder, disk_errors, write_text, write_together
@@ -90,7 +91,7 @@ class Board:
     """
 
     def __init__(self, folder: str | Path) -> None:
-        self.folder = Path(folder)
+        self.folder = disk_path(folder)
         if self.folder.is_file():
             raise UsageError(f"{folder} is a file, and a stored board is a folder: pass the folder")
 

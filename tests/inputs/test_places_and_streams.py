@@ -20,6 +20,7 @@ from finc_eval.core.remote.urls import with_urls
 from finc_eval.core.storage import disk_errors, only_writer_of, write_text
 from finc_eval.extractors.fetch import fetch_weights
 from finc_eval.extractors.weights import cached
+from finc_eval.private.synthesis.files import read_columns
 
 VERBS = {
     "the version": "--version",
@@ -95,6 +96,57 @@ PATHS_OF_A_HOME = {
 def test_a_path_in_a_home_that_is_not_there_is_one_sentence(what, homeless):
     with pytest.raises(FincEvalError, match="begins with a user who has no home here: name the folder itself"):
         PATHS_OF_A_HOME[what]()
+
+
+def rows(seed):
+    return np.random.default_rng(seed).normal(size=(60, 4)).astype("f4")
+
+
+IN_A_HOME = {
+    "a result": lambda x, y: (fe.compare(x, y, features=20).save("~/r.h5"), fe.load("~/r.h5"), fe.load("~/r.json")),
+    "a page": lambda x, y: fe.compare(x, y, features=20).to_html("~/r.html"),
+    "a sketch": lambda x, y: (fe.Sketch.reference(x, features=20).save("~/s.h5"), fe.Sketch.load("~/s.h5")),
+    "embeddings": lambda x, y: (fe.extract(PIXELS, "pixels", out="~/e.h5"), fe.EmbeddingCache("~/e.h5")),
+    "arrays": lambda x, y: (np.save(Path.home() / "x.npy", x), fe.metrics("~/x.npy", y, "fd")),
+    "a policy": lambda x, y: (put("g.toml", "kinds.moved = 0.9"), fe.gate(x, y, x, "~/g.toml")),
+    "metadata": lambda x, y: (put("t.csv", "id,a\n0,b\n"), fe.extract(PIXELS, "pixels", metadata="~/t.csv")),
+    "a board": lambda x, y: fe.Board("~/board").add({"a": x}, y),
+    "a ledger": lambda x, y: (fe.privacy.Ledger.create("~/l", 1, 1e-5), fe.privacy.Ledger("~/l")),
+    "a private table": lambda x, y: (put("t.csv", "a\n1\n"), read_columns("~/t.csv")),
+    "its description": lambda x, y: (
+        put("t.toml", '[[columns]]\nname = "a"\nvalues = ["b", "c"]'),
+        fe.privacy.Table.load("~/t.toml"),
+    ),
+}
+PIXELS = np.random.default_rng(0).integers(0, 256, (20, 8, 8, 3)).astype("u1")
+
+
+def put(name, text):
+    (Path.home() / name).write_text(text)
+
+
+@pytest.mark.filterwarnings("ignore:metadata do not fit")
+@pytest.mark.parametrize("what", IN_A_HOME)
+def test_files_in_a_home_are_read_and_written_there(what, tmp_path, monkeypatch):
+    for name in ("home", "work"):
+        (tmp_path / name).mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path / "work")
+    IN_A_HOME[what](rows(0), rows(1))
+    assert any((tmp_path / "home").iterdir()) and not any((tmp_path / "work").iterdir())
+
+
+def test_a_name_alone_that_begins_with_a_wave_is_that_of_a_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    fe.Sketch.reference(rows(0), features=20).save("~s.h5")
+    assert fe.load("~s.h5").n == 60 and (tmp_path / "~s.h5").is_file()
+
+
+def test_a_user_without_a_home_extracts_into_a_file_with_a_place(homeless, tmp_path):
+    for source in (PIXELS, iter(PIXELS)):
+        assert len(fe.extract(source, "pixels", out=tmp_path / "e.h5", n=20, force=True)) == 20
+    with pytest.raises(DataError, match="set FINC_EVAL_CACHE to a folder"):
+        fe.extract(PIXELS, "pixels")
 
 
 def test_weights_are_fetched_for_a_user_without_a_home_where_a_variable_says(homeless, tmp_path, monkeypatch):

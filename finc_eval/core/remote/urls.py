@@ -66,10 +66,13 @@ def shown_place(source: str) -> str:
 
 
 def disk_path(path: str | Path) -> Path:
-    """Return the path of a place on the local disk, which may be given as file:///path."""
+    """Return the path of a place on the local disk, which may be given as file:///path, or begin with "~/".
+
+    A name alone, such as "~table.csv", is that of a file.
+    """
     match = URL.fullmatch(str(path))
     if match is None or match[1].lower() != "file":
-        return Path(path)
+        return with_home(path) if Path(path).parts[1:] else Path(path)
     parts = urlsplit(f"file:/{match[2]}")
     if parts.netloc not in ("", "localhost"):
         raise UsageError(f"{path} names the machine {parts.hostname}: a local file is file:///path, with three slashes")

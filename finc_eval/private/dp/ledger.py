@@ -20,6 +20,7 @@ from typing import Any
 from finc_eval.core.doors import create_file, open_to_change, read_bytes, without_links
 from finc_eval.core.errors import BudgetError, DataError, FincEvalError, UsageError
 from finc_eval.core.record import Record
+from finc_eval.core.remote.urls import disk_path
 from finc_eval.core.storage import PROGRAM, after_other_writers_of, disk_errors, write_whole
 from finc_eval.private.dp.guarantee import Adjacency, Guarantee, compose, epsilon_of, remaining
 from finc_eval.private.dp.ledger_lines import (
@@ -75,7 +76,7 @@ class Ledger:
     """
 
     def __init__(self, path: str | Path) -> None:
-        self.path = without_links(path)  # the lock lies next to the file itself, not next to links to it
+        self.path = without_links(disk_path(path))  # the lock lies next to the file itself, not next to links to it
         header, _ = self._content()
         self.budget = self._budget_in(header)
 
@@ -287,7 +288,7 @@ class PlannedLedger(Ledger):
     """
 
     def __init__(self, path: str | Path, epsilon: float, delta: float, adjacency: Adjacency = "replace") -> None:
-        self.path = without_links(path)
+        self.path = without_links(disk_path(path))
         self.budget = Guarantee.of(epsilon, delta, adjacency)
         self._salt = token_hex(16)
 

@@ -15,6 +15,7 @@ from finc_eval.core.errors import DataError
 from finc_eval.core.files.csv_text import separator_in
 from finc_eval.core.files.npz import NpzFile, NpzRows
 from finc_eval.core.memory import BYTES_PER_LINE, BYTES_PER_TEXT_BYTE, check_decoded, check_list
+from finc_eval.core.remote.urls import disk_path
 from finc_eval.core.storage import write_whole
 from finc_eval.private.dp.public_values import column_arrays
 
@@ -99,7 +100,7 @@ def _csv_columns(path: str | Path) -> dict[str, np.ndarray]:
 def _csv_rows(path: str | Path) -> list[list[str]]:
     """Return the cells of all lines that are not empty; the line of names decides what separates them."""
     try:
-        text = read_text(path, "utf-8-sig", "replace", copies=BYTES_PER_TEXT_BYTE)
+        text = read_text(disk_path(path), "utf-8-sig", "replace", copies=BYTES_PER_TEXT_BYTE)
         check_list(text.count("\n"), str(path), "lines", BYTES_PER_LINE)
         between = separator_in(next(filter(str.strip, io.StringIO(text)), ""))
         return [[cell.strip() for cell in row] for row in csv.reader(io.StringIO(text), delimiter=between) if row]
