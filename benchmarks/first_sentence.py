@@ -3,8 +3,9 @@
     python benchmarks/first_sentence.py [whole | sets | looks | power] [--regime … --runs … --jobs …]
 
 *whole*: whole comparisons; anything is whatever their headline claims. *sets* and *looks*: these tests alone, which are
-cheap. *power*: slight changes of every sample, found by the test of the sets, and by the MMD of a Gaussian kernel with
-the median distance and 199 permutations.
+cheap. *sets* is also measured as `kinds`, boards and gates take it, and as two releases without samples do. *power*:
+slight changes of every sample, 500 against 500, and clips of which all or a quarter are twice as fast, 60 against 60,
+found by the test of the sets, and by the MMD of a Gaussian kernel with the median distance and 199 permutations.
 
 Every regime draws two sets of one law, n against m. *photographs*: disjoint random parts of real photographs, with
 their pictures, in features of EfficientNet-Lite0; *mixed*: of photographs, gray ones, small ones and drawn digits.
@@ -34,7 +35,9 @@ from finc_eval.comparison.settings import Settings
 from finc_eval.core.run import Run
 from finc_eval.naming import measured
 from finc_eval.naming.looks import find_looks
+from finc_eval.numerics.exchanges import MeanLaw
 from finc_eval.numerics.inference import ALPHA, BESIDE_ALPHA
+from finc_eval.sketches.one_law import sets_p_values
 
 RUNS, CHEAP, FEATURES = 400, 200, 256
 TIGHT = partial(clusters, 50, 32, spread=0.1)
@@ -252,13 +255,25 @@ def sets_alone(regime, seed):
     opened = sketch_sets(
         dict(zip(("gen", "ref"), sets, strict=True)), Settings(**options, **of_rows(sets, seed)), Run()
     )
-    return {"sets": p_of(opened, seed)}
+    held = {label: one.at_hand for label, one in opened.sets.items()}
+    alone = sets_p_values(held, seed, Run()) if opened.pairing is None else {"gen": None}
+    return {"sets": p_of(opened, seed), "of kinds": alone["gen"], "of releases": p_of_laws(opened)}
 
 
 def p_of(opened, seed):
     units = {label: found for label in opened.sets if (found := unit_features(opened, label)) is not None}
     score_sets(opened.sets, [], units, Run())
-    return sets_p_value(opened, units, seed)
+    return sets_p_value(opened, {label: one.result() for label, one in units.items()}, seed)
+
+
+def p_of_laws(opened):
+    """Return the p-value without samples, as of two releases; None for paired sets and sketches."""
+    units = {label: found for label in opened.sets if (found := unit_features(opened, label)) is not None}
+    if opened.pairing is not None or len(units) != 2:
+        return None
+    score_sets(opened.sets, [], units, Run())
+    gen, ref = (MeanLaw.of(units[label].result()) for label in ("gen", "ref"))
+    return gen.p_value(ref)
 
 
 @cache
@@ -289,6 +304,32 @@ def looks_alone(regime, seed):
     return {"looks": min((one.p_value for one in found), default=1.0), "names": [one.name for one in found]}
 
 
+@cache
+def motion_of_digits(speed, clips=200):
+    """Return the motion of clips in which a digit crosses gray noise: 33 frames, .5 to 1.5 px a frame times speed."""
+    rng = np.random.default_rng(int(100 * speed))
+    x, _ = digits()
+    shown = np.empty((clips, 33, 64, 64, 3), np.uint8)
+    for clip in shown:
+        start, angle, each = rng.uniform(0, 36, 2), rng.uniform(0, 2 * np.pi), speed * rng.uniform(0.5, 1.5)
+        ground, digit = rng.integers(0, 60, (64, 64)), 255 * x[rng.integers(len(x))].reshape(28, 28)
+        for number, frame in enumerate(clip):
+            at = start + number * each * np.array([np.sin(angle), np.cos(angle)])
+            top, left = (36 - abs(at % 72 - 36)).astype(int)  # the digit returns at the border
+            frame[:] = ground[..., None]
+            place = frame[top : top + 28, left : left + 28]
+            np.maximum(place, digit[..., None].astype(np.uint8), out=place)
+    with fe.extract(shown, "motion") as found:
+        return found[:]
+
+
+def moved(rng, share, n=60):
+    """Return the motion of n clips, of which a share is twice as fast, and of n others."""
+    slow, fast = motion_of_digits(1.0), motion_of_digits(2.0)
+    own, order = round(share * n), rng.permutation(len(slow))
+    return np.concatenate([fast[rng.permutation(len(fast))[:own]], slow[order[n : 2 * n - own]]]), slow[order[:n]]
+
+
 def half_pixel(images):
     return (images + np.roll(images, 1, 2)) / 2
 
@@ -309,6 +350,8 @@ CHANGES = {
     "clips: dimmed 5 %": lambda x, rng: 0.95 * x,
     "clips: shrunk to the mean 5 %": lambda x, rng: x.mean(0) + 0.95 * (x - x.mean(0)),
     "clips: noise .5 sd": lambda x, rng: x + 0.5 * x.std(0) * rng.normal(size=x.shape),
+    "moving digits: twice as fast": None,
+    "moving digits: a quarter twice as fast": None,
     "digits: no change": lambda x, rng: x,
     "clips: no change": lambda x, rng: x,
 }
@@ -317,6 +360,10 @@ CHANGES = {
 def power(regime, seed):
     """Return whether a change of every generated sample is found by the test of the sets, and by MMD."""
     rng = np.random.default_rng(seed)
+    if regime.startswith("moving"):
+        gen, ref = moved(rng, 0.25 if "quarter" in regime else 1.0)
+        opened = sketch_sets({"gen": gen, "ref": ref}, Settings(features=512, seed=seed), Run())
+        return {"sets": p_of(opened, seed) <= ALPHA, "mmd": mmd(gen, ref, rng) <= ALPHA}
     law = DIGITS if regime.startswith("digits") else clips
     gen, ref = (part.rows for part in same_law(law()(rng), rng, 500, 500))
     gen = CHANGES[regime](gen, rng).astype(np.float32)
@@ -361,12 +408,16 @@ def report_whole(found):
     record("first_sentence", rows, f"runs that claim a difference, with 95 % intervals; r = {FEATURES}", total=sum_up)
 
 
-def report_alone(key, levels):
-    """Return the report of a test alone; the p-values of looks are known up to their level."""
+def report_alone(key, levels, others=()):
+    """Return the report of a test alone; the p-values of looks are known up to their level. Others are at one level."""
 
     def report(found):
         rows = [
-            {"regime": regime, **{f"p ≤ {level:g}": below(runs, key, level) for level in levels}}
+            {
+                "regime": regime,
+                **{f"p ≤ {level:g}": below(runs, key, level) for level in levels},
+                **{other: below(runs, other, BESIDE_ALPHA) for other in others},
+            }
             for regime, runs in found.items()
         ]
         record(
@@ -397,9 +448,10 @@ def report_power(found):
     record("first_sentence_power", rows, "runs with p ≤ .05, 500 against 500")
 
 
+OTHERS = ("of kinds", "of releases")  # with p ≤ .0125
 PARTS = {
     "whole": ("first_sentence", WHOLE, whole, report_whole, RUNS),
-    "sets": ("first_sentence_sets", SETS, sets_alone, report_alone("sets", (ALPHA, BESIDE_ALPHA)), CHEAP),
+    "sets": ("first_sentence_sets", SETS, sets_alone, report_alone("sets", (ALPHA, BESIDE_ALPHA), OTHERS), CHEAP),
     "looks": ("first_sentence_looks", LOOKS, looks_alone, report_alone("looks", (BESIDE_ALPHA,)), CHEAP),
     "power": ("first_sentence_power", CHANGES, power, report_power, 40),
 }

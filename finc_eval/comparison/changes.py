@@ -92,6 +92,8 @@ class Changes(Pictured):
         alpha: adjusted p-value up to which a kind differs from the reference.
         old, new: signatures of the two comparisons.
         sets: "old" and "new", the generated sets of both, and "ref".
+        sets_p_value: p-value of "both releases are samples of one law", by the means of φ and moments of their errors,
+            which need no samples; None where a comparison kept none, or another φ.
         compared: the comparisons; None for changes that were read from a file.
 
     Example:
@@ -111,6 +113,7 @@ class Changes(Pictured):
     old: SignatureText
     new: SignatureText
     sets: dict[str, SetInfo]
+    sets_p_value: float | None = field(default=None, kw_only=True)
     compared: Annotated[tuple[Comparison, Comparison] | None, *NOT_IN_JSON] = field(
         default=None, kw_only=True, repr=False
     )
@@ -219,9 +222,17 @@ def compare_releases(old: Comparison | str | Path, new: Comparison | str | Path,
         old=before.signature,
         new=after.signature,
         sets={"old": before.gen, "new": after.gen, "ref": after.ref},
+        sets_p_value=_test_laws(before, after),
         compared=(before, after),
         provenance=Provenance.here("cpu"),
     )
+
+
+def _test_laws(before: Comparison, after: Comparison) -> float | None:
+    """Test the generated sets of two comparisons by what both kept of them."""
+    if before.law is None or after.law is None or before.feature_map.digest != after.feature_map.digest:
+        return None
+    return after.law.p_value(before.law)
 
 
 def _check_alike(before: Comparison, after: Comparison) -> None:

@@ -21,7 +21,7 @@ from finc_eval.comparison.fits import baseline_fit, finc_fit
 from finc_eval.comparison.inputs import SKETCH, OpenSets, SketchedSet, sketch_sets
 from finc_eval.comparison.result import Comparison, Spectrum, as_comparison
 from finc_eval.comparison.score_pass import SCORE, ScoredSet, score_sets
-from finc_eval.comparison.sets_test import separate, sets_p_value, unit_features
+from finc_eval.comparison.sets_test import sets_p_value, unit_features
 from finc_eval.comparison.settings import Clusters, Finc, Options, Settings, settings_of, without_clusters
 from finc_eval.comparison.spaces import Spaces, compare_in_spaces
 from finc_eval.core.errors import UsageError
@@ -41,6 +41,7 @@ from finc_eval.feature_maps.approximation import KernelError, approximation_erro
 from finc_eval.gallery.counts import MAX_SHOWN
 from finc_eval.gallery.pictured import captions_of
 from finc_eval.naming.looks import Look, find_looks
+from finc_eval.numerics.exchanges import MeanLaw
 from finc_eval.numerics.inference import ALPHA, BESIDE_ALPHA
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.partitions.answer import Answer, divide
@@ -49,6 +50,7 @@ from finc_eval.partitions.kind import Kind, ids_that_differ
 from finc_eval.partitions.kind_tree import DIVIDE, KindTree
 from finc_eval.partitions.values import SharesBy, shares_by
 from finc_eval.prompts.table import PromptDifferences, prompt_differences
+from finc_eval.sketches.one_law import KeptSample, Separability, separate
 from finc_eval.sketches.reference import ERROR_SAMPLE
 
 DIRECTIONS = Stage("find directions", cost=2)
@@ -204,8 +206,15 @@ def compare_opened(opened: OpenSets, settings: Settings, run: Run, kinds: KindTr
     scored = score_sets(opened.sets, list(fits.values()), units, run)
     is_paired = opened.pairing is not None and not opened.pairing.is_whole
     directions = assemble_directions(scored, fits, settings, is_paired=is_paired)
-    tested = None if settings.rho != 1 else sets_p_value(opened, units, settings.seed)
-    return _describe(opened, settings, fits, answer, scored, directions, run, kinds, tested)
+    sums = {label: one.result() for label, one in units.items()}
+    tested = None if settings.rho != 1 else sets_p_value(opened, sums, settings.seed)
+    law = MeanLaw.of(sums["gen"]) if "gen" in sums and opened.pairing is None else None
+    return replace(_describe(opened, settings, fits, answer, scored, directions, run, kinds, tested), law=law)
+
+
+def _separate(gen: SketchedSet, ref: SketchedSet) -> Separability | None:
+    """Return how well a classifier tells the samples apart that the sketches kept."""
+    return separate(*(KeptSample(one.sketch.sample, one.sketch.samples_per_group) for one in (gen, ref)))
 
 
 def _fit(gen: SketchedSet, ref: SketchedSet, settings: Settings, run: Run) -> dict[Role, CrossFit]:
@@ -251,7 +260,7 @@ def _describe(
         difference_interval=overall.interval if overall else None,
         difference_p_value=overall.p_value if overall else None,
         sets_p_value=sets_p,
-        separability=separate(gen, ref) if sets_p is not None and sets_p <= BESIDE_ALPHA else None,
+        separability=_separate(gen, ref) if sets_p is not None and sets_p <= BESIDE_ALPHA else None,
         looks=_looks(sets, opened, settings, listed, divided, run),
         detectable=answer.choice.tests.detectable(settings.parts[1] * ALPHA) if answer else None,
         gen=gen.info(),

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from finc_eval.comparison.headline import cut_name, differences_in_order, two_shares
+from finc_eval.comparison.headline import CHANCE, cut_name, differences_in_order, two_shares
 from finc_eval.core.record import Record
 from finc_eval.core.run import Run
+from finc_eval.core.words import percent
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.naming.evidence import ADJECTIVE, UniqueNames, starts_with_trait
 from finc_eval.naming.looks import REPEAT, Look, look_at
 from finc_eval.naming.measured import PictureLooks, measure_sets
+from finc_eval.numerics.blocks import Blocked
+from finc_eval.numerics.exchanges import EXCHANGED
 from finc_eval.numerics.inference import ALPHA, BESIDE_ALPHA
 from finc_eval.partitions.answer import divide
 from finc_eval.partitions.kind import Kind, ids_that_differ
+from finc_eval.sketches.one_law import KeptSample, separate, sets_p_values
 
 LACKING = 0.2  # part of its share in the other set up to which a set is said to lack a kind
 NEAR_PART = 0.1  # relative error up to which a share is called by the name of a simple part
 
 EXCHANGES_OF_BOARDS = 7999
 """Random exchanges behind the p-values of looks, where up to 100 sets are compared with one and adjusted for all."""
+
+EXCHANGES_OF_SETS = 1999
+"""Random exchanges behind the p-value of a whole set on a board: enough to adjust for 25 models."""
 
 PARTS = {1: "all", 3 / 4: "three quarters", 2 / 3: "two thirds", 1 / 2: "half", 1 / 3: "a third", 1 / 4: "a quarter",
          1 / 5: "a fifth", 1 / 10: "a tenth"}  # fmt: skip
@@ -35,16 +42,17 @@ class Finding(Record):
 
     Attributes:
         name: what it is, such as "blurred", "one picture, 40 times" or "jellyfish".
-        what: whether it is a look, a repeat, or a kind.
+        what: whether it is a look, a repeat, or a kind; or the sets as a whole, where nothing names the difference.
         whole: whether the whole set has moved, rather than a part of it.
-        share: share of the set; of a whole set, beyond the middle of both sets.
-        before: share of the other set.
+        share: share of the set; of a whole set, beyond the middle of both sets; of the sets, the accuracy of a simple
+            classifier, where it is surely above chance.
+        before: share of the other set; of the sets, chance.
         p_value: its p-value, adjusted for all that was asked of the two sets.
         parts: ids of the kinds that it consists of; empty for looks and repeats.
     """
 
     name: str
-    what: Literal["look", "repeat", "kind"]
+    what: Literal["look", "repeat", "kind", "sets"]
     whole: bool
     share: float
     before: float
@@ -53,8 +61,8 @@ class Finding(Record):
 
     @property
     def size(self) -> float:
-        """Difference of both shares; 1 for a change of a whole set."""
-        return 1.0 if self.whole else abs(self.share - self.before)
+        """Difference of both shares; 1 for a look of a whole set."""
+        return 1.0 if self.whole and self.what == "look" else abs(self.share - self.before)
 
     @property
     def is_more(self) -> bool:
@@ -64,6 +72,8 @@ class Finding(Record):
     @property
     def words(self) -> str:
         """The difference in a few words without numbers."""
+        if self.what == "sets":
+            return self.name
         if self.what == "repeat":
             return self.name if self.is_more else f"fewer repeats: {self.name}"
         if self.what == "look":
@@ -75,7 +85,10 @@ class Finding(Record):
 
     def say(self, other: str, allowed: str = "") -> str:
         """Say it with both shares: "a quarter is blurred (25 %, reference 1.0 %)"; `allowed` follows them."""
-        if self.whole:
+        if self.what == "sets":
+            held_out = f"a classifier assigns {percent(self.share)} of held-out samples to their set"
+            numbers = "; ".join([f"p = {self.p_value:.2g}", *[held_out] * (self.share > self.before)])
+        elif self.whole:
             numbers = ""
         else:
             own, before = two_shares(self.share, self.before)
@@ -121,16 +134,36 @@ def differences_between(
     kinds, headings, divided = divide(pair, seed=seed, run=run).described(pair)
     kinds_of = partial(divided.named, ids_that_differ(kinds), run=run)
     looks = look_at(pair, seed, None, kinds_of, measure_sets(pair, {"ref": pictures}), EXCHANGES_OF_BOARDS)
-    return find_differences([look for look, _ in looks], kinds, headings)
+    slight, _ = find_slight(pair, seed, run, exchanges=EXCHANGES_OF_SETS)
+    return (*find_differences([look for look, _ in looks], kinds, headings), *slight)
+
+
+def find_slight(
+    sets: Mapping[str, Embeddings], seed: int, run: Run, *, blocked: Blocked | None = None, exchanges: int = EXCHANGED
+) -> tuple[tuple[Finding, ...], dict[str, tuple[str, ...]]]:
+    """Return that two sets differ as a whole, if they do, with the ids of the samples that tell them apart, by set.
+
+    It is worth saying where no look and no kind differs.
+    """
+    p = next(iter(sets_p_values(sets, seed, run, blocked=blocked, exchanges=exchanges).values()))
+    if p is None or p > BESIDE_ALPHA:
+        return (), {}
+    apart = separate(*map(KeptSample.of, sets.values()))
+    share = CHANCE if apart is None or apart.interval[0] <= CHANCE else apart.value
+    found = Finding("everything may have changed a little", "sets", True, share, CHANCE, p)
+    return (found,), {} if apart is None else apart.surest
 
 
 def clear_among(found: Sequence[Finding], sets: int) -> tuple[Finding, ...]:
     """Return the findings that stay significant where so many sets are compared with one reference (Bonferroni).
 
-    No p-value of a look is smaller than that of all its random exchanges, which the looks of more sets need.
+    No p-value of a look is smaller than that of all its random exchanges, which the looks of more sets need. That a set
+    differs as a whole is said only where nothing names it.
     """
-    least = max(BESIDE_ALPHA / sets, 1 / (EXCHANGES_OF_BOARDS + 1))
-    return tuple(one for one in found if one.p_value <= (ALPHA / sets if one.what == "kind" else least))
+    looks = max(BESIDE_ALPHA / sets, 1 / (EXCHANGES_OF_BOARDS + 1))
+    least = {"kind": ALPHA / sets, "sets": max(looks, 1 / (EXCHANGES_OF_SETS + 1))}
+    clear = [one for one in found if one.p_value <= least.get(one.what, looks)]
+    return tuple([one for one in clear if one.what != "sets"] or clear)
 
 
 def look_finding(look: Look) -> Finding:

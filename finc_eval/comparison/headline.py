@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from finc_eval.comparison.direction import Direction, Interval
-from finc_eval.comparison.sets_test import Separability
 from finc_eval.comparison.settings import StoredSettings
 from finc_eval.core.words import join_words, percent, percent_range, plural, quote
 from finc_eval.naming.evidence import LOOKS_LIKE, UniqueNames
@@ -17,6 +16,7 @@ from finc_eval.numerics.inference import ALPHA, BESIDE_ALPHA, significant
 from finc_eval.partitions.answer import LARGEST
 from finc_eval.partitions.kind import Kind, top_level
 from finc_eval.prompts.table import PromptDifferences
+from finc_eval.sketches.one_law import Separability
 
 CHANCE = 0.5  # share of samples of two equal sets that a classifier assigns to their set
 

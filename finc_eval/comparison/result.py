@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
@@ -14,7 +15,6 @@ from pydantic import computed_field, model_validator
 
 from finc_eval.comparison.direction import Direction, Interval, SetLabel
 from finc_eval.comparison.headline import headline, more_and_less, short
-from finc_eval.comparison.sets_test import Separability
 from finc_eval.comparison.settings import StoredSettings
 from finc_eval.core.errors import UsageError
 from finc_eval.core.files.reading import StoredFile
@@ -30,6 +30,7 @@ from finc_eval.feature_maps.approximation import KernelError
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.gallery.pictured import Captions, Pictured, check_captions, store_captions
 from finc_eval.naming.looks import Look
+from finc_eval.numerics.exchanges import MeanLaw
 from finc_eval.numerics.inference import ALPHA, significant
 from finc_eval.partitions.blocks import Pairs
 from finc_eval.partitions.counts import KindsOfSamples, read_kinds
@@ -37,6 +38,7 @@ from finc_eval.partitions.kind import Kind, check_kinds, shown_of
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.partitions.values import SharesBy
 from finc_eval.prompts.table import PromptDifferences
+from finc_eval.sketches.one_law import Separability
 from finc_eval.sketches.stored import read_feature_map, write_feature_map
 
 IN_SENTENCES: dict[str, str] = {label: f"the {name}" for label, name in SET_NAMES.items()}
@@ -113,6 +115,8 @@ class Comparison(Pictured):
         feature_map: φ.
         divided: the tree of kinds, to which fresh samples can be assigned; None without kinds.
         captions: what is known of the samples that may be shown: metadata, and the nearest reference sample.
+        law: the mean of φ over the generated set and moments of its error, against which a later release is tested;
+            None for sketches and paired sets.
 
     Example:
         >>> import finc_eval as fe
@@ -156,6 +160,7 @@ class Comparison(Pictured):
     feature_map: Annotated[FeatureMap, *NOT_IN_JSON] = field(default=ABSENT, kw_only=True)
     divided: Annotated[KindsOfSamples | None, *NOT_IN_JSON] = field(default=ABSENT, kw_only=True, repr=False)
     captions: Annotated[Captions, *NOT_IN_JSON] = field(default_factory=dict, kw_only=True, repr=False)
+    law: Annotated[MeanLaw | None, *NOT_IN_JSON] = field(default=None, kw_only=True, repr=False)
 
     @model_validator(mode="after")
     def _check_names(self) -> Self:
@@ -294,6 +299,9 @@ class Comparison(Pictured):
         if self.divided is not None:
             self.divided.write(file)
         file.header["captions"] = store_captions(self.captions, self.shown_samples())
+        if self.law is not None:
+            file.array("law", self.law.mean)
+            file.header["law"] = [self.law.trace, self.law.squares]
 
     @classmethod
     def _read(cls, file: StoredFile, data: dict[str, Any]) -> dict[str, Any]:
@@ -308,6 +316,7 @@ class Comparison(Pictured):
             "feature_map": feature_map,
             "divided": read_kinds(file, len(data["kinds"])) if data["kinds"] else None,
             "captions": check_captions(file.header["captions"]),
+            "law": _read_law(file),
         }
 
     def _frame_rows(self) -> Sequence[object]:
@@ -318,6 +327,17 @@ class Comparison(Pictured):
 
     def _summary(self) -> str:
         return f"{self.gen.n:,} generated, {self.ref.n:,} reference, {self.space}: {short(self)}"
+
+
+def _read_law(file: StoredFile) -> MeanLaw | None:
+    """Read the mean of φ over the generated set; older files have none."""
+    if (moments := file.header.get("law")) is None:
+        return None
+    mean = file.array("law", None, dtype="<f8")
+    trace, squares = (float(one) for one in moments)
+    if not (np.isfinite(mean).all() and isfinite(trace) and isfinite(squares) and min(trace, squares) >= 0):
+        raise ValueError("the mean of its features has numbers that are not finite")
+    return MeanLaw(mean, trace, squares)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from finc_eval.comparison.directions import CrossFit
 from finc_eval.comparison.estimates import Masses
 from finc_eval.comparison.inputs import SketchedSet
-from finc_eval.comparison.sets_test import UnitFeatures
 from finc_eval.core.device import send
 from finc_eval.core.progress import Stage
 from finc_eval.core.run import Run
@@ -24,6 +23,7 @@ from finc_eval.numerics.inference import normal_quantile, student_quantile
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.numerics.thresholds import BINS
 from finc_eval.sketches.folds import Far, FarSamples, fold_chunks
+from finc_eval.sketches.one_law import UnitFeatures
 
 SCORE = Stage("score samples", cost=0.6)
 

@@ -13,9 +13,10 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from finc_eval.comparison.findings import Finding, find_differences, look_finding
+from finc_eval.comparison.findings import Finding, find_differences, find_slight, look_finding
 from finc_eval.core.run import Run
 from finc_eval.core.words import in_percent
+from finc_eval.embeddings.base import Embeddings
 from finc_eval.gates.appearance import PART, WHOLE, Clearest
 from finc_eval.gates.kinds import KindEvidence
 from finc_eval.gates.sets import GEN, GateSets
@@ -104,7 +105,19 @@ def find_suspects(
         )
         shown = {labels[key]: tuple(ids) for key, ids in examples.items()}
         found.append(Suspect(one, members, shown, named.get(look.trait) if look else None))
-    return found
+    return found or _slight(pair, labels, answer, seed, run)
+
+
+def _slight(
+    pair: Mapping[str, Embeddings], labels: Mapping[str, str], answer: Answer, seed: int, run: Run
+) -> list[Suspect]:
+    """Return that a release differs from an older one as a whole, if it does, where nothing else names it."""
+    blocked = None if answer.pairing is None else answer.pairing.blocked
+    sets = pair if answer.pairing is None else answer.pairing.sets
+    slight, surest = find_slight(sets, seed, run, blocked=blocked)
+    shown = {labels[key]: ids for key, ids in surest.items()}
+    members = {key: np.ones(len(looked_rows(each)), bool) for key, each in pair.items()}
+    return [Suspect(one, members, shown) for one in slight]
 
 
 def find_causes(

@@ -193,7 +193,7 @@ class Leaderboard(Document):
     def headline(self) -> str:
         """The faults of the worst model by name, the largest of others, and which models have none that was found."""
         faulty = sorted((row for row in self.rows if row.faults), key=lambda row: -(row.fault_size or 0))
-        clean = [row.name for row in self.rows if row.fault_size == 0]
+        clean = [row.name for row in self.rows if row.fault_size is not None and not row.faults]
         unknown = [row.name for row in self.rows if row.fault_size is None]
         parts = [f"{row.name}{' is worst' * (len(self.rows) > 1)}: {row.fault}" for row in faulty[:1]]
         parts += [f"{row.name}: {row.faults[0]}" for row in faulty[1:SAID]]

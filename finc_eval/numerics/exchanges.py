@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,10 @@ EXCHANGED = 499
 
 MAX_UNITS = 4096
 """Units of a set. Samples of more are joined at random: as many units give the null distribution as well."""
+
+LEAST_UNITS = 4  # units from which two moments of a mean can be estimated
+MOST_UNITS = 1024
+"""Units from which tr V² of the covariance V of a mean is estimated: products of more take longer than a comparison."""
 
 SAME = 1e-6  # relative difference within which two statistics are equal: they are sums of rounded numbers
 
@@ -175,6 +180,52 @@ def step_down(z: Array, drawn: NDArray[np.float32], *, is_exact: bool = False) -
     return adjusted
 
 
+@dataclass(frozen=True, eq=False)
+class MeanLaw:
+    """The mean of values over a set, and two moments of its error: what a later set is tested against without samples.
+
+    Attributes:
+        mean: shape (q,).
+        trace: trace of the covariance V of the mean.
+        squares: tr V², unbiased in Gaussian samples (Bai and Saranadasa 1996).
+    """
+
+    mean: Array
+    trace: float
+    squares: float
+
+    @classmethod
+    def of(cls, units: UnitSums) -> MeanLaw | None:
+        """Estimate them from independent units; None for fewer than four."""
+        count, n = len(units.sizes), float(units.sizes.sum())
+        if count < LEAST_UNITS:
+            return None
+        mean = units.sums.sum(0, dtype=np.float64) / n
+        rows = (units.sums - units.sizes[:, None] * mean) * (sqrt(count / (count - 1)) / n)
+        trace = float((rows**2).sum())
+        # The number of a unit is by its hash, so that the first units are drawn at random.
+        few = rows[:MOST_UNITS]
+        scale, own = count / len(few), float((few**2).sum())
+        covariance = few @ few.T if len(few) < rows.shape[1] else few.T @ few
+        g = len(few)
+        biased = float((covariance**2).sum()) - own**2 / (g - 1)
+        squares = (g - 1) ** 2 / ((g - 2) * (g + 1)) * biased * scale**2
+        return cls(mean, trace, max(squares, 0.0))
+
+    def p_value(self, other: MeanLaw) -> float:
+        """Return the p-value of "both sets are samples of one law", by a gamma distribution of two moments."""
+        cross = sqrt(self.squares * other.squares)  # tr VW of covariances that differ by a factor
+        variance = 2 * (self.squares + other.squares + 2 * cross)
+        return _gamma_tail(float(((self.mean - other.mean) ** 2).sum()), self.trace + other.trace, variance)
+
+
+def _gamma_tail(value: float, mean: float, variance: float) -> float:
+    """Return the probability of a value as large, by the gamma distribution of this mean and variance."""
+    from scipy.special import gammaincc
+
+    return float(gammaincc(mean**2 / variance, value * mean / variance)) if mean > 0 and variance > 0 else 1.0
+
+
 def sketched_p_value(difference: float, covariance: Array, sizes: Sequence[int]) -> float:
     """Return the p-value of "both sets are samples of one law" from moments alone, for independent samples.
 
@@ -187,14 +238,9 @@ def sketched_p_value(difference: float, covariance: Array, sizes: Sequence[int])
         covariance: covariance of φ in both sets together, shape (q, q).
         sizes: numbers of samples of both sets.
     """
-    from scipy.special import gammaincc
-
     total = sum(sizes)
     spread = sum(1 / n for n in sizes)
     trace = float(np.trace(covariance))
     squares = float((covariance**2).sum())
     unbiased = (total - 1) ** 2 / ((total - 2) * (total + 1)) * (squares - trace**2 / (total - 1))
-    if trace <= 0 or unbiased <= 0:
-        return 1.0
-    mean, variance = trace * spread, 2 * unbiased * spread**2
-    return float(gammaincc(mean**2 / variance, difference * mean / variance))
+    return _gamma_tail(difference, trace * spread, 2 * unbiased * spread**2)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Self, Unpack
 
@@ -35,6 +35,7 @@ from finc_eval.partitions.kind import Kind, check_kinds, shown_of
 from finc_eval.partitions.kind_tree import DIVIDE
 from finc_eval.partitions.settings import KindOptions, KindSettings
 from finc_eval.partitions.values import SharesBy, shares_by
+from finc_eval.sketches.one_law import sets_p_values
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +52,8 @@ class Kinds(Pictured):
         signature: everything that changes the numbers.
         pairs: how the sets are paired; None for independent sets.
         by: shares of the values of the column `by`, such as labels; None if none was asked for.
+        sets_p_values: p-value of "this set and all others together are samples of one law", by label; None if a set has
+            too few independent samples to test it.
         warnings: what to know before trusting the numbers.
         divided: the tree of kinds, to which fresh samples can be assigned.
 
@@ -76,6 +79,7 @@ class Kinds(Pictured):
     warnings: tuple[str, ...]
     pairs: Pairs | None = field(default=None, kw_only=True)
     by: SharesBy | None = field(default=None, kw_only=True)
+    sets_p_values: dict[str, float | None] = field(default_factory=dict, kw_only=True)
     divided: Annotated[KindsOfSamples, *NOT_IN_JSON] = field(default=ABSENT, kw_only=True, repr=False)
 
     @model_validator(mode="after")
@@ -83,6 +87,7 @@ class Kinds(Pictured):
         check_kinds(self.kinds, self.headings, self.sets)
         check_kinds(self.by.kinds if self.by else (), (), self.sets)
         check_names("set", self.differences, self.sets)
+        check_names("set", self.sets_p_values, self.sets)
         return self
 
     @property
@@ -97,9 +102,18 @@ class Kinds(Pictured):
 
     @property
     def difference_p_value(self) -> float | None:
-        """p-value of "all sets have one law"; None if the groups of a set are too few to test it."""
-        known = [one.p_value for one in self.differences.values() if one.p_value is not None]
-        tests = 1 if len(self.differences) == 2 else len(self.differences)
+        """p-value of "all sets have one law", by their shares; None if the groups of a set are too few to test it."""
+        return self._least([one.p_value for one in self.differences.values()])
+
+    @property
+    def sets_p_value(self) -> float | None:
+        """p-value of "all sets have one law", by the means of φ, which sees a slight change of every sample."""
+        return self._least([*self.sets_p_values.values()])
+
+    def _least(self, p_values: Sequence[float | None]) -> float | None:
+        """Return the smallest p-value of the sets, adjusted for their number."""
+        known = [one for one in p_values if one is not None]
+        tests = 1 if len(self.sets) == 2 else len(self.sets)
         return min(1.0, tests * min(known)) if known else None
 
     @property
@@ -266,6 +280,9 @@ def _count(
             ("kinds", answer.kinds.digest[:12]),
         ),
         pairs=None if pairing is None else pairing.info,
+        sets_p_values=sets_p_values(
+            embeddings, settings.seed, run, blocked=None if pairing is None else pairing.blocked
+        ),
         by=None if settings.by is None else shares_by(embeddings, settings.by, pairing=pairing, seed=settings.seed),
         warnings=(*warnings, *sentences, *unused_columns(embeddings)),
         divided=found,

@@ -7,12 +7,12 @@ import pytest
 from _pages import LESS, MORE, OVER, SAME, THREES, UNDER, a_comparison, a_kind, a_mode, named
 
 from finc_eval.comparison.headline import MAX_SENTENCE, MAX_WORDS, details, drifts, overall, sets_differ, top_level
-from finc_eval.comparison.sets_test import Separability
 from finc_eval.core.words import join_words, percent_range, plural
 from finc_eval.naming.evidence import LOOKS_LIKE
 from finc_eval.naming.looks import Look
 from finc_eval.numerics.inference import BESIDE_ALPHA
 from finc_eval.partitions.pages.kinds import say_missed
+from finc_eval.sketches.one_law import Separability
 
 BOTH = (MORE, LESS, SAME)
 MISSED = "Kinds below 1.9 % may be missed."

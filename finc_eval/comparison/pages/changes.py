@@ -8,7 +8,7 @@ from finc_eval.comparison.changes import ORDER, Change, Changes
 from finc_eval.comparison.direction import Role
 from finc_eval.core.words import percent, plural, points
 from finc_eval.naming.evidence import with_id
-from finc_eval.numerics.inference import ALPHA
+from finc_eval.numerics.inference import ALPHA, BESIDE_ALPHA
 from finc_eval.partitions.pages.cards import kinds_on_page
 from finc_eval.report import Page
 from finc_eval.report.exports.outline import Outline, Table, call, sizes, unreadable
@@ -77,10 +77,14 @@ def outline(changes: Changes) -> Outline:
 
 def summary(changes: Changes) -> str:
     """Return what changed, in a sentence."""
+    p = changes.sets_p_value
+    if p is not None and p <= BESIDE_ALPHA and not any(change.has_changed for change in changes):
+        return f"The releases differ (p = {p:.2g}), but no kind does: everything may have changed a little."
+    nothing = "Nothing changed" if p is None else "The releases do not differ significantly"
     if not len(changes):
-        return f"Nothing changed: no kind differs in either comparison (adjusted p ≤ {changes.alpha:g})."
+        return f"{nothing}: no kind differs in either comparison (adjusted p ≤ {changes.alpha:g})."
     if all(change.status == "unchanged" for change in changes):
-        return "Nothing changed: no share of a kind is significantly larger or smaller than it was."
+        return f"{nothing}: no share of a kind is significantly larger or smaller than it was."
     counts = {status: sum(change.status == status for change in changes) for status in ORDER}
     followed = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
     return f"{plural(len(changes), 'kind')} {'was' if len(changes) == 1 else 'were'} followed: {followed}."

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from finc_eval.core.words import figure, join_words, percent
 from finc_eval.naming.evidence import UniqueNames
-from finc_eval.numerics.inference import ALPHA
+from finc_eval.numerics.inference import ALPHA, BESIDE_ALPHA
 from finc_eval.partitions.kind import Kind, top_level
 from finc_eval.partitions.kinds import Kinds
 from finc_eval.partitions.pages.cards import kinds_on_page
@@ -38,7 +38,7 @@ def page(result: Kinds, samples: Mapping[str, Samples]) -> str:
         (
             label,
             f"{info.n:,} samples, {info.place}, differs from the others by {percent(one.value, 1)} "
-            f"({_range(one.interval)}, p {'–' if one.p_value is None else p_value(one.p_value)})",
+            f"({_range(one.interval)}, p {_p(one.p_value)}; p of the means of φ {_p(result.sets_p_values.get(label))})",
         )
         for (label, info), one in zip(result.sets.items(), result.differences.values(), strict=True)
     ]
@@ -114,7 +114,8 @@ def _overall(result: Kinds) -> list[str]:
     value = f"{percent(result.difference, 1)} (95 % interval {_range(result.difference_interval)})"
     p = result.difference_p_value
     if p is not None and p > ALPHA:
-        return [f"Over all kinds together, the difference is within chance (p = {p:.2g}): an estimated {value}."]
+        chance = f"Over all kinds together, the difference is within chance (p = {p:.2g}): an estimated {value}."
+        return [chance, *_slight(result)]
     most = max(result.differences, key=lambda label: result.differences[label].value)
     text = (
         f"{' and '.join(result.sets)} differ in {value} of their samples"
@@ -123,6 +124,20 @@ def _overall(result: Kinds) -> list[str]:
     )
     tested = [] if p is not None else [UNTESTED]
     return [f"{text}{f' (p {p_value(p)})' if p is not None else ''}.", *tested]
+
+
+def _slight(result: Kinds) -> list[str]:
+    """Return that the sets differ though no kind does, in a sentence; none if they do not."""
+    p = result.sets_p_value
+    if p is None or p > BESIDE_ALPHA:
+        return []
+    known = {label: one for label, one in result.sets_p_values.items() if one is not None}
+    who = "The sets differ" if len(result.sets) == 2 else f"{min(known, key=known.__getitem__)} differs from the others"
+    return [f"{who} all the same (p = {p:.2g}): everything may have changed a little."]
+
+
+def _p(value: float | None) -> str:
+    return "–" if value is None else p_value(value)
 
 
 def _range(ends: tuple[float, float]) -> str:

@@ -1,0 +1,91 @@
+"""A slight change of every sample, which no kind and no look shows, is said by every verb that says how sets differ."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import finc_eval as fe
+from finc_eval.comparison.findings import Finding
+from finc_eval.comparison.pages.changes import summary as summary_of_changes
+from finc_eval.partitions.pages.kinds import summary
+
+SLIGHT = "everything may have changed a little"
+
+
+def law(seed, scale=1.0, n=500):
+    return (scale * np.random.default_rng(seed).standard_normal((n, 32))).astype(np.float32)
+
+
+OLD, REF, SAME, MOVED = law(1), law(2), law(3), law(4, 1.12)
+GEN = {"the same law": SAME, "a wider law": MOVED}
+
+
+def of_kinds(gen):
+    found = fe.kinds({"gen": gen, "ref": REF})
+    assert set(found.sets_p_values.values()) == {found.sets_p_value}, "two sets are tested once"
+    return found.sets_p_value, summary(found)
+
+
+def of_three(gen):
+    found = fe.kinds({"old": OLD, "gen": gen, "ref": REF})
+    assert found.sets_p_value == min(1, 3 * min(found.sets_p_values.values()))
+    return found.sets_p_value, summary(found)
+
+
+def of_comparison(gen):
+    found = fe.compare(gen, REF, features=500)
+    return found.sets_p_value, found.headline
+
+
+def of_changes(gen, folder):
+    old = fe.compare(OLD, REF, features=500)
+    new = fe.compare(gen, REF, features=500, kinds=old)
+    found = fe.compare_releases(old, new)
+    for name, one in {"old": old, "new": new}.items():
+        one.save(folder / f"{name}.h5")
+    assert fe.compare_releases(folder / "old.h5", folder / "new.h5").sets_p_value == found.sets_p_value
+    return found.sets_p_value, summary_of_changes(found)
+
+
+def of_board(gen):
+    found = fe.leaderboard({"gen": gen, "old": OLD}, REF)
+    assert found["old"].fault == ""
+    return None, found.headline
+
+
+def of_gate(gen):
+    return None, fe.gate(gen, OLD, REF, {"kinds": {"lose": 0.9}}).headline
+
+
+VERBS = {
+    "kinds": of_kinds,
+    "kinds of three": of_three,
+    "compare": of_comparison,
+    "compare_releases": of_changes,
+    "leaderboard": of_board,
+    "gate": of_gate,
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("case", GEN)
+def test_it_is_said_where_no_kind_differs(verb, case, tmp_path):
+    p_value, said = VERBS[verb](GEN[case], *[tmp_path] * (verb == "compare_releases"))
+    is_moved = case == "a wider law"
+    assert (SLIGHT in said) == is_moved, said
+    assert p_value is None or (p_value < 0.0125) == is_moved
+
+
+def test_how_well_samples_are_told_apart_is_said_where_it_is_above_chance():
+    found = Finding(SLIGHT, "sets", True, 0.64, 0.5, 0.002)
+    assert found.say("before") == f"{SLIGHT} (p = 0.002; a classifier assigns 64 % of held-out samples to their set)"
+    assert replace(found, share=0.5).say("before") == f"{SLIGHT} (p = 0.002)"
+    assert found.size == pytest.approx(0.14), "less than any look of a whole set"
+
+
+def test_a_kind_that_differs_is_said_instead():
+    gen = np.concatenate([MOVED[:400], law(5, n=100) + 3])
+    board = fe.leaderboard({"gen": gen, "old": OLD}, REF)
+    assert board["gen"].fault and SLIGHT not in board.headline
+    assert SLIGHT not in fe.gate(gen, OLD, REF, {"kinds": {"lose": 0.9}}).headline
