@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from finc_eval.core.errors import DataError
 from finc_eval.core.record import Record
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
@@ -104,13 +105,16 @@ def sets_p_values(
         exchanges: number of random exchanges.
 
     Returns:
-        p-values by label, both the same for two sets; None for all if a set has too few independent samples.
+        p-values by label, both the same for two sets; None for all if a set has too few independent samples, or if most
+        samples are equal, so that no bandwidth follows from them.
     """
     if not all(map(_is_testable, sets.values())):
         return dict.fromkeys(sets)
-    phi, _ = reference_feature_map(
-        [*sets.values()], SketchSettings(features=TESTED_FREQUENCIES, seed=seed), run.torch_device
-    )
+    settings = SketchSettings(features=TESTED_FREQUENCIES, seed=seed)
+    try:
+        phi, _ = reference_feature_map([*sets.values()], settings, run.torch_device)
+    except DataError:  # it has no bandwidth
+        return dict.fromkeys(sets)
     if blocked is None:
         units = [UnitFeatures(unit_numbers(one.unit_keys()), None, phi.size, phi.device) for one in sets.values()]
         sums = [_sum_up(one, phi, [into], run)[0] for one, into in zip(sets.values(), units, strict=True)]
