@@ -198,16 +198,18 @@ def extraction(bench):
 
 
 def extracted(bench, folder, n, precision, rates):
-    """Extract a folder, and measure how long the network waits for samples."""
-    name, waited = bench.sizes["network"], [0.0]
+    """Extract a folder: how long does the network wait for samples, and what takes time before and after it?"""
+    name, waited, times = bench.sizes["network"], [0.0], []
 
     def timed(*arguments):
+        times.append(time.perf_counter())
         with closing(decode(*arguments)) as batches:
             while True:
                 start = time.perf_counter()
                 one = next(batches, None)
                 waited[0] += time.perf_counter() - start
                 if one is None:
+                    times.append(time.perf_counter())
                     return
                 yield one
 
@@ -216,10 +218,11 @@ def extracted(bench, folder, n, precision, rates):
     start = time.perf_counter()
     with random_weights(), patch.object(job, "decode_batches", timed):
         fe.extract(folder, name, folder.with_suffix(".h5"), precision=precision, run=bench.run).close()
-    seconds = time.perf_counter() - start
+    seconds, (first, last) = time.perf_counter() - start, times
     figure = (
         f"{n / seconds:.0f} images/s: {n / seconds / rates[1]:.0%} of the network alone, "
-        f"{n / seconds / rates[0]:.0%} of decoding alone; the network waits for samples {waited[0] / seconds:.0%}"
+        f"{n / seconds / rates[0]:.0%} of decoding alone; the network waits for samples {waited[0] / seconds:.0%}; "
+        f"{first - start:.1f} s before the first image, {start + seconds - last:.1f} s after the last"
     )
     bench.row(f"extract by {name}, {precision}", f"{n} JPEG", seconds=seconds, figure=figure)
 
