@@ -172,6 +172,7 @@ def files_in(folder):
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("what", READ_ONLY)
 def test_a_folder_that_cannot_be_written_to_is_one_sentence_and_stays_as_it_is(place, tmp_path, what):
     words, folder = READ_ONLY[what]

@@ -220,6 +220,7 @@ def test_pages_of_lmdb_that_are_read_twice_are_refused(tmp_path):
     assert "lead in a circle" in bounded(ids_of, path)
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize(("n", "dim"), [(64, 1_000_000), (4, 16_000_000)])
 def test_wide_rows_are_hashed_in_bounded_memory(n, dim):
     rows = torch.zeros(n, dim)

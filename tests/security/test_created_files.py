@@ -110,6 +110,7 @@ def is_untouched(victim, kind):
     return victim.read_bytes() == KEPT
 
 
+@pytest.mark.one_of_each("what", "kind")
 @pytest.mark.parametrize("kind", VICTIMS)
 @pytest.mark.parametrize("what", CREATIONS)
 def test_a_link_at_the_name_of_a_new_file_is_not_followed(tmp_path, what, kind):
@@ -294,6 +295,7 @@ def test_every_verb_with_a_default_folder_of_results_is_tried():
     assert [verb for verb in made if not any(verb in words.split()[:2] for words in DEFAULT_FOLDERS)] == []
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("link", ["samples", "samples/gen", "samples/ref", "samples/gen/grey-7"])
 def test_the_demo_writes_no_pictures_through_a_link_in_its_folder(tmp_path, link):
     (tmp_path / "victim").mkdir()

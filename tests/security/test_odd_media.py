@@ -247,6 +247,7 @@ def bounded_by_one_worker(path):
         return bounded(use_it)
 
 
+@pytest.mark.one_of_each("told")
 @pytest.mark.parametrize(("make", "told"), CLIPS.values(), ids=CLIPS)
 def test_an_odd_clip_ends_in_time_and_memory(make, told, tmp_path):
     data = make()
@@ -256,6 +257,7 @@ def test_an_odd_clip_ends_in_time_and_memory(make, told, tmp_path):
     assert re.search(told, found), found
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize(("size", "told"), [(0, "without frames|took more than"), (1, "took more than")])
 def test_an_ordinary_clip_has_the_same_time(size, told, tmp_path):
     data = tiny_frames(1_000_000, size)

@@ -235,6 +235,7 @@ def history(history_made, tmp_path):
     return shutil.copytree(history_made[0], tmp_path / "history")
 
 
+@pytest.mark.one_of_each("name", "digested")
 @pytest.mark.parametrize("digested", [True, False])
 @pytest.mark.parametrize("name", cases(WRITTEN, more=("verdict.json/../x", "sub/inner.txt")))
 def test_the_samples_of_a_baseline_are_a_file_of_its_folder(history, name, digested):

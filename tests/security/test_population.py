@@ -78,6 +78,7 @@ COPIES = {
 }
 
 
+@pytest.mark.one_of_each(by=lambda case: case.split()[0])
 @pytest.mark.filterwarnings("ignore:The records look like", "error::RuntimeWarning")
 @pytest.mark.parametrize("copy", COPIES.values(), ids=COPIES.keys())
 def test_a_changed_copy_has_no_budget_of_its_own(tmp_path, copy):
@@ -193,6 +194,7 @@ LAWS = {
 }
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("law", LAWS.values(), ids=LAWS.keys())
 def test_disjoint_draws_of_one_law_are_not_confused(law):
     rng = np.random.default_rng(1)
@@ -239,6 +241,7 @@ def test_disjoint_draws_of_a_discrete_table_are_not_confused(tables, name):
     assert confused == 0
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("values", [2, 5, 30, 3000])
 def test_the_bound_on_chance_holds(values):
     """Of 150 pairs of disjoint draws, no more look so much alike than the bound says."""

@@ -92,6 +92,7 @@ def test_what_is_left_of_a_url_names_its_place(url):
 AROUND = ("{} does not exist", 'got "{}"', "({}): check it", "'{}', and", "a\n{}\nb", "[x]({}).")
 
 
+@pytest.mark.one_of_each("url", "around")
 @pytest.mark.parametrize("around", AROUND)
 @given
 def test_a_url_in_a_sentence_is_washed_and_the_sentence_stays(url, around):
@@ -393,6 +394,7 @@ def test_what_programs_read_stays_as_it_is(capsys):
     assert ABOUT in csv_text([{"id": ABOUT}])
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize(
     "piece", ["a://", "s3:", "http:", "a:", "http://a:", "http://a@", "a+", "0", "?", "::", "://@?#"]
 )

@@ -197,6 +197,7 @@ ARCHIVES = {
 }
 
 
+@pytest.mark.one_of_each(by=lambda case: ARCHIVES[case][1])
 @pytest.mark.parametrize("case", ARCHIVES)
 def test_archives(case, tmp_path):
     make, told = ARCHIVES[case]
@@ -261,6 +262,7 @@ TARS = {
 }
 
 
+@pytest.mark.one_of_each(by=lambda case: TARS[case][2])
 @pytest.mark.parametrize("case", TARS)
 def test_tars(case, tmp_path):
     start, size, told = TARS[case]
@@ -345,6 +347,7 @@ def sparse(path, start, size, end):
     return path
 
 
+@pytest.mark.one_of_each(by=lambda case: PARQUETS[case][1])
 @pytest.mark.parametrize("case", quick_and_long(PARQUETS))
 def test_parquets(case, tmp_path):
     make, told = PARQUETS[case]
@@ -595,6 +598,7 @@ LONG_PICKLES = (
 """Cases whose kind has a quicker instance, which is among the quick tests."""
 
 
+@pytest.mark.one_of_each(by=lambda case: PICKLES[case][1])
 @pytest.mark.parametrize(
     "case", [pytest.param(one, marks=[pytest.mark.long] * (one in LONG_PICKLES)) for one in PICKLES]
 )
@@ -692,6 +696,7 @@ PICTURES = {
 }
 
 
+@pytest.mark.one_of_each(by=lambda case: PICTURES[case][1])
 @pytest.mark.parametrize("case", PICTURES)
 def test_pictures(case, tmp_path):
     make, told = PICTURES[case]

@@ -50,6 +50,7 @@ TOML = {
 }
 
 
+@pytest.mark.one_of_each(by=lambda case: TOML[case][1])
 @pytest.mark.parametrize(
     "case", [pytest.param(one, marks=[pytest.mark.long] * one.startswith(("more", "many keys"))) for one in TOML]
 )
@@ -94,6 +95,7 @@ JSON = {
 }
 
 
+@pytest.mark.one_of_each(by=lambda case: JSON[case][1])
 @pytest.mark.parametrize("case", JSON)
 def test_json(case):
     text, told = JSON[case]
@@ -149,6 +151,7 @@ SLOW_TABLES = ("9,000 columns of nothing.csv", "a million rows of nothing.csv")
 """Rows with a key each are refused for the same size."""
 
 
+@pytest.mark.one_of_each(by=lambda case: TABLES[case][1])
 @pytest.mark.parametrize("case", [pytest.param(one, marks=[pytest.mark.long] * (one in SLOW_TABLES)) for one in TABLES])
 def test_tables_of_metadata_beside_a_set_and_in_its_folder(case, tmp_path, monkeypatch):
     monkeypatch.setenv("FINC_EVAL_MAX_DECODED", "100MB")
