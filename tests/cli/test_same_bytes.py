@@ -38,6 +38,7 @@ def folder(tmp_path_factory):
     return place
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize(
     "name",
     [

@@ -232,6 +232,7 @@ READ_ONCE = {
 }
 
 
+@pytest.mark.one_of_each(by=lambda verb: verb.startswith("gate"))
 @pytest.mark.usefixtures("quick_audits")
 @pytest.mark.parametrize("verb", READ_ONCE)
 def test_the_samples_of_a_set_are_read_and_embedded_once(verb, tmp_path, monkeypatch):

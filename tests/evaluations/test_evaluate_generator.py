@@ -114,6 +114,7 @@ def test_a_part_that_cannot_be_computed_does_not_stop_the_others(sets):
     assert found.scores is not None
 
 
+@pytest.mark.one_of_each("ref")
 @pytest.mark.parametrize(
     ("ref", "metrics", "parts", "scores"),
     [

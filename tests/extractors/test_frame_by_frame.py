@@ -39,6 +39,7 @@ POOLED = {
 }
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("pooling", POOLED)
 def test_a_clip_is_the_pooled_embeddings_of_its_frames(pooling, clips, frames):
     expected = POOLED[pooling](frames)

@@ -118,6 +118,7 @@ def scenes():
     return clips, described(clips)
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_moves_a_clip_further_than_another_scene_does(fault, scenes):
     clips, clean = scenes

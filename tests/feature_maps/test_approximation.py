@@ -84,6 +84,7 @@ def test_where_no_number_is_enough_the_largest_is_taken(sample, monkeypatch):
     assert tried == [*AUTO_FEATURES, 5, 7]
 
 
+@pytest.mark.one_of_each(by=lambda case: case.endswith("320"))
 @pytest.mark.parametrize(("bound", "chosen"), [(1.0, 20), (0.08, 80), (1e-6, 320)])
 def test_a_comparison_can_choose_the_number_of_features_itself(digits, monkeypatch, bound, chosen):
     x = digits[0][:300, ::8]

@@ -38,6 +38,7 @@ def made():
     return of
 
 
+@pytest.mark.one_of_each("overall")
 @pytest.mark.parametrize("seed", [20, pytest.param(21, marks=pytest.mark.long)])
 @pytest.mark.parametrize(
     "n, change, overall, rule",

@@ -69,6 +69,7 @@ QUICK = [verb for verb in VERBS if verb != "evaluate"]
 """Verbs that name each kind of note; an evaluation has the notes of its parts."""
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize(
     "verb, side", [*every_value(QUICK, [0, 1]), pytest.param("evaluate", 0, marks=pytest.mark.long)]
 )

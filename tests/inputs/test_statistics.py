@@ -293,6 +293,7 @@ OF_BATCHES = {
 }
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("verb, name", every_value([*OF_BATCHES], ["arr_0", "images", "samples"]))
 def test_a_reference_batch_is_its_images(verb, name, batch, tmp_path):
     path, bare = batch(name=name)

@@ -35,6 +35,7 @@ def pairs() -> dict[str, tuple[np.ndarray, np.ndarray]]:
 QUICK = ("two laws", "identical repeats", "constant twice", "one dimension", "far apart")
 
 
+@pytest.mark.one_of_each(by=lambda pair: pair in ("constant twice", "identical repeats", "one dimension"))
 @pytest.mark.parametrize(
     "pair", [pytest.param(pair, marks=[pytest.mark.long] * (pair not in QUICK)) for pair in pairs()]
 )

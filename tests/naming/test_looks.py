@@ -97,6 +97,7 @@ def test_a_look_that_one_trait_alone_shows_is_found_whatever_the_rounding(count,
     assert [one.trait for one in find_looks(sets, 0, None)] == ["gray"]
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("fault", ["gray", "blurred"])
 def test_a_look_of_the_reference_is_said_of_the_generated_set(fault):
     change, word = CHANGES[fault]
@@ -106,6 +107,7 @@ def test_a_look_of_the_reference_is_said_of_the_generated_set(fault):
     assert re.search(r"of the generated set is .* \(reference \d+ %\)\.$", first.sentence)
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize(
     ("change", "word"),
     [

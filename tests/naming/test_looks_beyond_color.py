@@ -53,6 +53,7 @@ PLANTED = {
 }
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("word", PLANTED)
 def test_a_fault_of_a_quarter_is_said(word):
     images = pictures(1)
@@ -98,7 +99,7 @@ def test_measurements_do_not_depend_on_the_other_pictures():
         assert np.allclose(own[0], values[place], rtol=0, atol=1e-6)
 
 
-@pytest.mark.one_of_each(by=lambda fault: fault == "still")  # the name of each fault: test_motion_traits
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("fault", ["with repeated frames", "shaking", "with a cut", "looping", "flickering", "still"])
 def test_clips_have_looks(embed, clean, embedded, fault):  # noqa: F811
     plant = FAULTS["with less motion" if fault == "still" else fault]
