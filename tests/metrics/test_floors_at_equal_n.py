@@ -14,11 +14,11 @@ def draw(n, seed, d=64):
 
 
 @pytest.mark.parametrize("metric", ["vendi", "vendi_q2", "vendi_qinf", "rke"])
-@pytest.mark.parametrize(("n", "m"), [(100, 1000), (300, 301), (200, 800)])
+@pytest.mark.parametrize(("n", "m"), [(100, 300), (200, 800)])
 def test_the_floor_of_a_larger_reference_is_at_the_n_of_the_generated_set(metric, n, m):
     score = fe.metrics(draw(n, 1), draw(m, 2), [metric])[metric]
     equal = fe.metrics(draw(n, 1), draw(n, 3), [metric])[metric]
-    assert score.floor == pytest.approx(equal.floor, rel=0.2)  # the bandwidth of RKE is another
+    assert score.floor == pytest.approx(equal.floor, rel=0.08)  # at the n of the reference it is 1.12 to 1.54 times as large
     assert any("at equal n" in note for note in score.notes)
 
 
