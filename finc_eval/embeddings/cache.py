@@ -292,6 +292,8 @@ def _open(path: Path) -> StoredFile:
     """Open a file whose front says that it is a finished cache."""
     if not path.exists():
         raise DataError(f"{path} does not exist: make it with finc-eval extract")
+    if path.is_dir():
+        raise DataError(f"{path} is a folder: embed its samples first, by fe.extract or finc-eval extract")
     if title_of(path):
         raise DataError(f"{path} is unfinished: run the same finc-eval extract again to resume it")
     check_type(path, str(path), WHOLE)

@@ -26,10 +26,13 @@ def as_rows(array: ArrayLike | torch.Tensor, name: str, *, whole: bool = True) -
         kind = "on the device meta, without content" if rows.is_meta else "that is sparse, quantized or complex"
         raise UsageError(f"{name} is a tensor {kind}: pass a dense tensor of floats, such as x.to_dense().float()")
     if rows.ndim != 2 or 0 in rows.shape:
-        advice = "; images and clips go to extract()" if rows.ndim > 2 else ""
+        advice = ": embed images or clips first, by fe.extract(x)" if rows.ndim > 2 else ""
         raise UsageError(f"{name} must be embeddings of shape (n, d), got shape {tuple(rows.shape)}{advice}")
     if not rows.dtype.is_floating_point:
-        raise UsageError(f"{name} must be floating-point embeddings, got {rows.dtype}; images go to extract()")
+        raise UsageError(
+            f"{name} must be floating-point embeddings, got {rows.dtype}: pass floats, or embed images "
+            "first, by fe.extract(x)"
+        )
     if not whole:
         return rows
     if (

@@ -160,7 +160,8 @@ def _channels_last(array: npt.NDArray[np.uint8], tensor: bool, who: str) -> npt.
         return array
     if first in CHANNELS:
         return array.transpose(1, 2, 0)
-    how = ": drop the alpha channel, by x[..., :3]" if 4 in (first, last) else ""
+    color = "x[..., :3]" if last == 4 else "x[:3]"
+    how = f": drop the alpha channel, by {color}" if 4 in (first, last) else ""
     raise DataError(f"{who} has shape {array.shape}, but images must be (height, width, 3) or (3, height, width){how}")
 
 

@@ -112,7 +112,8 @@ class Reading(Record):
         slack = RANGE_SLACK * (high - low)
         if not (low - slack <= least and most <= high + slack):  # NaN is in no range
             raise DataError(
-                f"{who} holds values from {least:.4g} to {most:.4g}, outside of the range {low:g} to {high:g}"
+                f"{who} holds values from {least:.4g} to {most:.4g}, outside of the range {low:g} to {high:g}: "
+                "pass the range that they have"
             )
         return ((numbers - low) * (255 / (high - low))).round().clip(0, 255).astype(np.uint8)
 

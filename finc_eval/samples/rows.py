@@ -145,7 +145,7 @@ class ArraySource(RandomAccessSource):
 
     def sample(self, number: int) -> Sample:
         # A copy, so that what is decoded is what was hashed, whatever happens to the array.
-        return _sample(number, self._array[number].copy(), self.reading)
+        return _sample(self.name, number, self._array[number].copy(), self.reading)
 
     def content(self, number: int) -> bytes:
         return pixels_digest(self._array[number])
@@ -194,7 +194,7 @@ class NpzSource(Source):
 
     def take(self, numbers: Sequence[int]) -> Iterator[Sample]:
         rows = zip(numbers, self.rows.at(numbers), strict=True)
-        return (_sample(number, row, self.reading) for number, row in rows)
+        return (_sample(self.name, number, row, self.reading) for number, row in rows)
 
     def contents(self, numbers: Sequence[int]) -> Iterator[bytes]:
         return map(pixels_digest, self.rows.at(numbers))
@@ -315,7 +315,7 @@ def _text(value: object) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
-def _sample(number: int, row: npt.NDArray[Any], reading: Reading) -> Sample:
-    pixels = as_rgb(row if reading.range is None else reading.scaled(row, f"row {number}"))
+def _sample(name: str, number: int, row: npt.NDArray[Any], reading: Reading) -> Sample:
+    pixels = as_rgb(row if reading.range is None else reading.scaled(row, f"row {number} of {name}"))
     traits = row_traits(pixels, 1 if row.ndim == 2 else row.shape[2])
     return Sample(str(number), pixels, None, traits, pixels_digest(row))

@@ -22,4 +22,4 @@ def test_an_array_of_pictures_is_told_where_to_go(tmp_path):
     np.save(tmp_path / "gen.npy", np.zeros((30, 12), np.uint8))
     result = CliRunner().invoke(app, ["metrics", "--gen", f"{tmp_path}/gen.npy", "--ref", f"{tmp_path}/gen.npy"])
     assert result.exit_code == 3
-    assert "must be floating-point embeddings, got torch.uint8; images go to extract()" in result.stderr
+    assert "must be floating-point embeddings, got torch.uint8: pass floats, or embed images" in result.stderr

@@ -229,7 +229,7 @@ def test_arrays_tensors_and_halves_of_precision_agree(thinned):
     ("arguments", "message"),
     [
         ({"gen": np.zeros((0, 4), np.float32)}, r"gen must be embeddings of shape \(n, d\), got shape \(0, 4\)"),
-        ({"gen": np.ones((3, 9, 8, 8, 3), np.uint8)}, r"got shape \(3, 9, 8, 8, 3\); images and clips go to extract"),
+        ({"gen": np.ones((3, 9, 8, 8, 3), np.uint8)}, r"got shape \(3, 9, 8, 8, 3\): embed images or clips first"),
         ({"gen": np.ones((5, 4), np.float32)}, "gen has 5 samples: a comparison needs at least 20"),
         ({"gen": np.ones((30, 5), np.float32)}, "gen has 5 entries per embedding and ref 4"),
         ({"gen": np.ones((30, 4), np.uint8)}, "floating-point"),

@@ -38,7 +38,7 @@ def test_every_layout_of_numbers_is_read(array):
         (np.ma.masked_array(ROWS, ROWS > 9), "gen has 2 masked entries, which embeddings cannot have"),
         ([[1.0], [1.0, 2.0]], r"gen must be an array of embeddings, shape \(n, d\), got a list that is not one"),
         (None, "gen must be an array of embeddings, a cache or its path, got NoneType"),
-        (ROWS.astype(int), "must be floating-point embeddings, got torch.int64; images go to extract"),
+        (ROWS.astype(int), "must be floating-point embeddings, got torch.int64: pass floats"),
     ],
 )
 def test_what_is_no_array_of_numbers_is_told(array, message):

@@ -174,8 +174,9 @@ def test_other_files_are_no_caches(tmp_path):
     (tmp_path / "a.txt").write_text("hello")
     with h5py.File(tmp_path / "other.h5", "w") as file:
         file["embeddings"] = ROWS
-    for path in (tmp_path / "a.txt", tmp_path / "other.h5", tmp_path):
+    for path in (tmp_path / "a.txt", tmp_path / "other.h5"):
         assert message(EmbeddingCache, path).startswith(f"{path} is not a finc-eval embedding cache")
+    assert message(EmbeddingCache, tmp_path).startswith(f"{tmp_path} is a folder: embed its samples first")
     assert "does not exist" in message(EmbeddingCache, tmp_path / "no.h5")
 
 

@@ -367,6 +367,49 @@ def test_advice_on_tensors_is_in_calls_of_torch_that_run(what, form):
     assert len(open_source(eval(advice, {"x": images, "torch": torch})).ids) == len(IMAGES)
 
 
+ALPHA = np.concatenate([IMAGES, IMAGES[..., :1]], 3)
+WITH_ALPHA = {
+    "an array": lambda: ALPHA,
+    "an array with channels first": lambda: ALPHA.transpose(0, 3, 1, 2),
+    "a list": lambda: list(ALPHA),
+    "a list with channels first": lambda: list(ALPHA.transpose(0, 3, 1, 2)),
+    "tensors": lambda: list(torch.from_numpy(ALPHA).permute(0, 3, 1, 2)),
+}
+
+
+@pytest.mark.parametrize("form", WITH_ALPHA)
+def test_advice_on_an_alpha_channel_is_about_the_axis_that_it_is_on(form):
+    images = WITH_ALPHA[form]()
+    with pytest.raises(FincEvalError, match="drop the alpha channel") as error:
+        open_source(images)
+    advice = re.search(r"by (x\[.*\])$", str(error.value))[1]
+    opened = [eval(advice, {"x": one}) for one in images] if isinstance(images, list) else eval(advice, {"x": images})
+    opened = torch.stack(opened) if form == "tensors" else np.stack(opened)
+    pixels = (
+        opened
+        if opened.shape[-1] == 3
+        else opened.permute(0, 2, 3, 1)
+        if form == "tensors"
+        else opened.transpose(0, 2, 3, 1)
+    )
+    assert np.array_equal(pixels, IMAGES)
+
+
+def test_values_outside_of_a_range_name_their_set(tmp_path):
+    np.savez(tmp_path / "x.npz", images=IMAGES / 127.5 - 1)
+    for source, name in ((IMAGES / 127.5 - 1, "array"), (tmp_path / "x.npz", str(tmp_path / "x.npz"))):
+        with pytest.raises(FincEvalError, match=f"row 0 of {name} holds values from .*: pass the range that they have"):
+            list(open_source(source, range=(0, 1)).samples())
+
+
+def test_a_sketch_of_samples_says_that_they_are_embedded_first(tmp_path):
+    for source in (IMAGES, list(IMAGES)):
+        with pytest.raises(FincEvalError, match=r"embed images or clips first, by fe\.extract"):
+            fe.Sketch.reference(source)
+    with pytest.raises(FincEvalError, match="is a folder: embed its samples first"):
+        fe.Sketch.reference(tmp_path)
+
+
 FORMS_THAT_ARE_NO_SET = {
     "a dictionary of images and labels": (lambda: {"images": IMAGES, "labels": [0] * len(IMAGES)}, "list.zip.images"),
     "a tuple of images and labels": (lambda: (IMAGES, np.zeros(len(IMAGES))), "list.zip.images"),

@@ -33,7 +33,13 @@ LEGAL = [
 def test_a_model_has_a_file_that_windows_can_have(name):
     file = file_name(name)
     stem = file.split(".")[0]
-    assert stem and stem.lower() not in {"con", "prn", "aux", "nul", *(f"{one}{n}" for one in ("com", "lpt") for n in range(10))}
+    assert stem and stem.lower() not in {
+        "con",
+        "prn",
+        "aux",
+        "nul",
+        *(f"{one}{n}" for one in ("com", "lpt") for n in range(10)),
+    }
     assert not set('<>:"/\\|?*') & set(file)
     assert file.endswith(".json")
     assert not file.removesuffix(".json").endswith((".", " "))
@@ -45,8 +51,7 @@ def test_a_plain_name_is_that_of_its_file(name):
 
 
 @pytest.mark.parametrize(
-    "title",
-    ["*.jpg", "a:b", 'a"b', "a|b", "x?", "<x>", "a/b", "a\\b", "..", "end.", "end ", "a\tb"],
+    "title", ["*.jpg", "a:b", 'a"b', "a|b", "x?", "<x>", "a/b", "a\\b", "..", "end.", "end ", "a\tb"]
 )
 def test_the_folder_of_a_result_can_be_on_windows(title):
     folder = default_folder([title, title])

@@ -18,7 +18,9 @@ def draw(n, seed, d=64):
 def test_the_floor_of_a_larger_reference_is_at_the_n_of_the_generated_set(metric, n, m):
     score = fe.metrics(draw(n, 1), draw(m, 2), [metric])[metric]
     equal = fe.metrics(draw(n, 1), draw(n, 3), [metric])[metric]
-    assert score.floor == pytest.approx(equal.floor, rel=0.08)  # at the n of the reference it is 1.12 to 1.54 times as large
+    assert score.floor == pytest.approx(
+        equal.floor, rel=0.08
+    )  # at the n of the reference it is 1.12 to 1.54 times as large
     assert any("at equal n" in note for note in score.notes)
 
 
