@@ -82,8 +82,13 @@ def read_gallery(
     return Gallery(pictures, tuple(notes))
 
 
-def read_thumbnails(source: Any, wanted: set[str], clip: Clip | None) -> tuple[Thumbnails, str]:
-    """Read samples from anything `open_source` takes; return their pictures, and why some are missing if some are."""
+def read_thumbnails(
+    source: Any, wanted: set[str], clip: Clip | None, still_edge: int | None = None
+) -> tuple[Thumbnails, str]:
+    """Read samples from anything `open_source` takes; return their pictures, and why some are missing if some are.
+
+    With `still_edge`, the pictures of clips are the frame in their middle, and no edge is longer.
+    """
     found: Thumbnails = {}
     if not wanted:
         return found, ""
@@ -99,7 +104,10 @@ def read_thumbnails(source: Any, wanted: set[str], clip: Clip | None) -> tuple[T
             )
         for sample in samples:
             pixels, traits = sample.pixels, sample.traits
-            if pixels is not None and pixels.ndim > 3 and len(pixels) > 1:
+            if pixels is not None and still_edge is not None:
+                image = pixels if pixels.ndim == 3 else pixels[len(pixels) // 2]
+                found[sample.id] = thumbnail(image, still_edge)
+            elif pixels is not None and pixels.ndim > 3 and len(pixels) > 1:
                 fps = (clip and clip.fps) or (traits and traits.fps) or DEFAULT_FPS
                 found[sample.id] = preview(pixels, fps / clip.stride if clip else fps)
             elif pixels is not None:

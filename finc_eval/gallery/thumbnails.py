@@ -90,15 +90,15 @@ class Thumbnail(NamedTuple):
         return _webp(strip, lossless=self.is_small)
 
 
-def thumbnail(image: npt.NDArray[np.uint8]) -> Thumbnail:
+def thumbnail(image: npt.NDArray[np.uint8], edge: int = MAX_EDGE) -> Thumbnail:
     """Make an RGB image, shape (height, width, 3), small.
 
-    Up to 32 pixels it stays as it is, in PNG; a larger one is brought down to at most 96 and is encoded as the
+    Up to 32 pixels it stays as it is, in PNG; a larger one is brought down to at most `edge`, and is encoded as the
     smallest of PNG, WebP and JPEG.
     """
     picture = Image.fromarray(image)
     is_small = max(picture.size) <= MAX_LOSSLESS_EDGE
-    picture.thumbnail((MAX_EDGE, MAX_EDGE), Image.Resampling.LANCZOS)
+    picture.thumbnail((edge, edge), Image.Resampling.LANCZOS)
     if (image == image[..., :1]).all():
         picture = picture.convert("L")
     made: list[tuple[bytes, Kind]] = [(_encode(picture, "PNG", optimize=True), "png")]

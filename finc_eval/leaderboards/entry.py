@@ -19,6 +19,7 @@ from finc_eval.core.signature import Signature, SignatureText
 from finc_eval.core.storage import PROGRAM, write_text
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.leaderboards.measures import Measure
+from finc_eval.leaderboards.pictures import KeptPicture, pictures_to_keep
 from finc_eval.leaderboards.standings import run_label
 from finc_eval.measures.registry import get_metric
 from finc_eval.partitions.counts import Counted, Examples
@@ -81,6 +82,7 @@ class Entry(Record):
     Attributes:
         runs: its training runs; most models have one.
         signature: reference, kinds, extractor and settings, which all entries of a board have in common.
+        pictures: small pictures of samples of its first training run; None where nobody looked for them.
     """
 
     type_name: ClassVar[str] = "leaderboard-entry"
@@ -90,6 +92,13 @@ class Entry(Record):
     warnings: tuple[str, ...]
     signature: SignatureText
     provenance: Provenance
+    pictures: tuple[KeptPicture, ...] | None = None
+
+    def with_pictures(self, ref: Tally, leaves: int) -> Entry:
+        """Return the entry with pictures, most of the kinds that it has more of than the reference, by their tally."""
+        first, own = self.runs[0], self.runs[0].tally
+        excess = own.members[:leaves] / own.n - ref.members[:leaves] / ref.n
+        return replace(self, pictures=pictures_to_keep(first.info, first.examples, excess))
 
     def labels(self) -> list[str]:
         """Return a label for the set of each training run; the first has the name of the model."""

@@ -20,6 +20,7 @@ from finc_eval.leaderboards.board_table import (
     ranks,
     written,
 )
+from finc_eval.leaderboards.pictures import as_shown
 from finc_eval.leaderboards.result import Leaderboard
 from finc_eval.leaderboards.standings import Criterion, Row, run_label
 from finc_eval.measures.frechet import not_fid
@@ -41,13 +42,15 @@ PROFILE_KINDS = 5  # kinds of samples that the section of a model names at most,
 
 def page(board: Leaderboard, samples: Mapping[str, Samples]) -> str:
     """Return the page."""
+    pictures = gallery(board, samples)
+    board = _as_shown(board, samples)
     names = UniqueNames((*board.headings, *board.kinds))
     titles = {label: label for label in board.kinds[0].shares}
     _, cards = kinds_on_page(board.kinds, board.headings, titles, SHOWN_SAMPLES)
     return render(
         board,
         outline(board),
-        gallery(board, samples),
+        pictures,
         "leaderboards/page.html",
         kinds=_kinds_table(board, names),
         cards_of_kinds=cards,
@@ -76,7 +79,16 @@ def page(board: Leaderboard, samples: Mapping[str, Samples]) -> str:
 
 def gallery(board: Leaderboard, samples: Mapping[str, Samples]) -> Gallery:
     """Return pictures of the samples of all kinds."""
-    return read_gallery(board.sets, shown_of((*board.kinds, *board.headings), board.sets, SHOWN_SAMPLES), samples)
+    shown = _as_shown(board, samples)
+    wanted = shown_of((*shown.kinds, *shown.headings), board.sets, SHOWN_SAMPLES)
+    return read_gallery(board.sets, wanted, samples, kept=board.kept)
+
+
+def _as_shown(board: Leaderboard, samples: Mapping[str, Samples]) -> Leaderboard:
+    """Return the board with the samples that can be shown of sets whose pictures were kept, and are not given."""
+    kept = {label: own for label, own in (board.kept or {}).items() if label not in samples}
+    kinds, headings = (tuple(as_shown(one, kept) for one in some) for some in (board.kinds, board.headings))
+    return replace(board, kinds=kinds, headings=headings)
 
 
 def outline(board: Leaderboard) -> Outline:

@@ -23,6 +23,7 @@ from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.leaderboards.columns import SHARES
 from finc_eval.leaderboards.entry import Entry, TrainingRun, shareable
 from finc_eval.leaderboards.measures import Measure, Measuring
+from finc_eval.leaderboards.pictures import KeptPicture, pictures_to_keep
 from finc_eval.leaderboards.ranks import ModelEstimate
 from finc_eval.leaderboards.settings import LeaderboardSettings
 from finc_eval.leaderboards.shares import estimate_unmatched, estimate_unmatched_within
@@ -67,6 +68,7 @@ class BoardReference:
     provenance: Provenance
     by: ValueCounts | None = None  # its samples by the values of the column `by`; None if the settings name none
     found: Counted | None = None  # the counted set, to name kinds by; None for a reference that was read from a file
+    pictures: tuple[KeptPicture, ...] | None = None  # small pictures of its samples; None where nobody looked for them
 
     @classmethod
     def of(cls, sets: Mapping[str, OpenedSet], settings: LeaderboardSettings, run: Run) -> BoardReference:
@@ -105,6 +107,12 @@ class BoardReference:
     def with_names(self, entries: Sequence[Entry], sets: Mapping[str, Embeddings]) -> BoardReference:
         """Return the reference with names of all nodes: models that come later can name none."""
         return replace(self, names=names_of_nodes(self.tree, range(self.tree.nodes), self.counted(entries), sets))
+
+    def with_pictures(self) -> BoardReference:
+        """Return the reference with pictures of its kinds, most of the largest."""
+        leaves = self.tree.leaves
+        sizes = self.tally.members[:leaves] / self.tally.n
+        return replace(self, pictures=pictures_to_keep(self.info, self.examples, sizes))
 
     def counted(self, entries: Sequence[Entry]) -> dict[str, Counted]:
         """Return the counted sets by label, of those that were not read from a file."""
@@ -232,6 +240,7 @@ class BoardReference:
                 "settings": plain(self.settings),
                 "provenance": plain(self.provenance),
                 "by": plain(self.by),
+                "pictures": None if self.pictures is None else [plain(one) for one in self.pictures],
             }
 
     @classmethod
@@ -253,6 +262,9 @@ class BoardReference:
                 settings=structure(LeaderboardSettings, header["settings"], str(path)),
                 provenance=structure(Provenance, header["provenance"], str(path)),
                 by=structure(ValueCounts, found, str(path)) if (found := header.get("by")) else None,
+                pictures=None
+                if (kept := header.get("pictures")) is None
+                else tuple(structure(KeptPicture, one, str(path)) for one in kept),
             )
 
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import ClassVar, NamedTuple, Self
+from typing import Annotated, ClassVar, NamedTuple, Self
 
 from pydantic import computed_field, model_validator
 
 from finc_eval.core.errors import IncompatibleError, UsageError, did_you_mean
-from finc_eval.core.record import Record, check_names, plain
+from finc_eval.core.record import NOT_IN_JSON, Record, check_names, plain
 from finc_eval.core.serialize import Document, Shown
 from finc_eval.core.signature import SignatureText
 from finc_eval.core.words import figure, join_words, plural
 from finc_eval.embeddings.recipe import extractor_of
 from finc_eval.embeddings.set_info import SetInfo
+from finc_eval.gallery.pictured import Pictures
 from finc_eval.leaderboards.settings import LeaderboardSettings
 from finc_eval.leaderboards.standings import Criterion, Row, Standing, run_label
 from finc_eval.partitions.kind import Kind, check_kinds
@@ -146,6 +147,7 @@ class Leaderboard(Document):
         signature: everything that changes the numbers save the models.
         warnings: what to know before trusting the numbers.
         panel: the same models on other boards, such as by other extractors (`beside`); None without any.
+        kept: small pictures of samples that a stored board kept, by label and id; None for any other board.
 
     Example:
         >>> import finc_eval as fe
@@ -172,6 +174,7 @@ class Leaderboard(Document):
     warnings: tuple[str, ...]
     panel: Panel | None = None
     by: SharesBy | None = field(default=None, kw_only=True)
+    kept: Annotated[Pictures | None, *NOT_IN_JSON] = field(default=None, kw_only=True, repr=False)
 
     @model_validator(mode="after")
     def _check_names(self) -> Self:
@@ -202,6 +205,12 @@ class Leaderboard(Document):
             if names:
                 parts.append(f"{join_words(names) if len(names) <= SAID else f'{len(names)} models'}: {said}")
         return "; ".join(parts) + "."
+
+    @property
+    def without_pictures(self) -> tuple[str, ...]:
+        """Labels of the sets that had samples when they were measured, and of which nothing was kept to show."""
+        kept = self.kept or {}
+        return tuple(label for label, info in self.sets.items() if info.source is not None and label not in kept)
 
     @property
     def groups(self) -> tuple[tuple[str, ...], ...]:

@@ -68,8 +68,9 @@ class Board:
     """A leaderboard in a folder.
 
     The folder has `board.json`, the index; `reference.h5`, the reference in kinds, written once; and one file per model
-    in `entries`. No samples are kept, and what is kept of a model grows neither with its samples nor with the number of
-    models. Adding a model writes its file and the index. Kinds are fixed when the first models are added.
+    in `entries`. Of the samples, small pictures are kept that the page shows, at most 64 of a set. What is kept of a
+    model grows neither with its samples nor with the number of models. Adding a model writes its file and the index.
+    Kinds are fixed when the first models are added.
 
     Args:
         folder: folder of the board; the first `add` makes it.
@@ -185,6 +186,7 @@ class Board:
         named = by_model(sources, opened)
         new = self._new_of(named)
         entries = reference.entries(new, ref_set, warnings, run) if new else []
+        entries = [one.with_pictures(reference.tally, reference.tree.leaves) for one in entries]
         with self._alone(), write_together(and_list=True):
             missing = self._new_of(new)  # another process may have added some of them
             if missing:
@@ -299,7 +301,9 @@ class Board:
             asked = replace(asked, rank_by=rank_by)
             command += ["--rank-by", rank_by]
         made = replace(reference.provenance, command=Provenance.here().command or shlex.join(command))
-        return replace(assemble(reference, entries, asked, ()), provenance=made)
+        pictures = {one.name: one.pictures for one in entries} | {REFERENCE: reference.pictures}
+        kept = {label: {one.id: one.thumbnail for one in own} for label, own in pictures.items() if own is not None}
+        return replace(assemble(reference, entries, asked, ()), provenance=made, kept=kept)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -309,9 +313,11 @@ class Board:
 
     def _keep(self, measured: MeasuredModels) -> None:
         """Write a new board."""
+        reference = measured.reference
         entries = [replace(one, warnings=measured.warnings) for one in measured.entries]
+        pictured = [one.with_pictures(reference.tally, reference.tree.leaves) for one in entries]
         with write_together():
-            self._write(measured.reference.with_names(entries, measured.sets), entries)
+            self._write(reference.with_names(entries, measured.sets).with_pictures(), pictured)
 
     def _write(self, reference: BoardReference | None, entries: Sequence[Entry]) -> None:
         models = {} if reference else dict(self.index.models)

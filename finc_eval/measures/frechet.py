@@ -143,13 +143,17 @@ def frechet_interval(gen: object, ref: object, *, run: Run | None = None) -> Fre
 def same_set_floor(ref: object, n_gen: int, *, seed: int = 0, run: Run | None = None) -> float:
     """Compute the distance that samples of the reference itself would have instead of n_gen generated ones.
 
-    It is exact for the mean term, and for the covariance if n is well above d; see `biased_floor`.
+    It is exact for the mean term, and for the covariance if n is well above d; see `biased_floor`. A distance of at
+    most d samples falls more slowly than 1/n: 200 samples of a law of 512 dimensions with the spectrum 1/k had 3.02,
+    their floor was 2.18 by 1/n, and is 3.26 by the power that halves show (means of 4).
     """
+    one = as_embeddings(ref, "the reference")
+    is_inverse = min(n_gen, one.n) > one.dim
 
     def distance(x: Embeddings, y: Embeddings) -> float:
         return distance_of_gaussians(from_embeddings(x, run=run), from_embeddings(y, run=run)).value
 
-    return biased_floor(distance, as_embeddings(ref, "the reference"), n_gen, least=2, seed=seed)
+    return biased_floor(distance, one, n_gen, least=2, seed=seed, is_inverse=is_inverse)
 
 
 def _gaussians(gen: object, ref: object, run: Run | None) -> tuple[GaussianStatistics, GaussianStatistics]:

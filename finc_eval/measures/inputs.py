@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
-from math import inf
+from math import inf, log
 from pathlib import Path
 
 import numpy as np
@@ -169,15 +169,27 @@ def split_reference(ref: Embeddings, n_gen: int, *, least: int = 1, seed: int = 
 
 
 def biased_floor(
-    statistic: Callable[[Embeddings, Embeddings], float], ref: Embeddings, n_gen: int, *, least: int = 1, seed: int = 0
+    statistic: Callable[[Embeddings, Embeddings], float],
+    ref: Embeddings,
+    n_gen: int,
+    *,
+    least: int = 1,
+    seed: int = 0,
+    is_inverse: bool = True,
 ) -> float:
     """Return what a statistic is for n_gen samples of the reference's own law, from two parts of the reference.
 
-    Its bias is proportional to 1/n + 1/m, and so is the value of the parts, which are smaller.
+    Its bias is proportional to 1/n + 1/m, and so is the value of the parts, which are smaller. Otherwise
+    (`is_inverse`), it is taken for a power of that between 0 and 1, which is found from halves of the parts.
     """
     parts = split_reference(ref, n_gen, least=least, seed=seed)
     wanted, had = 1 / n_gen + 1 / ref.n, 1 / parts[0].n + 1 / parts[1].n
-    return statistic(*parts) * wanted / had
+    value, power = statistic(*parts), 1.0
+    if not is_inverse and value > 0 and parts[0].n >= 2 * least:
+        halves = [split_reference(one, one.n // 2, seed=seed)[0] for one in parts]
+        smaller = max(statistic(halves[0], halves[1]), value)
+        power = min(log(smaller / value) / log((1 / halves[0].n + 1 / halves[1].n) / had), 1.0)
+    return float(value * (wanted / had) ** power)
 
 
 def scores_of(metric: Metric, inputs: MetricInputs) -> list[Score]:

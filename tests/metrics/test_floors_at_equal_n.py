@@ -68,3 +68,12 @@ def test_the_floor_of_kid_is_of_all_pairs_with_subsets_and_without(subset_size):
 
 def test_few_samples_have_no_floor():
     assert all(score.floor is None for score in fe.metrics(draw(150, 1), draw(400, 2), ["kid", "mmd", "prdc"]))
+
+
+@pytest.mark.parametrize(("n", "m"), [(200, 200), (300, 900), (900, 300)])
+def test_the_floor_of_a_frechet_distance_of_fewer_samples_than_dimensions_is_what_real_samples_get(n, m):
+    """It fell with 1/n from half of the samples, to two thirds of the distance of a perfect generator."""
+    spectrum = np.arange(1, 513, dtype="f4") ** -0.5
+    for seed in range(2):
+        score = fe.metrics(draw(n, seed, 512) * spectrum, draw(m, 9 + seed, 512) * spectrum, "fd")["fd"]
+        assert score.floor == pytest.approx(score.value, rel=0.25)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -37,7 +37,6 @@ from finc_eval.core.storage import write_text
 from finc_eval.core.words import join_words
 from finc_eval.extractors.settings import Extraction
 from finc_eval.leaderboards.settings import LeaderboardSettings
-from finc_eval.leaderboards.standings import run_label
 
 leaderboard = typer.Typer(
     cls=DefaultGroup,
@@ -107,9 +106,8 @@ def add(
 ) -> None:
     """Measure models, and add them to the board in a folder; without one, this makes it.
 
-    A board keeps one file per model, and no samples. Adding a model writes its file, the index, and the page of the
-    board. A page with pictures of samples that are not given again stays, and a note says how to write it. The new
-    board is printed.
+    A board keeps one file per model, with small pictures of a few samples. Adding a model writes its file, the index,
+    and the page of the board, which shows the pictures of all models. The new board is printed.
     """
     runs = runs_of_models([*(models or ()), *gen])
     check_given([*flat_sources(runs).values(), ref], extraction.extractor)
@@ -122,16 +120,14 @@ def add(
         f"added {', '.join(added)} to {board}" if added else f"{board} has {join_words(list(runs))} of the same samples"
     )
     found, page = stored.leaderboard(), board / "leaderboard.html"
-    given = {run_label(name, place): path for name, paths in runs.items() for place, path in enumerate(paths)}
-    places = _named_samples(found, given | {"ref": ref})
-    stays = None in places.values() and page.exists() and PICTURE in read_bytes(page)
+    # A board of an earlier version kept no pictures, and its page shows some.
+    stays = bool(found.without_pictures) and page.exists() and PICTURE in read_bytes(page)
     if as_json or stays:
-        _print_names(stored, done, as_json, places)
+        _print_names(stored, done, as_json, found.without_pictures)
     else:
         print(done, end="\n\n")
     if not as_json:
-        known = {label: path for label, path in places.items() if path is not None}
-        emit(found, None if stays else _page_of(board), as_json, samples=known)
+        emit(found, None if stays else _page_of(board), as_json)
 
 
 @leaderboard.command()
@@ -180,8 +176,8 @@ def render(
         list[str] | None,
         typer.Option(
             metavar="NAME=PATH",
-            help="Where the samples of a model are, or of ref=…, which the board does not keep: the page then shows "
-            "pictures. Give it once for each.",
+            help="Where the samples of a model are, or of ref=…: the page then shows more of them, and larger, than "
+            "the small pictures that the board keeps. Give it once for each.",
         ),
     ] = None,
     force: Force = False,
@@ -192,8 +188,8 @@ def render(
     check_given(given.values())
     stored = fe.Board(board)
     output, found = _page_of(board, out, force), stored.leaderboard(rank_by)
-    if not given:
-        refuse_loss_of_pictures(output.files[".html"], force, [*_named_samples(found, {})])
+    if not given and found.without_pictures:
+        refuse_loss_of_pictures(output.files[".html"], force, found.without_pictures)
     emit(_beside(found, beside), output, as_json, samples=given)
 
 
@@ -254,26 +250,14 @@ def flat_sources(runs: dict[str, list[str]]) -> dict[str, str]:
     return {f"{name} {number}": path for name, paths in runs.items() for number, path in enumerate(paths, 1)}
 
 
-def _named_samples(board: fe.Leaderboard, given: Mapping[str, str]) -> dict[str, str | None]:
-    """Return where the samples of each set that had some are, by label; None where `given` does not have them.
-
-    A board keeps the name of their place without the folders around it. So a path is one of samples if it has that
-    name, and not one of their embeddings; and what has that name here today need not be the same samples.
-    """
-    had = {label: Path(one.source).name for label, one in board.sets.items() if one.source is not None}
-    return {label: given[label] if Path(given.get(label, "")).name == name else None for label, name in had.items()}
-
-
-def _print_names(
-    board: fe.Board, sentence: str, as_json: bool, samples: Mapping[str, str | None] | None = None
-) -> None:
-    """Print what was done to a board, and which of its files show it as it was before; `samples` show it anew."""
+def _print_names(board: fe.Board, sentence: str, as_json: bool, samples: Sequence[str] = ()) -> None:
+    """Print what was done to a board, and which files show it as before; `samples` are labels of sets to be given."""
     outdated = [str(path) for suffix in (".html", ".json") if (path := board.folder / f"leaderboard{suffix}").exists()]
     if as_json:
         print_json({"board": str(board.folder), "models": list(board.names), "outdated": outdated})
         return
     print(sentence)
     if outdated:
-        places = ["--samples " + shlex.quote(f"{label}={path or 'PATH'}") for label, path in (samples or {}).items()]
+        places = ["--samples " + shlex.quote(f"{label}=PATH") for label in samples]
         again = " ".join(["finc-eval leaderboard render", shlex.quote(str(board.folder)), *places])
         print(f"note: {join_words(outdated)} show the board as it was before this; to write them again: {again}")

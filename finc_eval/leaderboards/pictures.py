@@ -1,0 +1,93 @@
+"""Small pictures that a board keeps of each set, so that its page shows kinds without the samples."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from finc_eval.core.errors import DataError
+from finc_eval.core.record import Record
+from finc_eval.embeddings.set_info import SetInfo
+from finc_eval.gallery.pictured import Thumbnails, read_thumbnails
+from finc_eval.gallery.thumbnails import MAX_EDGE, Thumbnail
+from finc_eval.partitions.counts import Examples
+from finc_eval.partitions.kind import Kind
+from finc_eval.report.cards import LEAD_SAMPLES
+
+KEPT_EDGE = 64  # pixels of the longer edge of a picture that a board keeps
+
+KEPT_PICTURES = 64
+"""Pictures of a set that a board keeps at most. Of photographs they have 1.6 kB each on average, 80 kB a set."""
+
+
+@dataclass(frozen=True)
+class KeptPicture(Record):
+    """A small picture of a sample.
+
+    Attributes:
+        id: id of the sample.
+        kind: format of the picture.
+        width: its width in pixels.
+        height: its height in pixels.
+        data: its bytes, in base64.
+    """
+
+    id: str
+    kind: Literal["png", "webp", "jpeg"]
+    width: int
+    height: int
+    data: str
+
+    def __post_init__(self) -> None:
+        if not (0 < self.width <= MAX_EDGE and 0 < self.height <= MAX_EDGE):
+            raise DataError(f"the picture of {self.id!r:.100} has {self.width} x {self.height} pixels, not up to 96")
+        try:
+            base64.b64decode(self.data, validate=True)
+        except ValueError:
+            raise DataError(f"the picture of {self.id!r:.100} is damaged") from None
+
+    @classmethod
+    def of(cls, name: str, one: Thumbnail) -> KeptPicture:
+        """Return a picture as it is kept."""
+        return cls(name, one.kind, one.width, one.height, base64.b64encode(one.data).decode("ascii"))
+
+    @property
+    def thumbnail(self) -> Thumbnail:
+        """The picture as a page takes it."""
+        return Thumbnail(base64.b64decode(self.data), self.kind, self.width, self.height)
+
+
+def pictures_to_keep(
+    info: SetInfo, examples: Sequence[Examples], weights: NDArray[np.float64]
+) -> tuple[KeptPicture, ...]:
+    """Return pictures of the samples nearest to the centers of kinds; none of a set whose samples are not at hand.
+
+    Each kind has one. Kinds of the largest weights, (kinds,), have more, as far as there is room.
+    """
+    if info.samples is None:
+        return ()
+    order = np.argsort(-weights, kind="stable").tolist()
+    first = [one for kind in order for one in examples[kind].top_ids[:1]][:KEPT_PICTURES]
+    more = [one for kind in order for one in examples[kind].top_ids[1:LEAD_SAMPLES]][: KEPT_PICTURES - len(first)]
+    found, _ = read_thumbnails(info.samples, {*first, *more}, info.clip, KEPT_EDGE)
+    return tuple(KeptPicture.of(name, found[name]) for name in sorted(found))
+
+
+def as_shown(kind: Kind, kept: Mapping[str, Thumbnails]) -> Kind:
+    """Return a kind whose samples, in each set with kept pictures, are those that have one."""
+    shares = {
+        label: replace(
+            part,
+            top_ids=tuple(one for one in part.top_ids if one in kept[label]),
+            drawn_ids=tuple(one for one in part.drawn_ids if one in kept[label]),
+        )
+        if kept.get(label)
+        else part
+        for label, part in kind.shares.items()
+    }
+    return replace(kind, shares=shares)
