@@ -21,6 +21,7 @@ from finc_eval.core.storage import PROGRAM
 MARKS = {
     ".html": re.compile(rb'<meta name="finc-eval" content="([^"]*)">'),
     ".md": re.compile(rb"\A<!-- finc-eval: ([^>]*) -->"),
+    ".tex": re.compile(rb"\A% finc-eval: ([^\n]*)\n"),
     ".csv": re.compile(rb"\Aresult(?:,[^\n]*)?\n([a-z-]+(?: [0-9a-f]+)?)[,\n]"),
 }
 """The mark at the beginning of a text: `templates/base.html`, `report/exports/markdown.py` and `Document` write it."""

@@ -61,13 +61,11 @@ def board_table(board: Leaderboard) -> Table:
 def _cells_of(board: Leaderboard, row: Row, criteria: Sequence[Criterion]) -> list[Cell | str]:
     """Return the cells of a model."""
     sides = () if board.panel is None else board.panel.sides
-    notes = (
-        [row.fault] * bool(row.fault)
-        + [f"{row.runs} training runs"] * (row.runs > 1)
-        + ["depends on the space"] * (board.panel is not None and row.name in board.panel.moved)
-    )
+    is_moved = board.panel is not None and row.name in board.panel.moved
+    notes = [f"{row.runs} training runs"] * (row.runs > 1) + ["depends on the space"] * is_moved
     mark = colors_of(board).get(row.name, "")
-    name = Cell(row.name, anchor=anchor(row.name, of="model"), note=", ".join(notes), mark=mark)
+    where, note = anchor(row.name, of="model"), ", ".join(notes)
+    name = Cell(row.name, f"({row.fault})" if row.fault else "", anchor=where, note=note, mark=mark)
     cells: list[Cell | str] = [name, ranks(row.rank_set), "–" if row.group is None else str(row.group)]
     for one in criteria:
         found = row.scores[one.key]

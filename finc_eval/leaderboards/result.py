@@ -344,4 +344,5 @@ class Leaderboard(Document):
 def _cells(row: Row, key: str, standing: Standing | Place) -> dict[str, object]:
     """Return a line of the table: a model by one number, with the ends of its rank set as columns."""
     low, high = standing.rank_set or (None, None)
-    return {"name": row.name, "runs": row.runs, "by": key, "rank.low": low, "rank.high": high, **plain(standing)}
+    fixed = {"name": row.name, "runs": row.runs, "fault": row.fault, "by": key, "rank.low": low, "rank.high": high}
+    return {**fixed, **plain(standing)}

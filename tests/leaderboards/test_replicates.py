@@ -93,7 +93,7 @@ def test_the_page_says_how_many_runs_and_how_much_they_differ(board):
 def test_the_table_has_ranks_and_both_errors_as_columns(board):
     frame = board.to_frame()
     wanted = ["name", "runs", "by", "rank.low", "rank.high", "value", "interval.low", "interval.high", "group"]
-    assert set(wanted) | {"sampling_error", "training_error", "reason", "floor"} == set(frame.columns)
+    assert set(wanted) | {"sampling_error", "training_error", "reason", "floor", "fault"} == set(frame.columns)
     row = frame[(frame["name"] == "far") & (frame["by"] == "fd")].iloc[0]
     assert (row["rank.low"], row["rank.high"]) == board["far"].rank_set
 

@@ -1,4 +1,4 @@
-"""`finc-eval report`: a result as a page, as Markdown or as CSV, and the index of a folder of results."""
+"""`finc-eval report`: a result as a page, as Markdown, CSV or LaTeX, and the index of a folder of results."""
 
 from __future__ import annotations
 
@@ -35,8 +35,12 @@ def report(
         typer.Option(help="File to write; default: RESULT with the suffix of its form, or index.html in the folder."),
     ] = None,
     form: Annotated[
-        Literal["html", "md", "csv"],
-        typer.Option("--format", help="The page; Markdown of at most 900 KiB, for the page of a CI job; or the table."),
+        Literal["html", "md", "csv", "tex"],
+        typer.Option(
+            "--format",
+            help="The page; Markdown of at most 900 KiB, for the page of a CI job; the table of all numbers as CSV; or "
+            "the tables of the page as LaTeX, for the package booktabs.",
+        ),
     ] = "html",
     samples: Annotated[
         list[str] | None,
@@ -48,7 +52,7 @@ def report(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Write a result as a page, as Markdown or as CSV; of a folder, an index of all results in it.
+    """Write a result as a page, as Markdown, CSV or LaTeX; of a folder, an index of all results in it.
 
     The page is one HTML file that loads nothing. It shows the pictures that the file of the result keeps, or
     pictures of the samples that --samples names.
@@ -80,7 +84,12 @@ def report(
             if PICTURE.decode() not in text:
                 refuse_loss_of_pictures(page, force)
         else:
-            text = made.to_markdown() if form == "md" else made.to_csv()
+            texts = {
+                "md": made.to_markdown,
+                "csv": made.to_csv,
+                "tex": lambda: f"% finc-eval: {made.mark}\n{made.to_latex()}",
+            }
+            text = texts[form]()
     write_text(page, text)
     print_json({"path": str(page)}) if as_json else print(page)
     if form == "html":
