@@ -168,7 +168,7 @@ VERBS: dict[str, dict[str, str]] = {
     "Files": {
         "extract": "Embed a set of samples, once. Killed or interrupted, the same command goes on where it stopped.",
         "score": "Assign samples to the kinds of a comparison, and score them on its directions.",
-        "report": "Write a result as a page, as Markdown or as CSV; of a folder, an index of all results in it.",
+        "report": "Write a result as a page, as Markdown, CSV or LaTeX; of a folder, an index of all results in it.",
         "doctor": "Say what this installation is made of: versions, devices and folders.",
     },
 }

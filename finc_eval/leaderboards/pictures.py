@@ -79,13 +79,12 @@ def pictures_to_keep(
 
 
 def as_shown(kind: Kind, kept: Mapping[str, Thumbnails]) -> Kind:
-    """Return a kind whose samples, in each set with kept pictures, are those that have one."""
+    """Return a kind whose samples, in each set with kept pictures, are those that have one.
+
+    They are typical ones: no samples were kept because they had been drawn at random.
+    """
     shares = {
-        label: replace(
-            part,
-            top_ids=tuple(one for one in part.top_ids if one in kept[label]),
-            drawn_ids=tuple(one for one in part.drawn_ids if one in kept[label]),
-        )
+        label: replace(part, top_ids=tuple(one for one in part.top_ids if one in kept[label]), drawn_ids=())
         if kept.get(label)
         else part
         for label, part in kind.shares.items()

@@ -71,6 +71,7 @@ def test_adding_a_model_writes_the_page_with_pictures_of_all_models(desk):
     run(*ADD)
     page = read_page(desk)
     assert pictures_of(page, "a") and "are not shown" not in " ".join(page.texts("p"))
+    assert "Most typical" in page.texts("p") and "Members drawn at random" not in page.texts("p")
     rows = page.find("tr", inside=page.find("table", "heat")[0])
     assert all(page.find("img", inside=row) and not page.find("span", "missing", row) for row in rows[1:])
     assert {path.name for path in (desk / "board").iterdir()} == before
