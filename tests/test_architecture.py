@@ -80,6 +80,11 @@ def body_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     return function.end_lineno - body[0].lineno + 1 if body else 0
 
 
+def test_each_class_has_a_name_of_its_own():
+    names = [node.name for path in MODULES for node in nodes_of(path) if isinstance(node, ast.ClassDef)]
+    assert [name for name, count in Counter(names).items() if count > 1] == []
+
+
 def test_no_function_has_more_than_forty_lines_in_its_body():
     long = {
         f"{name_of(path)}.{node.name}"

@@ -18,7 +18,7 @@ DISTANCE_TO_BALL = Key(lambda squared, radii: squared.clamp_min(0).sqrt_().sub_(
 
 
 @dataclass(frozen=True, eq=False)
-class Rarity:
+class RarityScores:
     """The Rarity score of every generated sample.
 
     The paper does not score samples outside every ball. Here they rank above all samples inside, by their distance to
@@ -52,7 +52,9 @@ class Rarity:
         return np.lexsort((np.arange(len(levels)), -levels, self.inside))
 
 
-def rarity(gen: object, ref: object, *, k: int = 3, run: Run | None = None, index: SearchIndex = "exact") -> Rarity:
+def rarity(
+    gen: object, ref: object, *, k: int = 3, run: Run | None = None, index: SearchIndex = "exact"
+) -> RarityScores:
     """Score every generated sample by the smallest ball of the reference that contains it.
 
     Sets are embeddings (n, d) or their file; a ball reaches to the k-th neighbor. With the index "auto", radii are by
@@ -70,7 +72,7 @@ def rarity(gen: object, ref: object, *, k: int = 3, run: Run | None = None, inde
         np.minimum.at(smallest[block.rows], rows, squared[block.columns][columns])
         nearest.update(block)
     inside = np.isfinite(smallest)
-    return Rarity(
+    return RarityScores(
         inside=inside,
         scores=np.where(inside, np.sqrt(smallest), np.nan),
         distances=np.where(inside, 0.0, nearest.keys[:, 0].clip(min=0)),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from finc_eval.baselines.fld import Likelihoods
-from finc_eval.baselines.rarity import Rarity
+from finc_eval.baselines.rarity import RarityScores
 from finc_eval.core.device import Device
 from finc_eval.core.errors import DataError, check_count, check_fraction, check_seed
 from finc_eval.core.run import Run
@@ -18,7 +18,7 @@ from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.search.neighbors import nearest
 
 
-def most_novel(found: Rarity | Likelihoods, share: float) -> NDArray[np.int64]:
+def most_novel(found: RarityScores | Likelihoods, share: float) -> NDArray[np.int64]:
     """Select the most novel samples, most novel first: a share of all, in (0, 1], and at least one."""
     check_fraction("share", share, one=True)
     return found.order[: max(round(share * len(found.scores)), 1)]

@@ -64,7 +64,7 @@ class Helped:
         return found
 
 
-class Group(Helped, TyperGroup):
+class VerbGroup(Helped, TyperGroup):
     """A group of verbs. Its name alone prints its help, which is not an error."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -72,7 +72,7 @@ class Group(Helped, TyperGroup):
         return super().parse_args(ctx, args or ["--help"])
 
 
-class DefaultGroup(Group):
+class DefaultGroup(VerbGroup):
     """A group of verbs. A command that names none of them runs the first."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -220,7 +220,7 @@ class LazyVerb(Verb):
         return load_verb(name, part).make_context(info_name, args, parent, **extra)
 
 
-class LazyGroup(Group):
+class LazyGroup(VerbGroup):
     """The group of all verbs. It also turns errors into one sentence and an exit code."""
 
     def __init__(self, **attributes: Any) -> None:

@@ -61,7 +61,7 @@ Force = Annotated[bool, typer.Option("--force", help="Overwrite even files that 
 
 
 @dataclass(frozen=True)
-class Output:
+class TerminalOutput:
     """Files of a result, in one folder."""
 
     folder: Path  # the folder
@@ -112,7 +112,7 @@ def output_folder(
     how: Sequence[Extraction] = (),
     stem: str | None = None,
     titles: Sequence[str] | None = None,
-) -> Output:
+) -> TerminalOutput:
     """Choose the files of a result, and claim their names for the command: call it before any work.
 
     `how` is how sets are embedded, once for each space: a result of the same sets, wherever they were, is of this job.
@@ -126,14 +126,16 @@ def output_folder(
         )
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file, and --out is a folder: choose another name")
-    output = Output(folder, type_name, stem or type_name, job_digest(verb, inputs), force)
+    output = TerminalOutput(folder, type_name, stem or type_name, job_digest(verb, inputs), force)
     output = replace(output, job=_job_of_same_sets(output.files[".json"], output, inputs, how) or output.job)
     output.check()
     claim(output.files[".html"])
     return output
 
 
-def _job_of_same_sets(path: Path, output: Output, inputs: Mapping[str, str], how: Sequence[Extraction]) -> str | None:
+def _job_of_same_sets(
+    path: Path, output: TerminalOutput, inputs: Mapping[str, str], how: Sequence[Extraction]
+) -> str | None:
     """Return the job of the result in a JSON file if its sets have the content of these, by label; else None."""
     kind, _, job = (mark_of(path) or "").partition(" ")
     if not how or output.force or kind != output.type_name or not job or job == output.job:
@@ -216,7 +218,7 @@ def refuse_loss_of_pictures(page: Path, force: bool, sets: Sequence[str] = ()) -
 
 def emit(
     result: Document,
-    output: Output | None,
+    output: TerminalOutput | None,
     as_json: bool,
     texts: Mapping[str, str] | None = None,
     samples: Mapping[str, str] | None = None,

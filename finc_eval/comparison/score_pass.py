@@ -91,11 +91,11 @@ class ScorePass:
         candidates = torch.cat([self._best, ranked], dim=2)
         self._best = candidates.topk(min(KEPT, candidates.shape[2]), dim=2).values
 
-    def result(self) -> Scores:
+    def result(self) -> DirectionScores:
         """Copy the sums to the host."""
         best = self._best.cpu()
         places = torch.div(best, MOST_SAMPLES, rounding_mode="floor")
-        return Scores(
+        return DirectionScores(
             folds=torch.tensor(self._n, dtype=torch.double),
             powers=self._powers.cpu(),
             histograms=self._histograms.cpu().view(2, 2, -1, BINS),
@@ -108,7 +108,7 @@ class ScorePass:
 
 
 @dataclass(frozen=True, eq=False)
-class Scores:
+class DirectionScores:
     """Sums and best samples of a score pass, on the host.
 
     Attributes:
@@ -156,7 +156,7 @@ class Scores:
             members, groups.numpy(), (between / independent).numpy(), around.clamp_min(1).numpy(), sizes
         )
 
-    def paired_variance(self, other: Scores) -> torch.Tensor:
+    def paired_variance(self, other: DirectionScores) -> torch.Tensor:
         """Return the variance of the difference of masses from a set with the same groups, shape (t,).
 
         What both sets have in common in a group cancels: e_b = Σ_b (s² − mass) / n − the same of the other set, and the
@@ -207,7 +207,7 @@ class ScoredSet:
     """A set after its score pass."""
 
     sketched: SketchedSet
-    scores: Scores
+    scores: DirectionScores
     masses: Masses
     sample: torch.Tensor  # scores of its bottom-k sample on directions that were not fitted to them, (m, t), on the CPU
     far: Far | None  # samples far from all others; None if there is none, and of a sketch
@@ -259,7 +259,7 @@ def _pass(
     scoring: tuple[torch.Tensor, torch.Tensor],
     units: UnitFeatures | None,
     run: Run,
-) -> tuple[Scores, Far | None]:
+) -> tuple[DirectionScores, Far | None]:
     """Score a set, and look for samples far from all others; of a sketch, score the bottom-k sample."""
     phi, hashes = one.sketch.feature_map, None if one.embeddings is None else one.embeddings.group_hashes()
     groups = None if hashes is None else np.unique(hashes, return_inverse=True)[1]
@@ -282,7 +282,7 @@ def _pass(
     return found.result(), far.result(one.embeddings)
 
 
-def _effects(scores: Mapping[str, Scores]) -> dict[str, torch.Tensor]:
+def _effects(scores: Mapping[str, DirectionScores]) -> dict[str, torch.Tensor]:
     """Return the design effects of all directions in sets whose embeddings were scored."""
     if not scores:
         return {}

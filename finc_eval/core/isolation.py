@@ -214,7 +214,7 @@ def _supervise(end: socket.socket, serve: Callable[[Line], None]) -> None:
         Line(end).tell({"ended": signal.Signals(-code).name})
 
 
-class Limits:
+class ProcessLimits:
     """Limits of the process that makes them.
 
     Attributes:

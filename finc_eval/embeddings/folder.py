@@ -26,7 +26,7 @@ KEY_NAME = re.compile(r"[0-9a-f]{64}\.h5")  # name of a file in the folder of ca
 
 
 @dataclass(frozen=True)
-class Entry:
+class FolderEntry:
     """One cache of the folder."""
 
     path: Path  # path of the file; for an unfinished cache, the path it will have
@@ -46,7 +46,7 @@ def cache_folder() -> Path:
     return user_folder("embeddings")
 
 
-def entries(folder: Path | None = None) -> list[Entry]:
+def entries(folder: Path | None = None) -> list[FolderEntry]:
     """List the caches of a folder, latest first."""
     where = folder or cache_folder()
     files = [path.name.removesuffix(PART) for path in where.iterdir()] if where.is_dir() else []
@@ -112,7 +112,7 @@ def explain(
     return lines
 
 
-def remove(entry: Entry) -> int:
+def remove(entry: FolderEntry) -> int:
     """Delete a cache, finished or not, and return the number of bytes that it took."""
     with only_writer(entry.path):
         for path in (entry.path, part_of(entry.path)):
@@ -138,7 +138,7 @@ def _is_cache(path: Path) -> bool:
     return KEY_NAME.fullmatch(path.name) is not None or not is_other_hdf5(path)
 
 
-def entry_of(path: Path) -> Entry:
+def entry_of(path: Path) -> FolderEntry:
     """Describe one cache, finished or not."""
     path = path.with_name(path.name.removesuffix(PART))
     if not _is_cache(path):
@@ -149,13 +149,13 @@ def entry_of(path: Path) -> Entry:
     size = sum(file.stat().st_blocks * 512 for file in files)
     modified = max((file.stat().st_mtime for file in files), default=0.0)
     if not path.exists():
-        return Entry(path, "unfinished", size, modified)
+        return FolderEntry(path, "unfinished", size, modified)
     try:
         with EmbeddingCache(path) as cache:
             source = cache.source
-            entry = Entry(path, "whole", size, modified, cache.n, cache.dim, cache.extractor, source)
+            entry = FolderEntry(path, "whole", size, modified, cache.n, cache.dim, cache.extractor, source)
     except DataError as error:
-        return Entry(path, "unreadable", size, modified, note=str(error))
+        return FolderEntry(path, "unreadable", size, modified, note=str(error))
     if not Path(source).is_absolute():
         return entry
     try:

@@ -46,7 +46,7 @@ def new_of(path: Path) -> Path:
     return path.with_name(f".{path.name}.new")
 
 
-class Batch(NamedTuple):
+class JournalBatch(NamedTuple):
     """One batch of a journal."""
 
     rows: Floats  # embeddings and further outputs side by side, (b, width)
@@ -164,7 +164,7 @@ class Journal:
         right = mark == MARK and zlib.crc32(head[:-4], start) == own
         return HEAD.size + texts + count * (8 + 4 * self.title.width) if right else 0
 
-    def _record_at(self, place: int, start: int) -> Batch | None:
+    def _record_at(self, place: int, start: int) -> JournalBatch | None:
         """Read the record at a place, of the rows from a start on; None if it is not whole."""
         self._file.seek(place)
         head = self._file.read(HEAD.size)
@@ -181,14 +181,14 @@ class Journal:
             return None
         content = np.frombuffer(data, "<u8", count, texts)
         rows = np.frombuffer(data, "<f4", count * self.title.width, texts + 8 * count)
-        return Batch(rows.reshape(count, self.title.width), content.astype(np.uint64), reasons, traits)
+        return JournalBatch(rows.reshape(count, self.title.width), content.astype(np.uint64), reasons, traits)
 
-    def _count(self, batch: Batch, place: int) -> None:
+    def _count(self, batch: JournalBatch, place: int) -> None:
         self._starts.append((self.done, place))
         self.failures |= {self.done + row: why for row, why in enumerate(batch.reasons) if why is not None}
         self.done += len(batch.rows)
 
-    def append(self, batch: Batch) -> None:
+    def append(self, batch: JournalBatch) -> None:
         """Write a batch after the others."""
         texts = json.dumps([batch.reasons, batch.traits]).encode()
         rows = np.ascontiguousarray(batch.rows, "<f4")
@@ -203,7 +203,7 @@ class Journal:
         self._file.flush()
         self._count(batch, place)
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self) -> Iterator[JournalBatch]:
         """Yield the batches in order."""
         for start, place in self._starts:
             batch = self._record_at(place, start)
@@ -221,7 +221,7 @@ class Journal:
             self._drop_last()
             if batch is not None:
                 n = row - start
-                self.append(Batch(batch.rows[:n], batch.content[:n], batch.reasons[:n], batch.traits[:n]))
+                self.append(JournalBatch(batch.rows[:n], batch.content[:n], batch.reasons[:n], batch.traits[:n]))
 
     def _drop_last(self) -> None:
         self.done, place = self._starts.pop()

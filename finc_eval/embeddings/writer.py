@@ -29,7 +29,7 @@ from finc_eval.core.remote.mirror import put_in_place, refresh
 from finc_eval.core.storage import disk_errors, lock_of, only_writer_of, remove_leftovers
 from finc_eval.embeddings.cache import EXTRACT_AGAIN, WHOLE, EmbeddingCache, Floats
 from finc_eval.embeddings.columns import drop_missing
-from finc_eval.embeddings.journal import Batch, Journal, Title, new_of, title_of
+from finc_eval.embeddings.journal import Journal, JournalBatch, Title, new_of, title_of
 from finc_eval.embeddings.recipe import (
     CACHE_LAYOUT,
     DIGESTS,
@@ -256,7 +256,7 @@ class CacheWriter:
             why if why is None else why.encode("utf-8", "replace")[:REASON_BYTES].decode("utf-8", "ignore")
             for why in reasons
         ]
-        batch = Batch(rows, content, short, encoded)
+        batch = JournalBatch(rows, content, short, encoded)
         with resumable(self.path, self._worth_keeping):
             self._journal.cut(self.done)
             self._journal.append(batch)

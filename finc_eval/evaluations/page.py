@@ -18,7 +18,7 @@ from finc_eval.private.reference import page as privacy
 from finc_eval.private.reference.result import PrivateComparison, PrivateScore
 from finc_eval.report import Page, fragment
 from finc_eval.report import outline as outline_of
-from finc_eval.report.exports.outline import Outline, Table, call, sizes, source
+from finc_eval.report.exports.outline import Outline, TextTable, call, sizes, source
 from finc_eval.report.formats import p_value
 from finc_eval.report.pages import Section, render
 from finc_eval.report.terminal import print_notes
@@ -90,7 +90,7 @@ def outline(result: Evaluation) -> Outline:
         arguments = ["gen", '"private.h5"', *([] if result.audit is None else ["train=train", "holdout=holdout"])]
     verdict = [] if result.audit is None else [result.audit.verdict]
     private = [] if result.private is None else [privacy.summary(result.private)]
-    tables = [Table("Summary", COLUMNS, answers(result), words=COLUMNS[1:])]
+    tables = [TextTable("Summary", COLUMNS, answers(result), words=COLUMNS[1:])]
     return Outline(
         kind="evaluation of a generator",
         title=_title(result),
@@ -148,7 +148,7 @@ def answers(result: Evaluation) -> list[tuple[str, str]]:
     return [*answered, ("Encodings", result.encodings)]
 
 
-def side_by_side(result: Evaluation, found: PrivateScore | PrivateComparison) -> Table:
+def side_by_side(result: Evaluation, found: PrivateScore | PrivateComparison) -> TextTable:
     """Return DP-HP's distance and its guarantee beside KAHM's membership score, each with meaning and yardstick."""
     scores = {one.name: one for one in privacy.scores_of(found)}
     own, real = scores["gen"], scores.get("holdout")
@@ -173,7 +173,7 @@ def side_by_side(result: Evaluation, found: PrivateScore | PrivateComparison) ->
                 f"AUC {ceilings[0]}, where guessing has 0.5; true positives at 1 % {ceilings[2]}.",
             )
         )
-    return Table(
+    return TextTable(
         SIDE_BY_SIDE, PRIVACY_COLUMNS, [*rows, _membership(result)], words=PRIVACY_COLUMNS[1:], legend=PRIVACY_LEGEND
     )
 

@@ -13,10 +13,10 @@ from math import hypot, isfinite, sqrt
 import numpy as np
 
 from finc_eval.embeddings.repeats import mean_group_size
-from finc_eval.gates.evidence import Evidence, Missing, Normal, Side
+from finc_eval.gates.evidence import LimitEvidence, Missing, Normal, Side
 from finc_eval.gates.policy import AppearanceLimits
 from finc_eval.gates.retraining import between_shares
-from finc_eval.gates.scores import Change, Measured
+from finc_eval.gates.scores import MeasuredScore, ScoreChange
 from finc_eval.gates.sets import GEN, REF, GateSets
 from finc_eval.gates.shares import GainedShare, TwoCounts
 from finc_eval.naming.explained import TAIL
@@ -32,15 +32,15 @@ NO_PICTURES = "the pictures of a set are not at hand: pass a folder, or what ext
 
 
 @dataclass(frozen=True, kw_only=True)
-class Beyond(Evidence):
+class Beyond(LimitEvidence):
     """A gain of one look, which counts as far as it is a gain on the baseline and on the reference.
 
     So a release may come to look like the reference.
     """
 
     trait: str  # what was measured
-    old: Evidence  # the gain on the baseline
-    ref: Evidence  # the gain on the reference
+    old: LimitEvidence  # the gain on the baseline
+    ref: LimitEvidence  # the gain on the reference
 
     def bound(self, side: Side, level: float, factor: float = 1.0) -> float:
         """Return the smaller bound."""
@@ -53,7 +53,7 @@ class Beyond(Evidence):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Clearest(Evidence):
+class Clearest(LimitEvidence):
     """The look that is most surely a gain, among many; each takes an equal part of the level (Bonferroni)."""
 
     surely: float | None = 0.0
@@ -92,7 +92,7 @@ def pictures_of(sets: GateSets) -> dict[str, PictureLooks | None]:
 
 def look_evidence(
     sets: GateSets, limits: AppearanceLimits, pictures: Mapping[str, PictureLooks | None], alpha: float
-) -> Iterator[Evidence]:
+) -> Iterator[LimitEvidence]:
     """Yield the evidence on looks of the release, against each older release."""
     for against in sets.comparisons:
         for rule, margin in limits.given.items():
@@ -159,9 +159,9 @@ def _whole(
     for label, one in values.items():
         shifted = np.clip(side * (one - middle) / spread, -CLIPPED, CLIPPED)
         error = float(shifted.std(ddof=1)) * sqrt(effects[label] / len(shifted))
-        means[label] = Measured(float(shifted.mean()), error, 0.0, higher_is_better=False)
+        means[label] = MeasuredScore(float(shifted.mean()), error, 0.0, higher_is_better=False)
     new, replicates = means[GEN], np.array([means[label].value for label in sets.replicates])
-    change = Change(new, [means[label] for label in sets.baselines], replicates, in_parts=False)
+    change = ScoreChange(new, [means[label] for label in sets.baselines], replicates, in_parts=False)
     error, fixed, degrees = change.error(alpha)
     degrees = degrees if isfinite(degrees) else len(values[GEN]) - 1.0
     old_error = hypot(new.error, means[REF].error)

@@ -1,4 +1,4 @@
-"""`Evidence`: an estimate that a limit is held against, with one-sided bounds at any level."""
+"""`LimitEvidence`: an estimate that a limit is held against, with one-sided bounds at any level."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OTHER_SIDE: dict[Side, Side] = {"low": "high", "high": "low"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Evidence(ABC):
+class LimitEvidence(ABC):
     """An estimate, its limit, and how sure it is."""
 
     most: ClassVar[float] = inf  # largest value that there can be
@@ -53,7 +53,7 @@ class Evidence(ABC):
         `factor` multiplies the number of generated samples, at the same shares.
         """
 
-    def without_change(self) -> Evidence | None:
+    def without_change(self) -> LimitEvidence | None:
         """Return the evidence on a release without any change, of as many samples; None if it is not known."""
         return None
 
@@ -77,7 +77,7 @@ class Evidence(ABC):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fact(Evidence):
+class PlainFact(LimitEvidence):
     """A plain fact about the files, such as the number of unreadable samples."""
 
     certain: ClassVar[bool] = True
@@ -92,7 +92,7 @@ class Fact(Evidence):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Normal(Evidence):
+class Normal(LimitEvidence):
     """An estimate with normal errors, or with Student's where the error itself is an estimate."""
 
     error: float  # standard error
@@ -109,7 +109,7 @@ class Normal(Evidence):
         half = upper_quantile(level, self.degrees) * sqrt(shrinking + self.fixed**2)
         return self.value - half if side == "low" else self.value + half
 
-    def without_change(self) -> Evidence | None:
+    def without_change(self) -> LimitEvidence | None:
         """Return the evidence on a release like its baseline, whose error is its own; None without a baseline."""
         if self.unchanged is None:
             return None
@@ -126,7 +126,7 @@ class Normal(Evidence):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Missing(Evidence):
+class Missing(LimitEvidence):
     """A limit without an estimate; `note` says why there is none."""
 
     value: float = float("nan")
@@ -169,7 +169,7 @@ class Distance(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PairedMoved(Evidence):
+class PairedMoved(LimitEvidence):
     """Share of samples that have moved to other kinds within blocks such as prompts (`partitions.difference`).
 
     Samples of the baseline whose block the release lacks have moved as well: they are a part `lacked` of it.
@@ -189,7 +189,7 @@ class PairedMoved(Evidence):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Moved(Evidence):
+class Moved(LimitEvidence):
     """Share of samples that have moved to other kinds (`partitions.difference`).
 
     Attributes:

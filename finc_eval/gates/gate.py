@@ -26,7 +26,7 @@ from finc_eval.gates.baseline import History, is_history, samples_of
 from finc_eval.gates.causes import Suspect, find_causes, find_suspects
 from finc_eval.gates.copies import share_of_copies
 from finc_eval.gates.divisions import DIFFERENCES, MOVED, OF_REF, OF_SETS, tree_of_reference
-from finc_eval.gates.evidence import Evidence, Fact, Missing
+from finc_eval.gates.evidence import LimitEvidence, Missing, PlainFact
 from finc_eval.gates.kinds import Gathered, KindEvidence, compare_two, gather_on_kinds
 from finc_eval.gates.policy import BasicLimits, CopyingLimits, Policy, SliceLimits
 from finc_eval.gates.retraining import MIN_REPLICATES, SAMPLING_ONLY, TRAINING_TOO
@@ -108,36 +108,38 @@ def gather_evidence(
     return found
 
 
-def basic_evidence(sets: GateSets, limits: BasicLimits, run: Run) -> Iterator[Evidence]:
+def basic_evidence(sets: GateSets, limits: BasicLimits, run: Run) -> Iterator[LimitEvidence]:
     """Yield the facts that are limited."""
     info, gen = sets.infos[GEN], sets.gen
     cached = isinstance(gen, CachedEmbeddings)
     if limits.samples is not None:
-        yield Fact(name="basics.samples", value=float(gen.n), margin=float(limits.samples), harm="low", n=gen.n)
+        yield PlainFact(name="basics.samples", value=float(gen.n), margin=float(limits.samples), harm="low", n=gen.n)
     if limits.unreadable is not None:
         margin, name = limits.unreadable, "basics.unreadable"
         if cached:
             share = info.unreadable / (info.unreadable + gen.n)
             note = ", ".join(id for id, _ in info.unreadable_examples)
-            yield Fact(name=name, value=share, margin=margin, n=gen.n, note=note)
+            yield PlainFact(name=name, value=share, margin=margin, n=gen.n, note=note)
         else:
             yield Missing(name=name, margin=margin, note=NO_SAMPLES)
     if limits.duplicates is not None:
         share = share_of_repeats(gen, run.prefixed("duplicates"))
-        yield Fact(name="basics.duplicates", value=share, margin=limits.duplicates, n=gen.n)
+        yield PlainFact(name="basics.duplicates", value=share, margin=limits.duplicates, n=gen.n)
     if limits.copies is not None:
         share = share_of_copies(sets.gen, sets.ref, run.prefixed("copies"))
-        yield Fact(name="basics.copies", value=share, margin=limits.copies, n=gen.n)
+        yield PlainFact(name="basics.copies", value=share, margin=limits.copies, n=gen.n)
     if limits.encodings and sets.baselines:
         old = next(iter(sets.baselines.values()))
         if isinstance(gen, CachedEmbeddings) and isinstance(old, CachedEmbeddings):
             unlike = unlike_encodings(gen.cache.seen_profile, old.cache.seen_profile, ("gen", "the baseline"))
-            yield Fact(name="basics.encodings", value=float(len(unlike)), margin=0.0, n=gen.n, note="; ".join(unlike))
+            yield PlainFact(
+                name="basics.encodings", value=float(len(unlike)), margin=0.0, n=gen.n, note="; ".join(unlike)
+            )
         else:
             yield Missing(name="basics.encodings", margin=0.0, note=NO_SAMPLES)
 
 
-def copying_evidence(sets: GateSets, limits: CopyingLimits, train: object | None, run: Run) -> Iterator[Evidence]:
+def copying_evidence(sets: GateSets, limits: CopyingLimits, train: object | None, run: Run) -> Iterator[LimitEvidence]:
     """Yield the evidence on copies of training samples; the reference stands for fresh samples."""
     if train is None:
         for name, margin in limits.given.items():
@@ -164,7 +166,7 @@ def copying_evidence(sets: GateSets, limits: CopyingLimits, train: object | None
             note=f"{percent(near.value, 2)} of the samples, {percent(near.control, 2)} of fresh samples",
         )
     if limits.exact is not None:
-        yield Fact(name="copying.exact", value=float(found.exact), margin=float(limits.exact), n=sets.gen.n)
+        yield PlainFact(name="copying.exact", value=float(found.exact), margin=float(limits.exact), n=sets.gen.n)
 
 
 @arithmetic("float32")

@@ -27,7 +27,7 @@ from finc_eval.gates.divisions import (
     judge_kinds,
     sought_kinds,
 )
-from finc_eval.gates.evidence import Distance, Evidence, Missing, Moved, PairedMoved
+from finc_eval.gates.evidence import Distance, LimitEvidence, Missing, Moved, PairedMoved
 from finc_eval.gates.paired_shares import PairCounts, PairedGain, PairedLoss
 from finc_eval.gates.policy import KindLimits
 from finc_eval.gates.retraining import Retrained, between_shares
@@ -48,7 +48,7 @@ IN_ONE = 0.8  # part of a new kind that one node of the tree holds, in four of f
 class KindEvidence:
     """Evidence on a kind, and what to show of it."""
 
-    evidence: Evidence
+    evidence: LimitEvidence
     # None for a limit. Else it counts only if it regressed, and is shown if none of these did: names of the evidence on
     # the kinds that hold this one.
     above: frozenset[str] | None = None
@@ -86,7 +86,7 @@ class Gathered:
 
     # evidence on kinds, which says more than the others: shares and samples
     kinds: list[KindEvidence] = field(default_factory=list)
-    others: list[Evidence] = field(default_factory=list)
+    others: list[LimitEvidence] = field(default_factory=list)
     digests: list[str] = field(default_factory=list)  # digests of the kinds of each part of the sets
     scores: dict[str, dict[str, float]] = field(default_factory=dict)  # scores of whole sets, by label and name
     distances: list[Distance] = field(default_factory=list)  # how far the whole release is from older releases
@@ -224,7 +224,7 @@ def lost_evidence(
             "surely": None if found.tree is None else 0.0,
             "is_search": before is not None,
         }
-        evidence: Evidence
+        evidence: LimitEvidence
         evidence = PairedLoss(counts=pairs, **shared) if pairs else LostShare(counts=both, **shared)
         regained = counts.unlabeled / both.size / max(both.old_share, judged.least)
         if value > lose >= value - regained:
@@ -254,7 +254,7 @@ def new_evidence(sets: GateSets, found: CountedSets, limits: KindLimits, margin:
     for kind, title in titles.items():
         both, pairs = counts.of_kind(kind), counts.pairs(kind)
         shared: dict[str, Any] = {"name": title, "margin": margin, "n": n, "part": part}
-        evidence: Evidence = GainedShare(value=both.share - both.old_share, counts=both, **shared)
+        evidence: LimitEvidence = GainedShare(value=both.share - both.old_share, counts=both, **shared)
         if pairs is not None:
             evidence = PairedGain(value=(pairs.gained - pairs.lost) / pairs.size, counts=pairs, **shared)
         yield KindEvidence(evidence, None, counts, kind)
@@ -351,7 +351,7 @@ def compare_two(sets: GateSets, old: str, seed: int, run: Run) -> Answer:
 
 def _judge_unmatched(
     sets: GateSets, found: CountedSets, judged: JudgedKinds, limits: KindLimits, margin: float
-) -> Iterator[Evidence]:
+) -> Iterator[LimitEvidence]:
     """Yield what the policy names and no set has, what so few samples cannot judge, and a limit about nothing."""
     least, rule = in_percent(judged.smallest, 2), sets.rule("kinds.lose")
     if judged.enough is not None:

@@ -13,10 +13,10 @@ from finc_eval.gallery.thumbnails import side_by_side
 from finc_eval.gates.rule import Verb
 from finc_eval.gates.verdict import FAILED, SETTLED, UNJUDGED, VERBS, Limit, Verdict
 from finc_eval.report import Page
-from finc_eval.report.cards import LEAD_SAMPLES, Card, Cards, Grid, View, anchor
+from finc_eval.report.cards import LEAD_SAMPLES, Cards, CardView, Grid, PageCard, anchor
 from finc_eval.report.drawings import Axis, Drawn, Ink, forest, forest_scale
 from finc_eval.report.exports.markdown import escape, paragraph
-from finc_eval.report.exports.outline import Cell, Outline, Table, call, sizes, source, unreadable
+from finc_eval.report.exports.outline import Cell, Outline, TextTable, call, sizes, source, unreadable
 from finc_eval.report.pages import Section, render
 from finc_eval.samples.source import Samples
 
@@ -80,13 +80,13 @@ def _choose_pictured(result: Verdict) -> list[Limit]:
     return [limit for limit in result.by_urgency if limit.examples][:30]
 
 
-def _card(limit: Limit, scale: Axis, with_samples: bool) -> Card:
+def _card(limit: Limit, scale: Axis, with_samples: bool) -> PageCard:
     ink: dict[str, Ink] = {label: INKS.get(label, "other") for label in limit.shares}
     views = [
-        View(ink[label], label, "", (Grid("Nearest to the center of the kind", label, ids[:SHOWN_SAMPLES]),))
+        CardView(ink[label], label, "", (Grid("Nearest to the center of the kind", label, ids[:SHOWN_SAMPLES]),))
         for label, ids in limit.examples.items()
     ]
-    return Card(
+    return PageCard(
         id=limit.name,
         title=limit.name,
         ink="gen",
@@ -123,7 +123,7 @@ def outline(result: Verdict) -> Outline:
     )
 
 
-def _tables(result: Verdict, groups: Mapping[str, tuple[Verb, ...]]) -> list[Table]:
+def _tables(result: Verdict, groups: Mapping[str, tuple[Verb, ...]]) -> list[TextTable]:
     """Return the table of each group of limits that has any; notes on limits that held are on pages alone."""
     pictured = _choose_pictured(result)
     tables = []
@@ -131,7 +131,7 @@ def _tables(result: Verdict, groups: Mapping[str, tuple[Verb, ...]]) -> list[Tab
         limits = [limit for limit in result.by_urgency if limit.verdict in verbs]
         rows = [_cells(limit, limit in pictured) for limit in limits]
         has_notes = any(limit.note for limit in limits)
-        one = Table(
+        one = TextTable(
             title,
             [*COLUMNS, "Note"] if has_notes else COLUMNS,
             rows if has_notes else [row[:-1] for row in rows],

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from scipy.special import gammaincinv
 
-from finc_eval.gates.evidence import Evidence, Side
+from finc_eval.gates.evidence import LimitEvidence, Side
 from finc_eval.gates.shares import SHARE_PART, SIDES, power_beside, ratio_bound, share_bound, whole_of
 from finc_eval.numerics.design_effects import GroupedKinds, design_effects
 from finc_eval.numerics.inference import mover
@@ -68,7 +68,7 @@ class PairCounts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PairedLoss(Evidence):
+class PairedLoss(LimitEvidence):
     """Part of its share that a kind has lost, (old − new) / max(old, least), from pairs.
 
     A part of the old members has gone: a binomial share. The new members among what was not of the kind before are
@@ -112,7 +112,7 @@ class PairedLoss(Evidence):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PairedGain(Evidence):
+class PairedGain(LimitEvidence):
     """Share of a kind in the new release minus that in the baseline, in parts of all samples, from pairs.
 
     It is the share of pairs that came minus the share that went: two cells of one multinomial law, whose exact

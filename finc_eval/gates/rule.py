@@ -15,7 +15,7 @@ from math import ceil, isnan
 from typing import Literal
 
 from finc_eval.core.words import plural
-from finc_eval.gates.evidence import Evidence, Side, round_up
+from finc_eval.gates.evidence import LimitEvidence, Side, round_up
 from finc_eval.numerics.thresholds import smallest
 
 Verb = Literal["improved", "held", "regressed", "undecided", "missing"]  # the verdict of one limit
@@ -28,7 +28,7 @@ FACTOR_HALVINGS = 12  # halvings of the number of samples that decides a limit: 
 class Judged:
     """A limit after the rule."""
 
-    evidence: Evidence
+    evidence: LimitEvidence
     verdict: Verb
     near: float  # level of the bound that decides about a regression
     far: float  # level of the bound that decides whether it holds
@@ -79,7 +79,7 @@ def decide(
     return "improved" if zero is not None and high < zero else "held"
 
 
-def judge(evidence: Sequence[Evidence], alpha: float = 0.05, looks: int = 1) -> tuple[Judged, ...]:
+def judge(evidence: Sequence[LimitEvidence], alpha: float = 0.05, looks: int = 1) -> tuple[Judged, ...]:
     """Judge all limits of a run, in the order in which they came; the order changes no verdict.
 
     α is for a false regression in any limit, and for a false pass; `looks` runs share it, each with more samples.
@@ -95,7 +95,7 @@ def judge(evidence: Sequence[Evidence], alpha: float = 0.05, looks: int = 1) -> 
     return tuple(Judged(one, _verdict(one, near, far), near, far) for one in evidence)
 
 
-def _verdict(one: Evidence, near: float, far: float, factor: float = 1.0) -> Verb:
+def _verdict(one: LimitEvidence, near: float, far: float, factor: float = 1.0) -> Verb:
     """Return the verdict of one limit: what is surely there may be a regression before the margin is surely passed."""
     verdict = decide(_bounds(one, near, far, factor), one.margin, harm=one.harm, unchanged=one.unchanged)
     if verdict == "missing" or isnan(one.value):
@@ -133,9 +133,9 @@ def family_sentence(judged: Sequence[Judged], alpha: float, looks: int) -> str:
     )
 
 
-def too_fine(evidence: Sequence[Evidence], alpha: float, looks: int) -> Iterator[str]:
+def too_fine(evidence: Sequence[LimitEvidence], alpha: float, looks: int) -> Iterator[str]:
     """Yield a sentence on each limit that so few samples cannot show to hold, even for a release without a change."""
-    found: dict[str, list[Evidence]] = {}
+    found: dict[str, list[LimitEvidence]] = {}
     for one in evidence:
         same = one.without_change()
         if same is not None and not _holds(same, alpha / looks):
@@ -153,13 +153,13 @@ def too_fine(evidence: Sequence[Evidence], alpha: float, looks: int) -> Iterator
         )
 
 
-def _holds(one: Evidence, level: float, factor: float = 1.0) -> bool:
+def _holds(one: LimitEvidence, level: float, factor: float = 1.0) -> bool:
     """Return whether the bound on the harmful side is within the margin."""
     bound = one.bound(one.harm, level, factor)
     return not (bound > one.margin if one.harm == "high" else bound < one.margin)
 
 
-def _bounds(one: Evidence, near: float, far: float, factor: float = 1.0) -> tuple[float, float]:
+def _bounds(one: LimitEvidence, near: float, far: float, factor: float = 1.0) -> tuple[float, float]:
     """Return the interval: its near end decides a regression, its far end whether the limit holds."""
     levels = (near, far) if one.harm == "high" else (far, near)
     return one.bound("low", levels[0], factor), one.bound("high", levels[1], factor)

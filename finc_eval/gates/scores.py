@@ -16,7 +16,7 @@ from finc_eval.core.words import figure, plural
 from finc_eval.embeddings.opening import is_samples
 from finc_eval.embeddings.repeats import mean_group_size
 from finc_eval.estimates.estimate import Estimate, difference, units_of
-from finc_eval.gates.evidence import Evidence, Missing, Normal, Side
+from finc_eval.gates.evidence import LimitEvidence, Missing, Normal, Side
 from finc_eval.gates.policy import MetricLimit, metric_of
 from finc_eval.gates.retraining import between_scores
 from finc_eval.gates.sets import GEN, REF, GateSets
@@ -31,7 +31,7 @@ it is smallest. Of Fréchet distances it was 1.3 to 1.8 (six runs of the design 
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredScore:
     """A score with its standard error."""
 
     value: float
@@ -44,7 +44,7 @@ class Measured:
 
 def score_evidence(
     sets: GateSets, limits: Mapping[str, MetricLimit], alpha: float, run: Run
-) -> tuple[list[Evidence], dict[str, dict[str, float]]]:
+) -> tuple[list[LimitEvidence], dict[str, dict[str, float]]]:
     """Compute the metrics of all generated sets, and return the evidence of each limit, and the scores by label."""
     metrics = list(dict.fromkeys(metric_of(name) for name in limits))
     scores: dict[str, dict[str, Score | str]] = {}
@@ -53,7 +53,7 @@ def score_evidence(
         same = [other for other in scores if sets.infos[other].digest == sets.infos[label].digest]
         known = scores[same[0]] if same else None  # a first policy takes its baseline as the release
         scores[label] = known or _scores(sets, label, metrics, list(limits), run.prefixed(f"metrics of {label}"))
-    found: list[Evidence] = []
+    found: list[LimitEvidence] = []
     for name, limit in limits.items():
         measured = {label: _measure(scores[label][name], sets, label) for label in labels}
         new = measured[GEN]
@@ -65,7 +65,7 @@ def score_evidence(
             title = sets.rule(f"metrics.{name}") + f" {rule}"
             if margin is not None and isinstance(new, str):
                 found.append(Missing(name=title, margin=margin, note=new))
-            elif margin is not None and isinstance(new, Measured):
+            elif margin is not None and isinstance(new, MeasuredScore):
                 found.append(
                     Normal(
                         name=title,
@@ -103,7 +103,7 @@ def _scores(sets: GateSets, label: str, metrics: list[str], names: list[str], ru
     return found
 
 
-def _measure(score: Score | str, sets: GateSets, label: str) -> Measured | str:
+def _measure(score: Score | str, sets: GateSets, label: str) -> MeasuredScore | str:
     """Return a score with its standard error, or the reason why it has none."""
     if isinstance(score, str):
         return score
@@ -115,20 +115,20 @@ def _measure(score: Score | str, sets: GateSets, label: str) -> Measured | str:
     # Metrics take their samples as independent; grouped samples inform less, at worst by this factor.
     effect = max(mean_group_size(sets.all[label]), mean_group_size(sets.ref))
     error, n, m = score.standard_error * sqrt(effect), sets.all[label].n, sets.ref.n
-    return Measured(score.center, error, error * sqrt(n / (n + m)), score.higher_is_better)
+    return MeasuredScore(score.center, error, error * sqrt(n / (n + m)), score.higher_is_better)
 
 
 def _relative(
-    name: str, limit: MetricLimit, measured: Mapping[str, Measured | str], sets: GateSets, alpha: float, run: Run
-) -> Iterator[Evidence]:
+    name: str, limit: MetricLimit, measured: Mapping[str, MeasuredScore | str], sets: GateSets, alpha: float, run: Run
+) -> Iterator[LimitEvidence]:
     """Yield the evidence on differences to the baseline, in parts of the baseline's score or as they are."""
     asked = {rule: limit.given[rule] for rule in ("worse", "difference") if rule in limit.given}
     paired = None
-    if asked and all(isinstance(one, Measured) for one in measured.values()):
+    if asked and all(isinstance(one, MeasuredScore) for one in measured.values()):
         paired = paired_estimates(sets, name, run)
     new, old = measured[GEN], [measured[label] for label in sets.baselines]
-    known = [one for one in old if isinstance(one, Measured)]
-    replicates = [one.value for label in sets.replicates if isinstance(one := measured[label], Measured)]
+    known = [one for one in old if isinstance(one, MeasuredScore)]
+    replicates = [one.value for label in sets.replicates if isinstance(one := measured[label], MeasuredScore)]
     for rule, wanted in asked.items():
         title = sets.rule(f"metrics.{name}") + f" {rule}"
         stated = 0.0 if isinstance(wanted, str) else float(wanted)
@@ -136,7 +136,7 @@ def _relative(
             why = dict.fromkeys(one for one in (new, *old) if isinstance(one, str))
             yield Missing(name=title, margin=stated, note="; ".join(why))
             continue
-        change = Change(new, known, np.array(replicates), in_parts=rule == "worse")
+        change = ScoreChange(new, known, np.array(replicates), in_parts=rule == "worse")
         if note := change.why_not(name):
             yield Missing(name=title, margin=stated, note=note)
             continue
@@ -158,11 +158,11 @@ def _relative(
 
 
 @dataclass(frozen=True, eq=False)
-class Change:
+class ScoreChange:
     """The score of a release against the mean score of the baseline's training runs."""
 
-    new: Measured
-    old: Sequence[Measured]
+    new: MeasuredScore
+    old: Sequence[MeasuredScore]
     replicates: NDArray[np.float64]  # scores of the runs that show the noise of training
     in_parts: bool  # whether the difference counts in parts of the baseline's score, or as it is
 

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import betainc, betaincinv, gammaincc, gammaincinv, ndtr, ndtri
 
-from finc_eval.gates.evidence import Evidence, Side
+from finc_eval.gates.evidence import LimitEvidence, Side
 from finc_eval.numerics.inference import ALPHA, POWER, mover, upper_quantile
 from finc_eval.numerics.thresholds import smallest, smallest_between
 
@@ -79,7 +79,7 @@ class TwoCounts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TwoShares(Evidence):
+class TwoShares(LimitEvidence):
     """Evidence from the counts of a kind in the new release and in its baseline."""
 
     unchanged: float | None = 0.0
@@ -258,7 +258,7 @@ class GainedShare(TwoShares):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Unseen(Evidence):
+class Unseen(LimitEvidence):
     """Limit on a share that so few samples cannot show, so that it may be anything."""
 
     value: float = 0.0

@@ -12,7 +12,7 @@ from finc_eval.leaderboards.standings import Criterion, Row, Standing
 from finc_eval.measures.frechet import not_fid
 from finc_eval.partitions.settings import REFERENCE
 from finc_eval.report.cards import anchor
-from finc_eval.report.exports.outline import Cell, Table
+from finc_eval.report.exports.outline import Cell, TextTable
 from finc_eval.report.formats import bare_percent, share_interval
 
 IN_THOUSANDTHS = ("kid",)  # metrics that are written × 10³, as papers write them; JSON and CSV have them as they are
@@ -34,7 +34,7 @@ def ranks(rank_set: tuple[int, int] | None) -> str:
     return str(low) if low == high else f"{low}–{high}"
 
 
-def board_table(board: Leaderboard) -> Table:
+def board_table(board: Leaderboard) -> TextTable:
     """Return the table of a board: its models, and below them what samples of the reference get."""
     sides = () if board.panel is None else board.panel.sides
     own, main = f"{sides[0].label}: " if sides else "", board.criterion()
@@ -55,7 +55,7 @@ def board_table(board: Leaderboard) -> Table:
         *["All ranks of a space hold together with probability 0.95."] * bool(sides),
         *real,
     ]
-    return Table("The board", columns, rows, bold=f"{own}Rank", muted=muted, legend=" ".join(legend))
+    return TextTable("The board", columns, rows, bold=f"{own}Rank", muted=muted, legend=" ".join(legend))
 
 
 def _cells_of(board: Leaderboard, row: Row, criteria: Sequence[Criterion]) -> list[Cell | str]:

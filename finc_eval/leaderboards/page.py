@@ -32,7 +32,17 @@ from finc_eval.partitions.pages.tables import value_tables
 from finc_eval.partitions.settings import REFERENCE
 from finc_eval.report import Page
 from finc_eval.report.cards import LEAD_SAMPLES, anchor
-from finc_eval.report.exports.outline import NOT_MANY, Cell, Outline, Table, call, several, sizes, source, unreadable
+from finc_eval.report.exports.outline import (
+    NOT_MANY,
+    Cell,
+    Outline,
+    TextTable,
+    call,
+    several,
+    sizes,
+    source,
+    unreadable,
+)
 from finc_eval.report.formats import share_interval
 from finc_eval.report.pages import render
 from finc_eval.samples.source import Samples
@@ -122,7 +132,7 @@ def outline(board: Leaderboard) -> Outline:
     )
 
 
-def _value_tables(board: Leaderboard) -> list[Table]:
+def _value_tables(board: Leaderboard) -> list[TextTable]:
     return value_tables(board.by, {label: label for label in board.kinds[0].shares})
 
 
@@ -237,7 +247,7 @@ def _noise(board: Leaderboard) -> list[str]:
     return [*found, alike] if none else found
 
 
-def _kinds_table(board: Leaderboard, names: UniqueNames) -> Table:
+def _kinds_table(board: Leaderboard, names: UniqueNames) -> TextTable:
     """Return the share of each set that are of each kind that differs, and where it is surely beyond the reference."""
 
     def share(label: str, kind: Kind) -> Cell:
@@ -252,10 +262,10 @@ def _kinds_table(board: Leaderboard, names: UniqueNames) -> Table:
     labels = [REFERENCE, *(row.name for row in board.rows)]
     columns: dict[str, Callable[[Kind], Cell]] = {"Kind": name, **{label: partial(share, label) for label in labels}}
     differ = [one for one in board.kinds if one.p_value <= ALPHA]
-    return Table.of("Kinds", columns, differ, nothing=NO_KIND, marks=colors_of(board))
+    return TextTable.of("Kinds", columns, differ, nothing=NO_KIND, marks=colors_of(board))
 
 
-def _pairs_table(board: Leaderboard, names: UniqueNames) -> Table | None:
+def _pairs_table(board: Leaderboard, names: UniqueNames) -> TextTable | None:
     """Return what the model of each row makes more of than the model of each column: how many kinds, and the first.
 
     A board of many models has none.
@@ -270,7 +280,7 @@ def _pairs_table(board: Leaderboard, names: UniqueNames) -> Table | None:
 
     models = [row.name for row in board.rows]
     rows = [[Cell(one), *(cell(one, other) for other in models)] for one in models]
-    return Table("Pairs", ["More than", *models], rows)
+    return TextTable("Pairs", ["More than", *models], rows)
 
 
 def _profile(board: Leaderboard, row: Row) -> dict[str, object]:

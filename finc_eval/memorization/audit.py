@@ -40,7 +40,7 @@ from finc_eval.memorization.attacks import Attack, AttackedSets, MembershipDiffe
 from finc_eval.memorization.copying import (
     CellTest,
     Closeness,
-    Measure,
+    CopyingMeasure,
     authpct,
     c_t,
     cell_test,
@@ -259,7 +259,7 @@ def _attack(
 class NearTraining:
     """Samples near to the training set, which is the part of an audit that a limit can be put on."""
 
-    near: Measure  # share of the samples, and of fresh samples, that are suspiciously near
+    near: CopyingMeasure  # share of the samples, and of fresh samples, that are suspiciously near
     exact: int  # number of training samples among them, by pixels if known
     fresh: int  # number of fresh samples
     same_law: float  # p-value of the training set against fresh samples; at most 0.05, `near` shows no copying
@@ -352,10 +352,10 @@ def _copying(found: _Distances, settings: AuditSettings, run: Run) -> tuple[Copy
     ), [*nearness.notes, *unfitted]
 
 
-def _fitted_measures(found: _Distances, seed: int, run: Run) -> tuple[list[Measure], list[str]]:
+def _fitted_measures(found: _Distances, seed: int, run: Run) -> tuple[list[CopyingMeasure], list[str]]:
     """Return the measures that fit a distribution, and a sentence about each that these sets do not allow."""
     x, train, holdout = (found.sets[label] for label in ("gen", "train", "holdout"))
-    fitted: tuple[Callable[[], Measure], ...] = (
+    fitted: tuple[Callable[[], CopyingMeasure], ...] = (
         lambda: mifid(x, train, holdout, AUDIT_CONFIDENCE, seed, run),
         lambda: fld_gap(x, found.halves["train"], holdout, AUDIT_CONFIDENCE, seed, run),
     )

@@ -52,7 +52,7 @@ MAX_FLD_SAMPLES = 5000
 
 
 @dataclass(frozen=True)
-class Measure(Record):
+class CopyingMeasure(Record):
     """One measure of copying.
 
     Attributes:
@@ -97,14 +97,14 @@ class Closeness:
         return cls(Authenticity(first, spacings), ratios, calibrated_distances(distances))
 
 
-def authpct(gen: Closeness, fresh: Closeness, confidence: float) -> Measure:
+def authpct(gen: Closeness, fresh: Closeness, confidence: float) -> CopyingMeasure:
     """Compare AuthPct (Alaa et al., ICML 2022) with AuthPct of fresh samples, by Fisher's exact test."""
     own, other = gen.authenticity, fresh.authenticity
     from scipy.stats import hypergeom  # slow to import, and reports of other results load this module
 
     n, m = len(own.distances), len(other.distances)
     found, control = (int(one.authentic.sum()) for one in (own, other))
-    return Measure(
+    return CopyingMeasure(
         "authpct",
         *(own.percent, own.interval(confidence)),
         *(other.percent, other.interval(confidence)),
@@ -114,9 +114,9 @@ def authpct(gen: Closeness, fresh: Closeness, confidence: float) -> Measure:
     )
 
 
-def nndr(gen: Closeness, fresh: Closeness, confidence: float) -> Measure:
+def nndr(gen: Closeness, fresh: Closeness, confidence: float) -> CopyingMeasure:
     """Compare the median ratio of nearest to second nearest distance, by Mann and Whitney's test."""
-    return Measure(
+    return CopyingMeasure(
         "nndr",
         *(float(np.median(gen.ratios)), median_interval(gen.ratios, confidence)),
         *(float(np.median(fresh.ratios)), median_interval(fresh.ratios, confidence)),
@@ -131,11 +131,11 @@ def suspicious_threshold(fresh: NDArray[np.float64]) -> float:
     return float(np.sort(fresh)[max(int(SUSPICIOUS_SHARE * len(fresh)), 1) - 1])
 
 
-def tail(name: TailName, gen: NDArray[np.float64], fresh: NDArray[np.float64], confidence: float) -> Measure:
+def tail(name: TailName, gen: NDArray[np.float64], fresh: NDArray[np.float64], confidence: float) -> CopyingMeasure:
     """Compare the share of samples as near as the nearest hundredth of fresh ones, by the exact test of `tails`."""
     threshold = suspicious_threshold(fresh)
     share, control = (float((one <= threshold).mean()) for one in (gen, fresh))
-    return Measure(
+    return CopyingMeasure(
         name,
         *(share, wilson(share, len(gen), confidence)),
         *(control, wilson(control, len(fresh), confidence)),
@@ -145,7 +145,7 @@ def tail(name: TailName, gen: NDArray[np.float64], fresh: NDArray[np.float64], c
     )
 
 
-def dcr(gen: SetDistances, control: SetDistances, confidence: float) -> Measure:
+def dcr(gen: SetDistances, control: SetDistances, confidence: float) -> CopyingMeasure:
     """Compute the share of samples whose nearest real sample is a training one, as if as many were held out.
 
     With n members and m non-members, fresh samples are nearest to a member with probability q = n/(n + m). So odds are
@@ -153,7 +153,7 @@ def dcr(gen: SetDistances, control: SetDistances, confidence: float) -> Measure:
     samples: with c_j samples nearest to the j-th real one, by q(1 − q) Σ c_j² / (Σ c_j)², the permutation variance.
     """
     share, effective, q = _nearest_share(gen)
-    return Measure(
+    return CopyingMeasure(
         "dcr",
         *_balanced(share, effective, q, confidence),
         *_balanced(*_nearest_share(control), confidence),
@@ -194,9 +194,9 @@ def cell_test(
     return CellTest(tuple(found), float(value), float(np.linalg.norm(shares)))
 
 
-def c_t(gen: CellTest, control: CellTest, confidence: float) -> Measure:
+def c_t(gen: CellTest, control: CellTest, confidence: float) -> CopyingMeasure:
     """Return C_T as a measure: far below 0 if samples are copied, far above 0 if they are far from all real ones."""
-    return Measure(
+    return CopyingMeasure(
         "c_t",
         *(gen.value, normal_interval(gen.value, gen.deviation, confidence)),
         *(control.value, normal_interval(control.value, control.deviation, confidence)),
@@ -208,7 +208,7 @@ def c_t(gen: CellTest, control: CellTest, confidence: float) -> Measure:
 
 def mifid(
     gen: Embeddings, train: Embeddings, fresh: Embeddings, confidence: float, seed: int, run: Run | None = None
-) -> Measure:
+) -> CopyingMeasure:
     """Compute MiFID (Bai et al. 2021): FID, divided by a mean cosine distance where that is small.
 
     The distance is from each generated sample to the nearest training sample. (torchmetrics takes the distance from
@@ -242,7 +242,7 @@ def mifid(
         distances.append(distance)
         variances.append(variance)
     difference, error = distances[0] - distances[1], sqrt(sum(variances))
-    return Measure(
+    return CopyingMeasure(
         "mifid",
         *found[0],
         *found[1],
@@ -270,7 +270,7 @@ def fld_gap(
     confidence: float,
     seed: int,
     run: Run | None = None,
-) -> Measure:
+) -> CopyingMeasure:
     """Compute FLD's gap (Jiralerspong et al. 2023), the mean over both halves of the training set; copies lower it.
 
     In the control, the other half stands in for as many generated samples: it is of the training set's distribution,
@@ -292,7 +292,7 @@ def fld_gap(
         return sum(gaps) / 2, hypot(*errors) / 2
 
     (found, error), (control, control_error) = mean_gap((own, again)), mean_gap(halves[::-1])
-    return Measure(
+    return CopyingMeasure(
         "fld_gap",
         *(found, normal_interval(found, error, confidence)),
         *(control, normal_interval(control, control_error, confidence)),

@@ -37,7 +37,7 @@ HASH_ROWS, HASH_QUERIES = 1024, 32
 """Training pictures and others whose distances are computed together: 20 MB of products."""
 
 
-class View(NamedTuple):
+class HashedView(NamedTuple):
     """A part of a picture, perhaps mirrored."""
 
     # left, upper, right and lower edge, in sides of the picture; beyond its edges their pixels are repeated
@@ -45,14 +45,14 @@ class View(NamedTuple):
     mirrored: bool = False  # whether left and right are exchanged
 
 
-Views = tuple[View, ...]
+Views = tuple[HashedView, ...]
 
-WHOLE = View((0.0, 0.0, 1.0, 1.0))
+WHOLE = HashedView((0.0, 0.0, 1.0, 1.0))
 
-PLAIN_VIEWS = (WHOLE, View(WHOLE.box, mirrored=True))  # views of a picture that is searched for
+PLAIN_VIEWS = (WHOLE, HashedView(WHOLE.box, mirrored=True))  # views of a picture that is searched for
 
 SHIFTED_VIEWS = tuple(
-    View((x * SHIFT, y * SHIFT, 1 + x * SHIFT, 1 + y * SHIFT))
+    HashedView((x * SHIFT, y * SHIFT, 1 + x * SHIFT, 1 + y * SHIFT))
     for x in range(-MAX_STEPS, MAX_STEPS + 1)
     for y in range(-MAX_STEPS, MAX_STEPS + 1)
     if x or y
@@ -61,8 +61,8 @@ SHIFTED_VIEWS = tuple(
 
 TRAIN_VIEWS = (
     WHOLE,
-    *(View((x, y, x + CROPPED, y + CROPPED)) for x in (0, 1 - CROPPED) for y in (0, 1 - CROPPED)),
-    View(((1 - CROPPED) / 2, (1 - CROPPED) / 2, (1 + CROPPED) / 2, (1 + CROPPED) / 2)),
+    *(HashedView((x, y, x + CROPPED, y + CROPPED)) for x in (0, 1 - CROPPED) for y in (0, 1 - CROPPED)),
+    HashedView(((1 - CROPPED) / 2, (1 - CROPPED) / 2, (1 + CROPPED) / 2, (1 + CROPPED) / 2)),
 )
 """Views of a training picture that the other picture may be a crop of."""
 

@@ -19,7 +19,7 @@ from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.search.neighbors import nearest
 from finc_eval.embeddings.subset import Subset
-from finc_eval.memorization.copying import Measure, TailName
+from finc_eval.memorization.copying import CopyingMeasure, TailName
 from finc_eval.memorization.nearness import Near, Nearness, nearness_to
 from finc_eval.memorization.settings import AUDIT_ALPHA, AuditSettings
 from finc_eval.memorization.strata import Stratum
@@ -157,11 +157,11 @@ def find_sides(
 
 
 def against_holdout(
-    measures: Sequence[Measure],
+    measures: Sequence[CopyingMeasure],
     strata: Sequence[Stratum],
     cells: NDArray[np.object_],
     sides: Callable[[], Mapping[TailName, Sides]],
-) -> tuple[tuple[Measure, ...], tuple[Stratum, ...]]:
+) -> tuple[tuple[CopyingMeasure, ...], tuple[Stratum, ...]]:
     """Return measures and strata; tests of single samples that find copying get their p-value against the holdout."""
     found = {one.name for one in measures if one.name in get_args(TailName) and one.adjusted <= AUDIT_ALPHA}
     in_strata = {one.id for one in strata if one.p_value <= AUDIT_ALPHA}

@@ -21,7 +21,7 @@ from finc_eval.memorization.hashes import PLAIN_VIEWS, base_hashes, nearest_by_h
 from finc_eval.memorization.result import SuspiciousPair
 from finc_eval.memorization.settings import AuditSettings
 from finc_eval.memorization.tails import Power, calibrated_distances, least_copies, powers
-from finc_eval.memorization.verdict import Copies
+from finc_eval.memorization.verdict import CopiesFound
 from finc_eval.memorization.views import altered_distances, multi_view_distances
 
 NO_PICTURES = (
@@ -69,7 +69,7 @@ class Nearness:
         equal: tuple[int, int],
         alpha: float,
         ways: Collection[MeasureName],
-    ) -> Copies:
+    ) -> CopiesFound:
         """Count copies.
 
         `equal` generated and fresh samples have the embedding of a training sample; `ways` show copies according to the
@@ -83,7 +83,7 @@ class Nearness:
         if self.bits and bounds["hash"]:
             lowest = np.argsort(self.ways["hash"].gen, kind="stable")[: bounds["hash"]]
             bits = float(np.median(self.bits[0][lowest])), float(np.median(self.bits[1]))
-        return Copies(
+        return CopiesFound(
             same_embedding=equal[0],
             fresh_same_embedding=equal[1],
             same_pixels=same_pixels(gen, train),

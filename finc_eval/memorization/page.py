@@ -9,7 +9,7 @@ from functools import partial
 from finc_eval.core.words import figure, join_words, percent, plural
 from finc_eval.gallery.pictured import Gallery, read_gallery
 from finc_eval.memorization.attacks import CONTROL_AUC_RANGE, Attack, AttackName
-from finc_eval.memorization.copying import SUSPICIOUS_SHARE, Measure, MeasureName
+from finc_eval.memorization.copying import SUSPICIOUS_SHARE, CopyingMeasure, MeasureName
 from finc_eval.memorization.result import Audit, SuspiciousPair
 from finc_eval.memorization.settings import AUDIT_ALPHA, AUDIT_CONFIDENCE
 from finc_eval.memorization.strata import Stratum
@@ -19,7 +19,7 @@ from finc_eval.numerics.attack_statistics import OperatingPoint
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.report import Page
 from finc_eval.report.drawings import Axis
-from finc_eval.report.exports.outline import Cell, Outline, Table, call, sizes, source, unreadable
+from finc_eval.report.exports.outline import Cell, Outline, TextTable, call, sizes, source, unreadable
 from finc_eval.report.formats import p_value
 from finc_eval.report.pages import draw_intervals, render, scale
 from finc_eval.report.terminal import print_notes, print_one
@@ -65,7 +65,7 @@ ATTACKS: dict[AttackName, tuple[str, str]] = {
 """Names of the attacks, each with what it goes by."""
 
 
-def measure_text(measure: Measure, value: float) -> str:
+def measure_text(measure: CopyingMeasure, value: float) -> str:
     """Return a value of a measure as text, with the digits that the measure needs."""
     if measure.name in ("dcr", "calibrated", "hash", "views"):
         return percent(value, 1)
@@ -88,7 +88,7 @@ def _above_control(
     return draw_intervals(text, name, rows, drawn, ticks)
 
 
-def _measures_table(measures: Sequence[Measure]) -> Table:
+def _measures_table(measures: Sequence[CopyingMeasure]) -> TextTable:
     rows: list[list[Cell | str]] = []
     for one in measures:
         (name, meaning), write = MEASURES[one.name], partial(measure_text, one)
@@ -101,7 +101,7 @@ def _measures_table(measures: Sequence[Measure]) -> Table:
         )
     columns = ["Measure", "Generated", "Interval", "Control", "Copies", "Adj. p"]
     muted = [one.adjusted > ALPHA for one in measures]
-    return Table("Copying in the samples", columns, rows, words=["Copies"], bold="Generated", muted=muted)
+    return TextTable("Copying in the samples", columns, rows, words=["Copies"], bold="Generated", muted=muted)
 
 
 def _rate(point: OperatingPoint) -> Cell:
@@ -109,7 +109,7 @@ def _rate(point: OperatingPoint) -> Cell:
     return Cell(percent(point.tpr, 1), note=f"[{ends}]{'' if point.resolved else ', rough'}")
 
 
-def _attacks_table(attacks: Sequence[Attack]) -> Table:
+def _attacks_table(attacks: Sequence[Attack]) -> TextTable:
     """Return the table of attacks, whose AUCs are drawn on one scale, with one half."""
     drawn = scale([0.5, *(end for one in attacks for of in (one.statistics, one.control) for end in of.auc_interval)])
     rows: list[list[Cell | str]] = []
@@ -130,7 +130,7 @@ def _attacks_table(attacks: Sequence[Attack]) -> Table:
     rates = ["True positives at 1 %", "at 0.1 %"]
     columns = ["Attack", "AUC", "Interval", "Control", "Advantage", *rates, "ε at least"]
     muted = [not one.succeeds for one in attacks]
-    return Table("Attackability", columns, rows, bold="AUC", muted=muted)
+    return TextTable("Attackability", columns, rows, bold="AUC", muted=muted)
 
 
 def page(result: Audit, samples: Mapping[str, Samples]) -> str:
@@ -200,7 +200,7 @@ def notebook(result: Audit) -> Outline:
     ]
     columns = ["Sample", "Training sample", "Shown by", "Fresh as near"]
     said = outline(result)
-    pairs = Table("The most suspicious samples", columns, rows, words=columns[1:3])
+    pairs = TextTable("The most suspicious samples", columns, rows, words=columns[1:3])
     return replace(said, tables=[*said.tables, pairs], warnings=[membership_sentence(result), *said.warnings])
 
 
@@ -301,7 +301,7 @@ def power_sentence(audit: Audit) -> str:
     )
 
 
-def _power_table(powers: Sequence[Power]) -> Table | None:
+def _power_table(powers: Sequence[Power]) -> TextTable | None:
     """Return the power by what is done to the copies and by the test, each in the order of the shares."""
     rows: dict[str, dict[str, str]] = {}
     for power in powers:
@@ -311,10 +311,10 @@ def _power_table(powers: Sequence[Power]) -> Table | None:
         return None
     shares = dict.fromkeys(share for row in rows.values() for share in row)
     cells = [[name, *(row.get(share, "–") for share in shares)] for name, row in rows.items()]
-    return Table("Power: copies that would have been seen", ["Copies", *shares], cells)
+    return TextTable("Power: copies that would have been seen", ["Copies", *shares], cells)
 
 
-def _strata_table(strata: Sequence[Stratum]) -> Table | None:
+def _strata_table(strata: Sequence[Stratum]) -> TextTable | None:
     columns: dict[str, Callable[[Stratum], Cell | str]] = {
         "Kind": lambda one: Cell(
             f"{one.name} ({one.id})" if one.name else one.id, samples=[("train", one.examples[:SHOWN_STRATUM_EXAMPLES])]
@@ -326,10 +326,10 @@ def _strata_table(strata: Sequence[Stratum]) -> Table | None:
         "Adj. p": lambda one: p_value(one.p_value),
     }
     muted = [one.p_value > ALPHA for one in strata]
-    return Table.of("Copying by kind", columns, strata, bold="Suspicious", muted=muted) if strata else None
+    return TextTable.of("Copying by kind", columns, strata, bold="Suspicious", muted=muted) if strata else None
 
 
-def _membership_table(audit: Audit) -> Table | None:
+def _membership_table(audit: Audit) -> TextTable | None:
     if audit.membership is None:
         return None
     found = {"generated samples": audit.membership.generated, "one half of the training set": audit.membership.control}
@@ -337,10 +337,10 @@ def _membership_table(audit: Audit) -> Table | None:
         [name, f"{one.standardized:.3g}", p_value(one.p_value or 1.0), f"{one.threshold():.3g}"]
         for name, one in found.items()
     ]
-    return Table("Membership", ["Machines of", "Score", "p", "95 % of equal densities stay below"], rows)
+    return TextTable("Membership", ["Machines of", "Score", "p", "95 % of equal densities stay below"], rows)
 
 
-def _ceilings_table(audit: Audit) -> Table | None:
+def _ceilings_table(audit: Audit) -> TextTable | None:
     """Return the ceilings of a stated guarantee, and what each attack reaches at least."""
     if (stated := audit.stated) is None:
         return None
@@ -358,7 +358,7 @@ def _ceilings_table(audit: Audit) -> Table | None:
         epsilon, auc = f"{own.epsilon_lower_bound:.2f}", f"{own.auc_interval[0]:.3f}"
         rows.append([f"{ATTACKS[attack.name][0]}: at least", epsilon, auc, *rates])
     muted = [False, *(attack.name not in stated.falsified_by for attack in audit.attacks)]
-    return Table("Ceilings", ["Bound", "ε", "AUC", "True positives at 1 %", "at 0.1 %"], rows, muted=muted)
+    return TextTable("Ceilings", ["Bound", "ε", "AUC", "True positives at 1 %", "at 0.1 %"], rows, muted=muted)
 
 
 def evidence(pair: SuspiciousPair) -> str:

@@ -14,11 +14,11 @@ from finc_eval.core.serialize import Document
 from finc_eval.core.signature import SignatureText
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.memorization.attacks import Attack, MembershipDifference
-from finc_eval.memorization.copying import AGAINST_HOLDOUT, Measure, MeasureName, TailName
+from finc_eval.memorization.copying import AGAINST_HOLDOUT, CopyingMeasure, MeasureName, TailName
 from finc_eval.memorization.settings import AUDIT_ALPHA, AuditSettings
 from finc_eval.memorization.strata import Stratum
 from finc_eval.memorization.tails import Power
-from finc_eval.memorization.verdict import Copies, NearerTo, StatedGuarantee, verdict
+from finc_eval.memorization.verdict import CopiesFound, NearerTo, StatedGuarantee, verdict
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,8 @@ class Copying(Record):
             leaves it.
     """
 
-    measures: tuple[Measure, ...]
-    copies: Copies
+    measures: tuple[CopyingMeasure, ...]
+    copies: CopiesFound
     pairs: tuple[SuspiciousPair, ...]
     strata: tuple[Stratum, ...]
     power: tuple[Power, ...]
@@ -96,7 +96,7 @@ class Copying(Record):
         """True if generated samples are nearer to the training set than fresh samples, by any measure or stratum."""
         return bool(self.found_by) or any(stratum.p_value <= AUDIT_ALPHA for stratum in self.strata)
 
-    def measure(self, name: MeasureName) -> Measure:
+    def measure(self, name: MeasureName) -> CopyingMeasure:
         """Return the measure of this name.
 
         Raises:
@@ -209,7 +209,7 @@ class Audit(Document):
         return f"{self.verdict} Strongest attack {best.name}, AUC {best.statistics.auc:.3f}"
 
 
-def training_found_by(measures: Sequence[Measure]) -> tuple[MeasureName, ...]:
+def training_found_by(measures: Sequence[CopyingMeasure]) -> tuple[MeasureName, ...]:
     """Return the names of the measures that find copying, and the training set nearer than the holdout."""
     found = [one for one in measures if one.adjusted <= AUDIT_ALPHA]
     return tuple(one.name for one in found if one.name in AGAINST_HOLDOUT or _holds(one.against_holdout))

@@ -42,7 +42,7 @@ UNLIKE = (
 
 
 @dataclass(frozen=True)
-class Copies(Record):
+class CopiesFound(Record):
     """Number of copies in the generated set.
 
     Attributes:
@@ -67,7 +67,14 @@ class Copies(Record):
 
 
 def verdict(
-    copies: Copies, n: int, fresh: int, *, nearer_to: NearerTo | None, share: float, images: bool, unlike: bool = False
+    copies: CopiesFound,
+    n: int,
+    fresh: int,
+    *,
+    nearer_to: NearerTo | None,
+    share: float,
+    images: bool,
+    unlike: bool = False,
 ) -> str:
     """Return the verdict as a sentence.
 

@@ -30,7 +30,7 @@ linked pairs were of one digit, and the altered digit was linked in 8."""
 
 
 @dataclass(frozen=True)
-class Cause(Record):
+class LookCause(Record):
     """Cause of a mode: how often its labels are drawn, what samples of a label look like, or both.
 
     The difference of the shares of members is the sum of two parts (Kitagawa 1955): Σ (p_l − q_l)·(g_l + r_l)/2 from
@@ -52,7 +52,7 @@ class Cause(Record):
     appearance_p: float
 
 
-def frequency_or_appearance(labels: Mapping[str, Sequence[str]], members: Mapping[str, NDArray[np.int64]]) -> Cause:
+def frequency_or_appearance(labels: Mapping[str, Sequence[str]], members: Mapping[str, NDArray[np.int64]]) -> LookCause:
     """Find out why one of two sets has more of a mode.
 
     Members must come from directions and thresholds that were chosen on other samples, and samples must be independent.
@@ -66,7 +66,7 @@ def frequency_or_appearance(labels: Mapping[str, Sequence[str]], members: Mappin
         samples[row] = np.bincount(number, minlength=len(known) + 1)[:-1]
         inside[row] = np.bincount(number[members[name]], minlength=len(known) + 1)[:-1]
     if not samples.sum(1).all() or not inside.any():
-        return Cause(None, (), 1.0, 1.0)
+        return LookCause(None, (), 1.0, 1.0)
     # The fewest labels that make at least half of the members.
     counts = inside.sum(0)
     order = np.argsort(-counts, kind="stable")
@@ -80,7 +80,7 @@ def frequency_or_appearance(labels: Mapping[str, Sequence[str]], members: Mappin
         p_value <= ALPHA and part >= 0.2 * (often + looks) for p_value, part in ((often_p, often), (looks_p, looks))
     )
     kinds: tuple[CauseKind | None, ...] = (None, "appearance", "frequency", "both")
-    return Cause(kinds[2 * is_often + is_looks], tuple(known[label] for label in own), often_p, looks_p)
+    return LookCause(kinds[2 * is_often + is_looks], tuple(known[label] for label in own), often_p, looks_p)
 
 
 def stratified_p(members: Counts, samples: Counts) -> float:

@@ -17,7 +17,7 @@ from finc_eval.extractors.catalog import available_cards, load_card
 from finc_eval.extractors.imagenet import ClassTree, imagenet_tree
 from finc_eval.extractors.network import Classifier, load_classifier
 from finc_eval.naming.evidence import CLASSIFIER
-from finc_eval.naming.properties import Indices, Mask, Panel, Properties
+from finc_eval.naming.properties import Indices, Mask, Properties, SampledSets
 
 Floats = NDArray[np.float64]
 
@@ -43,7 +43,7 @@ with blocks of JPEG, strong noise, strong blur or few pixels, and of noise, stri
 where .9 had less. Faint grids and gray photographs lie between: most of them are seen as of no class in common."""
 
 
-def class_properties(panel: Panel) -> Iterator[Properties]:
+def class_properties(panel: SampledSets) -> Iterator[Properties]:
     """Yield the classes of each sample, and the nouns above them, where the last layer of its extractor is at hand.
 
     Modes are left out in whose members the layer is unsure: an artifact is not an animal.
@@ -69,7 +69,7 @@ def class_properties(panel: Panel) -> Iterator[Properties]:
     )
 
 
-def _are_sure(panel: Panel, entropy: Floats, known: Mask) -> Mask:
+def _are_sure(panel: SampledSets, entropy: Floats, known: Mask) -> Mask:
     """Return for which modes the layer is as sure of most members as it is of most other samples of every set."""
     found = []
     for members, others in zip(panel.members & known, panel.others & known, strict=True):

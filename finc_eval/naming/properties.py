@@ -25,7 +25,7 @@ Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Panel:
+class SampledSets:
     """Members and other samples, numbered through: the first set, then the second.
 
     Groups count once: of the samples of a group that are members of a mode, one drawn at random stands for all, and no
@@ -46,7 +46,7 @@ class Panel:
             start += len(rows)
 
 
-def panel_of(members: Sequence[Mapping[str, Indices]], sets: Mapping[str, Embeddings]) -> Panel:
+def panel_of(members: Sequence[Mapping[str, Indices]], sets: Mapping[str, Embeddings]) -> SampledSets:
     """Choose the others, and gather all samples."""
     drawn = {name: smallest_hashes(one, OTHERS_PER_SET) for name, one in sets.items()}
     rows = {
@@ -68,7 +68,7 @@ def panel_of(members: Sequence[Mapping[str, Indices]], sets: Mapping[str, Embedd
         inside.append(_one_of_each(groups, is_member, order))
         outside.append(_one_of_each(groups, drawn_mask & ~np.isin(groups, groups[is_member]), order))
     shape = (len(members), len(groups))
-    return Panel(sets, rows, *(np.array(masks, bool).reshape(shape) for masks in (inside, outside, same)))
+    return SampledSets(sets, rows, *(np.array(masks, bool).reshape(shape) for masks in (inside, outside, same)))
 
 
 def smallest_hashes(one: Embeddings, count: int) -> Indices:
@@ -124,7 +124,7 @@ def properties_of(source: str, per_sample: Sequence[Sequence[str]], known: NDArr
     return Properties(source, tuple(values), has, known)
 
 
-def metadata_properties(panel: Panel) -> Iterator[Properties]:
+def metadata_properties(panel: SampledSets) -> Iterator[Properties]:
     """Yield the values of each column of the metadata, the labels first, and then the words of texts.
 
     Numbers and dates are ranges. Columns that hardly repeat a value, or that only distinguish the sets, are left out.
@@ -151,7 +151,7 @@ def missing_value(column: str) -> str:
     return "unlabeled" if column == "label" else "missing"
 
 
-def columns_of(panel: Panel) -> Iterator[tuple[str, list[list[str]]]]:
+def columns_of(panel: SampledSets) -> Iterator[tuple[str, list[list[str]]]]:
     """Yield the name of each column of the metadata, the labels first and texts last, and its values in each set."""
     columns = dict.fromkeys(name for one in panel.sets.values() for name in one.columns)
     for name in sorted(columns, key=lambda name: (name in TEXT_COLUMNS, name != "label")):

@@ -15,7 +15,7 @@ from finc_eval.embeddings.recipe import extractor_of
 from finc_eval.extractors.networks import motion
 from finc_eval.naming.classes import sum_up
 from finc_eval.naming.evidence import TRAIT, Evidence
-from finc_eval.naming.properties import TEXT_COLUMNS, Indices, Panel, Properties
+from finc_eval.naming.properties import TEXT_COLUMNS, Indices, Properties, SampledSets
 
 MIN_WITH = 3
 """Samples that must have a property before it is tested; rarer ones cannot become significant (Tarone 1990)."""
@@ -36,7 +36,7 @@ class Question:
     part: float = 0.0
 
 
-def questions_of(panel: Panel, properties: Properties) -> Iterator[Question]:
+def questions_of(panel: SampledSets, properties: Properties) -> Iterator[Question]:
     """Yield one question for each mode and property, with the p-value of Fisher's exact test."""
     member = (panel.members & properties.known).astype(np.int64)
     compared = panel.others & panel.same_sets if properties.are_ranges else panel.others
@@ -215,7 +215,7 @@ def measure(image: Image.Image) -> NDArray[np.float64]:
     )
 
 
-def trait_questions(panel: Panel) -> Iterator[Question]:
+def trait_questions(panel: SampledSets) -> Iterator[Question]:
     """Yield the tests of all traits of all modes; nothing where no pictures are at hand.
 
     Members are compared with others of their own sets: what all pictures of a set look like, as by a brighter camera,
@@ -279,7 +279,7 @@ def _some(mask: NDArray[np.bool_], count: int) -> NDArray[np.int64]:
     return chosen[np.linspace(0, len(chosen) - 1, min(count, len(chosen))).round().astype(np.int64)]
 
 
-def _measure(panel: Panel, wanted: NDArray[np.bool_], names: Sequence[str], read: Read) -> NDArray[np.float64]:
+def _measure(panel: SampledSets, wanted: NDArray[np.bool_], names: Sequence[str], read: Read) -> NDArray[np.float64]:
     """Measure the wanted samples, shape (samples, names); NaN for others, and where there is nothing to read."""
     measured = np.full((len(wanted), len(names)), np.nan)
     for one, rows, place in panel.by_set():

@@ -1,4 +1,4 @@
-"""`Images`: sums over the images of each prompt in a set, from which prompts and words are compared."""
+"""`PromptImages`: sums over the images of each prompt in a set, from which prompts and words are compared."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ their means vary less."""
 
 
 @dataclass(frozen=True, eq=False)
-class Images:
+class PromptImages:
     """Sums over the images of each prompt in one set."""
 
     n: NDArray[np.int64]  # shape (B,)
@@ -51,7 +51,7 @@ class Images:
         distinct: NDArray[np.int64],
         kinds: KindTree,
         run: Run,
-    ) -> Images:
+    ) -> PromptImages:
         """Sum the images of a set, in one pass, on the axes of the kinds, from the prompt of each image, (n,).
 
         All else is of each prompt, (B,): its pairs, its images that are put in pairs (`alone`), those that both sets
@@ -93,7 +93,7 @@ class Images:
         )
 
 
-def images_of(pairing: Pairing, kinds: KindTree, run: Run) -> dict[str, Images]:
+def images_of(pairing: Pairing, kinds: KindTree, run: Run) -> dict[str, PromptImages]:
     """Return the sums over the images of each prompt, by set."""
     blocks = len(pairing.names)
     sizes = np.stack([np.bincount(block, minlength=blocks) for block in pairing.block.values()])
@@ -106,12 +106,12 @@ def images_of(pairing: Pairing, kinds: KindTree, run: Run) -> dict[str, Images]:
     alone = np.where((np.array(distinct) == sizes).all(0), least, 1)
     pairs = np.ones_like(least) if pairing.is_whole else alone.clip(max=max(MAX_PAIRS // blocks, 1))
     return {
-        label: Images.of(one, pairing.block[label], pairs, alone, least, count, kinds, run)
+        label: PromptImages.of(one, pairing.block[label], pairs, alone, least, count, kinds, run)
         for (label, one), count in zip(pairing.sets.items(), distinct, strict=True)
     }
 
 
-def unit_of(images: Collection[Images]) -> float:
+def unit_of(images: Collection[PromptImages]) -> float:
     """Return the root mean square distance of any two images of all sets."""
     count = sum(one.n.sum() for one in images)
     middle = sum((one.mean * one.n[:, None]).sum(0) for one in images) / count

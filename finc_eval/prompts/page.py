@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from finc_eval.prompts.table import PROMPTS_SHOWN, Prompt, PromptDifferences, Word
 from finc_eval.prompts.text import Fit
-from finc_eval.report.exports.outline import Cell, Table
+from finc_eval.report.exports.outline import Cell, TextTable
 from finc_eval.report.formats import p_value
 
 LEGEND = (
@@ -22,7 +22,7 @@ OF_FIT = (
 )
 
 
-def prompt_tables(found: PromptDifferences | None, titles: Mapping[str, str]) -> list[Table]:
+def prompt_tables(found: PromptDifferences | None, titles: Mapping[str, str]) -> list[TextTable]:
     """Return the words that differ, the prompts that differ most, and how well images fit their prompts."""
     if found is None:
         return []
@@ -38,7 +38,7 @@ def prompt_tables(found: PromptDifferences | None, titles: Mapping[str, str]) ->
     ends = ["Difference", "Interval", "Adj. p"]
     about = found.unmeasured[:1].upper() + found.unmeasured[1:]
     tables = [
-        Table(
+        TextTable(
             f"Words and phrases of {found.column}s whose images differ, of {found.tested:,}",
             ["Word", "What", "Prompts", *ends, *sets],
             words,
@@ -46,7 +46,7 @@ def prompt_tables(found: PromptDifferences | None, titles: Mapping[str, str]) ->
             legend=" ".join([LEGEND, *([f"{about}."] if about else []), *([OF_FIT] if found.fits else [])]),
             nothing="No word differs significantly.",
         ),
-        Table(
+        TextTable(
             f"The {found.column}s whose images differ most",
             ["Prompt", *ends, *([f"Fit: {one.lower()}" for one in ends] if found.fits else []), *sets],
             [[*row[:4], *_fit(one.fit), *row[4:]] for row, one in zip(prompts, found.prompts, strict=False)],
@@ -59,7 +59,7 @@ def prompt_tables(found: PromptDifferences | None, titles: Mapping[str, str]) ->
         ]
         fits.append([f"{' − '.join(titles.values())}, {found.column} by {found.column}", *_fit(found.fit)])
         columns = ["Set", "CLIPScore", "Interval", "p"]
-        tables.append(Table(f"Fit of images to their {found.column}s", columns, fits))
+        tables.append(TextTable(f"Fit of images to their {found.column}s", columns, fits))
     return tables
 
 

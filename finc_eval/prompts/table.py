@@ -18,7 +18,7 @@ from finc_eval.core.words import join_words
 from finc_eval.numerics.inference import student_quantile
 from finc_eval.partitions.blocks import Pairing
 from finc_eval.partitions.kind_tree import KindTree
-from finc_eval.prompts.images import Images, Permuted, coordinates, images_of, unit_of, vendi_score
+from finc_eval.prompts.images import Permuted, PromptImages, coordinates, images_of, unit_of, vendi_score
 from finc_eval.prompts.text import CLIP_SCALE, Fit, ModelFit, mean_interval, mean_p_value, ratio_interval, scores_by_set
 from finc_eval.prompts.words import SIGNS, Chosen, Phrases, choose, whiten
 
@@ -225,7 +225,7 @@ class _Table:
     """Two sets of images of the same prompts, and how they differ by prompt and by word."""
 
     prompts: Sequence[str]
-    images: Mapping[str, Images]
+    images: Mapping[str, PromptImages]
     scores: Mapping[str, Array]  # CLIPScore of each image, by set; empty if the fit is not measured
     unit: float  # root mean square distance of any two images
     pairing: Pairing

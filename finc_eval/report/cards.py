@@ -25,7 +25,7 @@ class Link(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Row:
+class CardRow:
     """A kind or a direction as the first table of a page shows it."""
 
     words: str  # its name, as short as the others allow
@@ -39,12 +39,12 @@ class Row:
     drawing: Markup | str = ""
     links: Sequence[Link] = ()
     is_group: bool = False  # whether it sums up the rows after it
-    below: Sequence[Row] = ()  # rows that are folded below it
+    below: Sequence[CardRow] = ()  # rows that are folded below it
     summary: str = ""  # words of the fold
 
 
 @dataclass(frozen=True)
-class Rows:
+class CardRows:
     """The first table of a page."""
 
     id: str
@@ -54,7 +54,7 @@ class Rows:
     samples: str
     axis: Markup
     columns: Sequence[str]
-    rows: Sequence[Row]
+    rows: Sequence[CardRow]
     linked: str = ""  # heading of the links; "" without any
 
 
@@ -73,7 +73,7 @@ class Grid(NamedTuple):
     keyed: bool = False  # whether other pictures refer to these, as the samples nearest to them
 
 
-class View(NamedTuple):
+class CardView(NamedTuple):
     """Look of a mode in one set."""
 
     ink: Ink
@@ -83,7 +83,7 @@ class View(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Card:
+class PageCard:
     """A mode as a page shows it.
 
     Attributes:
@@ -97,14 +97,14 @@ class Card:
     is_muted: bool  # whether it does not count
     says: str  # its shares and their difference in a sentence
     drawing: Markup
-    views: tuple[View, ...]
+    views: tuple[CardView, ...]
     facts: Mapping[str, str]  # all its numbers, by name
     evidence: tuple[Evidence, ...] = ()
     links: tuple[tuple[str, Sequence[Link]], ...] = ()  # sentences that point to other cards, each with their links
     # headings and rows of further numbers; None without any
     table: tuple[Sequence[str], Sequence[Sequence[str]]] | None = None
     named: tuple[tuple[str, Sequence[str]], ...] = ()  # ids of samples, each list with what they are
-    folded: tuple[View, ...] = ()  # samples that are folded away
+    folded: tuple[CardView, ...] = ()  # samples that are folded away
     notes: tuple[str, ...] = ()  # sentences that are folded away
     keys: Mapping[str, str] = field(default_factory=dict)  # values to sort and filter by
     place: str = ""  # end of the anchor, if a page has several cards of this mode
@@ -139,8 +139,8 @@ class Cards:
         heading, others: words for the cards that are shown, and for the folded cards.
     """
 
-    shown: Sequence[Card]
-    folded: Sequence[Card]
+    shown: Sequence[PageCard]
+    folded: Sequence[PageCard]
     nothing: str  # words instead of the cards if there are none
     roles: Mapping[str, str]
     sorts: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""`Index`: the results in a folder, a row each, with what was found and a link to the page."""
+"""`ResultIndex`: the results in a folder, a row each, with what was found and a link to the page."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SORTS = {"": "file", "name": "title"}  # values to sort results by
 
 
 @dataclass(frozen=True)
-class Row:
+class IndexRow:
     """A result of a folder, as its index describes it."""
 
     name: str  # path of its file below the folder
@@ -36,13 +36,13 @@ class Row:
     command: str
 
 
-class Index:
+class ResultIndex:
     """The results of a folder. It keeps what its rows say, and not the results."""
 
     def __init__(self, folder: Path, out: Path) -> None:
         self.folder, self.out = folder, out
         self.mark = mark("index", job_digest("report", {"folder": str(folder)}))
-        self._rows: list[Row] = []
+        self._rows: list[IndexRow] = []
         self._problems: list[str] = []
         self._more = 0
 
@@ -54,7 +54,7 @@ class Index:
             # The address of the page as a link from another file has it, whatever its name is.
             way = Path(os.path.relpath(page.absolute(), self.out.absolute().parent)).as_posix()
             counts = (label if n is None else f"{label} {plural(n, 'sample')}" for label, n in said.sets.items())
-            row = Row(
+            row = IndexRow(
                 name=name,
                 page=f"./{quote(os.fsencode(way))}" if mark_of(page) == found.mark else None,
                 title=said.title,

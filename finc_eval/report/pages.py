@@ -16,9 +16,9 @@ from markupsafe import Markup, escape
 from finc_eval.core.serialize import Document
 from finc_eval.gallery.pictured import Gallery
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.report.cards import Card, Cards
+from finc_eval.report.cards import Cards, PageCard
 from finc_eval.report.drawings import Axis
-from finc_eval.report.exports.outline import Cell, Outline, Table, how_made
+from finc_eval.report.exports.outline import Cell, Outline, TextTable, how_made
 from finc_eval.report.formats import optional_percent, p_value, printable
 
 NO_GALLERY = Gallery({})  # pictures of a page that shows no samples
@@ -79,11 +79,13 @@ class Section:
     legend: str = ""
     figure: Markup | str = ""
     view: Markup | str = ""  # view of a notebook
-    table: Table | None = None
+    table: TextTable | None = None
     texts: Sequence[str] = ()
     # ids of samples to show, by a heading; the label of their set is the first of each pair
     samples: Mapping[str, tuple[str, Sequence[str]]] | None = None
-    cards: Cards | Sequence[Card] | None = None  # cards with their own heading and tools, or a plain sequence of cards
+    cards: Cards | Sequence[PageCard] | None = (
+        None  # cards with their own heading and tools, or a plain sequence of cards
+    )
     parts: Sequence[Section] = ()  # sections that are folded
     facts: Sequence[tuple[str, object]] = ()  # names and values; the value of a set is its `SetInfo`
     is_open: bool = False  # whether it is unfolded at first, if it is a part
@@ -158,7 +160,7 @@ def frame(
 
 def notebook_view(outline: Outline, gallery: Gallery) -> str:
     """Return the headline, the tables and the warnings of an outline, for a notebook; it takes on its colors."""
-    tables = outline.tables or [Table("", [""], [])]
+    tables = outline.tables or [TextTable("", [""], [])]
     context = {"outline": outline, "tables": tables, "pictures": gallery.pictures, "notes": gallery.notes}
     return environment().get_template("fragment.html").render(context)
 

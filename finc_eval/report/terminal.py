@@ -9,7 +9,7 @@ from shutil import get_terminal_size
 
 from finc_eval.core.terminal import visible
 from finc_eval.core.words import one_line
-from finc_eval.report.exports.outline import Outline, Table
+from finc_eval.report.exports.outline import Outline, TextTable
 
 PLAIN_WIDTH = 100
 """Width of a table in a pipe or a log, which has none of its own; narrower terminals have plain tables, too."""
@@ -86,7 +86,7 @@ def print_outline(outline: Outline) -> None:
     print(*(one_line(str(one)) for one in outline.signatures), sep="\n")
 
 
-def print_one(table: Table) -> None:
+def print_one(table: TextTable) -> None:
     """Print a table of a result, without its small print."""
     names = [one for one in table.headers if one not in table.words]
     print_table(table.title, table.columns, table.texts(small=False), names=names, prose=table.words)

@@ -49,7 +49,7 @@ class DecodedWindow(NamedTuple):
     traits: Traits  # encoding of the video
 
 
-class Plan(NamedTuple):
+class ClipPlan(NamedTuple):
     """Frames of each window of a video."""
 
     indices: FrameIndices  # numbers of the frames, (windows, frames)
@@ -60,7 +60,7 @@ class Plan(NamedTuple):
 
 def plan_windows(
     n: int, fps: Fraction | float | None, clip: Clip, shown: Seconds | None = None, windows: Sequence[int] | None = None
-) -> Plan:
+) -> ClipPlan:
     """Choose the frames in each window of a video.
 
     With `clip.fps`, a video that lasts T seconds is first sampled at the m = ⌈T · clip.fps⌉ instants k / clip.fps,
@@ -99,11 +99,11 @@ def plan_windows(
     held = instants.clip(max=m - 1)
     instants = instants % m if clip.short == "loop" else held
     if clip.fps is None:
-        return Plan(instants, held / float(known) if shown is None else shown[held])
+        return ClipPlan(instants, held / float(known) if shown is None else shown[held])
     if shown is None:
-        return Plan(instants * ratio.numerator // ratio.denominator, held / clip.fps)
+        return ClipPlan(instants * ratio.numerator // ratio.denominator, held / clip.fps)
     indices = np.searchsorted(shown[:-1], instants / clip.fps + ROUNDED_SECONDS, side="right") - 1
-    return Plan(indices, held / clip.fps)
+    return ClipPlan(indices, held / clip.fps)
 
 
 def unmerge(clip: Clip, shown: Seconds | None) -> Clip:

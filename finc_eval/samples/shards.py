@@ -127,7 +127,7 @@ def select_shard(samples: Source, which: str) -> tuple[Source, Shard]:
     start, stop = (_cut(ids, at, of) for at in (number - 1, number))
     digest = ids_digest(ids)
     shard = Shard(digest, samples.metadata_digest(), len(ids), of, number, number, start, stop, shard_command())
-    return Subset(samples, range(start, stop)), shard
+    return SampleSubset(samples, range(start, stop)), shard
 
 
 def _cut(ids: Sequence[str], at: int, of: int) -> int:
@@ -226,7 +226,7 @@ def check_complete(shards: Sequence[Shard]) -> None:
     raise MissingShards(sentence, (one.maker(number) for one, numbers in missing for number in numbers))
 
 
-class Subset(Source):
+class SampleSubset(Source):
     """The samples of a set with these increasing numbers."""
 
     def __init__(self, inner: Source, numbers: Sequence[int]) -> None:
@@ -261,7 +261,7 @@ class Subset(Source):
         return None if values is None else [values[number] for number in self._numbers]
 
 
-def random_subset(inner: Source, n: int, seed: int) -> Subset:
+def random_subset(inner: Source, n: int, seed: int) -> SampleSubset:
     """Choose `n` samples of a set.
 
     They are the samples whose ids have the smallest digests under the seed. So the choice does not depend on the order
@@ -272,4 +272,4 @@ def random_subset(inner: Source, n: int, seed: int) -> Subset:
     def rank(number: int) -> bytes:
         return hashlib.blake2b(text_bytes(inner.ids[number]), digest_size=16, key=key).digest()
 
-    return Subset(inner, sorted(nsmallest(n, range(len(inner.ids)), rank)))
+    return SampleSubset(inner, sorted(nsmallest(n, range(len(inner.ids)), rank)))

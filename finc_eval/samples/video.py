@@ -31,9 +31,9 @@ from finc_eval.samples.clips import (
     ASSUMED_FPS,
     ROUNDED_SECONDS,
     Clip,
+    ClipPlan,
     DecodedWindow,
     FrameIndices,
-    Plan,
     Seconds,
     gather,
     plan_windows,
@@ -127,7 +127,7 @@ class _Facts:
     aspect: Fraction  # width of a pixel by its height
     transparent: bool  # whether the container says that the video has an alpha channel
 
-    def plan(self, clip: Clip, windows: Sequence[int]) -> Plan:
+    def plan(self, clip: Clip, windows: Sequence[int]) -> ClipPlan:
         """Choose the frames of some windows."""
         return plan_windows(self.count, self.rate, unmerge(clip, self.animated), self.shown, windows)
 

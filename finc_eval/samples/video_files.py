@@ -24,7 +24,7 @@ from finc_eval.core.memory import excess
 from finc_eval.core.remote.urls import is_url
 from finc_eval.core.words import plural
 from finc_eval.samples.clip_source import ClipSource, RowClips, check_clips, decode_windows
-from finc_eval.samples.clips import Clip, DecodedWindow, FrameIndices, Plan, gather, plan_windows
+from finc_eval.samples.clips import Clip, ClipPlan, DecodedWindow, FrameIndices, gather, plan_windows
 from finc_eval.samples.files import (
     BY_NAME,
     VIDEO_SUFFIXES,
@@ -154,7 +154,7 @@ class FrameFolders(ClipSource):
     def window_contents(self, video: int, windows: Sequence[int]) -> list[bytes]:
         return list(self._digests(self._frames[video], self._plan(video, windows).indices, {}))
 
-    def _plan(self, video: int, windows: Sequence[int]) -> Plan:
+    def _plan(self, video: int, windows: Sequence[int]) -> ClipPlan:
         """Choose the frames of some windows; ValueError where a step between frames is unlike the others."""
         series = list(_find_series(self._frames[video]).values())
         numbers = sorted(number for number, _ in series[0])

@@ -17,7 +17,7 @@ from typing import IO
 import numpy as np
 
 from finc_eval.core import isolation
-from finc_eval.core.isolation import Limits, Line, Pool, TooLongError, check_ended
+from finc_eval.core.isolation import Line, Pool, ProcessLimits, TooLongError, check_ended
 from finc_eval.core.memory import DECODED, VARIABLE, max_decoded, readable
 from finc_eval.samples import video
 from finc_eval.samples.clips import Clip, DecodedWindow
@@ -108,7 +108,7 @@ def read_windows(stream: IO[bytes], clip: Clip, windows: Sequence[int]) -> Itera
 class _Alarm(Watch):
     """A watch that ends the process, even in a loop that never looks at it."""
 
-    def __init__(self, limits: Limits, seconds: float, most: int) -> None:
+    def __init__(self, limits: ProcessLimits, seconds: float, most: int) -> None:
         self._limits, self._seconds, self._most = limits, seconds, most
 
     def begin(self, units: int) -> None:
@@ -123,7 +123,7 @@ def serve(line: Line) -> None:
     asked, data, files = line.hear()
     os.environ[VARIABLE] = str(asked["most"])
     # 512 << 20: bytes beyond FINC_EVAL_MAX_DECODED that a decoder may take, for the frames on which others build.
-    limits, most = Limits(), asked["most"] + (512 << 20)
+    limits, most = ProcessLimits(), asked["most"] + (512 << 20)
 
     def take(size: int) -> None:
         line.tell({"take": size})

@@ -13,7 +13,7 @@ from finc_eval.core.run import Run
 from finc_eval.demo.planted import shipped_digits
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.gates.divisions import by_tree, judge_kinds, sought_kinds
-from finc_eval.gates.evidence import Fact
+from finc_eval.gates.evidence import PlainFact
 from finc_eval.gates.first_policy import first_policy
 from finc_eval.gates.gate import gather_evidence, shown_limits
 from finc_eval.gates.kinds import KindEvidence
@@ -213,7 +213,7 @@ def test_of_nested_kinds_that_are_lost_the_largest_is_shown():
     """What was sought beside the limits is shown where it regressed alone."""
 
     def one(name, value, above=None):
-        return KindEvidence(Fact(name=name, value=value, margin=2.0), None if above is None else frozenset(above))
+        return KindEvidence(PlainFact(name=name, value=value, margin=2.0), None if above is None else frozenset(above))
 
     every = [one("limit", 1.0), one("large", 3.0, []), one("inside", 3.0, ["large"]), one("calm", 1.0, [])]
     every.append(one("other", 3.0, ["calm"]))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from finc_eval.gates.evidence import Fact, Missing, Normal
+from finc_eval.gates.evidence import Missing, Normal, PlainFact
 from finc_eval.gates.retraining import MIN_REPLICATES, between_scores, between_shares, moderate
 from finc_eval.gates.rule import decide, family_sentence, judge, overall_of
 from finc_eval.gates.shares import GainedShare, LostShare, TwoCounts
@@ -122,7 +122,7 @@ def family(evidence, alpha, looks):
 
 
 def test_facts_are_sure_and_spend_nothing():
-    fact = Fact(name="unreadable", value=3.0, margin=2.0)
+    fact = PlainFact(name="unreadable", value=3.0, margin=2.0)
     found = judge([estimate("fd"), fact])
     assert [one.verdict for one in found] == ["held", "regressed"]
     assert found[0].interval == judge([estimate("fd")])[0].interval

@@ -17,7 +17,7 @@ from finc_eval.memorization.hashes import (
     SHIFTED_VIEWS,
     TRAIN_VIEWS,
     WHOLE,
-    View,
+    HashedView,
     base_hashes,
     nearest_by_hash,
     nearest_hashes,
@@ -47,14 +47,14 @@ def bits_of(hashed):
 def test_the_hash_of_a_whole_picture_is_the_librarys(pictures):
     sized = pictures[0].resize((64, 64))
     assert (bits_of(view_hashes(sized, [WHOLE]))[0] == phash(sized, 16).hash.ravel()).all()
-    other = view_hashes(sized, [View(WHOLE.box, mirrored=True)])
+    other = view_hashes(sized, [HashedView(WHOLE.box, mirrored=True)])
     assert (bits_of(other)[0] == phash(ImageOps.mirror(sized), 16).hash.ravel()).all()
 
 
 def test_a_shifted_view_undoes_a_shift_and_a_cropped_view_is_the_crop(pictures):
     image = pictures[1]
     right = np.pad(np.asarray(image), ((0, 0), (2, 0), (0, 0)), mode="edge")[:, :28]
-    undone = view_hashes(Image.fromarray(right), [View((2 / 28, 0, 30 / 28, 1))])
+    undone = view_hashes(Image.fromarray(right), [HashedView((2 / 28, 0, 30 / 28, 1))])
     assert (bits_of(undone) != bits_of(view_hashes(image, [WHOLE]))).sum() <= 8
     crop = image.resize((64, 64), Image.Resampling.LANCZOS, (0, 0, 25.2, 25.2))
     assert (bits_of(view_hashes(image, [TRAIN_VIEWS[1]]))[0] != phash(crop, 16).hash.ravel()).sum() <= 8

@@ -4,45 +4,49 @@ import numpy as np
 import pytest
 
 from finc_eval.memorization.tails import counts_below, least_copies, survival, tail_p_value, threshold_parts
-from finc_eval.memorization.verdict import Copies, verdict
+from finc_eval.memorization.verdict import CopiesFound, verdict
 from finc_eval.numerics.attack_statistics import threshold_ranks
 
 
 @pytest.mark.parametrize(
     ("copies", "nearer_to", "sentence"),
     [
-        (Copies(100, 0, 100, 0, 95, "hash"), "training", "100 of 1,000 samples are training images, pixel by pixel."),
         (
-            Copies(1, 0, 1, 2, 0, None),
+            CopiesFound(100, 0, 100, 0, 95, "hash"),
+            "training",
+            "100 of 1,000 samples are training images, pixel by pixel.",
+        ),
+        (
+            CopiesFound(1, 0, 1, 2, 0, None),
             None,
             "1 of 1,000 samples is a training image, pixel by pixel (so are 2 of 900 fresh samples).",
         ),
         (
-            Copies(10, 0, 10, 0, 60, "hash", (4.0, 88.0)),
+            CopiesFound(10, 0, 10, 0, 60, "hash", (4.0, 88.0)),
             "training",
             "10 of 1,000 samples are training images, pixel by pixel; with altered copies it is at least 60: 4 of 256 "
             "bits of their perceptual hashes differ, in fresh samples 88 (medians).",
         ),
         (
-            Copies(0, 0, 0, 0, 42, "views"),
+            CopiesFound(0, 0, 0, 0, 42, "views"),
             "training",
             "At least 42 of 1,000 samples are training images, altered: mirrored, widened or shifted, they are nearer "
             "to the training set than fresh samples.",
         ),
         (
-            Copies(0, 0, 0, 0, 0, None),
+            CopiesFound(0, 0, 0, 0, 0, None),
             "training",
             "Samples are nearer to the training set than fresh samples are, but no single sample is shown to be a "
             "copy.",
         ),
         (
-            Copies(0, 0, 0, 0, 0, None),
+            CopiesFound(0, 0, 0, 0, 0, None),
             "real",
             "Samples are nearer to real images than fresh samples are, but nothing shows them nearer to the "
             "training set than to the holdout: 52.5 % of them are (DCR share; 50 % without copies). No copies were "
             "found.",
         ),
-        (Copies(0, 0, 0, 0, 0, None), None, "No copies of training images were found among 1,000 samples."),
+        (CopiesFound(0, 0, 0, 0, 0, None), None, "No copies of training images were found among 1,000 samples."),
     ],
 )
 def test_the_verdict_says_how_many_samples_are_copies_and_what_shows_it(copies, nearer_to, sentence):
@@ -50,7 +54,7 @@ def test_the_verdict_says_how_many_samples_are_copies_and_what_shows_it(copies, 
 
 
 def test_without_pictures_samples_are_samples_and_equality_is_that_of_embeddings():
-    copies = Copies(20, 1, None, None, 15, "calibrated")
+    copies = CopiesFound(20, 1, None, None, 15, "calibrated")
     assert verdict(copies, 200, 300, nearer_to="training", share=0.6, images=False) == (
         "20 of 200 samples are training samples, with equal embeddings (so is 1 of 300 fresh samples)."
     )

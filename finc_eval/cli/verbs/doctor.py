@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from finc_eval.cli.app import Group
+from finc_eval.cli.app import VerbGroup
 from finc_eval.cli.options import Json, Quiet, Work, show_progress, works
 from finc_eval.cli.output import print_json
 from finc_eval.core.errors import DataError, UsageError, check_choice
@@ -37,7 +37,7 @@ def doctor(as_json: Json = False) -> None:
 
 
 extractors = typer.Typer(
-    cls=Group,
+    cls=VerbGroup,
     help="List, show and check the extractors, which turn samples into embeddings. Each is a card: a TOML file that "
     "states what decides the numbers. Your own card, in a file ending in .toml, is used like the cards of finc-eval "
     "and needs no Python.",
@@ -126,7 +126,7 @@ def check(extractors: ExtractorNames, work: Work, as_json: Json = False) -> None
 
 
 weights = typer.Typer(
-    cls=Group,
+    cls=VerbGroup,
     help="List, fetch and verify the trained weights of the extractors. They lie in $FINC_EVAL_WEIGHTS, default: "
     "~/.cache/finc-eval/weights. Their SHA-256 is checked before every use. $FINC_EVAL_MIRROR lists addresses to try "
     "first; FINC_EVAL_OFFLINE=1 forbids downloads.",

@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 import finc_eval as fe
-from finc_eval.cli.app import Group
+from finc_eval.cli.app import VerbGroup
 from finc_eval.cli.options import Json, Quiet, Samples, Work, check_given, given_options, show_progress, takes, works
 from finc_eval.cli.output import Force, check_suffix, has_header, make_room, print_json, refuse_loss
 from finc_eval.core.errors import DataError, UsageError
@@ -224,7 +224,7 @@ def merge(
 
 
 cache = typer.Typer(
-    cls=Group,
+    cls=VerbGroup,
     help="List, explain, verify and delete cached embeddings. They lie in $FINC_EVAL_CACHE, default: "
     "~/.cache/finc-eval/embeddings.",
 )

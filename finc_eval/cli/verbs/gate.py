@@ -15,7 +15,7 @@ import typer
 import finc_eval as fe
 from finc_eval.cli.app import VerdictExit
 from finc_eval.cli.options import Json, Ref, Work, check_given, embeds
-from finc_eval.cli.output import Force, Out, Output, check_suffix, emit, output_folder, refuse_loss
+from finc_eval.cli.output import Force, Out, TerminalOutput, check_suffix, emit, output_folder, refuse_loss
 from finc_eval.core.doors import create_file
 from finc_eval.core.errors import UsageError
 from finc_eval.core.marks import job_digest, mark, mark_of, mark_text
@@ -188,7 +188,7 @@ def _write_comment(verdict: Verdict, path: Path | None, force: bool) -> None:
                 file.write(data)
 
 
-def _emit(verdict: Verdict, output: Output | None, *, as_json: bool) -> TextIO:
+def _emit(verdict: Verdict, output: TerminalOutput | None, *, as_json: bool) -> TextIO:
     """Print and write the verdict, also for GitHub; return the stream that takes further notes."""
     from finc_eval.gates.pipelines import annotation_lines, junit_xml, tell_github
 

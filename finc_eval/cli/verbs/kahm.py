@@ -10,7 +10,7 @@ import numpy as np
 import typer
 
 import finc_eval as fe
-from finc_eval.cli.app import Group
+from finc_eval.cli.app import VerbGroup
 from finc_eval.cli.class_tables import write_classes
 from finc_eval.cli.fields import list_option
 from finc_eval.cli.options import Json, Samples, Work, check_given, embeds, paths_by_name, takes
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from finc_eval.embeddings.base import Embeddings
 
 kahm = typer.Typer(
-    cls=Group,
+    cls=VerbGroup,
     help="Kernel affine hull machines: models of classes, their membership-inference score, fabricated data, and one "
     "classifier over the data of several parties.",
 )

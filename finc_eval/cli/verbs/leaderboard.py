@@ -28,7 +28,16 @@ from finc_eval.cli.options import (
     takes,
     works,
 )
-from finc_eval.cli.output import PICTURE, Force, Out, Output, emit, output_folder, print_json, refuse_loss_of_pictures
+from finc_eval.cli.output import (
+    PICTURE,
+    Force,
+    Out,
+    TerminalOutput,
+    emit,
+    output_folder,
+    print_json,
+    refuse_loss_of_pictures,
+)
 from finc_eval.core.doors import read_bytes
 from finc_eval.core.errors import UsageError, check_choice
 from finc_eval.core.marks import mark_of
@@ -233,7 +242,7 @@ def open_board(path: Path, rank_by: str | None = None) -> fe.Leaderboard:
     return found
 
 
-def _page_of(board: Path, out: Path | None = None, force: bool = False) -> Output:
+def _page_of(board: Path, out: Path | None = None, force: bool = False) -> TerminalOutput:
     """Return the files of the page of a board; a page in its folder is of that board, whichever verb wrote it."""
     own = out is None and (mark_of(board / "leaderboard.json") or "").startswith("leaderboard ")
     return output_folder("leaderboard render", "leaderboard", {"board": str(board)}, out or board, force or own)

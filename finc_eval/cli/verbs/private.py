@@ -13,13 +13,13 @@ from typing import Annotated, Any
 import typer
 
 import finc_eval as fe
-from finc_eval.cli.app import Group
+from finc_eval.cli.app import VerbGroup
 from finc_eval.cli.fields import list_option
 from finc_eval.cli.options import Gen, Gens, Json, Named, Work, check_given, embeds, name_sets, takes, title_of, works
 from finc_eval.cli.output import (
     Force,
     OptionalOut,
-    Output,
+    TerminalOutput,
     check_suffix,
     emit,
     make_room,
@@ -61,7 +61,7 @@ def private(context: typer.Context) -> None:
 
 
 sketch = typer.Typer(
-    cls=Group,
+    cls=VerbGroup,
     help="Reference data that may not be shown: its owner releases a sketch with a guarantee, once, and anybody scores "
     "any number of generators against it.",
 )
@@ -282,7 +282,7 @@ def generate(
     _check_sources(data, table, classes)
     check_suffix(out, *(SUFFIXES if table is not None else SUFFIXES[1:]))
     inputs = {"data": str(data)} | ({} if table is None else {"table": str(table)})
-    output = Output(out.parent, "synthesis", out.stem, job_digest("dp-generate", inputs), force)
+    output = TerminalOutput(out.parent, "synthesis", out.stem, job_digest("dp-generate", inputs), force)
     check_free(out)
     output.check()
     claim(output.files[".html"])

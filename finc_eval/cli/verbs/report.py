@@ -65,10 +65,10 @@ def report(
         raise UsageError("the index of a folder is a page without samples: leave out --format and --samples")
     # They load torch: wrong options need not wait.
     from finc_eval.loading import load_result, results_in
-    from finc_eval.report.index import Index
+    from finc_eval.report.index import ResultIndex
 
     if result.is_dir():
-        index = Index(result, page)
+        index = ResultIndex(result, page)
         refuse_loss(page, lambda found: mark_of(found) == index.mark, force)
         found = list(results_in(result))
         if not found:

@@ -11,7 +11,7 @@ from finc_eval.naming.evidence import with_id
 from finc_eval.numerics.inference import ALPHA, BESIDE_ALPHA
 from finc_eval.partitions.pages.cards import kinds_on_page
 from finc_eval.report import Page
-from finc_eval.report.exports.outline import Outline, Table, call, sizes, unreadable
+from finc_eval.report.exports.outline import Outline, TextTable, call, sizes, unreadable
 from finc_eval.report.formats import bare_percent, p_value, points_interval
 from finc_eval.report.pages import Section, render
 from finc_eval.samples.source import Samples
@@ -65,7 +65,7 @@ def outline(changes: Changes) -> Outline:
         sets=sizes(changes.sets),
         signatures=[changes.old, changes.new],
         call=call("compare_releases", "old", "new", *([f"alpha={changes.alpha!r}"] if changes.alpha != ALPHA else [])),
-        tables=[Table.of("Kinds of the two releases", COLUMNS, changes, words=["Status"])] if len(changes) else [],
+        tables=[TextTable.of("Kinds of the two releases", COLUMNS, changes, words=["Status"])] if len(changes) else [],
         details=[MEANING] if len(changes) else [],
         failures=unreadable(changes.sets),
         how="Both releases were divided into the kinds of the comparison of the old one, in which every sample "

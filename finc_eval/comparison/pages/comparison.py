@@ -37,9 +37,9 @@ from finc_eval.partitions.pages.cards import kinds_on_page
 from finc_eval.partitions.pages.tables import TEXT_SAMPLES, UNDER, kind_tables, mix_tables, value_tables
 from finc_eval.prompts.page import prompt_tables
 from finc_eval.report import Page
-from finc_eval.report.cards import Card, Cards, Link, Row, Rows, anchor
+from finc_eval.report.cards import CardRow, CardRows, Cards, Link, PageCard, anchor
 from finc_eval.report.drawings import Axis, forest_axis
-from finc_eval.report.exports.outline import Cell, Outline, Table, call, source, unreadable
+from finc_eval.report.exports.outline import Cell, Outline, TextTable, call, source, unreadable
 from finc_eval.report.formats import bare_percent, number, p_value
 from finc_eval.report.pages import Section, render
 from finc_eval.report.terminal import print_notes, print_one
@@ -97,13 +97,15 @@ def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
     )
 
 
-def _eigenvalues(spectrum: Spectrum) -> Table:
+def _eigenvalues(spectrum: Spectrum) -> TextTable:
     """Return the eigenvalues of both roles, side by side."""
     rows = [
         [str(rank), *("–" if value is None else number(value) for value in pair)]
         for rank, pair in enumerate(zip_longest(spectrum.over, spectrum.under), 1)
     ]
-    return Table("The eigenvalues of the figure", ["Rank", *(f"More in the {one}" for one in SET_NAMES.values())], rows)
+    return TextTable(
+        "The eigenvalues of the figure", ["Rank", *(f"More in the {one}" for one in SET_NAMES.values())], rows
+    )
 
 
 def _facts(comparison: Comparison) -> list[tuple[str, object]]:
@@ -148,10 +150,10 @@ def _directions_on_page(comparison: Comparison, names: tuple[str, str]) -> dict[
     }
 
 
-def _direction_table(comparison: Comparison, found: Sequence[Direction], names: tuple[str, str]) -> Rows:
+def _direction_table(comparison: Comparison, found: Sequence[Direction], names: tuple[str, str]) -> CardRows:
     """Return the table of the significant directions."""
     unique, scale = UniqueNames(comparison.directions), scale_of(comparison.directions)
-    return Rows(
+    return CardRows(
         id="direction-table",
         caption="Share of each set that are members of each direction, in percent. One sample can be a member of "
         "several directions: do not add them.",
@@ -168,7 +170,7 @@ def _direction_table(comparison: Comparison, found: Sequence[Direction], names: 
     )
 
 
-def _direction_card(comparison: Comparison, mode: Direction, names: tuple[str, str]) -> Card:
+def _direction_card(comparison: Comparison, mode: Direction, names: tuple[str, str]) -> PageCard:
     """Return the card of a direction, with links to the kinds of its best samples and to what stands in its place."""
     links: list[tuple[str, Sequence[Link]]] = []
     unshown = _say_unshown(comparison, mode)
@@ -189,7 +191,9 @@ def _in_order(modes: Sequence[Direction]) -> list[Direction]:
     return sorted(modes, key=lambda mode: (not mode.firm, -abs(mode.share_difference)))
 
 
-def _after_kinds(comparison: Comparison, alone: Sequence[Direction], names: tuple[str, str], scale: Axis) -> list[Row]:
+def _after_kinds(
+    comparison: Comparison, alone: Sequence[Direction], names: tuple[str, str], scale: Axis
+) -> list[CardRow]:
     """Return the rows that follow the kinds: what these do not explain, and the directions that none of them shows."""
     unique = UniqueNames(comparison.directions)
     rows = [mode_row(mode, names, unique, scale, said=f"a direction: {SHOWN_BY_NONE}") for mode in alone]
@@ -198,7 +202,7 @@ def _after_kinds(comparison: Comparison, alone: Sequence[Direction], names: tupl
     whole, part = (f"{100 * value:.1f}" for value in (comparison.difference or 0, comparison.explained or 0))
     said = f"of {whole} points between the sets, the kinds explain {part}"
     cells = [Cell("–"), Cell("–"), Cell(f"{100 * rest:.1f}")]
-    return [Row(words=UNEXPLAINED, cells=cells, remark=said), *rows]
+    return [CardRow(words=UNEXPLAINED, cells=cells, remark=said), *rows]
 
 
 def unexplained_part(comparison: Comparison) -> float | None:
@@ -238,7 +242,7 @@ def outline(comparison: Comparison) -> Outline:
     )
 
 
-def _tables(comparison: Comparison) -> list[Table]:
+def _tables(comparison: Comparison) -> list[TextTable]:
     rest = unexplained_part(comparison)
     more = [] if rest is None else [[UNEXPLAINED, "–", "–", f"{100 * rest:.1f}", "–"]]
     title = f"Kinds that differ ({UNDER.strip()} under a heading)"
@@ -256,7 +260,7 @@ def _tables(comparison: Comparison) -> list[Table]:
     columns = ["", "Direction", "Gen, %", "Ref, %", "Difference, points", "Adj. p"] + ["Kinds"] * bool(comparison.kinds)
     muted = [remark(mode) is not None for mode in modes]
     title = _directions_title(comparison)
-    return [*found, Table(title, columns, rows, names=["Direction"], words=["Kinds"], muted=muted)]
+    return [*found, TextTable(title, columns, rows, names=["Direction"], words=["Kinds"], muted=muted)]
 
 
 def _directions_title(comparison: Comparison) -> str:

@@ -13,7 +13,18 @@ from finc_eval.core.words import SET_NAMES, percent, points
 from finc_eval.naming.causes import CauseKind
 from finc_eval.naming.evidence import UniqueNames
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.report.cards import DRAWN, LEAD_SAMPLES, NOT_SIGNIFICANT, TYPICAL, Card, Grid, Link, Row, View, anchor
+from finc_eval.report.cards import (
+    DRAWN,
+    LEAD_SAMPLES,
+    NOT_SIGNIFICANT,
+    TYPICAL,
+    CardRow,
+    CardView,
+    Grid,
+    Link,
+    PageCard,
+    anchor,
+)
 from finc_eval.report.drawings import Axis, Drawn, forest, forest_scale
 from finc_eval.report.exports.outline import Cell
 from finc_eval.report.formats import (
@@ -73,18 +84,18 @@ def mode_card(
     links: tuple[tuple[str, Sequence[Link]], ...] = (),
     nearest: Sequence[str] = (),
     place: str = "",
-) -> Card:
+) -> PageCard:
     """Return the card of a direction of two sets."""
     own, _ = SETS_OF[mode.role]
     title = dict(zip(SET_NAMES, names, strict=True))
     notes, folded = [], []
     if nearest:
         heading = f"Nearest to the most typical samples of {names[0]}, in the same order"
-        folded.append(View("ref", names[1], "nearest samples", (Grid(heading, "ref", nearest, None, True),)))
+        folded.append(CardView("ref", names[1], "nearest samples", (Grid(heading, "ref", nearest, None, True),)))
     if mode.has_opposite:
         notes.append(f"The opposite tail of this direction carries {100 * mode.tails[1].share:.0f} % of the excess.")
         folded += (_opposite(mode, label, title[label], shown) for label in SETS_OF[mode.role])
-    return Card(
+    return PageCard(
         id=mode.id,
         title=mode.title,
         ink=own,
@@ -118,11 +129,11 @@ def mode_row(
     scale: Axis,
     links: Sequence[Link] = (),
     said: str = "",
-) -> Row:
+) -> CardRow:
     """Return the row of a direction: the samples that are most of it at either end, and the shares of its members."""
     own, _ = SETS_OF[mode.role]
     shares = ((mode.share_gen, mode.share_gen_interval), (mode.share_ref, mode.share_ref_interval))
-    return Row(
+    return CardRow(
         words=names.words(mode),
         cells=[
             *(Cell(percent(value, 1), share_interval(ends)) for value, ends in shares),
@@ -139,12 +150,12 @@ def mode_row(
     )
 
 
-def view_of(mode: Direction, label: SetLabel, title: str, shown: int) -> View:
+def view_of(mode: Direction, label: SetLabel, title: str, shown: int) -> CardView:
     """Return what a direction looks like in one of its sets: the most typical samples, and members drawn at random."""
     scores = _scores(mode.tails[0], label)
     heading = TYPICAL if (scores[:shown] >= mode.threshold).all() else "Most alike, members or not"
     most = Grid(heading, label, mode.typical(label)[:shown], scores.tolist())
-    return View(label, title, SET_NAMES[label], (most, Grid(DRAWN, label, mode.drawn(label)[:shown])))
+    return CardView(label, title, SET_NAMES[label], (most, Grid(DRAWN, label, mode.drawn(label)[:shown])))
 
 
 def _draw(mode: Direction, names: tuple[str, str], scale: Axis) -> Markup:
@@ -192,9 +203,9 @@ def sentence(mode: Direction, titles: tuple[str, str]) -> str:
     )
 
 
-def _opposite(mode: Direction, label: SetLabel, title: str, shown: int) -> View:
+def _opposite(mode: Direction, label: SetLabel, title: str, shown: int) -> CardView:
     farthest = Grid("Farthest", label, mode.opposite(label)[:shown], _scores(mode.tails[1], label).tolist())
-    return View(label, title, "opposite tail", (farthest,))
+    return CardView(label, title, "opposite tail", (farthest,))
 
 
 def _scores(tail: Tail, label: SetLabel) -> NDArray[np.float32]:

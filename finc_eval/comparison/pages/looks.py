@@ -9,7 +9,7 @@ from finc_eval.comparison.headline import size_of
 from finc_eval.comparison.result import Comparison
 from finc_eval.naming.looks import Look
 from finc_eval.numerics.inference import ALPHA, significant
-from finc_eval.report.cards import DRAWN, Grid, View
+from finc_eval.report.cards import DRAWN, CardView, Grid
 from finc_eval.report.drawings import Ink
 from finc_eval.report.formats import p_value
 
@@ -21,7 +21,7 @@ class Seen:
     """Pictures of both sets under a heading; "" for none."""
 
     heading: str
-    views: tuple[View, ...]
+    views: tuple[CardView, ...]
     ink: Ink = "other"
     legend: str = ""
 
@@ -42,7 +42,7 @@ def _look(look: Look, titles: Mapping[str, str], shown: int) -> Seen:
     return Seen(
         look.sentence,
         tuple(
-            View(INKS[label], titles[label], "", (Grid(headings[label], label, look.examples[label][:shown]),))
+            CardView(INKS[label], titles[label], "", (Grid(headings[label], label, look.examples[label][:shown]),))
             for label in (look.more_in, other)
             if look.examples.get(label)
         ),
@@ -56,7 +56,7 @@ def _both(comparison: Comparison, titles: Mapping[str, str]) -> list[Seen]:
     ids = {label: some_of_each(comparison, label)[: 12 * bool(comparison.shown)] for label in titles}
     if not all(ids.values()):
         return []
-    views = (View(INKS[label], title, "", (Grid(DRAWN, label, ids[label]),)) for label, title in titles.items())
+    views = (CardView(INKS[label], title, "", (Grid(DRAWN, label, ids[label]),)) for label, title in titles.items())
     return [Seen("", tuple(views))]
 
 

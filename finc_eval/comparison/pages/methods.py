@@ -14,9 +14,9 @@ from finc_eval.comparison.settings import METHODS, Settings
 from finc_eval.core.words import SET_NAMES, join_words, percent, plural, points
 from finc_eval.numerics.inference import ALPHA, significant
 from finc_eval.report import Page
-from finc_eval.report.cards import Card, Cards, anchor
+from finc_eval.report.cards import Cards, PageCard, anchor
 from finc_eval.report.drawings import Axis
-from finc_eval.report.exports.outline import Cell, Outline, Table, call, source, unreadable
+from finc_eval.report.exports.outline import Cell, Outline, TextTable, call, source, unreadable
 from finc_eval.report.formats import optional_percent, p_value
 from finc_eval.report.pages import Section, render
 from finc_eval.samples.source import Samples
@@ -75,7 +75,7 @@ def outline(result: MethodComparison) -> Outline:
     settings = replace(first.settings, method=Settings().method)
     methods = repr([*result.comparisons])
     tables = [
-        Table(f"{heading}: {meaning}; {DIFFERENCE}", columns, rows, words=columns[1:])
+        TextTable(f"{heading}: {meaning}; {DIFFERENCE}", columns, rows, words=columns[1:])
         for role, heading, meaning in ROLES
         if (rows := _rows(result, role))
     ]
@@ -153,7 +153,7 @@ def _is_significant(result: MethodComparison, method: str, group: DirectionGroup
     return any(mode.p_value <= ALPHA for _, mode in cells(result, method, group))
 
 
-def _card(group: DirectionGroup, result: MethodComparison, names: tuple[str, str], scale: Axis) -> Card:
+def _card(group: DirectionGroup, result: MethodComparison, names: tuple[str, str], scale: Axis) -> PageCard:
     """Return the card of a group: its shown mode, with the shares by every method."""
     mode = result.shown_direction(group)
     rows = [

@@ -11,7 +11,7 @@ from finc_eval.naming.evidence import with_id
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.pages.tables import TEXT_SAMPLES, kind_row
 from finc_eval.report import Page
-from finc_eval.report.exports.outline import Cell, Outline, Table, call, source, unreadable
+from finc_eval.report.exports.outline import Cell, Outline, TextTable, call, source, unreadable
 from finc_eval.report.formats import number, optional_percent, p_value
 
 HOW = (
@@ -67,7 +67,7 @@ def summary(result: Spaces) -> str:
     return " ".join(sentences)
 
 
-def _spaces(result: Spaces) -> Table:
+def _spaces(result: Spaces) -> TextTable:
     rows: list[list[Cell | str]] = []
     for name, one in result.comparisons.items():
         ends, p = one.difference_interval or (0.0, 1.0), one.difference_p_value
@@ -76,10 +76,10 @@ def _spaces(result: Spaces) -> Table:
         kinds = sum(kind.space == name for kind in result.kinds)
         rows.append([name, Cell(optional_percent(one.difference, 1), interval), adjusted, str(kinds)])
     columns = ["Space", "Difference", "Adj. p", "Kinds that differ"]
-    return Table("How different the sets are in each space", columns, rows)
+    return TextTable("How different the sets are in each space", columns, rows)
 
 
-def _kinds(result: Spaces) -> list[Table]:
+def _kinds(result: Spaces) -> list[TextTable]:
     named = {label: label.capitalize() for label in result.pictured_sets()}
     rows: list[list[Cell | str]] = []
     for one in result.kinds:
@@ -93,11 +93,13 @@ def _kinds(result: Spaces) -> list[Table]:
         rows.append([one.space, *kind_row(with_id(kind), kind, named), also])
     shares = [f"{name}, %" for name in named.values()]
     columns = ["Space", "Kind", *shares, "Difference, points", "Adj. p", "Also seen by"]
-    return [Table("Kinds that differ", columns, rows, names=["Kind"], words=["Space", "Also seen by"])] if rows else []
+    return (
+        [TextTable("Kinds that differ", columns, rows, names=["Kind"], words=["Space", "Also seen by"])] if rows else []
+    )
 
 
-def _clusters(result: Spaces) -> Table:
-    return Table.of(
+def _clusters(result: Spaces) -> TextTable:
+    return TextTable.of(
         "Samples that one space holds together and another does not",
         {
             "Together in": lambda one: Cell(

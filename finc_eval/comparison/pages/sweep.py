@@ -19,7 +19,7 @@ from finc_eval.naming.evidence import with_id
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.pages.tables import kinds_in_words
 from finc_eval.report import Page
-from finc_eval.report.exports.outline import Cell, Outline, Table, call, source, unreadable
+from finc_eval.report.exports.outline import Cell, Outline, TextTable, call, source, unreadable
 from finc_eval.report.formats import optional_percent
 from finc_eval.report.pages import Section, render
 from finc_eval.samples.source import Samples
@@ -36,7 +36,7 @@ NARROWER = (
 
 
 @dataclass(frozen=True)
-class Row:
+class SweepRow:
     """The significant modes at one value of the parameter."""
 
     value: float
@@ -49,7 +49,7 @@ class Row:
     warnings: tuple[str, ...]  # warnings of the comparison that are not common to all values
 
 
-COLUMNS: dict[str, Callable[[Row], Cell | str]] = {
+COLUMNS: dict[str, Callable[[SweepRow], Cell | str]] = {
     "More, modes": lambda row: str(row.over),
     "Less, modes": lambda row: str(row.under),
     "Largest difference": lambda row: "–" if row.difference is None else percent(row.difference, 1),
@@ -119,7 +119,7 @@ def page(sweep: Sweep, samples: Mapping[str, Samples]) -> str:
         for point, mode, spreadness in points_of
     ]
     columns = ["Direction", symbol, "More in", "Difference", "Spreadness"]
-    twin = Table("The modes of the figure", columns, rows, words=["More in"])
+    twin = TextTable("The modes of the figure", columns, rows, words=["More in"])
     parts = [Section("twin", "The modes of the figure as a table", table=twin)]
     sections = [
         Section("figure", f"Modes against {symbol}", FIGURE, figure=figure, parts=parts),
@@ -147,7 +147,7 @@ def outline(sweep: Sweep) -> Outline:
         signatures=[*dict.fromkeys(point.comparison.signature for point in sweep.points)],
         call=call("sweep", *made, settings=settings),
         tables=[
-            Table.of(
+            TextTable.of(
                 "Value by value",
                 {symbol: lambda row: f"{row.value:.4g}", **COLUMNS},
                 rows,
@@ -177,7 +177,7 @@ def _cards(sweep: Sweep) -> Iterator[Section]:
         yield Section("", ", ".join([title, *row.marks]), cards=cards, is_open=bool(row.marks))
 
 
-def sweep_rows(sweep: Sweep) -> tuple[Row, ...]:
+def sweep_rows(sweep: Sweep) -> tuple[SweepRow, ...]:
     """Return one row a value."""
     common, rows = common_warnings(sweep), []
     for point in sweep.points:
@@ -185,7 +185,7 @@ def sweep_rows(sweep: Sweep) -> tuple[Row, ...]:
         over = [mode for mode, _ in found if mode.role == "over"]
         stabilities = [mode.stability for mode in over if mode.stability is not None]
         known = [spreadness for _, spreadness in found if spreadness is not None]
-        row = Row(
+        row = SweepRow(
             value=point.value,
             marks=tuple(what for what, value in chosen_values(sweep).items() if isclose(value, point.value)),
             over=len(over),

@@ -109,7 +109,7 @@ class StoredTensor:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Name:
+class PickledName:
     """A global that a pickle names."""
 
     text: str
@@ -244,12 +244,12 @@ class _Machine:
             raise OtherContentError(OTHER_TENSORS[text])
         if text not in KNOWN and not (module == "torch" and name.isidentifier() and name.islower()):
             raise UnpicklingError(text[:100])
-        self.stack.append(Name(text))
+        self.stack.append(PickledName(text))
         return end + 1
 
     def storage(self, at: int) -> int:
         match self.stack.pop():
-            case ("storage", Name(text=text), str(key), str(), int(count)) if text in STORAGES:
+            case ("storage", PickledName(text=text), str(key), str(), int(count)) if text in STORAGES:
                 self.stack.append(Storage(key, STORAGES[text], count))
             case _:
                 raise UnpicklingError("something else than a tensor")
@@ -269,16 +269,18 @@ class _Machine:
 
 def _made(function: Any, arguments: object) -> object:
     """Return what a call makes: a description of a tensor, a dictionary, the numbers of a shape, or None."""
-    if type(function) is not Name or type(arguments) is not tuple:
+    if type(function) is not PickledName or type(arguments) is not tuple:
         raise UnpicklingError("a call of something else")
     match arguments:
         case (Storage() as storage, int(offset), tuple(shape), tuple(strides), _, _, *more) if function.text == TENSOR:
             return StoredTensor(storage, storage.dtype, offset, shape, strides, _is_negative(more))
-        case (Storage() as storage, int(offset), tuple(shape), tuple(strides), _, _, Name(text=text), *more) if (
+        case (Storage() as storage, int(offset), tuple(shape), tuple(strides), _, _, PickledName(text=text), *more) if (
             function.text == TYPED_TENSOR
         ):
             return StoredTensor(storage, text.removeprefix("torch."), offset, shape, strides, _is_negative(more))
-        case (Name(text=text) as inner, Name(), tuple(inside), _) if function.text == SUBCLASS and text in TENSORS:
+        case (PickledName(text=text) as inner, PickledName(), tuple(inside), _) if (
+            function.text == SUBCLASS and text in TENSORS
+        ):
             return _made(inner, inside)
         case (StoredTensor() as tensor, *_) if function.text in WRAPPERS:
             return tensor

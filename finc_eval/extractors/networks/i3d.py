@@ -48,10 +48,10 @@ class I3D(nn.Module):
         super().__init__()
         self.trunk = nn.Sequential()
         self.trunk.add_module("conv_1a", Unit(3, 64, 7, epsilon, stride=2))
-        self.trunk.add_module("pool_2a", Pool((1, 3, 3), (1, 2, 2)))
+        self.trunk.add_module("pool_2a", PaddedPool((1, 3, 3), (1, 2, 2)))
         self.trunk.add_module("conv_2b", Unit(64, 64, 1, epsilon))
         self.trunk.add_module("conv_2c", Unit(64, 192, 3, epsilon))
-        self.trunk.add_module("pool_3a", Pool((1, 3, 3), (1, 2, 2)))
+        self.trunk.add_module("pool_3a", PaddedPool((1, 3, 3), (1, 2, 2)))
         pools = {"mixed_3c": ("pool_4a", 3), "mixed_4f": ("pool_5a", 2)}
         width = 192
         for name, channels in INCEPTION.items():
@@ -59,7 +59,7 @@ class I3D(nn.Module):
             width = channels[0] + channels[2] + channels[4] + channels[5]
             if name in pools:
                 pool, kernel = pools[name]
-                self.trunk.add_module(pool, Pool((kernel, kernel, kernel), (2, 2, 2)))
+                self.trunk.add_module(pool, PaddedPool((kernel, kernel, kernel), (2, 2, 2)))
         self.logits = nn.Linear(WIDTH, CLASSES)
 
     def forward(self, clips: torch.Tensor) -> dict[str, torch.Tensor]:
@@ -89,7 +89,7 @@ class Unit(nn.Module):
         return functional.relu(self.norm(x), inplace=True)
 
 
-class Pool(nn.Module):
+class PaddedPool(nn.Module):
     """Maximum pooling."""
 
     def __init__(self, kernel: Triple, stride: Triple) -> None:
@@ -114,7 +114,7 @@ class Inception(nn.Module):
                 Unit(inputs, point, 1, epsilon),
                 nn.Sequential(Unit(inputs, reduced_a, 1, epsilon), Unit(reduced_a, wide_a, 3, epsilon)),
                 nn.Sequential(Unit(inputs, reduced_b, 1, epsilon), Unit(reduced_b, wide_b, 3, epsilon)),
-                nn.Sequential(Pool((3, 3, 3), (1, 1, 1)), Unit(inputs, pooled, 1, epsilon)),
+                nn.Sequential(PaddedPool((3, 3, 3), (1, 1, 1)), Unit(inputs, pooled, 1, epsilon)),
             ]
         )
 

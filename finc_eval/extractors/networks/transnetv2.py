@@ -35,7 +35,7 @@ class TransNetV2(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         inputs = (3, *(len(DILATIONS) * width for width in WIDTHS))
-        self.SDDCNN = nn.ModuleList(Stage(first, width) for first, width in zip(inputs, WIDTHS, strict=False))
+        self.SDDCNN = nn.ModuleList(StackedBlocks(first, width) for first, width in zip(inputs, WIDTHS, strict=False))
         self.frame_sim_layer = Similarity(sum(inputs[1:]))
         self.color_hist_layer = Histograms()
         self.fc1 = nn.Linear(inputs[-1] * 3 * 6 + 2 * 128, 1024)
@@ -59,7 +59,7 @@ class TransNetV2(nn.Module):
         return {"pooled": pooled.mean(1), "features": features.mean(1), "cut": self.cls_layer1(features).amax(1)}
 
 
-class Stage(nn.Module):
+class StackedBlocks(nn.Module):
     """Two layers of dilated convolutions, with a shortcut around the second; width and height are halved."""
 
     def __init__(self, inputs: int, width: int) -> None:

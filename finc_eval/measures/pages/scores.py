@@ -8,7 +8,7 @@ from finc_eval.core.words import figure, join_words
 from finc_eval.measures.registry import METRICS
 from finc_eval.measures.score import Score, Scores
 from finc_eval.report import Page
-from finc_eval.report.exports.outline import Outline, Table, call
+from finc_eval.report.exports.outline import Outline, TextTable, call
 
 NAMED = 4  # scores that the summary has
 
@@ -56,7 +56,7 @@ def outline(scores: Scores) -> Outline:
         signatures=[*dict.fromkeys(score.signature for score in scores)],
         call=call("metrics", "gen", "ref", repr([*dict.fromkeys((*metrics, *scores.failures))])),
         tables=[
-            Table.of("The scores", COLUMNS, scores.scores, words=["Better"], nothing="No metric could be computed.")
+            TextTable.of("The scores", COLUMNS, scores.scores, words=["Better"], nothing="No metric could be computed.")
         ],
         details=[f"{', '.join(keys)}: {note}." for note, keys in notes.items()],
         warnings=failures,

@@ -19,13 +19,13 @@ from finc_eval.report.cards import (
     LEAD_SAMPLES,
     NOT_SIGNIFICANT,
     TYPICAL,
-    Card,
+    CardRow,
+    CardRows,
     Cards,
+    CardView,
     Grid,
     Link,
-    Row,
-    Rows,
-    View,
+    PageCard,
     anchor,
 )
 from finc_eval.report.drawings import Axis, Drawn, Ink, forest, forest_axis, forest_scale
@@ -72,10 +72,10 @@ def kinds_on_page(
     titles: Mapping[str, str],
     shown: int,
     tag: Callable[[Kind], str] | None = None,
-    more: Callable[[Axis], Sequence[Row]] | None = None,
+    more: Callable[[Axis], Sequence[CardRow]] | None = None,
     also: Sequence[float] = (),
     **words: str,
-) -> tuple[Rows | None, Cards]:
+) -> tuple[CardRows | None, Cards]:
     """Return the first table of a page with kinds, and their cards.
 
     `tag` returns the role of a kind in a word or two; default: the set that it sets apart. `more` returns rows that
@@ -108,17 +108,17 @@ def kinds_on_page(
     )
 
 
-def _sum(words: str, kinds: Sequence[Kind], common: Common, *, is_group: bool = False) -> Row:
+def _sum(words: str, kinds: Sequence[Kind], common: Common, *, is_group: bool = False) -> CardRow:
     sums = [sum(kind.shares[label].share for kind in kinds) for label in common.titles]
     cells = [Cell(percent(value, 1)) for value in sums]
     if common.are_two:
         cells.append(Cell(points(sums[0] - sums[1])))
     else:
         cells = [Cell("–"), *(cells if len(cells) <= MAX_COLUMNS else [Cell("–")] * 2), Cell("–")]
-    return Row(words=words, cells=cells, is_group=is_group)
+    return CardRow(words=words, cells=cells, is_group=is_group)
 
 
-def _row(kind: Kind, common: Common, inside: Sequence[Row] = ()) -> Row:
+def _row(kind: Kind, common: Common, inside: Sequence[CardRow] = ()) -> CardRow:
     own, muted = kind.set_with_most, NOT_SIGNIFICANT if kind.p_value > ALPHA else ""
     value, ends = difference_of(kind, [*common.titles])
     shares = {label: Cell(percent(one.share, 1), share_interval(one.interval)) for label, one in kind.shares.items()}
@@ -128,7 +128,7 @@ def _row(kind: Kind, common: Common, inside: Sequence[Row] = ()) -> Row:
         between = dict.fromkeys(percent(end, 1) for end in (min(others), max(others)))
         cells = [shares[set_apart(kind)], Cell(" to ".join(between))]
     names = join_words([f"{row.words} {row.id}".strip() for row in inside])
-    return Row(
+    return CardRow(
         words=common.names.words(kind),
         cells=[*([] if common.are_two else [Cell(kind.side)]), *cells, Cell(points(value), points_interval(ends))],
         anchor=anchor(kind.id),
@@ -143,7 +143,7 @@ def _row(kind: Kind, common: Common, inside: Sequence[Row] = ()) -> Row:
     )
 
 
-def _table(rows: Sequence[Row], common: Common) -> Rows:
+def _table(rows: Sequence[CardRow], common: Common) -> CardRows:
     titles, inks = common.titles, common.inks()
     if common.are_two:
         columns, most = [*titles.values(), "Difference, points"], ""
@@ -153,7 +153,7 @@ def _table(rows: Sequence[Row], common: Common) -> Rows:
         columns, most = ["Set apart", *shares, "Apart by, points"], ", the set with most in color"
         legend = {titles[REFERENCE]: "ref"} if REFERENCE in titles else {}
         legend["other sets"] = "other"
-    return Rows(
+    return CardRows(
         id="forest",
         caption=f"Share of each kind in each set, in percent{most}. All intervals hold together with probability 0.95.",
         legend=legend,
@@ -165,7 +165,7 @@ def _table(rows: Sequence[Row], common: Common) -> Rows:
     )
 
 
-def _card(kind: Kind, common: Common, known: Mapping[str, Kind]) -> Card:
+def _card(kind: Kind, common: Common, known: Mapping[str, Kind]) -> PageCard:
     own, titles, is_muted = kind.set_with_most, common.titles, kind.p_value > ALPHA
     ink, (value, ends) = common.inks(own), difference_of(kind, [*titles])
     inside = [Link(anchor(one.id), common.names.title(one)) for one in below(kind, known)]
@@ -176,7 +176,7 @@ def _card(kind: Kind, common: Common, known: Mapping[str, Kind]) -> Card:
         for part in [kind.shares[label]]
     ]
     sizes = {label: f"{kind.shares[label].share:.6f}" for label in titles}
-    return Card(
+    return PageCard(
         id=kind.id,
         title=kind.title,
         ink=ink[own],
@@ -200,12 +200,12 @@ def _card(kind: Kind, common: Common, known: Mapping[str, Kind]) -> Card:
     )
 
 
-def _view(kind: Kind, label: str, ink: Ink, common: Common) -> View:
+def _view(kind: Kind, label: str, ink: Ink, common: Common) -> CardView:
     """Return the pictures of a kind in a set: typical samples, and samples that were drawn."""
     side = kind.side.partition(" in ")[0] if not common.are_two and label == set_apart(kind) else ""
     part = kind.shares[label]
     grids = (Grid(TYPICAL, label, part.top_ids[: common.shown]), Grid(DRAWN, label, part.drawn_ids[: common.shown]))
-    return View(ink, common.titles[label], side, grids)
+    return CardView(ink, common.titles[label], side, grids)
 
 
 def _says(kind: Kind, common: Common) -> str:

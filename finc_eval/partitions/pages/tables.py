@@ -10,7 +10,7 @@ from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.kind import Kind, choose_sets
 from finc_eval.partitions.pages.groups import below, difference_of, groups_of, not_differing, set_apart
 from finc_eval.partitions.values import SharesBy
-from finc_eval.report.exports.outline import Cell, Table
+from finc_eval.report.exports.outline import Cell, TextTable
 from finc_eval.report.formats import bare_percent, p_value, points_interval, share_interval
 
 TEXT_SAMPLES = 6  # samples of each set and kind that a notebook shows
@@ -24,7 +24,7 @@ def kind_tables(
     titles: Mapping[str, str],
     tag: Callable[[Kind], str] | None = None,
     more: Sequence[Sequence[Cell | str]] = (),
-) -> list[Table]:
+) -> list[TextTable]:
     """Return a table of all kinds that differ, below their sums and headings, and of all others; none without any.
 
     Where the sets have unlike mixes of prompts, a table of the parts of differences follows. `more` are rows that
@@ -42,11 +42,11 @@ def kind_tables(
         return mix_tables(kinds, titles)
     rows += [_sum(not_differing(len(others)), others, titles)] if others else []
     apart = [] if len(titles) == 2 else ["Set apart"]
-    found = Table(title, ["Kind", *_columns(titles)], [*rows, *more], words=apart)
+    found = TextTable(title, ["Kind", *_columns(titles)], [*rows, *more], words=apart)
     return [found, *mix_tables(kinds, titles)]
 
 
-def mix_tables(kinds: Sequence[Kind], titles: Mapping[str, str]) -> list[Table]:
+def mix_tables(kinds: Sequence[Kind], titles: Mapping[str, str]) -> list[TextTable]:
     """Return how kinds differ because of the models, and of unlike mixes of prompts; none if the mixes are equal."""
     mixes = [(kind, kind.mix) for kind in kinds if kind.mix]
     # 12: kinds whose differences are divided in a table, those with the largest parts.
@@ -70,7 +70,7 @@ def mix_tables(kinds: Sequence[Kind], titles: Mapping[str, str]) -> list[Table]:
         )
     first = ["Kind", *(["Set"] if len(titles) > 2 else [])]
     return [
-        Table(
+        TextTable(
             "The model's part and the prompts' part",
             [*first, "Difference, points", "On the same prompts", "By the mix of prompts"],
             rows,
@@ -81,13 +81,13 @@ def mix_tables(kinds: Sequence[Kind], titles: Mapping[str, str]) -> list[Table]:
     ]
 
 
-def value_tables(by: SharesBy | None, titles: Mapping[str, str]) -> list[Table]:
+def value_tables(by: SharesBy | None, titles: Mapping[str, str]) -> list[TextTable]:
     """Return the table of the shares of the values of a column; none without them."""
     if by is None:
         return []
     apart = [] if len(titles) == 2 else ["Set apart"]
     return [
-        Table(
+        TextTable(
             f"Share of each {by.column} in each set",
             [by.column, *_columns(titles)],
             [kind_row(one.title, one, titles) for one in by.kinds],

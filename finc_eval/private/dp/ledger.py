@@ -36,7 +36,7 @@ from finc_eval.private.dp.ledger_lines import (
     spending_in,
 )
 from finc_eval.private.dp.losses import expect_output
-from finc_eval.private.dp.population import Hashes, Identity, Sketches
+from finc_eval.private.dp.population import Hashes, PopulationIdentity, Sketches
 
 LEDGER_TYPE = "privacy ledger"
 LEDGER_LAYOUT = 3
@@ -334,7 +334,7 @@ class PlannedLedger(Ledger):
 
 
 def record_spending(
-    ledger: Ledger | str | Path, identity: Identity, name: str | None, guarantee: Guarantee, purpose: str
+    ledger: Ledger | str | Path, identity: PopulationIdentity, name: str | None, guarantee: Guarantee, purpose: str
 ) -> None:
     """Record a spending in a ledger or its file, and return when it is on the disk. See `Ledger.spend`."""
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)

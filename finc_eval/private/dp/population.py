@@ -48,7 +48,7 @@ TILTS = np.geomspace(1e-3, 30, 60)  # values of t at which the bound E exp(t(M â
 
 
 @dataclass(frozen=True, eq=False)
-class Identity:
+class PopulationIdentity:
     """Digests of all of a data set and views of its records, by which a ledger knows it."""
 
     digests: tuple[str, ...]

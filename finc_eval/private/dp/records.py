@@ -20,7 +20,7 @@ from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.keys import byte_hashes
 from finc_eval.embeddings.opening import unmerged_error
 from finc_eval.embeddings.recipe import ARRAY_SPACE, space_named
-from finc_eval.private.dp.population import Hashes, Identity, RowViews, mix
+from finc_eval.private.dp.population import Hashes, PopulationIdentity, RowViews, mix
 from finc_eval.private.dp.public_values import distinct, number_of
 
 
@@ -50,9 +50,9 @@ class Records:
         for start in range(0, self.m, size):
             yield start, self.rows(start, min(start + size, self.m))
 
-    def identity(self, rows: RowViews) -> Identity:
+    def identity(self, rows: RowViews) -> PopulationIdentity:
         """Return what identifies the set in a ledger; `rows` has seen all its rows."""
-        return Identity(self.identities, (self.content, *rows.views()))
+        return PopulationIdentity(self.identities, (self.content, *rows.views()))
 
 
 def open_records(source: object, name: str) -> Records:
@@ -144,7 +144,7 @@ MIN_DISTINCT = 20
 are in other tables as often as in this one."""
 
 
-def table_identity(columns: Mapping[str, NDArray[Any]]) -> Identity:
+def table_identity(columns: Mapping[str, NDArray[Any]]) -> PopulationIdentity:
     """Return what identifies a table in a ledger: digests, and views that small changes leave as they are.
 
     The first digest is of all columns and records, in any order. The others are of single columns, without their
@@ -172,7 +172,7 @@ def table_identity(columns: Mapping[str, NDArray[Any]]) -> Identity:
             found.append(sha256_of("values", *_lines(values), counts.astype("<i8")))
         if len(values) > 1 and not _is_regular(codes, len(values)):
             found.append(sha256_of("order", *_lines(values), codes.astype("<i8")))
-    return Identity(tuple(found), tuple(telling))
+    return PopulationIdentity(tuple(found), tuple(telling))
 
 
 def _round(values: list[str]) -> Hashes:

@@ -33,7 +33,7 @@ PARTY_NAME = re.compile(r"[A-Za-z0-9_.-]+")
 
 
 @dataclass(frozen=True)
-class Answer(Record):
+class ClientAnswer(Record):
     """Header of a party's answer: the labels of its classes, and the digest of the queries that it answers."""
 
     classes: tuple[bool | int | float | str, ...]
@@ -215,7 +215,7 @@ def answer(folder: str | Path, party: str, models: ClassModels) -> None:
     found = models.distances(rows)
     with new_file(path, DISTANCES_TYPE, EXCHANGE_LAYOUT) as file:
         file.array("distances", np.asarray(found.values, np.float64))
-        file.header |= plain(Answer(tuple(models.classes), digest))  # type: ignore[arg-type]
+        file.header |= plain(ClientAnswer(tuple(models.classes), digest))  # type: ignore[arg-type]
 
 
 def gather(folder: str | Path, parties: Sequence[str]) -> GlobalDistances:
@@ -246,7 +246,7 @@ def gather(folder: str | Path, parties: Sequence[str]) -> GlobalDistances:
     for party in parties:
         path = _answer_path(folder, party)
         with existing_file(path, DISTANCES_TYPE, EXCHANGE_LAYOUT, f"ask {party} for it again") as file:
-            made = structure(Answer, file.header, str(path))
+            made = structure(ClientAnswer, file.header, str(path))
             distances = file.array("distances", None, len(made.classes), dtype="<f8")
             if np.isnan(distances).any() or (distances < 0).any():
                 raise ValueError("a distance is not a number of at least 0")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from finc_eval.core.words import percent
 from finc_eval.private.kahm.membership import MembershipScore
 from finc_eval.report import Page
-from finc_eval.report.exports.outline import Outline, Table, call
+from finc_eval.report.exports.outline import Outline, TextTable, call
 from finc_eval.report.formats import p_value
 
 COLUMNS = ("Figure", "Value")
@@ -51,7 +51,7 @@ def outline(result: MembershipScore) -> Outline:
             "non_members",
             *([f"settings={result.settings!r}"] if result.settings else []),
         ),
-        tables=[Table("Figures", COLUMNS, rows, words=COLUMNS[:1])],
+        tables=[TextTable("Figures", COLUMNS, rows, words=COLUMNS[:1])],
         how=HOW,
     )
 

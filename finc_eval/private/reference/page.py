@@ -13,7 +13,7 @@ from finc_eval.private.dp.ledger import Ledger
 from finc_eval.private.reference.result import PrivateComparison, PrivateScore
 from finc_eval.private.reference.sketch import PrivateSketch
 from finc_eval.report import Page
-from finc_eval.report.exports.outline import Cell, Outline, Table, call, several
+from finc_eval.report.exports.outline import Cell, Outline, TextTable, call, several
 from finc_eval.report.formats import p_value
 from finc_eval.report.pages import draw_intervals, scale
 from finc_eval.report.terminal import print_table
@@ -125,9 +125,9 @@ def show_ledger(ledger: Ledger) -> None:
     print(f"budget of each data set: epsilon {budget.epsilon:g}, delta {budget.delta:g}, {budget.adjacency} adjacency")
 
 
-def promises(guarantees: Iterable[Guarantee]) -> Table:
+def promises(guarantees: Iterable[Guarantee]) -> TextTable:
     """Return the table of guarantees: what an attacker reaches at most."""
-    return Table.of("What is promised to each private record", PROMISES, guarantees, legend=PROMISED)
+    return TextTable.of("What is promised to each private record", PROMISES, guarantees, legend=PROMISED)
 
 
 def scores_of(result: PrivateResult) -> tuple[PrivateScore, ...]:
@@ -135,7 +135,7 @@ def scores_of(result: PrivateResult) -> tuple[PrivateScore, ...]:
     return (result,) if isinstance(result, PrivateScore) else result.scores
 
 
-def _tables(result: PrivateResult) -> Iterator[Table]:
+def _tables(result: PrivateResult) -> Iterator[TextTable]:
     """Yield the tables of estimates that have rows."""
     scores = scores_of(result)
     columns = ["Generator", "Samples", "MMD²", "Standard error", "Interval", "Noise alone"]
@@ -154,7 +154,7 @@ def _tables(result: PrivateResult) -> Iterator[Table]:
 
 def _table(
     title: str, columns: Sequence[str], rows: Sequence[tuple[list[str], Any, list[str]]], muted: Sequence[bool]
-) -> Table:
+) -> TextTable:
     """Return a table of estimates, each between the texts of its row, with their intervals drawn on one scale.
 
     The scale has 0, and a round number on its longer side.
@@ -168,7 +168,7 @@ def _table(
         text = interval_text(one.interval)
         drawn = draw_intervals(text, text, [("", "", one.value, one.interval, text)], on, [0, copysign(tick, far)])
         cells.append([*before, _number(one.value, 3), _number(one.standard_error, 1), drawn, *after])
-    return Table(title, columns, cells, words=["Farther", "Part"], muted=muted, legend=LEGENDS.get(title, ""))
+    return TextTable(title, columns, cells, words=["Farther", "Part"], muted=muted, legend=LEGENDS.get(title, ""))
 
 
 def summary(result: PrivateResult) -> str:

@@ -216,7 +216,7 @@ class TransformHeader(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SketchHeader(Record):
+class PrivateSketchHeader(Record):
     """Header of a private sketch, for readers of the file and `finc-eval private sketch inspect`.
 
     Attributes:

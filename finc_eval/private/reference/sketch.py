@@ -44,8 +44,8 @@ from finc_eval.private.reference.result import (
     PRIVATE_SKETCH_LAYOUT,
     PrivateComparison,
     PrivateScore,
+    PrivateSketchHeader,
     ReleaseRecord,
-    SketchHeader,
     estimate_part,
     estimate_parts,
     paired_differences,
@@ -277,9 +277,9 @@ class PrivateSketch(Shown):
             )
 
     @property
-    def header(self) -> SketchHeader:
+    def header(self) -> PrivateSketchHeader:
         """Everything but the released mean."""
-        return SketchHeader(
+        return PrivateSketchHeader(
             space=self.space,
             transform=self.transform.header,
             feature_map=self.feature_map.parameters,
@@ -316,7 +316,7 @@ class PrivateSketch(Shown):
             DataError: the file is missing, damaged, or not a private sketch.
         """
         with existing_file(path, PRIVATE_SKETCH, PRIVATE_SKETCH_LAYOUT, "ask its owner for the file again") as file:
-            header = structure(SketchHeader, file.header, f"{path} is damaged: its header")
+            header = structure(PrivateSketchHeader, file.header, f"{path} is damaged: its header")
             phi = read_feature_map(file)
             if not isinstance(phi, HermiteFeatures):
                 raise ValueError(f"it has features of the kernel {phi.kernel}")

@@ -21,7 +21,7 @@ from finc_eval.core.progress import Progress, silent
 from finc_eval.private.dp.gaussian_mechanism import add_gaussian_noise, diameter_of
 from finc_eval.private.dp.guarantee import Bound, Guarantee
 from finc_eval.private.dp.ledger import Ledger, record_spending
-from finc_eval.private.dp.population import Identity, RowViews
+from finc_eval.private.dp.population import PopulationIdentity, RowViews
 from finc_eval.private.dp.records import PassingIdentity
 from finc_eval.private.synthesis.released_features import Statistic
 
@@ -105,7 +105,7 @@ def release_embedding(
     guarantee: Guarantee | None,
     *,
     ledger: Ledger | str | Path | None,
-    identity: Identity | None = None,
+    identity: PopulationIdentity | None = None,
     name: str | None = None,
     classes: int = 1,
     label_budget: float = 0.1,
@@ -140,7 +140,7 @@ def release_embedding(
     counts = torch.bincount(known[(known >= 0) & (known < classes)], minlength=classes).double()
     if seen is not None:
         passed, views = seen
-        identity = Identity(passed.digests(), (passed.content(), *views.views()))
+        identity = PopulationIdentity(passed.digests(), (passed.content(), *views.views()))
     if ledger is not None and guarantee is not None and identity is not None:
         record_spending(ledger, identity, name, guarantee, "data generation")
 

@@ -15,7 +15,7 @@ from finc_eval.private.reference.page import promises
 from finc_eval.private.synthesis.result import ALL, NOT_PRIVATE, MadeColumn, ReleasedPart, Synthesis
 from finc_eval.report import Page
 from finc_eval.report.drawings import bar
-from finc_eval.report.exports.outline import Cell, Outline, Table, call
+from finc_eval.report.exports.outline import Cell, Outline, TextTable, call
 from finc_eval.report.pages import Section, render, sections_of
 
 SET = "synthetic"  # name of the set whose images a page shows
@@ -96,13 +96,13 @@ def outline(result: Synthesis) -> Outline:
     else:
         tables, epsilon = [promises([result.guarantee])], f"{result.guarantee.epsilon:g}"
         promise = f"({epsilon}, {result.guarantee.delta:g})-DP"
-    tables.append(Table.of("What was released", PARTS, result.parts, words=["Features"], legend=LEGENDS["parts"]))
+    tables.append(TextTable.of("What was released", PARTS, result.parts, words=["Features"], legend=LEGENDS["parts"]))
     if result.shares:
         shares = [[name, percent(share, 1)] for name, share in result.shares.items()]
-        tables.append(Table("Classes", ("Class", "Released share"), shares))
+        tables.append(TextTable("Classes", ("Class", "Released share"), shares))
     if result.columns:
         legend, words = LEGENDS["columns"], ["Most frequent"]
-        tables.append(Table.of("Columns", COLUMNS, result.columns, words=words, legend=legend))
+        tables.append(TextTable.of("Columns", COLUMNS, result.columns, words=words, legend=legend))
     form = "table" if result.columns else "images"
     return Outline(
         kind="synthetic records under differential privacy",

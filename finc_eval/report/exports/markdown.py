@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from finc_eval.core.terminal import visible
 from finc_eval.core.words import one_line, plural
-from finc_eval.report.exports.outline import Made, Outline, Table
+from finc_eval.report.exports.outline import Made, Outline, TextTable
 
 MAX_MARKDOWN = 900 * 1024  # bytes of a text: GitHub drops a summary of more than 1 MiB without a word
 MAX_TEXT = 12_000  # characters of a paragraph or a cell; a longer one is cut
@@ -67,7 +67,7 @@ def escape(text: str) -> str:
     return SPECIAL.sub(r"\\\g<0>", plain)
 
 
-def _table(table: Table, room: int) -> tuple[str, int]:
+def _table(table: TextTable, room: int) -> tuple[str, int]:
     """Return a table, and the number of rows that do not fit."""
     rows = table.texts(small=True)
     numeric = [

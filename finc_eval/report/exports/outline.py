@@ -39,7 +39,7 @@ class Cell(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Table:
+class TextTable:
     """A table, as all outputs of a result show it.
 
     Attributes:
@@ -68,7 +68,7 @@ class Table:
     @classmethod
     def of(
         cls, title: str, columns: Mapping[str, Callable[[Any], Cell | str]], items: Iterable[Any], **more: Any
-    ) -> Table:
+    ) -> TextTable:
         """Return the table of some items, a row each, from functions that return the cell of an item by heading."""
         return cls(title, [*columns], [[cell(item) for cell in columns.values()] for item in items], **more)
 
@@ -97,7 +97,7 @@ class Outline:
     sets: Mapping[str, int | None]  # number of samples of each set, by name; None if it is not known
     signatures: Sequence[Signature | str]  # everything that changes the numbers; one where all numbers share it
     call: str  # call from Python that makes it again
-    tables: Sequence[Table] = ()  # tables of the findings
+    tables: Sequence[TextTable] = ()  # tables of the findings
     details: Sequence[str] = ()  # sentences that belong to the findings and stand after the headline
     warnings: Sequence[str] = ()  # what to know before trusting the numbers
     failures: Sequence[str] = ()  # what could not be read or computed, in a sentence each

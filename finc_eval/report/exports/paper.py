@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from finc_eval.core.errors import DataError
 from finc_eval.core.words import SET_NAMES
 from finc_eval.report.drawings import COLORS
-from finc_eval.report.exports.outline import Outline, Table
+from finc_eval.report.exports.outline import Outline, TextTable
 from finc_eval.report.formats import printable
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ SPELLED = {
 
 
 @dataclass
-class Panel:
+class FigurePanel:
     """Numbers that share an axis: rows by name, each with a number for each label of the legend."""
 
     axis: str
@@ -118,9 +118,9 @@ def figure_of(rows: Iterable[Mapping[str, Any]], alpha: float) -> Figure:
     return figure
 
 
-def _panels(rows: Sequence[Mapping[str, Any]], alpha: float) -> Iterator[Panel]:
+def _panels(rows: Sequence[Mapping[str, Any]], alpha: float) -> Iterator[FigurePanel]:
     """Yield the panels of a table, in the order of its rows."""
-    panels: dict[str, Panel] = {}
+    panels: dict[str, FigurePanel] = {}
     names = Counter(_name(row) for row in rows)
     for row in rows:
         numbers = _shares(row)
@@ -139,7 +139,7 @@ def _panels(rows: Sequence[Mapping[str, Any]], alpha: float) -> Iterator[Panel]:
             parts = [f"{key} {row[key]}" for key in ("space", "method", "rho", "sigma") if key in row]
             value = f"{OF_SET} ({', '.join(parts)}), %" if parts else f"{OF_SET}, %"
         quantity = str(value)
-        panel = panels.setdefault(quantity, Panel(quantity))
+        panel = panels.setdefault(quantity, FigurePanel(quantity))
         for label, number in numbers.items():
             panel.numbers.setdefault(label, {})[len(panel.rows)] = number
         panel.rows.append(title)
@@ -185,7 +185,7 @@ def _with_ends(row: Mapping[str, Any], column: str, interval: str) -> Number:
     return value, low, high
 
 
-def _draw(axes: Axes, panel: Panel) -> None:
+def _draw(axes: Axes, panel: FigurePanel) -> None:
     step = SPREAD / len(panel.numbers)
     for place, (label, numbers) in enumerate(panel.numbers.items()):
         values, lows, highs = (list(part) for part in zip(*numbers.values(), strict=True))
@@ -211,7 +211,7 @@ def latex(outline: Outline) -> str:
     return "\n".join([f"% {_text(outline.title)}: finc-eval, {_text(str(outline.kind))}", *tables])
 
 
-def _table(table: Table) -> str:
+def _table(table: TextTable) -> str:
     left = {*table.headers, *table.words}
     columns = "".join("l" if heading in left else "r" for heading in table.columns)
     first, *rows = map(_row, [table.columns, *table.texts(small=True)])

@@ -133,7 +133,7 @@ def test_a_command_says_what_it_spent_for_nothing(tmp_path, monkeypatch, command
 
 
 def test_a_command_whose_page_is_lost_and_whose_data_are_there_speaks_of_no_loss(tmp_path, monkeypatch, commands):
-    monkeypatch.setattr("finc_eval.cli.output.Output.write", ended_by(KeyboardInterrupt()))
+    monkeypatch.setattr("finc_eval.cli.output.TerminalOutput.write", ended_by(KeyboardInterrupt()))
     ended = CliRunner().invoke(app, [*map(str, commands["table"])])
     assert ended.exit_code == 130
     assert "nothing came" not in ended.stderr
