@@ -110,6 +110,7 @@ def test_changes_follows_the_kinds_between_releases(arrays, tmp_path):
     assert {change["status"] for change in twin["changes"] if change["kind"]["p_value"] <= 0.05} <= {"gone", "shrunk"}
     assert json.loads(run("compare", "changes", *old, *new, *out, "--json").stdout)["changes"] == twin["changes"]
     same = run("compare", "changes", *old, "--new", old[1], *out, "--force")
-    assert "The releases do not differ significantly: no share of a kind is significantly larger or smaller than it was." in same.stdout
+    unchanged = "The releases do not differ significantly: no share of a kind is significantly larger or smaller"
+    assert unchanged in same.stdout
     none = run("compare", "changes", "--old", new[1], *new, *out, "--force")
-    assert none.stdout.startswith("Nothing changed: no kind differs in either comparison")
+    assert none.stdout.startswith("The releases do not differ significantly: no kind differs in either comparison")
