@@ -109,7 +109,7 @@ def looks(seed):
     new, old, ref = (world.release(n) for n in (3000, 3000, 4000))
     # A pipeline that draws more samples whenever the verdict is not a pass.
     verdicts = [
-        fe.gate(new[:n], old[:n], ref, {"kinds": STRICT["kinds"], "looks": 3}).overall for n in (1000, 2000, 3000)
+        fe.gate(new[:n], old[:n], ref, {"kinds": STRICT["kinds"], "interim": 3}).overall for n in (1000, 2000, 3000)
     ]
     return {"false": "regression" in verdicts}
 

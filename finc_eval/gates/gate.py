@@ -81,7 +81,7 @@ def gather_evidence(
             gather_on_kinds(found, part, limits.kinds, policy.seed, run)
         if not limits.metrics:
             return {}
-        evidence, scores = score_evidence(part, limits.metrics, policy.alpha / policy.looks, run)
+        evidence, scores = score_evidence(part, limits.metrics, policy.alpha / policy.interim, run)
         found.others += evidence
         return scores
 
@@ -102,7 +102,7 @@ def gather_evidence(
         found.others += copying_evidence(sets, policy.copying, train, run)
     if policy.appearance:
         found.pictures = pictures_of(sets)
-        found.others += look_evidence(sets, policy.appearance, found.pictures, policy.alpha / policy.looks)
+        found.others += look_evidence(sets, policy.appearance, found.pictures, policy.alpha / policy.interim)
     if policy.basics:
         found.others += basic_evidence(sets, policy.basics, run)
     return found
@@ -239,14 +239,14 @@ def gate(
     )
     policy.check_space(sets.space)
     found = gather_evidence(sets, policy, train, run, None if history is None else history.kinds_of(sets.space))
-    judged = judge([one.evidence for one in found.all], policy.alpha, policy.looks)
+    judged = judge([one.evidence for one in found.all], policy.alpha, policy.interim)
     shown = shown_limits(judged, found.all)
     limits = tuple(limit for limit, _ in shown)
     notes = (*_notes_on(found, policy), *([FIRST] if first else []), *_notes_of_history(history, sets, limits))
     return Verdict(
         overall="pass" if first and not limits else overall_of([one.verdict for one in limits]),
         limits=limits,
-        family=family_sentence(judged, policy.alpha, policy.looks),
+        family=family_sentence(judged, policy.alpha, policy.interim),
         noise=SAMPLING_ONLY if len(baselines) < MIN_REPLICATES else TRAINING_TOO.format(len(baselines)),
         first=first,
         distances=tuple(found.distances),
@@ -265,7 +265,7 @@ def gate(
 def _notes_on(found: Gathered, policy: Policy) -> list[str]:
     """Return what to know of the limits, and which are finer than the samples can show."""
     limiting = [one.evidence for one in found.all if one.above is None]
-    return [*found.warnings, *too_fine(limiting, policy.alpha, policy.looks)]
+    return [*found.warnings, *too_fine(limiting, policy.alpha, policy.interim)]
 
 
 def _baselines(baseline: object, history: History | None, *, first: bool) -> list[object]:
@@ -341,5 +341,5 @@ def _signature(sets: GateSets, policy: Policy, digest: str) -> Signature:
     of_policy = text_digest(json.dumps(plain(policy), sort_keys=True))[:12]
     fields = (("policy", of_policy), ("kinds", digest), ("alpha", f"{policy.alpha:g}"))
     groups = (("groups", policy.groups),) if policy.groups else ()
-    last = ("looks", str(policy.looks)), *groups, ("seed", str(policy.seed))
+    last = ("interim", str(policy.interim)), *groups, ("seed", str(policy.seed))
     return Signature.of(Verdict.type_name, sizes, sets.space, *fields, *last)

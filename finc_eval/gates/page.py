@@ -60,8 +60,8 @@ def page(result: Verdict, samples: Mapping[str, Samples]) -> str:
             "held or improved",
         )
         sections.append(Section("modes", "", cards=shown))
-    looks = f", shared by {result.policy.looks} looks" if result.policy.looks > 1 else ""
-    facts = [*result.sets.items(), ("Noise covered", result.noise), ("α", f"{result.policy.alpha:g}{looks}")]
+    shared = f", shared by {result.policy.interim} runs" if result.policy.interim > 1 else ""
+    facts = [*result.sets.items(), ("Noise covered", result.noise), ("α", f"{result.policy.alpha:g}{shared}")]
     sections.append(Section("settings", "Settings and data", facts=facts))
     return render(result, said, gallery(result, samples), sections=sections)
 

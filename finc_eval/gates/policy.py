@@ -245,7 +245,7 @@ class Policy(Record):
     appearance: Annotated[AppearanceLimits | None, about("limits on looks")] = None
     basics: Annotated[BasicLimits | None, about("limits on plain facts")] = None
     alpha: Annotated[float, about("largest probability of a false regression in any limit, and of a false pass")] = 0.05
-    looks: Annotated[int, about("number of runs with more and more samples that share alpha")] = 1
+    interim: Annotated[int, about("number of runs with more and more samples that share alpha")] = 1
     undecided: Annotated[
         Literal["fail", "warn"], about("whether JUnit and CI pages show what is undecided as an error or as skipped")
     ] = "fail"
@@ -276,7 +276,7 @@ class Policy(Record):
         check_choice("undecided", self.undecided, ("fail", "warn"))
         self._store(
             alpha=check_fraction("alpha", self.alpha),
-            looks=check_count("looks", self.looks),
+            interim=check_count("interim", self.interim),
             seed=check_seed(self.seed),
         )
 

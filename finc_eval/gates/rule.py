@@ -79,12 +79,12 @@ def decide(
     return "improved" if zero is not None and high < zero else "held"
 
 
-def judge(evidence: Sequence[LimitEvidence], alpha: float = 0.05, looks: int = 1) -> tuple[Judged, ...]:
+def judge(evidence: Sequence[LimitEvidence], alpha: float = 0.05, interim: int = 1) -> tuple[Judged, ...]:
     """Judge all limits of a run, in the order in which they came; the order changes no verdict.
 
-    α is for a false regression in any limit, and for a false pass; `looks` runs share it, each with more samples.
+    α is for a false regression in any limit, and for a false pass; `interim` runs share it, each with more samples.
     """
-    far, regressed = alpha / looks, frozenset[int]()
+    far, regressed = alpha / interim, frozenset[int]()
     uncertain = [place for place, one in enumerate(evidence) if not one.certain]
     while True:  # all limits of a run share the level of the bound that decides about a regression (Holm)
         near = far / max(len(uncertain) - len(regressed), 1)
@@ -117,7 +117,7 @@ def overall_of(verdicts: Sequence[Verb]) -> Overall:
     return "undecided" if "undecided" in verdicts else "pass"
 
 
-def family_sentence(judged: Sequence[Judged], alpha: float, looks: int) -> str:
+def family_sentence(judged: Sequence[Judged], alpha: float, interim: int) -> str:
     """Say which error the run keeps, over which family, and at which level the ends of intervals hold."""
     facts = sum(one.evidence.certain for one in judged)
     family = len(judged) - facts
@@ -125,7 +125,7 @@ def family_sentence(judged: Sequence[Judged], alpha: float, looks: int) -> str:
         return "Nothing that was judged is a matter of chance."
     plain = f", besides {plural(facts, 'plain fact')}" if facts else ""
     near, far = (f"{100 * (1 - level):.4g} %" for level in (judged[0].near, judged[0].far))
-    shared = f", of which this look spends {alpha / looks:.2g} (1 of {looks} looks)" if looks > 1 else ""
+    shared = f", of which this run spends {alpha / interim:.2g} (1 of {interim} runs)" if interim > 1 else ""
     return (
         f"Family of {plural(family, 'limit')}{plain}: a false regression in any of them has probability "
         f"{alpha:g} at most (Holm){shared}; a pass needs all of them to hold, and is false with probability "
@@ -133,16 +133,16 @@ def family_sentence(judged: Sequence[Judged], alpha: float, looks: int) -> str:
     )
 
 
-def too_fine(evidence: Sequence[LimitEvidence], alpha: float, looks: int) -> Iterator[str]:
+def too_fine(evidence: Sequence[LimitEvidence], alpha: float, interim: int) -> Iterator[str]:
     """Yield a sentence on each limit that so few samples cannot show to hold, even for a release without a change."""
     found: dict[str, list[LimitEvidence]] = {}
     for one in evidence:
         same = one.without_change()
-        if same is not None and not _holds(same, alpha / looks):
+        if same is not None and not _holds(same, alpha / interim):
             found.setdefault(one.name.partition(" ")[0], []).append(same)
     for rule, every in found.items():
-        needed = [smallest(partial(_holds, one, alpha / looks), MAX_FACTOR, FACTOR_HALVINGS) for one in every]
-        ends = [one.bound(one.harm, alpha / looks) for one in every]
+        needed = [smallest(partial(_holds, one, alpha / interim), MAX_FACTOR, FACTOR_HALVINGS) for one in every]
+        ends = [one.bound(one.harm, alpha / interim) for one in every]
         n, least = every[0].n, max(ends)
         kinds = f" for {plural(len(every), 'kind')}" if rule.startswith(("kinds.lose", "kinds.new")) else ""
         enough = [factor for factor in needed if factor is not None]

@@ -33,7 +33,7 @@ def test_the_first_policy_has_few_lines_and_passes_a_release_without_a_change(se
         ({"metrics": {"fdd": {"worse": 0.5}}}, fe.UsageError, 'did you mean "fd"'),
         ({"kinds": {"lose": 1.5}}, fe.UsageError, "lose must lie between 0 and 1"),
         ({"kinds": {"lose": 0.5}, "alpha": 2.0}, fe.UsageError, "alpha must lie between 0 and 1"),
-        ({"kinds": {"lose": 0.5}, "looks": 0}, fe.UsageError, "looks must be a whole number"),
+        ({"kinds": {"lose": 0.5}, "interim": 0}, fe.UsageError, "interim must be a whole number"),
         ({"kinds": {"lose": 0.5, "level": 20}}, fe.DataError, 'unknown key "kinds.level"'),
     ],
 )

@@ -153,7 +153,7 @@ def test_what_more_samples_cannot_decide_has_no_number():
 
 def test_looks_share_alpha():
     one = estimate(value=0.0)
-    assert judge([one], 0.05, looks=5)[0].interval == judge([one], 0.01)[0].interval
+    assert judge([one], 0.05, interim=5)[0].interval == judge([one], 0.01)[0].interval
     assert "1 of 5 looks" in family([one], 0.05, 5)
 
 

@@ -59,7 +59,7 @@ def gate(
     train: Annotated[
         str | None, typer.Option(help="All samples that the new release was trained on, for limits on copying.")
     ] = None,
-    looks: Annotated[
+    interim: Annotated[
         int | None, typer.Option(help="Number of runs with more and more samples that share the policy's alpha.")
     ] = None,
     first: Annotated[
@@ -108,7 +108,7 @@ def gate(
     sources = {"gen": gen, **older, "ref": ref} | {name: source for name, source in given.items() if source is not None}
     check_given(sources.values(), extraction.extractor)
     limits = Policy.of(policy)
-    limits = limits if looks is None else replace(limits, looks=looks)
+    limits = limits if interim is None else replace(limits, interim=interim)
     if history is not None:
         # What is the latest baseline already is said before its outputs are held against those of the first time.
         with work.running() as run:
