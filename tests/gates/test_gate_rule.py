@@ -116,9 +116,9 @@ def test_holm_lets_a_regression_make_room_for_the_next():
     assert judge([near, estimate("clear", 2.0), *calm[:1]])[0].verdict == "regressed"  # 1.96 at 0.05 / 2
 
 
-def family(evidence, alpha, looks):
+def family(evidence, alpha, interim):
     """Return the sentence on limits that are judged."""
-    return family_sentence(judge(evidence, alpha, looks), alpha, looks)
+    return family_sentence(judge(evidence, alpha, interim), alpha, interim)
 
 
 def test_facts_are_sure_and_spend_nothing():
@@ -151,10 +151,10 @@ def test_what_more_samples_cannot_decide_has_no_number():
     assert (of_the_reference.verdict, of_the_reference.needed) == ("undecided", None)
 
 
-def test_looks_share_alpha():
+def test_interim_runs_share_alpha():
     one = estimate(value=0.0)
     assert judge([one], 0.05, interim=5)[0].interval == judge([one], 0.01)[0].interval
-    assert "1 of 5 looks" in family([one], 0.05, 5)
+    assert "1 of 5 runs" in family([one], 0.05, 5)
 
 
 def test_the_family_says_the_level_of_either_end():
