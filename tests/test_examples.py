@@ -16,7 +16,20 @@ PUBLIC = {
 }
 
 
-LONG = [f"fe.{name}" for name in ("evaluate", "sweep", "compare_methods", "compare_releases", "Verdict", "Board")]
+LONG = [
+    f"fe.{name}"
+    for name in (
+        "audit",
+        "Comparison",
+        "gate",
+        "evaluate",
+        "sweep",
+        "compare_methods",
+        "compare_releases",
+        "Verdict",
+        "Board",
+    )
+]
 """Names whose example takes a second, or is that of a function in another form."""
 
 

@@ -126,6 +126,7 @@ ON_THE_CPU = {
 }
 
 
+@pytest.mark.one_of_each
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this GPU works")
 @pytest.mark.parametrize("verb", ON_THE_CPU)
 def test_with_the_cpu_asked_for_no_verb_touches_a_gpu(verb, monkeypatch):

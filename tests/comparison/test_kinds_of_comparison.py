@@ -256,6 +256,7 @@ def test_a_comparison_whose_tree_of_kinds_is_damaged_is_refused(found, tmp_path,
         fe.load(tmp_path / "c.h5")
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("as_sketch", [False, True])
 def test_groups_that_are_told_give_no_false_kinds_where_copies_that_are_not_told_do(as_sketch):
     told, untold = 0, 0

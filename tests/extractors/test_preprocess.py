@@ -59,6 +59,7 @@ class TestPil:
         expected = by_torchvision(pixels, transforms.Resize((224, 160), FILTERS[interpolation]))
         np.testing.assert_array_equal(resize_frames(pixels, how), expected)
 
+    @pytest.mark.one_of_each("size", "interpolation", "fraction")
     @pytest.mark.parametrize(("fraction", "short"), [(1.0, 224), (0.875, 256), (0.9, 248), (0.95, 235)])
     def test_crop_is_torchvisions_resize_of_the_short_side_and_center_crop(self, size, interpolation, fraction, short):
         pixels = picture(size)
@@ -67,6 +68,7 @@ class TestPil:
         np.testing.assert_array_equal(resize_frames(pixels, how), by_torchvision(pixels, *steps))
 
 
+@pytest.mark.one_of_each("size", "fraction", "geometry", "target")
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("fraction", [1.0, 0.9, 0.875])
 @pytest.mark.parametrize(("geometry", "mode"), [("crop", "center"), ("squash", "squash")])

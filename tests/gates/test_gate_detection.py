@@ -149,6 +149,7 @@ def test_a_kind_of_enough_members_is_seen_to_be_lost_whole_in_four_of_five_draws
     assert 0.75 < np.mean(found) < 0.9
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("only", [("k3",), ("mostly b",)])
 def test_a_policy_names_kinds_by_their_ids_or_names(only):
     def told(seed):

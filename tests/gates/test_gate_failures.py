@@ -95,6 +95,7 @@ def test_images_that_cannot_be_read(place):
     assert nothing_left(place / "out")
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("what", ["out", "baseline"])
 def test_no_space_on_the_disk(place, monkeypatch, what):
     """The disk is full as the results are written, or as a release is promoted."""
@@ -117,6 +118,7 @@ def test_no_space_on_the_disk(place, monkeypatch, what):
     assert what == "baseline" or nothing_left(place / "out")
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("begun", [False, True])
 def test_killed_in_the_middle(place, begun):
     """Whenever the kill comes, there are all four files of a verdict or none, and the same command works again."""

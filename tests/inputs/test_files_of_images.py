@@ -121,6 +121,7 @@ def test_values_scaled_as_sbit_asks_for_are_of_16_bits(bits, tmp_path):
     assert np.array_equal(bright(tmp_path), GRAY)
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("bits, suffix, verb", every_value([10, 12, 14], ["png", "tif"], QUICK))
 def test_a_lower_depth_in_files_of_16_bits_is_noticed(bits, suffix, verb, tmp_path):
     gen = saved(tmp_path / "gen", GRAY.astype("u2") << (bits - 8), suffix)
@@ -128,6 +129,7 @@ def test_a_lower_depth_in_files_of_16_bits_is_noticed(bits, suffix, verb, tmp_pa
     assert f"look like {bits} bits in files of 16 bits" in said
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("suffix", ["png", "tif"])
 def test_whole_16_bits_and_single_dark_images_are_not_noticed(suffix, tmp_path):
     deep = GRAY.astype("u2") * 257
@@ -158,6 +160,7 @@ PALE = {
 }
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("pale, verb", every_value([*PALE], QUICK))
 def test_numbers_of_another_range_than_stated_are_noticed(pale, verb, tmp_path):
     images, limits = PALE[pale]
@@ -173,6 +176,7 @@ def test_some_pale_images_and_whole_ranges_are_not_noticed(tmp_path):
         assert "pale" not in said
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("black, form, verb", every_value([*BLACK], ["npz", "folder"], QUICK))
 def test_a_set_that_is_black_is_noticed(black, form, verb, tmp_path):
     gen = tmp_path / "gen.npz"
@@ -266,6 +270,7 @@ TABLES = {
 }
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("how, verb", every_value([*TABLES], QUICK))
 def test_metadata_that_fit_in_part_are_named_in_every_result(how, verb, tmp_path):
     sets = saved(tmp_path / "gen", IMAGES), saved(tmp_path / "ref", IMAGES[::-1])

@@ -65,6 +65,7 @@ def test_a_full_disk_behind_the_output_is_one_sentence(command, tmp_path):
     assert "mistake in finc-eval" not in done.stderr and "Traceback" not in done.stderr
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_wrong_options_end_with_their_code_though_no_stream_takes_a_word(unbuffered, tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)

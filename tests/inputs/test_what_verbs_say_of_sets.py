@@ -50,6 +50,7 @@ def test_every_verb_warns_of_files_that_are_encoded_unlike(verb, trait, tmp_path
     assert sum(said in one for one in WARNINGS[verb](gen, ref)) == 1
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("verb", WARNINGS)
 def test_no_verb_warns_of_files_that_are_encoded_alike(verb, tmp_path):
     said = " ".join(WARNINGS[verb](saved(tmp_path / "gen", 0), saved(tmp_path / "ref", 1)))
@@ -96,6 +97,7 @@ def test_a_column_that_is_kept_under_another_name_is_told_under_it(given, kept, 
     assert len(fe.kinds(gen, ref, extractor="pixels", by=kept).by.kinds) == 2
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("verb", BY_COLUMN)
 def test_a_column_that_only_the_cache_of_a_set_has_is_taken(verb, tmp_path):
     gen, ref = saved(tmp_path / "gen", 0), saved(tmp_path / "ref", 1)
@@ -135,6 +137,7 @@ def embedded(form, folder):
     return paths
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize(
     ("verb", "form"), every_value(["metrics", "compare", "kinds", "leaderboard", "gate"], ["h5", "npy", "npz"])
 )

@@ -43,6 +43,7 @@ def test_runs_of_a_model_are_averaged_and_share_the_reference():
     assert a.interval[1] - a.value > 12 * a.variance**0.5  # Student's t with 1 degree
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("runs", [(3, 3, 3, 3), (5, 1, 1, 1)])
 def test_ranks_hold_under_training_noise_where_those_of_single_runs_do_not(runs):
     """Four equal models; the noise of training has three times the error of sampling."""

@@ -91,6 +91,7 @@ def test_samples_near_to_one_real_sample_are_asked_once():
     assert Sides.of(others, base).p_value() < 0.001 < 0.5 < Sides.of(repeats, base).p_value()
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize(("m", "h"), [(400, 2000), (2000, 400)])
 def test_neither_of_two_sets_of_unlike_sizes_is_nearer_to_fresh_samples(m, h):
     rng, told = np.random.default_rng(3), 0

@@ -61,6 +61,7 @@ def audited(shift):
     return fe.audit(*sets(shift, 0), stated_epsilon=0.5, stated_delta=1e-5)
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize(
     "shift", [pytest.param(shift, marks=[pytest.mark.long] * (shift not in QUICK)) for shift in SHIFTS]
 )

@@ -82,6 +82,7 @@ def looks(gen, ref, **options):
     return tuple(look for look, _ in look_at(sets, 0, known=known, **options))
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("fault", CHANGES)
 def test_a_fault_of_a_quarter_is_named_first_with_its_share(fault):
     change, word = CHANGES[fault]

@@ -148,7 +148,7 @@ def but_alike(faults):
     return [pytest.param(one, marks=[pytest.mark.long] * (one in ALIKE)) for one in faults]
 
 
-@pytest.mark.one_of_each(by=lambda case: case.split()[0])
+@pytest.mark.one_of_each(by=lambda case: case.startswith("with"))
 @pytest.mark.parametrize("trait", but_alike([*FAULTS, *FASTER]))
 def test_a_kind_of_faulty_clips_is_named_by_its_fault(made, trait):
     rows = made((FAULTS | FASTER)[trait])
@@ -181,7 +181,7 @@ OTHER_TRAITS = {
 """Faults, and the traits of other faults that look like them."""
 
 
-@pytest.mark.one_of_each(by=lambda fault: fault.split()[0])
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("fault", but_alike(OTHER_TRAITS))
 def test_a_fault_is_not_taken_for_another(made, fault):
     plant, others = OTHER_TRAITS[fault]

@@ -79,6 +79,7 @@ def test_planted_clusters_are_counted_at_a_good_bandwidth():
     assert effective_kinds(gaussian_kernel(rows, rows, 2.0)) == pytest.approx(5, rel=0.01)
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize(
     ("factor", "words"),
     [

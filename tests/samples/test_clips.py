@@ -55,6 +55,7 @@ def test_a_video_without_frames_has_no_windows(short):
         indices(0, short=short)
 
 
+@pytest.mark.one_of_each("short", "n", "fps", "to")
 @pytest.mark.parametrize("short", ["loop", "hold"])
 @pytest.mark.parametrize(("n", "fps", "to"), [*itertools.product((1, 2, 9, 40), (None, 12.0, NTSC), (None, 8.0, 50.0))])
 def test_every_number_is_that_of_a_frame_and_windows_end_in_order(short, n, fps, to):
