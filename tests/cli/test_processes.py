@@ -109,6 +109,7 @@ for words in (
 """
 
 
+@pytest.mark.long
 def test_sets_are_embedded_and_compared_without_what_other_extractors_and_audits_load(tmp_path):
     np.savez(tmp_path / "pictures.npz", np.zeros((2, 32, 32, 3), np.uint8))
     np.savez(tmp_path / "digits.npz", np.random.default_rng(1).integers(0, 256, (60, 4, 4, 3), np.uint8))

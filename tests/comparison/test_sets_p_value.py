@@ -47,6 +47,7 @@ def test_a_ratio_of_shares_has_no_test_of_the_sets():
     assert fe.compare(rows(11, shift=SLIGHT), rows(12), features=FEATURES, rho=2.0).sets_p_value is None
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize(("shift", "low", "high"), [(0.0, BESIDE_ALPHA, 1.0), (SLIGHT, 0.0, 0.01)])
 def test_sketches_alone_are_tested_too(shift, low, high):
     gen, ref = rows(11, shift=shift), rows(12)

@@ -35,6 +35,7 @@ def seen(monkeypatch):
     return draw
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize(
     "lost, named",
     [

@@ -125,7 +125,8 @@ def test_a_model_whose_samples_are_few_copies_does_not_blind_the_shares_of_other
     assert page.texts("dd", inside=profile)[1:3] == ["–, not ranked"] * 2
 
 
-@pytest.mark.parametrize("distinct", [pytest.param(16, marks=pytest.mark.long), 148])
+@pytest.mark.long
+@pytest.mark.parametrize("distinct", [16, 148])
 def test_a_generator_that_repeats_itself_is_ranked_last_among_models_that_are_otherwise_like_the_reference(distinct):
     """Its samples are all good, and far fewer than they seem: 7 %, as those of a collapsed GAN of digits."""
     rng = np.random.default_rng(0)
