@@ -95,6 +95,7 @@ def test_dinov2_equals_a_plain_implementation(saliency, side):
     assert largest(mine - wanted) <= 1e-4 * largest(wanted)
 
 
+@pytest.mark.long
 def test_dinov2_with_registers_equals_a_plain_implementation(saliency, tmp_path):
     tensors = {name: tensor.float() for name, tensor in load_file(saliency).items()}
     tensors["register_tokens"] = torch.randn(1, 4, 384, generator=torch.Generator().manual_seed(0))
