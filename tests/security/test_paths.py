@@ -176,6 +176,7 @@ def list_as(board, file):
     edited(board.folder / "board.json", models=index["models"])
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("name", cases(WRITTEN, more=("entries/b.json", "reference.h5", "board.json")))
 def test_a_board_lists_no_file_but_the_one_of_its_model(board, tmp_path, name):
     (tmp_path / "victim").mkdir()
@@ -235,7 +236,7 @@ def history(history_made, tmp_path):
     return shutil.copytree(history_made[0], tmp_path / "history")
 
 
-@pytest.mark.one_of_each("name", "digested")
+@pytest.mark.one_of_each("digested")
 @pytest.mark.parametrize("digested", [True, False])
 @pytest.mark.parametrize("name", cases(WRITTEN, more=("verdict.json/../x", "sub/inner.txt")))
 def test_the_samples_of_a_baseline_are_a_file_of_its_folder(history, name, digested):
@@ -323,6 +324,7 @@ def rows_of(folder, **columns):
         stream.write_table(table)
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("name", cases(WRITTEN, LINKED, UNUSUAL, more=("{private}", None)))
 def test_a_row_shows_no_picture_from_outside_its_folder(saved, monkeypatch, name):
     monkeypatch.chdir(saved)
@@ -343,6 +345,7 @@ def test_a_row_may_name_a_picture_in_its_folder(saved):
     assert all(sample.error is None for sample in fe.open_source(saved).samples())
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("name", cases(WRITTEN, LINKED, UNUSUAL, more=(None, 7)))
 def test_the_data_of_a_saved_set_are_files_of_its_folder(saved, name):
     (data,) = saved.glob("*.arrow")
@@ -382,6 +385,7 @@ def test_prompts_are_read_as_they_are_stored_and_open_no_file(saved, tmp_path, k
 # Titles, caches, cards and archives
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("title", cases(WRITTEN, {"many dots": "....", "a slash": "a/b", "long letters": "ä" * 400}))
 def test_the_title_in_a_file_names_one_folder_in_reports(title):
     for titles in ([title], [title, "ref"], [title] * 6):

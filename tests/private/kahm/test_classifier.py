@@ -20,6 +20,7 @@ X, Y = load_digits(return_X_y=True)
 X = X / 16
 
 
+@pytest.mark.one_of_each(by=lambda case: case.partition("check_")[2])
 @parametrize_with_checks([KahmClassifier(), KahmClassifier(components=3, depth=2, lam=("relative", 1.0))])
 def test_every_convention_of_scikit_learn_is_kept(estimator, check):
     check(estimator)
