@@ -12,6 +12,7 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import PurePosixPath
 
 from finc_eval.core.words import plural
@@ -24,7 +25,9 @@ TYPOGRAPHY = str.maketrans(
 )
 """Quotation marks and dashes of word processors, and the marks of keyboards."""
 
-NUMBER = re.compile(r"([+-]?)0*(\d+)(?:\.(\d*?)0*)?")
+NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]\d{1,2})?")
+"""Numbers as programs write them, such as 1e+05 for 100000 in R. Without a sign, 1e5 may be part of an identifier."""
+
 ZEROS = re.compile(r"(?<![\d.])0+(?=\d)")  # zeros before a whole number within a text, such as class_03
 QUOTED = re.compile("(?s)(['\"])(.*)\\1")
 
@@ -51,11 +54,11 @@ def _unquoted(text: str) -> str:
 
 def _number(text: str) -> str:
     text = _unquoted(text)
-    if (found := NUMBER.fullmatch(text)) is None:
+    if NUMBER.fullmatch(text) is None:
         return ZEROS.sub("", text)
-    sign, whole, part = found.groups()
-    number = f"{whole}.{part}" if part else whole
-    return f"-{number}" if sign == "-" and number != "0" else number
+    number = format(Decimal(text), "f")  # all digits, without rounding
+    number = number.rstrip("0").rstrip(".") if "." in number else number
+    return number if number.strip("-0") else "0"
 
 
 def _folded(text: str) -> str:

@@ -2,14 +2,18 @@
 
 import errno
 import hashlib
+import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import finc_eval as fe
 from finc_eval import load_card, open_source
@@ -99,8 +103,8 @@ def test_a_path_in_a_home_that_is_not_there_is_one_sentence(what, homeless):
         PATHS_OF_A_HOME[what]()
 
 
-def rows(seed):
-    return np.random.default_rng(seed).normal(size=(60, 4)).astype("f4")
+def rows(seed, n=60):
+    return np.random.default_rng(seed).normal(size=(n, 4)).astype("f4")
 
 
 IN_A_HOME = {
@@ -213,3 +217,67 @@ def test_a_home_that_cannot_be_written_names_the_variable_of_the_folder(name, va
         raise PermissionError(errno.EACCES, "Permission denied")
     with pytest.raises(DataError, match="check the folder, or choose another"), disk_errors(tmp_path / "a file"):
         raise PermissionError(errno.EACCES, "Permission denied")
+
+
+OF_ARRAYS = [
+    "doctor",
+    "metrics --gen x.npy --ref y.npy --metrics fd,kid",
+    "compare --gen x.npy --ref y.npy --features 20",
+    "kinds a=x.npy b=y.npy",
+    "leaderboard --ref y.npy a=x.npy --out board",
+    "leaderboard add board --ref y.npy b=x.npy",
+    "gate --gen x.npy --baseline x.npy --ref y.npy --policy gate.toml",
+    "audit --gen x.npy --train y.npy --holdout z.npy",
+    "evaluate --gen x.npy --ref y.npy",
+    "kahm fit labeled.npz --out models.h5",
+    "private generate --data t.csv --table t.toml --ledger l --budget 9 --epsilon 1 --steps 1 --out o.csv",
+    "extract images --extractor pixels --out e.h5",
+]
+STRANGER = """
+import json, sys
+from typer.testing import CliRunner
+from finc_eval.cli.app import app
+for command in sys.argv[1:]:
+    done = CliRunner().invoke(app, [*command.split(), "--quiet"] if " " in command else [command])
+    print(json.dumps([command, done.exit_code, done.stderr + repr(done.exception)]))
+"""
+
+
+def inputs_of_verbs(folder):
+    for name, seed in (("x", 0), ("y", 1), ("z", 2)):
+        np.save(folder / f"{name}.npy", rows(seed, 120))
+    np.savez(folder / "labeled.npz", embeddings=np.concatenate([rows(3), rows(4) + 3]), labels=["a"] * 60 + ["b"] * 60)
+    (folder / "gate.toml").write_text("kinds.moved = 0.9")
+    (folder / "t.csv").write_text("a,ill\n" + "1,no\n2,yes\n" * 50)
+    (folder / "t.toml").write_text(
+        'label = "ill"\n[[columns]]\nname = "a"\nvalues = ["1", "2"]\n[[columns]]\nname = "ill"\nvalues = ["no", "yes"]'
+    )
+    (folder / "images").mkdir()
+    for number, pixels in enumerate(PIXELS):
+        Image.fromarray(pixels).save(folder / "images" / f"{number}.png")
+
+
+@pytest.mark.one_of_each
+@pytest.mark.parametrize("home", ["none", "read-only", "not there"])
+def test_a_user_without_a_name_runs_every_verb_on_arrays(home, monkeypatch):
+    if os.name != "posix" or os.geteuid() or shutil.which("setpriv") is None:
+        pytest.skip("another user is set by root alone")
+    with tempfile.TemporaryDirectory(prefix="stranger-", ignore_cleanup_errors=True) as place:
+        folder = Path(place)
+        inputs_of_verbs(folder)
+        (folder / "home").mkdir(mode=0o555)
+        folder.chmod(0o777)
+        for name in ("HOME", "FINC_EVAL_CACHE", "FINC_EVAL_REMOTE", "XDG_CACHE_HOME", "FINC_EVAL_WEIGHTS", "TMPDIR"):
+            monkeypatch.delenv(name, raising=False)
+        if home != "none":
+            monkeypatch.setenv("HOME", str(folder / "home") if home == "read-only" else "/nonexistent")
+        needs_a_place = "extract images --extractor pixels"
+        program = [sys.executable, "-c", STRANGER, *OF_ARRAYS, needs_a_place]
+        stranger = ["setpriv", "--reuid=54321", "--regid=54321", "--clear-groups"]
+        done = subprocess.run([*stranger, *program], capture_output=True, text=True, cwd=folder)
+        if not done.stdout and done.returncode:
+            pytest.skip("this installation is not for other users")
+        found = [json.loads(line) for line in done.stdout.splitlines()]
+        assert [command for command, code, _ in found if code == 0] == OF_ARRAYS, found
+        command, code, said = found[-1]
+        assert (command, code) == (needs_a_place, 3) and "set FINC_EVAL_CACHE to a folder" in said
