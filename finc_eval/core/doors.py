@@ -78,6 +78,13 @@ def _descriptor(path: str | Path, flags: int) -> int:
     return descriptor
 
 
+def fill_streams() -> None:
+    """Lead the standard streams that a program was started without to nowhere, so that no file gets their numbers."""
+    while (number := os.open(os.devnull, os.O_RDWR)) < 3:
+        pass
+    os.close(number)
+
+
 def with_home(path: str | Path) -> Path:
     """Return a path with the home of a user instead of a "~" at its start; DataError for an unknown user."""
     try:

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TextIO
 
+from finc_eval.core.doors import fill_streams
 from finc_eval.core.remote.urls import with_urls
 from finc_eval.core.secrets import redact
 from finc_eval.core.words import spell_controls
@@ -27,6 +28,13 @@ def visible(text: str) -> str:
 def spell_out(text: str) -> str:
     r"""Write control characters and direction marks as \u001b, which is the same in JSON, and copies as their URLs."""
     return spell_controls(with_urls(text))
+
+
+class _Nowhere(io.StringIO):
+    """The stream of a program that was started without one, as by a scheduler: what is printed there is dropped."""
+
+    def write(self, text: str) -> int:
+        return len(text)
 
 
 class VisibleStream(io.TextIOBase):
@@ -98,11 +106,13 @@ def output_failure() -> OSError | None:
 def visible_output() -> Iterator[None]:
     """Make standard output and standard error print control characters visibly until the block ends."""
     streams = sys.stdout, sys.stderr
+    if None in (sys.stdin, *streams):
+        fill_streams()
     for stream in streams:
         # File names need not be text, nor need the terminal know every letter.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    sys.stdout, sys.stderr = map(VisibleStream, streams)
+    sys.stdout, sys.stderr = (VisibleStream(one or _Nowhere()) for one in streams)
     try:
         yield
     finally:

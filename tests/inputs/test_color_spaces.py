@@ -156,6 +156,43 @@ def test_chunks_of_a_png_state_its_space(chunks, name, tmp_path):
         assert colors(folder, color="srgb")[0] == {None}
 
 
+def exif(color_space=None, index=None):
+    made = Image.Exif()
+    if color_space is not None:
+        made.get_ifd(0x8769)[0xA001] = color_space
+    if index is not None:
+        made.get_ifd(0x8769)[0xA005] = {1: index}
+    return made.tobytes()
+
+
+CAMERAS = {
+    "Adobe RGB by its index": (exif(0xFFFF, "R03"), "Adobe-RGB"),
+    "Adobe RGB by its number": (exif(2), "Adobe-RGB"),
+    "sRGB": (exif(1, "R98"), None),
+    "uncalibrated": (exif(0xFFFF), None),
+    "no statement": (exif(), None),
+    "a damaged Exif": (exif(2)[:20], None),
+}
+
+
+@pytest.mark.parametrize("suffix", [".jpg", ".webp"])
+@pytest.mark.parametrize(("stated", "name"), CAMERAS.values(), ids=CAMERAS)
+def test_cameras_state_adobe_rgb_without_a_profile(stated, name, suffix, tmp_path):
+    folder = saved(
+        tmp_path / "set", [stored_in(one, space("Adobe-RGB")) for one in pictures(2)], suffix, exif=stated, quality=95
+    )
+    assert colors(folder)[0] == {name}
+    truth = np.stack([np.asarray(one) for one in pictures(2)]).astype(int)
+    assert (np.abs(colors(folder, color="srgb")[1] - truth).mean() < 5) == (name is not None)
+
+
+def test_a_profile_goes_before_what_a_camera_states(tmp_path):
+    profile = space("Display-P3")
+    assert colors(saved(tmp_path / "set", pictures(1), ".jpg", exif=exif(2), icc_profile=profile))[0] == {"Display-P3"}
+    gray = [one.convert("L") for one in pictures(1)]
+    assert colors(saved(tmp_path / "gray", gray, ".jpg", exif=exif(2)))[0] == {None}
+
+
 @pytest.mark.parametrize(("numbers", "name"), [((12, 13), "Display-P3"), ((9, 16), "Rec-2020/PQ"), ((2, 2), None)])
 def test_the_numbers_of_an_avif_state_its_space(numbers, name, tmp_path):
     folder = saved(tmp_path / "set", pictures(2), ".avif")

@@ -70,6 +70,20 @@ def test_a_full_disk_behind_the_output_is_one_sentence(command, tmp_path):
 
 
 @pytest.mark.one_of_each
+@pytest.mark.one_of_each
+@pytest.mark.parametrize("closed", ["<&- >&- 2>&-", ">&-", "2>&-", "<&-"])
+def test_a_program_without_streams_does_its_work_and_prints_nothing_where_none_is(closed, tmp_path):
+    for name, seed in (("x.npy", 0), ("y.npy", 1)):
+        np.save(tmp_path / name, rows(seed))
+    program = "import sys; sys.argv[0] = 'finc-eval'; from finc_eval.cli.app import main; main()"
+    command = "metrics --gen x.npy --ref y.npy --metrics kid --out scores"
+    line = f'{sys.executable} -c "{program}" {command} {closed}'
+    done = subprocess.run(line, shell=True, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr
+    assert bool(done.stdout) == (">&- " not in f"{closed} ".replace("2>&-", ""))
+    assert fe.load(tmp_path / "scores" / "scores.json")["kid_mean"].value is not None
+
+
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_wrong_options_end_with_their_code_though_no_stream_takes_a_word(unbuffered, tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)

@@ -13,7 +13,7 @@ from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
-from PIL import Image, ImageCms
+from PIL import ExifTags, Image, ImageCms
 
 from finc_eval.core.digest import sha256_of
 
@@ -180,7 +180,23 @@ def marks(stream: IO[bytes], image: Image.Image) -> dict[str, Any]:
             return {"cicp": struct.unpack(">2H", data[place + 8 : place + 12].ljust(4, b"\0"))}
         if place >= 4:
             return {"icc_profile": data[place + 7 : place - 4 + int.from_bytes(data[place - 4 : place], "big")]}
+    elif image.mode == "RGB" and "exif" in image.info and "icc_profile" not in image.info and _is_adobe(image):
+        return {"icc_profile": profile_of(GAMUTS["Adobe-RGB"], TRANSFERS["2.2"])}
     return {}
+
+
+def _is_adobe(image: Image.Image) -> bool:
+    """Return whether the Exif of a camera states Adobe RGB, for which most cameras embed no profile.
+
+    By DCF 2.0 the interoperability index is then R03; some cameras write the color space 2.
+    """
+    try:
+        exif = image.getexif()
+        space = exif.get_ifd(ExifTags.IFD.Exif).get(ExifTags.Base.ColorSpace)
+        index = exif.get_ifd(ExifTags.IFD.Interop).get(ExifTags.Interop.InteropIndex)
+        return space == 2 or str(index).startswith("R03")
+    except Exception:  # Pillow's readers raise almost anything on damaged bytes, which state nothing
+        return False
 
 
 def mode_of(profile: bytes) -> str:
