@@ -38,6 +38,8 @@ HOW = (
     "share of samples a kind has gained that the reference lacks."
 )
 
+PRINTED = 6  # limits of a table that fit on the one page of a printed verdict; `report.css` leaves out the others
+
 
 def page(result: Verdict, samples: Mapping[str, Samples]) -> str:
     """Return the page: limits that did not hold come first, with their samples."""
@@ -46,8 +48,9 @@ def page(result: Verdict, samples: Mapping[str, Samples]) -> str:
     cards = {one.name: _card(one, scale, one in pictured) for one in result.by_urgency if one.shares}
     settled = [limit.name for limit in result.limits if limit.verdict in SETTLED]
     said = outline(result)
-    tables = [*said.tables, *_tables(result, {"What held": SETTLED})]
-    sections = [Section(one.title.split()[-1], one.title, table=one) for one in tables]
+    sections = [Section(one.title.split()[-1], one.title, table=one) for one in said.tables]
+    for one in _tables(result, {"What held": SETTLED}):
+        sections.append(Section("held", one.title, texts=[result.held], parts=[Section("", "Each of them", table=one)]))
     if cards:
         shown = Cards(
             [card for name, card in cards.items() if name not in settled],
@@ -63,7 +66,7 @@ def page(result: Verdict, samples: Mapping[str, Samples]) -> str:
     shared = f", shared by {result.policy.interim} runs" if result.policy.interim > 1 else ""
     facts = [*result.sets.items(), ("Noise covered", result.noise), ("α", f"{result.policy.alpha:g}{shared}")]
     sections.append(Section("settings", "Settings and data", facts=facts))
-    return render(result, said, gallery(result, samples), sections=sections)
+    return render(result, said, gallery(result, samples), sections=sections, brief=True)
 
 
 def gallery(result: Verdict, samples: Mapping[str, Samples]) -> Gallery:
@@ -138,7 +141,7 @@ def _tables(result: Verdict, groups: Mapping[str, tuple[Verb, ...]]) -> list[Tex
             words=["Verdict", "Note"],
             muted=[verbs == SETTLED for _ in limits],
             legend="The name of a limit on a kind leads to samples of all sets; the samples here come from the set "
-            "with most of it.",
+            "with most of it." + f" On paper, the first {PRINTED} of {len(rows)} limits." * (len(rows) > PRINTED),
         )
         tables += [one] if rows else []
     return tables

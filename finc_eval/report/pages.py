@@ -151,6 +151,7 @@ def frame(
         "pictures": {},
         "previews": {},
         "notes": (),
+        "brief": False,  # whether print leaves out what is folded and what a reader looks up
         "has_pictures": lambda view: any(context["pictures"].get(one.label) for one in view.grids),
     }
     text = environment().get_template(template).render({**shared, **context})

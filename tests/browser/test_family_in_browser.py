@@ -149,13 +149,26 @@ def test_kinds_and_limits_are_sorted_and_led_to_and_their_samples_enlarge(browse
 
 
 @pytest.mark.parametrize("script", [True, False], ids=["script", "no-script"])
-@pytest.mark.parametrize("name", ["comparison", "kinds", "leaderboard", "verdict"])
+@pytest.mark.parametrize("name", ["comparison", "kinds"])
 def test_a_printed_page_has_every_picture(browser, pictured, name, script):
     context = browser.new_context(java_script_enabled=script)
     page = context.new_page()
     page.goto(pictured[name].as_uri())
     shown = page.locator("main img").count()
     assert shown > 8 and pictures_in(page.pdf()) == shown
+    context.close()
+
+
+@pytest.mark.parametrize("script", [True, False], ids=["script", "no-script"])
+@pytest.mark.parametrize(("name", "most"), [("verdict", 1), ("leaderboard", 2)])
+def test_a_verdict_is_printed_on_one_page_and_a_board_on_two(browser, pictured, name, most, script):
+    context = browser.new_context(java_script_enabled=script)
+    page = context.new_page()
+    page.goto(pictured[name].as_uri())
+    edges = dict.fromkeys(("top", "right", "bottom", "left"), "10mm")
+    printed = page.pdf(format="A4", margin=edges)
+    assert len(re.findall(rb"/Type\s*/Page\b", printed)) <= most
+    assert pictures_in(printed) > 0  # those of the first tables stay
     context.close()
 
 

@@ -95,6 +95,15 @@ def interval(ref: NoisyMean, gen: SampleMean, confidence: float) -> tuple[float,
     return (low if low < 0 else middle - half), (high if high < 0 else middle + half)
 
 
+def largest_by_chance(ref: NoisyMean, gen: SampleMean, confidence: float) -> float:
+    """Return how far from 0 as many samples of the records' own law get, with this confidence: z √(2 tr Σ²).
+
+    The covariance of the generated samples takes the place of theirs.
+    """
+    _, squared, _ = _fluctuation(ref, gen)
+    return normal_quantile(confidence) * sqrt(2 * squared)
+
+
 def noise_interval(ref: NoisyMean, gen: SampleMean, confidence: float) -> tuple[float, float]:
     """Return the exact interval of Δ² when the noise alone is uncertain.
 

@@ -58,7 +58,8 @@ HOW = (
     "MMD² is the squared distance between the mean features of a generator and of the private records. It is 0 if the "
     "kernel cannot distinguish them, and grows with their difference. Noise was added to the mean of the records "
     "before it was published. The estimate is unbiased, so it may be below zero. The interval covers noise, private "
-    "records and generated samples; the interval of the noise alone is about these very samples."
+    "records and generated samples. Real data: what as many samples of the records' own law get at most, with the same "
+    "confidence."
 )
 
 
@@ -138,8 +139,8 @@ def scores_of(result: PrivateResult) -> tuple[PrivateScore, ...]:
 def _tables(result: PrivateResult) -> Iterator[TextTable]:
     """Yield the tables of estimates that have rows."""
     scores = scores_of(result)
-    columns = ["Generator", "Samples", "MMD²", "Standard error", "Interval", "Noise alone"]
-    firsts = [([score.name, f"{score.n:,}"], score, [interval_text(score.noise_interval)]) for score in scores]
+    columns = ["Generator", "Samples", "MMD²", "Standard error", "Interval", "Real data, same size"]
+    firsts = [([score.name, f"{score.n:,}"], score, [_real_data(score)]) for score in scores]
     yield _table(SCORES, columns, firsts, [False for _ in firsts])
     if isinstance(result, PrivateComparison) and result.pairs:
         columns = ["Nearer", "Farther", "Difference", "Standard error", "Interval", "Adj. p"]
@@ -150,6 +151,10 @@ def _tables(result: PrivateResult) -> Iterator[TextTable]:
         columns = ["Generator", "Part", "Features", "MMD²", "Standard error", "Interval"]
         named = [([name, str(part.name), f"{part.features:,}"], part, list[str]()) for name, part in parts]
         yield _table(PARTS, columns, named, [part.interval[0] <= 0 for _, part in parts])
+
+
+def _real_data(score: PrivateScore) -> str:
+    return "–" if score.by_chance is None else f"up to {_number(score.by_chance, 1)}"
 
 
 def _table(
@@ -181,6 +186,9 @@ def summary(result: PrivateResult) -> str:
             f"The MMD² between {first.name} and the private records is estimated as {value}, with an "
             f"interval from {low} to {high}."
         )
+        if first.by_chance is not None:
+            known = figure(first.by_chance, ".2g")
+            sentences.append(f"As many samples of the records' own law would get up to {known} by chance.")
         if first.interval[0] <= 0:
             sentences.append("The interval includes zero: the sketch cannot distinguish the two.")
     else:

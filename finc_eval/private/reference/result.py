@@ -68,6 +68,7 @@ class PrivateScore(Document):
         noise_interval: interval for the two sets at hand, where the noise alone is uncertain.
         confidence: confidence of all intervals.
         smallest_detected: MMD² below which the noise alone hides any difference.
+        by_chance: MMD² that as many samples of the private records' own law get at most; 0 on average.
         degrees: parts of the score by degree of the features.
         classes: parts of the score by class; empty without classes.
         guarantees: guarantee to the records of each owner.
@@ -91,6 +92,7 @@ class PrivateScore(Document):
     guarantees: tuple[Guarantee, ...]
     signature: SignatureText
     notes: tuple[str, ...] = ()
+    by_chance: float | None = None
 
     def _frame_rows(self) -> list[dict[str, object]]:
         whole = {name: getattr(self, name) for name in ("value", "standard_error", "interval")}

@@ -34,6 +34,7 @@ from finc_eval.private.hermite.hermite import HermiteFeatures
 from finc_eval.private.reference.mean_distance import (
     NoisyMean,
     SampleMean,
+    largest_by_chance,
     noise_interval,
     sample_mean,
     sampling_variance,
@@ -360,6 +361,7 @@ class PrivateSketch(Shown):
             noise_interval=noise_interval(ref, sample, confidence),
             confidence=confidence,
             smallest_detected=smallest_detected(ref, confidence),
+            by_chance=largest_by_chance(ref, sample, confidence),
             degrees=estimate_parts(ref, sample, by_degree, confidence),
             classes=estimate_parts(ref, sample, by_class, confidence),
             guarantees=self.guarantees,

@@ -111,6 +111,13 @@ def test_intervals_of_like_populations_cover_zero(drawn, pools):
     assert np.mean(covered) > 0.95 or covers(covered, 0.95)
 
 
+def test_real_data_of_the_same_size_stay_below_their_yardstick(drawn, pools):
+    rng = np.random.default_rng(2)
+    scores = [sketch.score(pools[1][rng.integers(len(pools[1]), size=300)]) for sketch, *_ in drawn[:100]]
+    assert covers([abs(one.value) <= one.by_chance for one in scores], 0.95)
+    assert "would get up to" in scores[0].to_markdown() and "Real data, same size" in scores[0].to_markdown()
+
+
 def test_the_interval_of_the_noise_alone_covers_the_distance_of_the_sets(drawn, scores):
     """Whatever was drawn: the χ² interval is exact, and shifted by what the sets' sampling is expected to add."""
     covered = []
