@@ -118,7 +118,7 @@ def outline(board: Leaderboard) -> Outline:
         sets=sizes(board.sets),
         signatures=[*dict.fromkeys([board.signature, *(one.signature for one in board.criteria)])],
         call=call("leaderboard", *given, settings=board.settings),
-        tables=[board_table(board), *_value_tables(board)],
+        tables=[board_table(board), *_shares_of_kinds(board), *_value_tables(board)],
         details=[
             _how_sure(board),
             *group_sentences(board),
@@ -131,6 +131,12 @@ def outline(board: Leaderboard) -> Outline:
         warnings=board.warnings,
         failures=[*unreadable(board.sets), *(f"{reason}." for reason in _reasons(board))],
     )
+
+
+def _shares_of_kinds(board: Leaderboard) -> list[TextTable]:
+    """Return the table of the kinds that differ, by name with the share of each set; nothing where none does."""
+    found = _kinds_table(board, UniqueNames((*board.headings, *board.kinds)))
+    return [found] if found.rows else []
 
 
 def _value_tables(board: Leaderboard) -> list[TextTable]:

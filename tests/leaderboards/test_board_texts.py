@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 import finc_eval as fe
+from finc_eval import report
 from finc_eval.cli.app import app
 
 FAULTY = {"tex": r"a\&b (one sample, 60 times", "md": "b (one sample, 60 times"}
@@ -64,3 +65,14 @@ def test_a_latex_file_of_others_is_not_overwritten(path):
     done = CliRunner().invoke(app, ["report", str(path), "--format", "tex"])
     assert done.exit_code == 3 and "did not make it" in " ".join(done.stderr.split())
     assert path.with_suffix(".tex").read_text() == "% mine\n"
+
+
+def test_kinds_stand_by_name_with_the_share_of_each_model_in_every_text(board, capsys):
+    differ = [one for one in board.kinds if one.p_value <= 0.05]
+    assert differ
+    report.show(board)
+    for text in (board.to_markdown(), board.to_latex(), capsys.readouterr().out):
+        for kind in differ:
+            (row,) = [line for line in text.splitlines() if kind.title in line and line.count("%") >= 3]
+            for one in kind.shares.values():
+                assert f"{one.share:.1%}".removesuffix("%") in row
