@@ -43,7 +43,7 @@ class KenModes:
 
 
 def ken(x: torch.Tensor, y: torch.Tensor, kernel: PairKernel, *, rho: float = 1.0, count: int = 10) -> KenModes:
-    """Find at most `count` modes with more than ρ times as much in x, shape (n, d), as in y, shape (m, d).
+    """Find at most `count` directions with more than ρ times as much in x, shape (n, d), as in y, shape (m, d).
 
     With K = L Lᵀ and the weights w = (1/n, …, −ρ/m, …), the eigenvalues of M = Lᵀ diag(w) L are the eigenvalues of C_X
     − ρ·C_Y, and L u are the scores of the samples. `kernel` maps (a, d) and (b, d) to (a, b) and is positive

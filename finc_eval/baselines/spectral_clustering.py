@@ -1,4 +1,4 @@
-"""Spectral clustering of novel samples, by which the FINC paper turns scores of samples into modes."""
+"""Spectral clustering of novel samples, by which the FINC paper turns scores of samples into directions."""
 
 from __future__ import annotations
 

@@ -52,13 +52,13 @@ def caveats(
     phi, rho = sets[0].sketch.feature_map, settings.rho
     found = []
     if rho < 1:
-        found.append(f"with ρ = {rho:g}, below 1, a mode that both sets have equally often counts for both")
+        found.append(f"with ρ = {rho:g}, below 1, a direction that both sets have equally often counts for both")
     if phi.sigma is not None:
         found += bandwidth_warnings(sample, phi.sigma)
     if error is not None and error.rms > LARGE_KERNEL_ERROR:
         found.append(
-            f"with features={phi.features}, the kernel has an error of {error.rms:.2f} (rms), so that modes and shares "
-            "depend on the seed: take more, such as the default"
+            f"with features={phi.features}, the kernel has an error of {error.rms:.2f} (rms), so that directions and "
+            "shares depend on the seed: take more, such as the default"
         )
     found += _far_samples(scored)
     if without := [one.label for one in sets if not one.has_rows]:

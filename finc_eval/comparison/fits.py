@@ -47,7 +47,7 @@ SPECTRUM = 25  # leading eigenvalues kept for the plot
 
 
 def direction_count(sets: Sequence[SketchedSet], settings: Settings) -> int:
-    """Return the number of eigenvectors to fit for the modes asked for."""
+    """Return the number of eigenvectors to fit for the directions asked for."""
     phi, wanted = sets[0].sketch.feature_map, ceil(OVERSAMPLING * settings.modes)
     # No fit has more directions with mass than it has samples, or entries of φ.
     if settings.by_eigenvalue:  # all that Algorithm 1 has, whether a half of the data has a counterpart or not
@@ -156,7 +156,7 @@ def mass(one: SketchedSet, folds: Sequence[int], vectors: torch.Tensor) -> torch
 
 
 def baseline_fit(settings: Settings, gen: SketchedSet, ref: SketchedSet) -> Fit:
-    """Return a baseline's fit: it finds the modes with more mass in its first set than in its second."""
+    """Return a baseline's fit: it finds the directions with more mass in its first set than in its second."""
     method, modes = settings.method, settings.modes
     for one in (gen, ref):
         if one.embeddings is None:
@@ -189,14 +189,14 @@ def baseline_fit(settings: Settings, gen: SketchedSet, ref: SketchedSet) -> Fit:
 
 def _check_enough_novel(method: Rarity | Fld, sets: Sequence[SketchedSet], modes: int) -> None:
     if modes < 2:
-        raise UsageError(f"{method.name} clusters samples into modes and needs at least 2 of them, got {modes}")
+        raise UsageError(f"{method.name} makes a direction of each cluster and needs at least 2 of them, got {modes}")
     for one in sets:
         half = min(fold.n for fold in one.sketch.folds)
         novel = round(method.novel * half)
         if novel <= modes:
             raise DataError(
                 f"{method.name} finds {novel} of the {half} samples of half of {one.label} novel, too few for {modes} "
-                "clusters: pass more samples, a larger novel share, or fewer modes"
+                "clusters: pass more samples, a larger novel share, or fewer directions"
             )
 
 

@@ -34,7 +34,7 @@ it is 0.71 to 0.98 for directions of one digit, and 0.6 at most for directions o
 
 @dataclass(frozen=True)
 class DirectionGroup(Record):
-    """Modes of several methods that show the same samples, grouped around the direction found first.
+    """Directions of several methods that show the same samples, grouped around the direction found first.
 
     Attributes:
         name: a letter, or more.
@@ -74,7 +74,7 @@ class MethodComparison(SideBySide):
         grouped = {(method, one) for group in self.groups for method, ids in group.modes.items() for one in ids}
         found = {(method, one.id) for method, comparison in self.comparisons.items() for one in comparison.directions}
         if grouped != found or not all(any(group.modes.values()) for group in self.groups):
-            raise ValueError("has groups that do not match its modes")
+            raise ValueError("has groups that do not match its directions")
         return self
 
     def group_of(self, method: str, direction: Direction) -> DirectionGroup:

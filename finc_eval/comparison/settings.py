@@ -166,7 +166,7 @@ Method = Annotated[
     AnyMethod,
     Field(discriminator="name"),
     BeforeValidator(lambda value: {"name": value} if isinstance(value, str) else value),
-    about("what finds the modes: finc, clusters alone, or a baseline of FINC's paper"),
+    about("what finds the directions: finc, clusters alone, or a baseline of FINC's paper"),
 ]
 
 
@@ -201,8 +201,10 @@ class Settings(SketchSettings):
         MayNameFile(suffixed),
     ] = None
     by: ByColumn = None
-    rho: Annotated[float, about("ρ > 0: a mode counts when one set has more than ρ times the mass of the other")] = 1.0
-    modes: Annotated[int, about("maximum number of modes to report per role")] = 10
+    rho: Annotated[
+        float, about("ρ > 0: a direction counts when one set has more than ρ times the mass of the other")
+    ] = 1.0
+    modes: Annotated[int, about("maximum number of directions to report per role")] = 10
     index: Annotated[SearchIndex, about(f"how methods and metrics find neighbors: {INDEXES}")] = "exact"
 
     def __post_init__(self) -> None:
@@ -229,7 +231,7 @@ class Settings(SketchSettings):
 
     @property
     def by_eigenvalue(self) -> bool:
-        """True when modes are unrotated eigenvectors, ordered by eigenvalue."""
+        """True when directions are unrotated eigenvectors, ordered by eigenvalue."""
         return isinstance(self.method, Ken) or (isinstance(self.method, Finc) and self.method.rotation is None)
 
     @property

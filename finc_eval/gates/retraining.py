@@ -48,7 +48,7 @@ def moderate(ratios: Array, degrees: int) -> tuple[Array, float]:
     prior = 2 * float(brentq(lambda x: float(polygamma(1, x)) - excess, 1e-6, 1e7))
     common = float(np.exp(e.mean() + digamma(prior / 2) - np.log(prior / 2)))
     moderated = (prior * common + degrees * np.where(np.isnan(ratios), common, ratios)) / (prior + degrees)
-    # The degrees of a variance that all modes give together are not more than all of them have.
+    # The degrees of a variance that all directions give together are not more than all of them have.
     return moderated, min(prior + degrees, most)
 
 

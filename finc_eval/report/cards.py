@@ -74,7 +74,7 @@ class Grid(NamedTuple):
 
 
 class CardView(NamedTuple):
-    """Look of a mode in one set."""
+    """Look of a direction in one set."""
 
     ink: Ink
     title: str
@@ -84,16 +84,16 @@ class CardView(NamedTuple):
 
 @dataclass(frozen=True)
 class PageCard:
-    """A mode as a page shows it.
+    """A direction as a page shows it.
 
     Attributes:
         anchor: name by which links find the card.
     """
 
-    id: str  # id of the mode
+    id: str  # id of the direction
     title: str
     ink: Ink  # color of the set that has more
-    tag: str  # role of the mode in a word or two
+    tag: str  # role of the direction in a word or two
     is_muted: bool  # whether it does not count
     says: str  # its shares and their difference in a sentence
     drawing: Markup
@@ -107,7 +107,7 @@ class PageCard:
     folded: tuple[CardView, ...] = ()  # samples that are folded away
     notes: tuple[str, ...] = ()  # sentences that are folded away
     keys: Mapping[str, str] = field(default_factory=dict)  # values to sort and filter by
-    place: str = ""  # end of the anchor, if a page has several cards of this mode
+    place: str = ""  # end of the anchor, if a page has several cards of this direction
 
     @property
     def anchor(self) -> str:
@@ -152,6 +152,6 @@ class Cards:
 def anchor(name: str, place: str = "", *, of: str = "mode") -> str:
     """Return the name by which links find a card: unlike cards have unlike names, whatever their characters are.
 
-    `place` is its end, if a page has several cards of one mode.
+    `place` is its end, if a page has several cards of one direction.
     """
     return f"{of}-" + percent_encode(f"{name}{place}".encode("utf-8", "surrogatepass"), safe="").replace("%", ":")

@@ -1,4 +1,4 @@
-"""Figures of the pages of comparisons and sweeps: eigenvalues by rank, modes against a parameter."""
+"""Figures of the pages of comparisons and sweeps: eigenvalues by rank, directions against a parameter."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def spectrum_svg(over: Sequence[float], under: Sequence[float]) -> Markup:
 
 
 class Mark(NamedTuple):
-    """A mode in the figure of a sweep: parameter, difference of shares in points, spreadness (NaN: not known), name."""
+    """A direction in the figure of a sweep: parameter, difference of shares in points, spreadness or NaN, and name."""
 
     value: float
     difference: float
@@ -74,7 +74,7 @@ class Mark(NamedTuple):
 def sweep_svg(
     parameter: str, values: Sequence[float], marks: Mapping[Role, Sequence[Mark]], lines: Mapping[str, float]
 ) -> Markup:
-    """Draw difference and spreadness of modes against a parameter."""
+    """Draw difference and spreadness of directions against a parameter."""
     first, last = min(*values, *lines.values()), max(*values, *lines.values())
     across = Axis(first / AROUND_VALUES, last * AROUND_VALUES, LEFT, WIDTH - RIGHT, is_log=True)
     top = TOP + NAMED_LINES * len(lines)
@@ -101,9 +101,9 @@ def sweep_svg(
     shown = values[:: ceil(len(values) / 12)]
     parts += [text((across.at(value), below + 18), f"{value:.4g}") for value in shown]
     parts += [text(((LEFT + WIDTH) / 2, below + 36), parameter), *_legend(below + BOTTOM + 12)]
-    title = f"Difference of shares and spreadness of every significant mode against {parameter}"
+    title = f"Difference of shares and spreadness of every significant direction against {parameter}"
     counts = ", ".join(f"{sum(one.value == value for one in every)} at {value:.4g}" for value in values)
-    return drawing(title, f"number of modes: {counts}", (WIDTH, below + BOTTOM + LEGEND), parts)
+    return drawing(title, f"number of directions: {counts}", (WIDTH, below + BOTTOM + LEGEND), parts)
 
 
 def _grid(height: Axis, name: str) -> list[Markup]:

@@ -31,9 +31,9 @@ LEGEND = (
 
 HOW = (
     "The methods differ in nothing but in how they find the directions in which the two sets differ; sets, features, "
-    "halves and tests are the same, so that shares, intervals and p of two methods compare. Modes of one "
+    "halves and tests are the same, so that shares, intervals and p of two methods compare. Directions of one "
     "letter are one group, as they show the same samples: what single samples add to their masses correlates by "
-    f"{SAME_GROUP_CORRELATION} or more with the mode that was found first, in the order of the columns."
+    f"{SAME_GROUP_CORRELATION} or more with the direction that was found first, in the order of the columns."
 )
 
 STABILITY = (
@@ -116,13 +116,13 @@ def summary(result: MethodComparison) -> str:
 
 
 def cells(result: MethodComparison, method: str, group: DirectionGroup) -> list[tuple[int, Direction]]:
-    """Return the modes of a group that a method finds, with their ranks."""
+    """Return the directions of a group that a method finds, with their ranks."""
     modes = [mode for mode in result.comparisons[method].directions if mode.role == group.role]
     return [(rank, mode) for rank, mode in enumerate(modes, start=1) if mode.id in group.modes.get(method, ())]
 
 
 def significant_groups(result: MethodComparison, role: Role) -> list[DirectionGroup]:
-    """Return the groups of a role in which some method finds a significant mode."""
+    """Return the groups of a role in which some method finds a significant direction."""
     of_role = [group for group in result.groups if group.role == role]
     return [group for group in of_role if any(_is_significant(result, method, group) for method in group.modes)]
 
@@ -145,7 +145,7 @@ def _rows(result: MethodComparison, role: Role) -> list[list[Cell | str]]:
 
 
 def _title_of(result: MethodComparison, group: DirectionGroup) -> str:
-    """Return the letter of a group, with the name of the mode that is shown of it, or its id."""
+    """Return the letter of a group, with the name of the direction that is shown of it, or its id."""
     return f"{group.name}. {result.shown_direction(group).title}"
 
 
@@ -154,7 +154,7 @@ def _is_significant(result: MethodComparison, method: str, group: DirectionGroup
 
 
 def _card(group: DirectionGroup, result: MethodComparison, names: tuple[str, str], scale: Axis) -> PageCard:
-    """Return the card of a group: its shown mode, with the shares by every method."""
+    """Return the card of a group: its shown direction, with the shares by every method."""
     mode = result.shown_direction(group)
     rows = [
         [

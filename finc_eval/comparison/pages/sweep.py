@@ -1,4 +1,4 @@
-"""The page, the notebook view and the terminal table of a sweep: how modes come and go with one parameter."""
+"""The page, the notebook view and the terminal table of a sweep: how directions come and go with one parameter."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ NARROWER = (
 
 @dataclass(frozen=True)
 class SweepRow:
-    """The significant modes at one value of the parameter."""
+    """The significant directions at one value of the parameter."""
 
     value: float
     marks: tuple[str, ...]  # other names of the value, such as "compare's default"
     over: int
     under: int
-    difference: float | None  # largest difference of shares, without its sign; None without a mode
-    stability: float | None  # mean stability of the over-represented modes that directions found; None without one
-    spreadness: float | None  # median spreadness; None if it is not known of any mode
+    difference: float | None  # largest difference of shares, without its sign; None without a direction
+    stability: float | None  # mean stability of the directions with more in the generated set; None without one
+    spreadness: float | None  # median spreadness; None if it is not known of any direction
     warnings: tuple[str, ...]  # warnings of the comparison that are not common to all values
 
 
 COLUMNS: dict[str, Callable[[SweepRow], Cell | str]] = {
-    "More, modes": lambda row: str(row.over),
-    "Less, modes": lambda row: str(row.under),
+    "More, directions": lambda row: str(row.over),
+    "Less, directions": lambda row: str(row.under),
     "Largest difference": lambda row: "–" if row.difference is None else percent(row.difference, 1),
     "Stability": lambda row: optional_percent(row.stability),
     "Spreadness": lambda row: "–" if row.spreadness is None else f"{row.spreadness:.2f}",
@@ -62,24 +62,24 @@ COLUMNS: dict[str, Callable[[SweepRow], Cell | str]] = {
 VARIED = {"sigma": "Bandwidth", "rho": "Mass ratio"}  # settings that a sweep has many values of
 
 HOW = {
-    "sigma": "Each dot is a mode, a direction along which one of the two sets has significantly more. A small "
+    "sigma": "Each dot is a direction along which one of the two sets has significantly more. A small "
     "bandwidth σ distinguishes many narrow kinds and soon leaves every sample alone; a large one merges kinds until "
-    "all look alike. Look for a range of σ over which the number of modes, their difference of shares and their "
+    "all look alike. Look for a range of σ over which the number of directions, their difference of shares and their "
     "spreadness change little, and stay where no warning is given.",
-    "rho": "Each dot is a mode, a direction along which one of the two sets has significantly more. A kind counts if "
+    "rho": "Each dot is a direction along which one of the two sets has significantly more. A kind counts if "
     "one set has more than ρ times the share of the other: at a large ρ only kinds remain that the other set "
     "hardly has.",
 }
 
 FIGURE = (
-    f"Above, the difference of shares of every mode with adjusted p ≤ {ALPHA}; below, its spreadness: the trace of the "
-    "covariance of the samples that are most of it, in the set that has more, over the reference's. At 1 they "
-    "are as spread as the reference itself, and the mode does not show one kind of samples."
+    f"Above, the difference of shares of every direction with adjusted p ≤ {ALPHA}; below, its spreadness: the trace "
+    "of the covariance of the samples that are most of it, in the set that has more, over the reference's. At 1 they "
+    "are as spread as the reference itself, and the direction does not show one kind of samples."
 )
 
 LEGEND = (
-    "All modes here have adjusted p ≤ {}. Stability is the mean over the modes of directions with more in the "
-    "generated set: {} Spreadness is the median over the modes of both sets."
+    "All directions here have adjusted p ≤ {}. Stability is the mean over the directions with more in the generated "
+    "set: {} Spreadness is the median over the directions of both sets."
 )
 
 PAPERS = (
@@ -98,7 +98,7 @@ def page(sweep: Sweep, samples: Mapping[str, Samples]) -> str:
         ("Intervals", "conservative, as every value is compared from sketches"),
         ("Rotation", getattr(first.settings.method, "rotation", None) or "none"),
         (
-            "Modes per role",
+            "Directions per role",
             f"{first.settings.modes:,} at most; {first.tested:,} directions tested over both roles, at every value",
         ),
     ]
@@ -119,12 +119,12 @@ def page(sweep: Sweep, samples: Mapping[str, Samples]) -> str:
         for point, mode, spreadness in points_of
     ]
     columns = ["Direction", symbol, "More in", "Difference", "Spreadness"]
-    twin = TextTable("The modes of the figure", columns, rows, words=["More in"])
-    parts = [Section("twin", "The modes of the figure as a table", table=twin)]
+    twin = TextTable("The directions of the figure", columns, rows, words=["More in"])
+    parts = [Section("twin", "The directions of the figure as a table", table=twin)]
     sections = [
-        Section("figure", f"Modes against {symbol}", FIGURE, figure=figure, parts=parts),
+        Section("figure", f"Directions against {symbol}", FIGURE, figure=figure, parts=parts),
         Section("values", "Value by value", table=said.tables[0]),
-        Section("modes", "The modes at each value", parts=list(_cards(sweep))),
+        Section("modes", "The directions at each value", parts=list(_cards(sweep))),
         Section("settings", "Settings", facts=facts),
     ]
     return render(sweep, said, sweep.gallery_of(samples), sections=sections)
@@ -164,11 +164,11 @@ def outline(sweep: Sweep) -> Outline:
 
 
 def _cards(sweep: Sweep) -> Iterator[Section]:
-    """Yield the cards of the significant modes at each value, all on one scale: their most typical samples."""
+    """Yield the cards of the significant directions at each value, all on one scale: their most typical samples."""
     found = [[mode for mode, _ in _significant(point)] for point in sweep.points]
     scale, names = scale_of([mode for modes in found for mode in modes]), titles(sweep.points[0].comparison)
     for place, (row, modes) in enumerate(zip(sweep_rows(sweep), found, strict=True)):
-        title = f"{SYMBOLS[sweep.parameter]} = {row.value:.4g}: {plural(len(modes), 'mode')}"
+        title = f"{SYMBOLS[sweep.parameter]} = {row.value:.4g}: {plural(len(modes), 'direction')}"
         cards = []
         for mode in modes:
             card = mode_card(mode, names, scale, sweep.shown, place=f"-{place}")
@@ -227,7 +227,7 @@ def summary(sweep: Sweep) -> str:
     ]
     if most.over + most.under:
         sentences.append(
-            f"Most modes differ at {symbol} = {most.value:.4g}: the generated set has more of "
+            f"Most directions differ at {symbol} = {most.value:.4g}: the generated set has more of "
             f"{kinds_in_words(most.over)} than the reference set, and less of {most.under} (adjusted p ≤ {ALPHA:g})."
         )
     else:
