@@ -30,7 +30,7 @@ REFUSED = [
     (("kinds", 0, "space"), "spaces", "x", "names the space 'x', which it does not have"),
     (("kinds", 0, "id"), "spaces", "x", "names the kind 'x', which it does not have"),
     (("missing", "audit", NAME), "evaluation", "x", "names the part 'x', which it does not have"),
-    (("groups", 0, "modes", "finc", 0), "methods", "x", "has groups that do not match its modes"),
+    (("groups", 0, "modes", "finc", 0), "methods", "x", "has groups that do not match its directions"),
 ]
 
 
