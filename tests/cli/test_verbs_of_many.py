@@ -38,7 +38,7 @@ def test_a_sweep_of_sigma_prints_a_row_a_value_and_writes_page_and_twin(folders,
     assert f"compare takes σ = {twin['default']:.4g}" in result.stdout
     assert "compare may find more" in " ".join(result.stdout.split())
     assert str(out / "sweep-sigma.html") in result.stdout
-    assert "Modes against σ" in (out / "sweep-sigma.html").read_text()
+    assert "Directions against σ" in (out / "sweep-sigma.html").read_text()
 
 
 def test_a_sweep_of_sigma_takes_fewer_frequencies_by_default(arrays, tmp_path):

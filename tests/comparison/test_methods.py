@@ -255,5 +255,5 @@ def test_without_samples_to_correlate_every_mode_is_a_group(planted):
 def test_groups_of_other_modes_are_damage(documents):
     table = documents["methods"].to_dict()
     table["groups"][0]["modes"] = {"finc": ["over-000000"]}
-    with pytest.raises(fe.DataError, match="has groups that do not match its modes: make it again"):
+    with pytest.raises(fe.DataError, match="has groups that do not match its directions: make it again"):
         fe.MethodComparison.from_dict(table, "methods.json")

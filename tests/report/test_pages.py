@@ -87,7 +87,7 @@ def test_the_figure_has_a_mark_for_every_mode_in_both_panels():
     page = Page(sweep_page(a_sweep()))
     (drawing,) = page.find("svg", inside=page.find("figure", "plot")[0])
     assert page.attributes(drawing)["role"] == "img"
-    assert page.texts("desc", inside=drawing) == ["number of modes: 0 at 2, 3 at 4, 1 at 8"]
+    assert page.texts("desc", inside=drawing) == ["number of directions: 0 at 2, 3 at 4, 1 at 8"]
     for ink, modes, unknown in (("gen", 3, 1), ("ref", 1, 0)):
         marks = page.find("g", ink, drawing)
         assert len(marks) == 2 * modes - unknown + 1  # one in the legend; where no spreadness is known, only one above
