@@ -67,7 +67,9 @@ def test_warnings_that_hold_everywhere_are_said_once():
 
 def test_the_summary_of_a_sweep_names_default_and_the_papers_choice():
     text = Page(sweep_page(a_sweep())).texts("p", "summary")[0]
-    assert text.startswith("3 values of σ were tried, from 2 to 8. Most directions differ at σ = 4: the generated set has")
+    assert text.startswith(
+        "3 values of σ were tried, from 2 to 8. Most directions differ at σ = 4: the generated set has"
+    )
     assert "more of 2 kinds of samples than the reference set, and less of 1 (adjusted p ≤ 0.05)" in text
     assert text.endswith("compare takes σ = 4. The rule of the KEN and FINC papers picks σ = 2.")
     none = Page(sweep_page(a_sweep(papers_rule=None))).texts("p", "summary")[0]
