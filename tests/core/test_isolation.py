@@ -12,11 +12,11 @@ from finc_eval.core.isolation import IsolationError, Pool, TooLongError, check_e
 
 CALLEE = """
 import os, signal
-from finc_eval.core.isolation import Limits
+from finc_eval.core.isolation import ProcessLimits
 
 def serve(line):
     facts, data, files = line.hear()
-    limits = Limits()
+    limits = ProcessLimits()
     if "signal" in facts:
         os.kill(os.getpid(), facts["signal"])
     if "hang" in facts:
@@ -140,8 +140,10 @@ def test_workers_end_with_the_process_that_asked_for_them(pool):
     reading, writing = os.pipe()
     process = os.fork()
     if not process:
-        os.write(writing, str(call(pool)[0]["process"]).encode())
-        os._exit(0)
+        try:  # whatever fails, no copy of this process goes on with the tests
+            os.write(writing, str(call(pool)[0]["process"]).encode())
+        finally:
+            os._exit(0)
     os.waitpid(process, 0)
     worker = int(os.read(reading, 100))
     for one in (reading, writing):
