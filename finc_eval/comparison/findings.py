@@ -145,7 +145,7 @@ def find_slight(
 
     It is worth saying where no look and no kind differs.
     """
-    p = next(iter(sets_p_values(sets, seed, run, blocked=blocked, exchanges=exchanges).values()))
+    p = next(iter(sets_p_values(sets, seed, run, blocked=blocked, exchanges=exchanges, is_screened=True).values()))
     if p is None or p > BESIDE_ALPHA:
         return (), {}
     apart = separate(*map(KeptSample.of, sets.values()))

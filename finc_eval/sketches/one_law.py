@@ -23,13 +23,25 @@ from finc_eval.numerics.arrays import fold_of
 from finc_eval.numerics.blocks import Blocked
 from finc_eval.numerics.design_effects import MIN_INDEPENDENT
 from finc_eval.numerics.eigen import PrincipalAxes
-from finc_eval.numerics.exchanges import EXCHANGED, MAX_UNITS, UnitSums, exchange_units, flip_blocks, unit_numbers
+from finc_eval.numerics.exchanges import (
+    EXCHANGED,
+    MAX_UNITS,
+    MeanLaw,
+    UnitSums,
+    exchange_units,
+    flip_blocks,
+    unit_numbers,
+)
 from finc_eval.numerics.inference import clopper_pearson
 from finc_eval.sketches.folds import SAMPLE_SIZE, BottomSample
 from finc_eval.sketches.reference import reference_feature_map
 from finc_eval.sketches.settings import SketchSettings
 
 TESTED_FREQUENCIES = 512  # frequencies of φ that the test takes, the first
+OWN_FREQUENCIES = (
+    256  # frequencies where φ is made for the test alone: half of the time, and no power lost that was seen
+)
+SCREEN = 0.05  # p-value by two moments above which no exchanges are drawn where only p ≤ .0125 would be said
 
 RIDGE = 0.1  # part of the mean variance of an axis, over both sets, that is added to the variance of each
 SUREST = 8  # samples of each set that the classifier is surest of, to be shown
@@ -91,7 +103,13 @@ def block_units(blocked: Blocked, one: int, row: int = 0) -> tuple[NDArray[np.in
 
 
 def sets_p_values(
-    sets: Mapping[str, Embeddings], seed: int, run: Run, *, blocked: Blocked | None = None, exchanges: int = EXCHANGED
+    sets: Mapping[str, Embeddings],
+    seed: int,
+    run: Run,
+    *,
+    blocked: Blocked | None = None,
+    exchanges: int = EXCHANGED,
+    is_screened: bool = False,
 ) -> dict[str, float | None]:
     """Return, for each set, the p-value of "this set and all others together are samples of one law".
 
@@ -103,6 +121,8 @@ def sets_p_values(
         run: device and portions of the pass over each set.
         blocked: blocks of the samples of paired sets, one set after the other.
         exchanges: number of random exchanges.
+        is_screened: whether two sets get the p-value of two moments where that is above `SCREEN`, which takes no
+            exchanges.
 
     Returns:
         p-values by label, both the same for two sets; None for all if a set has too few independent samples, or if most
@@ -110,7 +130,7 @@ def sets_p_values(
     """
     if not all(map(_is_testable, sets.values())):
         return dict.fromkeys(sets)
-    settings = SketchSettings(features=TESTED_FREQUENCIES, seed=seed)
+    settings = SketchSettings(features=OWN_FREQUENCIES, seed=seed)
     try:
         phi, _ = reference_feature_map([*sets.values()], settings, run.torch_device)
     except DataError:  # it has no bandwidth
@@ -118,6 +138,8 @@ def sets_p_values(
     if blocked is None:
         units = [UnitFeatures(unit_numbers(one.unit_keys()), None, phi.size, phi.device) for one in sets.values()]
         sums = [_sum_up(one, phi, [into], run)[0] for one, into in zip(sets.values(), units, strict=True)]
+        if is_screened and (p := _by_moments(sums)) is not None and p > SCREEN:
+            return dict.fromkeys(sets, p)
         found = [_against_others(sums, one, seed, exchanges) for one in range(1 if len(sets) == 2 else len(sets))]
     else:
         rows = range(len(blocked.contrasts))
@@ -148,6 +170,12 @@ def _sum_up(one: Embeddings, phi: FeatureMap, units: list[UnitFeatures], run: Ru
         for each in units:
             each.update(features, index)
     return [each.result() for each in units]
+
+
+def _by_moments(sums: list[UnitSums]) -> float | None:
+    """Return the p-value of two sets by moments of their means; None for more sets, and for very few units."""
+    laws = [MeanLaw.of(one) for one in sums]
+    return None if len(laws) != 2 or laws[0] is None or laws[1] is None else laws[0].p_value(laws[1])
 
 
 def _against_others(sums: list[UnitSums], one: int, seed: int, exchanges: int) -> float:

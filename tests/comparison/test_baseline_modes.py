@@ -221,7 +221,10 @@ def test_swapped_sets_swap_the_roles(planted):
         ({"novel": 0.2}, r"novel is an option of Rarity and Fld: pass method=fe.Rarity\(novel=0.2\)"),
         ({"method": "fld", "neighbors": 4}, r"neighbors is an option of Rarity: pass method=fe.Rarity\(neighbors=4\)"),
         ({"method": Rarity(neighbors=300)}, "half of ref has .* samples, too few for 300 neighbors"),
-        ({"method": "rarity", "modes": 1}, "rarity clusters samples into modes and needs at least 2 of them, got 1"),
+        (
+            {"method": "rarity", "modes": 1},
+            "rarity makes a direction of each cluster and needs at least 2 of them, got 1",
+        ),
         ({"method": Fld(novel=0.01)}, "fld finds [123] of the .* too few for 10 clusters"),
     ],
 )

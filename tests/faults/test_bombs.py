@@ -104,13 +104,13 @@ def test_threads_decode_no_more_side_by_side_than_is_allowed(tmp_path, monkeypat
     inside, most, lock, rgb = [0], [0], threading.Lock(), images.rgb
     meeting = threading.Barrier(2)
 
-    def watched(image, reading):
+    def watched(image, *how):
         with lock:
             inside[0] += 1
             most[0] = max(most[0], inside[0])
         if max_decoded() > 10**9:
             meeting.wait(20)  # two of them are here at the same time
-        found = rgb(image, reading)
+        found = rgb(image, *how)
         with lock:
             inside[0] -= 1
         return found

@@ -15,7 +15,7 @@ LAST_LAYERS = (torch.nn.Linear, torch.nn.Conv3d)
 """Types of the last layer. S3D has a convolution, and averages what it says at several places of a clip."""
 
 
-class TorchvisionOutputs(torch.nn.Module):
+class Outputs(torch.nn.Module):
     """Map (n, 3, height, width), or clips (n, 3, frames, height, width), to "features" and "logits", both (n, d).
 
     The features are the input of the last layer, averaged over places as its output is: the layer is affine, so that
