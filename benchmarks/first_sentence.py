@@ -4,7 +4,7 @@
 
 *whole*: whole comparisons; anything is whatever their headline claims. *sets* and *looks*: these tests alone, which are
 cheap. *sets* is also measured as `kinds`, boards and gates take it, and as two releases without samples do. *power*:
-slight changes of every sample, 500 against 500, and clips of which all or a quarter are twice as fast, 60 against 60,
+slight changes of every sample, 500 against 500, and 60 clips against 60, where all or a quarter are twice as fast;
 found by the test of the sets, and by the MMD of a Gaussian kernel with the median distance and 199 permutations.
 
 Every regime draws two sets of one law, n against m. *photographs*: disjoint random parts of real photographs, with
@@ -324,7 +324,7 @@ def motion_of_digits(speed, clips=200):
 
 
 def moved(rng, share, n=60):
-    """Return the motion of n clips, of which a share is twice as fast, and of n others."""
+    """Return the motion of n clips, a share of them twice as fast, and of n other clips."""
     slow, fast = motion_of_digits(1.0), motion_of_digits(2.0)
     own, order = round(share * n), rng.permutation(len(slow))
     return np.concatenate([fast[rng.permutation(len(fast))[:own]], slow[order[n : 2 * n - own]]]), slow[order[:n]]

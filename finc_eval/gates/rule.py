@@ -125,7 +125,7 @@ def family_sentence(judged: Sequence[Judged], alpha: float, interim: int) -> str
         return "Nothing that was judged is a matter of chance."
     plain = f", besides {plural(facts, 'plain fact')}" if facts else ""
     near, far = (f"{100 * (1 - level):.4g} %" for level in (judged[0].near, judged[0].far))
-    shared = f", of which this run spends {alpha / interim:.2g} (1 of {interim} runs)" if interim > 1 else ""
+    shared = f", and this run, 1 of {interim}, spends {alpha / interim:.2g} of it" if interim > 1 else ""
     return (
         f"Family of {plural(family, 'limit')}{plain}: a false regression in any of them has probability "
         f"{alpha:g} at most (Holm){shared}; a pass needs all of them to hold, and is false with probability "

@@ -208,7 +208,7 @@ class Leaderboard(Document):
 
     @property
     def without_pictures(self) -> tuple[str, ...]:
-        """Labels of the sets that had samples when they were measured, and of which nothing was kept to show."""
+        """Labels of the sets that were measured from samples and keep no picture."""
         kept = self.kept or {}
         return tuple(label for label, info in self.sets.items() if info.source is not None and label not in kept)
 

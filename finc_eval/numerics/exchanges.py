@@ -207,9 +207,7 @@ class MeanLaw:
         few = rows[:MOST_UNITS]
         scale, own = count / len(few), float((few**2).sum())
         covariance = few @ few.T if len(few) < rows.shape[1] else few.T @ few
-        g = len(few)
-        biased = float((covariance**2).sum()) - own**2 / (g - 1)
-        squares = (g - 1) ** 2 / ((g - 2) * (g + 1)) * biased * scale**2
+        squares = _unbiased_squares(float((covariance**2).sum()), own, len(few)) * scale**2
         return cls(mean, trace, max(squares, 0.0))
 
     def p_value(self, other: MeanLaw) -> float:
@@ -217,6 +215,11 @@ class MeanLaw:
         cross = sqrt(self.squares * other.squares)  # tr VW of covariances that differ by a factor
         variance = 2 * (self.squares + other.squares + 2 * cross)
         return _gamma_tail(float(((self.mean - other.mean) ** 2).sum()), self.trace + other.trace, variance)
+
+
+def _unbiased_squares(squares: float, trace: float, n: int) -> float:
+    """Return tr C² without bias, from the estimates of tr C² and tr C by n samples (Bai and Saranadasa 1996)."""
+    return (n - 1) ** 2 / ((n - 2) * (n + 1)) * (squares - trace**2 / (n - 1))
 
 
 def _gamma_tail(value: float, mean: float, variance: float) -> float:
@@ -242,5 +245,5 @@ def sketched_p_value(difference: float, covariance: Array, sizes: Sequence[int])
     spread = sum(1 / n for n in sizes)
     trace = float(np.trace(covariance))
     squares = float((covariance**2).sum())
-    unbiased = (total - 1) ** 2 / ((total - 2) * (total + 1)) * (squares - trace**2 / (total - 1))
+    unbiased = _unbiased_squares(squares, trace, total)
     return _gamma_tail(difference, trace * spread, 2 * unbiased * spread**2)

@@ -38,9 +38,9 @@ from finc_eval.sketches.reference import reference_feature_map
 from finc_eval.sketches.settings import SketchSettings
 
 TESTED_FREQUENCIES = 512  # frequencies of φ that the test takes, the first
-OWN_FREQUENCIES = (
-    256  # frequencies where φ is made for the test alone: half of the time, and no power lost that was seen
-)
+OWN_FREQUENCIES = 256
+"""Frequencies where φ is made for the test alone. `kinds` of 300 + 300 samples takes 144 ms of a core, with 512 165."""
+
 SCREEN = 0.05  # p-value by two moments above which no exchanges are drawn where only p ≤ .0125 would be said
 
 RIDGE = 0.1  # part of the mean variance of an axis, over both sets, that is added to the variance of each

@@ -154,7 +154,7 @@ def test_what_more_samples_cannot_decide_has_no_number():
 def test_interim_runs_share_alpha():
     one = estimate(value=0.0)
     assert judge([one], 0.05, interim=5)[0].interval == judge([one], 0.01)[0].interval
-    assert "1 of 5 runs" in family([one], 0.05, 5)
+    assert "this run, 1 of 5, spends" in family([one], 0.05, 5)
 
 
 def test_the_family_says_the_level_of_either_end():

@@ -91,7 +91,7 @@ TABLES_OF_FOLDERS = {
     "below a folder": ({"data/train/metadata.csv": PLAIN}, "data/train/"),
     "semicolons": ({"train/metadata.csv": PLAIN.replace(",", ";")}, "train/"),
     "names of another key": ({"train/metadata.jsonl": JSON_LINES.replace("file_name", "img_path")}, "train/"),
-    "both, of which the first counts": (
+    "both tables: the first counts": (
         {"train/metadata.jsonl": JSON_LINES, "train/metadata.csv": "file_name,label\n"},
         "train/",
     ),

@@ -1,4 +1,4 @@
-"""Floors: each number has the value of real data of its size beside it, or a note says of which size it is."""
+"""Floors: each number has the value of real data of its size beside it, or a note says how many samples those are."""
 
 import numpy as np
 import pytest
