@@ -1,4 +1,8 @@
-"""Real data for the tests: the digits in the package, and the assets where FINC_EVAL_ASSETS names them."""
+"""Real data for the tests: the digits in the package, and the assets where FINC_EVAL_ASSETS names them.
+
+The package and torch are imported where they are used: the process that hands tests to the workers needs neither, and
+the workers wait for it.
+"""
 
 import gc
 import gzip
@@ -9,17 +13,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
-from _documents import one_of_each
 from _kinds_of_cases import more_of_a_kind
-from threadpoolctl import threadpool_limits
 
-from finc_eval.demo.planted import shipped_digits
-from finc_eval.private.dp import gaussian_mechanism as gaussian
-
-# The matrices here are small: threads gain nothing, and where other work shares the cores they cost a lot.
-torch.set_num_threads(1)
-threadpool_limits(1)
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # libraries that are loaded later, and processes that tests start
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each process that a test starts compiles the package again
 sys.dont_write_bytecode = False
@@ -34,6 +29,12 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_collection_finish():
+    import torch
+    from threadpoolctl import threadpool_limits
+
+    # The matrices here are small: threads gain nothing, and where other work shares the cores they cost a lot.
+    torch.set_num_threads(1)
+    threadpool_limits(1)
     gc.freeze()  # modules and tests stay: no collection of garbage walks over them, and no fork copies them
     gc.set_threshold(50_000, 20, 100)  # with Python's own thresholds collections take 4 % of the whole run
     gc.enable()
@@ -50,6 +51,8 @@ def assets():
 @pytest.fixture(scope="session")
 def digits():
     """4 000 digits as pixel embeddings in [0, 1], shape (4000, 784), in a random order, with their labels."""
+    from finc_eval.demo.planted import shipped_digits
+
     images, labels = shipped_digits()
     order = np.random.default_rng(0).permutation(len(labels))
     return images[order].reshape(-1, 784).astype(np.float32) / 255, labels[order]
@@ -81,6 +84,8 @@ def quick_audit_settings():
 @pytest.fixture(scope="session")
 def documents(tmp_path_factory):
     """One result of every type, by the name of the type."""
+    from _documents import one_of_each
+
     with quick_audit_settings():
         return one_of_each(tmp_path_factory.mktemp("documents"))
 
@@ -91,6 +96,9 @@ def seeded_noise(monkeypatch):
 
     Call it with a number for other noise.
     """
+    import torch
+
+    from finc_eval.private.dp import gaussian_mechanism as gaussian
 
     def seed(number):
         generator = torch.Generator().manual_seed(number)

@@ -12,7 +12,10 @@ import torch
 SLOW = ("tests", "sharing")  # they start processes
 
 
-@pytest.mark.parametrize("part", [name for name in gpu.NAMES if name not in SLOW])
+@pytest.mark.parametrize(
+    "part",
+    [pytest.param(one, marks=[pytest.mark.long] * (one == "comparison")) for one in gpu.NAMES if one not in SLOW],
+)
 def test_each_measurement_of_a_gpu_runs_and_is_in_the_table(part, tmp_path, capsys):
     out = tmp_path / "gpu.json"
     assert gpu.main([part, "--tiny", str(out)]) == 0, out.read_text()

@@ -63,6 +63,7 @@ def dp_generate(folder, *more, data="patients.csv", out="made.csv", epsilon=1):
     return CliRunner().invoke(app, [str(part) for part in (*given, "--epsilon", epsilon, *more)])
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("method", SYNTHESIS_METHODS)
 def test_a_synthetic_table_says_of_the_ill_what_the_private_one_does(monkeypatch, method):
     monkeypatch.setattr(synthesis, "MIXTURE_COMPONENTS", 20)

@@ -34,7 +34,7 @@ def test_embeddings_of_an_own_card_ask_for_its_path_when_a_folder_is_beside_them
     result = CliRunner().invoke(app, ["compare", *map(str, sides)])  # without --extractor
     assert result.exit_code == 3
     assert "made with a card of your own, mine: pass its path as --extractor" in result.stderr
-    done("compare", *sides, "--extractor", own, "--features", 20)
+    done("compare", *sides, "--extractor", own, "--features", 20, "--pictures", 0, "--no-clusters")
 
 
 def test_a_mistake_of_ours_is_neither_a_pass_nor_a_regression(monkeypatch):

@@ -8,9 +8,11 @@ import time
 
 import numpy as np
 import pytest
+from _forks import exit_code, forked
 from _verbs import done
 
 import finc_eval as fe
+from finc_eval.cli import main
 from finc_eval.cli.app import PARTS, VERBS, load_verb
 
 MAIN = [sys.executable, "-c", "from finc_eval.cli import main; main()"]
@@ -129,25 +131,25 @@ def test_a_pipe_that_nobody_reads_does_not_end_as_a_regression():
     assert (process.returncode, process.stderr) == (141, "")
 
 
+def told_by_main(told, words):
+    """Run a command as a process that a terminal starts; what it prints goes to a file."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job of a shell inherits an ignored SIGINT
+    with told.open("w") as sys.stderr:
+        sys.argv = ["finc-eval", *map(str, words)]
+        main()
+
+
 def test_ctrl_c_ends_quietly_and_the_same_command_goes_on(tmp_path):
-    n, out = 5000, tmp_path / "many.h5"
+    n, out, told = 5000, tmp_path / "many.h5", tmp_path / "told"
     np.savez(tmp_path / "many.npz", arr_0=np.random.default_rng(0).integers(0, 256, (n, 28, 28, 3), np.uint8))
     arguments = ("extract", tmp_path / "many.npz", "--out", out, "--extractor", "pixels")
-    process = subprocess.Popen(
-        [*MAIN, *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        # A background job of a shell inherits an ignored SIGINT, and so would this process.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
-    while process.poll() is None and not out.with_name("many.h5.part").exists():
-        time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
-    _, stderr = process.communicate()
-    assert process.returncode == 130, stderr
-    assert "interrupted; finished work is kept, and the same command goes on from there" in stderr
-    assert "Traceback" not in stderr
+    process = forked(told_by_main, told, arguments)
+    while process.is_alive() and not out.with_name("many.h5.part").exists():
+        time.sleep(0.005)
+    os.kill(process.pid, signal.SIGINT)
+    assert exit_code(process) == 130, told.read_text()
+    assert "interrupted; finished work is kept, and the same command goes on from there" in told.read_text()
+    assert "Traceback" not in told.read_text()
     assert not out.exists()
     done(*arguments)
     assert fe.EmbeddingCache(out).n == n

@@ -38,6 +38,7 @@ def found(planted):
     return {name: fe.compare(gen, ref, method=name, features=100, modes=4) for name in BASELINES}
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("name", ("rarity", "fld"))
 def test_clusters_of_novel_samples_are_the_planted_kinds(found, planted, name):
     _, gen_kinds, _, ref_kinds = planted

@@ -37,6 +37,7 @@ def test_algorithm_1_lists_every_positive_eigenvalue_that_is_asked_for_with_its_
         assert found.over[0].p_value < 0.05 < np.median([mode.p_value for mode in found.over])
 
 
+@pytest.mark.long  # at one size: the test above
 @pytest.mark.one_of_each
 @pytest.mark.parametrize("seed", range(6))
 def test_algorithm_1_lists_as_many_eigenvalues_as_are_asked_for_whatever_the_sizes(seed):

@@ -139,6 +139,7 @@ def test_a_small_and_a_large_sample_of_one_law_do_not_differ(seed):
     assert found.explained == 0 and found.headings == ()
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("method", [fe.Finc(), "clusters"])
 def test_a_small_novel_kind_is_found_with_its_share(method):
     rng = np.random.default_rng(0)

@@ -69,7 +69,9 @@ def test_frames_of_a_video_are_not_samples_of_their_own():
     assert fe.compare(*sets, features=FEATURES, groups="video").sets_p_value > BESIDE_ALPHA
 
 
-@pytest.mark.parametrize(("shift", "low", "high"), [(0.0, BESIDE_ALPHA, 1.0), (0.1, 0.0, 0.01)])
+@pytest.mark.parametrize(
+    ("shift", "low", "high"), [pytest.param(0.0, BESIDE_ALPHA, 1.0, marks=pytest.mark.long), (0.1, 0.0, 0.01)]
+)
 def test_images_of_one_prompt_are_exchanged_with_those_of_the_same_prompt(shift, low, high):
     prompts = rows(5, 150)
     gen, ref = (prompts + 0.3 * rows(seed, 150, one) for seed, one in ((1, shift / 0.3), (2, 0.0)))

@@ -27,7 +27,7 @@ class Wider(fe.Settings):
 
 @pytest.fixture(scope="module")
 def sets():
-    return example_sets(200)
+    return [rows[:, ::7] for rows in example_sets(200)]
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_frequencies_can_be_drawn_independently_as_algorithm_1_does(sets):
     assert dict(found.signature.fields)["omega"] == "iid" and found.settings.frequencies == "iid"
     sketches = [fe.Sketch.reference(sets[1], features=50, frequencies=one, sigma=5.0) for one in ("iid", "orthogonal")]
     drawn = [sketch.feature_map.frequencies for sketch in sketches]
-    expected = torch.randn(784, 50, generator=torch.Generator().manual_seed(0)) / 5.0
+    expected = torch.randn(sets[1].shape[1], 50, generator=torch.Generator().manual_seed(0)) / 5.0
     torch.testing.assert_close(drawn[0].cpu(), expected)
     assert not torch.allclose(drawn[0], drawn[1])
     again = fe.compare(sets[0], sketches[0], found.settings)

@@ -36,7 +36,7 @@ def seen(found):
 
 @pytest.fixture(scope="module")
 def moved():
-    return fe.compare(*sets(motion=MORE), features=200)
+    return fe.compare(*sets(motion=MORE), features=60)
 
 
 def test_what_differs_in_one_space_is_told_as_such(moved):
@@ -49,7 +49,7 @@ def test_one_kind_in_two_spaces_is_one_kind():
     rng = np.random.default_rng(3)
     labels = [rng.choice(5, 600, p=shares) for shares in (MORE, EVEN)]
     gen, ref = ({"a": space(own, 1), "b": space(own, 2)} for own in labels)
-    found = fe.compare(gen, ref, features=200)
+    found = fe.compare(gen, ref, features=60)
     assert seen(found) == {"a": ("a", "b"), "b": ("b", "a")}
     assert f"1 kind differs in a; “{found.kind_of(found.kinds[0]).title}” also in b" in found.to_markdown()
     for one in found.kinds:
@@ -79,18 +79,19 @@ def test_the_overlap_of_kinds_is_counted_over_all_samples(moved):
         assert one.elsewhere["content"].jaccard == pytest.approx(best)
 
 
+@pytest.mark.long  # one space in portions: test_kinds_of_comparison.py
 def test_a_space_of_wide_rows_is_compared_with_one_of_narrow_rows(monkeypatch):
     narrow = sets(motion=MORE)
     wide = [{**one, "content": np.hstack([one["content"]] * 3)} for one in narrow]
-    whole = fe.compare(*wide, features=200)
+    whole = fe.compare(*wide, features=60)
     monkeypatch.setattr(base, "BATCH_ENTRIES", 10_000)
-    assert seen(fe.compare(*wide, features=200)) == seen(whole)
+    assert seen(fe.compare(*wide, features=60)) == seen(whole)
 
 
 def test_alpha_is_shared_by_the_spaces(moved):
     for one in moved.kinds:
         assert one.p_value == min(1.0, 2 * moved.kind_of(one).p_value)
-    alone = fe.compare(*({name: one[name] for name in ("content", "motion")} for one in sets(n=300)), features=100)
+    alone = fe.compare(*({name: one[name] for name in ("content", "motion")} for one in sets(n=300)), features=60)
     assert [one for one in alone.kinds if one.p_value > 0.05] == []
 
 

@@ -93,7 +93,7 @@ def test_either_end_carries_its_warning_and_the_middle_none(sweep):
 
 
 def test_left_to_itself_it_tries_multiples_of_the_median_distance(digits):
-    x = digits[0]
+    x = digits[0][:, ::4]
     sweep = fe.sweep(x[:60], x[60:160], "sigma", features=10, modes=2)
     median = 2 * sweep.default
     assert [point.value for point in sweep.points] == pytest.approx([factor * median for factor in BANDWIDTH_FACTORS])
@@ -220,6 +220,7 @@ def test_sketches_are_enough_for_a_sweep_of_rho(few, products):
         assert point.comparison.to_dict() == direct.to_dict()
 
 
+@pytest.mark.long  # a comparison at a high ρ: test_compare.py
 def test_that_no_mode_passes_a_high_rho_is_an_answer(thinned):
     gen, ref = thinned
     sweep = fe.sweep(gen, ref, "rho", [1.0, 5.0], features=150)

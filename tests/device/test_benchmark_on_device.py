@@ -14,7 +14,7 @@ import gpu
 
 SIZES = gpu.TINY | {"sizes": (60,), "rounds": 0}
 PARTS = [
-    pytest.param(one, marks=[pytest.mark.long] * (one in (gpu.parity, gpu.comparison)))
+    pytest.param(one, marks=[pytest.mark.long] * (one in (gpu.parity, gpu.comparison, gpu.kinds, gpu.distances)))
     for one in gpu.PARTS
     if one not in (gpu.tests, gpu.sharing)  # they start processes, where nothing is simulated
 ]

@@ -34,9 +34,8 @@ def test_a_comparison_waits_a_bounded_number_of_times():
     check_same(found, fe.compare(GEN, REF, run=fe.Run(device="cpu"), **SMALL))
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.long] * (name != "bfloat16")) for name in SETTINGS]
-)
+@pytest.mark.long  # the default settings: the test above
+@pytest.mark.parametrize("name", SETTINGS)
 def test_a_comparison_of_other_settings_waits_as_often(name):
     options = SMALL | SETTINGS[name]
     found, device = measured(lambda run: fe.compare(GEN, REF, run=run, **options), SMALL_BATCH)
@@ -52,17 +51,20 @@ def test_embeddings_that_lie_on_the_device_stay_there():
     assert found.signature == fe.compare(GEN, REF, run=fe.Run(device="cpu"), **SMALL).signature
 
 
+@pytest.mark.long  # the same bound at another size
 def test_the_number_of_frequencies_and_of_samples_change_no_bound():
     gen, ref = (np.concatenate([rows, rows + 0.01]) for rows in (GEN, REF))
     _, device = measured(lambda run: fe.compare(gen, ref, features=120, modes=2, run=run))
     assert device.waits <= 200, device.by_place()
 
 
+@pytest.mark.long  # a sweep over rho: test_judgments_on_device.py
 def test_a_sweep_waits_a_bounded_number_of_times_per_value():
     found = check_steady(lambda run: fe.sweep(GEN, REF, "sigma", [3.0], run=run, **SMALL), waits=200)
     assert len(found.points) == 1
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("method", ["ken", "rarity", "clusters"])
 def test_baselines_mix_nothing(method):
     gen, ref = GEN[:60], REF[:60]
@@ -93,6 +95,7 @@ def test_the_exact_kernel_takes_rows_of_the_host():
         torch.testing.assert_close(there, phi.to("cpu").exact(rows, rows))
 
 
+@pytest.mark.long  # like a sketch of the host, which goes there first
 def test_a_sketch_on_the_device_is_compared():
     def compared(run):
         ref = fe.Sketch.reference(REF, features=40, run=run)

@@ -63,6 +63,7 @@ def test_a_gate_gives_the_verdict_of_the_cpu(place):
         assert mine.value == (None if other.value is None else pytest.approx(other.value, rel=1e-4, abs=1e-6))
 
 
+@pytest.mark.long  # a board of one step: test_verbs_on_device.py
 def test_a_board_that_grows_ranks_as_on_the_cpu(tmp_path):
     def grown(run):
         board = fe.Board(tmp_path / str(run.device))

@@ -98,6 +98,7 @@ def test_a_number_read_in_the_loop_is_found(monkeypatch):
         check_steady(compared, waits=250)
 
 
+@pytest.mark.long  # a number that is read in the loop is found, too
 def test_a_round_trip_through_numpy_is_found(monkeypatch):
     features = RandomFourierFeatures.apply
 

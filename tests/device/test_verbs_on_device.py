@@ -19,6 +19,7 @@ GEN, REF, TEST = mixture(1, 6), mixture(2, 4), mixture(3, 5, 120)
 METRICS = ["fd", "kid", "vendi", "prdc", "realism", "authpct", "rarity"]
 
 
+@pytest.mark.long  # each metric alone: test_judgments_on_device.py
 def test_metrics_are_those_of_the_cpu():
     found, _ = measured(lambda run: fe.metrics(GEN, REF, METRICS, run=run), SMALL_BATCH)
     expected = fe.metrics(GEN, REF, METRICS, run=fe.Run(device="cpu"))

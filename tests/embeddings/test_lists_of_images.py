@@ -18,6 +18,9 @@ GRAY = [
 ]
 
 
+QUICK = {"features": 20, "modes": 1, "method": fe.Finc(clusters=False)}
+
+
 def encoded(image, kind, **options):
     stream = io.BytesIO()
     image.save(stream, kind, **options)
@@ -86,7 +89,7 @@ def test_the_profile_is_that_of_the_passed_samples_whatever_was_embedded_before(
 def test_the_warning_does_not_depend_on_what_was_embedded_before(own_cache_folder):
     lists = {"jpegs": JPEGS, "pngs": PNGS, "alpha": WITH_ALPHA}
     for gen, ref in itertools.permutations(lists, 2):
-        said = str(fe.compare(lists[gen], lists[ref], extractor="pixels", features=20).warnings)
+        said = str(fe.compare(lists[gen], lists[ref], extractor="pixels", **QUICK).warnings)
         assert ("are compressed with loss" in said) == ("jpegs" in (gen, ref))
         assert ("have an alpha channel" in said) == ("alpha" in (gen, ref))
 
@@ -149,7 +152,7 @@ def test_what_is_held_has_looks_and_pictures_as_a_folder_has(form, of_folders, t
 
 def test_pictures_that_changed_after_the_comparison_are_not_shown(tmp_path, own_cache_folder):
     gen, ref = (np.stack([np.asarray(image) for image in images]) for images in (PLAIN, PHOTOS))
-    found = fe.compare(gen, ref, extractor="pixels", features=20)
+    found = fe.compare(gen, ref, extractor="pixels", **QUICK)
     gen[:] = 0
     assert not found.gallery.pictures["gen"] and found.gallery.pictures["ref"]
 
@@ -159,7 +162,7 @@ def test_a_result_goes_to_another_process_without_what_is_held(own_cache_folder)
         def __reduce__(self):
             raise TypeError("the dataset cannot be copied")
 
-    found = fe.compare(OfThisProcess(PLAIN), OfThisProcess(PHOTOS), extractor="pixels", features=20)
+    found = fe.compare(OfThisProcess(PLAIN), OfThisProcess(PHOTOS), extractor="pixels", **QUICK)
     again = pickle.loads(pickle.dumps(found))
     assert again.headline == found.headline and not again.gallery.pictures["gen"]
     assert found.gallery.pictures["gen"]
@@ -174,7 +177,7 @@ def test_looks_that_are_not_measured_are_told(tmp_path, own_cache_folder):
         ((held, PHOTOS), None),
         ((held[:], stream[:]), None),
     ):
-        said = [one for one in fe.compare(*sets, extractor=None, features=20).warnings if "not measured" in one]
+        said = [one for one in fe.compare(*sets, extractor=None, **QUICK).warnings if "not measured" in one]
         assert [one.partition(" neither")[0] for one in said] == ([] if gone is None else [gone])
 
 
@@ -192,6 +195,6 @@ def test_a_list_of_videos_is_told_to_be_videos(form, extractor, tmp_path, own_ca
 
 
 def test_clips_in_an_array_are_shown(own_cache_folder):
-    clips = np.random.default_rng(0).integers(0, 256, (24, 8, 32, 32, 3), dtype=np.uint8)
-    found = fe.compare(extract(clips, "motion"), extract(np.repeat(clips[:, :1], 8, 1), "motion"), features=20)
+    clips = np.random.default_rng(0).integers(0, 256, (20, 8, 16, 16, 3), dtype=np.uint8)
+    found = fe.compare(extract(clips, "motion"), extract(np.repeat(clips[:, :1], 8, 1), "motion"), **QUICK)
     assert all(found.gallery.pictures.values()) and not found.gallery.notes

@@ -13,6 +13,8 @@ from finc_eval.core.run import Run
 from finc_eval.demo import example_sets
 from finc_eval.embeddings.opening import as_embeddings, is_samples, label_sets, open_sets
 
+QUICK = {"features": 20, "modes": 1, "method": fe.Finc(clusters=False)}
+
 
 @pytest.fixture(autouse=True)
 def sets(tmp_path, monkeypatch):
@@ -38,10 +40,10 @@ def test_comparing_folders_in_python_is_what_the_command_line_does(sets):
 
 def test_samples_are_embedded_by_the_extractor_behind_the_other_set(sets):
     fe.extract("ref", "pixels", "ref.h5")
-    found = fe.compare("gen", "ref.h5", features=20)
+    found = fe.compare("gen", "ref.h5", **QUICK)
     assert found.space.startswith("pixels@")
     sketch = fe.Sketch.reference("ref.h5", features=20)
-    assert fe.compare("gen", sketch).space == found.space
+    assert fe.compare("gen", sketch, modes=1, method=QUICK["method"]).space == found.space
     assert fe.kinds({"a": "gen", "b": "ref.h5"}).sets["a"].n == 60
 
 
@@ -49,8 +51,8 @@ def test_every_function_takes_folders(sets):
     how = {"extractor": "pixels"}
     assert list(fe.kinds(["gen", "ref"], **how).sets) == ["gen", "ref"]
     assert fe.metrics("gen", "ref", "vendi", **how)["vendi"].value > 1
-    assert [point.value for point in fe.sweep("gen", "ref", "rho", [1], features=20, **how).points] == [1]
-    assert list(fe.compare_methods("gen", "ref", "finc", features=20, **how).comparisons) == ["finc"]
+    assert [point.value for point in fe.sweep("gen", "ref", "rho", [1], features=20, modes=1, **how).points] == [1]
+    assert list(fe.compare_methods("gen", "ref", "finc", features=20, modes=1, **how).comparisons) == ["finc"]
     with pytest.raises(fe.DataError, match="gen has 60 samples: an audit needs"):
         fe.audit("gen", "ref", "ref", **how)
 
@@ -58,7 +60,7 @@ def test_every_function_takes_folders(sets):
 def test_the_run_has_the_portions_and_the_progress_of_the_embedding(sets):
     stages = []
     run = Run(batch_size=7, workers=1, progress=lambda stage, done, total: stages.append((stage, done)))
-    fe.compare("gen", "ref", features=20, extractor="pixels", run=run)
+    fe.compare("gen", "ref", extractor="pixels", run=run, **QUICK)
     embedded = [(stage, done) for stage, done in stages if stage.startswith("embed")]
     assert embedded[0] == ("embed 2 × 60 images by pixels", 0) and embedded[1][1] == 7 and embedded[-1][1] == 120
     assert embedded == sorted(embedded) and len({stage for stage, _ in embedded}) == 1  # one bar over both sets
@@ -80,9 +82,8 @@ def test_an_extractor_that_did_not_make_the_embeddings_is_refused(sets):
     for ref in ("gen.npy", rows):
         with pytest.raises(fe.UsageError, match="is pixels, but gen is an array of embeddings, which has no extractor"):
             fe.compare("gen.npy", ref, extractor="pixels", features=20)
-    for gen in ("ref.h5", "gen", "gen.npy"):
-        assert fe.compare(gen, "ref.h5", extractor="pixels", features=20).space.startswith("pixels@")
-    assert fe.compare("gen", "gen.npy", extractor="pixels", features=20).space.startswith("pixels@")
+    for gen, ref in (("ref.h5", "ref.h5"), ("gen", "ref.h5"), ("gen.npy", "ref.h5"), ("gen", "gen.npy")):
+        assert fe.compare(gen, ref, extractor="pixels", **QUICK).space.startswith("pixels@")
 
 
 def test_a_gate_embeds_a_release_beside_arrays(sets):

@@ -54,10 +54,10 @@ def test_the_samples_are_divided_into_kinds_once(sets, monkeypatch):
     true, divided = comparing.divide, []
     monkeypatch.setattr(comparing, "divide", lambda *given, **how: divided.append(1) or true(*given, **how))
     gen, ref = sets["gen"][:80], sets["ref"][:80]
-    found = fe.evaluate(gen, ref, "fd", features=20)
+    found = fe.evaluate(gen, ref, "fd", features=20, modes=2)
     assert divided == [1] and found.comparison.kinds
     monkeypatch.setattr(comparing, "divide", lambda *_, **__: pytest.fail("the samples were divided"))
-    assert fe.evaluate(gen, ref, "fd", features=20, method=fe.Finc(clusters=False)).methods
+    assert fe.evaluate(gen, ref, "fd", features=20, modes=2, method=fe.Finc(clusters=False)).methods
 
 
 def test_the_summary_answers_every_question_on_top_of_the_page(whole, tmp_path):
@@ -83,7 +83,7 @@ def test_pictures_come_from_where_the_samples_are_now(whole, sets, digits, tmp_p
         return [part[1 : part.index('"', 1)] for part in text.split("<h2 id=")[1:] if "data:image/" in part]
 
     zeros, others = small(digits)[digits[1] == 0][:120], small(digits)[:120]
-    unlike = fe.evaluate(zeros, others, features=50)
+    unlike = fe.evaluate(zeros, others, "fd", features=50, modes=2)
     assert pictured(unlike) == []
     assert pictured(unlike, gen=zeros, ref=others) == ["comparison", "methods"]
     audited = {name: sets[name] for name in ("gen", "ref", "train")}
@@ -102,14 +102,14 @@ def test_json_holds_every_part_and_comes_back(whole, tmp_path):
 
 
 def test_without_a_training_set_there_is_no_audit_and_the_page_says_why(sets):
-    found = fe.evaluate(sets["gen"][:60], sets["ref"][:60], features=20)
+    found = fe.evaluate(sets["gen"][:60], sets["ref"][:60], features=20, modes=2)
     assert found.audit is None
     assert dict(answers(found))[QUESTIONS["audit"]] == "Not computed: an audit needs a training set and a holdout."
 
 
 def test_a_part_that_cannot_be_computed_does_not_stop_the_others(sets):
     few = {name: one[:50] for name, one in sets.items()}
-    found = fe.evaluate(**few, features=20)
+    found = fe.evaluate(**few, features=20, modes=2)
     assert found.audit is None and "an audit needs at least 100 of each set" in found.missing["audit"]
     assert found.scores is not None
 
@@ -132,7 +132,7 @@ def test_metrics_are_chosen_by_name_and_read_by_name(sets, tmp_path, ref, metric
     np.savez(tmp_path / "s.npz", **plain)
     forms = {"array": y, "sketch": sketch, "file of statistics": str(tmp_path / "s.npz")}
     forms["statistics"] = read_statistics(tmp_path / "s.npz")
-    found = fe.evaluate(x, forms[ref], metrics, features=20)
+    found = fe.evaluate(x, forms[ref], metrics, features=20, modes=2)
     own = fe.metrics(x, forms[ref], metrics or ["fd"])
     assert set(found.parts) == parts and {one.key for one in found.scores} == scores
     assert {key: found[key].value for key in scores} == {key: own[key].value for key in scores}

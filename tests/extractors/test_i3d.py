@@ -142,7 +142,7 @@ def clips(*size, seed=0):
 # Even and odd sides give TensorFlow's padding an odd and an even number of zeros.
 @pytest.mark.parametrize(
     "size",
-    [(9, 33, 47), (1, 40, 40), *(pytest.param(one, marks=pytest.mark.long) for one in ((16, 64, 64), (11, 50, 36)))],
+    [(9, 33, 47), *(pytest.param(one, marks=pytest.mark.long) for one in ((1, 40, 40), (16, 64, 64), (11, 50, 36)))],
     ids=str,
 )
 @torch.inference_mode()

@@ -41,10 +41,11 @@ WITHOUT_OWLS = [0.79, 0.2, 0.0, 0.01]
             {"kinds": {"lose": 0.5, "column": "label", "only": ["owl", "cat"]}},
             r"FAIL: lacks owl \(0\.0 %, before \d\d\.\d %; allowed down to [\d.]+ %\)\.",
         ),
-        (
+        pytest.param(
             labelled(3, shares=WITHOUT_OWLS),
             {"kinds": {"moved": 0.05, "column": "label"}},
             r"FAIL: [12]\d.* % of the samples have moved to other kinds since the baseline \(allowed 5 %\)",
+            marks=pytest.mark.long,
         ),
         (labelled(3), {"metrics": {"fd": {"least": 10.0}}}, r"FAIL: fd is \S+ \(allowed 10\)"),
         (labelled(3), {"basics": {"samples": 5000}}, r"FAIL: the release has 2,?000 samples \(allowed 5,?000\)"),

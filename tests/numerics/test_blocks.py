@@ -56,8 +56,8 @@ def test_exchanges_have_the_variance_that_is_computed():
 @pytest.mark.parametrize(
     ("sizes", "is_whole", "runs"),
     [
-        ((4, 4), False, 60),
-        ((3, 3), True, 100),
+        ((4, 4), False, 30),
+        ((3, 3), True, 50),
         pytest.param((3, 3), True, 300, marks=pytest.mark.long),
         *(pytest.param(sizes, False, 300, marks=pytest.mark.long) for sizes in ((1, 1), (1, 5), (2, 2, 2), (4, 4))),
     ],
@@ -76,7 +76,7 @@ def test_sets_of_one_law_within_their_blocks_differ_as_rarely_as_promised(sizes,
     assert max(false, overall) <= most
 
 
-@pytest.mark.parametrize("runs", [50, pytest.param(200, marks=pytest.mark.long)])
+@pytest.mark.parametrize("runs", [30, pytest.param(200, marks=pytest.mark.long)])
 def test_intervals_hold_the_difference_of_the_same_prompts(runs):
     rng, missed = np.random.default_rng(4), 0
     one = blocked([[4, 4]] * 60)

@@ -48,7 +48,10 @@ CASES = {
     ),
 }
 LEADING = ("a few leading eigenvalues in noise", "all negative but three", "zero")
-"""Cases in which a single end of the spectrum is also computed alone."""
+"""Cases in which `make test` computes a single end of the spectrum alone."""
+
+BOTH = (*LEADING, "nearly equal ones, more than asked for and kept", "tiny scale", "rank five", "one entry")
+"""Cases in which it computes both ends."""
 
 DEGENERATE = ("zero", "identity", "minus rank one", "one entry")
 
@@ -82,7 +85,7 @@ def full_decompositions(monkeypatch):
 @pytest.mark.parametrize(
     "case, both",
     [
-        *((case, True) for case in CASES),
+        *(pytest.param(case, True, marks=[pytest.mark.long] * (case not in BOTH)) for case in CASES),
         *(pytest.param(case, False, marks=[pytest.mark.long] * (case not in LEADING)) for case in CASES),
     ],
     ids=lambda value: ("leading", "both ends")[value] if isinstance(value, bool) else value,

@@ -168,7 +168,7 @@ def test_sets_of_one_law_seldom_have_a_kind_that_differs(n, m, runs, most):
     assert false <= most
 
 
-@pytest.mark.parametrize("runs, most", [(5, 1), pytest.param(20, 4, marks=pytest.mark.long)])
+@pytest.mark.parametrize("runs, most", [(3, 1), pytest.param(20, 4, marks=pytest.mark.long)])
 def test_windows_of_videos_of_one_law_seldom_have_a_kind_that_differs(runs, most):
     """Each video has eight windows that are nearly alike: as independent samples, nearly every run has a kind."""
 
@@ -180,7 +180,7 @@ def test_windows_of_videos_of_one_law_seldom_have_a_kind_that_differs(runs, most
     sets = [{"a": windows(run), "b": windows(1000 + run)} for run in range(runs)]
     told = [{label: fe.EmbeddingSet(rows, names) for label, rows in both.items()} for both in sets]
     assert sum(bool(fe.kinds(both).significant()) for both in told) <= most
-    assert sum(bool(fe.kinds(both).significant()) for both in sets[:5]) >= 3
+    assert sum(bool(fe.kinds(both).significant()) for both in sets[:5]) >= 2
 
 
 @pytest.mark.parametrize("rows", [20, 25])

@@ -69,7 +69,7 @@ def test_a_comparison_has_the_same_table(found: fe.Kinds):
     assert "### Share of each label in each set" in compared.to_markdown()
 
 
-@pytest.mark.parametrize("runs", [30, pytest.param(200, marks=pytest.mark.long)])
+@pytest.mark.parametrize("runs", [15, pytest.param(200, marks=pytest.mark.long)])
 def test_labels_differ_by_chance_in_one_family_of_twenty(runs):
     rng = np.random.default_rng(3)
     rare = 1 / np.arange(1, 201)

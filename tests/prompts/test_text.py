@@ -59,7 +59,9 @@ def split(x, y, sigma_x, sigma_t, eta):
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"pairs": "prompt"}, {"sigma": 4.0}, {"rho": 2.0}], ids=["", "paired", "sigma", "eta"]
+    "options",
+    [{}, {"pairs": "prompt"}, *(pytest.param(one, marks=pytest.mark.long) for one in ({"sigma": 4.0}, {"rho": 2.0}))],
+    ids=["", "paired", "sigma", "eta"],
 )
 def test_the_exact_eigenvalues_are_those_of_promptsplit(path, options):
     gen, ref = images(1, wrong=(2, 5), each=2), images(2, each=2)

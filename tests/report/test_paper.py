@@ -28,7 +28,7 @@ def percents(share, interval):
 
 @pytest.fixture(scope="module")
 def comparison():
-    return fe.compare(*example_sets(1000), features=200)
+    return fe.compare(*example_sets(400), features=100)
 
 
 def test_two_sets(comparison, tmp_path):

@@ -60,7 +60,10 @@ def test_photographs_are_refused(how, tmp_path):
     assert not (tmp_path / "out.h5").exists()
 
 
-@pytest.mark.parametrize("what", CLIPS)
+OF_FOLDERS = ("a moving window", "videos with a cut")  # like pictures that stand still, and dearer
+
+
+@pytest.mark.parametrize("what", [pytest.param(one, marks=[pytest.mark.long] * (one in OF_FOLDERS)) for one in CLIPS])
 def test_frames_of_videos_are_clips(what, tmp_path):
     with fe.extract(saved(tmp_path / "set", CLIPS[what], "{:03d}.png"), "motion", tmp_path / "out.h5") as cache:
         assert cache.n == len(CLIPS[what])

@@ -100,7 +100,7 @@ def test_a_file_that_vanishes_is_a_failure(tmp_path):
     assert source.manifest().digest != before.digest
 
 
-@pytest.mark.parametrize("threads", [1, 2, 16])
+@pytest.mark.parametrize("threads", [1, 2, pytest.param(16, marks=pytest.mark.long)])
 def test_every_start_number_order_and_thread_gives_the_same_samples(folder, archive, monkeypatch, threads):
     expected = list(open_clips(folder, CLIP).samples())
     monkeypatch.setattr(clip_source, "THREADS", threads)

@@ -4,11 +4,14 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import filelock
 import numpy as np
 import pytest
+from _forks import exit_code, forked
 from PIL import Image
 
 import finc_eval as fe
@@ -169,31 +172,25 @@ def test_the_spending_is_on_the_disk_before_noise_is_drawn(planned, tmp_path, mo
     assert seen == [1]
 
 
+def spend_all(path, mine, other, won):
+    """Wait for the other process, and spend the budgets of eight data sets; write which this process has won."""
+    ledger, append = Ledger(path), Ledger._append
+    Ledger._append = lambda self, spending: (time.sleep(0.02), append(self, spending))
+    mine.touch()
+    while not other.exists():
+        time.sleep(0.001)
+    for number in range(8):
+        with suppress(BudgetError):
+            ledger.spend([f"set {number}"], Guarantee.of(1.0, DELTA), "race")
+            won.open("a").write(f"{number}\n")
+
+
 def test_two_processes_cannot_both_spend_the_last_epsilon(ledger, tmp_path):
     """Eight data sets, of each of which both want all of the budget, and take their time between look and write."""
-    code = """
-        import sys, time
-        from pathlib import Path
-        from finc_eval.core.errors import BudgetError
-        from finc_eval.privacy import Guarantee, Ledger
-        ledger, won = Ledger(sys.argv[1]), []
-        append = Ledger._append
-        Ledger._append = lambda self, spending: (time.sleep(0.02), append(self, spending))
-        Path(sys.argv[2]).touch()
-        while not all(Path(flag).exists() for flag in sys.argv[2:4]):
-            time.sleep(0.001)
-        for number in range(8):
-            try:
-                ledger.spend([f"set {number}"], Guarantee.of(1.0, 1e-5), "race")
-                won.append(number)
-            except BudgetError:
-                pass
-        print(*won)
-    """
-    flags = [tmp_path / "one", tmp_path / "two"]
-    children = [python(code, ledger.path, *order) for order in (flags, flags[::-1])]
-    won = [int(number) for child in children for number in child.communicate()[0].split()]
-    assert sorted(won) == list(range(8))
+    one, two, won = (tmp_path / name for name in ("one", "two", "won"))
+    children = [forked(spend_all, ledger.path, *order, won) for order in ((one, two), (two, one))]
+    assert [exit_code(child) for child in children] == [0, 0]
+    assert sorted(map(int, won.read_text().split())) == list(range(8))
     assert len(ledger.spendings()) == 8
 
 
