@@ -128,7 +128,7 @@ def test_a_fault_moves_a_clip_further_than_another_scene_does(fault, scenes):
 
 
 def test_the_embedding_does_not_depend_on_the_batch():
-    clips = [pan(0.1 + seed / 10, seed=seed) for seed in range(3)]
+    clips = [pan(0.1 + seed / 10, seed=seed) for seed in range(2)]
     together, alone = described(clips), torch.cat([described([clip]) for clip in clips])
     torch.testing.assert_close(together, alone, rtol=0, atol=1e-5)
 
@@ -136,13 +136,13 @@ def test_the_embedding_does_not_depend_on_the_batch():
 def test_videos_are_embedded_with_their_times_and_compared_as_fvmd(tmp_path):
     for name, fps in (("gen", 10), ("ref", 25)):
         (tmp_path / name).mkdir()
-        for seed in range(6):
+        for seed in range(3):
             data = encode("mp4", pan(0.3, fps=fps, seed=seed), rate=fps, options={"crf": "10"})
             (tmp_path / name / f"{seed}.mp4").write_bytes(data)
     gen, ref = (fe.extract(tmp_path / name, "motion", tmp_path / f"{name}.h5") for name in ("gen", "ref"))
     assert gen.dim == CARD.output.dimension and gen.outputs == ("fvmd",)
     # The same motion, at another rate; as arrays without times, all frames would count as 25 a second.
-    arrays = fe.extract(np.stack([pan(0.3, fps=10, seed=seed) for seed in range(6)]), "motion", tmp_path / "arrays.h5")
+    arrays = fe.extract(np.stack([pan(0.3, fps=10, seed=seed) for seed in range(3)]), "motion", tmp_path / "arrays.h5")
     away = [np.linalg.norm(one[:].mean(0) - ref[:].mean(0)) for one in (gen, arrays)]
     assert away[0] < away[1] / 2
     score = fe.metrics(gen, ref, ["fvmd"])["fvmd"]

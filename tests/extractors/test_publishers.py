@@ -168,7 +168,7 @@ CASES = {
 }
 
 
-@pytest.mark.one_of_each(by=lambda case: case.startswith("DINOv2"))
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("outputs", CASES.values(), ids=CASES)
 @torch.inference_mode()
 def test_a_network_gives_what_its_publishers_class_gives(outputs, tmp_path, monkeypatch):

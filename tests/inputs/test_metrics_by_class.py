@@ -50,6 +50,7 @@ def test_classes_without_a_value_and_samples_without_a_class_are_said():
 STANDING_FOR_NOTHING = ["NA", "None", "null", "nan", "N/A", "NULL"]
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("name", STANDING_FOR_NOTHING)
 def test_a_class_of_words_may_be_called_as_a_missing_value(name, tmp_path):
     ours, theirs = (np.where(labels == "c", name, labels) for labels in LABELS.values())
@@ -60,6 +61,7 @@ def test_a_class_of_words_may_be_called_as_a_missing_value(name, tmp_path):
     assert fe.metrics(tmp_path / "x.npz", labeled(Y, theirs), "fd", by="label")["fd", name].value is not None
 
 
+@pytest.mark.one_of_each("name", "others")
 @pytest.mark.parametrize("name", STANDING_FOR_NOTHING)
 @pytest.mark.parametrize(
     "others", [("0", "1"), ("1.5", "-2e3"), ("2024-01-05", "2024-02-05T10:00:00Z"), ("True", "false")], ids=str

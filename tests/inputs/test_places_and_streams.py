@@ -59,7 +59,7 @@ def run(command, folder, stdout):
     )
 
 
-@pytest.mark.one_of_each(by=lambda case: "metric" in case)
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("command", VERBS.values(), ids=VERBS)
 def test_a_full_disk_behind_the_output_is_one_sentence(command, tmp_path):
     with Path("/dev/full").open("w") as full:
@@ -69,7 +69,6 @@ def test_a_full_disk_behind_the_output_is_one_sentence(command, tmp_path):
     assert "mistake in finc-eval" not in done.stderr and "Traceback" not in done.stderr
 
 
-@pytest.mark.one_of_each
 @pytest.mark.one_of_each
 @pytest.mark.parametrize("closed", ["<&- >&- 2>&-", ">&-", "2>&-"])
 def test_a_program_without_streams_does_its_work_and_prints_nothing_where_none_is(closed, tmp_path):

@@ -59,7 +59,7 @@ PAIRS = {
 }
 """Two commands, and what holds when both have ended."""
 
-QUICK = ("the same set", "a set and its shards", "two models", "one release")
+QUICK = ("the same set", "two models")
 
 
 @pytest.fixture(scope="module")
