@@ -251,6 +251,7 @@ def test_more_entries_than_samples_are_no_error():
     assert (mode.mass_gen, mode.mass_ref) == pytest.approx((0.5, 0), abs=0.05)
 
 
+@pytest.mark.long  # a high ρ: test_compare.py
 def test_the_largest_rho_is_passed_by_nothing_and_a_larger_one_refused(planted):
     assert compared(*planted, rho=100, features=60).significant() == ()
     with pytest.raises(fe.UsageError, match=r"rho must be at most 100, got 1e\+09"):
@@ -302,6 +303,7 @@ def test_one_enormous_outlier_changes_nothing(planted, place):
     check_planted(compared(*sets))
 
 
+@pytest.mark.long  # as arrays of float64 do: test_compare.py
 def test_embeddings_in_half_precision_give_the_same_modes(planted, usual):
     half = compared(*(rows.astype(np.float16) for rows in planted))
     check_planted(half)
@@ -324,6 +326,7 @@ def thinned(digits):
     return x[:600, ::4][labels[:600] > 2], x[600:1200, ::4]
 
 
+@pytest.mark.long  # as of sketches and of kinds: test_sketch.py, test_kinds_of_comparison.py
 @pytest.mark.parametrize("kernel", ["gaussian", pytest.param("cosine", marks=pytest.mark.long)])
 def test_portions_change_nothing(thinned, kernel):
     large = compared(*thinned, kernel=kernel, modes=5)

@@ -235,13 +235,13 @@ def test_a_home_that_cannot_be_written_names_the_variable_of_the_folder(name, va
 OF_ARRAYS = [
     "doctor",
     "metrics --gen x.npy --ref y.npy --metrics fd,kid",
-    "compare --gen x.npy --ref y.npy --features 20",
+    "compare --gen x.npy --ref y.npy --features 20 --modes 2",
     "kinds a=x.npy b=y.npy",
     "leaderboard --ref y.npy a=x.npy --out board",
     "leaderboard add board --ref y.npy b=x.npy",
     "gate --gen x.npy --baseline x.npy --ref y.npy --policy gate.toml",
     "audit --gen x.npy --train y.npy --holdout z.npy",
-    "evaluate --gen x.npy --ref y.npy",
+    "evaluate --gen x.npy --ref y.npy --features 20 --modes 2",
     "kahm fit labeled.npz --out models.h5",
     "private generate --data t.csv --table t.toml --ledger l --budget 9 --epsilon 1 --steps 1 --out o.csv",
     "extract images --extractor pixels --out e.h5",
@@ -250,6 +250,8 @@ STRANGER = """
 import json, sys
 from typer.testing import CliRunner
 from finc_eval.cli.app import app
+from finc_eval.memorization import attacks
+attacks.PERMUTATIONS = 9
 for command in sys.argv[1:]:
     done = CliRunner().invoke(app, [*command.split(), "--quiet"] if " " in command else [command])
     print(json.dumps([command, done.exit_code, done.stderr + repr(done.exception)]))
