@@ -39,6 +39,7 @@ class LimitEvidence(ABC):
     surely: float | None = None
     # whether it is a regression if it is found, and else holds, though the samples may be too few to show that
     is_search: bool = False
+    part: float = 1.0  # part of a new kind that is counted here; less than 1 if other kinds take the rest
 
     def is_regression(self, level: float, factor: float = 1.0) -> bool:
         """Return whether the estimate is beyond the margin, and the bound at this level beyond `surely`."""
@@ -72,7 +73,7 @@ class LimitEvidence(ABC):
         if found is None:
             return None
         error = (found - self.surely) / (upper_quantile(level) + power)
-        value = max(found, self.margin + power * error)
+        value = max(found, self.margin / self.part + power * error)
         return value if value <= self.most else None
 
 

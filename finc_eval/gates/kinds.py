@@ -240,9 +240,13 @@ def lost_evidence(
 
 
 def new_evidence(sets: GateSets, found: CountedSets, limits: KindLimits, margin: float) -> Iterator[KindEvidence]:
-    """Yield the evidence on kinds that the reference lacks."""
+    """Yield the evidence on kinds that the reference lacks.
+
+    Nodes of a tree divide a new kind among them, so that it has gained more than a node has. So a node is a regression
+    if it surely gained something, and its estimate is beyond the limit.
+    """
     counts, rule, n = _Counts.of(sets, found), sets.rule("kinds.new"), sets.gen.n
-    part = 1.0 if found.tree is None else IN_ONE
+    part, surely = (1.0, None) if found.tree is None else (IN_ONE, 0.0)
     # 0.25: a kind that the reference has less of than this part of the limit on new kinds is one that it lacks.
     lacked = found.shares(REF) < 0.25 * margin
     if found.tree is None:
@@ -253,7 +257,7 @@ def new_evidence(sets: GateSets, found: CountedSets, limits: KindLimits, margin:
     titles = {kind: f"{rule} {found.names[kind]}" for kind in kinds}
     for kind, title in titles.items():
         both, pairs = counts.of_kind(kind), counts.pairs(kind)
-        shared: dict[str, Any] = {"name": title, "margin": margin, "n": n, "part": part}
+        shared: dict[str, Any] = {"name": title, "margin": margin, "n": n, "part": part, "surely": surely}
         evidence: LimitEvidence = GainedShare(value=both.share - both.old_share, counts=both, **shared)
         if pairs is not None:
             evidence = PairedGain(value=(pairs.gained - pairs.lost) / pairs.size, counts=pairs, **shared)
@@ -262,7 +266,8 @@ def new_evidence(sets: GateSets, found: CountedSets, limits: KindLimits, margin:
         # Every kind is one of the reference's: none of the samples are of a new one.
         old = float(sum(one.n for one in sets.baselines.values()))
         none, note = TwoCounts(0.0, float(n), 0.0, old), "the reference has every kind that was found"
-        yield KindEvidence(GainedShare(name=rule, value=0.0, margin=margin, n=n, part=part, note=note, counts=none))
+        shared = {"name": rule, "value": 0.0, "margin": margin, "n": n, "part": part, "surely": surely, "note": note}
+        yield KindEvidence(GainedShare(counts=none, **shared))
 
 
 def _distance(

@@ -121,7 +121,6 @@ class PairedGain(LimitEvidence):
 
     unchanged: float | None = 0.0
     counts: PairCounts
-    part: float = 1.0  # part of a new kind that is counted here; less than 1 if other kinds take the rest
 
     def bound(self, side: Side, level: float, factor: float = 1.0) -> float:
         """Return the bound of the difference."""

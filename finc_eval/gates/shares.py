@@ -219,8 +219,6 @@ class GainedShare(TwoShares):
     the one that the bound allows (false passes of benchmarks/gate_retraining.py; without that up to 7.5 %).
     """
 
-    part: float = 1.0  # part of a new kind that is counted here; less than 1 if other kinds take the rest
-
     def _value(self, counts: TwoCounts) -> float:
         return counts.share - counts.old_share
 
