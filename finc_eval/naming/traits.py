@@ -23,6 +23,20 @@ FRAME = 4 / 255  # mean deviation of edge pixels from their middle up to which t
 MOSAIC = (2, 3, 4, 5, 6)  # sides of the squares, in pixels, that pictures may consist of
 STEP = 0.5 / 255  # half a step of brightness: smaller differences are rounding
 
+ENDS, NEARLY_ONE, AROUND = 16, 3, 25
+"""Codes at each end of a picture's range that do not count as shades, those of nearly one shade, and those around it.
+A single empty code, which a change of contrast leaves, is not seen."""
+
+UNEVEN = 0.25
+"""Unevenness of shades up to which pictures blend them. 95 % of photographs of 28, 64 and 256 pixels have at most 0.13;
+95 % of those that have four shades left, saved as JPEG, have at least 0.27."""
+
+BESIDE_PEAK = 3  # places from a peak of a spectrum to its surroundings: the window spreads a peak over two
+LONGEST_PERIOD = 6  # pixels of the longest period, as far as it is one: at least a sixth of the frequencies are content
+
+PEAK = 2.5
+"""Rise of a peak up to which pictures have no pattern: white noise of 28 to 256 pixels has 2.0 to 2.8."""
+
 
 @dataclass(frozen=True)
 class Trait:
@@ -220,26 +234,52 @@ def texture(gray: Pixels) -> dict[str, Pixels]:
 
 
 def shades(gray: Pixels) -> Array:
-    """Return the logarithm of how unevenly pictures use shades that lie side by side."""
-    codes = _flat((gray * 255 + 0.5).astype(np.int64)) + 256 * np.arange(len(gray))[:, None]
-    counts = np.bincount(codes.ravel(), minlength=256 * len(gray)).reshape(-1, 256)
-    counts = counts[:, 8:-8]  # without the ends, where light is clipped
-    smooth = np.stack([np.convolve(one, np.full(9, 1 / 9), "same") for one in counts])
-    return np.asarray(np.log(((counts - smooth) ** 2 / np.maximum(smooth, 1)).mean(1) + 0.1), np.float64)
+    """Return the logarithm of how unevenly pictures use shades that lie side by side.
+
+    That is the mean, over pixels, of the squared relative difference between the number of pixels of nearly one shade
+    and that around it, beyond chance: 0 where shades blend, 1.7 where one in eight is used. Pixels count that differ
+    from those above and on the left: flat areas and large pixels are no shades. Nor do the ends of each picture's own
+    range count, where light is clipped.
+    """
+    codes = (gray * 255 + 0.5).astype(np.int64)
+    fresh = np.ones(codes.shape, bool)
+    fresh[:, 1:] &= codes[:, 1:] != codes[:, :-1]
+    fresh[:, :, 1:] &= codes[:, :, 1:] != codes[:, :, :-1]
+    numbered = (codes + 256 * np.arange(len(codes))[:, None, None])[fresh]
+    counts = np.bincount(numbered, minlength=256 * len(codes)).reshape(-1, 256)
+    low, high = codes.min((1, 2))[:, None] + ENDS, codes.max((1, 2))[:, None] - ENDS
+    inside = (np.arange(256) >= low) & (np.arange(256) <= high)
+    counts = counts * inside
+    near, wide = (_moving_mean(counts, inside, side) for side in (NEARLY_ONE, AROUND))
+    uneven = np.where(inside, (near - wide) ** 2, 0) / np.where(wide > 0, wide, 1)
+    # Independent pixels have this mean in each code, and 4.2 times its square as variance: the three codes overlap.
+    chance, codes_used = 1 / NEARLY_ONE - 1 / AROUND, inside.sum(1)
+    beyond = uneven.sum(1) - chance * (codes_used + 3 * np.sqrt(4.2 * codes_used))
+    return np.asarray(np.log(np.maximum(beyond / np.maximum(counts.sum(1), 1), UNEVEN)), np.float64)
+
+
+def _moving_mean(counts: NDArray[np.int64], inside: NDArray[np.bool_], side: int) -> Array:
+    """Return the means of counts, (n, 256), over a number of codes around each, of those inside."""
+    total, number = (
+        np.cumsum(np.pad(one.astype(np.int64), ((0, 0), (side // 2 + 1, side // 2))), 1) for one in (counts, inside)
+    )
+    found: Array = (total[:, side:] - total[:, :-side]) / np.maximum(number[:, side:] - number[:, :-side], 1)
+    return found
 
 
 def at_multiples(steps: list[Pixels], side: int, apart: int | None = None) -> Array:
-    """Return the logarithm of mean steps from pixel to pixel at multiples of a number, against all other steps.
+    """Return the logarithm of mean steps from pixel to pixel at multiples of a number, against those at other places.
 
-    Steps have the shape (n, places). Steps at multiples of `apart` are left out.
+    Of places that are as far from a multiple, those with the largest steps count: lines have two steps each, large
+    pixels one. Steps have the shape (n, places). Steps at multiples of `apart` are left out.
     """
     inside, beside = np.zeros((2, len(steps[0])))
     for one in steps:
         place = np.arange(1, one.shape[1] + 1)
         counted = place % apart > 0 if apart else place > 0
-        there = counted & (place % side == 0)
-        inside += one[:, there].mean(1) if there.any() else 0.0
-        beside += one[:, counted & ~there].mean(1)
+        means = [one[:, counted & (place % side == phase)].mean(1) for phase in range(min(side, one.shape[1]))]
+        inside += means[0]
+        beside += np.max(means[1:], 0)
     return np.asarray(np.log((inside + STEP) / (beside + STEP)), np.float64)
 
 
@@ -250,18 +290,25 @@ def streaks(light: Pixels) -> Pixels:
 
 
 def periodicity(gray: Pixels) -> Array:
-    """Return the logarithm of the highest peak of each spectrum against its surroundings."""
+    """Return how far the highest peak of each spectrum rises above its surroundings, as a logarithm.
+
+    A peak rises from all sides: each pair of opposite neighbors is lower. So slopes, as blurred pictures have them, and
+    ridges, as edges make them, are no peaks. Steps from pixel to pixel beyond the mean one count as that: a faint
+    pattern is seen where a picture is flat, and edges hide little of it.
+    """
     height, width = gray.shape[1:]
+    apart = _apart(gray)
+    most = np.abs(apart).mean((1, 2), keepdims=True) + 2 * STEP
     window = np.hanning(height)[:, None] * np.hanning(width)
-    power = np.abs(np.fft.rfft2((gray - gray.mean((1, 2), keepdims=True)) * window)) ** 2
-    power = np.fft.fftshift(power, axes=1)
-    around = [np.roll(power, (i, j), (1, 2)) for i in (-4, 0, 4) for j in (-4, 0, 4) if i or j]
-    rounding = (window**2).sum() * (3 / 255) ** 2  # an error of three steps of brightness
-    ratio = power / (np.median(around, axis=0) + rounding)
+    power = np.abs(np.fft.fft2(np.clip(apart, -most, most) * window)) ** 2
+    level = np.log(power + (window**2).sum() * (6 * STEP) ** 2)  # an error of three steps of brightness
+    sides = [(0, BESIDE_PEAK), (BESIDE_PEAK, 0), (BESIDE_PEAK, BESIDE_PEAK), (BESIDE_PEAK, -BESIDE_PEAK)]
+    pairs = [(np.roll(level, (i, j), (1, 2)) + np.roll(level, (-i, -j), (1, 2))) / 2 for i, j in sides]
+    rises = level - np.maximum.reduce(pairs)
     # Slow changes of brightness are content.
-    places = np.arange(power.shape[1])[:, None] - power.shape[1] // 2, np.arange(power.shape[2])
-    far = np.hypot(*places) > min(height, width) / 8
-    return np.asarray(np.log(np.maximum(ratio[:, far].max(1), 1e-3)), np.float64)
+    times = np.hypot(np.fft.fftfreq(height, 1 / height)[:, None], np.fft.fftfreq(width, 1 / width))
+    often = times > min(height, width) / LONGEST_PERIOD
+    return np.asarray(np.maximum(rises[:, often].max(1), PEAK), np.float64)
 
 
 RESIDUAL = 127  # steps of a residual from none to the whole
@@ -269,11 +316,16 @@ RESIDUAL = 127  # steps of a residual from none to the whole
 
 def residual(light: Pixels) -> NDArray[np.int8]:
     """Return what sets each pixel apart from its neighbors, relative to the contrast around it, shape (n, SIDE²)."""
-    wide = np.pad(light, ((0, 0), (1, 1), (1, 1)), mode="edge")
-    sums = wide[:, :-2] + wide[:, 1:-1] + wide[:, 2:]
-    apart = light - (sums[:, :, :-2] + sums[:, :, 1:-1] + sums[:, :, 2:]) / 9
+    apart = _apart(light)
     scale = np.abs(apart).mean((1, 2), keepdims=True) + 2 * STEP
     return np.asarray(np.clip(apart / (3 * scale), -1, 1) * RESIDUAL, np.int8).reshape(len(light), -1)
+
+
+def _apart(light: Pixels) -> Pixels:
+    """Return the difference of each pixel from the mean of the 3 × 3 pixels around it."""
+    wide = np.pad(light, ((0, 0), (1, 1), (1, 1)), mode="edge")
+    sums = wide[:, :-2] + wide[:, 1:-1] + wide[:, 2:]
+    return light - (sums[:, :, :-2] + sums[:, :, 1:-1] + sums[:, :, 2:]) / 9
 
 
 LEAST_MARK = 3.0  # standard errors of the mean residual of all pictures from which a pixel may be part of a mark
