@@ -238,8 +238,8 @@ def shades(gray: Pixels) -> Array:
 
     That is the mean, over pixels, of the squared relative difference between the number of pixels of nearly one shade
     and that around it, beyond chance: 0 where shades blend, 1.7 where one in eight is used. Pixels count that differ
-    from those above and on the left: flat areas and large pixels are no shades. Nor do the ends of each picture's own
-    range count, where light is clipped.
+    from those above and on the left: flat areas and large pixels do not. The ends of each picture's own range do
+    not count either: light is clipped there.
     """
     codes = (gray * 255 + 0.5).astype(np.int64)
     fresh = np.ones(codes.shape, bool)
@@ -292,9 +292,9 @@ def streaks(light: Pixels) -> Pixels:
 def periodicity(gray: Pixels) -> Array:
     """Return how far the highest peak of each spectrum rises above its surroundings, as a logarithm.
 
-    A peak rises from all sides: each pair of opposite neighbors is lower. So slopes, as blurred pictures have them, and
-    ridges, as edges make them, are no peaks. Steps from pixel to pixel beyond the mean one count as that: a faint
-    pattern is seen where a picture is flat, and edges hide little of it.
+    A peak rises from all sides: each pair of opposite neighbors is lower. So the slopes of
+    blurred pictures are not peaks, nor are the ridges that edges make. Differences of neighbors count up to their mean:
+    a faint pattern is seen where a picture is flat, and edges hide little of it.
     """
     height, width = gray.shape[1:]
     apart = _apart(gray)
