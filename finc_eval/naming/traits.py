@@ -25,14 +25,15 @@ STEP = 0.5 / 255  # half a step of brightness: smaller differences are rounding
 
 ENDS, NEARLY_ONE, AROUND = 16, 3, 25
 """Codes at each end of a picture's range that do not count as shades, those of nearly one shade, and those around it.
-A single empty code, which a change of contrast leaves, is not seen."""
+Single empty codes, which a change of contrast leaves, are not seen: 95 % of photographs of 64 pixels with 1.2 times the
+contrast are at most 0.07 uneven, untouched ones 0.08."""
 
 UNEVEN = 0.25
 """Unevenness of shades up to which pictures blend them. 95 % of photographs of 28, 64 and 256 pixels have at most 0.13;
 95 % of those that have four shades left, saved as JPEG, have at least 0.27."""
 
 BESIDE_PEAK = 3  # places from a peak of a spectrum to its surroundings: the window spreads a peak over two
-LONGEST_PERIOD = 6  # pixels of the longest period, as far as it is one: at least a sixth of the frequencies are content
+LONGEST_PERIOD = 6  # pixels of the longest period of a pattern: with 8, blurred digits have one
 
 PEAK = 2.5
 """Rise of a peak up to which pictures have no pattern: white noise of 28 to 256 pixels has 2.0 to 2.8."""
@@ -62,13 +63,13 @@ TRAITS = (
     Trait("blank", None, "blank", least=0.5, brings=EVERYTHING),
     Trait("gray", "in color", "gray, without color", least=0.5, brings=COLOR),
     Trait("frame", None, "framed, or with bars at its edges", least=0.5, brings=EVERYTHING),
+    Trait("pattern", None, "with a periodic pattern", None, "covered by a periodic pattern",
+          brings=(*TEXTURE, *TONE)),
     Trait("specks", None, "noisy, with specks", None, "noisier, with specks", brings=TEXTURE),
     Trait("noise", None, "noisy", None, "noisier", brings=(*TEXTURE, *COLOR)),
     Trait("mosaic", None, "pixelated or upscaled", None, "pixelated or upscaled", brings=TEXTURE),
     Trait("blocks", None, "in blocks of 8 × 8 pixels, as JPEG makes them", None, "blockier, as JPEG makes pictures",
           brings=(*TEXTURE, *COLOR)),
-    Trait("pattern", None, "with a periodic pattern", None, "covered by a periodic pattern",
-          brings=(*TEXTURE, *TONE)),
     Trait("mark", None, "marked with the same pixels at one place", None, "marked with the same pixels at one place",
           brings=(*TEXTURE, *TONE)),
     Trait("sharpness", "blurred", "oversharpened", "blurrier", "sharper", brings=(*TEXTURE, "shades")),
@@ -268,18 +269,17 @@ def _moving_mean(counts: NDArray[np.int64], inside: NDArray[np.bool_], side: int
 
 
 def at_multiples(steps: list[Pixels], side: int, apart: int | None = None) -> Array:
-    """Return the logarithm of mean steps from pixel to pixel at multiples of a number, against those at other places.
+    """Return the logarithm of mean steps from pixel to pixel at multiples of a number, against all other steps.
 
-    Of places that are as far from a multiple, those with the largest steps count: lines have two steps each, large
-    pixels one. Steps have the shape (n, places). Steps at multiples of `apart` are left out.
+    Steps have the shape (n, places). Steps at multiples of `apart` are left out.
     """
     inside, beside = np.zeros((2, len(steps[0])))
     for one in steps:
         place = np.arange(1, one.shape[1] + 1)
         counted = place % apart > 0 if apart else place > 0
-        means = [one[:, counted & (place % side == phase)].mean(1) for phase in range(min(side, one.shape[1]))]
-        inside += means[0]
-        beside += np.max(means[1:], 0)
+        there = counted & (place % side == 0)
+        inside += one[:, there].mean(1) if there.any() else 0.0
+        beside += one[:, counted & ~there].mean(1)
     return np.asarray(np.log((inside + STEP) / (beside + STEP)), np.float64)
 
 

@@ -9,7 +9,7 @@ from PIL import Image, ImageDraw, ImageFilter, ImageOps
 import finc_eval as fe
 from finc_eval.naming.looks import look_at
 from finc_eval.naming.measured import measure_pictures, measure_sets
-from finc_eval.naming.traits import at_multiples, periodicity, shades
+from finc_eval.naming.traits import periodicity, shades
 
 N = 120
 """Pictures of each set."""
@@ -189,11 +189,3 @@ def test_white_noise_of_any_size_has_hardly_a_peak():
         assert np.median(peaks) < 3.0
         waved = rng.normal(0.5, 0.1, (12, side, side)) + 0.1 * np.sin(np.arange(side) * 2.1)
         assert np.median(periodicity(waved.astype(np.float32))) > 3.5
-
-
-@pytest.mark.parametrize(("width", "is_mosaic"), [(4, True), (1, False)])
-def test_lines_are_not_large_pixels(width, is_mosaic):
-    """Both have steps at multiples of four."""
-    rows = np.random.default_rng(0).random((1, 16)).repeat(4, 1) if is_mosaic else (np.arange(64) % 4 == 0)[None]
-    steps = np.abs(np.diff(rows.astype(float)))
-    assert (at_multiples([steps], 4)[0] > 1) == is_mosaic
