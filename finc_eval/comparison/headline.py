@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -64,33 +64,36 @@ class _Compared(Protocol):
 class Fact:
     """A look, a repeat, words of prompts, a kind, or a direction in which the sets differ."""
 
+    key: str  # id of a kind or a direction, name of a look, or "words 1"
     first: str  # the sentence that says of what a share is
     later: str  # the sentence behind another, which has said it
     size: float  # difference of both shares; 1 for a change of a whole set, and for words of prompts
     thing: str = "look"  # what it is one of
 
 
-def headline(found: _Compared) -> str:
+def says(found: _Compared) -> dict[str, str]:
     """Return what was found in at most `MAX_WORDS` words: at most three facts, and then what may have been missed.
 
-    The smallest facts are left to the tables where the words do not suffice.
+    A fact has the id of its kind or direction as its key, or the name of its look. The smallest facts are left to the
+    tables where the words do not suffice.
     """
-    told, every, count = [], facts(found), 0
+    told: dict[str, str] = {}
+    every, count, missed = facts(found), 0, _missed(found)
     for count in range(min(LARGEST, len(every)), 0, -1):
-        told = [one.later if place else one.first for place, one in enumerate(every[:count])]
-        if _fits([*told, *_missed(found)]):
+        told = {one.key: one.later if place else one.first for place, one in enumerate(every[:count])}
+        if _fits(told | missed):
             break
     told = told or _without_facts(found)
     if not told:
-        return " ".join([_nothing(found), *_say_ratio(found)])
-    for sentence in [*_count_rest(found, every[count:]), *_say_ratio(found)]:
-        if _fits([*told, sentence, *_missed(found)]):
-            told.append(sentence)
-    return " ".join([*told, *_missed(found)])
+        return {"nothing": _nothing(found)} | _say_ratio(found)
+    for more in (_count_rest(found, every[count:]), _say_ratio(found)):
+        if _fits(told | more | missed):
+            told |= more
+    return told | missed
 
 
-def _fits(sentences: Sequence[str]) -> bool:
-    return len(" ".join(sentences).split()) <= MAX_WORDS
+def _fits(sentences: Mapping[str, str]) -> bool:
+    return len(" ".join(sentences.values()).split()) <= MAX_WORDS
 
 
 def facts(found: _Compared) -> list[Fact]:
@@ -100,12 +103,12 @@ def facts(found: _Compared) -> list[Fact]:
     """
     names = UniqueNames((*found.headings, *found.kinds))
     every = [
-        Fact(one.sentence, one.sentence, size_of(one))
+        Fact(f"{'whole ' * one.whole}{one.name}", one.sentence, one.sentence, size_of(one))
         if isinstance(one, Look)
         else _of_shares("kind", "is", one, names)
         for one in differences_in_order(found.looks, found.kinds, found.headings)
     ]
-    every += [Fact(one, one, 1.0) for one in _on_words(found)]
+    every += [Fact(f"words {place}", one, one, 1.0) for place, one in enumerate(_on_words(found), start=1)]
     if _thing(found) == "direction":
         names = UniqueNames(found.directions)
         firm = [one for one in significant(found.directions, ALPHA) if one.firm]
@@ -136,7 +139,7 @@ def _of_shares(thing: str, verb: str, one: Kind | Direction, names: UniqueNames)
     own, other = two_shares(one.share_gen, one.share_ref)
     share = f"The {thing} {_name(one, names)} {verb} {own}"
     first = f"{share} of the generated set (reference {other})."
-    return Fact(first, f"{share} (reference {other}).", size_of(one), thing)
+    return Fact(one.id, first, f"{share} (reference {other}).", size_of(one), thing)
 
 
 def _thing(found: _Compared) -> str:
@@ -176,19 +179,19 @@ def _on_words(found: _Compared) -> list[str]:
     )
 
 
-def _count_rest(found: _Compared, left: Sequence[Fact]) -> list[str]:
+def _count_rest(found: _Compared, left: Sequence[Fact]) -> dict[str, str]:
     """Return how many kinds, and looks of the sets, differ that the headline does not name, in a sentence."""
     counts = Counter(one.thing for one in left)
     if any(look.whole for look in found.looks):
         counts["kind"] = len(significant(found.kinds, ALPHA))
     parts = [plural(counts[thing], f"more {thing}") for thing in ("kind", "direction", "look") if counts[thing]]
     verb = "differs" if counts.total() == 1 else "differ"
-    return [f"{join_words(parts)}{' of the sets' * bool(counts['look'])} {verb}."] if parts else []
+    return {"rest": f"{join_words(parts)}{' of the sets' * bool(counts['look'])} {verb}."} if parts else {}
 
 
-def _without_facts(found: _Compared) -> list[str]:
+def _without_facts(found: _Compared) -> dict[str, str]:
     """Return what is known where no look and no kind differs, in sentences; none if the sets do not differ."""
-    return say_apart(found) if sets_differ(found) else []
+    return say_apart(found) if sets_differ(found) else {}
 
 
 def _p_of_sets(found: _Compared) -> float | None:
@@ -202,13 +205,14 @@ def sets_differ(found: _Compared) -> bool:
     return p_value is not None and p_value <= BESIDE_ALPHA
 
 
-def say_apart(found: _Compared) -> list[str]:
+def say_apart(found: _Compared) -> dict[str, str]:
     """Return that the sets differ though nothing names it, and how well they can be told apart, in sentences."""
     slight = ": everything may have changed a little" * (found.sets_p_value is not None)
-    sentences = [f"The sets differ (p = {_p_of_sets(found):.2g}), but no {_thing(found)} does{slight}."]
+    sentences = {"sets": f"The sets differ (p = {_p_of_sets(found):.2g}), but no {_thing(found)} does{slight}."}
     if (apart := found.separability) is not None and apart.interval[0] > CHANCE:
         share = f"{percent(apart.value)} [{percent_range(apart.interval, CHANCE)}]"
-        sentences.append(f"A classifier assigns {share} of held-out samples to their set; 50 % is chance.")
+        classifier = f"A classifier assigns {share} of held-out samples to their set; 50 % is chance."
+        sentences["classifier"] = classifier
     return sentences
 
 
@@ -233,20 +237,20 @@ def _nothing(found: _Compared) -> str:
 TOO_FEW = "samples are too few for kinds."  # end of a sentence where no kind could have been found
 
 
-def _missed(found: _Compared) -> list[str]:
+def _missed(found: _Compared) -> dict[str, str]:
     """Return how rare a kind may have been missed, or that none was tested, in a sentence; none if nothing is known."""
     if (untested := say_untested(found)) is not None:
-        return [untested]
+        return {"untested": untested}
     if found.detectable is None:
-        return []
+        return {}
     if found.detectable >= 1:
-        return [TOO_FEW.capitalize()]
-    return [f"Kinds below {percent(found.detectable, 1)} may be missed."]
+        return {"missed": TOO_FEW.capitalize()}
+    return {"missed": f"Kinds below {percent(found.detectable, 1)} may be missed."}
 
 
-def _say_ratio(found: _Compared) -> list[str]:
+def _say_ratio(found: _Compared) -> dict[str, str]:
     rho = found.settings.rho
-    return [] if rho == 1 else [f"A kind counts above {rho:g} times the other set's share."]
+    return {} if rho == 1 else {"ratio": f"A kind counts above {rho:g} times the other set's share."}
 
 
 def short(found: _Compared) -> str:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pydantic import computed_field, model_validator
 
 from finc_eval.comparison.direction import Direction, Interval, SetLabel
-from finc_eval.comparison.headline import headline, more_and_less, short
+from finc_eval.comparison.headline import more_and_less, says, short
 from finc_eval.comparison.settings import StoredSettings
 from finc_eval.core.errors import UsageError
 from finc_eval.core.files.reading import StoredFile
@@ -172,7 +172,7 @@ class Comparison(Pictured):
     @property
     def headline(self) -> str:
         """Findings in a few plain sentences."""
-        return headline(self)
+        return " ".join(says(self).values())
 
     @computed_field  # type: ignore[prop-decorator]
     @property

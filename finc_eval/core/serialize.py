@@ -6,13 +6,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from html import escape
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, cast
+
+from pydantic import computed_field
 
 from finc_eval.core.errors import DataError, UsageError, check_fraction
 from finc_eval.core.files.csv_text import csv_text
@@ -127,6 +129,8 @@ def read_document(path: str | Path, types: Collection[str]) -> dict[str, Any]:
 class _Drawn(Protocol):
     """The outputs that the `PAGE` of a result makes."""
 
+    @property
+    def says(self) -> Callable[[Any], Mapping[str, str]]: ...
     def html(self, result: Document, samples: Mapping[str, Any], /) -> str: ...
     def markdown(self, result: Document, /) -> str: ...
     def latex(self, result: Document, /) -> str: ...
@@ -155,6 +159,17 @@ class Document(Record, Shown):
         return cast(_Drawn, import_module(self.page).PAGE)
 
     @property
+    def says(self) -> Mapping[str, str]:
+        """What was found, a sentence or two by key, in the order in which all outputs begin with them."""
+        return self._drawn.says(self)
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def headline(self) -> str:
+        """Findings in a few plain sentences."""
+        return " ".join(self.says.values())
+
+    @property
     def mark(self) -> str:
         """Mark of the files of the result: its type, and the job that made it or, made in Python, its content."""
         return mark(self.type_name, self.provenance.job or checksum_of(_as_read(self.to_dict())))
@@ -165,7 +180,7 @@ class Document(Record, Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain JSON types."""
-        return seal(self.type_name, LAYOUT, plain(self))
+        return seal(self.type_name, LAYOUT, {"headline": self.headline} | plain(self))
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Return the result as JSON text.

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from finc_eval.comparison.pages import comparison as comparisons
-from finc_eval.comparison.pages import methods
 from finc_eval.core.errors import UsageError
 from finc_eval.core.words import figure, join_words, one_line
 from finc_eval.memorization import page as audits
@@ -88,13 +87,11 @@ def outline(result: Evaluation) -> Outline:
     parts = [outline_of(part) for part in result.parts.values()]
     if result.private is not None:
         arguments = ["gen", '"private.h5"', *([] if result.audit is None else ["train=train", "holdout=holdout"])]
-    verdict = [] if result.audit is None else [result.audit.verdict]
-    private = [] if result.private is None else [privacy.summary(result.private)]
     tables = [TextTable("Summary", COLUMNS, answers(result), words=COLUMNS[1:])]
     return Outline(
         kind="evaluation of a generator",
         title=_title(result),
-        headline=" ".join([*([] if compared is None else [compared.headline]), *private, *verdict]),
+        says=says(result),
         sets=sizes(sets) | ({} if result.private is None else {"private reference": None}),
         signatures=list(dict.fromkeys(str(one) for part in parts for one in part.signatures)),
         call=call("evaluate", *arguments, settings=compared and compared.settings),
@@ -108,6 +105,13 @@ def outline(result: Evaluation) -> Outline:
     )
 
 
+def says(result: Evaluation) -> dict[str, str]:
+    """Return what the comparison and the private reference say, and the verdict of the audit."""
+    parts = {"comparison": result.comparison, "private": result.private}
+    said = {name: part.headline for name, part in parts.items() if part is not None}
+    return said | ({} if result.audit is None else {"audit": result.audit.verdict})
+
+
 def notebook(result: Evaluation) -> Outline:
     """Return the headline and the answers for a notebook; each part has a view of its own."""
     return replace(outline(result), warnings=())
@@ -115,7 +119,7 @@ def notebook(result: Evaluation) -> Outline:
 
 def show(result: Evaluation) -> None:
     """Print the headline, the answer to each question, and what qualifies them."""
-    print(one_line(outline(result).headline))
+    print(one_line(result.headline))
     for question, answer in answers(result):
         print(f"\n{question}\n{one_line(answer)}")
     if result.private is not None:
@@ -138,11 +142,11 @@ def answers(result: Evaluation) -> list[tuple[str, str]]:
         ]
         found["scores"] = f"{join_words(texts)}."
     if result.methods is not None:
-        found["methods"] = methods.summary(result.methods)
+        found["methods"] = result.methods.headline
     if result.private is not None:
-        found["private"] = privacy.summary(result.private)
+        found["private"] = result.private.headline
     if result.audit is not None:
-        found["audit"] = f"{audits.summary(result.audit)} {audits.membership_sentence(result.audit)}"
+        found["audit"] = f"{result.audit.headline} {audits.membership_sentence(result.audit)}"
     asked = [name for name in QUESTIONS if name in found or name in result.missing]
     answered = [(QUESTIONS[name], found.get(name) or f"Not computed: {result.missing[name]}.") for name in asked]
     return [*answered, ("Encodings", result.encodings)]
@@ -207,4 +211,4 @@ def _title(result: Evaluation) -> str:
     return "evaluation" if result.scores is None else f"{result.scores.gen} against {result.scores.ref}"
 
 
-PAGE = Page(outline, draw=page, notebook=notebook, print=show)
+PAGE = Page(says, outline, draw=page, notebook=notebook, print=show)

@@ -11,7 +11,7 @@ from finc_eval.gallery.counts import SHOWN_SAMPLES
 from finc_eval.gallery.pictured import Gallery, read_gallery
 from finc_eval.gallery.thumbnails import side_by_side
 from finc_eval.gates.rule import Verb
-from finc_eval.gates.verdict import FAILED, SETTLED, UNJUDGED, VERBS, Limit, Verdict
+from finc_eval.gates.verdict import FAILED, FIRST, SETTLED, UNJUDGED, VERBS, Limit, Verdict
 from finc_eval.report import Page
 from finc_eval.report.cards import LEAD_SAMPLES, Cards, CardView, Grid, PageCard, anchor
 from finc_eval.report.drawings import Axis, Drawn, Ink, forest, forest_scale
@@ -114,7 +114,7 @@ def outline(result: Verdict) -> Outline:
     return Outline(
         kind="a new release against the release before it",
         title=f"Release gate: {result.overall}",
-        headline=result.summary,
+        says=says(result),
         sets=sizes(result.sets),
         signatures=[result.signature],
         call=call("gate", gen, f"[{baseline}]" if len(baselines) > 1 else baseline or "baseline", ref, "policy"),
@@ -124,6 +124,14 @@ def outline(result: Verdict) -> Outline:
         failures=unreadable(result.sets),
         how=f"{HOW} {result.family}",
     )
+
+
+def says(result: Verdict) -> dict[str, str]:
+    """Return the verdict in one line, and what its numbers cover, in a few plain sentences."""
+    first = {"first": f"{FIRST[0].upper()}{FIRST[1:]}."} if result.first else {}
+    limited = {limit.rule for limit in result.limits}
+    distances = {f"moved from {one.to}": one.say(limited) for one in result.distances}
+    return {"verdict": result.headline} | first | distances | {"noise": f"Covers {result.noise}."}
 
 
 def _tables(result: Verdict, groups: Mapping[str, tuple[Verb, ...]]) -> list[TextTable]:
@@ -189,4 +197,4 @@ def comment(result: Verdict, samples: Mapping[str, Samples], stem: str) -> tuple
     return "\n".join(one for one, size in zip(lines, sizes_so_far, strict=True) if size < MAX_COMMENT) + "\n", pictures
 
 
-PAGE = Page(outline, draw=page, gallery=gallery)
+PAGE = Page(says, outline, draw=page, gallery=gallery)

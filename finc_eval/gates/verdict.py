@@ -311,12 +311,7 @@ class Verdict(Document):
     @property
     def summary(self) -> str:
         """The verdict in a few plain sentences, the headline first."""
-        parts = [self.headline]
-        if self.first:
-            parts.append(f"{FIRST[0].upper()}{FIRST[1:]}.")
-        limited = {limit.rule for limit in self.limits}
-        parts += [one.say(limited) for one in self.distances]
-        return " ".join([*parts, f"Covers {self.noise}."])
+        return " ".join(self.says.values())
 
     def _frame_rows(self) -> tuple[Limit, ...]:
         return self.limits

@@ -114,7 +114,7 @@ def outline(board: Leaderboard) -> Outline:
     return Outline(
         kind=f"{len(board.rows)} models ranked against one reference",
         title=f"{several(row.name for row in board.rows)} against {board.sets[REFERENCE].name}",
-        headline=summary(board),
+        says=says(board),
         sets=sizes(board.sets),
         signatures=[*dict.fromkeys([board.signature, *(one.signature for one in board.criteria)])],
         call=call("leaderboard", *given, settings=board.settings),
@@ -146,13 +146,13 @@ def _value_tables(board: Leaderboard) -> list[TextTable]:
 def notebook(board: Leaderboard) -> Outline:
     """Return what a notebook shows: the board, and which models cannot be distinguished."""
     said = outline(board)
-    headline = " ".join([said.headline, *group_sentences(board), sight(board)])
-    return replace(said, headline=headline, tables=said.tables[:1], warnings=())
+    groups = {f"group {number}": text for number, text in enumerate(group_sentences(board), start=1)}
+    return replace(said, says={**said.says, **groups, "sight": sight(board)}, tables=said.tables[:1], warnings=())
 
 
-def summary(board: Leaderboard) -> str:
+def says(board: Leaderboard) -> dict[str, str]:
     """Return the findings of the board in a few plain sentences: the fault of each model, and who is first."""
-    return f"{board.headline} {_order(board)}"
+    return {"faults": board.headline, "order": _order(board)}
 
 
 def _order(board: Leaderboard) -> str:
@@ -343,4 +343,4 @@ def _reasons(board: Leaderboard) -> list[str]:
     ]
 
 
-PAGE = Page(outline, draw=page, notebook=notebook, gallery=gallery)
+PAGE = Page(says, outline, draw=page, notebook=notebook, gallery=gallery)

@@ -175,7 +175,7 @@ def outline(result: Audit) -> Outline:
     return Outline(
         kind="audit of a generator's samples",
         title=f"Audit of {result.gen.name}, trained on {result.train.name}",
-        headline=summary(result),
+        says=says(result),
         sets=sizes(sets),
         signatures=[result.signature],
         call=call("audit", *given, settings=result.settings),
@@ -223,36 +223,42 @@ def show(result: Audit) -> None:
     print(result.signature)
 
 
-def summary(audit: Audit) -> str:
+def says(audit: Audit) -> dict[str, str]:
     """Return the findings, one sentence or two for each question."""
-    copying, sentences = audit.copying, [audit.verdict]
+    best = audit.strongest
+    low, high = best.statistics.auc_interval
+    outcome = "distinguishes members from others" if best.succeeds else "does not distinguish members from others"
+    attack = (
+        f"The strongest attack, {ATTACKS[best.name][0]}, {outcome}: {percent(best.statistics.at_1_percent.tpr, 1)} "
+        f"of members at 1 % false alarms, AUC {best.statistics.auc:.3f} [{low:.3f}, {high:.3f}]."
+    )
+    last = {"attack": attack, "guarantee": guarantee_sentence(audit)}
+    return {"verdict": audit.verdict} | _say_copying(audit) | last
+
+
+def _say_copying(audit: Audit) -> dict[str, str]:
+    """Return what the measures of copying find, in the whole set and by kind."""
+    copying, sentences = audit.copying, {}
     if copying.found_by:
         names = join_words([MEASURES[name][0] for name in copying.found_by])
-        sentences.append(
+        sentences["measures"] = (
             "Generated samples are nearer to the training set than fresh samples are (adjusted p ≤ "
             f"{AUDIT_ALPHA:g}: {names})."
         )
         if audit.nearer_to != "training":
-            sentences.append("Samples that are smoother than real samples are so without copying.")
+            sentences["smooth"] = "Samples that are smoother than real samples are so without copying."
     else:
         whole = "No measure of the whole set finds" if copying.memorized_strata else "No measure finds"
-        sentences.append(
+        sentences["measures"] = (
             f"{whole} generated samples nearer to the training set than fresh samples are (adjusted p > "
             f"{AUDIT_ALPHA:g})."
         )
     if copying.memorized_strata:
         found, tested = len(copying.memorized_strata), len(copying.strata)
-        sentences.append(f"Copying is found in {found} of {tested} kinds of the training set.")
+        sentences["kinds"] = f"Copying is found in {found} of {tested} kinds of the training set."
     elif not copying.found_by:
-        sentences.append(power_sentence(audit))
-    best = audit.strongest
-    low, high = best.statistics.auc_interval
-    outcome = "distinguishes members from others" if best.succeeds else "does not distinguish members from others"
-    sentences.append(
-        f"The strongest attack, {ATTACKS[best.name][0]}, {outcome}: {percent(best.statistics.at_1_percent.tpr, 1)} "
-        f"of members at 1 % false alarms, AUC {best.statistics.auc:.3f} [{low:.3f}, {high:.3f}]."
-    )
-    return " ".join([*sentences, guarantee_sentence(audit)])
+        sentences["power"] = power_sentence(audit)
+    return sentences
 
 
 def guarantee_sentence(audit: Audit) -> str:
@@ -374,4 +380,4 @@ def _share(power: Power) -> str:
     return percent(power.share, 0 if power.share >= 0.01 else 2)
 
 
-PAGE = Page(outline, draw=page, notebook=notebook, gallery=gallery, print=show)
+PAGE = Page(says, outline, draw=page, notebook=notebook, gallery=gallery, print=show)

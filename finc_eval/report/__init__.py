@@ -1,7 +1,7 @@
 """The kit of all outputs: pages, notebook views, terminal tables, Markdown, LaTeX and figures. It knows no result.
 
-A result names the module of its page, which lies beside it and has a `PAGE`: an `outline` of tables and sentences, from
-which all outputs follow, and what it draws otherwise.
+A result names the module of its page, which lies beside it and has a `PAGE`: what it `says`, an `outline` of tables and
+sentences, from which all outputs follow, and what it draws otherwise.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 class Page:
     """Drawing of a type of result: what it says, and the outputs in which it says more than its outline."""
 
-    outline: Callable[[Any], Outline]  # what it says in all outputs
+    says: Callable[[Any], Mapping[str, str]]  # what was found, a sentence or two by key: all outputs begin with these
+    outline: Callable[[Any], Outline]  # these sentences, tables, and what qualifies them
     draw: Callable[[Any, Mapping[str, Any]], str] | None = None  # its page, with samples, cards or further sections
     notebook: Callable[[Any], Outline] | None = None  # what a notebook shows instead of the outline
     gallery: Callable[[Any, Mapping[str, Any]], Gallery] | None = None  # its pictures; default: its `gallery_of`

@@ -76,12 +76,14 @@ class ResultIndex:
         """Return the page: one HTML file that loads nothing, and links to the pages of the results."""
         version, title = package_version(), self.folder.resolve().name or str(self.folder.resolve())
         lost = len(self._problems) + self._more
+        says = {"results": f"{plural(len(self._rows), 'result')}."}
+        if lost:
+            says["lost"] = f"{plural(lost, 'file')} could not be read as a result, see the end of the page."
         more = [f"{plural(self._more, 'more file')} could not be read as a result."] if self._more else []
         said = Outline(
             kind="results in a folder",
             title=title,
-            headline=f"{plural(len(self._rows), 'result')}."
-            + (f" {plural(lost, 'file')} could not be read as a result, see the end of the page." if lost else ""),
+            says=says,
             sets={},
             signatures=(),
             call=f"finc-eval report {title}",

@@ -210,9 +210,15 @@ def test_over_all_kinds_the_page_says_how_much_would_have_to_change():
 
 
 def test_kinds_of_sets_say_what_may_be_missed_in_full():
-    assert say_missed(None) == []
-    assert say_missed(1.0)[0].startswith("The independent samples are too few to show a separate kind of one set alone")
-    assert say_missed(0.019) == ["A separate kind that makes up less than 1.9 % of one set alone may have been missed."]
+    assert say_missed(None) == {}
+    few = "The independent samples are too few to show a separate kind of one set alone, whatever its share."
+    assert say_missed(1.0) == {"missed": few}
+    missed = "A separate kind that makes up less than 1.9 % of one set alone may have been missed."
+    assert say_missed(0.019) == {"missed": missed}
+
+
+def test_each_finding_of_a_headline_has_a_key():
+    assert [*a_comparison(kinds=BOTH).says] == ["k1", "k2", "missed"]
 
 
 def test_behind_the_headline_stands_how_much_of_the_difference_the_kinds_explain():

@@ -7,8 +7,6 @@ import pytest
 
 import finc_eval as fe
 from finc_eval.comparison.findings import Finding
-from finc_eval.comparison.pages.changes import summary as summary_of_changes
-from finc_eval.partitions.pages.kinds import summary
 
 SLIGHT = "everything may have changed a little"
 
@@ -24,13 +22,13 @@ GEN = {"a wider law": MOVED, "the same law": SAME}
 def of_kinds(gen):
     found = fe.kinds({"gen": gen, "ref": REF})
     assert set(found.sets_p_values.values()) == {found.sets_p_value}, "two sets are tested once"
-    return found.sets_p_value, summary(found)
+    return found.sets_p_value, found.headline
 
 
 def of_three(gen):
     found = fe.kinds({"old": OLD, "gen": gen, "ref": REF})
     assert found.sets_p_value == min(1, 3 * min(found.sets_p_values.values()))
-    return found.sets_p_value, summary(found)
+    return found.sets_p_value, found.headline
 
 
 def of_comparison(gen):
@@ -45,7 +43,7 @@ def of_changes(gen, folder):
     for name, one in {"old": old, "new": new}.items():
         one.save(folder / f"{name}.h5")
     assert fe.compare_releases(folder / "old.h5", folder / "new.h5").sets_p_value == found.sets_p_value
-    return found.sets_p_value, summary_of_changes(found)
+    return found.sets_p_value, found.headline
 
 
 def of_board(gen):

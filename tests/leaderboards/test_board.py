@@ -13,7 +13,7 @@ from finc_eval import report
 from finc_eval.cli.app import app
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.words import join_words
-from finc_eval.leaderboards.page import header, summary
+from finc_eval.leaderboards.page import header
 
 CENTERS = np.random.default_rng(0).normal(0, 4, (10, 8))
 
@@ -67,9 +67,9 @@ def test_the_summary_says_who_is_first(board, sets):
     (first, *tied), (_, twin, *_) = board.groups[0], sets
     assert twin in board.groups[0]
     told = f"By unmatched, {first} is first of 4 models, and {join_words(tied)} cannot be distinguished from it."
-    assert told in summary(board)
+    assert told in board.says["order"]
     clear = fe.leaderboard({name: sets[name] for name in ("gaps", "good")}, samples(range(10), 1500, 5))
-    assert summary(clear).endswith("By unmatched, good is first of 2 models.")
+    assert clear.says["order"] == "By unmatched, good is first of 2 models."
     assert "By unmatched, the two can be distinguished (5 %). Ranks cover sampling noise only" in clear.to_markdown()
 
 
@@ -289,7 +289,7 @@ def test_the_top_of_a_page_of_many_models_stays_short():
     assert page.texts("h1") == [f"{', '.join(first[:4])} and 10 more against ref"]
     assert "14 models, 60 samples each" in page.texts("p", "key")[0]
     (tied,) = [text for text in page.texts("p") if text.startswith("Group 1")]
-    assert f"By unmatched, {first[0]} is first of 14 models, and 13 others cannot be" in summary(board)
+    assert f"By unmatched, {first[0]} is first of 14 models, and 13 others cannot be" in board.says["order"]
     assert all(name in tied for name in first)
 
 

@@ -17,7 +17,7 @@ from finc_eval.memorization import views as views_module
 from finc_eval.memorization.hashes import PLAIN_VIEWS
 from finc_eval.memorization.nearness import NO_PICTURES
 from finc_eval.memorization.page import page as audit_page
-from finc_eval.memorization.page import show, summary
+from finc_eval.memorization.page import show
 from finc_eval.memorization.result import Audit
 
 pytestmark = pytest.mark.usefixtures("quick_audits")
@@ -103,7 +103,7 @@ def test_the_power_against_altered_copies_is_printed_and_a_mirror_does_not_lower
 def test_the_page_the_terminal_and_the_json_begin_with_the_verdict(copied, capsys):
     sentence = copied.verdict
     assert re.match(r"At least \d+ of 200 samples are training images, altered: \d+ of 256 bits of their", sentence)
-    assert summary(copied).startswith(sentence)
+    assert copied.headline.startswith(sentence)
     page = audit_page(copied, {})
     below_the_title = page.split('<div class="title">')[1].split("</div>")[1]
     assert re.sub(r"<[^>]+>", "", below_the_title).strip().startswith(sentence)

@@ -18,7 +18,7 @@ from finc_eval.memorization import audit as audit_module
 from finc_eval.memorization import nearness, strata, views
 from finc_eval.memorization.hashes import PLAIN_VIEWS
 from finc_eval.memorization.page import page as audit_page
-from finc_eval.memorization.page import show, summary
+from finc_eval.memorization.page import show
 from finc_eval.memorization.result import Audit
 from finc_eval.memorization.settings import AuditSettings
 from finc_eval.numerics.inference import holm
@@ -111,11 +111,11 @@ def test_it_says_which_kind_of_the_training_set_was_memorized(threes, sets):
 def test_a_memorized_kind_is_told_where_no_measure_of_the_whole_set_finds_it(fresh):
     first, *others = fresh.copying.strata
     found = replace(fresh.copying, strata=(replace(first, p_value=0.01, against_holdout=0.001), *others))
-    text = summary(replace(fresh, copying=found))
+    text = replace(fresh, copying=found).headline
     assert text.startswith("Samples are nearer to the training set")
     assert "No measure of the whole set finds" in text
     assert f"Copying is found in 1 of {len(others) + 1} kinds of the training set." in text
-    assert "kinds of the training set" not in summary(fresh)
+    assert "kinds of the training set" not in fresh.headline
 
 
 def test_the_strongest_attack_tells_the_copied_members_at_a_low_rate_of_false_alarms(threes):
@@ -187,22 +187,24 @@ def test_names_of_samples_cannot_break_out_of_the_page(threes):
 
 
 def test_the_summary_answers_three_questions(fresh, threes, sets):
-    assert "No measure finds" in summary(fresh)
-    assert "would have been seen with probability" in summary(fresh)
-    assert "do not contradict the stated guarantee of ε = 1, δ = 1e-05. This does not confirm it." in summary(fresh)
-    assert summary(threes).startswith("45 of 600 samples are training samples, with equal embeddings.")
-    assert "The stated guarantee of ε = 0.5, δ = 1e-05 is false" in summary(threes)
+    assert [*fresh.says] == ["verdict", "measures", "power", "attack", "guarantee"]
+    assert "No measure finds" in fresh.says["measures"]
+    assert fresh.says["guarantee"].endswith(
+        "do not contradict the stated guarantee of ε = 1, δ = 1e-05. This does not confirm it."
+    )
+    assert threes.headline.startswith("45 of 600 samples are training samples, with equal embeddings.")
+    assert "The stated guarantee of ε = 0.5, δ = 1e-05 is false" in threes.headline
 
 
 def test_attacks_alone_conclude_nothing_about_a_stated_guarantee(threes):
-    text = summary(replace(threes, stated=replace(threes.stated, falsified_by=())))
+    text = replace(threes, stated=replace(threes.stated, falsified_by=())).headline
     assert "The attacks got more than the stated guarantee of ε = 0.5" in text and "Nothing is concluded." in text
 
 
 def test_without_a_statement_and_a_reference_both_are_said_to_be_missing(sets):
     found = fe.audit(sets["gen"][:200], sets["train"][:200], sets["holdout"][:150], pairs=3)
     assert found.stated is None
-    assert "No guarantee was stated, and this audit is not one." in summary(found)
+    assert "No guarantee was stated, and this audit is not one." in found.headline
     assert "No guarantee was stated" in audit_page(found, {})
     assert len(found.copying.pairs) == 3
     for words in (

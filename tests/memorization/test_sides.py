@@ -11,7 +11,6 @@ from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.search.neighbors import nearest
 from finc_eval.memorization.holdout import MOST_SUSPICIOUS, Sides, find_sides
 from finc_eval.memorization.nearness import Near, Nearness
-from finc_eval.memorization.page import summary
 from finc_eval.memorization.settings import AuditSettings
 
 pytestmark = pytest.mark.usefixtures("quick_audits")
@@ -34,7 +33,7 @@ def test_smooth_samples_point_to_no_set_whichever_of_two_is_called_the_training_
     assert found.verdict.startswith("Samples are nearer to real samples than fresh samples are, but nothing shows them")
     share = found.copying.measure("dcr").value
     assert f"{100 * share:.1f} % of them are (DCR share; 50 % without copies)" in found.verdict
-    assert "Samples that are smoother than real samples are so without copying." in summary(found)
+    assert "Samples that are smoother than real samples are so without copying." in found.headline
 
 
 def test_samples_that_both_sets_have_are_no_copies_of_one_but_those_that_one_has_are(real):

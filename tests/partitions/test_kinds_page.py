@@ -13,7 +13,6 @@ from finc_eval import report
 from finc_eval.core.words import percent
 from finc_eval.gallery.counts import SHOWN_SAMPLES
 from finc_eval.naming.evidence import Evidence
-from finc_eval.partitions.pages import kinds
 from finc_eval.report.cards import LEAD_SAMPLES, anchor
 
 CENTERS = np.random.default_rng(0).normal(0, 3, (6, 16))
@@ -109,11 +108,9 @@ def test_the_table_fits_and_the_sentences_give_the_difference(found, capsys):
 
 
 def test_the_difference_of_the_sets_is_told_with_its_test(found):
-    assert re.search(
-        r"gen and ref differ in 1\d\.\d % \(95 % interval .*\) of their samples \(p ", kinds.summary(found)
-    )
+    assert re.search(r"gen and ref differ in 1\d\.\d % \(95 % interval .*\) of their samples \(p ", found.headline)
     chance = {label: replace(one, p_value=0.6) for label, one in found.differences.items()}
-    told = kinds.summary(replace(found, differences=chance))
+    told = replace(found, differences=chance).headline
     assert "Over all kinds together, the difference is within chance (p = 0.6): an estimated 1" in told
 
 
@@ -149,7 +146,7 @@ def test_what_one_set_has_more_of_does_not_read_like_what_it_has_less_of(found, 
     more, less = alike((first, replace(second, set_with_least="ref")))
     five = named(replace(third, set_with_least="ref"), "mostly 5 (70 %)", ("label", "5"))
     result = some_kinds(found, more, less, five, fourth)
-    assert kinds.summary(result).startswith(
+    assert result.headline.startswith(
         "ref has significantly more of 2 kinds of samples, such as samples that are “darker, with less contrast”, "
         "k20-0 (16 % of ref); ref has significantly less of 2 kinds of samples, such as “5” (16 % of ref). "
     )

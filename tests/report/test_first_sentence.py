@@ -36,9 +36,11 @@ def test_all_outputs_begin_with_one_sentence(name, documents):
     assert any(first.startswith(line) for line in (lines[0], lines[-1]) if line), lines
     caption = plain(Page(result._repr_html_()).texts("caption")[0])
     assert caption.removeprefix(plain(outline(result).title)).lstrip(" :").startswith(first)
-    if "headline" in result.to_dict():
-        assert result.to_dict()["headline"] == result.headline
-        assert first.startswith(plain(result.headline))
+    stored = [*result.to_dict()]
+    assert stored[stored.index("layout") + 1] == "headline"
+    assert result.to_dict()["headline"] == result.headline
+    assert result.headline and first.startswith(plain(result.headline))
+    assert plain(" ".join(result.says.values())) == first
 
 
 def test_the_cards_of_looks_come_in_the_order_of_the_headline():

@@ -61,7 +61,7 @@ def outline(changes: Changes) -> Outline:
     return Outline(
         kind="two releases of a model, each compared with the same reference",
         title="Changes between two releases",
-        headline=summary(changes),
+        says=says(changes),
         sets=sizes(changes.sets),
         signatures=[changes.old, changes.new],
         call=call("compare_releases", "old", "new", *([f"alpha={changes.alpha!r}"] if changes.alpha != ALPHA else [])),
@@ -75,19 +75,20 @@ def outline(changes: Changes) -> Outline:
     )
 
 
-def summary(changes: Changes) -> str:
+def says(changes: Changes) -> dict[str, str]:
     """Return what changed, in a sentence."""
     p = changes.sets_p_value
     if p is not None and p <= BESIDE_ALPHA and not any(change.has_changed for change in changes):
-        return f"The releases differ (p = {p:.2g}), but no kind does: everything may have changed a little."
+        return {"sets": f"The releases differ (p = {p:.2g}), but no kind does: everything may have changed a little."}
     nothing = "Nothing changed" if p is None else "The releases do not differ significantly"
     if not len(changes):
-        return f"{nothing}: no kind differs in either comparison (adjusted p ≤ {changes.alpha:g})."
+        return {"nothing": f"{nothing}: no kind differs in either comparison (adjusted p ≤ {changes.alpha:g})."}
     if all(change.status == "unchanged" for change in changes):
-        return f"{nothing}: no share of a kind is significantly larger or smaller than it was."
+        return {"nothing": f"{nothing}: no share of a kind is significantly larger or smaller than it was."}
     counts = {status: sum(change.status == status for change in changes) for status in ORDER}
     followed = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
-    return f"{plural(len(changes), 'kind')} {'was' if len(changes) == 1 else 'were'} followed: {followed}."
+    were = "was" if len(changes) == 1 else "were"
+    return {"kinds": f"{plural(len(changes), 'kind')} {were} followed: {followed}."}
 
 
-PAGE = Page(outline, draw=page)
+PAGE = Page(says, outline, draw=page)

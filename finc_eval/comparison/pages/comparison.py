@@ -12,7 +12,7 @@ from pathlib import PurePath
 from typing import Any
 
 from finc_eval.comparison.direction import SETS_OF, Direction, Role
-from finc_eval.comparison.headline import details, drifts
+from finc_eval.comparison.headline import details, drifts, says
 from finc_eval.comparison.pages.directions import (
     OPEN,
     SHOWN_BY_NONE,
@@ -231,7 +231,7 @@ def outline(comparison: Comparison) -> Outline:
     return Outline(
         kind="comparison of two sets of samples",
         title=f"{gen} against {ref}",
-        headline=comparison.headline,
+        says=says(comparison),
         sets={gen: comparison.gen.n, ref: comparison.ref.n},
         signatures=[comparison.signature],
         call=call("compare", *(source(*one) for one in sets.items()), settings=comparison.settings),
@@ -272,8 +272,9 @@ def notebook(comparison: Comparison) -> Outline:
     found = significant(comparison.kinds or comparison.directions, ALPHA)
     thing = "kind" if comparison.kinds else "direction"
     lacking = [] if found else [f"No {thing} is significantly more or less frequent in the generated set."]
-    headline = f"{comparison.headline} {not_significant(comparison, '.')}".strip()
-    return replace(outline(comparison), headline=headline, warnings=[*lacking, *open_shares(comparison)])
+    said, others = outline(comparison), not_significant(comparison, ".")
+    found_too = {"not significant": others} if others else {}
+    return replace(said, says={**said.says, **found_too}, warnings=[*lacking, *open_shares(comparison)])
 
 
 def show(comparison: Comparison) -> None:
@@ -323,4 +324,4 @@ def open_shares(comparison: Comparison) -> Iterator[str]:
         yield f"{join_words(held)}:{OPEN}"
 
 
-PAGE = Page(outline, draw=page, notebook=notebook, print=show)
+PAGE = Page(says, outline, draw=page, notebook=notebook, print=show)

@@ -82,7 +82,7 @@ def outline(result: MethodComparison) -> Outline:
     return Outline(
         kind=f"two sets of samples compared by {plural(len(result.comparisons), 'method')}",
         title=f"{gen} against {ref}, by {plural(len(result.comparisons), 'method')}",
-        headline=summary(result),
+        says=says(result),
         sets={gen: first.gen.n, ref: first.ref.n},
         signatures=[one.signature for one in result.comparisons.values()],
         call=call("compare_methods", *(source(*one) for one in sets.items()), methods, settings=settings),
@@ -94,14 +94,16 @@ def outline(result: MethodComparison) -> Outline:
     )
 
 
-def summary(result: MethodComparison) -> str:
+def says(result: MethodComparison) -> dict[str, str]:
     """Return what was found in a few plain sentences."""
     found = [group for role, _, _ in ROLES for group in significant_groups(result, role)]
     if not found:
         methods = join_words([METHOD_NAMES[method] for method in result.comparisons])
         find = "find" if len(result.comparisons) > 1 else "finds"
-        return f"{methods} {find} no direction along which the generated set has significantly more or less."
-    sentences = []
+        return {
+            "nothing": f"{methods} {find} no direction along which the generated set has significantly more or less."
+        }
+    sentences = {}
     words = {"over": "more", "under": "less"}
     for role, _, _ in ROLES:
         counts = {
@@ -109,10 +111,10 @@ def summary(result: MethodComparison) -> str:
             for method, found in result.comparisons.items()
         }
         finds = ", ".join(f"{METHOD_NAMES[method]} finds {count}" for method, count in counts.items())
-        sentences.append(f"Directions along which the generated set has significantly {words[role]}: {finds}.")
+        sentences[role] = f"Directions along which the generated set has significantly {words[role]}: {finds}."
     everywhere = sum(all(_is_significant(result, method, group) for method in result.comparisons) for group in found)
-    sentences.append(f"They show {plural(len(found), 'group')} of samples. Every method finds {everywhere} of them.")
-    return " ".join(sentences)
+    groups = f"They show {plural(len(found), 'group')} of samples. Every method finds {everywhere} of them."
+    return sentences | {"groups": groups}
 
 
 def cells(result: MethodComparison, method: str, group: DirectionGroup) -> list[tuple[int, Direction]]:
@@ -173,4 +175,4 @@ def _card(group: DirectionGroup, result: MethodComparison, names: tuple[str, str
     return replace(card, title=_title_of(result, group), table=(headings, rows))
 
 
-PAGE = Page(outline, draw=page)
+PAGE = Page(says, outline, draw=page)

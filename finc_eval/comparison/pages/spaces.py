@@ -32,7 +32,7 @@ def outline(result: Spaces) -> Outline:
     return Outline(
         kind=f"two sets of samples in {plural(len(names), 'embedding space')}",
         title=f"{gen} against {ref}, by {join_words(names)}",
-        headline=summary(result),
+        says=says(result),
         sets={gen: first.gen.n, ref: first.ref.n},
         signatures=[one.signature for one in result.comparisons.values()],
         call=call(
@@ -48,11 +48,11 @@ def outline(result: Spaces) -> Outline:
     )
 
 
-def summary(result: Spaces) -> str:
+def says(result: Spaces) -> dict[str, str]:
     """Return what was found in a few plain sentences."""
     if not result.kinds:
-        return "No kind differs significantly in any space."
-    sentences = []
+        return {"nothing": "No kind differs significantly in any space."}
+    sentences = {}
     for name in result.comparisons:
         own = [one for one in result.kinds if one.space == name]
         alone = [one for one in own if len(one.seen_by) == 1]
@@ -63,8 +63,8 @@ def summary(result: Spaces) -> str:
             f"“{result.kind_of(one).title}” also in {join_words(one.seen_by[1:])}" for one in own if one not in alone
         ]
         parts = [text, *shared[:TEXT_SAMPLES], *([f"{which} {few}"] if alone else [])]
-        sentences.append("; ".join(parts) + ".")
-    return " ".join(sentences)
+        sentences[name] = "; ".join(parts) + "."
+    return sentences
 
 
 def _spaces(result: Spaces) -> TextTable:
@@ -116,4 +116,4 @@ def _clusters(result: Spaces) -> TextTable:
     )
 
 
-PAGE = Page(outline)
+PAGE = Page(says, outline)

@@ -142,7 +142,7 @@ def outline(sweep: Sweep) -> Outline:
     return Outline(
         kind=f"the same two sets under {values_of}",
         title=f"{first.gen.name} against {first.ref.name} under {values_of}",
-        headline=summary(sweep),
+        says=says(sweep),
         sets={info.name: info.n for info in sets.values()},
         signatures=[*dict.fromkeys(point.comparison.signature for point in sweep.points)],
         call=call("sweep", *made, settings=settings),
@@ -215,28 +215,28 @@ def chosen_values(sweep: Sweep) -> dict[str, float]:
     return {DEFAULT: sweep.default, PAPERS_RULE: sweep.papers_rule}
 
 
-def summary(sweep: Sweep) -> str:
+def says(sweep: Sweep) -> dict[str, str]:
     """Return what the sweep shows in a few plain sentences."""
     symbol, found = SYMBOLS[sweep.parameter], sweep_rows(sweep)
     first, last = found[0].value, found[-1].value
     most = max(found, key=lambda row: row.over + row.under)
-    sentences = [
+    tried = (
         f"{len(found)} values of {symbol} were tried, from {first:.4g} to {last:.4g}."
         if len(found) > 1
         else f"{symbol} = {first:.4g} was tried."
-    ]
-    if most.over + most.under:
-        sentences.append(
-            f"Most directions differ at {symbol} = {most.value:.4g}: the generated set has more of "
-            f"{kinds_in_words(most.over)} than the reference set, and less of {most.under} (adjusted p ≤ {ALPHA:g})."
-        )
-    else:
-        sentences.append(f"No kind of samples differs significantly under any of them (adjusted p ≤ {ALPHA:g}).")
-    sentences += [NARROWER, f"By default, compare takes {symbol} = {sweep.default:.4g}."]
+    )
+    differ = (
+        f"Most directions differ at {symbol} = {most.value:.4g}: the generated set has more of "
+        f"{kinds_in_words(most.over)} than the reference set, and less of {most.under} (adjusted p ≤ {ALPHA:g})."
+        if most.over + most.under
+        else f"No kind of samples differs significantly under any of them (adjusted p ≤ {ALPHA:g})."
+    )
+    default = f"By default, compare takes {symbol} = {sweep.default:.4g}."
+    sentences = {"tried": tried, "directions": differ, "narrower": NARROWER, "default": default}
     if sweep.parameter == "sigma":
         picked = "accepts none of these" if sweep.papers_rule is None else f"picks σ = {sweep.papers_rule:.4g}"
-        sentences.append(f"The rule of the KEN and FINC papers {picked}.")
-    return " ".join(sentences)
+        sentences["rule"] = f"The rule of the KEN and FINC papers {picked}."
+    return sentences
 
 
 def _significant(point: Point) -> list[tuple[Direction, float | None]]:
@@ -244,4 +244,4 @@ def _significant(point: Point) -> list[tuple[Direction, float | None]]:
     return [(mode, spreadness) for mode, spreadness in pairs if mode.p_value <= ALPHA]
 
 
-PAGE = Page(outline, draw=page)
+PAGE = Page(says, outline, draw=page)

@@ -51,7 +51,7 @@ def outline(scores: Scores) -> Outline:
     return Outline(
         kind="metrics of a generated set against a reference",
         title=f"{scores.gen} against {scores.ref}",
-        headline=summary(scores),
+        says=says(scores),
         sets=dict.fromkeys((scores.gen, scores.ref)),
         signatures=[*dict.fromkeys(score.signature for score in scores)],
         call=call("metrics", "gen", "ref", repr([*dict.fromkeys((*metrics, *scores.failures))])),
@@ -65,13 +65,13 @@ def outline(scores: Scores) -> Outline:
     )
 
 
-def summary(scores: Scores) -> str:
+def says(scores: Scores) -> dict[str, str]:
     """Return the first numbers, and which metrics could not be computed, in one sentence."""
     values = [f"{score.name} {figure(score.value)}" for score in scores]
     more = len(values) - NAMED
     named = join_words([*values[:NAMED], *([f"{more} more"] if more > 0 else [])]) or "no number"
     refused = f"; {join_words([*scores.failures])} could not be computed" if scores.failures else ""
-    return f"{scores.gen} against {scores.ref}: {named}{refused}."
+    return {"scores": f"{scores.gen} against {scores.ref}: {named}{refused}."}
 
 
-PAGE = Page(outline)
+PAGE = Page(says, outline)

@@ -59,7 +59,7 @@ def outline(result: Kinds) -> Outline:
     return Outline(
         kind=f"{len(result.sets)} sets of samples, divided into kinds",
         title=several(result.sets),
-        headline=summary(result),
+        says=says(result),
         sets=sizes(result.sets),
         signatures=[result.signature],
         call=call("kinds", sources(result.sets), settings=result.settings),
@@ -73,7 +73,7 @@ def outline(result: Kinds) -> Outline:
 UNTESTED = "Whether this is more than chance was not tested: a set has too few independent samples."
 
 
-def summary(result: Kinds) -> str:
+def says(result: Kinds) -> dict[str, str]:
     """Return what was found in a few plain sentences."""
     significant, first = result.significant(ALPHA), top_level(result.kinds, result.headings)
     sides = [
@@ -92,7 +92,7 @@ def summary(result: Kinds) -> str:
         for (word, label, count, _), few in zip(groups, examples, strict=True)
     ]
     nothing = "No kind is significantly more or less frequent in one set"
-    return " ".join([f"{'; '.join(found) or nothing}.", *_overall(result), *say_missed(result.detectable)])
+    return {"kinds": f"{'; '.join(found) or nothing}."} | _overall(result) | say_missed(result.detectable)
 
 
 def _such_as(kinds: Sequence[Kind], groups: Sequence[tuple[str, Sequence[Kind]]]) -> list[str]:
@@ -109,31 +109,31 @@ def _such_as(kinds: Sequence[Kind], groups: Sequence[tuple[str, Sequence[Kind]]]
     ]
 
 
-def _overall(result: Kinds) -> list[str]:
+def _overall(result: Kinds) -> dict[str, str]:
     """Return how different the sets are over all kinds, and whether that is more than chance."""
     value = f"{percent(result.difference, 1)} (95 % interval {_range(result.difference_interval)})"
     p = result.difference_p_value
     if p is not None and p > ALPHA:
         chance = f"Over all kinds together, the difference is within chance (p = {p:.2g}): an estimated {value}."
-        return [chance, *_slight(result)]
+        return {"overall": chance} | _slight(result)
     most = max(result.differences, key=lambda label: result.differences[label].value)
     text = (
         f"{' and '.join(result.sets)} differ in {value} of their samples"
         if len(result.sets) == 2
         else f"{most} is the most different set: {value} of its samples set it apart from all others"
     )
-    tested = [] if p is not None else [UNTESTED]
-    return [f"{text}{f' (p {p_value(p)})' if p is not None else ''}.", *tested]
+    tested = {} if p is not None else {"untested": UNTESTED}
+    return {"overall": f"{text}{f' (p {p_value(p)})' if p is not None else ''}."} | tested
 
 
-def _slight(result: Kinds) -> list[str]:
+def _slight(result: Kinds) -> dict[str, str]:
     """Return that the sets differ though no kind does, in a sentence; none if they do not."""
     p = result.sets_p_value
     if p is None or p > BESIDE_ALPHA:
-        return []
+        return {}
     known = {label: one for label, one in result.sets_p_values.items() if one is not None}
     who = "The sets differ" if len(result.sets) == 2 else f"{min(known, key=known.__getitem__)} differs from the others"
-    return [f"{who} all the same (p = {p:.2g}): everything may have changed a little."]
+    return {"sets": f"{who} all the same (p = {p:.2g}): everything may have changed a little."}
 
 
 def _p(value: float | None) -> str:
@@ -145,14 +145,15 @@ def _range(ends: tuple[float, float]) -> str:
     return f"{low} to {high} %"
 
 
-def say_missed(detectable: float | None) -> list[str]:
+def say_missed(detectable: float | None) -> dict[str, str]:
     """Return how rare a kind may have been missed, in a sentence; none if that is not known."""
     if detectable is None:
-        return []
+        return {}
     if detectable >= 1:
-        return ["The independent samples are too few to show a separate kind of one set alone, whatever its share."]
+        few = "The independent samples are too few to show a separate kind of one set alone, whatever its share."
+        return {"missed": few}
     share = percent(detectable, 1)
-    return [f"A separate kind that makes up less than {share} of one set alone may have been missed."]
+    return {"missed": f"A separate kind that makes up less than {share} of one set alone may have been missed."}
 
 
-PAGE = Page(outline, draw=page)
+PAGE = Page(says, outline, draw=page)

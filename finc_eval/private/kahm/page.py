@@ -40,9 +40,7 @@ def outline(result: MembershipScore) -> Outline:
     return Outline(
         kind="membership score of a model's distances",
         title="Members against non-members",
-        headline=f"The attack by distance distinguishes members from non-members: {result.direction}."
-        if result.direction != "neither"
-        else "The attack by distance does not distinguish members from non-members.",
+        says=says(result),
         sets={"members": attack.members, "non-members": attack.non_members},
         signatures=[result.settings or "settings of the model unknown"],
         call=call(
@@ -56,4 +54,14 @@ def outline(result: MembershipScore) -> Outline:
     )
 
 
-PAGE = Page(outline)
+def says(result: MembershipScore) -> dict[str, str]:
+    """Return what the attack by distance achieves, in a sentence."""
+    achieved = (
+        f"The attack by distance distinguishes members from non-members: {result.direction}."
+        if result.direction != "neither"
+        else "The attack by distance does not distinguish members from non-members."
+    )
+    return {"attack": achieved}
+
+
+PAGE = Page(says, outline)

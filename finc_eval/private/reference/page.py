@@ -80,7 +80,7 @@ def outline(result: PrivateResult) -> Outline:
     return Outline(
         kind="scores against a private sketch",
         title=f"{several(score.name for score in scores)} against a private reference",
-        headline=summary(result),
+        says=says(result),
         sets={score.name: score.n for score in scores} | {"private reference": None},
         signatures=[result.signature],
         call=call('privacy.PrivateSketch.load("ref.h5").' + made[0], *made[1:]),
@@ -176,37 +176,33 @@ def _table(
     return TextTable(title, columns, cells, words=["Farther", "Part"], muted=muted, legend=LEGENDS.get(title, ""))
 
 
-def summary(result: PrivateResult) -> str:
+def says(result: PrivateResult) -> dict[str, str]:
     """Return what the scores say, in a few sentences."""
-    scores, sentences = scores_of(result), []
+    scores, sentences = scores_of(result), {}
     first = scores[0]
     if isinstance(result, PrivateScore):
         value, low, high = (figure(one, ".3g") for one in (first.value, *first.interval))
-        sentences.append(
+        sentences["distance"] = (
             f"The MMD² between {first.name} and the private records is estimated as {value}, with an "
             f"interval from {low} to {high}."
         )
         if first.by_chance is not None:
             known = figure(first.by_chance, ".2g")
-            sentences.append(f"As many samples of the records' own law would get up to {known} by chance.")
+            sentences["chance"] = f"As many samples of the records' own law would get up to {known} by chance."
         if first.interval[0] <= 0:
-            sentences.append("The interval includes zero: the sketch cannot distinguish the two.")
+            sentences["zero"] = "The interval includes zero: the sketch cannot distinguish the two."
     else:
         against = [pair for pair in result.pairs if pair.first == first.name]
         beaten = [pair.second for pair in against if pair.p_value <= ALPHA]
         tied = [pair.second for pair in against if pair.p_value > ALPHA]
-        sentences.append(f"Of {len(scores)} generators, {first.name} has the smallest MMD² from the private records.")
+        nearest = f"Of {len(scores)} generators, {first.name} has the smallest MMD² from the private records."
+        sentences["nearest"] = nearest
         if beaten:
-            sentences.append(f"It is significantly nearer than {', '.join(beaten)} (adjusted p ≤ {ALPHA:g}).")
+            sentences["beaten"] = f"It is significantly nearer than {', '.join(beaten)} (adjusted p ≤ {ALPHA:g})."
         if tied:
-            sentences.append(f"It cannot be distinguished by distance from {', '.join(tied)}.")
-    return " ".join(
-        [
-            *sentences,
-            f"The noise of the reference alone hides differences below {first.smallest_detected:.2g}. "
-            f"Intervals are at {percent(result.confidence)}.",
-        ]
-    )
+            sentences["tied"] = f"It cannot be distinguished by distance from {', '.join(tied)}."
+    sentences["noise"] = f"The noise of the reference alone hides differences below {first.smallest_detected:.2g}."
+    return sentences | {"confidence": f"Intervals are at {percent(result.confidence)}."}
 
 
-PAGE = Page(outline)
+PAGE = Page(says, outline)

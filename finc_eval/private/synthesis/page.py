@@ -107,7 +107,7 @@ def outline(result: Synthesis) -> Outline:
     return Outline(
         kind="synthetic records under differential privacy",
         title=f"{result.synthetic:,} synthetic records from {result.records:,} private ones",
-        headline=summary(result),
+        says=says(result),
         sets={"private": result.records, SET: result.synthetic},
         signatures=[f"{result.method}, {promise}"],
         call=call(f"privacy.synthesize_{form}", "…", f"epsilon={epsilon}", 'ledger="…"'),
@@ -118,7 +118,7 @@ def outline(result: Synthesis) -> Outline:
     )
 
 
-def summary(result: Synthesis) -> str:
+def says(result: Synthesis) -> dict[str, str]:
     """Return what was released, and whether the generator agrees with it, in plain sentences."""
     # 3: standard deviations of the discrepancy of noise alone within which a generator agrees with a release.
     agreement = (
@@ -127,11 +127,11 @@ def summary(result: Synthesis) -> str:
         else f"The generator is {result.discrepancy:.2f} times as far from them as noise alone would be: it needs more "
         "steps, or features that it can meet. A new run spends epsilon again."
     )
-    return (
+    released = (
         f"{plural(result.features, 'number')} about {plural(result.records, 'private record')} were released, and "
-        f"{plural(result.synthetic, 'record')} drawn from a generator that was fitted to them by {result.method}. "
-        f"{agreement}"
+        f"{plural(result.synthetic, 'record')} drawn from a generator that was fitted to them by {result.method}."
     )
+    return {"released": released, "agreement": agreement}
 
 
-PAGE = Page(outline, draw=page)
+PAGE = Page(says, outline, draw=page)

@@ -93,7 +93,7 @@ class Outline:
 
     kind: str  # what it is, in a few words, such as "comparison of two sets of samples"
     title: str  # what it is about, such as "gen against ref"
-    headline: str  # what was found, in plain sentences
+    says: Mapping[str, str]  # what was found, a sentence or two by key, in order; `Document.says` of a result
     sets: Mapping[str, int | None]  # number of samples of each set, by name; None if it is not known
     signatures: Sequence[Signature | str]  # everything that changes the numbers; one where all numbers share it
     call: str  # call from Python that makes it again
@@ -102,6 +102,11 @@ class Outline:
     warnings: Sequence[str] = ()  # what to know before trusting the numbers
     failures: Sequence[str] = ()  # what could not be read or computed, in a sentence each
     how: str = ""  # how to read the numbers; "" for a page whose template says it
+
+    @property
+    def headline(self) -> str:
+        """What was found, in plain sentences."""
+        return " ".join(self.says.values())
 
 
 def several(names: Iterable[str]) -> str:
