@@ -160,7 +160,7 @@ class Document(Record, Shown):
 
     @property
     def says(self) -> Mapping[str, str]:
-        """What was found, a sentence or two by key, in the order in which all outputs begin with them."""
+        """Findings by key, a sentence or two each; all outputs begin with them, in this order."""
         return self._drawn.says(self)
 
     @computed_field  # type: ignore[prop-decorator]

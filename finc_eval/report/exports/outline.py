@@ -105,7 +105,7 @@ class Outline:
 
     @property
     def headline(self) -> str:
-        """What was found, in plain sentences."""
+        """Findings in plain sentences."""
         return " ".join(self.says.values())
 
 
