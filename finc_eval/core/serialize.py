@@ -14,8 +14,6 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, cast
 
-from pydantic import computed_field
-
 from finc_eval.core.errors import DataError, UsageError, check_fraction
 from finc_eval.core.files.csv_text import csv_text
 from finc_eval.core.files.front import check_layout
@@ -163,7 +161,6 @@ class Document(Record, Shown):
         """Findings by key, a sentence or two each; all outputs begin with them, in this order."""
         return self._drawn.says(self)
 
-    @computed_field  # type: ignore[prop-decorator]
     @property
     def headline(self) -> str:
         """Findings in a few plain sentences."""
@@ -216,13 +213,14 @@ class Document(Record, Shown):
             "program": {"const": PROGRAM, "type": "string"},
             "type": {"const": cls.type_name, "type": "string"},
             "layout": {"const": LAYOUT, "type": "integer"},
+            "headline": {"type": "string", "description": "Findings in a few plain sentences."},
         }
         last = {CHECKSUM: {"type": "string", "description": "digest of everything else, by which damage is found"}}
         return {
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             **body,
             "properties": head | body["properties"] | last,
-            "required": [*head, *body.get("required", ()), *last],
+            "required": [*dict.fromkeys([*head, *body.get("required", ()), *last])],
         }
 
     def to_html(self, path: str | Path, *, samples: Mapping[str, Any] | None = None) -> Path:

@@ -18,6 +18,7 @@ class Small(Document):
     """A result for tests."""
 
     type_name = "small"
+    headline = "A result for tests."
 
     value: float
     parts: tuple[tuple[str, int], ...] = ()
