@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, Unpack, overload
 
 import torch
@@ -46,7 +45,7 @@ from finc_eval.numerics.inference import ALPHA, BESIDE_ALPHA
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.partitions.answer import Answer, divide
 from finc_eval.partitions.counts import COUNT, KindsOfSamples
-from finc_eval.partitions.kind import Kind, ids_that_differ
+from finc_eval.partitions.kind import Kind, kinds_of_rows
 from finc_eval.partitions.kind_tree import DIVIDE, KindTree
 from finc_eval.partitions.values import SharesBy, shares_by
 from finc_eval.prompts.table import PromptDifferences, prompt_differences
@@ -351,7 +350,7 @@ def _looks(
     """Return the looks in which the sets differ, and which of the kinds each of them explains."""
     if settings.rho != 1 or not all(one.has_rows for one in opened.sets.values()):
         return ()
-    kinds_of = None if divided is None else partial(divided.named, ids_that_differ(listed), run=run)
+    kinds_of = None if divided is None else kinds_of_rows(listed, divided, run)
     return find_looks(sets, settings.seed, None if opened.pairing is None else opened.pairing.block, kinds_of)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Literal
 
 from finc_eval.comparison.headline import CHANCE, cut_name, differences_in_order, two_shares
@@ -19,7 +18,7 @@ from finc_eval.numerics.blocks import Blocked
 from finc_eval.numerics.exchanges import EXCHANGED
 from finc_eval.numerics.inference import ALPHA, BESIDE_ALPHA
 from finc_eval.partitions.answer import divide
-from finc_eval.partitions.kind import Kind, ids_that_differ
+from finc_eval.partitions.kind import Kind, kinds_of_rows
 from finc_eval.sketches.one_law import KeptSample, separate, sets_p_values
 
 LACKING = 0.2  # part of its share in the other set up to which a set is said to lack a kind
@@ -132,7 +131,7 @@ def differences_between(
     """
     pair = {"gen": gen, "ref": ref}
     kinds, headings, divided = divide(pair, seed=seed, run=run).described(pair)
-    kinds_of = partial(divided.named, ids_that_differ(kinds), run=run)
+    kinds_of = kinds_of_rows(kinds, divided, run)
     looks = look_at(pair, seed, None, kinds_of, measure_sets(pair, {"ref": pictures}), EXCHANGES_OF_BOARDS)
     slight, _ = find_slight(pair, seed, run, exchanges=EXCHANGES_OF_SETS)
     return (*find_differences([look for look, _ in looks], kinds, headings), *slight)

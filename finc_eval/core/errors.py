@@ -14,14 +14,14 @@ torch become JSON.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
 from math import inf, nan
 from numbers import Real
 from typing import Any
 
 from finc_eval.core.secrets import redact
-from finc_eval.core.words import join_words, shorten, spell_controls
+from finc_eval.core.words import join_words, plural, shorten, spell_controls
 
 
 class FincEvalError(Exception):
@@ -64,6 +64,10 @@ class DataError(FincEvalError):
         Traceback (most recent call last):
         finc_eval.core.errors.DataError: missing.h5 does not exist
     """
+
+
+class RemoteError(DataError):
+    """An object of a store or web server cannot be had: the fault is not one of its content."""
 
 
 class IncompatibleError(FincEvalError):
@@ -147,6 +151,13 @@ def check_count(name: str, value: Any, least: int = 1, most: int = MAX_COUNT) ->
     if number > most:
         raise UsageError(f"{name} must be a whole number of at most {most}, got {_show(value)}")
     return int(number)
+
+
+def check_labels(shape: Sequence[int], samples: int) -> None:
+    """Raise DataError unless labels of this shape are one for each sample."""
+    if tuple(shape) != (samples,):
+        found = plural(shape[0], "label") if len(shape) == 1 else f"labels of shape {tuple(shape)}"
+        raise DataError(f"{plural(samples, 'sample')} came with {found}: pass one label per sample")
 
 
 def check_seed(value: Any) -> int:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +25,7 @@ from finc_eval.naming.looks import EXAMPLES, look_at
 from finc_eval.naming.measured import PictureLooks, looked_rows, measure_sets
 from finc_eval.naming.traits import Trait
 from finc_eval.partitions.answer import Answer
-from finc_eval.partitions.kind import ids_that_differ
+from finc_eval.partitions.kind import kinds_of_rows
 
 Members = Mapping[str, NDArray[np.bool_]]  # which of the samples of `looked_rows` are meant, of the release and its old
 NAMED = ("kinds.lose", "kinds.new")  # rules whose limits are on kinds that have a name
@@ -79,7 +78,7 @@ def find_suspects(
     """
     pair = {GEN: sets.gen, "ref": sets.all[old]}
     kinds, headings, divided = answer.described(pair)
-    kinds_of = partial(divided.named, ids_that_differ(kinds), run=run)
+    kinds_of = kinds_of_rows(kinds, divided, run)
     known = {label: pictures[name] for label, name in ((GEN, GEN), ("ref", old)) if name in pictures}
     traits, measured = measure_sets(pair, known)
     looks = look_at(pair, seed, None, kinds_of, (traits, measured))

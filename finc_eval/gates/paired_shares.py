@@ -17,9 +17,9 @@ from scipy.sparse import csr_matrix
 from scipy.special import gammaincinv
 
 from finc_eval.gates.evidence import LimitEvidence, Side
-from finc_eval.gates.shares import SHARE_PART, SIDES, power_beside, ratio_bound, share_bound, whole_of
+from finc_eval.gates.shares import SHARE_PART, SIDES, power_beside, ratio_bound, whole_of
 from finc_eval.numerics.design_effects import GroupedKinds, design_effects
-from finc_eval.numerics.inference import mover
+from finc_eval.numerics.inference import mover, share_bound
 from finc_eval.numerics.thresholds import smallest_between
 
 Interval = tuple[float, float, float]  # lower bound, estimate and upper bound
@@ -85,10 +85,10 @@ class PairedLoss(LimitEvidence):
         """Return the bound from the bounds of both parts and of the baseline's share."""
         counts, rest = self.counts.times(factor), level * SHARE_PART
         old, size = counts.old, counts.size
-        low, high = (min(1.0, share_bound(old, size, end, rest) / self.least) for end in SIDES)
+        low, high = (min(1.0, float(share_bound(old, size, end, rest)) / self.least) for end in SIDES)
         if old <= 0:
-            return high if side == "high" else -share_bound(counts.gained, size, "high", level) / self.least
-        gone = _interval(counts.lost / old, *(share_bound(counts.lost, old, end, level - rest) for end in SIDES))
+            return high if side == "high" else -float(share_bound(counts.gained, size, "high", level)) / self.least
+        gone = _interval(counts.lost / old, *(float(share_bound(counts.lost, old, end, level - rest)) for end in SIDES))
         came = _interval(
             counts.gained / old, *(ratio_bound(counts.gained, size, old, size, end, level - rest) for end in SIDES)
         )
@@ -126,7 +126,7 @@ class PairedGain(LimitEvidence):
         """Return the bound of the difference."""
         counts = self.counts.times(factor)
         came, gone = (
-            _interval(members / counts.size, *(share_bound(members, counts.size, end, level) for end in SIDES))
+            _interval(members / counts.size, *(float(share_bound(members, counts.size, end, level)) for end in SIDES))
             for members in (counts.gained, counts.lost)
         )
         p, q = came[1], gone[1]

@@ -18,7 +18,7 @@ from scipy.optimize import brentq
 from scipy.special import betainc, betaincinv, gammaincc, gammaincinv, ndtr, ndtri
 
 from finc_eval.gates.evidence import LimitEvidence, Side
-from finc_eval.numerics.inference import ALPHA, POWER, mover, upper_quantile
+from finc_eval.numerics.inference import ALPHA, POWER, mover, share_bound, upper_quantile
 from finc_eval.numerics.thresholds import smallest, smallest_between
 
 SIDES: tuple[Side, Side] = ("low", "high")
@@ -145,12 +145,12 @@ class LostShare(TwoShares):
         """Return the bound from the bounds of the ratio and of the baseline's share."""
         k, n, old, m = self.counts.times(factor)
         rest = level * SHARE_PART
-        low, high = (min(1.0, share_bound(old, m, end, rest) / self.least) for end in SIDES)
+        low, high = (min(1.0, float(share_bound(old, m, end, rest)) / self.least) for end in SIDES)
         if side == "high":
             left = 1 - ratio_bound(k, n, old, m, "low", level - rest)
             return left * high if left > 0 else left * low
         left = 1 - ratio_bound(k, n, old, m, "high", level - rest)
-        return left * low if left > 0 else max(left * high, -share_bound(k, n, "high", rest) / self.least)
+        return left * low if left > 0 else max(left * high, -float(share_bound(k, n, "high", rest)) / self.least)
 
     def detectable(self, level: float) -> float | None:
         """Return the loss that is called a regression with probability 0.8; None if not even a lost kind is."""
@@ -170,7 +170,7 @@ class LostShare(TwoShares):
 
     def _most_regressed(self, old: float, level: float) -> int:
         """Return the most members with which the release is a regression against this many; −1 if there are none."""
-        of_old = min(1.0, share_bound(old, self.counts.old_size, "low", level * SHARE_PART) / self.least)
+        of_old = min(1.0, float(share_bound(old, self.counts.old_size, "low", level * SHARE_PART)) / self.least)
         if of_old <= self.margin:
             return -1
         ratio = 1 - self.margin / of_old
@@ -225,7 +225,7 @@ class GainedShare(TwoShares):
     def _by_counts(self, side: Side, level: float, factor: float) -> float:
         """Return the exact bound of the difference."""
         k, n, old, m = self.counts.times(factor)
-        new, before = ([share_bound(*counts, end, level) for end in SIDES] for counts in ((k, n), (old, m)))
+        new, before = ([float(share_bound(*counts, end, level)) for end in SIDES] for counts in ((k, n), (old, m)))
         ends = mover((new[0], k / n, new[1]), (before[0], old / m, before[1]))
         return float(ends[SIDES.index(side)])
 
@@ -275,13 +275,6 @@ def whole_of(found: float, part: float) -> float | None:
 def power_beside(beside: float) -> float:
     """Return the power that one variance must leave for another that is this many times as large."""
     return float(ndtr(ndtri(POWER) * sqrt(1 + beside)))
-
-
-def share_bound(k: float, n: float, side: Side, level: float) -> float:
-    """Return an exact one-sided bound of a share (Clopper and Pearson 1934)."""
-    if side == "low":
-        return float(betaincinv(k, n - k + 1, level)) if k > 0 else 0.0
-    return float(betaincinv(k + 1, n - k, 1 - level)) if k < n else 1.0
 
 
 def ratio_bound(k: float, n: float, old: float, m: float, side: Side, level: float) -> float:

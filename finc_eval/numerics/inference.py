@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from math import inf, isfinite, sqrt
-from typing import Any, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -16,6 +16,8 @@ from finc_eval.core.errors import check_fraction, check_positive
 
 Array = NDArray[np.float64]
 Number = Array | float
+
+TINY = float(np.finfo(float).tiny)  # in place of 0, where a formula has no value and its result is not used
 
 DEFAULT_CONFIDENCE = 0.95
 """Confidence of intervals; of several intervals that hold together, their simultaneous confidence."""
@@ -219,9 +221,14 @@ def clopper_pearson(k: ArrayLike, n: ArrayLike, confidence: float = DEFAULT_CONF
 def share_bounds(k: ArrayLike, n: ArrayLike, error: float) -> tuple[Array, Array]:
     """Return exact lower and upper bounds of shares k / n, each with this one-sided error."""
     k, n = np.broadcast_arrays(np.asarray(k, float), np.asarray(n, float))
-    low = np.where(k > 0, betaincinv(np.maximum(k, np.finfo(float).tiny), n - k + 1, error), 0.0)
-    high = np.where(k < n, betaincinv(k + 1, np.maximum(n - k, np.finfo(float).tiny), 1 - error), 1.0)
-    return low, high
+    return share_bound(k, n, "low", error), share_bound(k, n, "high", error)
+
+
+def share_bound(k: Number, n: Number, side: Literal["low", "high"], error: float) -> Array:
+    """Return the exact bound of a share k / n on one side, with this one-sided error (Clopper and Pearson 1934)."""
+    if side == "low":
+        return np.where(k > 0, betaincinv(np.maximum(k, TINY), n - k + 1, error), 0.0)
+    return np.where(k < n, betaincinv(k + 1, np.maximum(n - k, TINY), 1 - error), 1.0)
 
 
 def mover(first: tuple[Number, Number, Number], second: tuple[Number, Number, Number]) -> tuple[Array, Array]:

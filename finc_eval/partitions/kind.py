@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
+import torch
 from pydantic import model_validator
 
 from finc_eval.core.errors import UsageError
 from finc_eval.core.record import Record, check_names, plain
+from finc_eval.core.run import Run
 from finc_eval.core.serialize import Shown
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.naming.evidence import Evidence, Name
 from finc_eval.naming.names import name_modes
 from finc_eval.numerics.inference import ALPHA, DEFAULT_CONFIDENCE, clopper_pearson, mover, significant
-from finc_eval.partitions.counts import Counted, Examples
+from finc_eval.partitions.counts import Counted, Examples, KindsOfSamples
 from finc_eval.partitions.tests import KindTests, Mix
 
 NOT_ZERO = float(np.finfo(np.float32).eps)  # end of an interval that leaves out 0 and nothing else
@@ -220,9 +223,9 @@ def names_of_unions(
     return dict(zip(unions, name_modes(members, embeddings), strict=True))
 
 
-def ids_that_differ(kinds: Sequence[Kind]) -> list[str]:
-    """Return the ids of kinds in their order, with "" for those that do not differ."""
-    return [one.id if one.p_value <= ALPHA else "" for one in kinds]
+def kinds_of_rows(kinds: Sequence[Kind], divided: KindsOfSamples, run: Run) -> Callable[[torch.Tensor], list[str]]:
+    """Return the function that gives rows, shape (n, d), the ids of their kinds; "" where that does not differ."""
+    return partial(divided.named, [one.id if one.p_value <= ALPHA else "" for one in kinds], run=run)
 
 
 def describe_kinds(

@@ -18,8 +18,7 @@ import numpy as np
 import torch
 from scipy.special import ndtri
 
-from finc_eval.core.errors import DataError
-from finc_eval.core.words import plural
+from finc_eval.core.errors import DataError, check_labels
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.private.dp.fitting import check_fit
 from finc_eval.private.dp.guarantee import Bound
@@ -66,8 +65,7 @@ def class_indices(
     With `max_undescribed`, before a release, the owner is told of such labels, and a larger share of them is refused.
     """
     given = column_array(labels, "labels")
-    if len(given) != count:
-        raise DataError(f"{plural(count, 'sample')} came with {plural(len(given), 'label')}: pass one label per sample")
+    check_labels((len(given),), count)
     places = places_of(given, classes, "labels")
     if max_undescribed is not None:
         check_fit({"labels": count_texts(given, places < 0)}, count, max_undescribed, "count as nothing")

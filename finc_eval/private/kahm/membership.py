@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pydantic import computed_field
 
-from finc_eval.core.errors import DataError
+from finc_eval.core.errors import DataError, check_labels
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import Record
 from finc_eval.core.serialize import Document
@@ -200,8 +200,7 @@ def classification_quality(
         ClassificationQuality(n=3, accuracy=1.0, aucs=(1.0, 1.0))
     """
     values, known = np.asarray(distances, np.float64), np.asarray(labels)
-    if known.shape != (len(values),):
-        raise DataError(f"labels must have one entry for each sample, shape ({len(values)},), got {known.shape}")
+    check_labels(known.shape, len(values))
     scores, nearest, near = matching_scores(values), values.argmin(1), np.isfinite(values.min(1))
     found = near & [classes[place] == label for place, label in zip(nearest, known.tolist(), strict=True)]
     return ClassificationQuality(

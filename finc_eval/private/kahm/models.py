@@ -18,7 +18,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from finc_eval.core.device import usable_device
-from finc_eval.core.errors import DataError, IncompatibleError, UsageError
+from finc_eval.core.errors import DataError, IncompatibleError, UsageError, check_labels
 from finc_eval.core.words import plural
 from finc_eval.embeddings.base import ArrayEmbeddings, Embeddings
 from finc_eval.embeddings.cache import EmbeddingCache
@@ -252,8 +252,7 @@ def known_space(rows: Embeddings) -> str:
 def class_members(labels: ArrayLike, n: int) -> dict[Hashable, NDArray[np.int64]]:
     """Return the rows of each class, in the order of sorted labels."""
     codes = np.asarray(labels)
-    if codes.shape != (n,):
-        raise DataError(f"labels must have one entry for each sample, shape ({n},), got {codes.shape}")
+    check_labels(codes.shape, n)
     return {label.item(): np.flatnonzero(codes == label) for label in np.unique(codes)}
 
 

@@ -16,7 +16,15 @@ from typing import Protocol, get_args
 
 import torch
 
-from finc_eval.core.errors import DataError, UsageError, check_choice, check_count, check_fraction, check_positive
+from finc_eval.core.errors import (
+    DataError,
+    UsageError,
+    check_choice,
+    check_count,
+    check_fraction,
+    check_labels,
+    check_positive,
+)
 from finc_eval.core.progress import Progress, silent
 from finc_eval.private.dp.gaussian_mechanism import add_gaussian_noise, diameter_of
 from finc_eval.private.dp.guarantee import Bound, Guarantee
@@ -269,9 +277,10 @@ def _check(
             f"the release has {numbers:,} numbers, more than {MAX_RELEASED:,}: take lower orders, smaller products or "
             "fewer of them"
         )
-    if (labels is None and classes != 1) or (labels is not None and labels.shape != (records.m,)):
-        shape = None if labels is None else tuple(labels.shape)
-        raise DataError(f"{records.m} records in {classes} classes need as many labels, got {shape}")
+    if labels is not None:
+        check_labels(labels.shape, records.m)
+    elif classes != 1:
+        raise DataError(f"{records.m} records in {classes} classes came without labels: pass one label per sample")
     if guarantee is None:
         if ledger is not None:
             raise UsageError("a ledger holds private releases alone: pass a guarantee, or ledger=None for a baseline")

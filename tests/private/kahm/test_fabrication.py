@@ -183,7 +183,7 @@ def test_classes_of_one_member_and_copies_are_no_trouble():
         (lambda: fabricate(torch.ones(3, 2), KahmSettings(), steps=0), "steps must be a whole number of at least 1"),
         (
             lambda: fit_private_classes(X[:4], [0, 1], ElementNoise(1.0), KahmSettings()),
-            "labels must have one entry for each sample",
+            "4 samples came with 2 labels: pass one label per sample",
         ),
     ],
 )

@@ -237,7 +237,7 @@ def test_a_gpu_computes_the_same():
         (lambda: fit_wide(np.zeros((0, 2)), KahmSettings()), r"shape \(n, d\), got shape \(0, 2\)"),
         (
             lambda: fit_classes(np.ones((3, 2)), [0, 1], KahmSettings()),
-            r"labels must have one entry for each sample, shape \(3,\)",
+            "3 samples came with 2 labels: pass one label per sample",
         ),
         (lambda: fit_wide(np.ones((3, 2)), KahmSettings()).distances(np.ones((1, 3))), "these samples have 3 entries"),
         (lambda: fit_wide(np.eye(3), KahmSettings()).distances([[1.0, 2.0, np.inf]]), "queries: row 0 is not finite"),

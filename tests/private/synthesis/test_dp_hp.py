@@ -204,7 +204,7 @@ def test_drawn_labels_have_the_shares_they_should():
         ({"classes": 0}, "classes must be a whole number of at least 1, got 0"),
         ({"label_budget": 1.0}, "label_budget must lie between 0 and 1"),
         ({"bound": "papre"}, 'did you mean "paper"'),
-        ({"y": None}, "40 records in 3 classes need as many labels"),
+        ({"y": None}, "40 records in 3 classes came without labels: pass one label per sample"),
         ({"x": torch.zeros(0, 4), "y": torch.zeros(0)}, "shape \\(m, k\\)"),
         ({"guarantee": Guarantee.of(1, 1e-5, "zero-out")}, 'adjacency "replace"'),
         ({"guarantee": Guarantee.of(1, 0.025)}, "0.025 is not below one over the 40 records"),
