@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, cast
 
 from finc_eval.core.errors import DataError, FincEvalError
 from finc_eval.core.files.front import FILE_TYPES, file_type, wrong_type
+from finc_eval.core.files.on_disk import on_disk
 from finc_eval.core.files.parsed import read_json
 from finc_eval.core.files.reading import content_of, header_of
 from finc_eval.core.marks import CHECKSUM, mark_of
-from finc_eval.core.remote.mirror import local
 from finc_eval.core.serialize import read_document
 from finc_eval.core.storage import PROGRAM
 from finc_eval.embeddings.cache import EmbeddingCache
@@ -46,7 +46,7 @@ def load(path: str | Path) -> Document | Sketch | PrivateSketch | EmbeddingCache
         >>> fe.load("ref.h5").n
         300
     """
-    path = local(path)
+    path = on_disk(path)
     if not path.exists():
         raise DataError(f"{path} does not exist")
     if path.suffix == ".json":
@@ -68,7 +68,7 @@ def load(path: str | Path) -> Document | Sketch | PrivateSketch | EmbeddingCache
 
 def load_result(path: str | Path) -> Document:
     """Open a result: an .h5 or .json file. If both have one name, open the .h5 file, which keeps pictures."""
-    path = local(path)
+    path = on_disk(path)
     if path.suffix == ".json":
         found, arrays = load(path), path.with_suffix(".h5")
         kept = (header_of(arrays) or {}).get("result", {}).get(CHECKSUM)

@@ -213,6 +213,27 @@ def test_files_are_read_by_the_guarded_doors_alone(package):
     assert found == ONLY_READERS[package]
 
 
+KNOW_THE_NETWORK = {
+    "finc_eval.core.files.on_disk",  # what is read
+    "finc_eval.core.storage",  # what is written
+    "finc_eval.samples.files",  # what a folder holds
+    "finc_eval.extractors.fetch",  # weights
+}
+"""Modules that may import the room of URLs, `core/remote`: for all others a place is a path or a text."""
+
+
+def test_urls_are_resolved_where_files_are_read_and_written_alone():
+    remote = PACKAGE / "core" / "remote"
+    outside = [path for path in MODULES if remote not in path.parents]
+    found = {
+        name_of(path)
+        for path in outside
+        for _, name in imports(path, lazy=False)
+        if name.startswith("finc_eval.core.remote")
+    }
+    assert found == KNOW_THE_NETWORK
+
+
 def test_no_module_below_the_command_line_imports_the_public_names_of_the_package():
     """They load lazily, so import-linter does not see what is behind them."""
     rooms = {path.stem for path in PACKAGE.iterdir()}

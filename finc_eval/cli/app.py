@@ -23,8 +23,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from finc_eval.core.errors import DataError, FincEvalError, did_you_mean
+from finc_eval.core.places import out_path
 from finc_eval.core.provenance import package_version
-from finc_eval.core.remote.urls import out_path
 from finc_eval.core.secrets import redact
 from finc_eval.core.storage import DISK_FULL, claims
 from finc_eval.core.terminal import output_failure, print_error, visible, visible_output

@@ -17,10 +17,10 @@ from finc_eval.core.doors import inside
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.files.parsed import read_toml
 from finc_eval.core.files.reading import header_of
+from finc_eval.core.places import is_url, place_of
 from finc_eval.core.progress import Progress, silent, terminal
 from finc_eval.core.provenance import config_in_use
 from finc_eval.core.record import CONFIG_NAME, Configured, about, named_files
-from finc_eval.core.remote.urls import is_url, place_of
 from finc_eval.core.run import WORKERS, Run
 from finc_eval.embeddings.cache import EmbeddingCache, cache_title
 from finc_eval.extractors.catalog import load_card

@@ -24,9 +24,8 @@ from finc_eval.core.files.parsed import read_json
 from finc_eval.core.files.reading import header_of
 from finc_eval.core.marks import job_digest, mark, mark_of
 from finc_eval.core.record import plain
-from finc_eval.core.remote.mirror import refresh
 from finc_eval.core.serialize import Document
-from finc_eval.core.storage import claim, write_text, write_together
+from finc_eval.core.storage import claim, refresh, write_text, write_together
 from finc_eval.core.terminal import print_data
 from finc_eval.extractors.settings import Extraction
 

@@ -15,7 +15,7 @@ from finc_eval.core.errors import DataError
 from finc_eval.core.files.front import check_layout
 from finc_eval.core.files.parsed import read_json, read_text
 from finc_eval.core.files.reading import content_of, header_of
-from finc_eval.core.remote.urls import place_of
+from finc_eval.core.places import place_of
 from finc_eval.core.storage import PROGRAM
 
 MARKS = {

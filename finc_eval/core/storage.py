@@ -17,11 +17,10 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import NamedTuple
 
-from finc_eval.core.doors import NotAFileError, check_regular, create_file, create_text, open_file
+from finc_eval.core.doors import NotAFileError, check_regular, create_file, create_text, open_file, open_to_change
 from finc_eval.core.errors import DataError, UsageError
-from finc_eval.core.places import advice_on
-from finc_eval.core.remote.mirror import check_writable, make_folder_of, put_in_place, remove
-from finc_eval.core.remote.urls import out_path
+from finc_eval.core.places import advice_on, out_path
+from finc_eval.core.remote import mirror
 
 PROGRAM = "finc-eval"
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -62,7 +61,7 @@ def write_whole(path: str | Path) -> Iterator[Path]:
     with disk_errors(target), write_together() as together:
         temporary = together.temporaries.get(target)
         if temporary is None:
-            make_folder_of(target)
+            mirror.make_folder_of(target)
             remove_leftovers(target)
             temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
             together.held.enter_context(only_writer_of(temporary))
@@ -90,10 +89,22 @@ def write_together(*, and_list: bool = False) -> Iterator[Together]:
         yield together
         for target in [] if and_list else [*together.temporaries][:0:-1]:
             with disk_errors(target):
-                remove(target)
+                mirror.remove(target)
         for target, temporary in together.temporaries.items():
             with disk_errors(target):
-                put_in_place(temporary, target)
+                mirror.put_in_place(temporary, target)
+
+
+def put_whole(made: Path, target: Path) -> None:
+    """Rename a file that was made whole beside its target, once it is on the disk; for a URL, upload it before."""
+    with open_to_change(made) as written:
+        os.fsync(written.fileno())
+    mirror.put_in_place(made, target)
+
+
+def refresh(path: Path) -> None:
+    """Look again at what is there already: the local place of a file of a URL becomes what lies behind it now."""
+    mirror.refresh(path)
 
 
 class Together(NamedTuple):
@@ -136,7 +147,7 @@ def reserve(path: str | Path, size: int) -> Iterator[Callable[[Callable[[Path], 
 
     with ExitStack() as held:
         with disk_errors(target, "nothing is spent"):
-            make_folder_of(target)
+            mirror.make_folder_of(target)
             # A lock cannot tell a folder that is not writable from one in which another process holds it.
             tempfile.TemporaryFile(dir=target.parent).close()
             held.enter_context(only_writer_of(target))
@@ -188,8 +199,8 @@ def after_other_writers_of(path: Path) -> AbstractContextManager[None]:
 
 def lock_of(path: Path) -> Path:
     """Return the path of the lock of a file, whose folder is made."""
-    check_writable(path)
-    make_folder_of(path)
+    mirror.check_writable(path)
+    mirror.make_folder_of(path)
     return path.with_name(f".{path.name}.lock")
 
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from typing import TextIO
 
 from finc_eval.core.doors import fill_streams
-from finc_eval.core.remote.urls import with_urls
+from finc_eval.core.places import with_urls
 from finc_eval.core.secrets import redact
 from finc_eval.core.words import spell_controls
 

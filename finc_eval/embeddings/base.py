@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from finc_eval.core.device import Place, send
 from finc_eval.core.digest import array_bytes, sha256_of
 from finc_eval.core.errors import DataError
-from finc_eval.core.remote.urls import is_place
+from finc_eval.core.places import is_place
 from finc_eval.core.run import BATCH_SIZE
 from finc_eval.embeddings.cache import EmbeddingCache, cache_title
 from finc_eval.embeddings.columns import unknown_column

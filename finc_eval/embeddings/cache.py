@@ -13,10 +13,10 @@ import numpy.typing as npt
 from finc_eval.core.digest import text_of
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.files.front import BLOCK_BYTES, check_type, is_other_hdf5, is_stored
+from finc_eval.core.files.on_disk import on_disk
 from finc_eval.core.files.reading import StoredFile, content_of
+from finc_eval.core.places import is_place
 from finc_eval.core.record import structure
-from finc_eval.core.remote.mirror import local
-from finc_eval.core.remote.urls import is_place
 from finc_eval.core.serialize import Shown
 from finc_eval.embeddings.columns import drop_missing, missing_texts, unknown_column
 from finc_eval.embeddings.journal import title_of
@@ -89,7 +89,7 @@ class EmbeddingCache(Shown):
     dtype, ndim = np.dtype(DTYPE), 2
 
     def __init__(self, path: str | Path, output: str | None = None) -> None:
-        self.path = local(path)
+        self.path = on_disk(path)
         self._file = _open(self.path)
         try:
             with content_of(self.path, EXTRACT_AGAIN):

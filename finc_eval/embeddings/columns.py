@@ -14,10 +14,10 @@ from typing import Any
 from finc_eval.core.doors import read_text
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.files.csv_text import check_cells, csv_table, gather_columns
+from finc_eval.core.files.on_disk import on_disk
 from finc_eval.core.files.parquet import parquet_table
 from finc_eval.core.files.parsed import json_lines, json_size
 from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, check_decoded, numbered
-from finc_eval.core.remote.mirror import local
 from finc_eval.core.words import join_words, plural
 from finc_eval.samples.clips import video_of
 from finc_eval.samples.files import in_short
@@ -138,7 +138,7 @@ def metadata_table(metadata: object, ids: Sequence[str]) -> tuple[Columns, dict[
     .parquet file, a mapping of columns, or a pandas data frame.
     """
     name = str(metadata) if isinstance(metadata, str | Path) else "the metadata"
-    raw = _read(local(metadata)) if isinstance(metadata, str | Path) else columns_in(metadata, "the set")
+    raw = _read(on_disk(metadata)) if isinstance(metadata, str | Path) else columns_in(metadata, "the set")
     table = {str(column): texts(values, str(column)) for column, values in raw.items()}
     sizes = {len(values) for values in table.values()}
     if len(sizes) > 1:

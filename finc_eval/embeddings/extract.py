@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Never
 
 from finc_eval.core.doors import with_home
+from finc_eval.core.places import is_place, out_path
 from finc_eval.core.progress import divide_stage
 from finc_eval.core.record import refuse_unknown
-from finc_eval.core.remote.urls import is_place, out_path
 from finc_eval.core.run import Run
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.columns import Columns, check_columns, match_metadata

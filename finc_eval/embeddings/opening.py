@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from finc_eval.core.doors import with_home, without_links
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.files.front import check_type, is_stored
-from finc_eval.core.remote.mirror import file_of, local
+from finc_eval.core.files.on_disk import file_of, on_disk
 from finc_eval.core.run import Run
 from finc_eval.embeddings.array_files import StoredArrays, holds_statistics, is_array_file
 from finc_eval.embeddings.base import ArrayEmbeddings, CachedEmbeddings, Embeddings
@@ -21,7 +21,7 @@ from finc_eval.embeddings.recipe import ARRAY_SPACE, HasSpace, extractor_of
 from finc_eval.extractors.catalog import card_again, load_card
 from finc_eval.extractors.settings import AnyExtractor, extraction_of
 from finc_eval.samples.images import IMAGE_SUFFIXES
-from finc_eval.samples.in_memory import holds_images, is_batch
+from finc_eval.samples.in_memory import gives_images, holds_images, is_batch
 from finc_eval.samples.reading import BRACES
 from finc_eval.samples.shards import Shard
 from finc_eval.samples.source import Source, is_dataset
@@ -45,7 +45,7 @@ def as_embeddings(source: object, name: str = "embeddings", *, or_shard: bool = 
     if isinstance(source, Embeddings):
         found = source
     elif isinstance(source, str | Path):
-        source = local(source)
+        source = on_disk(source)
         if holds_statistics(source):
             raise DataError(
                 f"{source} holds the mean and covariance of a set, which only Fréchet distances take (finc-eval "
@@ -248,7 +248,7 @@ def embed_sources(
 
 
 def _gives_images(source: object) -> bool:
-    """Return whether an object gives images: a list, an array or an iterator of them, or a dataset of torch."""
+    """Return whether an object gives images: a list, an array, an iterator or a dataset of them."""
     if isinstance(source, list | tuple):
         return holds_images(source)
     if isinstance(source, Iterator):
@@ -258,7 +258,7 @@ def _gives_images(source: object) -> bool:
         return sorted(shape[1:])[1] > 1
     if getattr(source, "ndim", None) == 3:
         return str(getattr(source, "dtype", "")).endswith("uint8")
-    return any(base.__module__.startswith("torch.utils.data.") for base in type(source).__mro__)
+    return any(base.__module__.startswith("torch.utils.data.") for base in type(source).__mro__) or gives_images(source)
 
 
 def is_samples(source: object) -> bool:

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from PIL import Image
 
 from finc_eval.core.errors import DataError, FincEvalError, UsageError
-from finc_eval.core.remote.mirror import was_read
-from finc_eval.core.remote.urls import is_url
+from finc_eval.core.files.on_disk import any_was_read
+from finc_eval.core.places import is_url
 from finc_eval.embeddings.cache import ID_BLOCK, EmbeddingCache
 from finc_eval.samples.clips import Clip
 from finc_eval.samples.reading import EVERYTHING, Reading
@@ -84,7 +84,7 @@ def open_stated(
     from finc_eval.samples.opening import open_source  # the readers of all forms load when pictures are asked for
     from finc_eval.samples.tar import expand
 
-    if is_url(place) and not any(map(was_read, expand(place))):
+    if is_url(place) and not any_was_read(expand(place)):
         raise DataError(f"{place} is not fetched because a file names it: pass it as samples")
     return open_source(place, clip=clip, n=n, seed=seed, **(reading or EVERYTHING).choices)
 

@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import IncompatibleError, check_choice
+from finc_eval.core.places import is_place
 from finc_eval.core.record import Record
-from finc_eval.core.remote.urls import is_place
 from finc_eval.extractors.card import Card, NetworkPrecision
 from finc_eval.extractors.weights import check_weights
 from finc_eval.samples.profile import Profile

@@ -8,8 +8,8 @@ from math import ceil
 from pathlib import Path
 from typing import Annotated
 
+from finc_eval.core.places import is_place, is_url
 from finc_eval.core.record import NOT_IN_JSON, Digest, Record
-from finc_eval.core.remote.urls import is_place, is_url
 from finc_eval.core.words import join_words, plural
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.embeddings.pictures import EmbeddedSamples, HeldSamples

@@ -6,7 +6,6 @@ place under its name in one step.
 
 from __future__ import annotations
 
-import os
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,15 +17,13 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from finc_eval.core.doors import open_to_change
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.files.front import file_type
 from finc_eval.core.files.reading import StoredFile, copy_content
 from finc_eval.core.files.writing import NewFile, fill_file, new_file
 from finc_eval.core.progress import Progress, silent
 from finc_eval.core.record import plain
-from finc_eval.core.remote.mirror import put_in_place, refresh
-from finc_eval.core.storage import disk_errors, lock_of, only_writer_of, remove_leftovers
+from finc_eval.core.storage import disk_errors, lock_of, only_writer_of, put_whole, refresh, remove_leftovers
 from finc_eval.embeddings.cache import EXTRACT_AGAIN, WHOLE, EmbeddingCache, Floats
 from finc_eval.embeddings.columns import drop_missing
 from finc_eval.embeddings.journal import Journal, JournalBatch, Title, new_of, title_of
@@ -287,9 +284,7 @@ class CacheWriter:
                 _check_room(self.path, self._bytes)
                 with fill_file(new, WHOLE, CACHE_LAYOUT) as file:
                     self._write_rows(file, identity, columns, digests, progress)
-                with open_to_change(new) as written:
-                    os.fsync(written.fileno())
-                put_in_place(new, target or self.path)
+                put_whole(new, target or self.path)
                 self.discard()
             except BaseException:
                 new.unlink(missing_ok=True)

@@ -20,13 +20,13 @@ from typing import IO
 
 from finc_eval.core.digest import sha256_of
 from finc_eval.core.doors import check_regular, create_file, create_text, open_to_change
-from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.errors import DataError, RemoteError, UsageError
 from finc_eval.core.files.parsed import read_json
 from finc_eval.core.memory import readable
+from finc_eval.core.places import disk_path
 from finc_eval.core.progress import Progress, silent
 from finc_eval.core.remote.mirror import LIMIT, limit
-from finc_eval.core.remote.store import RemoteError, meter
-from finc_eval.core.remote.urls import disk_path
+from finc_eval.core.remote.store import meter
 from finc_eval.core.secrets import redact, redact_word
 from finc_eval.core.storage import after_other_writers_of, disk_errors
 from finc_eval.extractors.card import Card, Weights

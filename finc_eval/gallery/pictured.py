@@ -14,8 +14,8 @@ from finc_eval.core.errors import FincEvalError, UsageError
 from finc_eval.core.files.front import check_target
 from finc_eval.core.files.reading import StoredFile, existing_file
 from finc_eval.core.files.writing import NewFile, new_file
+from finc_eval.core.places import shown_place
 from finc_eval.core.record import NOT_IN_JSON
-from finc_eval.core.remote.urls import shown_place
 from finc_eval.core.run import Run
 from finc_eval.core.serialize import LAYOUT, Document
 from finc_eval.core.storage import write_together

@@ -17,9 +17,9 @@ from finc_eval.core.errors import DataError, IncompatibleError, UsageError, did_
 from finc_eval.core.files.front import file_type
 from finc_eval.core.files.parsed import read_json
 from finc_eval.core.marks import CHECKSUM, read_sealed, seal
+from finc_eval.core.places import disk_path
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import Record, plain, settings_from, structure
-from finc_eval.core.remote.urls import disk_path
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.core.storage import after_other_writers_of, check_own_folder, disk_errors, write_text, write_together

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError, check_seed
 from finc_eval.core.files.front import file_type
-from finc_eval.core.remote.urls import shown_place
+from finc_eval.core.places import shown_place
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.core.words import join_words, plural

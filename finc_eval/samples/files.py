@@ -18,9 +18,10 @@ from typing import IO, NamedTuple
 from finc_eval.core.doors import at_most, open_file, open_unbuffered
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.archives import DAMAGED, open_member, open_zip_file
+from finc_eval.core.files.on_disk import on_disk
 from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, ENCODED, check_decoded, excess, max_decoded, readable
-from finc_eval.core.remote.mirror import files_below, local
-from finc_eval.core.remote.urls import place_of, url_of
+from finc_eval.core.places import place_of, url_of
+from finc_eval.core.remote.mirror import files_below
 from finc_eval.samples.clips import CLIPS
 from finc_eval.samples.images import IMAGE_SUFFIXES, SIGNATURE_BYTES, SIGNATURES, decode_image
 from finc_eval.samples.metadata import FOLDER_FILES, METADATA_FILES, Metadata, find_metadata
@@ -88,7 +89,7 @@ class UrlFiles:
 
     def open(self, name: str) -> IO[bytes]:
         self.size(name)  # KeyError if it is missing, without a request
-        return open_file(local(f"{self._url}/{name}"))
+        return open_file(on_disk(f"{self._url}/{name}"))
 
     def size(self, name: str) -> int:
         return self._sizes[name]

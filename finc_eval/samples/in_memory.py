@@ -126,6 +126,23 @@ def holds_images(items: Sequence[Any]) -> bool:
     return isinstance(first, Mapping | str) or _is_file(first) or _is_one_image(first)
 
 
+def is_numbered(source: Any) -> bool:
+    """Return whether items can be read by number, from 0 to a known length."""
+    is_mapping = isinstance(source, Mapping | str | bytes)
+    is_stream = any(base.__name__ == "IterableDataset" for base in type(source).__mro__)  # inherits __getitem__
+    return not is_mapping and not is_stream and hasattr(source, "__len__") and hasattr(source, "__getitem__")
+
+
+def gives_images(source: Any) -> bool:
+    """Return whether an object that is neither a list nor an array gives images by number, as seen from its first."""
+    if not is_numbered(source) or hasattr(source, "shape") or hasattr(source, "__array__"):
+        return False
+    try:
+        return holds_images([source[0]])
+    except (LookupError, TypeError, ValueError):
+        return False
+
+
 def _is_one_image(value: Any) -> bool:
     """Return whether a value is one image, and not a matrix of embeddings."""
     return is_image(value) and (getattr(value, "ndim", 3) == 3 or str(getattr(value, "dtype", "")).endswith("uint8"))

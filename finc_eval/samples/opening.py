@@ -12,8 +12,8 @@ import numpy as np
 from finc_eval.core.doors import check_regular, with_home
 from finc_eval.core.errors import DataError, UsageError, check_count, close_match
 from finc_eval.core.files.front import check_type
-from finc_eval.core.remote.mirror import file_of
-from finc_eval.core.remote.urls import disk_path, is_url, place_of, url_of
+from finc_eval.core.files.on_disk import file_of
+from finc_eval.core.places import disk_path, is_url, place_of, url_of
 from finc_eval.core.words import plural
 from finc_eval.samples.clips import CLIPS, Clip
 from finc_eval.samples.files import (
@@ -29,13 +29,13 @@ from finc_eval.samples.files import (
 )
 from finc_eval.samples.hugging_face import DatasetSource, is_saved, open_dataset, open_saved
 from finc_eval.samples.images import IMAGE_SUFFIXES
-from finc_eval.samples.in_memory import iterate
+from finc_eval.samples.in_memory import is_numbered, iterate
 from finc_eval.samples.metadata import read_prompts
 from finc_eval.samples.reading import BRACES, STORED, Color, Reading, only, split_glob
 from finc_eval.samples.rows import ARRAY_SUFFIXES, ArraySource, NpzSource, images_of, is_tensor, open_array_file
 from finc_eval.samples.shards import random_subset
 from finc_eval.samples.source import Samples, Source, is_dataset, reason
-from finc_eval.samples.tables import DATA_FILE, LmdbSource, ParquetSource
+from finc_eval.samples.tables import ParquetSource
 from finc_eval.samples.tar import TarSource, open_tar_pattern, refuse_compressed
 from finc_eval.samples.video_files import open_clips
 
@@ -60,7 +60,7 @@ def open_source(
             the path of a folder (read recursively) or .zip of image files;
             the path of a .tar, of a folder of .tar files, or a pattern such as "shard-{0000..0009}.tar" (WebDataset);
             the path of an .npz, .npy, .pt or .safetensors with a uint8 array of images;
-            the path of a .parquet file with a column of encoded images, of a folder of them, or of a file of LMDB;
+            the path of a .parquet file with a column of encoded images, or of a folder of them;
             a path with wildcards, such as "results/*_fake.png";
             the URL of any of these (s3://, gs://, az://, hf:// and file://; of single files also https://);
             the path of a folder that Hugging Face's `save_to_disk` wrote;
@@ -141,7 +141,7 @@ def _open_images(source: Any, n: int | None, reading: Reading) -> Source:
     if isinstance(source, str | Path):
         return _open_path(source, reading)
     is_iterable = hasattr(source, "__iter__") and not isinstance(source, Mapping | bytes)
-    if not _is_numbered(source) and (callable(source) or is_iterable):
+    if not is_numbered(source) and (callable(source) or is_iterable):
         reading.refuse("the iterator", keys=True)
         return iterate(source, n, reading)
     if is_tensor(source) or isinstance(source, np.ndarray):
@@ -156,7 +156,7 @@ def _open_images(source: Any, n: int | None, reading: Reading) -> Source:
         return open_dataset(source, "the dataset", reading=reading)
     if hasattr(source, "columns") and hasattr(source, "to_numpy"):
         raise UsageError("a table is not a set of images: pass the column of images or their paths, as list(x['path'])")
-    if _is_numbered(source):
+    if is_numbered(source):
         reading.refuse("the dataset", keys=True)
         return DatasetSource(source, reading)
     raise UsageError(
@@ -194,9 +194,8 @@ def _open_path(path: Path | str, reading: Reading) -> Source:
         if is_saved(path):
             reading.refuse(str(path), keys=True)
             return open_saved(path, reading)
-        if (path / DATA_FILE).is_file():
-            reading.refuse(str(path))
-            return LmdbSource(place_of(path), path / DATA_FILE, reading)
+        if (path / "data.mdb").is_file():
+            raise _an_lmdb(path)
         return _open_folder(FolderFiles(path), path, reading)
     suffix = path.suffix.lower()
     if suffix == ".zip":
@@ -212,9 +211,15 @@ def _open_path(path: Path | str, reading: Reading) -> Source:
     if suffix == ".parquet":
         return ParquetSource(place_of(path), [(path.stem, path)], reading)
     if suffix in (".mdb", ".lmdb"):
-        reading.refuse(str(path))
-        return LmdbSource(place_of(path), path, reading)
+        raise _an_lmdb(path)
     raise _not_samples(path, suffix)
+
+
+def _an_lmdb(path: Path) -> DataError:
+    return DataError(
+        f"{path} is an LMDB, which is not read: write its images to files, by the package lmdb (for key, value in "
+        "lmdb.open(path, readonly=True, lock=False).begin().cursor()), and pass their folder"
+    )
 
 
 def _open_pattern(text: str, reading: Reading) -> Source:
@@ -273,10 +278,3 @@ def _open_folder(files: Files, folder: str | Path, reading: Reading) -> Source:
             reading.refuse(files.name, files=suffix == ".tar", keys=True)
             return kind(files.name, shards, reading)
     raise NoImagesError(files.name, ignored)
-
-
-def _is_numbered(source: Any) -> bool:
-    """Return whether items can be read by number, from 0 to a known length."""
-    is_mapping = isinstance(source, Mapping | str | bytes)
-    is_stream = any(base.__name__ == "IterableDataset" for base in type(source).__mro__)  # inherits __getitem__
-    return not is_mapping and not is_stream and hasattr(source, "__len__") and hasattr(source, "__getitem__")

@@ -25,7 +25,7 @@ from finc_eval.core.files.tensors import (
     tensors_in,
 )
 from finc_eval.core.memory import check_decoded, numbered
-from finc_eval.core.remote.urls import place_of
+from finc_eval.core.places import place_of
 from finc_eval.samples.clips import CLIPS
 from finc_eval.samples.images import as_rgb
 from finc_eval.samples.reading import EVERYTHING, RANGE_SLACK, Reading

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from finc_eval.core.digest import text_bytes
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
+from finc_eval.core.places import is_place
 from finc_eval.core.provenance import command_line
 from finc_eval.core.record import Record
-from finc_eval.core.remote.urls import is_place
 from finc_eval.core.storage import PROGRAM
 from finc_eval.core.words import join_words
 from finc_eval.samples.clips import video_of

@@ -20,11 +20,10 @@ from PIL import UnidentifiedImageError
 from finc_eval.core import memory
 from finc_eval.core.digest import text_bytes
 from finc_eval.core.doors import NotAFileError
-from finc_eval.core.errors import DataError, FincEvalError, UsageError
+from finc_eval.core.errors import DataError, FincEvalError, RemoteError, UsageError
 from finc_eval.core.isolation import IsolationError
 from finc_eval.core.memory import max_decoded
 from finc_eval.core.progress import Progress, silent
-from finc_eval.core.remote.store import RemoteError
 from finc_eval.core.secrets import redact
 from finc_eval.samples.reading import EVERYTHING, STORED, Reading
 from finc_eval.samples.traits import Traits as Traits

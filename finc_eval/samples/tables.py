@@ -1,28 +1,23 @@
-"""Sets whose samples are encoded images in a table: .parquet files, as the Hub has them, and files of LMDB."""
+"""Sets whose samples are encoded images in a table: .parquet files, as the Hub has them."""
 
 from __future__ import annotations
 
-import io
 import json
 from bisect import bisect_left
 from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-from finc_eval.core.doors import open_file
 from finc_eval.core.errors import DataError, did_you_mean
-from finc_eval.core.files.lmdb import lmdb_values
+from finc_eval.core.files.on_disk import on_disk
 from finc_eval.core.files.parquet import ROWS_AT_ONCE, image_columns, parquet_batches, parquet_schema
-from finc_eval.core.memory import check_decoded, check_list, counted
-from finc_eval.core.remote.mirror import local
-from finc_eval.samples.files import FileSource, NoImagesError, bytes_at, refuse_excess
-from finc_eval.samples.images import SIGNATURE_BYTES, SIGNATURES, decode_image
+from finc_eval.core.memory import check_decoded, check_list
+from finc_eval.samples.images import decode_image
 from finc_eval.samples.metadata import LABEL_KEYS, PROMPT_KEYS
 from finc_eval.samples.reading import EVERYTHING, IMAGE_KEYS, Reading
 from finc_eval.samples.source import THREADS, Result, Sample, Source, ahead, content_digest, count_decoding, readable
 
 MAX_REPEATED = 100  # times its size that the images of a .parquet file may take: they are packed, and repeat
-DATA_FILE = "data.mdb"  # name of the file in a folder of LMDB
 
 
 class ParquetSource(Source):
@@ -37,7 +32,7 @@ class ParquetSource(Source):
         schemas, self._columns, self._sizes = list[Any](), list[str](), list[int]()
         for _, path in files:
             with readable(path):
-                schema, rows = parquet_schema(local(path))
+                schema, rows = parquet_schema(on_disk(path))
             self._columns.append(_image_column(schema, self.reading.image_key, str(path)))
             self._sizes.append(rows)
             schemas.append(schema)
@@ -51,7 +46,7 @@ class ParquetSource(Source):
         for (_, path), schema, rows in zip(files, schemas, self._sizes, strict=True):
             for texts, keys in zip(found, (LABEL_KEYS, PROMPT_KEYS), strict=True):
                 column = next((key for key in keys if key in schema.names), None)
-                texts += [None] * rows if column is None else _texts(local(path), column, schema)
+                texts += [None] * rows if column is None else _texts(on_disk(path), column, schema)
         labels, prompts = (None if set(texts) <= {None} else [text or "" for text in texts] for texts in found)
         super().__init__(name, ids, {}, labels, prompts)
 
@@ -77,7 +72,7 @@ class ParquetSource(Source):
             if begin < end:
                 wanted = range(rows) if end - begin == rows else [number - first for number in numbers[begin:end]]
                 # 1 << 20: bytes of images that are read of any file.
-                most = max(1 << 20, MAX_REPEATED * local(path).stat().st_size)
+                most = max(1 << 20, MAX_REPEATED * on_disk(path).stat().st_size)
                 for row, value in _values(path, column, wanted):
                     data = value["bytes"] if isinstance(value, dict) else value
                     most -= len(data or b"")
@@ -88,37 +83,6 @@ class ParquetSource(Source):
                         )
                     yield first + row, "the row has no image" if data is None else data
             first += rows
-
-
-class LmdbSource(FileSource):
-    """The values of a file of LMDB that are encoded images; ids are their keys."""
-
-    kind = "lmdb"
-
-    def __init__(self, name: str, path: Path, reading: Reading = EVERYTHING) -> None:
-        """Find the place of every image."""
-        self.reading = reading
-        self._path = path.resolve()
-        found: dict[str, tuple[int, int]] = {}
-        others = 0
-        with open_file(path) as file:
-            for key, offset, size in counted(lmdb_values(path), name):
-                file.seek(offset)
-                if SIGNATURES.match(file.read(min(size, SIGNATURE_BYTES))):
-                    found[key.decode("utf-8", "backslashreplace")] = (offset, size)
-                else:
-                    others += 1
-        ignored = {"other values": others} if others else {}
-        if not found:
-            raise NoImagesError(name, ignored)
-        ids = sorted(found)
-        self._places = [found[key] for key in ids]
-        super().__init__(name, ids, ignored)
-
-    def open(self, number: int) -> IO[bytes]:
-        offset, size = self._places[number]
-        refuse_excess(size)
-        return io.BytesIO(bytes_at(self._path, offset, size))
 
 
 def _image_column(schema: Any, key: str | None, where: str) -> str:
@@ -160,7 +124,7 @@ def _texts(path: Path, column: str, schema: Any) -> list[str | None]:
 
 
 def _values(path: Path | str, column: str, rows: Sequence[int] | None = None) -> Iterator[tuple[int, Any]]:
-    found = parquet_batches(local(path), column, rows)
+    found = parquet_batches(on_disk(path), column, rows)
     while True:
         with readable(path):
             item = next(found, None)

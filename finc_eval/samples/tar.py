@@ -17,10 +17,10 @@ from typing import IO, NamedTuple
 from finc_eval.core.doors import with_home
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.files.archives import tar_members
+from finc_eval.core.files.on_disk import on_disk
 from finc_eval.core.files.parsed import foreign_json
 from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, check_decoded
-from finc_eval.core.remote.mirror import local
-from finc_eval.core.remote.urls import is_url, place_of
+from finc_eval.core.places import is_url, place_of
 from finc_eval.samples.files import (
     BY_NAME,
     FileSource,
@@ -101,7 +101,7 @@ class TarSource(FileSource):
     def open(self, number: int) -> IO[bytes]:
         place = self._places[number]
         refuse_excess(place.size)
-        return io.BytesIO(bytes_at(local(self._paths[place.shard]), place.offset, place.size))
+        return io.BytesIO(bytes_at(on_disk(self._paths[place.shard]), place.offset, place.size))
 
 
 def _holds_image(path: Path, member: tarfile.TarInfo, suffix: str) -> bool:
@@ -188,7 +188,7 @@ def refuse_compressed(path: Path) -> None:
 
 def _members(path: Path | str) -> Iterator[tuple[str, str, tarfile.TarInfo, Path]]:
     """Yield the key, lower-case suffix, header and place of every file of a shard that is not hidden."""
-    path = local(path)
+    path = on_disk(path)
     refuse_compressed(path)
     try:
         for member in tar_members(path):

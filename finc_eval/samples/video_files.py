@@ -21,7 +21,7 @@ from PIL import Image
 from finc_eval.core.doors import open_file, with_home
 from finc_eval.core.errors import DataError
 from finc_eval.core.memory import excess
-from finc_eval.core.remote.urls import is_url
+from finc_eval.core.places import is_url
 from finc_eval.core.words import plural
 from finc_eval.samples.clip_source import ClipSource, RowClips, check_clips, decode_windows
 from finc_eval.samples.clips import Clip, ClipPlan, DecodedWindow, FrameIndices, gather, plan_windows

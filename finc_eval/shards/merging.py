@@ -17,12 +17,12 @@ from finc_eval.core.digest import sha256_of
 from finc_eval.core.doors import with_home, without_links
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.files.front import check_type, file_type
+from finc_eval.core.files.on_disk import on_disk
 from finc_eval.core.files.reading import StoredFile, content_of, existing_file, join_content
 from finc_eval.core.files.writing import new_file
+from finc_eval.core.places import out_path
 from finc_eval.core.progress import Progress, automatic
 from finc_eval.core.record import plain, structure
-from finc_eval.core.remote.mirror import local
-from finc_eval.core.remote.urls import out_path
 from finc_eval.core.words import join_words
 from finc_eval.embeddings.cache import WHOLE, EmbeddingCache
 from finc_eval.embeddings.recipe import CACHE_LAYOUT, DIGESTS, FAILED, TRAITS, CacheHeader, Identity, changes
@@ -85,7 +85,7 @@ def merge(
 def _files(shards: Iterable[str | Path], target: Path) -> Iterator[Path]:
     whole = without_links(target)
     for shard in shards:
-        path = local(with_home(shard))
+        path = on_disk(with_home(shard))
         if path.resolve() == whole:
             raise UsageError(f"{target} is one of the shards, which the merged file would replace: choose another name")
         yield path

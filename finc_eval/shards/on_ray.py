@@ -10,7 +10,7 @@ from typing import Any
 from finc_eval.core import errors
 from finc_eval.core.doors import with_home
 from finc_eval.core.errors import DataError, FincEvalError, UsageError, check_count
-from finc_eval.core.remote.urls import is_url
+from finc_eval.core.places import is_url
 from finc_eval.core.run import Run
 from finc_eval.embeddings.extract import SetExtraction
 from finc_eval.extractors.settings import AnyExtractor, extraction_of

@@ -57,6 +57,49 @@ def test_every_function_takes_folders(sets):
         fe.audit("gen", "ref", "ref", **how)
 
 
+class Numbered:
+    """A set of a program: neither a list nor a dataset of torch, and its items are known by number."""
+
+    def __init__(self, items):
+        self.items = items
+
+    def __len__(self):
+        return len(self.items)
+
+    def __getitem__(self, number):
+        return self.items[number]
+
+
+FORMS = {
+    "list of images": lambda images: [Image.fromarray(one) for one in images],
+    "tuple of arrays": tuple,
+    "list of images and labels": lambda images: [(one, "a") for one in images],
+    "array": lambda images: images,
+    "tensor": lambda images: torch.from_numpy(images)[:, None],
+    "images by number": lambda images: Numbered([Image.fromarray(one) for one in images]),
+    "images and labels by number": lambda images: Numbered([(one, "a") for one in images]),
+    "rows by number": lambda images: Numbered([{"image": Image.fromarray(one)} for one in images]),
+    "iterator": lambda images: iter([Image.fromarray(one) for one in images]),
+    "loader": lambda images: torch.utils.data.DataLoader([torch.from_numpy(one)[None] for one in images], 20),
+}
+"""Forms of a set of samples that `extract` takes, from an array of images."""
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_functions_embed_what_extract_takes(form):
+    images = [(255 * rows[:60]).astype(np.uint8).reshape(-1, 28, 28) for rows in example_sets(60)]
+    assert is_samples(FORMS[form](images[0]))
+    how = fe.Extraction("pixels", n=60)
+    assert fe.extract(FORMS[form](images[0]), "pixels", n=60).n == 60
+    found = fe.compare(*map(FORMS[form], images), features=20, extractor=how)
+    assert (found.gen.n, found.ref.n, found.space[:7]) == (60, 60, "pixels@")
+
+
+@pytest.mark.parametrize("rows", [np.ones((60, 3)).tolist(), Numbered(np.ones((60, 3), np.float32)), Numbered([])])
+def test_rows_of_numbers_are_embeddings(rows):
+    assert not is_samples(rows)
+
+
 def test_the_run_has_the_portions_and_the_progress_of_the_embedding(sets):
     stages = []
     run = Run(batch_size=7, workers=1, progress=lambda stage, done, total: stages.append((stage, done)))

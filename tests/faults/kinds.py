@@ -1,6 +1,5 @@
 """Every kind of file that finc-eval opens: how a valid one is made, damaged, opened and used."""
 
-import gzip
 import io
 import json
 import shutil
@@ -182,10 +181,6 @@ def make_images_in_parquet(path):
     import pandas as pd
 
     pd.DataFrame({"image": [png(pixels) for pixels in pictures()], "label": range(8)}).to_parquet(path)
-
-
-def make_lmdb(path):
-    path.write_bytes(gzip.decompress((Path(__file__).parents[1] / "inputs/data/images.mdb.gz").read_bytes()))
 
 
 def make_table(path):
@@ -663,7 +658,6 @@ KINDS = {
     "images npy": Kind(".npy", lambda path: np.save(path, pictures()), use_samples, of_npy),
     "images pt": Kind(".pt", lambda path: torch.save(torch.from_numpy(pictures()), path), use_samples, of_zip),
     "images parquet": Kind(".parquet", make_images_in_parquet, use_samples),
-    "images LMDB": Kind(".mdb", make_lmdb, use_samples),
     "metadata CSV": Kind(".csv", make_table, lambda path: metadata_table(path, IDS), of_text),
     "metadata JSONL": Kind(".jsonl", make_table, lambda path: metadata_table(path, IDS), of_text),
     "metadata parquet": Kind(".parquet", make_table, lambda path: metadata_table(path, IDS)),

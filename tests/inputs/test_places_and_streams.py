@@ -19,8 +19,7 @@ import finc_eval as fe
 from finc_eval import load_card, open_source
 from finc_eval.core import storage
 from finc_eval.core.errors import DataError, FincEvalError
-from finc_eval.core.places import VARIABLES, known_folder, user_folder
-from finc_eval.core.remote.urls import with_urls
+from finc_eval.core.places import VARIABLES, known_folder, user_folder, with_urls
 from finc_eval.core.storage import disk_errors, only_writer_of, write_text
 from finc_eval.extractors.fetch import fetch_weights
 from finc_eval.extractors.weights import cached

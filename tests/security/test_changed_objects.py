@@ -7,8 +7,8 @@ from _object_store import BUCKET
 from _web import Quiet, serving
 
 from finc_eval.core.errors import DataError
+from finc_eval.core.files.on_disk import on_disk
 from finc_eval.core.remote import mirror, store
-from finc_eval.core.remote.mirror import local
 
 OLD, NEW, LONGER = b"old" * 1000, b"new" * 1000, b"long" * 1000
 
@@ -54,28 +54,28 @@ def forget():
 @pytest.mark.parametrize("states", [("ETag",), ("Last-Modified",), ("ETag", "Last-Modified")], ids="+".join)
 def test_a_web_file_that_changes_before_it_is_read_is_kept_as_the_new_version(web, states):
     web.states = states
-    copy = local(f"{web.address}/x.bin")
+    copy = on_disk(f"{web.address}/x.bin")
     assert copy.read_bytes() == NEW and web.asked == ["HEAD", "GET"]
-    assert local(f"{web.address}/x.bin") == copy
+    assert on_disk(f"{web.address}/x.bin") == copy
     forget()
-    assert local(f"{web.address}/x.bin") == copy and web.asked == ["HEAD", "GET", "HEAD"]
+    assert on_disk(f"{web.address}/x.bin") == copy and web.asked == ["HEAD", "GET", "HEAD"]
     web.looks = web.seen + 10  # the old version is there again, and nothing was kept as it
     forget()
-    assert local(f"{web.address}/x.bin").read_bytes() == OLD
+    assert on_disk(f"{web.address}/x.bin").read_bytes() == OLD
 
 
 def test_a_web_file_that_changes_to_another_size_is_one_sentence_and_kept_as_nothing(web, tmp_path):
     web.after = LONGER
     with pytest.raises(DataError, match="has more than the 3,000 bytes that its server states: try again later"):
-        local(f"{web.address}/x.bin")
+        on_disk(f"{web.address}/x.bin")
     assert [one for one in (tmp_path / "remote").rglob("*") if one.is_file()] == []
     forget()
-    assert local(f"{web.address}/x.bin").read_bytes() == LONGER
+    assert on_disk(f"{web.address}/x.bin").read_bytes() == LONGER
 
 
 def test_a_web_file_without_versions_serves_one_process(web, tmp_path):
     web.states = ()
-    assert local(f"{web.address}/x.bin").read_bytes() == NEW
+    assert on_disk(f"{web.address}/x.bin").read_bytes() == NEW
     (copy,) = [one for one in (tmp_path / "remote").rglob("*") if one.is_file()]
     assert copy == mirror.copy_path(f"{web.address}/x.bin", mirror.SESSION)
 
@@ -98,27 +98,27 @@ def test_an_object_that_changes_before_it_is_read_is_looked_up_again(s3, monkeyp
     after = NEW if size == "same" else LONGER
     s3.files.pipe(f"{BUCKET}/x.bin", OLD)
     changed_before("download", 1, lambda _: s3.files.pipe(f"{BUCKET}/x.bin", after), monkeypatch)
-    copy = local(f"{s3.url}/x.bin")
+    copy = on_disk(f"{s3.url}/x.bin")
     assert copy.read_bytes() == after
     forget()
-    assert local(f"{s3.url}/x.bin") == copy
+    assert on_disk(f"{s3.url}/x.bin") == copy
     s3.files.pipe(f"{BUCKET}/x.bin", OLD)
     forget()
-    assert local(f"{s3.url}/x.bin").read_bytes() == OLD
+    assert on_disk(f"{s3.url}/x.bin").read_bytes() == OLD
 
 
 def test_an_object_that_changes_all_the_time_is_one_sentence_and_kept_as_nothing(s3, monkeypatch, tmp_path):
     s3.files.pipe(f"{BUCKET}/x.bin", OLD)
     changed_before("download", 9, lambda left: s3.files.pipe(f"{BUCKET}/x.bin", b"%d" % left * 10), monkeypatch)
     with pytest.raises(DataError, match=r"^s3://bucket/x.bin changed while it was read: run the same command again$"):
-        local(f"{s3.url}/x.bin")
+        on_disk(f"{s3.url}/x.bin")
     assert [one for one in (tmp_path / "remote").rglob("*") if one.is_file()] == []
 
 
 def test_an_object_that_stays_is_asked_for_as_often_as_before(s3):
     s3.files.pipe(f"{BUCKET}/x.bin", OLD)
     s3.forget()
-    assert local(f"{s3.url}/x.bin").read_bytes() == OLD
+    assert on_disk(f"{s3.url}/x.bin").read_bytes() == OLD
     assert [method for method, _ in s3.requests] == ["HEAD", "GET"]
 
 
@@ -134,7 +134,7 @@ def test_objects_are_asked_for_over_one_connection(s3, monkeypatch):
     monkeypatch.setattr(store, "_only", only)
     for number in range(3):
         s3.files.pipe(f"{BUCKET}/{number}.bin", OLD)
-        local(f"{s3.url}/{number}.bin")
+        on_disk(f"{s3.url}/{number}.bin")
     assert len(over) == 3 and over[0] is not None and over[0] is over[1] is over[2]
 
 
@@ -160,10 +160,10 @@ class Plain:
 def test_of_a_store_without_conditions_a_file_is_looked_up_before_and_after(no_copies, monkeypatch, protocol, late):
     files = Plain(OLD, NEW, late=late)
     monkeypatch.setattr(store, "_store", lambda url: files)
-    copy = local(f"{protocol}://bucket/x.bin")
+    copy = on_disk(f"{protocol}://bucket/x.bin")
     assert copy.read_bytes() == NEW
     forget()
-    assert local(f"{protocol}://bucket/x.bin") == copy
+    assert on_disk(f"{protocol}://bucket/x.bin") == copy
     files.contents[:] = [OLD]
     forget()
-    assert local(f"{protocol}://bucket/x.bin").read_bytes() == OLD
+    assert on_disk(f"{protocol}://bucket/x.bin").read_bytes() == OLD

@@ -17,7 +17,6 @@ from PIL import Image
 from pyarrow import parquet
 
 from finc_eval.core.errors import DataError
-from finc_eval.core.files.lmdb import lmdb_values
 from finc_eval.core.memory import counted, numbered
 from finc_eval.embeddings.array_files import StoredArrays
 from finc_eval.embeddings.columns import metadata_table
@@ -159,65 +158,6 @@ def test_rows_of_several_files_are_read(tmp_path):
     source = open_source(tmp_path)
     assert source.ids[9:11] == ["0/9", "1/0"]
     assert [one.pixels.shape[0] for one in source.take([9, 10, 25])] == [4, 5, 6]
-
-
-def lmdb(path, keys, value, long=True, per=150, size=4096):
-    """Write a file of LMDB whose keys all name the same bytes."""
-
-    def page(number, flags, nodes):
-        data, upper, places = bytearray(size), size, []
-        struct.pack_into("<QHHHH", data, 0, number, 0, flags, 0, 0)
-        for key, inside, low, high, kind in nodes:
-            node = struct.pack("<HHHH", low, high, kind, len(key)) + key + inside
-            upper -= len(node) + len(node) % 2
-            data[upper : upper + len(node)] = node
-            places.append(upper)
-        struct.pack_into(f"<HH{len(places)}H", data, 12, 16 + 2 * len(places), upper, *places)
-        return bytes(data)
-
-    leaves = -(-keys // per)
-    root, over = 2 + leaves, 3 + leaves
-    length = len(value)
-    pages = [
-        page(
-            2 + leaf,
-            2,
-            [
-                (b"%05d" % key, struct.pack("<Q", over), length & 0xFFFF, length >> 16, 1)
-                for key in range(leaf * per, min(keys, (leaf + 1) * per))
-            ],
-        )
-        for leaf in range(leaves)
-    ]
-    pages.append(page(root, 1, [(b"%05d" % (leaf * per), b"", 2 + leaf, 0, 0) for leaf in range(leaves)]))
-    head = bytearray(size)
-    struct.pack_into("<QHHHHIIQQ", head, 0, 0, 0, 8, 0, 0, 0xBEEFC0DE, 1, 0, 1 << 30)
-    struct.pack_into("<IHHQQQQQ", head, 40, size, 0, 0, 0, 0, 0, 0, 2**64 - 1)
-    struct.pack_into("<IHHQQQQQQQ", head, 88, 0, 0, 2, 1, leaves, 1, keys, root, over, 1)
-    tail = bytes(16) + value
-    path.write_bytes(bytes(head) * 2 + b"".join(pages) + tail + bytes(-len(tail) % size))
-    return path
-
-
-def test_keys_of_lmdb_that_share_a_value_are_refused(tmp_path):
-    path = lmdb(tmp_path / "a.mdb", 3000, png() + bytes(1_000_000))
-    assert "its values share bytes" in bounded(ids_of, path)
-
-
-def test_a_single_key_of_lmdb_is_read(tmp_path):
-    path = lmdb(tmp_path / "a.mdb", 1, png() + bytes(1_000_000))
-    assert [one.key for one in lmdb_values(path)] == [b"00000"]
-    assert bounded(ids_of, path) == "1"
-
-
-def test_pages_of_lmdb_that_are_read_twice_are_refused(tmp_path):
-    path = lmdb(tmp_path / "a.mdb", 300, png())
-    data = bytearray(path.read_bytes())
-    root = 4 * 4096
-    places = struct.unpack_from("<2H", data, root + 16)
-    struct.pack_into("<H", data, root + places[1], 2)  # both branches lead to the first leaf
-    path.write_bytes(data)
-    assert "lead in a circle" in bounded(ids_of, path)
 
 
 @pytest.mark.one_of_each

@@ -425,12 +425,12 @@ def test_folders_that_are_private_are_for_their_owner_alone(tmp_path, umask):
 def test_copies_of_remote_objects_are_for_their_owner_alone(s3, umask):
     from _object_store import BUCKET
 
-    from finc_eval.core.remote.mirror import local
-    from finc_eval.core.remote.urls import root
+    from finc_eval.core.files.on_disk import on_disk
+    from finc_eval.core.places import root
 
     with s3.files.open(f"{BUCKET}/x.txt", "wb") as file:
         file.write(b"private")
-    copy = local(f"s3://{BUCKET}/x.txt")
+    copy = on_disk(f"s3://{BUCKET}/x.txt")
     assert copy.read_bytes() == b"private"
     assert mode(root()) == mode(copy.parent) == 0o700
     assert mode(copy) == 0o600

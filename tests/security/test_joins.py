@@ -54,11 +54,11 @@ REVIEWED = {
             "Path(entry.path)",
         },
         "samples/opening.py": {"Path(folder, name)", "path.parent / nearest"},
-        "samples/tar.py": {"local(self._paths[place.shard])"},
+        "samples/tar.py": {"on_disk(self._paths[place.shard])"},
         "samples/video_files.py": {"Path(self.name)"},
     },
     "every part of the address was made harmless": {
-        "core/remote/urls.py": {
+        "core/places.py": {
             "root().joinpath('in', *folders, f'~{digest}', name)",
             "root().joinpath('out', *_parts(url))",
         }
@@ -92,7 +92,7 @@ PLACES = {"folder", "path", "root", "place", "out", "home", "here", "where", "pa
 """Words for folders and files, as variables and as the end of names."""
 
 DOORS = {
-    "Path", "local", "load_card", "open_source", "open_stated", "open_file", "open", "read_json", "read_toml",
+    "Path", "on_disk", "load_card", "open_source", "open_stated", "open_file", "open", "read_json", "read_toml",
     "read_text", "load", "existing_file", "EmbeddingCache", "StoredFile",
 }  # fmt: skip
 """Functions that open what they are given: not a field of a record, or an entry of a table."""
@@ -213,7 +213,7 @@ def test_the_walk_finds_the_lines_that_were_faults(line):
         "inside(folder, row['path'])",
         "Path(cache.source).name",
         "target.with_name(f'.{target.name}.{os.getpid()}.tmp')",
-        "local(self.path)",
+        "on_disk(self.path)",
     ],
 )
 def test_the_walk_passes_over_numbers_fixed_names_and_names_that_are_checked(line):

@@ -18,10 +18,11 @@ from typer.testing import CliRunner
 import finc_eval as fe
 from finc_eval.cli.app import app
 from finc_eval.cli.options import title_of
-from finc_eval.core import progress
+from finc_eval.core import places, progress
 from finc_eval.core.files.csv_text import csv_text
+from finc_eval.core.files.on_disk import on_disk
 from finc_eval.core.progress import terminal
-from finc_eval.core.remote import mirror, store, urls
+from finc_eval.core.remote import store
 from finc_eval.core.secrets import redact, redact_word
 from finc_eval.core.terminal import print_data, visible, visible_output
 from finc_eval.extractors.fetch import download, note_of
@@ -119,7 +120,7 @@ def test_messages_records_and_outputs_are_washed(url, capsys):
 @given
 def test_a_verb_refuses_without_the_secret(url, monkeypatch):
     def unreachable(one):
-        raise OSError(f'cannot ask for "{one}", which is {urls.redact_word(one)}')
+        raise OSError(f'cannot ask for "{one}", which is {places.redact_word(one)}')
 
     monkeypatch.setattr(store, "_parse_info", unreachable)
     monkeypatch.setattr(store, "_store", lambda one: type("Store", (), {"info": staticmethod(unreachable)}))
@@ -196,7 +197,7 @@ def address(server, rest, scheme="http://"):
 def test_an_error_repeats_no_word_of_a_server(server, code, tmp_path):
     url = address(server, f"{code}/a.npz")
     signed = url.replace("user:S3CRET@", "")  # urllib, which downloads weights, knows no passwords
-    for call in (lambda: mirror.local(url), lambda: download(signed, tmp_path / "part", lambda *_: None, "fetch")):
+    for call in (lambda: on_disk(url), lambda: download(signed, tmp_path / "part", lambda *_: None, "fetch")):
         with pytest.raises(fe.DataError) as caught:
             call()
         assert "127.0.0.1" in str(caught.value)
@@ -259,7 +260,7 @@ STORES = [url for url in WASHED if re.match("(s3|gs|az|hf):/", url, re.IGNORECAS
 @pytest.mark.parametrize("url", STORES)
 def test_object_stores_are_not_asked_by_urls_with_secrets(url, monkeypatch):
     monkeypatch.setattr(store, "_store", lambda _: pytest.fail("a request"))
-    for use in (mirror.local, urls.out_path, urls.place_of, fe.load):
+    for use in (on_disk, places.out_path, places.place_of, fe.load):
         with pytest.raises(fe.UsageError, match="user, password or signature, which object stores take from") as caught:
             use(url)
         assert not SECRET.search(str(caught.value))
@@ -294,7 +295,7 @@ def test_the_error_of_another_library_is_told_without_the_secret(error, monkeypa
     for filesystem in (ask, lambda *_, **__: type("Store", (), {"info": ask})()):
         monkeypatch.setattr("fsspec.filesystem", filesystem)
         with pytest.raises(fe.DataError, match="http://h/a ") as caught:
-            mirror.local(ABOUT)
+            on_disk(ABOUT)
         assert not SECRET.search("".join(traceback.format_exception(caught.value)))
 
 

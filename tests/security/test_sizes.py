@@ -23,8 +23,8 @@ from pyarrow import parquet
 
 from finc_eval.core.errors import FincEvalError
 from finc_eval.core.files import parquet as parquet_file
+from finc_eval.core.files.on_disk import on_disk
 from finc_eval.core.remote import store
-from finc_eval.core.remote.mirror import local
 from finc_eval.embeddings.array_files import StoredArrays
 from finc_eval.embeddings.columns import metadata_table
 from finc_eval.extractors import card
@@ -810,7 +810,7 @@ ANSWERS = {
 @pytest.mark.parametrize("path", ANSWERS)
 def test_web_servers(path, web, tmp_path):
     with pytest.raises(FincEvalError, match=ANSWERS[path]):
-        local(f"{web}/{path}")
+        on_disk(f"{web}/{path}")
     assert [one for one in (tmp_path / "remote").rglob("*") if one.is_file()] == []
 
 

@@ -41,7 +41,7 @@ from finc_eval.cli.output import (
 from finc_eval.core.doors import read_bytes
 from finc_eval.core.errors import UsageError, check_choice
 from finc_eval.core.marks import mark_of
-from finc_eval.core.remote.urls import is_url
+from finc_eval.core.places import is_url
 from finc_eval.core.storage import write_text
 from finc_eval.core.words import join_words
 from finc_eval.extractors.settings import Extraction

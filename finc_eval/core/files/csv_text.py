@@ -12,7 +12,7 @@ from typing import Any
 
 from finc_eval.core.errors import DataError
 from finc_eval.core.memory import check_decoded, max_decoded
-from finc_eval.core.remote.urls import with_urls
+from finc_eval.core.places import with_urls
 from finc_eval.core.words import one_line, plural
 
 FORMULA = tuple("=+-@\t＝＋－＠")  # beginnings of a text that a spreadsheet takes for a formula

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from finc_eval.core.doors import NotAFileError, open_file
 from finc_eval.core.errors import DataError
+from finc_eval.core.files.on_disk import on_disk
 from finc_eval.core.files.parsed import parse_json
-from finc_eval.core.remote.mirror import local
 from finc_eval.core.storage import PROGRAM
 
 FRONT_BYTES = 512  # length of the front, which HDF5 calls a user block and passes over
@@ -95,7 +95,7 @@ def is_other_hdf5(path: str | Path) -> bool:
 
 def _beginning(path: str | Path) -> bytes:
     try:
-        with open_file(local(path)) as file:
+        with open_file(on_disk(path)) as file:
             return file.read(FRONT_BYTES + len(HDF5_SIGNATURE))
     except PermissionError as error:  # nobody knows what it is: it must not pass for a file of another kind
         raise DataError(f"{path} cannot be read (permission denied): check who may read it") from error

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.archives import DAMAGED, open_member, open_zip_file, place_of_member
+from finc_eval.core.files.on_disk import on_disk
 from finc_eval.core.memory import check_decoded
-from finc_eval.core.remote.mirror import local
 
 BLOCK_BYTES = 1 << 20  # bytes of an array that are read at once
 
@@ -50,7 +50,7 @@ class NpzFile:
 
     def __init__(self, path: str | Path) -> None:
         """Open the file."""
-        self.path = local(path)
+        self.path = on_disk(path)
         try:
             self._zip = open_zip_file(self.path)
         except FileNotFoundError as error:

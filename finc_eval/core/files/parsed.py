@@ -12,8 +12,8 @@ from typing import Any
 
 from finc_eval.core import doors as reading
 from finc_eval.core.errors import DataError
+from finc_eval.core.files.on_disk import on_disk
 from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, check_decoded
-from finc_eval.core.remote.mirror import local
 
 MAX_DIGITS = 20  # digits of the largest whole number that is read, with its sign: 64 bits have as many
 MAX_DEPTH = 50  # lists and tables within each other in foreign JSON; what is deeper could not be written as a text
@@ -98,7 +98,7 @@ def parse_toml(text: str, where: str, what: str = "a TOML file") -> dict[str, An
 def read_text(path: str | Path, what: str = "a text in UTF-8") -> str:
     """Read a text file in UTF-8; DataError, which says `what` it should be, for anything else."""
     try:
-        return reading.read_text(local(path), copies=BYTES_PER_TEXT_BYTE)
+        return reading.read_text(on_disk(path), copies=BYTES_PER_TEXT_BYTE)
     except FileNotFoundError as error:
         raise DataError(f"{path} does not exist") from error
     except (reading.NotAFileError, UnicodeDecodeError) as error:

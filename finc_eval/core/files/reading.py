@@ -32,9 +32,9 @@ from finc_eval.core.files.front import (
     front_of,
     wrong_type,
 )
+from finc_eval.core.files.on_disk import on_disk
 from finc_eval.core.files.parsed import json_table
 from finc_eval.core.files.writing import TEXT_BYTES, TEXT_ENDS, NewFile
-from finc_eval.core.remote.mirror import local
 from finc_eval.core.storage import PROGRAM
 
 DTYPES = ("<f2", "<f4", "<f8", "<i2", "<i4", "<i8", "<u8", "|u1")  # types of numbers in files
@@ -77,7 +77,7 @@ class StoredFile:
     """
 
     def __init__(self, path: str | Path, type_name: str, layout: int, remedy: str = AGAIN) -> None:
-        self.path, self._remedy = local(path), remedy
+        self.path, self._remedy = on_disk(path), remedy
         self._one_reader = threading.Lock()
         try:
             self._file = open_file(self.path)

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from finc_eval.core.digest import text_bytes
 from finc_eval.core.doors import create_file
 from finc_eval.core.files.front import BLOCK_BYTES, FRONT_BYTES, Front, check_target
-from finc_eval.core.remote.urls import out_path
+from finc_eval.core.places import out_path
 from finc_eval.core.storage import PROGRAM, write_whole
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ from pathlib import Path
 from finc_eval.core.doors import copy_file, create_file, private_folder
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.memory import readable, size_variable
+from finc_eval.core.places import copy_path, is_copy, is_mirrored, root, target_of, url_of
 from finc_eval.core.remote.store import (
     ChangedError,
     Found,
@@ -28,7 +29,6 @@ from finc_eval.core.remote.store import (
     list_below,
     upload,
 )
-from finc_eval.core.remote.urls import copy_path, disk_path, is_copy, is_mirrored, root, target_of, url_of
 from finc_eval.core.secrets import redact_word
 
 LIMIT = "FINC_EVAL_MAX_REMOTE"
@@ -37,21 +37,8 @@ LOCKS = [threading.Lock() for _ in range(64)]  # locks by URL, so that threads t
 SESSION = uuid.uuid4().hex  # version of an object whose server does not state one: its copy serves this process alone
 
 
-def local(path: str | Path) -> Path:
-    """Return the path of a file on the local disk, which is copied there if it lies behind a URL."""
-    found = file_of(path)
-    if found is None:
-        raise DataError(
-            f"{redact_word(str(url_of(path)))} is a folder, and a file is needed here: name one of its files"
-        )
-    return found
-
-
-def file_of(path: str | Path) -> Path | None:
-    """Return the path of a file as `local` does; None for a remote folder."""
-    url = url_of(path)
-    if url is None:
-        return disk_path(path)
+def copy_of(url: str) -> Path | None:
+    """Return the path of the copy of a file on the local disk, which is made if there is none; None for a folder."""
     with LOCKS[hash(url) % len(LOCKS)]:
         found = _known.get(url) or _known.setdefault(url, describe(url))
         if found.is_folder:
@@ -61,6 +48,14 @@ def file_of(path: str | Path) -> Path | None:
         except ChangedError:  # between the look at it and the copy; a second change is an error
             found = _known[url] = describe(url)
             return _copy(url, found)
+
+
+def file_behind(url: str) -> Path:
+    """Return the path of the copy of a file, as `copy_of` does; DataError for a folder."""
+    found = copy_of(url)
+    if found is None:
+        raise DataError(f"{redact_word(url)} is a folder, and a file is needed here: name one of its files")
+    return found
 
 
 def files_below(url: str) -> dict[str, int]:
@@ -84,7 +79,7 @@ def refresh(path: Path) -> None:
     path.unlink(missing_ok=True)
     with suppress(MissingError):
         make_folder_of(path)
-        _link(local(url), path)
+        _link(file_behind(url), path)
 
 
 def put_in_place(temporary: Path, target: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from finc_eval.core.doors import READ_AT_ONCE, create_file
-from finc_eval.core.errors import DataError, FincEvalError, UsageError
+from finc_eval.core.errors import FincEvalError, RemoteError, UsageError
 from finc_eval.core.secrets import WEB, redact, redact_word
 
 DELAYS = (0.5, 1.0, 2.0, 4.0)  # seconds before each repetition of a request, give or take half of them
@@ -33,10 +33,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
 """Options of a protocol: repeating is done here, for all protocols alike."""
 
 Answer = TypeVar("Answer")
-
-
-class RemoteError(DataError):
-    """An object of a store or web server cannot be had: the fault is not one of its content."""
 
 
 class MissingError(RemoteError):

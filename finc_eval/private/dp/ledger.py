@@ -19,8 +19,8 @@ from typing import Any
 
 from finc_eval.core.doors import create_file, open_to_change, read_bytes, without_links
 from finc_eval.core.errors import BudgetError, DataError, FincEvalError, UsageError
+from finc_eval.core.places import disk_path
 from finc_eval.core.record import Record
-from finc_eval.core.remote.urls import disk_path
 from finc_eval.core.storage import PROGRAM, after_other_writers_of, disk_errors, write_whole
 from finc_eval.private.dp.guarantee import Adjacency, Guarantee, compose, epsilon_of, remaining
 from finc_eval.private.dp.ledger_lines import (

@@ -15,7 +15,7 @@ from finc_eval.core.errors import DataError
 from finc_eval.core.files.csv_text import separator_in
 from finc_eval.core.files.npz import NpzFile, NpzRows
 from finc_eval.core.memory import BYTES_PER_LINE, BYTES_PER_TEXT_BYTE, check_decoded, check_list
-from finc_eval.core.remote.urls import disk_path
+from finc_eval.core.places import disk_path
 from finc_eval.core.storage import write_whole
 from finc_eval.private.dp.public_values import column_arrays
 

@@ -10,8 +10,8 @@ import pytest
 from _web import Quiet, serving
 
 import finc_eval as fe
+from finc_eval.core.files.on_disk import on_disk
 from finc_eval.core.remote import mirror
-from finc_eval.core.remote.mirror import local
 from finc_eval.core.storage import write_text, write_whole
 
 DATA = bytes(range(256)) * 400
@@ -36,13 +36,13 @@ def forget():
 def test_a_file_is_fetched_once_and_again_when_it_changes(s3, tmp_path):
     s3.files.pipe("bucket/x.bin", DATA)
     s3.forget()
-    assert local(f"{s3.url}/x.bin").read_bytes() == DATA
+    assert on_disk(f"{s3.url}/x.bin").read_bytes() == DATA
     forget()
-    assert local(Path(f"{s3.url}/x.bin")).name == "x.bin"
+    assert on_disk(Path(f"{s3.url}/x.bin")).name == "x.bin"
     assert [method for method, _ in s3.requests].count("GET") == 1
     s3.files.pipe("bucket/x.bin", DATA[::-1])
     forget()
-    assert local(f"{s3.url}/x.bin").read_bytes() == DATA[::-1]
+    assert on_disk(f"{s3.url}/x.bin").read_bytes() == DATA[::-1]
     assert len(copies(tmp_path)) == 2
 
 
@@ -50,7 +50,7 @@ def test_a_file_is_fetched_once_and_again_when_it_changes(s3, tmp_path):
 def test_faults_that_pass_are_waited_out(s3, tmp_path, fault):
     s3.files.pipe("bucket/x.bin", DATA)
     s3.broken, s3.only = ["", fault, fault], "x.bin"
-    assert local(f"{s3.url}/x.bin").read_bytes() == DATA
+    assert on_disk(f"{s3.url}/x.bin").read_bytes() == DATA
     assert not s3.broken and len(copies(tmp_path)) == 1
 
 
@@ -63,15 +63,15 @@ def test_a_fault_that_stays_is_one_sentence_and_leaves_nothing(s3, tmp_path, fau
     with pytest.raises(
         fe.DataError, match=rf"s3://bucket/x.bin could not be read in 5 attempts \(.*{words}.*\): check"
     ):
-        local(f"{s3.url}/x.bin")
+        on_disk(f"{s3.url}/x.bin")
     assert copies(tmp_path) == []
 
 
 def test_what_is_not_there_is_one_sentence_each(s3, monkeypatch):
     with pytest.raises(fe.DataError, match=r"^s3://bucket/no.npz does not exist: check the bucket and the name$"):
-        local(f"{s3.url}/no.npz")
+        on_disk(f"{s3.url}/no.npz")
     with pytest.raises(fe.DataError, match=r"^the bucket of s3://nobody/no.npz does not exist: check its name"):
-        local("s3://nobody/no.npz")
+        on_disk("s3://nobody/no.npz")
     s3.files.pipe("bucket/set/1.png", b"1")
     with pytest.raises(fe.DataError, match=r"^s3://bucket/set is a folder, and a file is needed here: name one of its"):
         fe.load(f"{s3.url}/set")
@@ -83,7 +83,7 @@ def test_without_credentials_the_sentence_names_them(other_store, monkeypatch, t
     for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
         monkeypatch.setenv(name, str(tmp_path / "none"))
     with pytest.raises(fe.DataError, match=r"s3://bucket/x could not be looked up without credentials: set AWS_ACCESS"):
-        local("s3://bucket/x")
+        on_disk("s3://bucket/x")
 
 
 def test_without_a_network_the_sentence_says_so(other_store, monkeypatch):
@@ -91,7 +91,7 @@ def test_without_a_network_the_sentence_says_so(other_store, monkeypatch):
     with pytest.raises(
         fe.DataError, match=r"could not be looked up in 5 attempts \(.*127.0.0.1:9.*\): check the network"
     ):
-        local("s3://bucket/x")
+        on_disk("s3://bucket/x")
 
 
 def test_without_the_extra_the_sentence_has_the_command(monkeypatch):
@@ -105,7 +105,7 @@ def test_without_the_extra_the_sentence_has_the_command(monkeypatch):
     with pytest.raises(
         fe.UsageError, match=r's3://bucket/x needs a package .* \(fsspec\): pip install "finc-eval\[rem'
     ):
-        local("s3://bucket/x")
+        on_disk("s3://bucket/x")
 
 
 def test_copies_take_no_more_room_than_they_may(s3, tmp_path, monkeypatch):
@@ -113,19 +113,19 @@ def test_copies_take_no_more_room_than_they_may(s3, tmp_path, monkeypatch):
     for number in range(15):
         s3.files.pipe(f"bucket/{number}.bin", DATA)
     for number in range(15):
-        assert local(f"{s3.url}/{number}.bin").read_bytes() == DATA
+        assert on_disk(f"{s3.url}/{number}.bin").read_bytes() == DATA
         assert sum(path.stat().st_size for path in copies(tmp_path)) <= 1_000_000
     assert len(copies(tmp_path)) >= 7
-    assert local(f"{s3.url}/0.bin").read_bytes() == DATA
+    assert on_disk(f"{s3.url}/0.bin").read_bytes() == DATA
     s3.files.pipe("bucket/large.bin", DATA * 11)
     with pytest.raises(fe.UsageError, match=r"large.bin has 1.13 MB, above the 1 MB of all copies: set FINC_EVAL_MAX_"):
-        local(f"{s3.url}/large.bin")
+        on_disk(f"{s3.url}/large.bin")
 
 
 def test_threads_that_need_one_file_fetch_it_once(s3):
     s3.files.pipe("bucket/x.bin", DATA)
     s3.forget()
-    threads = [threading.Thread(target=local, args=(f"{s3.url}/x.bin",)) for _ in range(8)]
+    threads = [threading.Thread(target=on_disk, args=(f"{s3.url}/x.bin",)) for _ in range(8)]
     for one in threads:
         one.start()
     for one in threads:
@@ -161,7 +161,7 @@ def test_an_upload_has_a_checksum_that_the_server_compares(s3):
 def test_copies_and_urls_are_not_written_by_accident(s3):
     s3.files.pipe("bucket/x.txt", b"1")
     with pytest.raises(fe.UsageError, match=r"is a copy of a remote file and is not changed: choose another output"):
-        write_text(local(f"{s3.url}/x.txt"), "2")
+        write_text(on_disk(f"{s3.url}/x.txt"), "2")
     with pytest.raises(
         fe.UsageError, match=r"s3://bucket/ledger.jsonl cannot be used here: name a place on a local disk"
     ):
@@ -193,16 +193,16 @@ def web(no_copies):
 
 def test_a_web_server_is_read_and_its_faults_are_not_taken_for_missing_files(web):
     Web.answers = [503, 503]
-    assert local(f"{web}/x.npz?key=1").read_bytes() == DATA
+    assert on_disk(f"{web}/x.npz?key=1").read_bytes() == DATA
     Web.answers = [404] * 4
     with pytest.raises(fe.DataError, match=r"/y.npz does not exist: check the bucket and the name$"):
-        local(f"{web}/y.npz?key=1")
+        on_disk(f"{web}/y.npz?key=1")
     Web.answers = [503] * 50
     with pytest.raises(fe.DataError, match=r"/z.npz could not be looked up in 5 attempts \(503"):
-        local(f"{web}/z.npz")
+        on_disk(f"{web}/z.npz")
     Web.answers = [403] * 4
     with pytest.raises(fe.DataError, match=r"/z.npz may not be looked up \(403"):
-        local(f"{web}/z.npz")
+        on_disk(f"{web}/z.npz")
 
 
 def test_an_array_behind_a_url_is_embeddings(web, tmp_path):
