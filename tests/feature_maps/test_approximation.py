@@ -62,7 +62,7 @@ def choose_from(monkeypatch, candidates, bound):
 
 
 def test_enough_features_are_the_first_number_whose_error_is_within_the_bound(sample, monkeypatch):
-    candidates = (25, 100, 400, 1600)
+    candidates = (25, 100, 400)
     rms = [approximation_error(maps()(features), sample).rms for features in candidates]
     assert rms == sorted(rms, reverse=True)
     for chosen, error in zip(candidates, rms, strict=True):
@@ -89,10 +89,10 @@ def test_where_no_number_is_enough_the_largest_is_taken(sample, monkeypatch):
 def test_a_comparison_can_choose_the_number_of_features_itself(digits, monkeypatch, bound, chosen):
     x = digits[0][:300, ::8]
     choose_from(monkeypatch, (20, 80, 320), bound)
-    found = fe.compare(gen=x[:100], ref=x[100:], features="auto")
+    found = fe.compare(gen=x[:100], ref=x[100:], features="auto", modes=1)
     assert found.settings.features == found.feature_map.features == chosen
     assert f"r:{chosen}" in str(found.signature).split("|")
-    assert found.signature == fe.compare(gen=x[:100], ref=x[100:], features=chosen).signature
+    assert found.signature == fe.compare(gen=x[:100], ref=x[100:], features=chosen, modes=1).signature
     assert (found.kernel_error.rms < 1.1 * bound) or chosen == 320
 
 
@@ -125,7 +125,7 @@ def test_the_bound_of_theorem_1_halves_with_sixteen_times_the_frequencies():
 def test_theorem_1_is_kept_with_room_to_spare(digits):
     x = digits[0]
     phi = fe.Sketch.reference(x[200:400], features=400).feature_map
-    found = fe.compare(gen=x[:200], ref=fe.Sketch.of(x[200:400], phi), method=fe.Finc(rotation=None))
+    found = fe.compare(gen=x[:200], ref=fe.Sketch.of(x[200:400], phi), method=fe.Finc(rotation=None, clusters=False))
     kernel = phi.exact(*2 * [torch.from_numpy(x[:400]).double()])
     weights = torch.full((400,), 1 / 200, dtype=torch.double)
     weights[200:] *= -1
@@ -154,6 +154,7 @@ def test_theorem_1_eigenvectors_keep_the_bound_and_come_nearer_with_more_feature
     assert 0 < found[1] < 0.5 * found[0]
 
 
+@pytest.mark.long  # what holds instead: the test above
 def test_theorem_1_eigenvectors_fail_as_printed_with_weights_1_and_a_plus_on_the_reference():
     """‖Λv − λv‖ ≤ 2(1 + ρ) ε is violated, and relative to ‖v‖ the residual does not fall with more features."""
     generator = torch.Generator().manual_seed(0)
