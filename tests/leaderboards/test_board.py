@@ -28,16 +28,16 @@ def samples(kinds, n, seed, shift=0.0):
 @pytest.fixture(scope="module")
 def sets():
     return {
-        "good": samples(range(10), 1000, 1),
-        f"twin{HOSTILE}": samples(range(10), 800, 2),
-        "gaps": samples(range(7), 1000, 3),
-        "shifted": samples(range(10), 1000, 4, shift=0.3),
+        "good": samples(range(10), 500, 1),
+        f"twin{HOSTILE}": samples(range(10), 400, 2),
+        "gaps": samples(range(7), 500, 3),
+        "shifted": samples(range(10), 500, 4, shift=0.3),
     }
 
 
 @pytest.fixture(scope="module")
 def board(sets):
-    return fe.leaderboard(sets, samples(range(10), 1500, 5))
+    return fe.leaderboard(sets, samples(range(10), 750, 5))
 
 
 def test_planted_gaps_are_ranked_and_equal_models_are_not_told_apart(board, sets):
@@ -68,7 +68,7 @@ def test_the_summary_says_who_is_first(board, sets):
     assert twin in board.groups[0]
     told = f"By unmatched, {first} is first of 4 models, and {join_words(tied)} cannot be distinguished from it."
     assert told in board.says["order"]
-    clear = fe.leaderboard({name: sets[name] for name in ("gaps", "good")}, samples(range(10), 1500, 5))
+    clear = fe.leaderboard({name: sets[name] for name in ("gaps", "good")}, samples(range(10), 750, 5))
     assert clear.says["order"] == "By unmatched, good is first of 2 models."
     assert "By unmatched, the two can be distinguished (5 %). Ranks cover sampling noise only" in clear.to_markdown()
 
@@ -84,7 +84,7 @@ def test_the_board_comes_back_from_json_with_the_names_of_python(board, tmp_path
 
 
 def test_the_same_sets_give_the_same_board_in_any_order(board, sets):
-    again = fe.leaderboard(dict(reversed(sets.items())), samples(range(10), 1500, 5))
+    again = fe.leaderboard(dict(reversed(sets.items())), samples(range(10), 750, 5))
     for name in sets:
         for key in ("unmatched", "fd"):
             one, other = board[name].scores[key], again[name].scores[key]
@@ -111,7 +111,7 @@ def test_a_model_whose_metric_has_no_interval_is_shown_and_not_ranked(sets):
 def test_a_model_whose_samples_are_few_copies_does_not_blind_the_shares_of_others(sets):
     copies = np.repeat(samples(range(10), 4, 9), 250, axis=0)  # each as often as all others: its files were duplicated
     models = {"good": sets["good"], "gaps": sets["gaps"], "copied": copies}
-    board = fe.leaderboard(models, samples(range(10), 1500, 5), metrics=("kid",))
+    board = fe.leaderboard(models, samples(range(10), 750, 5), metrics=("kid",))
     standing = board["copied"].scores["missing"]
     assert (standing.value, standing.rank_set) == (None, None)
     assert "its 1,000 samples inform like 4 independent samples, and this share of 50 kinds needs 50" in standing.reason
@@ -150,11 +150,11 @@ def near_copies(n, seed):
 @pytest.mark.parametrize(
     "gen, ref, options",
     [
-        (samples(range(8), 900, 1), samples(range(10), 1200, 2), {}),
+        (samples(range(8), 300, 1), samples(range(10), 400, 2), {}),
         (samples(range(10), 60, 1), samples(range(10), 1200, 2), {}),
-        (samples(range(10), 900, 1), samples(range(10), 300, 2), {"seed": 3}),
+        (samples(range(10), 300, 1), samples(range(10), 200, 2), {"seed": 3}),
         (np.repeat(samples(range(10), 200, 1), 2, 0), samples(range(10), 600, 2), {}),
-        (near_copies(900, 1), near_copies(600, 2), {"groups": "group"}),
+        (near_copies(300, 1), near_copies(240, 2), {"groups": "group"}),
         (near_copies(300, 1), samples(range(9), 600, 2), {}),
     ],
 )
@@ -192,7 +192,7 @@ def test_a_metric_of_several_scores_says_which_one_ranks(sets):
     assert header(board.criterion("vendi")) == "fewer than two models are ranked"
 
 
-@pytest.mark.parametrize("runs, most", [(6, 1), pytest.param(20, 2, marks=pytest.mark.long)])
+@pytest.mark.parametrize("runs, most", [(3, 1), pytest.param(20, 2, marks=pytest.mark.long)])
 def test_two_halves_of_one_model_are_not_called_different(runs, most):
     called = 0
     for seed in range(runs):
@@ -315,7 +315,8 @@ def test_the_verb_writes_page_and_json(tmp_path, sets):
 
 
 def test_the_verbs_of_a_stored_board_add_show_render_and_remove(tmp_path, sets):
-    named = {"a": sets["good"], "b": sets["gaps"], "again": sets["gaps"][::-1], "ref": samples(range(10), 500, 6)}
+    good, gaps = sets["good"][:250], sets["gaps"][:250]
+    named = {"a": good, "b": gaps, "again": gaps[::-1], "ref": samples(range(10), 250, 6)}
     for name, rows in named.items():
         np.save(tmp_path / f"{name}.npy", rows)
 
@@ -375,7 +376,7 @@ def test_a_stored_board_shows_pictures_that_it_keeps_and_those_of_the_samples_th
         assert done.exit_code == rc, done.output
         return done
 
-    run("add", "board", "--ref", "ref.npz", "a=a.npz", "b=b.npz", "--extractor", "pixels")
+    run("add", "board", "--ref", "ref.npz", "a=a.npz", "b=b.npz", "--extractor", "pixels", "--metrics", "kid")
     page = Page((tmp_path / "board" / "leaderboard.html").read_text())
     assert page.find("img", inside=page.by_id("model-b"))
     run("render", "board", *(word for name in ("a", "b", "ref") for word in ("--samples", f"{name}={name}.npz")))
