@@ -35,7 +35,6 @@ MIN_FIT_GAIN = 1e-6  # gain of log-likelihood per entry below which a fit ends: 
 MAX_KEPT_DISTANCES = 1 << 27
 """Distances of a fit that are kept from one step to the next, 512 MiB; more are computed again at every step."""
 
-MAX_FIT_STEPS = 200  # maximum number of steps of a fit; it usually ends after ten to thirty
 
 DISTANCE_ACCURACY = 1e-3
 """Relative error of a squared distance above which it is computed in float64: only near copies are."""
@@ -159,7 +158,8 @@ def fit(centers: Embeddings, samples: Embeddings, device: Device = None) -> Mixt
     squared_to_mean = [(batch.rows.double() - mean).square().sum(1).cpu() for batch in samples.batches()]
     to_mean = BACKGROUND_SHRINKAGE * torch.cat(squared_to_mean).numpy()
     background, objective = 0.0, [-np.inf]
-    for _ in range(MAX_FIT_STEPS):
+    # 200: maximum number of steps of a fit; it usually ends after ten to thirty.
+    for _ in range(200):
         outlying = -0.5 * (to_mean / exp(background) + dim * (background + log(2 * pi)))
         total = outlying.copy()
         for rows, columns, squared in kept or _square_distances(samples, centers, device):

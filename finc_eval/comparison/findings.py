@@ -22,7 +22,6 @@ from finc_eval.partitions.kind import Kind, kinds_of_rows
 from finc_eval.sketches.one_law import KeptSample, separate, sets_p_values
 
 LACKING = 0.2  # part of its share in the other set up to which a set is said to lack a kind
-NEAR_PART = 0.1  # relative error up to which a share is called by the name of a simple part
 
 EXCHANGES_OF_BOARDS = 7999
 """Random exchanges behind the p-values of looks, where up to 100 sets are compared with one and adjusted for all."""
@@ -107,7 +106,8 @@ class Finding(Record):
 def part_in_words(share: float) -> str:
     """Return the name of a simple part of a set that a share is near to, or the share in percent."""
     part, name = min(PARTS.items(), key=lambda one: abs(share / one[0] - 1))
-    return name if abs(share / part - 1) <= NEAR_PART else two_shares(share, 0.0)[0]
+    # 0.1: relative error up to which a share is called by the name of a simple part.
+    return name if abs(share / part - 1) <= 0.1 else two_shares(share, 0.0)[0]
 
 
 def find_differences(

@@ -22,8 +22,6 @@ Progress = Callable[[str, int, int], None]
 
 LONG = 10.0  # seconds that a stage must take to be announced, and that lie between two lines of a log
 
-MAX_SECONDS_BETWEEN_LINES = 300.0
-"""Lines of a log become rarer, but not so rare that a server ends the job, as some do after ten minutes of silence."""
 
 MEASURED = 0.5  # seconds from which the speed of a stage is measured well enough to be shown
 
@@ -239,7 +237,9 @@ def _lines() -> Progress:
         nonlocal last
         left, now = pace.seconds_left(stage, done, total), time.monotonic()
         text = pace.announcement(stage, done, total, left)
-        if text is None and now - last >= min(max(LONG, (now - pace.begun) / 4), MAX_SECONDS_BETWEEN_LINES):
+        # 300.0: lines of a log become rarer, but not so rare that a server ends the job, as some do after ten minutes
+        # of silence.
+        if text is None and now - last >= min(max(LONG, (now - pace.begun) / 4), 300.0):
             of = f": {done:,} of {total:,}" if total > 1 else ""  # a single step says its name
             text = f"{stage}{of}" + (f", {_left(stage, left)}" if left else "")
         if text is not None:

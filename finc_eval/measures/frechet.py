@@ -51,10 +51,6 @@ USUAL_CLIPS = 2048  # number of clips per set in published FVDs
 SPATIAL = "spatial"  # output of inception-fid that sFID takes
 
 
-MIN_EXACT_EIGENVALUE = 1e-8
-"""Least eigenvalue, in parts of the largest, whose square root is exact to eleven digits of the largest root."""
-
-
 @dataclass(frozen=True)
 class FrechetDistance:
     """A Fréchet distance."""
@@ -178,7 +174,9 @@ def _common_trace(x: GaussianStatistics, y: GaussianStatistics) -> torch.Tensor:
     """Return tr (Σ₁^½ Σ₂ Σ₁^½)^½, from eigenvalues if all are exact, which takes a third of the time."""
     if x.has_full_rank and y.has_full_rank:
         values: torch.Tensor = torch.linalg.eigvalsh(symmetric(y.root @ x.covariance @ y.root.T))
-        if values[0] > MIN_EXACT_EIGENVALUE * values[-1]:
+        # 1e-8: least eigenvalue, in parts of the largest, whose square root is exact to eleven digits of the largest
+        # root.
+        if values[0] > 1e-8 * values[-1]:
             return values.sqrt().sum()
     singular: torch.Tensor = torch.linalg.svdvals(x.root @ y.root.T)
     return singular.sum()

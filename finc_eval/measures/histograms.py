@@ -19,8 +19,6 @@ from finc_eval.numerics.inference import normal_quantile
 from finc_eval.partitions.kmeans import Cells, pool_samples
 
 BINS = 100  # bins of the paper
-MIN_SAMPLES_PER_BIN = 5  # samples of the reference per bin, below which there are fewer bins
-FIT_SAMPLES_PER_BIN = 50  # samples of the reference that the bins are fitted to, per bin
 
 SIGNIFICANCE = 0.05
 """Level of the test of each bin, as in the paper: without a correction, so of equal laws it counts 5 in 100."""
@@ -39,8 +37,10 @@ def ndb(gen: Embeddings, ref: Embeddings, bins: int = BINS, run: Run | None = No
 
     A reference of fewer than five samples a bin gets fewer bins.
     """
-    rows = pool_samples([ref], FIT_SAMPLES_PER_BIN * bins)
-    bins = max(min(bins, len(rows) // MIN_SAMPLES_PER_BIN), 2)
+    # 50: samples of the reference that the bins are fitted to, per bin.
+    rows = pool_samples([ref], 50 * bins)
+    # 5: samples of the reference per bin, below which there are fewer bins.
+    bins = max(min(bins, len(rows) // 5), 2)
     cells = Cells.fit(rows, bins, [0], run)
     x, y = (cells.count(one, run)[0] for one in (gen, ref))
     return different_bins(x, y), bins
@@ -67,7 +67,6 @@ def _ndb(inputs: MetricInputs) -> list[Score]:
 KINDS, RUNS, ANGLES, BETA = 20, 10, 1001, 8.0
 """The paper's number of kinds, of runs of k-means, of points on the curve, and weight of recall."""
 
-MIN_SAMPLES_PER_KIND = 20  # samples per kind, below which there are fewer kinds
 
 Curve = tuple[NDArray[np.float64], NDArray[np.float64]]
 
@@ -104,7 +103,8 @@ def prd_cells(gen: Embeddings, ref: Embeddings, run: Run | None = None) -> Cells
     """Return the kinds of ten runs of k-means of both sets together."""
     rows = pool_samples([gen, ref])
     rows = rows[torch.from_numpy(_order(rows.numpy()))]
-    return Cells.fit(rows, max(min(KINDS, len(rows) // MIN_SAMPLES_PER_KIND), 2), range(RUNS), run)
+    # 20: samples per kind, below which there are fewer kinds.
+    return Cells.fit(rows, max(min(KINDS, len(rows) // 20), 2), range(RUNS), run)
 
 
 def prd(gen: Embeddings, ref: Embeddings, run: Run | None = None, cells: Cells | None = None) -> Curve:

@@ -29,7 +29,6 @@ from finc_eval.measures.score import Score
 
 PROJECTIONS = 1000
 SEED = 2020  # torch-fidelity's defaults
-SCALE = 3  # factor, times d, that brings the number to the size of a Fréchet distance for Gaussians
 
 MAX_PROJECTED = 1 << 26
 """Number of projected values held at once for each set, 256 MiB; the set is read again for the next directions."""
@@ -82,7 +81,8 @@ def _estimate(
         total += float(gap.square().mean(1).sum())
         for slope, side, sign in zip(slopes, (left, right), (1, -1), strict=True):
             slope += _potential(side.values.double(), sign * gap, side.indices)
-    scale = SCALE * x.dim / projections
+    # 3: factor, times d, that brings the number to the size of a Fréchet distance for Gaussians.
+    scale = 3 * x.dim / projections
     sampled = tuple((part, (scale * slope).cpu().numpy()) for part, slope in zip(parts, slopes, strict=True))
     return MongeDistance(scale * total, n, projections, seed), (sampled[0], sampled[1])
 

@@ -40,8 +40,6 @@ CONVENTION_NEIGHBORS = {"kynkaanniemi": 3, "prdc": 5}  # k of each convention
 RELATIVE_DISTANCE = Key(lambda squared, radii: (squared / radii).masked_fill_(radii <= 0, torch.inf), 0)
 """‖x − y‖² / radius², smallest where realism is largest; balls without a radius take no part."""
 
-MIN_BALL_SAMPLES = 1000  # number of samples of a set below which the size of its balls says more than what they contain
-
 
 @dataclass(frozen=True, eq=False)
 class PrecisionRecall:
@@ -135,10 +133,11 @@ def precision_recall(
 
 def ball_notes(*sets: Embeddings) -> tuple[str, ...]:
     """Return a note for each set that has so few samples that its balls are large."""
+    # 1000: number of samples of a set below which the size of its balls says more than what they contain.
     return tuple(
         f"{one.name} has {one.n} samples: the balls of so few are large, so compare at equal n only; 10 000 are usual"
         for one in sets
-        if one.n < MIN_BALL_SAMPLES
+        if one.n < 1000
     )
 
 

@@ -29,7 +29,6 @@ from finc_eval.numerics.kernels import gaussian_kernel
 from finc_eval.numerics.moments import Moments, weighted_sum
 
 MAX_KERNEL_SAMPLES = 10_000  # maximum number of samples whose kernel matrix, 0.8 GB in float64, is decomposed
-MIN_NOTED_GAIN = 0.05  # relative gain for infinitely many samples from which on a note states it
 
 REFERENCE_FLOOR = "the floor is the score of the reference"
 
@@ -251,7 +250,8 @@ def _at_equal_n(gen: Embeddings, ref: Embeddings) -> tuple[Embeddings, str]:
 
 def _score(inputs: MetricInputs, found: VendiInterval, floor: float, about: str, signature: Signature) -> Score:
     notes = [about]
-    if found.gain > MIN_NOTED_GAIN:
+    # 0.05: relative gain for infinitely many samples from which on a note states it.
+    if found.gain > 0.05:
         more = f"{found.gain:.0%} " if found.gain < 1 else ""
         notes.append(f"more samples would make it about {more}higher: compare at equal n only")
     return Score(inputs.name, found.value, signature, interval=(found.low, found.high), floor=floor, notes=tuple(notes))

@@ -23,8 +23,6 @@ from finc_eval.partitions.counts import Examples, count
 from finc_eval.partitions.kind import names_of_unions
 from finc_eval.partitions.kind_tree import KindTree
 
-MAX_STRATA = 12  # maximum number of strata
-
 
 @dataclass(frozen=True)
 class Stratum(Record):
@@ -58,7 +56,7 @@ class Stratum(Record):
 
 @dataclass(frozen=True, eq=False)
 class TrainingKinds:
-    """At most `MAX_STRATA` kinds of the training set."""
+    """At most twelve kinds of the training set."""
 
     tree: KindTree
     examples: tuple[Examples, ...]
@@ -67,7 +65,8 @@ class TrainingKinds:
     @classmethod
     def of(cls, train: Embeddings, seed: int, run: Run) -> TrainingKinds:
         """Divide a training set into kinds, and name them."""
-        tree = KindTree.of_sets([train], seed, run).pruned(MAX_STRATA)
+        # 12: maximum number of strata.
+        tree = KindTree.of_sets([train], seed, run).pruned(12)
         counted, kinds = count(train, tree, run=run), {leaf: [leaf] for leaf in range(tree.tree.leaves)}
         names = names_of_unions(kinds, {"train": counted}, {"train": train})
         examples = tuple(counted.examples(train, kind) for kind in kinds)

@@ -14,7 +14,6 @@ from finc_eval.core.words import quote
 
 CLASSIFIER, TRAIT = "classifier", "trait"  # Sources of evidence that are not columns of metadata
 MOST = 0.5  # share of the members that a property must describe to name the mode
-RAREST = 0.001  # share of other samples that a property counts as having at least: few others show no smaller one
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,8 @@ class Evidence(Record):
 
 def divergence(own: float, others: float) -> float:
     """Return the divergence of a share from a smaller share, in bits; 0 if it is not smaller."""
-    p, q = own, max(others, RAREST)
+    # 0.001: share of other samples that a property counts as having at least: few others show no smaller one.
+    p, q = own, max(others, 0.001)
     terms = [a * log2(a / b) for a, b in ((p, q), (1 - p, 1 - q)) if a > 0 and b > 0]
     return sum(terms) if p > q else 0.0
 

@@ -32,9 +32,6 @@ EXCHANGED = 499
 MAX_UNITS = 4096
 """Units of a set. Samples of more are joined at random: as many units give the null distribution as well."""
 
-LEAST_UNITS = 4  # units from which two moments of a mean can be estimated
-MOST_UNITS = 1024
-"""Units from which tr V² of the covariance V of a mean is estimated: products of more take longer than a comparison."""
 
 SAME = 1e-6  # relative difference within which two statistics are equal: they are sums of rounded numbers
 
@@ -198,13 +195,16 @@ class MeanLaw:
     def of(cls, units: UnitSums) -> MeanLaw | None:
         """Estimate them from independent units; None for fewer than four."""
         count, n = len(units.sizes), float(units.sizes.sum())
-        if count < LEAST_UNITS:
+        # 4: units from which two moments of a mean can be estimated.
+        if count < 4:
             return None
         mean = units.sums.sum(0, dtype=np.float64) / n
         rows = (units.sums - units.sizes[:, None] * mean) * (sqrt(count / (count - 1)) / n)
         trace = float((rows**2).sum())
         # The number of a unit is by its hash, so that the first units are drawn at random.
-        few = rows[:MOST_UNITS]
+        # 1024: units from which tr V² of the covariance V of a mean is estimated: products of more take longer than a
+        # comparison.
+        few = rows[:1024]
         scale, own = count / len(few), float((few**2).sum())
         covariance = few @ few.T if len(few) < rows.shape[1] else few.T @ few
         squares = _unbiased_squares(float((covariance**2).sum()), own, len(few)) * scale**2

@@ -12,7 +12,6 @@ LEAST, HALF, MOST = 0.4, 0.5, 0.65
 """Parts of the score of a typical member: the least threshold; the end of the background, samples of other kinds; and
 the largest threshold."""
 
-ABOVE_BACKGROUND = 2.25  # threshold of a member, over the root mean square of the scores of the background
 HALVINGS = 40  # halvings of an interval, after which it is about as narrow as single precision allows
 
 
@@ -37,7 +36,8 @@ def thresholds_of(own: Fitted, other: Fitted, columns: slice) -> torch.Tensor:
         typical = torch.where(typical > 0, typical, _typical_score(first, square))
         typical = torch.where(typical > 0, typical, 1.0)
         near = second * (square < (HALF * typical[:, None]).square())
-        clear = torch.maximum(LEAST * typical, ABOVE_BACKGROUND * _root(near @ square, near.sum(1)))
+        # 2.25: threshold of a member, over the root mean square of the scores of the background.
+        clear = torch.maximum(LEAST * typical, 2.25 * _root(near @ square, near.sum(1)))
         found.append((1 - 2 * tail) * torch.minimum(clear, MOST * typical))
     return torch.stack(found)
 

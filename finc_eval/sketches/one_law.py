@@ -37,14 +37,12 @@ from finc_eval.sketches.folds import SAMPLE_SIZE, BottomSample
 from finc_eval.sketches.reference import reference_feature_map
 from finc_eval.sketches.settings import SketchSettings
 
-TESTED_FREQUENCIES = 512  # frequencies of φ that the test takes, the first
 OWN_FREQUENCIES = 256
 """Frequencies where φ is made for the test alone. `kinds` of 300 + 300 samples takes 144 ms of a core, with 512 165."""
 
 SCREEN = 0.05  # p-value by two moments above which no exchanges are drawn where only p ≤ .0125 would be said
 
 RIDGE = 0.1  # part of the mean variance of an axis, over both sets, that is added to the variance of each
-SUREST = 8  # samples of each set that the classifier is surest of, to be shown
 
 
 @dataclass(frozen=True)
@@ -74,7 +72,8 @@ class UnitFeatures:
         self._units = torch.from_numpy(units).to(device)
         self._weights = None if weights is None else torch.from_numpy(weights).float().to(device)
         half = size // 2
-        tested = min(half, TESTED_FREQUENCIES)
+        # 512: frequencies of φ that the test takes, the first.
+        tested = min(half, 512)
         self._parts = (slice(0, tested), slice(half, half + tested)) if tested < half else (slice(0, size),)
         columns = sum(part.stop - part.start for part in self._parts)
         self._sums = torch.zeros(1 + int(units.max(initial=0)), columns, device=device)
@@ -224,7 +223,8 @@ def separate(gen: KeptSample, ref: KeptSample) -> Separability | None:
     sizes = [len(one.sample.ids) / one.per_group for one in (gen, ref)]
     half = 2 / sum(1 / size for size in sizes)
     low, high = clopper_pearson(value * half, half)
-    order = [scores[owner == number].argsort(descending=number == 0)[:SUREST].tolist() for number in (0, 1)]
+    # 8: samples of each set that the classifier is surest of, to be shown.
+    order = [scores[owner == number].argsort(descending=number == 0)[:8].tolist() for number in (0, 1)]
     surest = {
         label: tuple(one.ids[i] for i in each) for label, one, each in zip(("gen", "ref"), kept, order, strict=True)
     }

@@ -18,8 +18,6 @@ from finc_eval.numerics.moments import Moments
 from finc_eval.sketches.sketch import Sketch
 
 MAX_COVARIANCE_SIZE = 16_384  # largest number of rows of a covariance matrix, which then takes 2 GB in float64
-MIN_PIVOT = 1e-8
-"""Least part of an entry's variance that the entries before it must leave for Cholesky's factor to be exact."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +49,9 @@ class GaussianStatistics:
         if self.rows is not None:
             return self.rows
         lower, failed = torch.linalg.cholesky_ex(self.covariance)
-        if not failed and (lower.diagonal().square() > MIN_PIVOT * self.covariance.diagonal()).all():
+        # 1e-8: least part of an entry's variance that the entries before it must leave for Cholesky's factor to be
+        # exact.
+        if not failed and (lower.diagonal().square() > 1e-8 * self.covariance.diagonal()).all():
             transposed: torch.Tensor = lower.T
             return transposed
         values, vectors = torch.linalg.eigh(self.covariance)

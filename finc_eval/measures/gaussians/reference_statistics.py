@@ -25,8 +25,6 @@ from finc_eval.measures.gaussians.gaussian import GaussianStatistics, from_embed
 from finc_eval.samples.rows import holds_images
 
 STATISTICS_LAYOUT = "finc-eval statistics 1"
-MAX_ERRORS = 10  # squared distance of two means of one set, in parts of what it is for an independent sample of it
-MAX_SPREAD_RATIO = 1.5  # ratio of the total variances of a set and of a sample of it
 OWN_KEYS = ("format", "n", "space", "digest")  # arrays that only our own files have
 
 
@@ -103,7 +101,9 @@ def note_beside(source: object, one: object, used: object, run: Run) -> str | No
         own = from_embeddings(one, run=run).to(stored.mean.device)
         least, most = sorted(float(each.covariance.trace()) for each in (own, stored))
         distance = float((own.mean - stored.mean).square().sum())
-        if distance > MAX_ERRORS * most / one.n or most > MAX_SPREAD_RATIO * least:
+        # 10: squared distance of two means of one set, in parts of what it is for an independent sample of it.
+        # 1.5: ratio of the total variances of a set and of a sample of it.
+        if distance > 10 * most / one.n or most > 1.5 * least:
             return (
                 f"{one.name} contradicts itself: its stored mean and covariance are not those of its {what}: use a "
                 "file with one of both"

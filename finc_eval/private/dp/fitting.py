@@ -10,8 +10,6 @@ from finc_eval.core.errors import DataError
 from finc_eval.core.words import in_percent, join_words, plural
 from finc_eval.embeddings.columns import to_text
 
-SHOWN_MISFITS = 3  # examples of values that do not fit, for each column
-
 SECRET = "No noise protects these numbers: keep them to yourself"
 
 
@@ -62,4 +60,5 @@ def check_fit(
 
 
 def _examples(misfits: Counter[str]) -> str:
-    return join_words([repr(one[:40]) for one, _ in misfits.most_common(SHOWN_MISFITS)])
+    # 3: examples of values that do not fit, for each column.
+    return join_words([repr(one[:40]) for one, _ in misfits.most_common(3)])

@@ -40,9 +40,6 @@ COARSE, FINE = 2.0**-4, 2.0**-9
 the coarse steps; the fine steps distinguish rows that differ little."""
 
 
-MIN_ENTRIES = 4
-"""Entries of the narrowest row that is known in another scale: the direction of a narrower one says little."""
-
 ENTRY = np.dtype([("hash", "<u8"), ("count", "<u4")])  # one record of a sketch in a file
 TILTS = np.geomspace(1e-3, 30, 60)  # values of t at which the bound E exp(t(M − m)) is tried
 
@@ -123,7 +120,8 @@ def mix(values: Hashes) -> Hashes:
 
 def _measure(values: NDArray[np.float64], step: float) -> Hashes:
     """Return one number for each row: its direction, rounded along `DIRECTIONS` directions."""
-    if values.shape[1] < MIN_ENTRIES:
+    # 4: entries of the narrowest row that is known in another scale: the direction of a narrower one says little.
+    if values.shape[1] < 4:
         values = np.pad(values, ((0, 0), (0, 1)), constant_values=1.0)
     width = values.shape[1]
     values = np.where(np.isfinite(values).all(1, keepdims=True), values, 0.0)

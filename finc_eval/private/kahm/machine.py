@@ -20,8 +20,6 @@ from finc_eval.core.errors import DataError
 from finc_eval.numerics.eigen import whitening
 from finc_eval.private.kahm.settings import KahmSettings, Lambda, Scale
 
-MIN_DIVISOR = 1e-12  # smallest divisor that rounding does not decide, relative to the sum of the sizes of its terms
-
 
 class Images(NamedTuple):
     """Images of points under a machine."""
@@ -98,7 +96,8 @@ class Kahm:
         divisors = kernel @ self.weights
         sizes = kernel @ self.weights.abs()
         relative = divisors / sizes
-        poles = ~(relative.abs() >= MIN_DIVISOR)
+        # 1e-12: smallest divisor that rounding does not decide, relative to the sum of the sizes of its terms.
+        poles = ~(relative.abs() >= 1e-12)
         divisors = torch.where(divisors == 0, torch.finfo(torch.double).eps * sizes, divisors)  # 0 but for rounding
         return Images((kernel @ self.solved).div_(divisors[:, None]), relative, poles)
 

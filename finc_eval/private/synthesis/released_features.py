@@ -43,7 +43,6 @@ PIXEL_SCALES: dict[ImageDataSet, float] = {"mnist": sqrt(0.005), "fashion-mnist"
 SECOND_BUDGET = 2.0
 """Budget of second moments, relative to first ones, each of which is known better (benchmarks/dp_hp_mnist.py)."""
 
-POOLED_CELLS = 7  # cells of a pooled image in each direction
 
 TAYLOR_RHO = 1e-6
 """Mehler's ρ at which features equal Taylor's, exp(−‖x‖²/(2l²)) Π (x_d/l)^{k_d} / √(k_d!), to six digits."""
@@ -164,7 +163,7 @@ Shape = tuple[int, int, int]  # Height, width and channels of an image
 
 
 def pool(shape: Shape) -> torch.Tensor:
-    """Return the view of an image as `POOLED_CELLS` cells in each direction, each a sum of pixels: (c·h·w, cells).
+    """Return the view of an image as 7 cells in each direction, each a sum of pixels: (c·h·w, cells).
 
     Its columns have norm 1 and no pixel in common, so norms do not grow.
     """
@@ -192,7 +191,8 @@ def _cosines(side: int) -> torch.Tensor:
 
 
 def _cells(side: int) -> torch.Tensor:
-    count = min(POOLED_CELLS, side)
+    # 7: cells of a pooled image in each direction.
+    count = min(7, side)
     cells = torch.nn.functional.one_hot(torch.arange(side) * count // side, count).float()
     return cells / cells.sum(0).sqrt()
 
