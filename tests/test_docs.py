@@ -17,7 +17,7 @@ GROUPS = {
     **PARTS,
     "private": ("sketch", "generate"),
     "sketch": ("release", "score", "compare", "merge", "inspect"),
-    "leaderboard": ("add", "remove", "show", "render", "export"),
+    "leaderboard": ("add", "remove", "show", "render"),
     "kahm": ("fit", "classify", "fabricate", "membership", "federate"),
     "extractors": ("list", "show", "check"),
     "weights": ("list", "fetch", "verify", "where"),

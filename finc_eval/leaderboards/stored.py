@@ -360,9 +360,9 @@ DEVICE = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)
 """Names that Windows keeps for devices, whatever the suffix."""
 
 
-def file_name(name: str, suffix: str = ".json") -> str:
+def file_name(name: str) -> str:
     """Return the name of the file of a model: its own where a file can be called so, else with a digest."""
     safe = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip(".-")[:80].rstrip(".-")
     safe = f"model-{safe}" if DEVICE.match(safe) else safe
     same = safe != "" and safe == name and name == name.lower()  # some file systems ignore case
-    return f"{safe}{suffix}" if same else f"{safe or 'model'}-{sha256_of(name)[:8]}{suffix}"
+    return f"{safe}.json" if same else f"{safe or 'model'}-{sha256_of(name)[:8]}.json"

@@ -253,8 +253,6 @@ STEPS = [
     refused("leaderboard render gen", "gen is not a stored board: pass the folder of a board"),
     refused("leaderboard shwo gen", "no command is called 'shwo' (did you mean \"show\"?)"),
     refused("leaderboard remove board a", "board is not a stored board"),
-    refused("leaderboard export gen.h5 --dataset a/b --out o", "gen.h5 is not a leaderboard"),
-    refused("leaderboard export board --dataset a/b --format xml --out o", "must be one of eval-results"),
     done("kinds --gen gen.h5 --ref ref.h5 --out o", "", within("o", KINDS)),
     done("kinds --gen a=gen.h5 --gen b=other.h5 --seed 1 --out o", "", within("o", KINDS)),
     refused("kinds --gen gen.h5 --out o", "at least two sets are needed"),

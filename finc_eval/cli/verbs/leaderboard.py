@@ -39,10 +39,9 @@ from finc_eval.cli.output import (
     refuse_loss_of_pictures,
 )
 from finc_eval.core.doors import read_bytes
-from finc_eval.core.errors import UsageError, check_choice
+from finc_eval.core.errors import UsageError
 from finc_eval.core.marks import mark_of
 from finc_eval.core.places import is_url
-from finc_eval.core.storage import write_text
 from finc_eval.core.words import join_words
 from finc_eval.extractors.settings import Extraction
 from finc_eval.leaderboards.settings import LeaderboardSettings
@@ -200,36 +199,6 @@ def render(
     if not given and found.without_pictures:
         refuse_loss_of_pictures(output.files[".html"], force, found.without_pictures)
     emit(_beside(found, beside), output, as_json, samples=given)
-
-
-@leaderboard.command()
-def export(
-    board: Annotated[Path, typer.Argument(metavar="BOARD", help="Folder of a stored board, or a leaderboard.json.")],
-    dataset: Annotated[str, typer.Option(help="Id of the reference's dataset, such as my-lab/faces.")],
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder to write one file per model to.")],
-    file_format: Annotated[
-        str, typer.Option("--format", metavar="FORMAT", help="One of eval-results, model-index, every-eval-ever.")
-    ] = "eval-results",
-    url: Annotated[str | None, typer.Option(help="Address where the board is published.")] = None,
-    organization: Annotated[str, typer.Option(help="Who measured.")] = "unknown",
-    as_json: Json = False,
-) -> None:
-    """Write a board as Hugging Face or Every Eval Ever read it, one file per model.
-
-    eval-results: YAML for .eval_results of a model repository. model-index: metadata of a model card. every-eval-ever:
-    JSON with standard errors and intervals. Files of the same names are replaced.
-    """
-    from finc_eval.leaderboards.exports import FORMATS, Origin
-    from finc_eval.leaderboards.stored import file_name
-
-    check_choice("--format", file_format, FORMATS)
-    found = open_board(board)
-    suffix, write = FORMATS[file_format]
-    origin, files = Origin(dataset, url, organization), []
-    for row in found.rows:
-        path = out / file_name(row.name, suffix)
-        files.append(str(write_text(path, write(found, row, origin))))
-    print_json({"files": files}) if as_json else print(*files, sep="\n")
 
 
 def open_board(path: Path, rank_by: str | None = None) -> fe.Leaderboard:
