@@ -26,11 +26,11 @@ def samples(kinds, n, seed, **shift):
 
 
 SETS = {
-    "even": samples(range(10), 600, 1, first=0.1, last=0.1),
-    "left": samples(range(10), 600, 2, first=1.5),
-    "right": samples(range(10), 600, 3, last=1.5),
+    "even": samples(range(10), 300, 1, first=0.1, last=0.1),
+    "left": samples(range(10), 300, 2, first=1.5),
+    "right": samples(range(10), 300, 3, last=1.5),
 }
-REF = samples(range(10), 900, 4)
+REF = samples(range(10), 450, 4)
 
 
 def board_of(columns, names=SETS, **options):

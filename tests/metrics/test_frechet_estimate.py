@@ -34,7 +34,7 @@ def test_the_bias_is_that_of_ten_distances_without_a_block(n, dim, part):
     assert found.bias == pytest.approx(wanted, abs=part * found.standard_error)
 
 
-@pytest.mark.parametrize("group", [1, 4])
+@pytest.mark.parametrize("group", [4, pytest.param(1, marks=pytest.mark.long)])
 def test_the_error_is_the_spread_of_fresh_sets(group):
     def fresh(seed):
         one = drawn(400 // group, 20, seed, 1.2, 0.2)
