@@ -22,8 +22,9 @@ from finc_eval.core.words import plural
 from finc_eval.embeddings.base import VIDEO, ArrayEmbeddings
 from finc_eval.embeddings.embedding_set import EmbeddingSet
 from finc_eval.embeddings.keys import hashes_of, keys_of
-from finc_eval.embeddings.opening import as_embeddings
+from finc_eval.embeddings.opening import as_embeddings, open_sets
 from finc_eval.embeddings.recipe import ARRAY_SPACE, check_same_space
+from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.numerics.arrays import fold_of, rows_of
 from finc_eval.numerics.moments import Moments, weighted_sum
@@ -158,14 +159,16 @@ class Sketch(Shown):
         source: object,
         settings: SketchSettings | None = None,
         *,
+        extractor: AnyExtractor = None,
         run: Run | None = None,
         **options: Unpack[SketchOptions],
     ) -> Sketch:
         """Sketch a reference set with a feature map of its own, as `compare` does.
 
         Args:
-            source: array or tensor of shape (n, d), `EmbeddingCache` or its path.
+            source: array or tensor of shape (n, d), `EmbeddingCache` or its path, or samples, which are embedded first.
             settings: settings of the feature map.
+            extractor: how to embed samples: a name, the path of a card, or `fe.Extraction`.
             run: device, portions and progress.
             options: fields of `SketchSettings`, which override `settings`.
 
@@ -174,7 +177,7 @@ class Sketch(Shown):
             DataError: the embeddings are not finite, or all equal.
         """
         chosen, run = settings_from(SketchSettings, settings, options), Run.of(run)
-        embeddings = as_embeddings(source, "ref")
+        embeddings = open_sets({"ref": source}, as_embeddings, extractor, run)["ref"]
         phi, _ = reference_feature_map([embeddings], chosen, run.torch_device)
         return cls.of(embeddings, phi, precision=chosen.precision, groups=chosen.groups, run=run)
 

@@ -53,6 +53,7 @@ def test_every_function_takes_folders(sets):
     assert fe.metrics("gen", "ref", "vendi", **how)["vendi"].value > 1
     assert [point.value for point in fe.sweep("gen", "ref", "rho", [1], features=20, modes=1, **how).points] == [1]
     assert list(fe.compare_methods("gen", "ref", "finc", features=20, modes=1, **how).comparisons) == ["finc"]
+    assert fe.Sketch.reference("ref", features=20, **how).n == 60
     with pytest.raises(fe.DataError, match="gen has 60 samples: an audit needs"):
         fe.audit("gen", "ref", "ref", **how)
 
