@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from finc_eval.comparison.findings import Finding, find_differences, find_slight, look_finding
 from finc_eval.core.run import Run
-from finc_eval.core.words import in_percent
+from finc_eval.core.words import in_percent, join_words, quote
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.gates.appearance import PART, WHOLE, Clearest
 from finc_eval.gates.kinds import KindEvidence
@@ -26,10 +26,12 @@ from finc_eval.naming.measured import PictureLooks, looked_rows, measure_sets
 from finc_eval.naming.traits import Trait
 from finc_eval.partitions.answer import Answer
 from finc_eval.partitions.kind import kinds_of_rows
+from finc_eval.prompts.table import clear_prompts
 
 Members = Mapping[str, NDArray[np.bool_]]  # which of the samples of `looked_rows` are meant, of the release and its old
 NAMED = ("kinds.lose", "kinds.new")  # rules whose limits are on kinds that have a name
-REPEATS = "basics.duplicates"
+REPEATS, MOVES = "basics.duplicates", "kinds.moved"
+NAMED_PROMPTS = 3  # prompts that a cause names at most
 
 
 @dataclass(frozen=True)
@@ -119,10 +121,24 @@ def _slight(
     return [Suspect(one, members, shown) for one in slight]
 
 
+def name_prompts(sets: GateSets, answer: Answer, seed: int, run: Run) -> str:
+    """Name the prompts whose images surely changed since the baseline; "" for sets that no prompt pairs, or none."""
+    pairing = None if sets.blocks[0] is None or sets.pairs else sets.pairing(None)  # a pair alone shows nothing
+    if pairing is None or len(pairing.sets) != 2:
+        return ""
+    found = clear_prompts(pairing, answer.kinds, seed, run)
+    more = len(found) - NAMED_PROMPTS
+    named = [quote(one) for one in found[:NAMED_PROMPTS]] + [f"{more:,} more"] * (more > 0)
+    return f"samples of the {pairing.info.column}{'s' * (len(found) > 1)} {join_words(named)}" if found else ""
+
+
 def find_causes(
-    limits: Sequence[tuple[Limit, KindEvidence]], suspects: Sequence[Suspect], sets: GateSets
+    limits: Sequence[tuple[Limit, KindEvidence]], suspects: Sequence[Suspect], sets: GateSets, prompts: str = ""
 ) -> tuple[Cause, ...]:
-    """Return what is wrong, each cause once and the largest first, and then what differs without a limit on it."""
+    """Return what is wrong, each cause once and the largest first, and then what differs without a limit on it.
+
+    `prompts` names those whose images surely changed (`name_prompts`).
+    """
     looks = [(limit, part.evidence) for limit, part in limits if isinstance(part.evidence, Clearest)]
     told = _look_causes([one for one in looks if one[0].verdict == "regressed"], suspects)
     waiting: list[tuple[str, Suspect]] = []
@@ -131,7 +147,7 @@ def find_causes(
         own = _suspect_of(limit, part, sets, suspects)
         if own is None:
             if limit.verdict == "regressed" and not isinstance(part.evidence, Clearest):
-                told.append((_size(limit), _plain_cause(limit), None))
+                told.append((_size(limit), _plain_cause(limit, prompts), None))
             continue
         if limit.verdict == "undecided":
             waiting.append((limit.name, own))
@@ -205,10 +221,17 @@ def _cause(one: Suspect, words: str, allowed: float | None, limit: str | None) -
     return Cause(words, finding.change(), finding.share, finding.before, allowed, limit, one.examples)
 
 
-def _plain_cause(limit: Limit) -> Cause:
-    """Return a limit that is not on a kind or a look as a cause."""
-    words = f"{limit.told} (allowed {limit.number(limit.margin)})"
-    return Cause(words, limit.told, limit.value if limit.is_share else None, None, limit.margin, limit.name)
+def _plain_cause(limit: Limit, prompts: str = "") -> Cause:
+    """Return a limit that is not on a kind or a look as a cause; of samples that moved, with the prompts of most."""
+    told = f"{limit.told}: {prompts} surely changed" if prompts and limit.rule == MOVES else limit.told
+    return Cause(
+        f"{told} (allowed {limit.number(limit.margin)})",
+        told,
+        limit.value if limit.is_share else None,
+        None,
+        limit.margin,
+        limit.name,
+    )
 
 
 def _size(limit: Limit) -> float:

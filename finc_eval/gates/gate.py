@@ -23,7 +23,7 @@ from finc_eval.embeddings.repeats import LOOK, share_of_repeats
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.gates.appearance import look_evidence, pictures_of
 from finc_eval.gates.baseline import History, is_history, samples_of
-from finc_eval.gates.causes import Suspect, find_causes, find_suspects
+from finc_eval.gates.causes import MOVES, Suspect, find_causes, find_suspects, name_prompts
 from finc_eval.gates.copies import share_of_copies
 from finc_eval.gates.divisions import DIFFERENCES, MOVED, OF_REF, OF_SETS, tree_of_reference
 from finc_eval.gates.evidence import LimitEvidence, Missing, PlainFact
@@ -319,11 +319,14 @@ def causes_of(
 ) -> tuple[Cause, ...]:
     """Return what is wrong with a release, by name; of a first release, nothing was compared."""
     suspects: list[Suspect] = []
+    prompts = ""
     if sets.baselines:
         old = next(iter(sets.baselines))
         answer = found.answer or compare_two(sets, old, seed, run.prefixed(DIFFERENCES))
         suspects = find_suspects(sets, answer, old, seed, found.pictures, run)
-    return find_causes(shown, suspects, sets)
+        if any(limit.rule == MOVES and limit.verdict == "regressed" for limit, _ in shown):
+            prompts = name_prompts(sets, answer, seed, run)
+    return find_causes(shown, suspects, sets, prompts)
 
 
 def _same_samples(sets: GateSets) -> list[str]:

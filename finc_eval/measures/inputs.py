@@ -159,12 +159,23 @@ def reference_bandwidth(ref: Embeddings) -> float:
 
 
 def split_reference(ref: Embeddings, n_gen: int, *, least: int = 1, seed: int = 0) -> tuple[Subset, Subset]:
-    """Split the reference at random into n_gen samples (at most half of them) and the rest, to measure a floor."""
+    """Split the reference at random into n_gen samples (at most half of them) and the rest, to measure a floor.
+
+    Samples of one group stay together, as far as there are two groups: the parts are independent, as two sets are. So
+    the first part has nearly that many samples.
+    """
     order, part = np.random.default_rng(check_seed(seed)).permutation(ref.n), min(n_gen, ref.n // 2)
     if part < least:
         raise DataError(
             f"{ref.name} has {plural(ref.n, 'sample')} for a floor at {n_gen}: it needs at least {2 * least}"
         )
+    groups = ref.group_hashes()
+    if groups is not None:
+        _, first, group, sizes = np.unique(groups[order], return_index=True, return_inverse=True, return_counts=True)
+        order = order[np.argsort(first[group], kind="stable")]  # group after group, in a random order
+        ends = np.cumsum(sizes[np.argsort(first)])[:-1]
+        enough = ends[(ends >= least) & (ref.n - ends >= least)]
+        part = int(enough[np.abs(enough - part).argmin()]) if len(enough) else part
     return Subset(ref, np.sort(order[:part])), Subset(ref, np.sort(order[part:]))
 
 

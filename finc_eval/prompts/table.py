@@ -15,7 +15,7 @@ from finc_eval.core.record import Record
 from finc_eval.core.run import Run
 from finc_eval.core.serialize import Shown
 from finc_eval.core.words import join_words
-from finc_eval.numerics.inference import student_quantile
+from finc_eval.numerics.inference import BESIDE_ALPHA, student_quantile
 from finc_eval.partitions.blocks import Pairing
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.prompts.images import Permuted, PromptImages, coordinates, images_of, unit_of, vendi_score
@@ -187,6 +187,15 @@ def prompt_differences(
         table.fit_of_sets(),
         unmeasured,
     )
+
+
+def clear_prompts(pairing: Pairing, kinds: KindTree, seed: int, run: Run) -> tuple[str, ...]:
+    """Return the prompts whose images surely differ between two paired sets, the clearest first."""
+    prompts = [str(one) for one in pairing.names]
+    images = images_of(pairing, kinds, run)
+    table = _Table(prompts, images, {}, unit_of(images.values()), pairing, kinds, Phrases.of(prompts), seed)
+    found = table.differing_prompts()
+    return tuple(one.text for one in found if one.p_value is not None and one.p_value <= BESIDE_ALPHA)
 
 
 def _scores(pairing: Pairing, prompts: Sequence[str], text: str | None, run: Run) -> tuple[dict[str, Array], str]:

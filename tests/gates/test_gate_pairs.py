@@ -159,3 +159,24 @@ def test_an_anchor_of_other_prompts_is_compared_without_pairs():
     other = fe.EmbeddingSet(release(1000, 5), metadata={"prompt": [f"other {i}" for i in range(1000)]})
     verdict = fe.gate(new, old, release(1000, 3), POLICY | {"pairs": "prompt"}, anchor=other)
     assert any("the anchor is compared without pairs" in one for one in verdict.warnings)
+
+
+def of_prompts(seed, broken=(), images=8):
+    """Images of 40 prompts, each of its own place; those of broken prompts are of another."""
+    places = np.random.default_rng(9)
+    own = CENTERS[places.integers(0, 20, 40)] + 0.5 * places.normal(size=(40, 16))
+    own[list(broken)] = CENTERS[21]
+    rows = own.repeat(images, 0) + 0.3 * np.random.default_rng(seed).normal(size=(40 * images, 16))
+    prompts = [f"a drawing of thing {one}" for one in range(40) for _ in range(images)]
+    return fe.EmbeddingSet(rows.astype(np.float32), metadata={"prompt": prompts})
+
+
+@pytest.mark.parametrize(
+    ("broken", "said"), [((3,), "prompt “a drawing of thing 3”"), ((3, 5, 7, 9, 11), " and 2 more")]
+)
+def test_the_prompts_whose_images_changed_are_named(broken, said):
+    policy = {"kinds": {"moved": 0.001}, "pairs": "prompt"}
+    verdict = fe.gate(of_prompts(1, broken), of_prompts(2), of_prompts(3), policy)
+    assert f"{said} surely changed" in verdict.headline
+    named = [one for one in range(40) if f"“a drawing of thing {one}”" in verdict.headline]
+    assert len(named) == min(len(broken), 3) and set(named) <= set(broken)

@@ -173,6 +173,21 @@ def test_the_floor_is_what_fresh_samples_of_the_reference_read():
     assert same_set_floor(reference, 100) == pytest.approx(measured * scale, rel=1e-12)
 
 
+def test_the_floor_of_a_grouped_reference_is_that_of_independent_groups():
+    """Of clips of few videos, both parts would show the same videos."""
+    rng = np.random.default_rng(0)
+    videos = rng.normal(size=(60, DIM)).repeat(10, 0)
+    rows = (videos + 0.1 * rng.normal(size=videos.shape)).astype(np.float32)
+    grouped = as_embeddings(rows).with_groups(np.arange(60).repeat(10).astype(np.uint64), "video")
+    parts = split_reference(grouped, 300)
+    seen = [{*part.group_hashes().tolist()} for part in parts]
+    assert not seen[0] & seen[1] and [part.n for part in parts] == [300, 300]
+    apart, together = (frechet_distance(*split_reference(one, 300)).value for one in (grouped, as_embeddings(rows)))
+    assert apart > 4 * together
+    one = as_embeddings(rows).with_groups(np.zeros(600, np.uint64), "video")
+    assert [part.n for part in split_reference(one, 300)] == [300, 300]
+
+
 def test_too_few_samples_are_explained():
     (found,) = frechet_distance(drawn(DIM), drawn(100, seed=1)).warnings
     assert "has 16 samples in 16 dimensions" in found
