@@ -34,6 +34,7 @@ from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.embedding_set import take_arrays
 from finc_eval.embeddings.recipe import known_space
 from finc_eval.embeddings.repeats import LOOK
+from finc_eval.embeddings.same_names import ID
 from finc_eval.embeddings.search.neighbors import index_signature, least_recall, recall_notes
 from finc_eval.extractors.settings import AnyExtractor, Spaced
 from finc_eval.feature_maps.approximation import KernelError, approximation_error
@@ -49,6 +50,8 @@ from finc_eval.partitions.kind import Kind, kinds_of_rows
 from finc_eval.partitions.kind_tree import DIVIDE, KindTree
 from finc_eval.partitions.values import SharesBy, shares_by
 from finc_eval.prompts.table import PromptDifferences, prompt_differences
+from finc_eval.same_ids.compare_ids import compare_ids
+from finc_eval.same_ids.result import ById
 from finc_eval.sketches.one_law import KeptSample, Separability, separate
 from finc_eval.sketches.reference import ERROR_SAMPLE
 
@@ -63,6 +66,7 @@ def compare(
     *,
     kinds: object = None,
     labels: object = None,
+    again: Sequence[object] = (),
     extractor: Spaced,
     run: Run | None = None,
     **options: Unpack[Options],
@@ -76,6 +80,7 @@ def compare(  # type: ignore[overload-overlap]
     settings: Settings | None = None,
     *,
     labels: object = None,
+    again: Sequence[object] = (),
     run: Run | None = None,
     **options: Unpack[Options],
 ) -> Spaces: ...
@@ -89,6 +94,7 @@ def compare(
     *,
     kinds: object = None,
     labels: object = None,
+    again: Sequence[object] = (),
     extractor: AnyExtractor = None,
     run: Run | None = None,
     **options: Unpack[Options],
@@ -104,6 +110,7 @@ def compare(
     *,
     kinds: object = None,
     labels: object = None,
+    again: Sequence[object] = (),
     extractor: AnyExtractor | Spaced = None,
     run: Run | None = None,
     **options: Unpack[Options],
@@ -134,6 +141,8 @@ def compare(
             what changed since then; default: the kinds of both sets.
         labels: labels of the samples of both sets, if these are arrays: a pair of arrays, or arrays by "gen" and "ref".
             They name kinds, and their shares are compared (`by`). Also the option `groups` may be such arrays.
+        again: further runs of the reference's generator with the same prompts and seeds, in any of the same forms, for
+            sets that are paired by their ids (`pairs="id"`): what differs no more than these do has not changed.
         extractor: how to embed sets of samples: a name, the path of a card, or `fe.Extraction`; default: the extractor
             behind the other set, or else EfficientNet-Lite0. A list of several gives a comparison in each space.
         run: device, portions, threads and progress of the computation.
@@ -166,13 +175,15 @@ def compare(
             raise UsageError(
                 "kinds of an earlier comparison belong to a single space: give one extractor, or leave kinds out"
             )
+        if len(again):
+            raise UsageError("runs of a baseline are compared in one space: give one extractor, or leave again out")
         several = extractor if isinstance(extractor, list | tuple) else [] if extractor is None else [extractor]
         return compare_in_spaces(gen, ref, several, labels, settings, run, options, compare_opened)
     tree = None if kinds is None else as_comparison(kinds, "kinds").tree
     sets, chosen = take_arrays({"gen": gen, "ref": ref}, labels, options)
     settings = settings_of(settings, chosen)
     run = run.planned(*stages_of(settings, tree))
-    opened = sketch_sets(sets, settings, run, extractor)
+    opened = sketch_sets(sets, settings, run, extractor, again)
     return compare_opened(opened, opened.settings, run, tree)
 
 
@@ -276,6 +287,7 @@ def _describe(
         pairs=None if opened.pairing is None else opened.pairing.info,
         by=_values(sets, opened, settings),
         prompts=_prompts(opened, answer, settings, run),
+        by_id=_by_id(opened, answer, listed, divided),
         warnings=(*recall_notes(recall), *caveats(opened, settings, scored, sample, error, copies), *opened.warnings),
         feature_map=phi,
         divided=divided,
@@ -325,9 +337,18 @@ def _values(sets: Mapping[str, Embeddings], opened: OpenSets, settings: Settings
 
 def _prompts(opened: OpenSets, answer: Answer | None, settings: Settings, run: Run) -> PromptDifferences | None:
     """Return what differs by prompt; None for sets that are not paired, or have no kinds."""
-    if opened.pairing is None or answer is None:
+    if opened.pairing is None or answer is None or opened.pairing.info.column == ID:
         return None
     return prompt_differences(opened.pairing, answer.kinds, settings.seed, run, opened.tower)
+
+
+def _by_id(
+    opened: OpenSets, answer: Answer | None, listed: Sequence[Kind], divided: KindsOfSamples | None
+) -> ById | None:
+    """Return what sets that are paired by their ids show pair by pair; None for all others."""
+    if opened.pairing is None or opened.pairing.info.column != ID:
+        return None
+    return compare_ids(opened.pairing, opened.again, None if answer is None else answer.cells_of_names(listed, divided))
 
 
 def _with_captions(found: Comparison, opened: OpenSets, run: Run) -> Comparison:

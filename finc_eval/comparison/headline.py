@@ -16,6 +16,7 @@ from finc_eval.numerics.inference import ALPHA, BESIDE_ALPHA, significant
 from finc_eval.partitions.answer import LARGEST
 from finc_eval.partitions.kind import Kind, top_level
 from finc_eval.prompts.table import PromptDifferences
+from finc_eval.same_ids.result import ById
 from finc_eval.sketches.one_law import Separability
 
 CHANCE = 0.5  # share of samples of two equal sets that a classifier assigns to their set
@@ -49,6 +50,8 @@ class _Compared(Protocol):
     @property
     def prompts(self) -> PromptDifferences | None: ...
     @property
+    def by_id(self) -> ById | None: ...
+    @property
     def looks(self) -> tuple[Look, ...]: ...
     @property
     def sets_p_value(self) -> float | None: ...
@@ -75,8 +78,10 @@ def says(found: _Compared) -> dict[str, str]:
     """Return what was found in at most `MAX_WORDS` words: at most three facts, and then what may have been missed.
 
     A fact has the id of its kind or direction as its key, or the name of its look. The smallest facts are left to the
-    tables where the words do not suffice.
+    tables where the words do not suffice. Two runs with the same ids have sentences of their own.
     """
+    if found.by_id is not None:
+        return found.by_id.sentences
     told: dict[str, str] = {}
     every, count, missed = facts(found), 0, _missed(found)
     for count in range(min(LARGEST, len(every)), 0, -1):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, cast
@@ -21,6 +21,7 @@ from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.opening import as_embeddings, open_sets
 from finc_eval.embeddings.repeats import few_groups, near_repeat_warnings, too_few_groups
+from finc_eval.embeddings.same_names import ID
 from finc_eval.embeddings.set_info import SetInfo, set_info
 from finc_eval.extractors.settings import AnyExtractor, extraction_of
 from finc_eval.feature_maps.base import FeatureMap
@@ -131,16 +132,24 @@ class OpenSets:
     pairing: Pairing | None = None
     # card whose text tower embeds prompts, or a file of their vectors; None: of the extractor behind the sets
     tower: str | None = None
+    again: Mapping[str, Embeddings] = field(default_factory=dict)  # further runs of the baseline, by label
 
 
 def sketch_sets(
-    sources: Mapping[str, object], settings: Settings, run: Run, extractor: AnyExtractor = None
+    sources: Mapping[str, object],
+    settings: Settings,
+    run: Run,
+    extractor: AnyExtractor = None,
+    again: Sequence[object] = (),
 ) -> OpenSets:
     """Open, pair, check and sketch the sets of a comparison, "gen" and "ref"; ref decides bandwidth and center.
+
+    `again` has further runs of the baseline, of sets that are paired by their ids.
 
     A source is an array, a tensor, an `EmbeddingCache`, a `Sketch`, or the path of a file or of samples.
     """
     inputs, warnings = open_inputs(sources, settings, run, extractor)
+    runs_again = _open_again(again, settings, inputs, run, extractor)
     embeddings = {label: one for label, one in inputs.items() if isinstance(one, Embeddings)}
     sketched = next((label for label in inputs if label not in embeddings), None)
     pairing: Pairing | None = None
@@ -179,7 +188,7 @@ def sketch_sets(
     # The card of the text, or else of the samples, whose text tower is to embed prompts.
     own_tower = settings.text is not None and card_of_text(settings.text) is not None
     tower = settings.text if own_tower else extraction_of(extractor).extractor
-    return OpenSets(sets, _with_map(settings, phi), sigma_rule, notes, pairing, tower)
+    return OpenSets(sets, _with_map(settings, phi), sigma_rule, notes, pairing, tower, runs_again)
 
 
 def open_inputs(
@@ -195,6 +204,23 @@ def open_inputs(
     )
     grouped, sentences = group_sets(opened, settings.groups, run)
     return {**opened, **grouped}, tuple(sentences)
+
+
+def _open_again(
+    again: Sequence[object], settings: Settings, inputs: Mapping[str, SetInput], run: Run, extractor: AnyExtractor
+) -> dict[str, Embeddings]:
+    """Open further runs of the baseline, by label."""
+    if isinstance(again, str) or not isinstance(again, Sequence):
+        raise UsageError(f"again must be a list of sets, got {type(again).__name__}: pass again=[…]")
+    if len(again) and settings.pairs != ID:
+        raise UsageError(
+            'again has runs with the same ids as ref, and the sets are not paired by them: pass pairs="id"'
+        )
+    if not len(again):
+        return {}
+    labels = {f"again {number}": one for number, one in enumerate(again, 1)}
+    opened = open_sets({"ref": inputs["ref"], **labels}, as_embeddings, extractor, run)
+    return {label: opened[label] for label in labels}
 
 
 def _with_map(settings: Settings, phi: FeatureMap) -> Settings:

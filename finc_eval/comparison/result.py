@@ -38,6 +38,7 @@ from finc_eval.partitions.kind import Kind, check_kinds, shown_of
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.partitions.values import SharesBy
 from finc_eval.prompts.table import PromptDifferences
+from finc_eval.same_ids.result import ById
 from finc_eval.sketches.one_law import Separability
 from finc_eval.sketches.stored import read_feature_map, write_feature_map
 
@@ -105,6 +106,7 @@ class Comparison(Pictured):
         pairs: how the sets are paired; None for independent sets.
         by: shares of the values of the column `by`, such as labels; None if none was asked for.
         prompts: the prompts, and the words of prompts, whose images differ; None for sets that are not paired.
+        by_id: what changed, broke and is worse, pair by pair; None for sets that are not paired by their ids.
         sets_p_value: p-value of "both sets are samples of one law", by the means of φ, which sees a slight change of
             every sample; None if a set has too few independent samples to test it, and for ρ other than 1.
         separability: how well a simple classifier tells held-out samples of both sets apart; None unless
@@ -154,6 +156,7 @@ class Comparison(Pictured):
     pairs: Pairs | None = field(default=None, kw_only=True)
     by: SharesBy | None = field(default=None, kw_only=True)
     prompts: PromptDifferences | None = field(default=None, kw_only=True)
+    by_id: ById | None = field(default=None, kw_only=True)
     sets_p_value: float | None = field(default=None, kw_only=True)
     separability: Separability | None = field(default=None, kw_only=True)
     looks: tuple[Look, ...] = field(default=(), kw_only=True)
@@ -238,6 +241,8 @@ class Comparison(Pictured):
         found += (pair[0 if label == "gen" else 1] for pair in pairs)
         if self.prompts is not None and self.shown:
             found += self.prompts.shown(label)
+        if self.by_id is not None and self.shown:
+            found += self.by_id.shown()
         if label == "ref":
             found += (other for one in self.directions for other in self.nearest(one))
         return found

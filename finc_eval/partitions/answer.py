@@ -86,6 +86,24 @@ class Answer:
     pairing: Pairing | None = None
     cells: NDArray[np.int64] | None = None  # leaf of each sample of paired sets, one set after the other
 
+    def cells_of_names(
+        self, listed: Sequence[Kind], divided: KindsOfSamples | None
+    ) -> tuple[NDArray[np.int64], list[str]] | None:
+        """Return the kind of each sample of paired sets, of at most `MAIN_LEVEL`, and the names of these kinds.
+
+        A kind without a name of its own has that of the largest listed kind in it, or else its number.
+        """
+        if self.cells is None:
+            return None
+        members = self.kinds.tree.members[self.kinds.tree.cut(MAIN_LEVEL)]
+        place = None if divided is None else divided.place
+        names = []
+        for number, leaves in enumerate(members):
+            inside = [] if place is None else [one for one in place[leaves].tolist() if one >= 0]
+            kind = listed[max(set(inside), key=inside.count)] if inside else None
+            names.append(f"kind {number + 1}" if kind is None else f"{kind.name or 'samples'} ({kind.id})")
+        return members.argmax(0)[self.cells], names
+
     def described(
         self, embeddings: Mapping[str, Embeddings]
     ) -> tuple[tuple[Kind, ...], tuple[Kind, ...], KindsOfSamples]:

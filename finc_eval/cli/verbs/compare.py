@@ -48,6 +48,12 @@ def compare(
         Path | None,
         typer.Option(help="Earlier comparison, an .h5 file, whose kinds to count by; then changes shows what changed."),
     ] = None,
+    again: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Further run of the reference's generator, of the same ids: what equals look like; may be repeated."
+        ),
+    ] = None,
     out: Out = None,
     force: Force = False,
     pictures: Pictures = SHOWN_SAMPLES,
@@ -61,10 +67,11 @@ def compare(
     sources = {"gen": gen, "ref": ref}
     how = [replace(extraction, extractor=name) for name in extractor or ()] or [extraction]
     for one in how:
-        check_given([*sources.values(), kinds], one.extractor)
+        check_given([*sources.values(), kinds, *(again or ())], one.extractor)
     output = output_folder("compare", "comparison" if len(how) == 1 else "spaces", sources, out, force, how=how)
     with work.running() as run:
-        result = fe.compare(gen, ref, settings, kinds=kinds, extractor=how if len(how) > 1 else how[0], run=run)
+        chosen = how if len(how) > 1 else how[0]
+        result = fe.compare(gen, ref, settings, kinds=kinds, again=again or (), extractor=chosen, run=run)
     emit(result.showing(pictures), output, as_json)
 
 

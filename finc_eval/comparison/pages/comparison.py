@@ -43,6 +43,7 @@ from finc_eval.report.exports.outline import Cell, Outline, TextTable, call, sou
 from finc_eval.report.formats import bare_percent, number, p_value
 from finc_eval.report.pages import Section, render
 from finc_eval.report.terminal import print_notes, print_one
+from finc_eval.same_ids.page import id_tables
 from finc_eval.samples.source import Samples
 
 ROLES: tuple[tuple[Role, str, str], ...] = (
@@ -78,7 +79,10 @@ def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
         "comparison/pages/comparison.html",
         table=table,
         seen=seen_first(comparison, names),
-        sections=[Section("values", one.title, one.legend, table=one) for one in value_tables(comparison.by, shown)],
+        sections=[
+            *(Section("pairs", one.title, one.legend, table=one) for one in id_tables(comparison.by_id, shown)),
+            *(Section("values", one.title, one.legend, table=one) for one in value_tables(comparison.by, shown)),
+        ],
         cards_of_kinds=cards,
         **_directions_on_page(comparison, names),
         titles=names,
@@ -235,7 +239,7 @@ def outline(comparison: Comparison) -> Outline:
         sets={gen: comparison.gen.n, ref: comparison.ref.n},
         signatures=[comparison.signature],
         call=call("compare", *(source(*one) for one in sets.items()), settings=comparison.settings),
-        tables=[*_tables(comparison), *value_tables(comparison.by, LABELS)],
+        tables=[*id_tables(comparison.by_id, LABELS), *_tables(comparison), *value_tables(comparison.by, LABELS)],
         details=[text for text in (*details(comparison), not_significant(comparison, ".")) if text],
         warnings=comparison.warnings,
         failures=unreadable(sets),

@@ -1,0 +1,98 @@
+"""Pairs that do not belong to their run: further apart than the bulk of the run, and than runs of the baseline are.
+
+Differences that no eye sees count alike. Above the bulk, the logarithm of a measure is taken to have an exponential
+tail, which is heavier than that of noise, of compression and of blur (benchmarks/same_ids.py). A pair is also broken if
+other ids are as near as its own, where nearly all pairs are nearest to their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import false_discovery_control
+
+from finc_eval.same_ids.pairs import PairTable
+
+Array = NDArray[np.float64]
+
+RATE = 0.02
+"""False discovery rate at which pairs are listed, and so the rate of lists where nothing is broken. The tails are
+models: what they are wrong by must fit in what is left of 5 %."""
+
+LEAST_SEEN = 0.002  # mean squared difference, of a PSNR of 27 dB, below which a pair is not broken
+ALIKE = 0.9  # structure, and correlation of thumbnails, from which both pictures show the same
+OTHER = 0.05  # part of other ids as near as its own from which a pair is of different ids
+OWN = 0.75  # part of the pairs that must be nearest to their own id for that
+
+SCALES = (0.5, 0.8), (0.75, 0.85)
+"""Pairs of quantiles, of which the larger slope is the scale of the tail: an eighth of all pairs may be broken."""
+
+BASE = 0.85  # quantile at which the tail begins
+LEAST_SCALE = 0.1  # scale of a tail, in units of a natural logarithm, below which bulks count as equal
+
+LOGARITHMS: dict[str, Callable[[dict[str, Array]], Array]] = {
+    "mse": lambda one: np.log(one["mse"] + 0.001),
+    "relative": lambda one: np.log((one["mse"] + 0.001) / (one["detail"] + 0.001)),
+    "structure": lambda one: np.log(1 - one["structure"] + 0.02),
+    "coarse": lambda one: np.log(1 - one["coarse"] + 0.02),
+}
+"""Logarithms of the measures of pictures, with what no eye sees added. SSIM is not among them: where everything is
+brighter or tinted, it falls far in a few pictures, and 30 runs of 48 had a pair that was called broken."""
+
+
+def logarithms(table: PairTable) -> Array:
+    """Return the logarithms of the measures of pairs, shape (n, measures)."""
+    known = [how(table.values) for how in LOGARITHMS.values()] if "mse" in table.values else []
+    return np.stack([*known, np.log(table.values["distance"] + 0.05)], 1)
+
+
+def find_broken(table: PairTable, floor: PairTable | None = None) -> NDArray[np.bool_]:
+    """Return which pairs do not belong to their run, shape (n,).
+
+    `floor` has pairs of runs of the baseline: what is no further apart than these is not broken.
+    """
+    values = logarithms(table)
+    p_values = _tails(values, values, is_bulk=True)
+    if floor is not None:
+        p_values = np.maximum(p_values, _tails(values, logarithms(floor), is_bulk=False))
+    smallest = np.minimum(1, p_values.min(1) * p_values.shape[1])
+    is_far: NDArray[np.bool_] = false_discovery_control(smallest) <= RATE
+    return (is_far | of_other_ids(table, floor)) & is_seen(table)
+
+
+def is_seen(table: PairTable) -> NDArray[np.bool_]:
+    """Return which pairs differ in what they show, by more than what no eye sees; without pictures, all."""
+    if "mse" not in table.values:
+        return np.ones(len(table), bool)
+    alike = np.minimum(table.values["structure"], table.values["coarse"])
+    return (table.values["mse"] > LEAST_SEEN) & (alike < ALIKE)
+
+
+def of_other_ids(table: PairTable, floor: PairTable | None = None) -> NDArray[np.bool_]:
+    """Return which pairs are as far apart as pictures of different ids are, where hardly any is."""
+    if np.quantile(table.others, OWN) > 0:
+        return np.zeros(len(table), bool)
+    least = OTHER if floor is None else max(OTHER, float(floor.others.max()))
+    return table.others >= least if least == OTHER else table.others > least
+
+
+def _tails(values: Array, sample: Array, *, is_bulk: bool) -> Array:
+    """Return P(a pair of the sample's law is at least so far apart), (n, measures), by exponential tails.
+
+    The tail of a bulk begins at its quantile `BASE`, as broken pairs may be among it; else at the largest value.
+    """
+    found = np.empty(values.shape)
+    for column, known in enumerate(sample.T):
+        slopes = [
+            (np.quantile(known, high) - np.quantile(known, low)) / np.log((1 - low) / (1 - high))
+            for low, high in SCALES
+        ]
+        scale = max(*slopes, LEAST_SCALE)
+        start, rest = (np.quantile(known, BASE), 1 - BASE) if is_bulk else (known.max(), 1 / (len(known) + 1))
+        beyond = rest * np.exp(-np.maximum(values[:, column] - start, 0) / scale)
+        above = len(known) - np.searchsorted(np.sort(known), values[:, column])
+        inside = np.ones(len(values)) if is_bulk else (above + 1) / (len(known) + 1)
+        found[:, column] = np.where(values[:, column] > start, beyond, inside)
+    return found

@@ -1,0 +1,240 @@
+"""From paired sets to `ById`: measure the pairs and runs of the baseline, find what changed, broke and is worse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from finc_eval.core.errors import DataError
+from finc_eval.core.words import plural
+from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.same_names import ID, names_of
+from finc_eval.naming.properties import TEXT_COLUMNS
+from finc_eval.naming.repeated import number_repeats
+from finc_eval.numerics.exchanges import unit_numbers
+from finc_eval.numerics.inference import ALPHA, share_bounds
+from finc_eval.partitions.blocks import Pairing
+from finc_eval.same_ids.broken import find_broken
+from finc_eval.same_ids.pairs import Aligned, PairTable, align, measure
+from finc_eval.same_ids.reasons import reasons_of
+from finc_eval.same_ids.result import SHOWN, ById
+from finc_eval.same_ids.worse import (
+    BAD,
+    Margin,
+    common_word,
+    error_of,
+    judge_diversity,
+    judge_kinds,
+    judge_looks,
+    judge_repeats,
+    keep_causes,
+    moved_looks,
+    traits_by_name,
+)
+
+Array = NDArray[np.float64]
+
+LEAST_FLOOR = 20  # pairs of two runs of the baseline from which they are a floor
+MOST_REPEATS = 5000  # pairs among which repeats are looked for: the distances of all are in memory
+
+
+def compare_ids(
+    pairing: Pairing, again: Mapping[str, Embeddings], kinds: tuple[NDArray[np.int64], Sequence[str]] | None = None
+) -> ById:
+    """Compare two sets, "gen" and "ref", that are paired by their ids, pair by pair.
+
+    Args:
+        pairing: the paired sets.
+        again: further runs of the baseline, by label.
+        kinds: the kind of each sample, of one set after the other, and the names of the kinds; None without kinds.
+    """
+    pairs = align({label: pairing.names[block] for label, block in pairing.block.items()}, pairing.sets)
+    table = measure(pairs)
+    runs = _baselines(pairing, pairs, again)
+    floor = _floor(runs)
+    nearest = table
+    for run in list(runs.values())[1:]:
+        nearest = _nearest(nearest, pairs, run)
+    broken = find_broken(nearest, floor)
+    changed, interval = _changed(nearest, floor)
+    margins, looks = _judge(pairs, table, ~broken, kinds, pairing)
+    order = np.argsort(-_distance(nearest), kind="stable")
+    return ById(
+        changed,
+        interval,
+        len(again),
+        [str(pairs.ids[place]) for place in order if broken[place]],
+        reasons_of(pairs, nearest, broken),
+        [one for one in margins if one.verdict == "worse"],
+        [one for one in margins if one.verdict == "not worse"],
+        [one for one in margins if one.verdict == "undecided"],
+        looks,
+        tuple(pairs.ids[order[:SHOWN]].tolist()),
+        tuple(pairs.ids.tolist()),
+        {name: _short(values) for name, values in nearest.values.items() if name != "detail"},
+    )
+
+
+def _short(values: Array) -> tuple[float, ...]:
+    """Return numbers with six digits."""
+    return tuple(float(f"{one:.6g}") for one in values.tolist())
+
+
+def _baselines(pairing: Pairing, pairs: Aligned, again: Mapping[str, Embeddings]) -> dict[str, Aligned]:
+    """Return each further run of the baseline, paired with the reference; the first of all is the reference."""
+    found = {"ref": pairs}
+    for label, one in again.items():
+        names, _ = names_of({"ref": pairing.sets["ref"], label: one}, ID)
+        run = align({label: names[label], "ref": names["ref"]}, {label: one, "ref": pairing.sets["ref"]})
+        if len(run.ids) < LEAST_FLOOR:
+            raise DataError(
+                f"{label} has {plural(len(run.ids), 'id')} in common with ref: a further run of the baseline needs at "
+                f"least {LEAST_FLOOR} of its ids"
+            )
+        found[label] = run
+    return found
+
+
+def _floor(runs: Mapping[str, Aligned]) -> PairTable | None:
+    """Return the pairs of runs of the baseline: each sample with the nearest of the other runs; None without any."""
+    labels = list(runs)
+    if len(labels) < 2:
+        return None
+    measured = {pair: measure(_between(runs, *pair)) for pair in combinations(labels, 2)}
+    if len(labels) == 2:
+        return next(iter(measured.values()))
+    tables = []
+    for label in labels:
+        mine = [one for pair, one in measured.items() if label in pair and len(one) == len(runs["ref"].ids)]
+        found = mine[0] if mine else next(iter(measured.values()))
+        for other in mine[1:]:
+            found = found.nearest(other)
+        tables.append(found)
+    return PairTable(
+        {name: np.concatenate([one.values[name] for one in tables]) for name in tables[0].values},
+        np.concatenate([one.others for one in tables]),
+        None,
+    )
+
+
+def _between(runs: Mapping[str, Aligned], first: str, second: str) -> Aligned:
+    """Pair two runs of the baseline by the ids that both have."""
+    one, other = runs[first], runs[second]
+    if first == "ref":
+        return other
+    ids, mine, theirs = np.intersect1d(one.ids, other.ids, return_indices=True)
+    return Aligned(ids, one.gen, other.gen, (one.rows[0][mine], other.rows[0][theirs]))
+
+
+def _nearest(table: PairTable, pairs: Aligned, run: Aligned) -> PairTable:
+    """Return the table with each sample's nearer pair: that of the table, or that of a further run of the baseline."""
+    ids, mine, theirs = np.intersect1d(pairs.ids, run.ids, return_indices=True)
+    other = measure(Aligned(ids, pairs.gen, run.gen, (pairs.rows[0][mine], run.rows[0][theirs])))
+    values = {}
+    for name, own in table.values.items():
+        whole = np.full(len(own), np.inf)
+        whole[mine] = other.values.get(name, np.inf)
+        values[name] = whole
+    others = np.ones(len(table))
+    others[mine] = other.others
+    return table.nearest(PairTable(values, others, None))
+
+
+def _distance(table: PairTable) -> Array:
+    return table.values.get("mse", table.values["distance"])
+
+
+def _changed(table: PairTable, floor: PairTable | None) -> tuple[float, tuple[float, float]]:
+    """Return the share of pairs beyond the bulk of the floor, without the floor's own part, and its 95 % interval."""
+    own, n = _distance(table), len(table)
+    if floor is None:
+        count = int((own > 0).sum())
+        low, high = share_bounds(count, n, ALPHA / 2)
+        return count / n, (float(low), float(high))
+    known = _distance(floor)
+    bulk = known[~find_broken(floor)]
+    limit = bulk.max() if len(bulk) else known.max()
+    beyond, apart = int((own > limit).sum()), int((known > limit).sum())
+    (low, high), (least, most) = (share_bounds(k, m, ALPHA / 4) for k, m in ((beyond, n), (apart, len(known))))
+
+    def without(share: float, part: float) -> float:
+        return float(np.clip((share - part) / max(1 - part, 1e-9), 0, 1))
+
+    ends = without(float(low), float(most)), without(float(high), float(least))
+    return without(beyond / n, apart / len(known)), ends
+
+
+def _judge(
+    pairs: Aligned,
+    table: PairTable,
+    kept: NDArray[np.bool_],
+    kinds: tuple[NDArray[np.int64], Sequence[str]] | None,
+    pairing: Pairing,
+) -> tuple[list[Margin], list[str]]:
+    """Judge everything that may be worse, at one level, and say what else moved.
+
+    Looks and kinds are of the pairs that are not broken; repeats and diversity are of all, as many pairs that became
+    one picture are broken, each by itself.
+    """
+    chosen = np.flatnonzero(kept)
+    if len(chosen) < 2:
+        return [], []
+    part = pairs.part(chosen)
+    traits = None if table.traits is None else (table.traits[0][chosen], table.traits[1][chosen])
+    looks = PairTable({}, table.others[chosen], traits)
+    diversity = [*_diversity(pairs)]
+    questions = (0 if traits is None else len(BAD)) + (0 if kinds is None else len(kinds[1])) + 1 + len(diversity)
+    error = error_of(questions)
+    units = unit_numbers(part.gen.unit_keys()[part.rows[0]])
+    found = keep_causes(judge_looks(looks, units, error), traits_by_name())
+    if kinds is not None:
+        cells, names = kinds
+        own = cells[: pairing.sets["gen"].n], cells[pairing.sets["gen"].n :]
+        found += judge_kinds((own[0][part.rows[0]], own[1][part.rows[1]]), names, error)
+    if len(pairs.ids) <= MOST_REPEATS:
+        found.append(_judge_repeats(pairs, error))
+    for one in diversity:
+        found += judge_diversity(one, error)
+    return found, moved_looks(looks, units, error)
+
+
+def _judge_repeats(part: Aligned, error: float) -> Margin:
+    sets = {"gen": part.gen, "ref": part.ref}
+    numbers, _ = number_repeats(sets, dict(zip(sets, part.rows, strict=True)))
+    sizes = {label: np.bincount(one[one >= 0], minlength=1) for label, one in numbers.items()}
+    own, before = (
+        (one >= 0) & (sizes[label][np.maximum(one, 0)] > 1) for label, one in numbers.items()
+    )  # more often than once in its set: a sample and its own pair are no repeat
+    largest = int(sizes["gen"].max())
+    thing = "picture" if part.gen.content() is not None else "sample"
+    name = f"one {thing}, {largest} times" if len(sizes["gen"]) else "repeats"
+    column = next((one for one in TEXT_COLUMNS if one in part.gen.columns), None)
+    if column is not None and own.any():
+        texts = np.array(part.gen.column(column))[part.rows[0]]
+        most = numbers["gen"] == int(sizes["gen"].argmax())
+        if word := common_word(texts[most].tolist(), texts.tolist()):
+            name += f", of {column}s with “{word}”"
+    return judge_repeats((own, before), name, error)
+
+
+def _diversity(part: Aligned) -> Iterator[tuple[Array, Array]]:
+    """Yield the mean squared distances of the images of each prompt in both sets, if prompts have several."""
+    column = next((one for one in TEXT_COLUMNS if one in part.gen.columns), None)
+    if column is None:
+        return
+    texts = np.array(part.gen.column(column))[part.rows[0]]
+    _, prompt, count = np.unique(texts, return_inverse=True, return_counts=True)
+    several = count > 1
+    if not several.any():
+        return
+    spreads = []
+    for one, rows in zip((part.gen, part.ref), part.rows, strict=True):
+        vectors = one.rows_at(rows).cpu().double().numpy()
+        sums, squares = np.zeros((len(count), vectors.shape[1])), np.bincount(prompt, (vectors**2).sum(1))
+        np.add.at(sums, prompt, vectors)
+        inner = squares - (sums**2).sum(1) / count
+        spreads.append(2 * inner[several] / (count[several] - 1))
+    yield spreads[0], spreads[1]

@@ -1,0 +1,71 @@
+"""Pairs by id on the page of a comparison: the pairs furthest apart, how all pairs are spread, and what is worse."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from finc_eval.core.words import percent
+from finc_eval.report.exports.outline import Cell, TextTable
+from finc_eval.report.formats import number
+from finc_eval.same_ids.measures import psnr
+from finc_eval.same_ids.result import ById
+from finc_eval.same_ids.worse import Margin
+
+QUANTILES = {"Least alike": 0.0, "1 in 20 is less": 0.05, "Half are less": 0.5, "19 in 20 are less": 0.95}
+"""Parts of the pairs that are further apart, by the heading of their column."""
+
+TITLES = {"psnr": "PSNR, dB", "ssim": "SSIM", "ms_ssim": "MS-SSIM", "structure": "Structure", "coarse": "Thumbnails"}
+
+LEGEND = (
+    "PSNR is of all values; SSIM and MS-SSIM are of the light. Structure is SSIM's third factor alone. Thumbnails: "
+    "correlation of both pictures at 16 × 16 pixels. Distance: in the space of the extractor, 1 for two unlike ids."
+)
+
+
+def id_tables(found: ById | None, titles: Mapping[str, str]) -> list[TextTable]:
+    """Return the pairs that are shown, the spread of all pairs, and what is worse; none without pairs by id."""
+    if found is None:
+        return []
+    values = {name: np.array(one) for name, one in found.measured.items()}
+    alike = {"psnr": psnr(values["mse"])} if "mse" in values else {}
+    alike |= {name: one for name, one in values.items() if name in TITLES}
+    place = {name: row for row, name in enumerate(found.ids)}
+    pairs = [
+        [
+            Cell(name, samples=[(label, (name,)) for label in titles]),
+            found.reasons.get(name, "not broken"),
+            *(number(float(one[place[name]])) for one in alike.values()),
+            number(found.measured["distance"][place[name]]),
+        ]
+        for name in found.shown()
+    ]
+    headings = [TITLES[name] for name in alike]
+    spread = [
+        [TITLES[name], *(number(float(np.quantile(one, part, method="lower"))) for part in QUANTILES.values())]
+        for name, one in alike.items()
+    ]
+    tables = [
+        TextTable(
+            "Broken pairs" if found.broken else "Pairs furthest apart",
+            ["Id", "What it is", *headings, "Distance"],
+            pairs,
+            words=["What it is"],
+            legend=LEGEND,
+        )
+    ]
+    if spread:
+        tables.append(TextTable("All pairs", ["Measure", *QUANTILES], spread))
+    margins = [*found.worse, *found.undecided, *found.not_worse]
+    rows = [[one.name, one.verdict, *_numbers(one)] for one in margins]
+    columns = ["Thing", "Verdict", "Worse by", "Interval", "Margin"]
+    legend = "Of looks and diversity in standard deviations of the reference, else in percent of the samples."
+    return [*tables, TextTable("Is anything worse?", columns, rows, words=["Verdict"], legend=legend)]
+
+
+def _numbers(one: Margin) -> list[str]:
+    def write(value: float) -> str:
+        return f"{value:.2f}" if one.what in ("look", "diversity") else percent(value, 1)
+
+    return [write(one.difference), f"{write(one.interval[0])}, {write(one.interval[1])}", write(one.margin)]

@@ -1,0 +1,160 @@
+"""Pairs of samples with one id: what is measured of each, in pixels and in the space of the embeddings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+
+from finc_eval.embeddings.base import Embeddings
+from finc_eval.naming.traits import TRAITS, measure_looks
+from finc_eval.same_ids.measures import measure_pairs
+
+Array = NDArray[np.float64]
+
+READ_TOGETHER = 64  # pairs of pictures in memory
+COARSE = 16  # side of the thumbnails whose correlation is measured, in pixels
+UNSEEN = 3 / 255  # deviation of thumbnails that counts as none
+OTHERS = 1000  # pictures of other ids that a sample is compared with
+
+
+@dataclass(frozen=True, eq=False)
+class Aligned:
+    """Two sets with the same ids: the rows of each in the order of the ids."""
+
+    ids: NDArray[np.str_]
+    gen: Embeddings
+    ref: Embeddings
+    rows: tuple[NDArray[np.int64], NDArray[np.int64]]
+
+    def part(self, chosen: NDArray[np.int64]) -> Aligned:
+        """Return some of the pairs."""
+        return Aligned(self.ids[chosen], self.gen, self.ref, (self.rows[0][chosen], self.rows[1][chosen]))
+
+    def pictures(self, chosen: slice | NDArray[np.int64]) -> tuple[list[Image.Image], list[Image.Image]] | None:
+        """Read the pictures of some pairs again; None if one of them is not at hand."""
+        first = self.gen.images_at(self.rows[0][chosen])
+        second = None if first is None else self.ref.images_at(self.rows[1][chosen])
+        return None if first is None or second is None else (first, second)
+
+
+@dataclass(frozen=True, eq=False)
+class PairTable:
+    """Measurements of pairs, shape (n,) each."""
+
+    values: dict[str, Array]  # by the name of the measure, as `MEASURES` has them
+    others: Array  # part of other ids whose sample is at most as far from the first sample as its own
+    traits: tuple[Array, Array] | None  # traits of both pictures, (n, traits) each; None without pictures
+
+    def __len__(self) -> int:
+        return len(self.others)
+
+    def nearest(self, other: PairTable) -> PairTable:
+        """Return, of two tables of the same first samples, the nearer pair of each."""
+        name = "mse" if "mse" in self.values and "mse" in other.values else "distance"
+        takes = self.values[name] <= other.values[name]
+        values = {
+            key: np.where(takes, one, other.values[key]) for key, one in self.values.items() if key in other.values
+        }
+        return PairTable(values, np.where(takes, self.others, other.others), self.traits)
+
+
+def align(names: Mapping[str, NDArray[np.str_]], sets: Mapping[str, Embeddings]) -> Aligned:
+    """Pair the samples of two sets by their names, each of which counts once: the first sample that has it."""
+    (gen, first), (ref, second) = ((one, names[label]) for label, one in sets.items())
+    ids, *rows = np.intersect1d(first, second, return_indices=True)
+    return Aligned(ids, gen, ref, (rows[0].astype(np.int64), rows[1].astype(np.int64)))
+
+
+def measure(pairs: Aligned) -> PairTable:
+    """Measure all pairs: in the space of the embeddings, and their pictures, where these are at hand."""
+    distance, others = _in_space(pairs)
+    found = _pictures(pairs)
+    values = {"distance": distance} if found is None else {**found[0], "distance": distance}
+    return PairTable(values, others, None if found is None else found[1])
+
+
+def _in_space(pairs: Aligned) -> tuple[Array, Array]:
+    """Return the distance of each pair over that of two ids, and the part of other ids that are as near."""
+    n = len(pairs.ids)
+    drawn = np.random.default_rng(0).permutation(n)[:OTHERS]
+    compared = pairs.ref.rows_at(pairs.rows[1][drawn]).cpu().double()
+    own, typical, near = np.empty(n), np.empty(n), np.empty(n)
+    for start in range(0, n, OTHERS):
+        some = slice(start, start + OTHERS)
+        first, second = (
+            one.rows_at(rows[some]).cpu().double() for one, rows in zip((pairs.gen, pairs.ref), pairs.rows, strict=True)
+        )
+        mine = (first - second).norm(dim=1)
+        apart = torch.cdist(first, compared)
+        apart[torch.from_numpy(drawn)[None] == torch.arange(start, start + len(first))[:, None]] = torch.inf
+        own[some] = mine
+        typical[some] = apart.median(1).values
+        near[some] = (apart <= mine[:, None]).double().mean(1)
+    return own / max(float(np.median(typical)), np.finfo(float).tiny), near
+
+
+def _pictures(pairs: Aligned) -> tuple[dict[str, Array], tuple[Array, Array]] | None:
+    """Read and measure the pictures of all pairs, a few at a time."""
+    parts: list[dict[str, Array]] = []
+    traits: tuple[list[Array], list[Array]] = [], []
+    for start in range(0, len(pairs.ids), READ_TOGETHER):
+        found = pairs.pictures(slice(start, start + READ_TOGETHER))
+        if found is None:
+            return None
+        for own, images in zip(traits, found, strict=True):
+            own.append(measure_looks(images)[0])
+        parts.append(measure_pictures(*found))
+    values = {name: np.concatenate([one[name] for one in parts]) for name in parts[0]}
+    return values, (np.concatenate(traits[0]), np.concatenate(traits[1]))
+
+
+def measure_pictures(first: Sequence[Image.Image], second: Sequence[Image.Image]) -> dict[str, Array]:
+    """Measure pairs of pictures of any sizes; the first takes the size of the second."""
+    first = [one.convert("RGB") for one in first]
+    second = [one.convert("RGB") for one in second]
+    alike: dict[tuple[int, int], list[int]] = {}
+    for place, image in enumerate(second):
+        alike.setdefault(image.size, []).append(place)
+    found: dict[str, Array] = {}
+    for size, places in alike.items():
+        resized = ([one[place].resize(size) for place in places] for one in (first, second))  # a copy of the same size
+        pixels = [np.stack([np.asarray(image) for image in one]) for one in resized]
+        values = measure_pairs(pixels[0], pixels[1]) | {
+            "detail": _detail(pixels[1]),
+            "coarse": _correlate(*([one[place] for place in places] for one in (first, second))),
+        }
+        for name, own in values.items():
+            found.setdefault(name, np.empty(len(second)))[places] = own
+    return found
+
+
+def _detail(pixels: NDArray[np.uint8]) -> Array:
+    """Return the mean squared step from pixel to pixel of pictures, (n, h, w, 3)."""
+    light = pixels.astype(np.float32) / 255
+    steps = ((np.diff(light, axis=axis) ** 2).mean((1, 2, 3)) for axis in (1, 2))
+    return np.asarray(sum(steps), float) / 2
+
+
+def _correlate(first: Sequence[Image.Image], second: Sequence[Image.Image]) -> Array:
+    """Return the correlation of the thumbnails of pairs; what is flat correlates with nothing."""
+    both = []
+    for one in (first, second):
+        small = [np.asarray(image.resize((COARSE, COARSE), Image.Resampling.BOX), float).ravel() / 255 for image in one]
+        both.append(np.stack(small))
+    x, y = (one - one.mean(1, keepdims=True) for one in both)
+    least = UNSEEN**2 * x.shape[1]
+    scale = np.sqrt(((x * x).sum(1) + least) * ((y * y).sum(1) + least))
+    return np.asarray((x * y).sum(1) / scale)
+
+
+def differences_of_traits(table: PairTable) -> dict[str, tuple[Array, Array]] | None:
+    """Return each trait of both pictures of all pairs, by its name; None without pictures."""
+    if table.traits is None:
+        return None
+    first, second = table.traits
+    return {trait.name: (first[:, place], second[:, place]) for place, trait in enumerate(TRAITS)}

@@ -1,0 +1,84 @@
+"""What a broken pair looks like: blank, shifted, the picture of another id, or another picture."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from finc_eval.same_ids.broken import OTHER
+from finc_eval.same_ids.pairs import Aligned, PairTable, measure_pictures
+from finc_eval.same_ids.result import PICTURE_OF
+
+Array = NDArray[np.float64]
+
+SHOWN = 100  # broken pairs whose pictures are looked at
+BLANK = 2 / 255  # deviation of brightness of a picture that shows nothing
+DARK, LIGHT = 16 / 255, 239 / 255  # brightness of a black and of a white picture
+LEFT = 0.5  # part of the squared difference that may be left when a shift is undone
+SAME = 0.05  # part of the squared difference up to which the picture of another id is the same
+UNLIKE = 0.5  # correlation of thumbnails below which pictures are not of one scene
+
+
+def reasons_of(pairs: Aligned, table: PairTable, broken: NDArray[np.bool_]) -> dict[str, str]:
+    """Say of each broken pair what it looks like; "further apart than other pairs" where nothing is known."""
+    places = np.flatnonzero(broken)
+    found = dict.fromkeys(pairs.ids[places].tolist(), "further apart than other pairs")
+    if "mse" not in table.values:
+        is_other = table.others[places] >= OTHER
+        found |= dict.fromkeys(pairs.ids[places[is_other]].tolist(), "another sample")
+        return found
+    places = places[:SHOWN]
+    pictures = pairs.pictures(places) if len(places) else None
+    if pictures is None:
+        return found
+    for place, first, second in zip(places.tolist(), *pictures, strict=True):
+        found[str(pairs.ids[place])] = _reason(first, second, pairs, table, place)
+    return found
+
+
+def _reason(first: Image.Image, second: Image.Image, pairs: Aligned, table: PairTable, place: int) -> str:
+    own, before = (_light(one, second.size) for one in (first, second))
+    if own.std() < BLANK:
+        return "black" if own.mean() < DARK else "white" if own.mean() > LIGHT else "blank"
+    if (moved := _shift(own, before)) is not None:
+        return f"shifted by {moved[1]:+d}, {moved[0]:+d} pixels"
+    if table.others[place] > 0 and (name := _same_as(first, pairs, place)) is not None:
+        return f"{PICTURE_OF}{name}"
+    if table.others[place] >= OTHER or table.values["coarse"][place] < UNLIKE:
+        return "another picture"
+    return "further apart than other pairs"
+
+
+def _light(image: Image.Image, size: tuple[int, int]) -> Array:
+    return np.asarray(image.convert("L").resize(size), float) / 255
+
+
+def _shift(own: Array, before: Array) -> tuple[int, int] | None:
+    """Return by how many rows and columns a picture is shifted, by phase correlation; None if it is not."""
+    window = np.hanning(own.shape[0])[:, None] * np.hanning(own.shape[1])
+    product = np.fft.rfft2((own - own.mean()) * window) * np.conj(np.fft.rfft2((before - before.mean()) * window))
+    peak = np.fft.irfft2(product / np.maximum(np.abs(product), 1e-12), own.shape)
+    down, right = np.unravel_index(int(peak.argmax()), peak.shape)
+    moved = [int(at) - (side if at > side // 2 else 0) for at, side in zip((down, right), own.shape, strict=True)]
+    if moved == [0, 0] or any(abs(by) > side // 2 for by, side in zip(moved, own.shape, strict=True)):
+        return None
+    inner, outer = (
+        tuple(slice(max(sign * by, 0), side + min(sign * by, 0)) for by, side in zip(moved, own.shape, strict=True))
+        for sign in (1, -1)
+    )
+    left = float(((own[inner] - before[outer]) ** 2).mean())
+    return (moved[0], moved[1]) if left <= LEFT * float(((own - before) ** 2).mean()) else None
+
+
+def _same_as(first: Image.Image, pairs: Aligned, place: int) -> str | None:
+    """Return the id whose picture in the reference is the same; None if no other is."""
+    own = pairs.gen.rows_at(pairs.rows[0][[place]]).cpu().double()
+    distance = (pairs.ref.rows_at(pairs.rows[1]).cpu().double() - own).norm(dim=1).numpy()
+    distance[place] = np.inf
+    nearest = int(distance.argmin())
+    pictures = pairs.ref.images_at(pairs.rows[1][[nearest, place]])
+    if pictures is None:
+        return None
+    other, mine = (float(measure_pictures([first], [one])["mse"][0]) for one in pictures)
+    return str(pairs.ids[nearest]) if other <= SAME * mine else None

@@ -1,0 +1,136 @@
+"""`ById`: two runs with the same ids, pair by pair: what changed, what broke, and whether anything is worse."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from finc_eval.core.record import Record
+from finc_eval.core.serialize import Shown
+from finc_eval.core.words import join_words, percent, percent_range, plural
+from finc_eval.same_ids.measures import psnr
+from finc_eval.same_ids.worse import Margin
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PICTURE_OF, ANOTHER = "the picture of ", "another id's picture"
+SHOWN = 12  # pairs that a page shows
+NAMED = 3  # ids, and things that are worse, that a sentence names
+
+
+@dataclass(frozen=True)
+class ById(Record, Shown):
+    """Two runs of a generator with the same ids, pair by pair.
+
+    Attributes:
+        changed: share of the pairs that are further apart than runs of the baseline are; without such runs, the share
+            of pairs that are not equal.
+        interval: 95 % interval of it.
+        floor: number of further runs of the baseline; 0: none was given.
+        broken: ids of pairs that do not belong to this run, the furthest apart first. Where nothing is broken, any is
+            listed in at most 5 % of runs; else at most 10 % of the list is false, on average.
+        reasons: what each of these looks like, by id.
+        worse: what is surely worse by more than its margin.
+        not_worse: what is surely not.
+        undecided: what may be or not.
+        looks: how the whole run looks otherwise, where that is neither better nor worse, such as "darker".
+        furthest: ids of the pairs that are furthest apart, at most 12.
+        ids: ids of all pairs.
+        measured: measures of all pairs, by name: of pictures "mse" of values in [0, 1], "ssim", "ms_ssim", "structure"
+            and "coarse", the correlation of thumbnails; "distance" in the space of the extractor, 1 for unlike ids.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> from finc_eval.demo import example_sets
+        >>> old, _ = example_sets()
+        >>> by_id = fe.compare(old, old, pairs="id", features=200).by_id
+        >>> by_id.changed, by_id.broken, by_id.worse
+        (0.0, [], [])
+    """
+
+    changed: float
+    interval: tuple[float, float]
+    floor: int
+    broken: list[str]
+    reasons: dict[str, str]
+    worse: list[Margin]
+    not_worse: list[Margin]
+    undecided: list[Margin]
+    looks: list[str]
+    furthest: tuple[str, ...]
+    ids: tuple[str, ...]
+    measured: dict[str, tuple[float, ...]]
+
+    @property
+    def n(self) -> int:
+        """Number of pairs."""
+        return len(self.ids)
+
+    def shown(self) -> list[str]:
+        """Return the ids of the pairs that a page shows: those that are broken, or else those furthest apart."""
+        return (self.broken or list(self.furthest))[:SHOWN]
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """All pairs as a pandas data frame, the furthest apart last; see `to_frame`."""
+        return self.to_frame()
+
+    def _frame_rows(self) -> list[dict[str, Any]]:
+        broken = set(self.broken)
+        columns = {name: list(values) for name, values in self.measured.items()}
+        if "mse" in columns:
+            columns = {"psnr": psnr(np.array(columns.pop("mse"))).tolist()} | columns
+        return [
+            {"id": name, **{key: values[row] for key, values in columns.items()}, "broken": name in broken}
+            | {"looks": self.reasons.get(name, "")}
+            for row, name in enumerate(self.ids)
+        ]
+
+    def _summary(self) -> str:
+        return f"pairs={self.n:,}, changed={self.changed:.3g}, broken={len(self.broken)}, worse={len(self.worse)}"
+
+    @property
+    def sentences(self) -> dict[str, str]:
+        """Say what changed, what is broken and what is worse, in a sentence each."""
+        return {"changed": self._say_changed(), "broken": self._say_broken(), "worse": self._say_worse()}
+
+    def _say_changed(self) -> str:
+        share = f"{percent(self.changed)} [{percent_range(self.interval)}]"
+        thing = f"{self.n:,} {'pictures' if 'mse' in self.measured else 'samples'}"
+        looks = f"; everything is {join_words(self.looks[:NAMED])}" if self.looks else ""
+        if self.floor:
+            return f"{share} of the {thing} changed beyond runs of the baseline{looks}."
+        return f"{share} of the {thing} are not equal, and no second run of the baseline is known{looks}."
+
+    def _say_broken(self) -> str:
+        if not self.broken:
+            return "No pair is broken."
+        looks = [self.reasons[one] for one in self.broken]
+        counts = Counter(ANOTHER if one.startswith(PICTURE_OF) else one.partition(" by ")[0] for one in looks)
+        what = join_words([f"{count:,} {reason}" for reason, count in counts.most_common(NAMED)])
+        more = len(self.broken) - NAMED
+        shown = join_words([*self.broken[:NAMED], *([f"{more:,} more"] if more > 0 else [])])
+        are = "is" if len(self.broken) == 1 else "are"
+        return f"{plural(len(self.broken), 'pair')} {are} broken ({what}): {shown}."
+
+    def _say_worse(self) -> str:
+        if self.worse:
+            names = join_words([one.sentence_part for one in self.worse[:NAMED]])
+            more = f" and {len(self.worse) - NAMED} more" if len(self.worse) > NAMED else ""
+            return f"Worse: {names}{more}."
+        looks = any(one.what == "look" for one in self.not_worse)
+        first = "Nothing is worse by more than a quarter of a standard deviation" if looks else "Nothing surely is"
+        return "; ".join([first, *self._undecided()]) + "."
+
+    def _undecided(self) -> list[str]:
+        shares = [one for one in self.undecided if one.what in ("kinds", "repeats")]
+        others = [one.name for one in self.undecided if one not in shares]
+        found = []
+        if shares:
+            limit = 100 * max(one.interval[1] for one in shares)
+            found = [f"{join_words([one.name for one in shares])} are undecided below {limit:.2g} points"]
+        return [*found, *([f"undecided: {join_words(others[:NAMED])}"] if others else [])]

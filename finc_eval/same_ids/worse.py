@@ -1,0 +1,207 @@
+"""Is anything worse? Two one-sided tests, paired, against a stated margin in the bad direction of each thing.
+
+The pairs are those that are not broken. All bounds hold together at 95 % (Bonferroni).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from finc_eval.core.record import Record
+from finc_eval.core.words import percent
+from finc_eval.naming.traits import TRAITS
+from finc_eval.numerics.inference import ALPHA, share_bounds, student_quantile
+from finc_eval.same_ids.pairs import PairTable
+
+Array = NDArray[np.float64]
+
+BAD = {"sharpness": -1, "noise": 1, "specks": 1, "mosaic": 1, "blocks": 1, "pattern": 1, "shades": 1, "contrast": -1,
+       "saturation": -1, "frame": 1}  # fmt: skip
+"""The bad direction of each trait of a picture: 1 where more is worse."""
+
+MARGIN = 0.25  # of the standard deviation of a trait over the pictures of the reference
+SHARE_MARGIN = 0.02  # share of the samples that a kind may lose
+REPEATS_MARGIN = 0.01  # share of the samples that may be repeats of others
+
+UNSEEN = {"noise": np.log(20 / 255)}
+"""Values of a trait up to which no eye sees it: noise whose standard deviation is 4/255."""
+
+LEAST_PROMPTS = 10  # prompts of several images from which their diversity is tested
+
+Verdict = Literal["worse", "not worse", "undecided"]
+
+
+@dataclass(frozen=True)
+class Margin(Record):
+    """A thing in which a run may be worse, and what was shown of it.
+
+    Attributes:
+        name: how the run is called if it is worse, such as "blurrier", or the kind that it lost.
+        what: whether it is a look, a kind, the kinds together, repeats, or the diversity of the images of a prompt.
+        difference: how much worse it is: of a look and of diversity in standard deviations of the reference, else a
+            share of the samples; negative where it is better.
+        interval: bounds of it, which hold at 95 % for all things together.
+        margin: the difference up to which it counts as not worse.
+        verdict: "worse" if it surely is by more than the margin, "not worse" if it surely is not, else "undecided".
+    """
+
+    name: str
+    what: Literal["look", "kind", "kinds", "repeats", "diversity"]
+    difference: float
+    interval: tuple[float, float]
+    margin: float
+    verdict: Verdict
+
+    @property
+    def sentence_part(self) -> str:
+        """The thing with its size: "blurrier (2.9 standard deviations)"."""
+        if self.what in ("look", "diversity"):
+            return f"{self.name} ({self.difference:.2g} standard deviations)"
+        return f"{self.name} ({percent(self.difference, 1)})"
+
+
+def judge_looks(table: PairTable, units: NDArray[np.int64], error: float) -> list[tuple[Margin, tuple[str, ...]]]:
+    """Judge the looks of all pairs, the clearest first, each with the traits that change with it."""
+    if table.traits is None:
+        return []
+    found = []
+    for place, trait in enumerate(TRAITS):
+        own, before = (values[:, place] for values in table.traits)
+        spread = float(before.std())
+        if trait.name not in BAD or spread == 0:
+            continue
+        least = UNSEEN.get(trait.name, -np.inf)
+        worse = BAD[trait.name] * (np.maximum(own, least) - np.maximum(before, least)) / spread
+        name = (trait.more or trait.high) if BAD[trait.name] > 0 else (trait.less or trait.low)
+        found.append((_judge_mean(name or trait.name, "look", worse, units, error), trait.brings))
+    return sorted(found, key=lambda one: -one[0].interval[0])
+
+
+def moved_looks(table: PairTable, units: NDArray[np.int64], error: float) -> list[str]:
+    """Return how all pictures look otherwise by more than the margin, in what has no bad direction."""
+    found: list[tuple[float, str]] = []
+    for place, trait in enumerate(TRAITS if table.traits is not None else ()):
+        own, before = (values[:, place] for values in table.traits or ())
+        spread = float(before.std())
+        if trait.name in BAD or spread == 0 or trait.less is None or trait.more is None:
+            continue
+        one = _judge_mean(trait.more, "look", (own - before) / spread, units, error)
+        if one.interval[0] > MARGIN or one.interval[1] < -MARGIN:
+            found.append((abs(one.difference), trait.more if one.difference > 0 else trait.less))
+    return [name for _, name in sorted(found, reverse=True)]
+
+
+def keep_causes(found: Sequence[tuple[Margin, tuple[str, ...]]], names: Mapping[str, str]) -> list[Margin]:
+    """Leave out the looks that are worse as they change with a look that is clearer; `names` has those of traits."""
+    brought: set[str] = set()
+    kept = []
+    for one, brings in found:
+        if one.verdict == "not worse" or names[one.name] not in brought:
+            kept.append(one)
+        if one.verdict == "worse":
+            brought |= set(brings)
+    return kept
+
+
+def traits_by_name() -> dict[str, str]:
+    """Return the trait of each look that is judged, by the name of the look."""
+    return {
+        ((one.more or one.high) if BAD[one.name] > 0 else (one.less or one.low)) or one.name: one.name
+        for one in TRAITS
+        if one.name in BAD
+    }
+
+
+def _judge_mean(
+    name: str, what: Literal["look", "diversity"], worse: Array, units: NDArray[np.int64], error: float
+) -> Margin:
+    """Judge the mean of differences by Student's t, of sums over independent units."""
+    mean = float(worse.mean())
+    sums = np.bincount(units, worse - mean)
+    count = len(sums)
+    half = np.inf
+    if count > 1:
+        deviation = float(np.sqrt((sums**2).sum() * count / (count - 1)) / len(worse))
+        half = student_quantile(count - 1, 1 - 2 * error) * deviation
+    return Margin(name, what, mean, (mean - half, mean + half), MARGIN, _verdict(mean - half, mean + half, MARGIN))
+
+
+def judge_kinds(cells: tuple[NDArray[np.int64], NDArray[np.int64]], names: Sequence[str], error: float) -> list[Margin]:
+    """Judge how much of its share each kind lost: the kinds that did, and then all kinds together.
+
+    `cells` has the kind of both samples of each pair; `names` those of the kinds.
+    """
+    own, before = cells
+    n, moved = len(own), own != before
+    lost = np.bincount(before[moved], minlength=len(names))
+    gained = np.bincount(own[moved], minlength=len(names))
+    low, high = _flips(lost, gained, n, error)
+    worse = [
+        Margin(names[kind], "kind", float(lost[kind] - gained[kind]) / n, (float(low[kind]), float(high[kind])),
+               SHARE_MARGIN, "worse")
+        for kind in np.argsort(-low, kind="stable")
+        if low[kind] > SHARE_MARGIN
+    ]  # fmt: skip
+    if worse:
+        return worse
+    largest = float((lost - gained).max()) / n
+    ends = float(low.max()), float(high.max())
+    return [Margin("kinds", "kinds", largest, ends, SHARE_MARGIN, _verdict(*ends, SHARE_MARGIN))]
+
+
+def judge_repeats(repeated: tuple[NDArray[np.bool_], NDArray[np.bool_]], name: str, error: float) -> Margin:
+    """Judge whether samples are repeats of others more often: any that the reference does not have are worse."""
+    own, before = repeated
+    n, more, fewer = len(own), int((own & ~before).sum()), int((before & ~own).sum())
+    _, high = _flips(np.array([more]), np.array([fewer]), n, error)
+    # Whether more samples became repeats than ceased to be: the exact sign test (McNemar 1947), inverted.
+    flips = more + fewer
+    low = (2 * float(share_bounds(more, flips, error)[0]) - 1) * flips / n if flips else 0.0
+    difference = (more - fewer) / n
+    ends = (low, float(high[0]))
+    is_worse = low > 0 and difference > REPEATS_MARGIN
+    verdict: Verdict = "worse" if is_worse else "not worse" if ends[1] <= REPEATS_MARGIN else "undecided"
+    return Margin(name if is_worse else "repeats", "repeats", difference, ends, REPEATS_MARGIN, verdict)
+
+
+def judge_diversity(diversity: tuple[Array, Array], error: float) -> list[Margin]:
+    """Judge how much more alike the images of a prompt are; none for few prompts of several images.
+
+    `diversity` has the mean squared distance of the images of each prompt, in both sets.
+    """
+    own, before = diversity
+    spread = float(before.std()) if len(before) else 0.0
+    if len(before) < LEAST_PROMPTS or spread == 0:
+        return []
+    worse = (before - own) / spread
+    return [_judge_mean("less diverse within a prompt", "diversity", worse, np.arange(len(worse)), error)]
+
+
+def _flips(more: NDArray[np.int64], fewer: NDArray[np.int64], n: int, error: float) -> tuple[Array, Array]:
+    """Return bounds of (more − fewer) / n of paired samples: exact ones of both shares, each at half of the error."""
+    first, second = (share_bounds(count, n, error / 2) for count in (more, fewer))
+    return first[0] - second[1], first[1] - second[0]
+
+
+def _verdict(low: float, high: float, margin: float) -> Verdict:
+    return "worse" if low > margin else "not worse" if high <= margin else "undecided"
+
+
+def common_word(texts: Sequence[str], every: Sequence[str]) -> str:
+    """Return the rarest word that most of some texts have, of all texts; "" if none is rarer among the others."""
+    words = Counter(word for text in texts for word in set(text.lower().split()))
+    of_all = Counter(word for text in every for word in set(text.lower().split()))
+    most = [word for word, count in words.items() if count >= 0.8 * len(texts)]
+    word = min(most, key=lambda one: (of_all[one], one), default="")
+    return word if word and of_all[word] < len(every) / 2 else ""
+
+
+def error_of(questions: int) -> float:
+    """Return the one-sided error of each bound, so that all hold together at 95 %."""
+    return ALPHA / 2 / max(questions, 1)
