@@ -49,9 +49,7 @@ from finc_eval.partitions.counts import COUNT, KindsOfSamples
 from finc_eval.partitions.kind import Kind, kinds_of_rows
 from finc_eval.partitions.kind_tree import DIVIDE, KindTree
 from finc_eval.partitions.values import SharesBy, shares_by
-from finc_eval.prompts.table import PromptDifferences, prompt_differences
-from finc_eval.same_ids.compare_ids import compare_ids
-from finc_eval.same_ids.result import ById
+from finc_eval.prompts.table import prompt_differences
 from finc_eval.sketches.one_law import KeptSample, Separability, separate
 from finc_eval.sketches.reference import ERROR_SAMPLE
 
@@ -284,10 +282,8 @@ def _describe(
         spectrum=_spectrum(fits),
         kernel_error=error,
         copies=copies,
-        pairs=None if opened.pairing is None else opened.pairing.info,
         by=_values(sets, opened, settings),
-        prompts=_prompts(opened, answer, settings, run),
-        by_id=_by_id(opened, answer, listed, divided),
+        **_of_pairs(opened, answer, listed, divided, settings, run),
         warnings=(*recall_notes(recall), *caveats(opened, settings, scored, sample, error, copies), *opened.warnings),
         feature_map=phi,
         divided=divided,
@@ -335,20 +331,26 @@ def _values(sets: Mapping[str, Embeddings], opened: OpenSets, settings: Settings
     return shares_by(sets, settings.by, pairing=opened.pairing, rho=settings.rho, seed=settings.seed)
 
 
-def _prompts(opened: OpenSets, answer: Answer | None, settings: Settings, run: Run) -> PromptDifferences | None:
-    """Return what differs by prompt; None for sets that are not paired, or have no kinds."""
-    if opened.pairing is None or answer is None or opened.pairing.info.column == ID:
-        return None
-    return prompt_differences(opened.pairing, answer.kinds, settings.seed, run, opened.tower)
+def _of_pairs(
+    opened: OpenSets,
+    answer: Answer | None,
+    listed: Sequence[Kind],
+    divided: KindsOfSamples | None,
+    settings: Settings,
+    run: Run,
+) -> dict[str, Any]:
+    """Return what paired sets show beside kinds: pair by pair if they are paired by their ids, else by prompt."""
+    if opened.pairing is None:
+        return {}
+    found: dict[str, Any] = {"pairs": opened.pairing.info}
+    if opened.pairing.info.column == ID:
+        from finc_eval.same_ids.compare_ids import compare_ids  # measures of pictures, which other sets do not need
 
-
-def _by_id(
-    opened: OpenSets, answer: Answer | None, listed: Sequence[Kind], divided: KindsOfSamples | None
-) -> ById | None:
-    """Return what sets that are paired by their ids show pair by pair; None for all others."""
-    if opened.pairing is None or opened.pairing.info.column != ID:
-        return None
-    return compare_ids(opened.pairing, opened.again, None if answer is None else answer.cells_of_names(listed, divided))
+        kinds = None if answer is None else answer.cells_of_names(listed, divided)
+        return found | {"by_id": compare_ids(opened.pairing, opened.again, kinds)}
+    if answer is None:
+        return found
+    return found | {"prompts": prompt_differences(opened.pairing, answer.kinds, settings.seed, run, opened.tower)}
 
 
 def _with_captions(found: Comparison, opened: OpenSets, run: Run) -> Comparison:

@@ -30,6 +30,7 @@ from finc_eval.numerics.design_effects import MIN_INDEPENDENT
 from finc_eval.partitions.blocks import Pairing, pair
 from finc_eval.partitions.counts import DRAWN, MIN_SAMPLES
 from finc_eval.prompts.text import Joint, card_of_text, join_text
+from finc_eval.same_ids.detect import FOUND, are_two_runs
 from finc_eval.sketches.opening import SetInput, as_sketch, group_sets, view_rows
 from finc_eval.sketches.reference import reference_feature_map
 from finc_eval.sketches.sketch import Sketch, sketch_all
@@ -152,17 +153,10 @@ def sketch_sets(
     runs_again = _open_again(again, settings, inputs, run, extractor)
     embeddings = {label: one for label, one in inputs.items() if isinstance(one, Embeddings)}
     sketched = next((label for label in inputs if label not in embeddings), None)
-    pairing: Pairing | None = None
-    sentences: list[str] = []
-    if sketched is None:
-        pairing, sentences = pair(embeddings, settings.pairs, settings.groups if settings.rho == 1 else None)
-        embeddings = embeddings if pairing is None else pairing.sets
+    pairing, sentences, settings = _pair_up(embeddings, settings, sketched)
+    if pairing is not None:
+        embeddings = pairing.sets
         inputs = {**embeddings}
-    elif settings.pairs is not None:
-        raise UsageError(
-            f"{sketched} is a sketch, which does not keep the column {settings.pairs!r} that pairs asks for: pass its "
-            "embeddings, or leave pairs out"
-        )
     near = near_repeat_warnings(view_rows(inputs), run)
     for label, opened in inputs.items():
         if opened.n < MIN_SAMPLES:
@@ -204,6 +198,15 @@ def open_inputs(
     )
     grouped, sentences = group_sets(opened, settings.groups, run)
     return {**opened, **grouped}, tuple(sentences)
+
+
+def _pair_up(embeddings: Mapping[str, Embeddings], settings: Settings) -> tuple[Pairing | None, list[str], Settings]:
+    """Pair sets as the settings ask; unasked, two runs with the same ids are paired by these."""
+    is_free = settings.pairs is None and settings.groups is None and settings.rho == 1
+    is_found = is_free and are_two_runs(embeddings)
+    settings = replace(settings, pairs=ID) if is_found else settings
+    pairing, sentences = pair(embeddings, settings.pairs, settings.groups if settings.rho == 1 else None)
+    return pairing, [*[FOUND] * is_found, *sentences], settings
 
 
 def _open_again(

@@ -51,7 +51,7 @@ def logarithms(table: PairTable) -> Array:
 def find_broken(table: PairTable, floor: PairTable | None = None) -> NDArray[np.bool_]:
     """Return which pairs do not belong to their run, shape (n,).
 
-    `floor` has pairs of runs of the baseline: what is no further apart than these is not broken.
+    `floor` has pairs of runs of the baseline: broken pairs are further apart than these, too.
     """
     values = logarithms(table)
     p_values = _tails(values, values, is_bulk=True)

@@ -207,7 +207,7 @@ def _judge_repeats(part: Aligned, error: float) -> Margin:
     sizes = {label: np.bincount(one[one >= 0], minlength=1) for label, one in numbers.items()}
     own, before = (
         (one >= 0) & (sizes[label][np.maximum(one, 0)] > 1) for label, one in numbers.items()
-    )  # more often than once in its set: a sample and its own pair are no repeat
+    )  # more often than once in its set: a sample and its own pair do not count
     largest = int(sizes["gen"].max())
     thing = "picture" if part.gen.content() is not None else "sample"
     name = f"one {thing}, {largest} times" if len(sizes["gen"]) else "repeats"

@@ -1,4 +1,4 @@
-"""How far apart two pictures of one id are: PSNR, SSIM and multi-scale SSIM of their light, and its structure alone."""
+"""Measures of two pictures of one id: PSNR, SSIM and multi-scale SSIM of their light, and its structure alone."""
 
 from __future__ import annotations
 

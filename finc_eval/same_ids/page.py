@@ -32,7 +32,7 @@ def id_tables(found: ById | None, titles: Mapping[str, str]) -> list[TextTable]:
     alike = {"psnr": psnr(values["mse"])} if "mse" in values else {}
     alike |= {name: one for name, one in values.items() if name in TITLES}
     place = {name: row for row, name in enumerate(found.ids)}
-    pairs = [
+    pairs: list[list[Cell | str]] = [
         [
             Cell(name, samples=[(label, (name,)) for label in titles]),
             found.reasons.get(name, "not broken"),

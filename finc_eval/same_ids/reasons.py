@@ -1,4 +1,4 @@
-"""What a broken pair looks like: blank, shifted, the picture of another id, or another picture."""
+"""Looks of broken pairs: blank, shifted, the picture of another id, or another picture."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is anything worse? Two one-sided tests, paired, against a stated margin in the bad direction of each thing.
+"""The judgement whether anything is worse: paired tests against a stated margin in the bad direction of each thing.
 
 The pairs are those that are not broken. All bounds hold together at 95 % (Bonferroni).
 """
@@ -25,7 +25,7 @@ BAD = {"sharpness": -1, "noise": 1, "specks": 1, "mosaic": 1, "blocks": 1, "patt
        "saturation": -1, "frame": 1}  # fmt: skip
 """The bad direction of each trait of a picture: 1 where more is worse."""
 
-MARGIN = 0.25  # of the standard deviation of a trait over the pictures of the reference
+MARGIN = 0.25  # standard deviations of a trait over the pictures of the reference
 SHARE_MARGIN = 0.02  # share of the samples that a kind may lose
 REPEATS_MARGIN = 0.01  # share of the samples that may be repeats of others
 

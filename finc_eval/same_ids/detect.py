@@ -1,0 +1,47 @@
+"""The check whether two sets are two runs of a generator with the same prompts and seeds, unasked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+
+from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.same_names import MAX_JOINED_VALUES
+
+COMMON = 0.9  # part of the ids of both sets that must be the same: nearly all
+LOOKED_AT = 200  # samples whose nearest sample of the other set is looked for, among as many
+
+NEAREST = 0.5
+"""Part of these that must be nearest to the sample of their own id. Names such as 0001.png agree by chance: then
+hardly any is."""
+
+FOUND = (
+    "most ids of gen are ids of ref, and most samples are nearest to the sample of their own id: the sets are compared "
+    'pair by pair, as two runs with the same seeds (pairs="id")'
+)
+
+
+def are_two_runs(sets: Mapping[str, Embeddings]) -> bool:
+    """Return whether both sets have the same ids, which are names, for samples that belong together."""
+    gen, ref = sets.values()
+    most, least = max(gen.n, ref.n), min(gen.n, ref.n)
+    if least < COMMON * most or most > MAX_JOINED_VALUES:
+        return False
+    drawn = np.unique(np.linspace(0, gen.n - 1, LOOKED_AT).astype(np.int64))
+    names = gen.ids_at(drawn)
+    if all(name.isdecimal() for name in names):  # numbers of rows name nothing
+        return False
+    wanted, rows = set(names), dict[str, int]()
+    for row, name in enumerate(ref.ids_between(0, ref.n)):
+        if name in wanted:
+            rows[name] = row
+    if len(rows) < COMMON * len(wanted):
+        return False
+    shared = [place for place, name in enumerate(names) if name in rows]
+    first = gen.rows_at(drawn[shared]).cpu().double()
+    second = ref.rows_at(np.array([rows[names[place]] for place in shared])).cpu().double()
+    distance = torch.cdist(first, second)
+    is_own = distance.diagonal() <= distance.min(1).values
+    return float(is_own.double().mean()) > NEAREST
