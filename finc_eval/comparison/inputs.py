@@ -200,8 +200,17 @@ def open_inputs(
     return {**opened, **grouped}, tuple(sentences)
 
 
-def _pair_up(embeddings: Mapping[str, Embeddings], settings: Settings) -> tuple[Pairing | None, list[str], Settings]:
-    """Pair sets as the settings ask; unasked, two runs with the same ids are paired by these."""
+def _pair_up(
+    embeddings: Mapping[str, Embeddings], settings: Settings, sketched: str | None
+) -> tuple[Pairing | None, list[str], Settings]:
+    """Pair sets as the settings ask; unasked, two runs with the same ids are paired by these. Sketches are not."""
+    if sketched is not None and settings.pairs is not None:
+        raise UsageError(
+            f"{sketched} is a sketch, which does not keep the column {settings.pairs!r} that pairs asks for: pass its "
+            "embeddings, or leave pairs out"
+        )
+    if sketched is not None:
+        return None, [], settings
     is_free = settings.pairs is None and settings.groups is None and settings.rho == 1
     is_found = is_free and are_two_runs(embeddings)
     settings = replace(settings, pairs=ID) if is_found else settings

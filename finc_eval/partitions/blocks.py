@@ -18,6 +18,7 @@ from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.record import Record
 from finc_eval.core.words import join_words, plural
 from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.keys import string_hashes
 from finc_eval.embeddings.same_names import ID, names_of
 from finc_eval.embeddings.subset import Subset
 from finc_eval.naming.properties import TEXT_COLUMNS
@@ -172,7 +173,7 @@ def _pair(
     apart: dict[str, tuple[Embeddings, NDArray[np.int64]]] = {}
     for label, one in sets.items():
         rows = np.flatnonzero(inside[label])
-        found[label] = _grouped(one if len(rows) == one.n else Subset(one, rows), column)
+        found[label] = _grouped(one if len(rows) == one.n else Subset(one, rows), column, values[label][rows])
         block[label] = np.searchsorted(shared, values[label][rows])
         if len(rows) < one.n:
             rest = np.flatnonzero(~inside[label])
@@ -190,9 +191,11 @@ def _are_alike(values: Sequence[NDArray[np.str_]]) -> bool:
     return len(values) <= 2 and all(np.array_equal(one, sizes[0]) for one in sizes)
 
 
-def _grouped(one: Embeddings, column: str) -> Embeddings:
-    """Return a set grouped by a column that it has, unless it has groups already."""
-    return one if one.group_hashes() is not None or column not in one.columns else one.grouped(column)
+def _grouped(one: Embeddings, column: str, values: NDArray[np.str_]) -> Embeddings:
+    """Return a set grouped by its values of a column, or by its ids, unless it has groups already."""
+    if one.group_hashes() is not None:
+        return one
+    return one.grouped(column) if column in one.columns else one.with_groups(string_hashes(values.tolist()), column)
 
 
 def _values(sets: Mapping[str, Embeddings], column: str) -> tuple[dict[str, NDArray[np.str_]], list[str]]:

@@ -71,11 +71,11 @@ def is_seen(table: PairTable) -> NDArray[np.bool_]:
 
 
 def of_other_ids(table: PairTable, floor: PairTable | None = None) -> NDArray[np.bool_]:
-    """Return which pairs are as far apart as pictures of different ids are, where hardly any is."""
-    if np.quantile(table.others, OWN) > 0:
+    """Return which pairs are as far apart as different ids are; none where the bulk or some of the floor is, too."""
+    is_usual = floor is not None and bool((floor.others >= OTHER).any())
+    if is_usual or np.quantile(table.others, OWN) > 0:
         return np.zeros(len(table), bool)
-    least = OTHER if floor is None else max(OTHER, float(floor.others.max()))
-    return table.others >= least if least == OTHER else table.others > least
+    return table.others >= OTHER
 
 
 def _tails(values: Array, sample: Array, *, is_bulk: bool) -> Array:

@@ -1,0 +1,241 @@
+"""Two runs with the same ids: what changed, what broke, whether anything is worse, and how it is said."""
+
+import json
+
+import numpy as np
+import pytest
+from PIL import Image, ImageFilter
+from scipy.ndimage import gaussian_filter
+
+import finc_eval as fe
+from finc_eval.core.errors import DataError, UsageError
+from finc_eval.same_ids.worse import error_of, judge_kinds
+
+N, SIDE = 150, 48
+
+
+def scenes(n=N, seed=0):
+    """Return smooth pictures of many colors with sharp shapes, as photographs have."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for _ in range(n):
+        light = gaussian_filter(rng.normal(size=(SIDE, SIDE, 3)), (6, 6, 0))
+        light = 0.5 + 0.18 * light / light.std()
+        for _ in range(6):
+            row, column, size = rng.integers([0, 0, 4], [SIDE, SIDE, 16]).tolist()
+            light[row : row + size, column : column + size] = rng.uniform(0.1, 0.9, 3)
+        found.append(np.clip(np.rint(255 * light), 0, 255).astype(np.uint8))
+    return found
+
+
+def noise(pictures, deviation=1.0, seed=1):
+    rng = np.random.default_rng(seed)
+    return [np.clip(np.rint(one + rng.normal(0, deviation, one.shape)), 0, 255).astype(np.uint8) for one in pictures]
+
+
+def thumbnails(pictures):
+    small = [Image.fromarray(one).resize((8, 8), Image.Resampling.BOX) for one in pictures]
+    return np.stack([np.asarray(one, np.float32).ravel() / 255 for one in small])
+
+
+def run_of(pictures, ids=None, **columns):
+    names = [f"{number:04d}.png" for number in range(len(pictures))] if ids is None else ids
+    images = [Image.fromarray(one) for one in pictures]
+    return fe.EmbeddingSet(thumbnails(pictures), names, columns, images)
+
+
+OLD = scenes()
+
+
+def compare(new, again=(), **columns):
+    options = {"again": [run_of(one) for one in again]} if again else {}
+    found = fe.compare(run_of(new, **columns), run_of(OLD, **columns), pairs="id", features=200, **options)
+    return found.by_id
+
+
+def moved(picture, by=8):
+    return np.pad(picture, ((by, 0), (by, 0), (0, 0)), "edge")[:SIDE, :SIDE]
+
+
+def broken(how, rows=(3, 50, 51, 90, 120, 149)):
+    new, others = noise(OLD, 3), scenes(len(rows), seed=9)
+    for row, other in zip(rows, others, strict=True):
+        new[row] = {
+            "another picture": other,
+            "black": new[row] * 0,
+            "white": np.full_like(new[row], 255),
+            "shifted": moved(new[row]),
+            "the picture of": new[0],
+        }[how]
+    return new, {f"{row:04d}.png" for row in rows}
+
+
+@pytest.mark.parametrize("how", ["another picture", "black", "white", "shifted", "the picture of"])
+@pytest.mark.parametrize("again", [[], [noise(OLD, 1, seed=2)]], ids=["alone", "with a floor"])
+def test_broken_pairs_are_listed_by_id_with_what_they_are(how, again):
+    new, expected = broken(how)
+    found = compare(new, again)
+    assert set(found.broken) == expected
+    assert {one.startswith(how) for one in found.reasons.values()} == {True}
+
+
+SAME = {
+    "equal": lambda: OLD,
+    "noise of 1/255": lambda: noise(OLD, 1),
+    "noise of 3/255": lambda: noise(OLD, 3),
+    "darker": lambda: [np.rint(one * 0.8).astype(np.uint8) for one in OLD],
+    "tinted": lambda: [np.clip(one + np.array([20, 0, -20]), 0, 255).astype(np.uint8) for one in OLD],
+    "one picture noisier than others": lambda: [*noise(OLD[:-1], 3), *noise(OLD[-1:], 6)],
+    "one picture that differs a little": lambda: [*OLD[:-1], *noise(OLD[-1:], 2)],
+}
+
+
+@pytest.mark.parametrize("case", SAME)
+def test_a_run_in_which_nothing_is_broken_has_no_list(case):
+    found = compare(SAME[case]())
+    assert found.broken == []
+    assert found.worse == []
+
+
+def test_noise_that_no_eye_sees_changes_all_pictures_and_makes_nothing_worse():
+    found = compare(noise(OLD, 3), [noise(OLD, 1, seed=2), noise(OLD, 1, seed=3)])
+    assert found.changed > 0.95
+    assert (found.broken, found.worse) == ([], [])
+    assert {one.what for one in found.undecided} <= {"kinds", "repeats"}
+
+
+def test_a_run_that_is_as_far_as_runs_of_the_baseline_has_not_changed():
+    found = compare(noise(OLD, 1, seed=4), [noise(OLD, 1, seed=2)])
+    assert found.changed < 0.05
+    assert found.interval[0] == 0
+
+
+def test_a_baseline_of_two_states_is_no_break():
+    """Some samples of each run of the baseline are in another state; so are some of the new run."""
+    other, rng = scenes(seed=7), np.random.default_rng(0)
+
+    def run(seed):
+        return [two if rng.random() < 0.08 else one for one, two in zip(noise(OLD, 1, seed), other, strict=True)]
+
+    found = compare(run(4), [run(2), run(3)])
+    assert found.broken == []
+    assert found.interval[0] == 0
+
+
+WORSE = {
+    "blurrier": lambda one: np.asarray(Image.fromarray(one).filter(ImageFilter.GaussianBlur(0.8))),
+    "noisier": lambda one: noise([one], 25)[0],
+    "paler": lambda one: np.rint(0.5 * one + 0.5 * one.mean(2, keepdims=True)).astype(np.uint8),
+    "flatter": lambda one: np.rint(0.6 * one + 0.4 * one.mean()).astype(np.uint8),
+    "pattern": lambda one: np.clip(
+        one + 12.0 * ((np.indices((SIDE, SIDE)).sum(0) % 4 == 0) * 2 - 1)[..., None], 0, 255
+    ).astype(np.uint8),
+}
+
+
+@pytest.mark.parametrize("name", WORSE)
+def test_what_is_worse_is_named(name):
+    found = compare([WORSE[name](one) for one in OLD])
+    assert any(name in one.name for one in found.worse), found.worse
+    assert all(one.interval[0] > one.margin for one in found.worse if one.what == "look")
+
+
+def test_images_of_a_word_that_became_one_picture_are_named_with_the_word():
+    prompts = [f"a photo of a {'cat' if row % 6 == 0 else f'dog{row % 7}'}" for row in range(N)]
+    new = noise(OLD, 1)
+    for row in range(0, N, 12):
+        new[row] = new[0]
+    found = compare(new, prompt=prompts)
+    assert any("one picture, 13 times" in one.name and "“cat”" in one.name for one in found.worse), found.worse
+
+
+def test_a_kind_that_lost_more_than_its_margin_is_worse_and_chance_is_not():
+    rng = np.random.default_rng(0)
+    before = rng.integers(0, 5, 500)
+    lost, moved = before.copy(), before.copy()
+    lost[np.flatnonzero(before == 3)[:40]] = 1
+    moved[:5] = (before[:5] + 1) % 5
+    names = ["a", "b", "c", "d", "e"]
+    (one,) = judge_kinds((lost, before), names, error_of(5))
+    assert (one.name, one.verdict, one.difference) == ("d", "worse", 0.08)
+    (one,) = judge_kinds((moved, before), names, error_of(5))
+    assert (one.name, one.verdict) == ("kinds", "undecided")
+    (one,) = judge_kinds((before, before), names, error_of(5))
+    assert (one.name, one.verdict) == ("kinds", "not worse")
+
+
+def test_the_headline_answers_three_questions():
+    new, _ = broken("black")
+    comparison = fe.compare(run_of(new), run_of(OLD), pairs="id", features=200)
+    assert list(comparison.by_id.sentences) == ["changed", "broken", "worse"]
+    for words in ("are not equal", "6 pairs are broken (6 black): ", "Nothing is worse by more than a quarter"):
+        assert words in comparison.headline
+
+
+def test_arrays_without_pictures_are_compared_in_their_space():
+    rng = np.random.default_rng(0)
+    ref = rng.normal(size=(N, 16)).astype(np.float32)
+    gen = (ref + rng.normal(0, 0.05, ref.shape)).astype(np.float32)
+    gen[[4, 40]] = rng.normal(size=(2, 16))
+    found = fe.compare(gen, ref, pairs="id", features=200).by_id
+    assert sorted(found.broken) == ["4", "40"]
+    assert set(found.reasons.values()) == {"another sample"}
+    assert list(found.measured) == ["distance"]
+
+
+def test_the_table_has_a_row_for_each_pair():
+    pytest.importorskip("pandas")
+    table = compare(noise(OLD, 3)).table
+    assert len(table) == N
+    assert {"id", "psnr", "ssim", "ms_ssim", "distance", "broken"} <= set(table.columns)
+    assert table.psnr.between(37, 40).all()
+
+
+def test_a_comparison_that_is_stored_has_all_pairs(tmp_path):
+    new, expected = broken("shifted")
+    comparison = fe.compare(run_of(new), run_of(OLD), pairs="id", features=200)
+    comparison.save(tmp_path / "a.h5")
+    loaded = fe.load(tmp_path / "a.h5")
+    assert all(np.isfinite(one.standard_error) for one in loaded.directions)
+    assert set(loaded.by_id.broken) == expected
+    assert loaded.by_id.measured == comparison.by_id.measured
+    assert json.loads(comparison.to_json())["by_id"]["changed"] == comparison.by_id.changed
+
+
+def test_two_runs_are_found_unasked_and_said():
+    found = fe.compare(run_of(noise(OLD)), run_of(OLD), features=200)
+    assert found.by_id is not None
+    assert any("as two runs with the same seeds" in one for one in found.warnings)
+
+
+@pytest.mark.parametrize("case", ["names by chance", "numbers of rows", "few common names", "groups"])
+def test_two_sets_that_are_not_two_runs_are_not_paired(case):
+    new, ids = noise(OLD), None
+    if case == "names by chance":
+        new = scenes(seed=8)
+    if case == "few common names":
+        ids = [f"{'new' if row % 2 else ''}{row:04d}.png" for row in range(N)]
+    if case == "numbers of rows":
+        found = fe.compare(thumbnails(new), thumbnails(OLD), features=200)
+    elif case == "groups":
+        columns = {"prompt": [f"prompt {row // 3}" for row in range(N)]}
+        found = fe.compare(run_of(new, **columns), run_of(OLD, **columns), groups="prompt", features=200)
+    else:
+        found = fe.compare(run_of(new, ids), run_of(OLD), features=200)
+    assert found.by_id is None
+
+
+def test_an_id_that_one_set_lacks_is_named():
+    found = fe.compare(run_of(OLD[:-1]), run_of(OLD), pairs="id", features=200)
+    assert any("0149.png" in one for one in found.warnings)
+    assert found.by_id.n == N - 1
+
+
+def test_runs_again_need_pairs_by_id_and_the_same_ids():
+    with pytest.raises(UsageError, match='pass pairs="id"'):
+        fe.compare(run_of(scenes(seed=8)), run_of(OLD), again=[run_of(OLD)], features=200)
+    with pytest.raises(UsageError, match="again must be a list of sets"):
+        fe.compare(run_of(OLD), run_of(OLD), pairs="id", again="old2", features=200)
+    other = run_of(OLD, [f"x{row}" for row in range(N)])
+    with pytest.raises(DataError, match="again 1 has 0 ids in common with ref"):
+        fe.compare(run_of(OLD), run_of(OLD), pairs="id", again=[other], features=200)
