@@ -30,7 +30,6 @@ SCALES = (0.5, 0.8), (0.75, 0.85)
 """Pairs of quantiles, of which the larger slope is the scale of the tail: an eighth of all pairs may be broken."""
 
 BASE = 0.85  # quantile at which the tail begins
-LEAST_SCALE = 0.1  # scale of a tail, in units of a natural logarithm, below which bulks count as equal
 
 LOGARITHMS: dict[str, Callable[[dict[str, Array]], Array]] = {
     "mse": lambda one: np.log(one["mse"] + 0.001),
@@ -89,7 +88,7 @@ def _tails(values: Array, sample: Array, *, is_bulk: bool) -> Array:
             (np.quantile(known, high) - np.quantile(known, low)) / np.log((1 - low) / (1 - high))
             for low, high in SCALES
         ]
-        scale = max(*slopes, LEAST_SCALE)
+        scale = max(*slopes, 0.1)  # bulks in which all pairs are as far apart have no scale of their own
         start, rest = (np.quantile(known, BASE), 1 - BASE) if is_bulk else (known.max(), 1 / (len(known) + 1))
         beyond = rest * np.exp(-np.maximum(values[:, column] - start, 0) / scale)
         above = len(known) - np.searchsorted(np.sort(known), values[:, column])

@@ -38,7 +38,6 @@ from finc_eval.same_ids.worse import (
 Array = NDArray[np.float64]
 
 LEAST_FLOOR = 20  # pairs of two runs of the baseline from which they are a floor
-MOST_REPEATS = 5000  # pairs among which repeats are looked for: the distances of all are in memory
 
 
 def compare_ids(
@@ -194,7 +193,7 @@ def _judge(
         cells, names = kinds
         own = cells[: pairing.sets["gen"].n], cells[pairing.sets["gen"].n :]
         found += judge_kinds((own[0][part.rows[0]], own[1][part.rows[1]]), names, error)
-    if len(pairs.ids) <= MOST_REPEATS:
+    if len(pairs.ids) <= 5000:  # the distances of all are in memory
         found.append(_judge_repeats(pairs, error))
     for one in diversity:
         found += judge_diversity(one, error)

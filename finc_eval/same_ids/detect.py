@@ -11,8 +11,6 @@ from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.same_names import MAX_JOINED_VALUES
 
 COMMON = 0.9  # part of the ids of both sets that must be the same: nearly all
-LOOKED_AT = 200  # samples whose nearest sample of the other set is looked for, among as many
-
 NEAREST = 0.5
 """Part of these that must be nearest to the sample of their own id. Names such as 0001.png agree by chance: then
 hardly any is."""
@@ -29,7 +27,8 @@ def are_two_runs(sets: Mapping[str, Embeddings]) -> bool:
     most, least = max(gen.n, ref.n), min(gen.n, ref.n)
     if least < COMMON * most or most > MAX_JOINED_VALUES:
         return False
-    drawn = np.unique(np.linspace(0, gen.n - 1, LOOKED_AT).astype(np.int64))
+    # 200: samples whose nearest sample of the other set is looked for, among as many.
+    drawn = np.unique(np.linspace(0, gen.n - 1, 200).astype(np.int64))
     names = gen.ids_at(drawn)
     if all(name.isdecimal() for name in names):  # numbers of rows name nothing
         return False

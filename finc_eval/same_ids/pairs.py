@@ -18,7 +18,6 @@ Array = NDArray[np.float64]
 
 READ_TOGETHER = 64  # pairs of pictures in memory
 COARSE = 16  # side of the thumbnails whose correlation is measured, in pixels
-UNSEEN = 3 / 255  # deviation of thumbnails that counts as none
 OTHERS = 1000  # pictures of other ids that a sample is compared with
 
 
@@ -147,7 +146,7 @@ def _correlate(first: Sequence[Image.Image], second: Sequence[Image.Image]) -> A
         small = [np.asarray(image.resize((COARSE, COARSE), Image.Resampling.BOX), float).ravel() / 255 for image in one]
         both.append(np.stack(small))
     x, y = (one - one.mean(1, keepdims=True) for one in both)
-    least = UNSEEN**2 * x.shape[1]
+    least = (3 / 255) ** 2 * x.shape[1]  # a deviation of three steps counts as none
     scale = np.sqrt(((x * x).sum(1) + least) * ((y * y).sum(1) + least))
     return np.asarray((x * y).sum(1) / scale)
 

@@ -13,7 +13,6 @@ from finc_eval.same_ids.result import PICTURE_OF
 Array = NDArray[np.float64]
 
 SHOWN = 100  # broken pairs whose pictures are looked at
-BLANK = 2 / 255  # deviation of brightness of a picture that shows nothing
 DARK, LIGHT = 16 / 255, 239 / 255  # brightness of a black and of a white picture
 LEFT = 0.5  # part of the squared difference that may be left when a shift is undone
 SAME = 0.05  # part of the squared difference up to which the picture of another id is the same
@@ -39,7 +38,7 @@ def reasons_of(pairs: Aligned, table: PairTable, broken: NDArray[np.bool_]) -> d
 
 def _reason(first: Image.Image, second: Image.Image, pairs: Aligned, table: PairTable, place: int) -> str:
     own, before = (_light(one, second.size) for one in (first, second))
-    if own.std() < BLANK:
+    if own.std() < 2 / 255:  # nothing is shown
         return "black" if own.mean() < DARK else "white" if own.mean() > LIGHT else "blank"
     if (moved := _shift(own, before)) is not None:
         return f"shifted by {moved[1]:+d}, {moved[0]:+d} pixels"

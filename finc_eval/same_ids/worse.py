@@ -15,24 +15,31 @@ from numpy.typing import NDArray
 
 from finc_eval.core.record import Record
 from finc_eval.core.words import percent
+from finc_eval.naming.explained import STRONG
 from finc_eval.naming.traits import TRAITS
 from finc_eval.numerics.inference import ALPHA, share_bounds, student_quantile
 from finc_eval.same_ids.pairs import PairTable
 
 Array = NDArray[np.float64]
 
-BAD = {"sharpness": -1, "noise": 1, "specks": 1, "mosaic": 1, "blocks": 1, "pattern": 1, "shades": 1, "contrast": -1,
+BAD = {"pattern": 1, "specks": 1, "noise": 1, "mosaic": 1, "blocks": 1, "sharpness": -1, "contrast": -1, "shades": 1,
        "saturation": -1, "frame": 1}  # fmt: skip
 """The bad direction of each trait of a picture: 1 where more is worse."""
 
+LEAST_SPREADS = {"pattern": 0.05, "specks": 0.4, "noise": 0.4, "mosaic": 0.03, "blocks": 0.04, "sharpness": 0.4,
+                 "contrast": 0.1, "shades": 0.1, "saturation": 0.08, "frame": 0.07}  # fmt: skip
+"""Standard deviation of each trait that a reference has at least: about half of that of 300 photographs. Where a
+reference has none of a trait, rounding alone would else count as many standard deviations."""
+
 MARGIN = 0.25  # standard deviations of a trait over the pictures of the reference
-SHARE_MARGIN = 0.02  # share of the samples that a kind may lose
-REPEATS_MARGIN = 0.01  # share of the samples that may be repeats of others
+
+SHARE_MARGIN = 0.02
+"""Share of the samples that a kind may lose: what 500 pairs of which none changes its kind can show of 50 kinds."""
+
+REPEATS_MARGIN = 0.01  # share of the samples that may be repeats of others, from which looks name repeats
 
 UNSEEN = {"noise": np.log(20 / 255)}
 """Values of a trait up to which no eye sees it: noise whose standard deviation is 4/255."""
-
-LEAST_PROMPTS = 10  # prompts of several images from which their diversity is tested
 
 Verdict = Literal["worse", "not worse", "undecided"]
 
@@ -73,9 +80,9 @@ def judge_looks(table: PairTable, units: NDArray[np.int64], error: float) -> lis
     found = []
     for place, trait in enumerate(TRAITS):
         own, before = (values[:, place] for values in table.traits)
-        spread = float(before.std())
-        if trait.name not in BAD or spread == 0:
+        if trait.name not in BAD:
             continue
+        spread = max(float(before.std()), LEAST_SPREADS[trait.name])
         least = UNSEEN.get(trait.name, -np.inf)
         worse = BAD[trait.name] * (np.maximum(own, least) - np.maximum(before, least)) / spread
         name = (trait.more or trait.high) if BAD[trait.name] > 0 else (trait.less or trait.low)
@@ -98,14 +105,18 @@ def moved_looks(table: PairTable, units: NDArray[np.int64], error: float) -> lis
 
 
 def keep_causes(found: Sequence[tuple[Margin, tuple[str, ...]]], names: Mapping[str, str]) -> list[Margin]:
-    """Leave out the looks that are worse as they change with a look that is clearer; `names` has those of traits."""
-    brought: set[str] = set()
-    kept = []
-    for one, brings in found:
-        if one.verdict == "not worse" or names[one.name] not in brought:
-            kept.append(one)
-        if one.verdict == "worse":
-            brought |= set(brings)
+    """Leave out looks that are worse as they change with another look; `names` has the trait of each look.
+
+    Of looks that are about as clear, the first in the order of all traits is the cause.
+    """
+    order = [trait.name for trait in TRAITS]
+    kept = [one for one, _ in found if one.verdict != "worse"]
+    left = [(one, brings) for one, brings in found if one.verdict == "worse"]
+    while left:
+        clear = [pair for pair in left if pair[0].interval[0] >= STRONG * left[0][0].interval[0]]
+        cause, brings = min(clear, key=lambda pair: order.index(names[pair[0].name]))
+        kept.insert(sum(one.verdict == "worse" for one in kept), cause)
+        left = [pair for pair in left if pair[0] is not cause and names[pair[0].name] not in brings]
     return kept
 
 
@@ -177,7 +188,7 @@ def judge_diversity(diversity: tuple[Array, Array], error: float) -> list[Margin
     """
     own, before = diversity
     spread = float(before.std()) if len(before) else 0.0
-    if len(before) < LEAST_PROMPTS or spread == 0:
+    if len(before) < 10 or spread == 0:  # too few for a mean
         return []
     worse = (before - own) / spread
     return [_judge_mean("less diverse within a prompt", "diversity", worse, np.arange(len(worse)), error)]

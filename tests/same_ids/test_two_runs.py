@@ -140,6 +140,12 @@ def test_what_is_worse_is_named(name):
     assert all(one.interval[0] > one.margin for one in found.worse if one.what == "look")
 
 
+def test_what_the_reference_has_none_of_has_a_margin_all_the_same():
+    found = compare([np.clip(one.astype(int) + 1, 0, 255).astype(np.uint8) for one in OLD])
+    assert found.worse == []
+    assert all(abs(one.difference) < 10 for one in found.not_worse)
+
+
 def test_images_of_a_word_that_became_one_picture_are_named_with_the_word():
     prompts = [f"a photo of a {'cat' if row % 6 == 0 else f'dog{row % 7}'}" for row in range(N)]
     new = noise(OLD, 1)
