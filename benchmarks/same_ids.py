@@ -2,9 +2,9 @@
 
     python benchmarks/same_ids.py [--regime "JPEG 85" … --runs … --jobs …]
 
-Photographs of 64 pixels are the baseline. A run is what an engine makes of them: noise as number formats leave it, of one
-size or of many, codecs, moves by parts of a pixel, smooth fields, and changes of all light and color. *equals*: nothing
-is broken. *other*, *shift*, *black*: of 5 % of the pairs the new picture is another one, shifted by 8 pixels, or black.
+Photographs of 64 pixels are the baseline. A run is what an engine makes of them: noise as number formats leave it, of
+one size or of many, codecs, moves by parts of a pixel, smooth fields, and changes of all light and color. *equals*:
+nothing is broken. *other*, *shift*, *black*: 5 % of the new pictures are other ones, shifted by 8 pixels, or black.
 Every other draw has a floor, a further run of the same engine, as the second run of the baseline.
 """
 

@@ -195,7 +195,8 @@ class Leaderboard(Document):
     @property
     def headline(self) -> str:
         """The faults of the worst model by name, the largest of others, and which models have none that was found."""
-        faulty = sorted((row for row in self.rows if row.faults), key=lambda row: -(row.fault_size or 0))
+        # Of equal faults, such as of whole sets, that of the last row counts first.
+        faulty = sorted((row for row in reversed(self.rows) if row.faults), key=lambda row: -(row.fault_size or 0))
         clean = [row.name for row in self.rows if row.fault_size is not None and not row.faults]
         unknown = [row.name for row in self.rows if row.fault_size is None]
         parts = [f"{row.name}{' is worst' * (len(self.rows) > 1)}: {row.fault}" for row in faulty[:1]]

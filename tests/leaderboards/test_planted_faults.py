@@ -97,3 +97,10 @@ def test_each_model_has_its_faults_and_no_others(case):
     faulty = [name for name, words in zip(names, said, strict=True) if words]
     assert all(f"{name}: " in board.headline or f"{name} is worst: " in board.headline for name in faulty)
     assert ("no fault found" in board.headline) == (len(faulty) < len(models))
+
+
+def test_of_models_with_equal_faults_the_last_by_rank_is_worst():
+    sets = {"near": drawn(10, Faults(dark=0.75)), "far": drawn(11, Faults(dark=0.75, moved=3.0))}
+    board = fe.leaderboard(sets, drawn(1, CLEAN), metrics=("kid",))
+    assert [row.name for row in board.rows] == ["near", "far"]
+    assert board.headline.startswith("far is worst: everything is darker")
