@@ -111,7 +111,7 @@ class ById(Record, Shown):
             return "No pair is broken."
         looks = [self.reasons[one] for one in self.broken]
         counts = Counter(ANOTHER if one.startswith(PICTURE_OF) else one.partition(" by ")[0] for one in looks)
-        what = join_words([f"{count:,} {reason}" for reason, count in counts.most_common(NAMED)])
+        what = join_words([f"{count:,} {reason}" for reason, count in counts.most_common()])
         more = len(self.broken) - NAMED
         shown = join_words([*self.broken[:NAMED], *([f"{more:,} more"] if more > 0 else [])])
         are = "is" if len(self.broken) == 1 else "are"

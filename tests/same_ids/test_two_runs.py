@@ -1,6 +1,7 @@
 """Two runs with the same ids: what changed, what broke, whether anything is worse, and how it is said."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -206,6 +207,16 @@ def test_a_comparison_that_is_stored_has_all_pairs(tmp_path):
     assert set(loaded.by_id.broken) == expected
     assert loaded.by_id.measured == comparison.by_id.measured
     assert json.loads(comparison.to_json())["by_id"]["changed"] == comparison.by_id.changed
+
+
+def test_the_page_shows_broken_pairs_first_and_has_each_anchor_once(tmp_path):
+    new, expected = broken("black")
+    fe.compare(run_of(new), run_of(OLD), pairs="id", features=200).to_html(tmp_path / "a.html")
+    page = re.sub(r"(?s)<script.*?</script>", "", (tmp_path / "a.html").read_text())
+    anchors = re.findall(r'\sid="([^"]+)"', page)
+    assert len(anchors) == len(set(anchors))
+    assert page.index(">Broken pairs<") < page.index(">Is anything worse?<") < page.index(">Kinds in both runs<")
+    assert all(f">{name}<" in page for name in expected)
 
 
 def test_two_runs_are_found_unasked_and_said():

@@ -78,11 +78,12 @@ def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
         comparison.gallery_of(samples),
         "comparison/pages/comparison.html",
         table=table,
-        seen=seen_first(comparison, names),
-        sections=[
-            *(Section("pairs", one.title, one.legend, table=one) for one in id_tables(comparison.by_id, shown)),
-            *(Section("values", one.title, one.legend, table=one) for one in value_tables(comparison.by, shown)),
+        seen=() if comparison.by_id else seen_first(comparison, names),  # looks of two runs are judged by their margins
+        of_pairs=[
+            Section(f"pairs-{place}", one.title, one.legend, table=one)
+            for place, one in enumerate(id_tables(comparison.by_id, shown), 1)
         ],
+        sections=[Section("values", one.title, one.legend, table=one) for one in value_tables(comparison.by, shown)],
         cards_of_kinds=cards,
         **_directions_on_page(comparison, names),
         titles=names,
