@@ -78,10 +78,12 @@ def says(found: _Compared) -> dict[str, str]:
     """Return what was found in at most `MAX_WORDS` words: at most three facts, and then what may have been missed.
 
     A fact has the id of its kind or direction as its key, or the name of its look. The smallest facts are left to the
-    tables where the words do not suffice. Two runs with the same ids have sentences of their own.
+    tables where the words do not suffice. Two runs with the same ids have sentences of their own, which
+    judge the looks of whole sets; looks of parts, and kinds, follow them.
     """
     if found.by_id is not None:
-        return found.by_id.sentences
+        of_parts = [one for one in facts(found) if not one.key.startswith("whole ")]
+        return found.by_id.sentences | {one.key: one.first for one in of_parts[:2]}
     told: dict[str, str] = {}
     every, count, missed = facts(found), 0, _missed(found)
     for count in range(min(LARGEST, len(every)), 0, -1):

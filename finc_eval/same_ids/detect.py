@@ -32,11 +32,8 @@ def are_two_runs(sets: Mapping[str, Embeddings]) -> bool:
     names = gen.ids_at(drawn)
     if all(name.isdecimal() for name in names):  # numbers of rows name nothing
         return False
-    wanted, rows = set(names), dict[str, int]()
-    for row, name in enumerate(ref.ids_between(0, ref.n)):
-        if name in wanted:
-            rows[name] = row
-    if len(rows) < COMMON * len(wanted):
+    rows = {name: row for name, (row, _) in ref.metadata_of(set(names)).items()}
+    if len(rows) < COMMON * len(set(names)):
         return False
     shared = [place for place, name in enumerate(names) if name in rows]
     first = gen.rows_at(drawn[shared]).cpu().double()

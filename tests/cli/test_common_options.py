@@ -54,7 +54,7 @@ def help_of(verb):
 def test_the_help_of_compare_fits_a_screen_and_shows_all_on_request():
     shown, every = (CliRunner().invoke(app, ["compare", flag], env=WIDE).stdout for flag in ("--help", "--help-all"))
     options = re.findall(r"^│ \*? *(--[\w-]+)", shown, re.M)
-    assert len(options) == 12 and {"--gen", "--ref", "--out", "--extractor", "--help-all"} <= set(options)
+    assert len(options) == 13 and {"--gen", "--ref", "--out", "--extractor", "--help-all"} <= set(options)
     assert "--features" in every and "--features" not in shown
     assert "compare sweep" in shown
 

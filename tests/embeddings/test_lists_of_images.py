@@ -131,7 +131,7 @@ def of_folders(tmp_path_factory):
     for name, images in (("gen", PLAIN), ("ref", PHOTOS)):
         (folder / name).mkdir()
         for number, image in enumerate(images):
-            image.save(folder / name / f"{number:02}.png")
+            image.save(folder / name / f"{name}{number:02}.png")  # the same names would be two runs
     return fe.compare(folder / "gen", folder / "ref", extractor="pixels", features=20)
 
 

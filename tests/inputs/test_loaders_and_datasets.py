@@ -402,12 +402,10 @@ def test_values_outside_of_a_range_name_their_set(tmp_path):
             list(open_source(source, range=(0, 1)).samples())
 
 
-def test_a_sketch_of_samples_says_that_they_are_embedded_first(tmp_path):
+def test_a_sketch_of_samples_embeds_them(tmp_path, monkeypatch):
+    monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path))
     for source in (IMAGES, list(IMAGES)):
-        with pytest.raises(FincEvalError, match=r"embed images or clips first, by fe\.extract"):
-            fe.Sketch.reference(source)
-    with pytest.raises(FincEvalError, match="is a folder: embed its samples first"):
-        fe.Sketch.reference(tmp_path)
+        assert fe.Sketch.reference(source, extractor="pixels", features=20).n == len(IMAGES)
 
 
 FORMS_THAT_ARE_NO_SET = {

@@ -179,6 +179,14 @@ def test_the_headline_answers_three_questions():
         assert words in comparison.headline
 
 
+def test_a_tenth_that_is_gray_is_said_though_the_mean_hardly_moves():
+    new = noise(OLD)
+    for row in range(0, N, 10):
+        new[row] = np.repeat(np.rint(new[row].mean(2, keepdims=True)), 3, 2).astype(np.uint8)
+    found = fe.compare(run_of(new), run_of(OLD), pairs="id", features=200)
+    assert "10 % of the generated set is gray, without color" in found.headline
+
+
 def test_arrays_without_pictures_are_compared_in_their_space():
     rng = np.random.default_rng(0)
     ref = rng.normal(size=(N, 16)).astype(np.float32)

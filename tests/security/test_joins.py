@@ -14,7 +14,7 @@ REVIEWED = {
             "Path('reports') / (name if name.strip('.') else 'result')",
         },
         "cli/verbs/gate.py": {"path.with_name(name)"},
-        "cli/verbs/leaderboard.py": {"board.folder / f'leaderboard{suffix}'", "out / file_name(row.name, suffix)"},
+        "cli/verbs/leaderboard.py": {"board.folder / f'leaderboard{suffix}'"},
         "cli/verbs/report.py": {"result / f'index.{form}'"},
         "core/provenance.py": {"Path(sys.argv[0])"},
         "cli/app.py": {"Path(args[0])"},

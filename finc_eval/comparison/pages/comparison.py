@@ -79,11 +79,8 @@ def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
         "comparison/pages/comparison.html",
         table=table,
         seen=() if comparison.by_id else seen_first(comparison, names),  # looks of two runs are judged by their margins
-        of_pairs=[
-            Section(f"pairs-{place}", one.title, one.legend, table=one)
-            for place, one in enumerate(id_tables(comparison.by_id, shown), 1)
-        ],
-        sections=[Section("values", one.title, one.legend, table=one) for one in value_tables(comparison.by, shown)],
+        of_pairs=_sections("pairs", id_tables(comparison.by_id, shown)),
+        sections=_sections("values", value_tables(comparison.by, shown)),
         cards_of_kinds=cards,
         **_directions_on_page(comparison, names),
         titles=names,
@@ -100,6 +97,12 @@ def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
         shown_copies=SHOWN_COPIES,
         set_names=SET_NAMES,
     )
+
+
+def _sections(name: str, tables: Sequence[TextTable]) -> list[Section]:
+    """Return a section for each table, with anchors that are numbered after the first."""
+    anchors = [name, *(f"{name}-{place}" for place in range(2, len(tables) + 1))]
+    return [Section(each, one.title, one.legend, table=one) for each, one in zip(anchors, tables, strict=False)]
 
 
 def _eigenvalues(spectrum: Spectrum) -> TextTable:
