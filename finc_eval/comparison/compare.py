@@ -347,7 +347,7 @@ def _of_pairs(
         from finc_eval.same_ids.compare_ids import compare_ids  # measures of pictures, which other sets do not need
 
         kinds = None if answer is None else answer.cells_of_names(listed, divided)
-        return found | {"by_id": compare_ids(opened.pairing, opened.again, kinds)}
+        return found | {"by_id": compare_ids(opened.pairing, opened.again, kinds, run.progress)}
     if answer is None:
         return found
     return found | {"prompts": prompt_differences(opened.pairing, answer.kinds, settings.seed, run, opened.tower)}

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.errors import DataError
+from finc_eval.core.progress import Progress, silent
 from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.same_names import ID, names_of
@@ -41,7 +42,10 @@ LEAST_FLOOR = 20  # pairs of two runs of the baseline from which they are a floo
 
 
 def compare_ids(
-    pairing: Pairing, again: Mapping[str, Embeddings], kinds: tuple[NDArray[np.int64], Sequence[str]] | None = None
+    pairing: Pairing,
+    again: Mapping[str, Embeddings],
+    kinds: tuple[NDArray[np.int64], Sequence[str]] | None = None,
+    progress: Progress = silent,
 ) -> ById:
     """Compare two sets, "gen" and "ref", that are paired by their ids, pair by pair.
 
@@ -49,14 +53,15 @@ def compare_ids(
         pairing: the paired sets.
         again: further runs of the baseline, by label.
         kinds: the kind of each sample, of one set after the other, and the names of the kinds; None without kinds.
+        progress: progress of the pictures that are read.
     """
     pairs = align({label: pairing.names[block] for label, block in pairing.block.items()}, pairing.sets)
-    table = measure(pairs)
+    table = measure(pairs, progress)
     runs = _baselines(pairing, pairs, again)
-    floor = _floor(runs)
+    floor = _floor(runs, progress)
     nearest = table
     for run in list(runs.values())[1:]:
-        nearest = _nearest(nearest, pairs, run)
+        nearest = _nearest(nearest, pairs, run, progress)
     broken = find_broken(nearest, floor)
     changed, interval = _changed(nearest, floor)
     margins, looks = _judge(pairs, table, ~broken, kinds, pairing)
@@ -97,12 +102,12 @@ def _baselines(pairing: Pairing, pairs: Aligned, again: Mapping[str, Embeddings]
     return found
 
 
-def _floor(runs: Mapping[str, Aligned]) -> PairTable | None:
+def _floor(runs: Mapping[str, Aligned], progress: Progress) -> PairTable | None:
     """Return the pairs of runs of the baseline: each sample with the nearest of the other runs; None without any."""
     labels = list(runs)
     if len(labels) < 2:
         return None
-    measured = {pair: measure(_between(runs, *pair)) for pair in combinations(labels, 2)}
+    measured = {pair: measure(_between(runs, *pair), progress) for pair in combinations(labels, 2)}
     if len(labels) == 2:
         return next(iter(measured.values()))
     tables = []
@@ -128,10 +133,10 @@ def _between(runs: Mapping[str, Aligned], first: str, second: str) -> Aligned:
     return Aligned(ids, one.gen, other.gen, (one.rows[0][mine], other.rows[0][theirs]))
 
 
-def _nearest(table: PairTable, pairs: Aligned, run: Aligned) -> PairTable:
+def _nearest(table: PairTable, pairs: Aligned, run: Aligned, progress: Progress) -> PairTable:
     """Return the table with each sample's nearer pair: that of the table, or that of a further run of the baseline."""
     ids, mine, theirs = np.intersect1d(pairs.ids, run.ids, return_indices=True)
-    other = measure(Aligned(ids, pairs.gen, run.gen, (pairs.rows[0][mine], run.rows[0][theirs])))
+    other = measure(Aligned(ids, pairs.gen, run.gen, (pairs.rows[0][mine], run.rows[0][theirs])), progress)
     values = {}
     for name, own in table.values.items():
         whole = np.full(len(own), np.inf)

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 
+from finc_eval.core.progress import Progress, silent
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.naming.traits import TRAITS, measure_looks
 from finc_eval.same_ids.measures import measure_pairs
@@ -69,10 +70,10 @@ def align(names: Mapping[str, NDArray[np.str_]], sets: Mapping[str, Embeddings])
     return Aligned(ids, gen, ref, (rows[0].astype(np.int64), rows[1].astype(np.int64)))
 
 
-def measure(pairs: Aligned) -> PairTable:
+def measure(pairs: Aligned, progress: Progress = silent) -> PairTable:
     """Measure all pairs: in the space of the embeddings, and their pictures, where these are at hand."""
     distance, others = _in_space(pairs)
-    found = _pictures(pairs)
+    found = _pictures(pairs, progress)
     values = {"distance": distance} if found is None else {**found[0], "distance": distance}
     return PairTable(values, others, None if found is None else found[1])
 
@@ -97,7 +98,7 @@ def _in_space(pairs: Aligned) -> tuple[Array, Array]:
     return own / max(float(np.median(typical)), np.finfo(float).tiny), near
 
 
-def _pictures(pairs: Aligned) -> tuple[dict[str, Array], tuple[Array, Array]] | None:
+def _pictures(pairs: Aligned, progress: Progress) -> tuple[dict[str, Array], tuple[Array, Array]] | None:
     """Read and measure the pictures of all pairs, a few at a time."""
     parts: list[dict[str, Array]] = []
     traits: tuple[list[Array], list[Array]] = [], []
@@ -108,6 +109,7 @@ def _pictures(pairs: Aligned) -> tuple[dict[str, Array], tuple[Array, Array]] | 
         for own, images in zip(traits, found, strict=True):
             own.append(measure_looks(images)[0])
         parts.append(measure_pictures(*found))
+        progress("measure pairs", min(start + READ_TOGETHER, len(pairs.ids)), len(pairs.ids))
     values = {name: np.concatenate([one[name] for one in parts]) for name in parts[0]}
     return values, (np.concatenate(traits[0]), np.concatenate(traits[1]))
 

@@ -264,3 +264,10 @@ def test_runs_again_need_pairs_by_id_and_the_same_ids():
     other = run_of(OLD, [f"x{row}" for row in range(N)])
     with pytest.raises(DataError, match="again 1 has 0 ids in common with ref"):
         fe.compare(run_of(OLD), run_of(OLD), pairs="id", again=[other], features=200)
+
+
+def test_progress_says_how_many_pairs_are_measured():
+    seen = []
+    run = fe.Run(progress=lambda *told: seen.append(told))
+    fe.compare(run_of(OLD), run_of(OLD), pairs="id", features=200, run=run)
+    assert ("measure pairs", N, N) in seen
