@@ -1,4 +1,4 @@
-"""Where the processor time of a comparison goes, step by step, with one thread.
+"""Measure the processor time of each step of a comparison, with one thread.
 
 Sets as in finc_scaling.py, in memory: a mixture of 20 Gaussian clusters in 768 entries, 5 of them only in the generated
 set; 2 000 frequencies. Each size runs in a process of its own. The seconds of a function are those without the steps

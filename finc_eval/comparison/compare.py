@@ -78,7 +78,6 @@ def compare(  # type: ignore[overload-overlap]
     settings: Settings | None = None,
     *,
     labels: object = None,
-    again: Sequence[object] = (),
     run: Run | None = None,
     **options: Unpack[Options],
 ) -> Spaces: ...

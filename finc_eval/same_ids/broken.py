@@ -27,7 +27,7 @@ OTHER = 0.05  # part of other ids as near as its own from which a pair is of dif
 OWN = 0.75  # part of the pairs that must be nearest to their own id for that
 
 SCALES = (0.5, 0.8), (0.75, 0.85)
-"""Pairs of quantiles, of which the larger slope is the scale of the tail: an eighth of all pairs may be broken."""
+"""Pairs of quantiles. The tail has the larger of their two slopes. Up to an eighth of all pairs may be broken."""
 
 BASE = 0.85  # quantile at which the tail begins
 
@@ -38,7 +38,7 @@ LOGARITHMS: dict[str, Callable[[dict[str, Array]], Array]] = {
     "coarse": lambda one: np.log(1 - one["coarse"] + 0.02),
 }
 """Logarithms of the measures of pictures, with what no eye sees added. SSIM is not among them: where everything is
-brighter or tinted, it falls far in a few pictures, and 30 runs of 48 had a pair that was called broken."""
+brighter or tinted, it falls far in a few pictures: with it, 30 of 32 such runs had a pair that was called broken."""
 
 
 def logarithms(table: PairTable) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
 from itertools import combinations
 
 import numpy as np
@@ -19,7 +20,7 @@ from finc_eval.numerics.exchanges import unit_numbers
 from finc_eval.numerics.inference import ALPHA, share_bounds
 from finc_eval.partitions.blocks import Pairing
 from finc_eval.same_ids.broken import find_broken
-from finc_eval.same_ids.pairs import Aligned, PairTable, align, measure
+from finc_eval.same_ids.pairs import OTHERS, Aligned, PairTable, align, measure
 from finc_eval.same_ids.reasons import reasons_of
 from finc_eval.same_ids.result import SHOWN, ById
 from finc_eval.same_ids.worse import (
@@ -31,9 +32,7 @@ from finc_eval.same_ids.worse import (
     judge_kinds,
     judge_looks,
     judge_repeats,
-    keep_causes,
     moved_looks,
-    traits_by_name,
 )
 
 Array = NDArray[np.float64]
@@ -103,34 +102,32 @@ def _baselines(pairing: Pairing, pairs: Aligned, again: Mapping[str, Embeddings]
 
 
 def _floor(runs: Mapping[str, Aligned], progress: Progress) -> PairTable | None:
-    """Return the pairs of runs of the baseline: each sample with the nearest of the other runs; None without any."""
-    labels = list(runs)
-    if len(labels) < 2:
+    """Return the pairs of runs of the baseline: each sample with the nearest of the other runs; None without any.
+
+    The ids are those that all runs have. The first run is the reference, of which all others know the rows.
+    """
+    (_, ref), *again = runs.items()
+    if not again:
         return None
-    measured = {pair: measure(_between(runs, *pair), progress) for pair in combinations(labels, 2)}
-    if len(labels) == 2:
-        return next(iter(measured.values()))
-    tables = []
-    for label in labels:
-        mine = [one for pair, one in measured.items() if label in pair and len(one) == len(runs["ref"].ids)]
-        found = mine[0] if mine else next(iter(measured.values()))
-        for other in mine[1:]:
-            found = found.nearest(other)
-        tables.append(found)
+    ids = reduce(np.intersect1d, [one.ids for _, one in again])
+    found = [one.part(np.searchsorted(one.ids, ids)) for _, one in again]
+    sets = [(ref.ref, found[0].rows[1]), *((one.gen, one.rows[0]) for one in found)]
+    measured = {
+        (first, second): measure(
+            Aligned(ids, sets[second][0], sets[first][0], (sets[second][1], sets[first][1])), progress
+        )
+        for first, second in combinations(range(len(sets)), 2)
+    }
+    if len(measured) == 1:
+        return measured[0, 1]
+    tables = [
+        reduce(PairTable.nearest, [one for pair, one in measured.items() if run in pair]) for run in range(len(sets))
+    ]
     return PairTable(
         {name: np.concatenate([one.values[name] for one in tables]) for name in tables[0].values},
         np.concatenate([one.others for one in tables]),
         None,
     )
-
-
-def _between(runs: Mapping[str, Aligned], first: str, second: str) -> Aligned:
-    """Pair two runs of the baseline by the ids that both have."""
-    one, other = runs[first], runs[second]
-    if first == "ref":
-        return other
-    ids, mine, theirs = np.intersect1d(one.ids, other.ids, return_indices=True)
-    return Aligned(ids, one.gen, other.gen, (one.rows[0][mine], other.rows[0][theirs]))
 
 
 def _nearest(table: PairTable, pairs: Aligned, run: Aligned, progress: Progress) -> PairTable:
@@ -193,7 +190,7 @@ def _judge(
     questions = (0 if traits is None else len(BAD)) + (0 if kinds is None else len(kinds[1])) + 1 + len(diversity)
     error = error_of(questions)
     units = unit_numbers(part.gen.unit_keys()[part.rows[0]])
-    found = keep_causes(judge_looks(looks, units, error), traits_by_name())
+    found = judge_looks(looks, units, error)
     if kinds is not None:
         cells, names = kinds
         own = cells[: pairing.sets["gen"].n], cells[pairing.sets["gen"].n :]
@@ -234,11 +231,16 @@ def _diversity(part: Aligned) -> Iterator[tuple[Array, Array]]:
     several = count > 1
     if not several.any():
         return
-    spreads = []
-    for one, rows in zip((part.gen, part.ref), part.rows, strict=True):
-        vectors = one.rows_at(rows).cpu().double().numpy()
-        sums, squares = np.zeros((len(count), vectors.shape[1])), np.bincount(prompt, (vectors**2).sum(1))
-        np.add.at(sums, prompt, vectors)
-        inner = squares - (sums**2).sum(1) / count
-        spreads.append(2 * inner[several] / (count[several] - 1))
-    yield spreads[0], spreads[1]
+    order, ends = np.argsort(prompt, kind="stable"), np.cumsum(count)
+    together = max(1, OTHERS // int(count.max()))  # prompts whose samples are in memory
+    spreads = np.zeros((2, len(count)))
+    for start in range(0, len(count), together):
+        some = slice(start, start + together)
+        first = ends[some] - count[some] - (ends[start] - count[start])
+        chosen = order[ends[start] - count[start] : ends[some][-1]]
+        for spread, one, rows in zip(spreads, (part.gen, part.ref), part.rows, strict=True):
+            vectors = one.rows_at(rows[chosen]).cpu().double().numpy()
+            inner = np.add.reduceat((vectors**2).sum(1), first)
+            inner -= (np.add.reduceat(vectors, first) ** 2).sum(1) / count[some]
+            spread[some] = 2 * inner / np.maximum(count[some] - 1, 1)
+    yield spreads[0][several], spreads[1][several]

@@ -12,7 +12,7 @@ from PIL import Image
 
 from finc_eval.core.progress import Progress, silent
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.naming.traits import TRAITS, measure_looks
+from finc_eval.naming.traits import measure_looks
 from finc_eval.same_ids.measures import measure_pairs
 
 Array = NDArray[np.float64]
@@ -46,7 +46,7 @@ class Aligned:
 class PairTable:
     """Measurements of pairs, shape (n,) each."""
 
-    values: dict[str, Array]  # by the name of the measure, as `MEASURES` has them
+    values: dict[str, Array]  # by the name of the measure
     others: Array  # part of other ids whose sample is at most as far from the first sample as its own
     traits: tuple[Array, Array] | None  # traits of both pictures, (n, traits) each; None without pictures
 
@@ -64,7 +64,7 @@ class PairTable:
 
 
 def align(names: Mapping[str, NDArray[np.str_]], sets: Mapping[str, Embeddings]) -> Aligned:
-    """Pair the samples of two sets by their names, each of which counts once: the first sample that has it."""
+    """Pair the samples of two sets by their names; of samples with one name, the first counts."""
     (gen, first), (ref, second) = ((one, names[label]) for label, one in sets.items())
     ids, *rows = np.intersect1d(first, second, return_indices=True)
     return Aligned(ids, gen, ref, (rows[0].astype(np.int64), rows[1].astype(np.int64)))
@@ -151,11 +151,3 @@ def _correlate(first: Sequence[Image.Image], second: Sequence[Image.Image]) -> A
     least = (3 / 255) ** 2 * x.shape[1]  # a deviation of three steps counts as none
     scale = np.sqrt(((x * x).sum(1) + least) * ((y * y).sum(1) + least))
     return np.asarray((x * y).sum(1) / scale)
-
-
-def differences_of_traits(table: PairTable) -> dict[str, tuple[Array, Array]] | None:
-    """Return each trait of both pictures of all pairs, by its name; None without pictures."""
-    if table.traits is None:
-        return None
-    first, second = table.traits
-    return {trait.name: (first[:, place], second[:, place]) for place, trait in enumerate(TRAITS)}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from PIL import Image
 
 from finc_eval.same_ids.broken import OTHER
-from finc_eval.same_ids.pairs import Aligned, PairTable, measure_pictures
+from finc_eval.same_ids.pairs import OTHERS, Aligned, PairTable, measure_pictures
 from finc_eval.same_ids.result import PICTURE_OF
 
 Array = NDArray[np.float64]
@@ -31,18 +32,20 @@ def reasons_of(pairs: Aligned, table: PairTable, broken: NDArray[np.bool_]) -> d
     pictures = pairs.pictures(places) if len(places) else None
     if pictures is None:
         return found
-    for place, first, second in zip(places.tolist(), *pictures, strict=True):
-        found[str(pairs.ids[place])] = _reason(first, second, pairs, table, place)
+    nearest = _nearest_others(pairs, places)
+    for place, other, first, second in zip(places.tolist(), nearest.tolist(), *pictures, strict=True):
+        found[str(pairs.ids[place])] = _reason(first, second, pairs, table, (place, other))
     return found
 
 
-def _reason(first: Image.Image, second: Image.Image, pairs: Aligned, table: PairTable, place: int) -> str:
+def _reason(first: Image.Image, second: Image.Image, pairs: Aligned, table: PairTable, places: tuple[int, int]) -> str:
+    place, _ = places
     own, before = (_light(one, second.size) for one in (first, second))
     if own.std() < 2 / 255:  # nothing is shown
         return "black" if own.mean() < DARK else "white" if own.mean() > LIGHT else "blank"
     if (moved := _shift(own, before)) is not None:
         return f"shifted by {moved[1]:+d}, {moved[0]:+d} pixels"
-    if table.others[place] > 0 and (name := _same_as(first, pairs, place)) is not None:
+    if table.others[place] > 0 and (name := _same_as(first, pairs, places)) is not None:
         return f"{PICTURE_OF}{name}"
     if table.others[place] >= OTHER or table.values["coarse"][place] < UNLIKE:
         return "another picture"
@@ -70,14 +73,23 @@ def _shift(own: Array, before: Array) -> tuple[int, int] | None:
     return (moved[0], moved[1]) if left <= LEFT * float(((own - before) ** 2).mean()) else None
 
 
-def _same_as(first: Image.Image, pairs: Aligned, place: int) -> str | None:
-    """Return the id whose picture in the reference is the same; None if no other is."""
-    own = pairs.gen.rows_at(pairs.rows[0][[place]]).cpu().double()
-    distance = (pairs.ref.rows_at(pairs.rows[1]).cpu().double() - own).norm(dim=1).numpy()
-    distance[place] = np.inf
-    nearest = int(distance.argmin())
-    pictures = pairs.ref.images_at(pairs.rows[1][[nearest, place]])
+def _same_as(first: Image.Image, pairs: Aligned, places: tuple[int, int]) -> str | None:
+    """Return the id of the nearest other picture of the reference if it is the same; else None."""
+    pictures = pairs.ref.images_at(pairs.rows[1][[*places]])
     if pictures is None:
         return None
-    other, mine = (float(measure_pictures([first], [one])["mse"][0]) for one in pictures)
-    return str(pairs.ids[nearest]) if other <= SAME * mine else None
+    mine, other = (float(measure_pictures([first], [one])["mse"][0]) for one in pictures)
+    return str(pairs.ids[places[1]]) if other <= SAME * mine else None
+
+
+def _nearest_others(pairs: Aligned, places: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the place of the nearest other sample of the reference, for the new samples at some places."""
+    own = pairs.gen.rows_at(pairs.rows[0][places]).cpu().double()
+    found, least = np.zeros(len(places), np.int64), np.full(len(places), np.inf)
+    for start in range(0, len(pairs.ids), OTHERS):
+        apart = torch.cdist(own, pairs.ref.rows_at(pairs.rows[1][start : start + OTHERS]).cpu().double()).numpy()
+        apart[places[:, None] == np.arange(start, start + apart.shape[1])] = np.inf
+        nearer = apart.min(1) < least
+        found = np.where(nearer, start + apart.argmin(1), found)
+        least = np.minimum(least, apart.min(1))
+    return found

@@ -6,7 +6,7 @@ The pairs are those that are not broken. All bounds hold together at 95 % (Bonfe
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from finc_eval.core.record import Record
 from finc_eval.core.words import percent
 from finc_eval.naming.explained import STRONG
-from finc_eval.naming.traits import TRAITS
+from finc_eval.naming.traits import TRAITS, Trait
 from finc_eval.numerics.inference import ALPHA, share_bounds, student_quantile
 from finc_eval.same_ids.pairs import PairTable
 
@@ -34,12 +34,12 @@ reference has none of a trait, rounding alone would else count as many standard 
 MARGIN = 0.25  # standard deviations of a trait over the pictures of the reference
 
 SHARE_MARGIN = 0.02
-"""Share of the samples that a kind may lose: what 500 pairs of which none changes its kind can show of 50 kinds."""
+"""Share of the samples that a kind may lose. With 50 kinds, 500 pairs show so little if no pair changes its kind."""
 
 REPEATS_MARGIN = 0.01  # share of the samples that may be repeats of others, from which looks name repeats
 
-UNSEEN = {"noise": np.log(20 / 255)}
-"""Values of a trait up to which no eye sees it: noise whose standard deviation is 4/255."""
+UNSEEN = {"noise": np.log(9 / 255)}
+"""Values of a trait up to which no eye sees it: noise of 4/255 in each channel of gray pictures of 64 to 512 pixels."""
 
 Verdict = Literal["worse", "not worse", "undecided"]
 
@@ -73,21 +73,35 @@ class Margin(Record):
         return f"{self.name} ({percent(self.difference, 1)})"
 
 
-def judge_looks(table: PairTable, units: NDArray[np.int64], error: float) -> list[tuple[Margin, tuple[str, ...]]]:
-    """Judge the looks of all pairs, the clearest first, each with the traits that change with it."""
+def judge_looks(table: PairTable, units: NDArray[np.int64], error: float) -> list[Margin]:
+    """Judge the looks of all pairs: those that are worse first, the clearest of these first.
+
+    A look that is worse as it changes with another one is left out. Of looks that are about as clear, the first in the
+    order of all traits is the cause.
+    """
     if table.traits is None:
         return []
-    found = []
+    found: list[tuple[Margin, Trait]] = []
     for place, trait in enumerate(TRAITS):
-        own, before = (values[:, place] for values in table.traits)
         if trait.name not in BAD:
             continue
+        own, before = (values[:, place] for values in table.traits)
         spread = max(float(before.std()), LEAST_SPREADS[trait.name])
         least = UNSEEN.get(trait.name, -np.inf)
         worse = BAD[trait.name] * (np.maximum(own, least) - np.maximum(before, least)) / spread
         name = (trait.more or trait.high) if BAD[trait.name] > 0 else (trait.less or trait.low)
-        found.append((_judge_mean(name or trait.name, "look", worse, units, error), trait.brings))
-    return sorted(found, key=lambda one: -one[0].interval[0])
+        found.append((_judge_mean(name or trait.name, "look", worse, units, error), trait))
+    others = [one for one, _ in found if one.verdict != "worse"]
+    return [*_causes([pair for pair in found if pair[0].verdict == "worse"]), *others]
+
+
+def _causes(left: list[tuple[Margin, Trait]]) -> Iterator[Margin]:
+    """Yield looks that are worse, in the order of their traits, without those that change with a clearer look."""
+    while left:
+        clearest = max(one.interval[0] for one, _ in left)
+        cause, trait = next(pair for pair in left if pair[0].interval[0] >= STRONG * clearest)
+        yield cause
+        left = [pair for pair in left if pair[0] is not cause and pair[1].name not in trait.brings]
 
 
 def moved_looks(table: PairTable, units: NDArray[np.int64], error: float) -> list[str]:
@@ -102,31 +116,6 @@ def moved_looks(table: PairTable, units: NDArray[np.int64], error: float) -> lis
         if one.interval[0] > MARGIN or one.interval[1] < -MARGIN:
             found.append((abs(one.difference), trait.more if one.difference > 0 else trait.less))
     return [name for _, name in sorted(found, reverse=True)]
-
-
-def keep_causes(found: Sequence[tuple[Margin, tuple[str, ...]]], names: Mapping[str, str]) -> list[Margin]:
-    """Leave out looks that are worse as they change with another look; `names` has the trait of each look.
-
-    Of looks that are about as clear, the first in the order of all traits is the cause.
-    """
-    order = [trait.name for trait in TRAITS]
-    kept = [one for one, _ in found if one.verdict != "worse"]
-    left = [(one, brings) for one, brings in found if one.verdict == "worse"]
-    while left:
-        clear = [pair for pair in left if pair[0].interval[0] >= STRONG * left[0][0].interval[0]]
-        cause, brings = min(clear, key=lambda pair: order.index(names[pair[0].name]))
-        kept.insert(sum(one.verdict == "worse" for one in kept), cause)
-        left = [pair for pair in left if pair[0] is not cause and names[pair[0].name] not in brings]
-    return kept
-
-
-def traits_by_name() -> dict[str, str]:
-    """Return the trait of each look that is judged, by the name of the look."""
-    return {
-        ((one.more or one.high) if BAD[one.name] > 0 else (one.less or one.low)) or one.name: one.name
-        for one in TRAITS
-        if one.name in BAD
-    }
 
 
 def _judge_mean(

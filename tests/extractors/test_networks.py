@@ -27,7 +27,7 @@ BUILT = [name for name in available_cards() if load_card(name).loader.kind in TR
 
 
 def family(name):
-    """How the network of a card is made: by whom, and the first word of its name there."""
+    """Return the maker of the network of a card, and the first word of its name there."""
     loader = load_card(name).loader
     return loader.kind, loader.model.partition("_")[0]
 

@@ -16,7 +16,7 @@ SORTS = ["anemone", "begonia", "crocus", "dahlia", "erica", "freesia", "gentian"
 
 @dataclass(frozen=True)
 class Faults:
-    """What was done to a set of samples of ten sorts."""
+    """Faults that are planted in a set of samples of ten sorts."""
 
     blurred: float = 0.0  # share of the pictures
     dark: float = 1.0  # factor of all pictures

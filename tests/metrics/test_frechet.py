@@ -174,7 +174,7 @@ def test_the_floor_is_what_fresh_samples_of_the_reference_read():
 
 
 def test_the_floor_of_a_grouped_reference_is_that_of_independent_groups():
-    """Of clips of few videos, both parts would show the same videos."""
+    """A set of few videos has no two parts: both parts would show clips of the same videos."""
     rng = np.random.default_rng(0)
     videos = rng.normal(size=(60, DIM)).repeat(10, 0)
     rows = (videos + 0.1 * rng.normal(size=videos.shape)).astype(np.float32)

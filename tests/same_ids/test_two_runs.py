@@ -271,3 +271,20 @@ def test_progress_says_how_many_pairs_are_measured():
     run = fe.Run(progress=lambda *told: seen.append(told))
     fe.compare(run_of(OLD), run_of(OLD), pairs="id", features=200, run=run)
     assert ("measure pairs", N, N) in seen
+
+
+def test_a_floor_of_several_runs_is_of_the_ids_that_all_runs_have():
+    ref, runs = run_of(OLD), [run_of(noise(OLD[:-2], 1, seed=2)), run_of(noise(OLD, 1, seed=3))]
+    found = fe.compare(
+        run_of(noise(OLD[1:], 3), [f"{row:04d}.png" for row in range(1, N)]), ref, pairs="id", again=runs
+    )
+    assert (found.by_id.n, found.by_id.floor, found.by_id.broken) == (N - 1, 2, [])
+    assert found.by_id.changed > 0.95
+
+
+def test_images_of_a_prompt_that_became_alike_are_less_diverse():
+    prompts = [f"prompt {row % 30}" for row in range(N)]
+    new = [np.rint(0.6 * one + 0.4 * OLD[row % 30]).astype(np.uint8) for row, one in enumerate(OLD)]
+    found = compare(new, prompt=prompts)
+    assert any(one.what == "diversity" for one in found.worse), found.worse
+    assert not any(one.what == "diversity" for one in compare(noise(OLD), prompt=prompts).worse)
