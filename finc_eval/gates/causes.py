@@ -17,6 +17,7 @@ from finc_eval.core.run import Run
 from finc_eval.core.words import in_percent, join_words, quote
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.gates.appearance import PART, WHOLE, Clearest
+from finc_eval.gates.by_id import SureCount, find_pair_causes
 from finc_eval.gates.kinds import KindEvidence
 from finc_eval.gates.sets import GEN, GateSets
 from finc_eval.gates.verdict import Cause, Limit
@@ -27,6 +28,7 @@ from finc_eval.naming.traits import Trait
 from finc_eval.partitions.answer import Answer
 from finc_eval.partitions.kind import kinds_of_rows
 from finc_eval.prompts.table import clear_prompts
+from finc_eval.same_ids.result import ById
 
 Members = Mapping[str, NDArray[np.bool_]]  # which of the samples of `looked_rows` are meant, of the release and its old
 NAMED = ("kinds.lose", "kinds.new")  # rules whose limits are on kinds that have a name
@@ -133,20 +135,30 @@ def name_prompts(sets: GateSets, answer: Answer, seed: int, run: Run) -> str:
 
 
 def find_causes(
-    limits: Sequence[tuple[Limit, KindEvidence]], suspects: Sequence[Suspect], sets: GateSets, prompts: str = ""
+    limits: Sequence[tuple[Limit, KindEvidence]],
+    suspects: Sequence[Suspect],
+    sets: GateSets,
+    prompts: str = "",
+    by_id: ById | None = None,
 ) -> tuple[Cause, ...]:
     """Return what is wrong, each cause once and the largest first, and then what differs without a limit on it.
 
-    `prompts` names those whose images surely changed (`name_prompts`).
+    `prompts` names those whose images surely changed (`name_prompts`). Pairs (`by_id`) say how the whole set looks, if
+    they are known.
     """
     looks = [(limit, part.evidence) for limit, part in limits if isinstance(part.evidence, Clearest)]
     told = _look_causes([one for one in looks if one[0].verdict == "regressed"], suspects)
+    if of_pairs := find_pair_causes([one for one, _ in limits], by_id, [*sets.baselines]):
+        told = [one for one in told if one[2] is None or not one[2].finding.whole]
+        told += [(size, one, None) for size, one in of_pairs]
+    if by_id is not None:
+        suspects = [one for one in suspects if not (one.finding.what == "look" and one.finding.whole)]
     waiting: list[tuple[str, Suspect]] = []
     held: list[Suspect] = []
     for limit, part in sorted(limits, key=lambda one: -_size(one[0])):
         own = _suspect_of(limit, part, sets, suspects)
         if own is None:
-            if limit.verdict == "regressed" and not isinstance(part.evidence, Clearest):
+            if limit.verdict == "regressed" and not isinstance(part.evidence, Clearest | SureCount):
                 told.append((_size(limit), _plain_cause(limit, prompts), None))
             continue
         if limit.verdict == "undecided":

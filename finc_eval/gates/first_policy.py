@@ -22,10 +22,11 @@ from finc_eval.gates.kinds import lost_evidence, new_evidence
 from finc_eval.gates.policy import NOISE, AppearanceLimits, KindLimits, MetricLimit
 from finc_eval.gates.retraining import MIN_REPLICATES, SAMPLING_ONLY
 from finc_eval.gates.scores import score_evidence
-from finc_eval.gates.sets import GateSets
+from finc_eval.gates.sets import GEN, REF, GateSets
 from finc_eval.gates.shares import GainedShare, LostShare
 from finc_eval.measures.metrics import COMPUTE
 from finc_eval.numerics.inference import ALPHA, upper_quantile
+from finc_eval.same_ids.detect import are_two_runs
 
 LOSE, NEW = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75), 0.02
 """Limits on kinds that are proposed: the first part of a share that is kept, and 2 % of the samples."""
@@ -56,6 +57,10 @@ def first_policy(
     )
     # The baseline stands for a new release without a change.
     sets = GateSets.open(baselines[0], baselines, ref, None, run, extractor=extractor)
+    is_by_id = _has_same_ids(sets)
+    # Pairs show what the whole set looks like, and do so within their noise, which a metric does not know.
+    sets, looks = (sets.as_runs(), {PART: LOOKS[PART]}) if is_by_id else (sets, LOOKS)
+    rules = {name.partition(".")[2]: margin for name, margin in looks.items()}
     n, m = sets.gen.n, sets.ref.n
     lines = [
         f"# For {plural(n, 'sample')} of a release and {m:,} of the reference; floors are what an unchanged release "
@@ -70,7 +75,7 @@ def first_policy(
     gains = [one.evidence for one in new if isinstance(one.evidence, GainedShare)]
     floor = max(_floor(one, len(gains)) for one in gains)
     lines.append(_line("kinds.new", NEW, floor, "share by which no kind may grow that the reference lacks"))
-    lines += [*_metric_line(sets, run), *_look_lines(sets)]
+    lines += [*([] if is_by_id else _metric_line(sets, run)), *_look_lines(sets, AppearanceLimits(**rules))]
     repeated = share_of_repeats(sets.gen, run.prefixed("duplicates"))
     copied = share_of_copies(sets.gen, sets.ref, run.prefixed("copies"))
     lines.append(f"basics.duplicates = {_most(repeated):.3g}  # share of samples that may repeat another")
@@ -79,13 +84,31 @@ def first_policy(
     )
     if isinstance(sets.gen, CachedEmbeddings):
         lines.append("basics.unreadable = 0.0  # share of samples that may be unreadable")
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *_pair_lines(is_by_id)]) + "\n"
 
 
-def _look_lines(sets: GateSets) -> list[str]:
+def _has_same_ids(sets: GateSets) -> bool:
+    """Return whether the baselines, or else baseline and reference, are runs with the same prompts and seeds."""
+    others = [*sets.baselines.values()][1:] or [sets.ref]
+    return any(are_two_runs({GEN: sets.gen, REF: one}) for one in others)
+
+
+def _pair_lines(is_by_id: bool) -> list[str]:
+    """Return the limits on pairs; as comments, unless there are pairs."""
+    lines = [
+        "by_id.broken = 0  # pairs that may be broken: another picture, black, shifted",
+        "by_id.worse = 0  # looks, kinds and the like that may be worse by more than their margin",
+    ]
+    if is_by_id:
+        return lines
+    about = "# If a release has the prompts and seeds of its baseline, in place of limits on the whole set:"
+    return [about, *(f"# {one}" for one in lines)]
+
+
+def _look_lines(sets: GateSets, limits: AppearanceLimits) -> list[str]:
     """Return the limits on looks, with the change that is seen; none where the looks are not known."""
     lines = []
-    for one in look_evidence(sets, AppearanceLimits(part=LOOKS[PART], whole=LOOKS[WHOLE]), pictures_of(sets), ALPHA):
+    for one in look_evidence(sets, limits, pictures_of(sets), ALPHA):
         if isinstance(one, Clearest):
             key, about = one.name, LOOKS_ABOUT[one.name]
             seen = one.seen(ALPHA)

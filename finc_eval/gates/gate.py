@@ -23,6 +23,7 @@ from finc_eval.embeddings.repeats import LOOK, share_of_repeats
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.gates.appearance import look_evidence, pictures_of
 from finc_eval.gates.baseline import History, is_history, samples_of
+from finc_eval.gates.by_id import by_id_evidence, compare_runs
 from finc_eval.gates.causes import MOVES, Suspect, find_causes, find_suspects, name_prompts
 from finc_eval.gates.copies import share_of_copies
 from finc_eval.gates.divisions import DIFFERENCES, MOVED, OF_REF, OF_SETS, tree_of_reference
@@ -40,6 +41,7 @@ from finc_eval.memorization.audit import NearTraining
 from finc_eval.memorization.settings import AUDIT_ALPHA
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.partitions.kind_tree import KindTree
+from finc_eval.same_ids.pairs import PAIRS
 from finc_eval.samples.profile import unlike_encodings
 
 NO_SAMPLES = "embeddings alone do not say how samples were read: pass a folder, or what extract wrote"
@@ -60,6 +62,7 @@ def stages_of(policy: Policy, generators: int) -> list[str]:
         "copying": policy.copying,
         Stage.of_parts("duplicates", (LOOK,)): policy.basics and policy.basics.duplicates is not None,
         Stage.of_parts("copies", (LOOK,)): policy.basics and policy.basics.copies is not None,
+        PAIRS: policy.by_id,
     }
     return [stage for stage, is_asked in asked.items() if is_asked]
 
@@ -105,6 +108,10 @@ def gather_evidence(
         found.others += look_evidence(sets, policy.appearance, found.pictures, policy.alpha / policy.interim)
     if policy.basics:
         found.others += basic_evidence(sets, policy.basics, run)
+    if policy.by_id and sets.baselines:
+        measured, found.answer = compare_runs(sets, found.answer, policy.seed, run)
+        found.by_id = measured.answer()
+        found.others += by_id_evidence(measured, found.by_id, policy.by_id)
     return found
 
 
@@ -234,6 +241,7 @@ def gate(
         run,
         anchor=samples_of(anchor),
         pairs=policy.pairs,
+        by_id=policy.by_id is not None,
         columns=policy.columns,
         extractor=extractor,
     )
@@ -247,7 +255,7 @@ def gate(
         overall="pass" if first and not limits else overall_of([one.verdict for one in limits]),
         limits=limits,
         family=family_sentence(judged, policy.alpha, policy.interim),
-        noise=SAMPLING_ONLY if len(baselines) < MIN_REPLICATES else TRAINING_TOO.format(len(baselines)),
+        noise=SAMPLING_ONLY if len(sets.replicates) < MIN_REPLICATES else TRAINING_TOO.format(len(sets.replicates)),
         first=first,
         distances=tuple(found.distances),
         scores=found.scores,
@@ -258,6 +266,7 @@ def gate(
         warnings=(*_same_samples(sets), *sets.warnings, *notes),
         causes=causes_of(shown, found, sets, policy.seed, run),
         tree=found.tree,
+        by_id=found.by_id,
         provenance=Provenance.here(run.device),
     )
 
@@ -326,7 +335,7 @@ def causes_of(
         suspects = find_suspects(sets, answer, old, seed, found.pictures, run)
         if any(limit.rule == MOVES and limit.verdict == "regressed" for limit, _ in shown):
             prompts = name_prompts(sets, answer, seed, run)
-    return find_causes(shown, suspects, sets, prompts)
+    return find_causes(shown, suspects, sets, prompts, found.by_id)
 
 
 def _same_samples(sets: GateSets) -> list[str]:

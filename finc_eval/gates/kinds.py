@@ -40,6 +40,7 @@ from finc_eval.partitions.blocks import Pairing, count_by_design, designs, missi
 from finc_eval.partitions.difference import paired_variation, total_variation
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.partitions.tests import EffectiveCounts
+from finc_eval.same_ids.result import ById
 
 IN_ONE = 0.8  # part of a new kind that one node of the tree holds, in four of five cases: other nodes take the rest
 
@@ -94,6 +95,7 @@ class Gathered:
     warnings: list[str] = field(default_factory=list)
     pictures: dict[str, PictureLooks | None] = field(default_factory=dict)  # what was measured of pictures, by label
     answer: Answer | None = None  # the release and its baseline, divided into kinds of their own
+    by_id: ById | None = None  # pairs of the release and its baseline; None without limits on these
 
     @property
     def all(self) -> list[KindEvidence]:

@@ -11,6 +11,7 @@ from finc_eval.gallery.counts import SHOWN_SAMPLES
 from finc_eval.gallery.pictured import Gallery, read_gallery
 from finc_eval.gallery.thumbnails import side_by_side
 from finc_eval.gates.rule import Verb
+from finc_eval.gates.sets import BASELINE, GEN
 from finc_eval.gates.verdict import FAILED, FIRST, SETTLED, UNJUDGED, VERBS, Limit, Verdict
 from finc_eval.report import Page
 from finc_eval.report.cards import LEAD_SAMPLES, Cards, CardView, Grid, PageCard, anchor
@@ -18,6 +19,7 @@ from finc_eval.report.drawings import Axis, Drawn, Ink, forest, forest_scale
 from finc_eval.report.exports.markdown import escape, paragraph
 from finc_eval.report.exports.outline import Cell, Outline, TextTable, call, sizes, source, unreadable
 from finc_eval.report.pages import Section, render
+from finc_eval.same_ids.page import id_tables
 from finc_eval.samples.source import Samples
 
 COLUMNS = ["Limit", "Verdict", "Value", "Interval", "Allowed", "Seen from", "Samples to decide"]
@@ -75,6 +77,9 @@ def gallery(result: Verdict, samples: Mapping[str, Samples]) -> Gallery:
         label: [id for limit in _choose_pictured(result) for id in limit.examples.get(label, ())[:SHOWN_SAMPLES]]
         for label in result.sets
     }
+    if result.by_id is not None:
+        for label in (GEN, _baselines(result)[0]):
+            shown[label] += result.by_id.shown()
     return read_gallery(result.sets, shown, samples)
 
 
@@ -108,7 +113,7 @@ def _card(limit: Limit, scale: Axis, with_samples: bool) -> PageCard:
 
 def outline(result: Verdict) -> Outline:
     """Return what the verdict says in all outputs: limits that need a person come first."""
-    baselines = [label for label in result.sets if label.startswith("baseline")]
+    baselines = _baselines(result)
     baseline = ", ".join(source(label, result.sets[label]) for label in baselines)
     gen, ref = (source(label, result.sets[label]) if label in result.sets else label for label in ("gen", "ref"))
     return Outline(
@@ -118,7 +123,10 @@ def outline(result: Verdict) -> Outline:
         sets=sizes(result.sets),
         signatures=[result.signature],
         call=call("gate", gen, f"[{baseline}]" if len(baselines) > 1 else baseline or "baseline", ref, "policy"),
-        tables=_tables(result, {"What failed": FAILED, "What could not be judged": UNJUDGED}),
+        tables=[
+            *_tables(result, {"What failed": FAILED, "What could not be judged": UNJUDGED}),
+            *id_tables(result.by_id, ["gen", *baselines[:1]]),
+        ],
         details=[one for one in (result.held, result.family) if one],
         warnings=result.warnings,
         failures=unreadable(result.sets),
@@ -126,12 +134,17 @@ def outline(result: Verdict) -> Outline:
     )
 
 
+def _baselines(result: Verdict) -> list[str]:
+    return [label for label in result.sets if label.startswith(BASELINE)]
+
+
 def says(result: Verdict) -> dict[str, str]:
     """Return the verdict in one line, and what its numbers cover, in a few plain sentences."""
     first = {"first": f"{FIRST[0].upper()}{FIRST[1:]}."} if result.first else {}
     limited = {limit.rule for limit in result.limits}
     distances = {f"moved from {one.to}": one.say(limited) for one in result.distances}
-    return {"verdict": result.headline} | first | distances | {"noise": f"Covers {result.noise}."}
+    pairs = {} if result.by_id is None else result.by_id.sentences_beside(result.headline)
+    return {"verdict": result.headline} | first | pairs | distances | {"noise": f"Covers {result.noise}."}
 
 
 def _tables(result: Verdict, groups: Mapping[str, tuple[Verb, ...]]) -> list[TextTable]:
@@ -174,7 +187,7 @@ def comment(result: Verdict, samples: Mapping[str, Samples], stem: str) -> tuple
     Each cause has a row, with pictures of the samples before and now.
     """
     told = result.causes[:8]  # 8: causes that a comment tells, with pictures
-    old = next((label for label in result.sets if label.startswith("baseline")), None)
+    old = next(iter(_baselines(result)), None)
     shown = {label: [id for one in told for id in one.examples.get(label, ())[:LEAD_SAMPLES]] for label in result.sets}
     found = read_gallery(result.sets, shown, samples)
     pictures: dict[str, bytes] = {}

@@ -21,6 +21,7 @@ from finc_eval.core.errors import (
 from finc_eval.core.files.parsed import read_toml
 from finc_eval.core.record import Record, about, read_table
 from finc_eval.embeddings.recipe import ARRAY_SPACE, extractor_of
+from finc_eval.embeddings.same_names import ID
 
 NOISE: Literal["noise"] = "noise"
 """The margin that an unchanged release keeps with probability 0.95, from the measured noise."""
@@ -202,6 +203,23 @@ class AppearanceLimits(Limits):
 
 
 @dataclass(frozen=True)
+class ByIdLimits(Limits):
+    """Limits on single pairs of a release and its baseline, of the same prompts and seeds; see `fe.compare`."""
+
+    empty: ClassVar[str] = "[by_id] limits nothing: add for example broken = 0 or worse = 0"
+    checks: ClassVar[Checks] = {
+        **dict.fromkeys(("broken", "worse"), partial(check_count, least=0)),
+        "changed": partial(check_fraction, zero=True),
+    }
+
+    broken: Annotated[int | None, about("number of pairs that may be broken: another picture, black, shifted")] = None
+    worse: Annotated[
+        int | None, about("number of looks, kinds and the like that may be worse by more than their margin")
+    ] = None
+    changed: Annotated[float | None, about("share of pairs that may have changed beyond runs of the baseline")] = None
+
+
+@dataclass(frozen=True)
 class SliceLimits(Record):
     """Limits on the samples with certain values of a metadata column.
 
@@ -244,6 +262,10 @@ class Policy(Record):
     copying: Annotated[CopyingLimits | None, about("limits on copies of training samples")] = None
     appearance: Annotated[AppearanceLimits | None, about("limits on looks")] = None
     basics: Annotated[BasicLimits | None, about("limits on plain facts")] = None
+    by_id: Annotated[
+        ByIdLimits | None,
+        about('limits on pairs with the same id, which set pairs to "id"; further baselines are further runs of it'),
+    ] = None
     alpha: Annotated[float, about("largest probability of a false regression in any limit, and of a false pass")] = 0.05
     interim: Annotated[int, about("number of runs with more and more samples that share alpha")] = 1
     undecided: Annotated[
@@ -266,7 +288,7 @@ class Policy(Record):
     ] = None
 
     def __post_init__(self) -> None:
-        limited = (self.kinds, self.metrics, self.slices, self.copying, self.appearance, self.basics)
+        limited = (self.kinds, self.metrics, self.slices, self.copying, self.appearance, self.basics, self.by_id)
         if not any(limited):
             raise UsageError("the policy limits nothing, so nothing could pass: add for example a table [kinds]")
         check_metrics(self.metrics)
@@ -274,7 +296,10 @@ class Policy(Record):
             if not name or not name.isprintable() or set(name) & set(" @"):
                 raise UsageError(f'the slice {name!r} must have a name without spaces and "@", such as night')
         check_choice("undecided", self.undecided, ("fail", "warn"))
+        if self.by_id and self.pairs not in (None, ID):
+            raise UsageError(f"by_id pairs the samples by their ids, and pairs is {self.pairs!r}: leave out pairs")
         self._store(
+            pairs=ID if self.by_id else self.pairs,
             alpha=check_fraction("alpha", self.alpha),
             interim=check_count("interim", self.interim),
             seed=check_seed(self.seed),

@@ -40,6 +40,7 @@ class GateSets:
     infos: dict[str, SetInfo]
     warnings: tuple[str, ...]
     replicates: tuple[str, ...]  # labels of the baselines that the noise of training is measured on
+    again: dict[str, Embeddings] = field(default_factory=dict)  # further runs of the baseline, with the same ids
     # row of an older release that belongs to each row of `gen`, by its label; none if samples are not paired
     pairs: dict[str, NDArray[np.int64]] = field(default_factory=dict)
     part: str = ""  # name of the slice that these sets are; "" for whole sets
@@ -84,10 +85,14 @@ class GateSets:
         *,
         anchor: object | None = None,
         pairs: str | None = None,
+        by_id: bool = False,
         columns: Iterable[str] = (),
         extractor: AnyExtractor = None,
     ) -> GateSets:
-        """Open the sets, and check that they are of one extractor, and have all columns that limits are on."""
+        """Open the sets, and check that they are of one extractor, and have all columns that limits are on.
+
+        With `by_id`, all baselines but the first are further runs of it.
+        """
         labels = [BASELINE] if len(baselines) == 1 else [f"{BASELINE}-{i}" for i in range(1, len(baselines) + 1)]
         old = {} if anchor is None else {ANCHOR: anchor}
         sources = {GEN: gen, **dict(zip(labels, baselines, strict=True)), **old, REF: ref}
@@ -115,11 +120,18 @@ class GateSets:
             replicates=tuple(labels),
             blocks=(pairs, groups),
         )
+        sets = sets.as_runs() if by_id else sets
         if pairs is None or by_block:
             return sets
-        if len(baselines) > 1:
+        if len(sets.baselines) > 1:
             raise UsageError("samples are paired with one baseline: pass one, or take pairs out of the policy")
         return sets._pair(pairs)
+
+    def as_runs(self) -> GateSets:
+        """Return these sets with the first baseline alone; the others are further runs of it."""
+        first, *others = self.baselines
+        again = {label: self.baselines[label] for label in others}
+        return replace(self, baselines={first: self.baselines[first]}, replicates=(first,), again=again)
 
     def pairing(self, column: str | None) -> Pairing | None:
         """Pair the release and its baselines, unless by the column that names the kinds; None if they cannot be.
@@ -196,7 +208,7 @@ def partners(gen: Embeddings, old: Embeddings, by: str, label: str) -> NDArray[n
         where = ("gen", label) if len(alone) else (label, "gen")
         raise DataError(
             f"{plural(without, 'sample')} of {where[0]} have no partner in {where[1]} by {by}, such as "
-            f"{strange!r:.60}: draw the same prompts and seeds for both, or take pairs out of the policy"
+            f"{strange!r:.60}: draw the same prompts and seeds for both, or take pairs and by_id out of the policy"
             f"{'; '.join(['', *notes])}"
         )
     return np.asarray(found, np.int64)

@@ -17,6 +17,7 @@ from finc_eval.gates.evidence import Distance, Side
 from finc_eval.gates.policy import Policy
 from finc_eval.gates.rule import Overall, Verb
 from finc_eval.partitions.kind_tree import KindTree
+from finc_eval.same_ids.result import ById
 
 EXIT_CODES: dict[Overall, int] = {"pass": 0, "regression": 1, "undecided": 2, "error": 3}  # exit code of each verdict
 FIRST = "first baseline: nothing was compared with a release before"  # words of every output on a first baseline
@@ -46,6 +47,9 @@ WORDS = {
     "basics.unreadable": "{value} of the samples cannot be read",
     "basics.duplicates": "{value} of the samples repeat others",
     "basics.copies": "{value} of the samples are copies of reference samples",
+    "by_id.broken": "{note}",
+    "by_id.worse": "{note}",
+    "by_id.changed": "{value} of the pairs with the same id have changed",
     "basics.encodings": "{value} properties of the files differ from those of the baseline",
     "most": "{metric} is {value}",
     "least": "{metric} is {value}",
@@ -53,6 +57,18 @@ WORDS = {
     "difference": "{metric} is worse by {value}{than}",
 }
 """Words for a finding, by its rule, or by what a limit on a metric is on."""
+
+
+SHARES = (
+    "kinds.",
+    "copying.near",
+    "appearance.part",
+    "basics.unreadable",
+    "basics.duplicates",
+    "basics.copies",
+    "by_id.changed",
+)
+"""How the names of limits on shares begin."""
 
 
 @dataclass(frozen=True)
@@ -95,9 +111,7 @@ class Limit(Record):
     @property
     def is_share(self) -> bool:
         """True for a share or a part, which is written in percent."""
-        return self.name.startswith(
-            ("kinds.", "copying.near", "appearance.part", "basics.unreadable", "basics.duplicates", "basics.copies")
-        ) or (self.name.endswith(" worse"))
+        return self.name.endswith(" worse") or self.name.startswith(SHARES)
 
     @property
     def about(self) -> str:
@@ -193,6 +207,7 @@ class Verdict(Document):
         causes: what is wrong with the release, each cause once and the largest first, and then what differs from the
             baseline without a limit on it.
         tree: kinds of the reference that limits on lost kinds are on; None without such limits.
+        by_id: what changed, broke and is worse, pair by pair; None without limits on pairs.
 
     Example:
         >>> import finc_eval as fe
@@ -222,6 +237,7 @@ class Verdict(Document):
     warnings: tuple[str, ...]
     causes: tuple[Cause, ...] = field(default=(), kw_only=True)
     tree: Annotated[KindTree | None, *NOT_IN_JSON] = field(default=None, kw_only=True, repr=False)
+    by_id: ById | None = field(default=None, kw_only=True)
 
     @model_validator(mode="after")
     def _check_names(self) -> Self:

@@ -47,8 +47,8 @@ def logarithms(table: PairTable) -> Array:
     return np.stack([*known, np.log(table.values["distance"] + 0.05)], 1)
 
 
-def find_broken(table: PairTable, floor: PairTable | None = None) -> NDArray[np.bool_]:
-    """Return which pairs do not belong to their run, shape (n,).
+def find_broken(table: PairTable, floor: PairTable | None = None, rate: float = RATE) -> NDArray[np.bool_]:
+    """Return which pairs do not belong to their run, shape (n,), at a false discovery rate.
 
     `floor` has pairs of runs of the baseline: broken pairs are further apart than these, too.
     """
@@ -57,7 +57,7 @@ def find_broken(table: PairTable, floor: PairTable | None = None) -> NDArray[np.
     if floor is not None:
         p_values = np.maximum(p_values, _tails(values, logarithms(floor), is_bulk=False))
     smallest = np.minimum(1, p_values.min(1) * p_values.shape[1])
-    is_far: NDArray[np.bool_] = false_discovery_control(smallest) <= RATE
+    is_far: NDArray[np.bool_] = false_discovery_control(smallest) <= rate
     return (is_far | of_other_ids(table, floor)) & is_seen(table)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import reduce
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial, reduce
 from itertools import combinations
 
 import numpy as np
@@ -19,7 +20,7 @@ from finc_eval.naming.repeated import number_repeats
 from finc_eval.numerics.exchanges import unit_numbers
 from finc_eval.numerics.inference import ALPHA, share_bounds
 from finc_eval.partitions.blocks import Pairing
-from finc_eval.same_ids.broken import find_broken
+from finc_eval.same_ids.broken import RATE, find_broken
 from finc_eval.same_ids.pairs import OTHERS, Aligned, PairTable, align, measure
 from finc_eval.same_ids.reasons import reasons_of
 from finc_eval.same_ids.result import SHOWN, ById
@@ -40,6 +41,77 @@ Array = NDArray[np.float64]
 LEAST_FLOOR = 20  # pairs of two runs of the baseline from which they are a floor
 
 
+@dataclass(frozen=True, eq=False)
+class MeasuredRuns:
+    """Two runs that were measured pair by pair, so that each question can be answered at any level."""
+
+    pairs: Aligned
+    nearest: PairTable  # each new sample with the nearest of all runs of the baseline
+    floor: PairTable | None  # pairs of runs of the baseline; None without a further run
+    runs: int  # number of further runs
+    questions: Sequence[Question]  # what may be worse
+    looks: Callable[[float], list[str]]  # how all pictures look otherwise, by the error of each bound
+
+    @classmethod
+    def of(
+        cls,
+        pairing: Pairing,
+        again: Mapping[str, Embeddings],
+        kinds: tuple[NDArray[np.int64], Sequence[str]] | None = None,
+        progress: Progress = silent,
+    ) -> MeasuredRuns:
+        """Measure two sets, "gen" and "ref", that are paired by their ids; see `compare_ids`."""
+        pairs = align({label: pairing.names[block] for label, block in pairing.block.items()}, pairing.sets)
+        table = measure(pairs, progress)
+        runs = _baselines(pairing, pairs, again)
+        floor = _floor(runs, progress)
+        nearest = table
+        for run in list(runs.values())[1:]:
+            nearest = _nearest(nearest, pairs, run, progress)
+        kept = np.flatnonzero(~find_broken(nearest, floor))
+        questions, looks = _questions(pairs, table, kept, kinds, pairing)
+        return cls(pairs, nearest, floor, len(again), questions, looks)
+
+    def broken(self, rate: float = RATE) -> NDArray[np.bool_]:
+        """Return which pairs do not belong to their run; see `find_broken`."""
+        return find_broken(self.nearest, self.floor, rate)
+
+    def changed(self, alpha: float = ALPHA) -> tuple[float, tuple[float, float]]:
+        """Return the share of pairs beyond the floor, without the floor's own part, and its 1 − `alpha` interval."""
+        return _changed(self.nearest, self.floor, alpha)
+
+    def margins(self, alpha: float = ALPHA) -> list[Margin]:
+        """Return what was shown of each thing that may be worse; all bounds hold together at 1 − `alpha`."""
+        return [margin for one in self.questions for margin in one.judge(self._error(alpha))]
+
+    def count_worse(self, alpha: float) -> int:
+        """Return the number of things that are surely worse by more than their margin."""
+        return sum(one.verdict == "worse" for one in self.margins(alpha))
+
+    def _error(self, alpha: float) -> float:
+        return error_of(sum(one.count for one in self.questions), alpha)
+
+    def answer(self) -> ById:
+        """Answer all questions at 95 %."""
+        broken, margins = self.broken(), self.margins()
+        changed, interval = self.changed()
+        order = np.argsort(-_distance(self.nearest), kind="stable")
+        return ById(
+            changed,
+            interval,
+            self.runs,
+            [str(self.pairs.ids[place]) for place in order if broken[place]],
+            reasons_of(self.pairs, self.nearest, broken),
+            [one for one in margins if one.verdict == "worse"],
+            [one for one in margins if one.verdict == "not worse"],
+            [one for one in margins if one.verdict == "undecided"],
+            self.looks(self._error(ALPHA)),
+            tuple(self.pairs.ids[order[:SHOWN]].tolist()),
+            tuple(self.pairs.ids.tolist()),
+            {name: _short(values) for name, values in self.nearest.values.items() if name != "detail"},
+        )
+
+
 def compare_ids(
     pairing: Pairing,
     again: Mapping[str, Embeddings],
@@ -54,31 +126,7 @@ def compare_ids(
         kinds: the kind of each sample, of one set after the other, and the names of the kinds; None without kinds.
         progress: progress of the pictures that are read.
     """
-    pairs = align({label: pairing.names[block] for label, block in pairing.block.items()}, pairing.sets)
-    table = measure(pairs, progress)
-    runs = _baselines(pairing, pairs, again)
-    floor = _floor(runs, progress)
-    nearest = table
-    for run in list(runs.values())[1:]:
-        nearest = _nearest(nearest, pairs, run, progress)
-    broken = find_broken(nearest, floor)
-    changed, interval = _changed(nearest, floor)
-    margins, looks = _judge(pairs, table, ~broken, kinds, pairing)
-    order = np.argsort(-_distance(nearest), kind="stable")
-    return ById(
-        changed,
-        interval,
-        len(again),
-        [str(pairs.ids[place]) for place in order if broken[place]],
-        reasons_of(pairs, nearest, broken),
-        [one for one in margins if one.verdict == "worse"],
-        [one for one in margins if one.verdict == "not worse"],
-        [one for one in margins if one.verdict == "undecided"],
-        looks,
-        tuple(pairs.ids[order[:SHOWN]].tolist()),
-        tuple(pairs.ids.tolist()),
-        {name: _short(values) for name, values in nearest.values.items() if name != "detail"},
-    )
+    return MeasuredRuns.of(pairing, again, kinds, progress).answer()
 
 
 def _short(values: Array) -> tuple[float, ...]:
@@ -148,18 +196,17 @@ def _distance(table: PairTable) -> Array:
     return table.values.get("mse", table.values["distance"])
 
 
-def _changed(table: PairTable, floor: PairTable | None) -> tuple[float, tuple[float, float]]:
-    """Return the share of pairs beyond the bulk of the floor, without the floor's own part, and its 95 % interval."""
+def _changed(table: PairTable, floor: PairTable | None, alpha: float) -> tuple[float, tuple[float, float]]:
     own, n = _distance(table), len(table)
     if floor is None:
         count = int((own > 0).sum())
-        low, high = share_bounds(count, n, ALPHA / 2)
+        low, high = share_bounds(count, n, alpha / 2)
         return count / n, (float(low), float(high))
     known = _distance(floor)
     bulk = known[~find_broken(floor)]
     limit = bulk.max() if len(bulk) else known.max()
     beyond, apart = int((own > limit).sum()), int((known > limit).sum())
-    (low, high), (least, most) = (share_bounds(k, m, ALPHA / 4) for k, m in ((beyond, n), (apart, len(known))))
+    (low, high), (least, most) = (share_bounds(k, m, alpha / 4) for k, m in ((beyond, n), (apart, len(known))))
 
     def without(share: float, part: float) -> float:
         return float(np.clip((share - part) / max(1 - part, 1e-9), 0, 1))
@@ -168,41 +215,45 @@ def _changed(table: PairTable, floor: PairTable | None) -> tuple[float, tuple[fl
     return without(beyond / n, apart / len(known)), ends
 
 
-def _judge(
+@dataclass(frozen=True, eq=False)
+class Question:
+    """Something that may be worse: how many bounds it takes, and its answer by the error of each."""
+
+    count: int
+    judge: Callable[[float], list[Margin]]
+
+
+def _questions(
     pairs: Aligned,
     table: PairTable,
-    kept: NDArray[np.bool_],
+    kept: NDArray[np.int64],
     kinds: tuple[NDArray[np.int64], Sequence[str]] | None,
     pairing: Pairing,
-) -> tuple[list[Margin], list[str]]:
-    """Judge everything that may be worse, at one level, and say what else moved.
+) -> tuple[list[Question], Callable[[float], list[str]]]:
+    """Return what may be worse, and what else may have moved.
 
     Looks and kinds are of the pairs that are not broken; repeats and diversity are of all, as many pairs that became
     one picture are broken, each by itself.
     """
-    chosen = np.flatnonzero(kept)
-    if len(chosen) < 2:
-        return [], []
-    part = pairs.part(chosen)
-    traits = None if table.traits is None else (table.traits[0][chosen], table.traits[1][chosen])
-    looks = PairTable({}, table.others[chosen], traits)
-    diversity = [*_diversity(pairs)]
-    questions = (0 if traits is None else len(BAD)) + (0 if kinds is None else len(kinds[1])) + 1 + len(diversity)
-    error = error_of(questions)
+    if len(kept) < 2:
+        return [], lambda _: []
+    part = pairs.part(kept)
+    traits = None if table.traits is None else (table.traits[0][kept], table.traits[1][kept])
+    looks = PairTable({}, table.others[kept], traits)
     units = unit_numbers(part.gen.unit_keys()[part.rows[0]])
-    found = judge_looks(looks, units, error)
+    found = [Question(0 if traits is None else len(BAD), partial(judge_looks, looks, units))]
     if kinds is not None:
         cells, names = kinds
         own = cells[: pairing.sets["gen"].n], cells[pairing.sets["gen"].n :]
-        found += judge_kinds((own[0][part.rows[0]], own[1][part.rows[1]]), names, error)
+        found.append(Question(len(names), partial(judge_kinds, (own[0][part.rows[0]], own[1][part.rows[1]]), names)))
     if len(pairs.ids) <= 5000:  # the distances of all are in memory
-        found.append(_judge_repeats(pairs, error))
-    for one in diversity:
-        found += judge_diversity(one, error)
-    return found, moved_looks(looks, units, error)
+        found.append(Question(1, partial(judge_repeats, *_repeats(pairs))))
+    found += [Question(1, partial(judge_diversity, one)) for one in _diversity(pairs)]
+    return found, partial(moved_looks, looks, units)
 
 
-def _judge_repeats(part: Aligned, error: float) -> Margin:
+def _repeats(part: Aligned) -> tuple[tuple[NDArray[np.bool_], NDArray[np.bool_]], str]:
+    """Return which samples of both sets are repeats of others in their set, and what the most frequent is called."""
     sets = {"gen": part.gen, "ref": part.ref}
     numbers, _ = number_repeats(sets, dict(zip(sets, part.rows, strict=True)))
     sizes = {label: np.bincount(one[one >= 0], minlength=1) for label, one in numbers.items()}
@@ -218,7 +269,7 @@ def _judge_repeats(part: Aligned, error: float) -> Margin:
         most = numbers["gen"] == int(sizes["gen"].argmax())
         if word := common_word(texts[most].tolist(), texts.tolist()):
             name += f", of {column}s with “{word}”"
-    return judge_repeats((own, before), name, error)
+    return (own, before), name
 
 
 def _diversity(part: Aligned) -> Iterator[tuple[Array, Array]]:

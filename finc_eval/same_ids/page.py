@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -24,17 +24,18 @@ LEGEND = (
 )
 
 
-def id_tables(found: ById | None, titles: Mapping[str, str]) -> list[TextTable]:
-    """Return the pairs that are shown, the spread of all pairs, and what is worse; none without pairs by id."""
+def id_tables(found: ById | None, labels: Iterable[str]) -> list[TextTable]:
+    """Return the pairs that are shown, of the sets with these labels, their spread, and what is worse."""
     if found is None:
         return []
+    sets = tuple(labels)
     values = {name: np.array(one) for name, one in found.measured.items()}
     alike = {"psnr": psnr(values["mse"])} if "mse" in values else {}
     alike |= {name: one for name, one in values.items() if name in TITLES}
     place = {name: row for row, name in enumerate(found.ids)}
     pairs: list[list[Cell | str]] = [
         [
-            Cell(name, samples=[(label, (name,)) for label in titles]),
+            Cell(name, samples=[(label, (name,)) for label in sets], is_stacked=True),
             found.reasons.get(name, "not broken"),
             *(number(float(one[place[name]])) for one in alike.values()),
             number(found.measured["distance"][place[name]]),

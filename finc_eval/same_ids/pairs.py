@@ -17,6 +17,7 @@ from finc_eval.same_ids.measures import measure_pairs
 
 Array = NDArray[np.float64]
 
+PAIRS = "measure pairs"  # stage of progress
 READ_TOGETHER = 64  # pairs of pictures in memory
 COARSE = 16  # side of the thumbnails whose correlation is measured, in pixels
 OTHERS = 1000  # pictures of other ids that a sample is compared with
@@ -109,7 +110,7 @@ def _pictures(pairs: Aligned, progress: Progress) -> tuple[dict[str, Array], tup
         for own, images in zip(traits, found, strict=True):
             own.append(measure_looks(images)[0])
         parts.append(measure_pictures(*found))
-        progress("measure pairs", min(start + READ_TOGETHER, len(pairs.ids)), len(pairs.ids))
+        progress(PAIRS, min(start + READ_TOGETHER, len(pairs.ids)), len(pairs.ids))
     values = {name: np.concatenate([one[name] for one in parts]) for name in parts[0]}
     return values, (np.concatenate(traits[0]), np.concatenate(traits[1]))
 

@@ -96,6 +96,15 @@ class ById(Record, Shown):
     @property
     def sentences(self) -> dict[str, str]:
         """Say what changed, what is broken and what is worse, in a sentence each."""
+        return {key: f"{one[0].upper()}{one[1:]}." for key, one in self.clauses.items()}
+
+    def sentences_beside(self, headline: str) -> dict[str, str]:
+        """Return the sentences without what a headline says."""
+        return {key: self.sentences[key] for key, one in self.clauses.items() if one not in headline}
+
+    @property
+    def clauses(self) -> dict[str, str]:
+        """The same as parts of a sentence."""
         return {"changed": self._say_changed(), "broken": self._say_broken(), "worse": self._say_worse()}
 
     def _say_changed(self) -> str:
@@ -103,28 +112,28 @@ class ById(Record, Shown):
         thing = f"{self.n:,} {'pictures' if 'mse' in self.measured else 'samples'}"
         looks = f"; everything is {join_words(self.looks[:NAMED])}" if self.looks else ""
         if self.floor:
-            return f"{share} of the {thing} changed beyond runs of the baseline{looks}."
-        return f"{share} of the {thing} are not equal, and no second run of the baseline is known{looks}."
+            return f"{share} of the {thing} changed beyond runs of the baseline{looks}"
+        return f"{share} of the {thing} are not equal, and no second run of the baseline is known{looks}"
 
     def _say_broken(self) -> str:
         if not self.broken:
-            return "No pair is broken."
+            return "no pair is broken"
         looks = [self.reasons[one] for one in self.broken]
         counts = Counter(ANOTHER if one.startswith(PICTURE_OF) else one.partition(" by ")[0] for one in looks)
         what = join_words([f"{count:,} {reason}" for reason, count in counts.most_common()])
         more = len(self.broken) - NAMED
         shown = join_words([*self.broken[:NAMED], *([f"{more:,} more"] if more > 0 else [])])
         are = "is" if len(self.broken) == 1 else "are"
-        return f"{plural(len(self.broken), 'pair')} {are} broken ({what}): {shown}."
+        return f"{plural(len(self.broken), 'pair')} {are} broken ({what}): {shown}"
 
     def _say_worse(self) -> str:
         if self.worse:
             names = join_words([one.sentence_part for one in self.worse[:NAMED]])
             more = f" and {len(self.worse) - NAMED} more" if len(self.worse) > NAMED else ""
-            return f"Worse: {names}{more}."
+            return f"worse: {names}{more}"
         looks = any(one.what == "look" for one in self.not_worse)
-        first = "Nothing is worse by more than a quarter of a standard deviation" if looks else "Nothing surely is"
-        return "; ".join([first, *self._undecided()]) + "."
+        by = " by more than a quarter of a standard deviation" if looks else ""
+        return "; ".join([f"nothing is{'' if by else ' surely'} worse{by}", *self._undecided()])
 
     def _undecided(self) -> list[str]:
         shares = [one for one in self.undecided if one.what in ("kinds", "repeats")]

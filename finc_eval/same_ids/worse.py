@@ -155,7 +155,7 @@ def judge_kinds(cells: tuple[NDArray[np.int64], NDArray[np.int64]], names: Seque
     return [Margin("kinds", "kinds", largest, ends, SHARE_MARGIN, _verdict(*ends, SHARE_MARGIN))]
 
 
-def judge_repeats(repeated: tuple[NDArray[np.bool_], NDArray[np.bool_]], name: str, error: float) -> Margin:
+def judge_repeats(repeated: tuple[NDArray[np.bool_], NDArray[np.bool_]], name: str, error: float) -> list[Margin]:
     """Judge whether samples are repeats of others more often: any that the reference does not have are worse."""
     own, before = repeated
     n, more, fewer = len(own), int((own & ~before).sum()), int((before & ~own).sum())
@@ -167,7 +167,7 @@ def judge_repeats(repeated: tuple[NDArray[np.bool_], NDArray[np.bool_]], name: s
     ends = (low, float(high[0]))
     is_worse = low > 0 and difference > REPEATS_MARGIN
     verdict: Verdict = "worse" if is_worse else "not worse" if ends[1] <= REPEATS_MARGIN else "undecided"
-    return Margin(name if is_worse else "repeats", "repeats", difference, ends, REPEATS_MARGIN, verdict)
+    return [Margin(name if is_worse else "repeats", "repeats", difference, ends, REPEATS_MARGIN, verdict)]
 
 
 def judge_diversity(diversity: tuple[Array, Array], error: float) -> list[Margin]:
@@ -202,6 +202,6 @@ def common_word(texts: Sequence[str], every: Sequence[str]) -> str:
     return word if word and of_all[word] < len(every) / 2 else ""
 
 
-def error_of(questions: int) -> float:
-    """Return the one-sided error of each bound, so that all hold together at 95 %."""
-    return ALPHA / 2 / max(questions, 1)
+def error_of(questions: int, alpha: float = ALPHA) -> float:
+    """Return the one-sided error of each bound, so that all hold together at 1 − `alpha`."""
+    return alpha / 2 / max(questions, 1)

@@ -5,70 +5,17 @@ import re
 
 import numpy as np
 import pytest
-from PIL import Image, ImageFilter
-from scipy.ndimage import gaussian_filter
+from _runs_of_scenes import OLD, SIDE, N, blurred, broken, noise, run_of, scenes, thumbnails
 
 import finc_eval as fe
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.same_ids.worse import error_of, judge_kinds
-
-N, SIDE = 150, 48
-
-
-def scenes(n=N, seed=0):
-    """Return smooth pictures of many colors with sharp shapes, as photographs have."""
-    rng = np.random.default_rng(seed)
-    found = []
-    for _ in range(n):
-        light = gaussian_filter(rng.normal(size=(SIDE, SIDE, 3)), (6, 6, 0))
-        light = 0.5 + 0.18 * light / light.std()
-        for _ in range(6):
-            row, column, size = rng.integers([0, 0, 4], [SIDE, SIDE, 16]).tolist()
-            light[row : row + size, column : column + size] = rng.uniform(0.1, 0.9, 3)
-        found.append(np.clip(np.rint(255 * light), 0, 255).astype(np.uint8))
-    return found
-
-
-def noise(pictures, deviation=1.0, seed=1):
-    rng = np.random.default_rng(seed)
-    return [np.clip(np.rint(one + rng.normal(0, deviation, one.shape)), 0, 255).astype(np.uint8) for one in pictures]
-
-
-def thumbnails(pictures):
-    small = [Image.fromarray(one).resize((8, 8), Image.Resampling.BOX) for one in pictures]
-    return np.stack([np.asarray(one, np.float32).ravel() / 255 for one in small])
-
-
-def run_of(pictures, ids=None, **columns):
-    names = [f"{number:04d}.png" for number in range(len(pictures))] if ids is None else ids
-    images = [Image.fromarray(one) for one in pictures]
-    return fe.EmbeddingSet(thumbnails(pictures), names, columns, images)
-
-
-OLD = scenes()
 
 
 def compare(new, again=(), **columns):
     options = {"again": [run_of(one) for one in again]} if again else {}
     found = fe.compare(run_of(new, **columns), run_of(OLD, **columns), pairs="id", features=200, **options)
     return found.by_id
-
-
-def moved(picture, by=8):
-    return np.pad(picture, ((by, 0), (by, 0), (0, 0)), "edge")[:SIDE, :SIDE]
-
-
-def broken(how, rows=(3, 50, 51, 90, 120, 149)):
-    new, others = noise(OLD, 3), scenes(len(rows), seed=9)
-    for row, other in zip(rows, others, strict=True):
-        new[row] = {
-            "another picture": other,
-            "black": new[row] * 0,
-            "white": np.full_like(new[row], 255),
-            "shifted": moved(new[row]),
-            "the picture of": new[0],
-        }[how]
-    return new, {f"{row:04d}.png" for row in rows}
 
 
 @pytest.mark.parametrize("how", ["another picture", "black", "white", "shifted", "the picture of"])
@@ -124,7 +71,7 @@ def test_a_baseline_of_two_states_is_no_break():
 
 
 WORSE = {
-    "blurrier": lambda one: np.asarray(Image.fromarray(one).filter(ImageFilter.GaussianBlur(0.8))),
+    "blurrier": lambda one: blurred([one])[0],
     "noisier": lambda one: noise([one], 25)[0],
     "paler": lambda one: np.rint(0.5 * one + 0.5 * one.mean(2, keepdims=True)).astype(np.uint8),
     "flatter": lambda one: np.rint(0.6 * one + 0.4 * one.mean()).astype(np.uint8),

@@ -31,6 +31,7 @@ class Cell(NamedTuple):
     anchor: str = ""  # card that the text leads to on a page
     note: str = ""  # small text below, on a page
     mark: str = ""  # class of the cell on a page, besides the class of its column
+    is_stacked: bool = False  # whether pages lay the samples of two sets on each other, under a handle
 
     @property
     def whole(self) -> str:

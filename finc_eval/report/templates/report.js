@@ -14,7 +14,7 @@
 
   // Enlarge: every sample opens large, with its neighbors by the arrow keys. Beside it stands its nearest reference
   // sample; a suspected copy lies on its original, and a slider or blinking uncovers one or the other.
-  const pictures = all(".tiles img, .copies img, .suspects img, .lead img").filter((one) => !one.classList.contains("strip"));
+  const pictures = all(".tiles img, .copies img, .suspects img, .lead img, .stacked img").filter((one) => !one.classList.contains("strip"));
   if (pictures.length) {
     const dialog = document.createElement("dialog");
     dialog.className = "large";
@@ -74,7 +74,7 @@
       const list = shown();
       at = (place + list.length) % list.length;
       const one = list[at];
-      const pair = one.closest(".suspects li");
+      const pair = one.closest(".suspects li, .stacked");
       const original = pair && pair.querySelector(".train img");
       const copy = pair && pair.querySelector(".gen img");
       const paired = Boolean(original && copy);

@@ -1,0 +1,93 @@
+"""Limits on pairs: a release with the prompts and seeds of its baseline, as after a port or a change of precision."""
+
+import json
+
+import numpy as np
+import pytest
+from _runs_of_scenes import OLD, blurred, broken, noise, run_of
+
+import finc_eval as fe
+from finc_eval.core.errors import DataError, UsageError
+
+POLICY = {"by_id": {"broken": 0, "worse": 0}}
+REF = run_of(noise(OLD, 1, seed=5))
+
+
+def judge(new, policy=POLICY, again=()):
+    baselines = [run_of(OLD), *(run_of(one) for one in again)]
+    return fe.gate(run_of(new), baselines if again else baselines[0], REF, policy)
+
+
+@pytest.mark.parametrize("again", [(), (noise(OLD, 1, seed=2),)], ids=["alone", "with a second run"])
+def test_noise_that_no_eye_sees_passes(again):
+    verdict = judge(noise(OLD, 3), again=again)
+    assert verdict.overall == "pass"
+    assert verdict.by_id.changed > 0.95
+    assert "Nothing is worse by more than a quarter of a standard deviation" in verdict.summary
+
+
+def test_broken_pairs_fail_by_their_ids():
+    new, ids = broken("black")
+    verdict = judge(new)
+    assert verdict.overall == "regression"
+    assert set(verdict.by_id.broken) == ids
+    assert verdict.headline.startswith("FAIL: 6 pairs are broken (6 black): ")
+    assert set(verdict.causes[0].examples["gen"]) == ids
+
+
+def test_as_many_broken_pairs_as_are_allowed_pass():
+    new, ids = broken("black")
+    assert judge(new, {"by_id": {"broken": len(ids)}}).overall == "pass"
+    assert judge(new, {"by_id": {"broken": len(ids) - 1}}).overall == "regression"
+
+
+def test_what_is_worse_fails_by_name_and_once():
+    verdict = judge(blurred(OLD), POLICY | {"appearance": {"whole": 0.05}})
+    assert verdict.overall == "regression"
+    assert verdict.headline.count("blurrier") == 1
+    assert verdict.headline.startswith("FAIL: worse: blurrier (")
+
+
+@pytest.mark.parametrize(
+    ("again", "allowed", "overall"),
+    [((), 0.5, "regression"), ((noise(OLD, 3, seed=3),), 0.5, "pass"), ((noise(OLD, 3, seed=3),), 0.01, "undecided")],
+)
+def test_the_share_that_changed_counts_beyond_runs_of_the_baseline(again, allowed, overall):
+    assert judge(noise(OLD, 3), {"by_id": {"changed": allowed}}, again).overall == overall
+
+
+def test_pairs_stand_in_all_outputs(tmp_path):
+    new, ids = broken("shifted")
+    verdict = judge(new)
+    text = json.loads(verdict.to_json())
+    assert set(text["by_id"]["broken"]) == ids
+    verdict.to_json(tmp_path / "verdict.json")
+    assert fe.load(tmp_path / "verdict.json").by_id == verdict.by_id
+    page = verdict.to_html(tmp_path / "verdict.html").read_text()
+    assert "Broken pairs" in page
+    assert all(one in page for one in ids)
+
+
+def test_a_release_that_lacks_an_id_is_refused():
+    with pytest.raises(DataError, match="have no partner in gen by id"):
+        fe.gate(run_of(OLD[:-1]), run_of(OLD), REF, POLICY)
+
+
+def test_pairs_by_a_column_contradict_pairs_by_id():
+    with pytest.raises(UsageError, match="leave out pairs"):
+        fe.Policy.of(POLICY | {"pairs": "prompt"})
+
+
+@pytest.mark.parametrize("table", [{"broken": -1}, {"changed": 2}, {}])
+def test_limits_out_of_range_are_refused(table):
+    with pytest.raises(UsageError):
+        fe.Policy.of({"by_id": table})
+
+
+def test_the_first_policy_limits_pairs_where_ids_are_common():
+    from finc_eval.gates.first_policy import first_policy
+
+    rng = np.random.default_rng(0)
+    same, other = run_of(OLD), run_of(noise(OLD, 1), [f"{one:x}.png" for one in rng.integers(1 << 40, size=len(OLD))])
+    assert "\nby_id.broken = 0" in first_policy([same], REF)
+    assert "\n# by_id.broken = 0" in first_policy([same], other)
