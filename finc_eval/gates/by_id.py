@@ -24,7 +24,7 @@ BROKEN, WORSE, CHANGED = "by_id.broken", "by_id.worse", "by_id.changed"  # rules
 
 @dataclass(frozen=True, kw_only=True)
 class SureCount(LimitEvidence):
-    """A number of things that are surely there, by the level. That there are no others is not promised."""
+    """The number of things that are surely there; nothing is said of others."""
 
     count: Callable[[float], int]
 

@@ -30,7 +30,7 @@ from finc_eval.gates.divisions import DIFFERENCES, MOVED, OF_REF, OF_SETS, tree_
 from finc_eval.gates.evidence import LimitEvidence, Missing, PlainFact
 from finc_eval.gates.kinds import Gathered, KindEvidence, compare_two, gather_on_kinds
 from finc_eval.gates.policy import BasicLimits, CopyingLimits, Policy, SliceLimits
-from finc_eval.gates.retraining import MIN_REPLICATES, SAMPLING_ONLY, TRAINING_TOO
+from finc_eval.gates.retraining import noise_covered
 from finc_eval.gates.rule import Judged, family_sentence, judge, overall_of, too_fine
 from finc_eval.gates.scores import score_evidence
 from finc_eval.gates.sets import GEN, REF, GateSets
@@ -91,16 +91,10 @@ def gather_evidence(
     found.scores = add(sets, policy, run)
     for name, limits in policy.slices.items():
         part = sets.slice_of(name, limits.column, limits.only, policy.pairs)
-        if not isinstance(part, str):
+        if isinstance(part, str):
+            found.others += _lacking(name, limits, part)
+        else:
             add(part, limits, run.prefixed(name))
-            continue
-        lacking = {
-            f"kinds.{rule}@{name}": margin for rule, margin in (limits.kinds.given if limits.kinds else {}).items()
-        }
-        for metric, limit in limits.metrics.items():
-            lacking |= {f"metrics.{metric}@{name} {rule}": wanted for rule, wanted in limit.given.items()}
-        for rule, margin in lacking.items():
-            found.others.append(Missing(name=rule, margin=0.0 if isinstance(margin, str) else margin, note=part))
     if policy.copying:
         found.others += copying_evidence(sets, policy.copying, train, run)
     if policy.appearance:
@@ -113,6 +107,15 @@ def gather_evidence(
         found.by_id = measured.answer()
         found.others += by_id_evidence(measured, found.by_id, policy.by_id)
     return found
+
+
+def _lacking(name: str, limits: SliceLimits, why: str) -> Iterator[LimitEvidence]:
+    """Yield the limits on a slice that has too few samples."""
+    lacking = {f"kinds.{rule}@{name}": margin for rule, margin in (limits.kinds.given if limits.kinds else {}).items()}
+    for metric, limit in limits.metrics.items():
+        lacking |= {f"metrics.{metric}@{name} {rule}": wanted for rule, wanted in limit.given.items()}
+    for rule, margin in lacking.items():
+        yield Missing(name=rule, margin=0.0 if isinstance(margin, str) else margin, note=why)
 
 
 def basic_evidence(sets: GateSets, limits: BasicLimits, run: Run) -> Iterator[LimitEvidence]:
@@ -233,29 +236,17 @@ def gate(
     anchor = history.anchor.samples if anchor is None and history and history.anchor else anchor
     baselines = _baselines(baseline, history, first=first)
     run = Run.of(run).planned(*stages_of(policy, 1 + len(baselines) + (anchor is not None)))
-    sets = GateSets.open(
-        samples_of(gen),
-        [samples_of(one) for one in baselines],
-        samples_of(ref),
-        policy.groups,
-        run,
-        anchor=samples_of(anchor),
-        pairs=policy.pairs,
-        by_id=policy.by_id is not None,
-        columns=policy.columns,
-        extractor=extractor,
-    )
-    policy.check_space(sets.space)
+    sets = _open_sets(gen, baselines, ref, anchor, policy, extractor, run)
     found = gather_evidence(sets, policy, train, run, None if history is None else history.kinds_of(sets.space))
     judged = judge([one.evidence for one in found.all], policy.alpha, policy.interim)
     shown = shown_limits(judged, found.all)
     limits = tuple(limit for limit, _ in shown)
-    notes = (*_notes_on(found, policy), *([FIRST] if first else []), *_notes_of_history(history, sets, limits))
+    notes = (*_notes_on(found, policy), *[FIRST] * first, *_notes_of_history(history, sets, limits))
     return Verdict(
         overall="pass" if first and not limits else overall_of([one.verdict for one in limits]),
         limits=limits,
         family=family_sentence(judged, policy.alpha, policy.interim),
-        noise=SAMPLING_ONLY if len(sets.replicates) < MIN_REPLICATES else TRAINING_TOO.format(len(sets.replicates)),
+        noise=noise_covered(len(sets.replicates)),
         first=first,
         distances=tuple(found.distances),
         scores=found.scores,
@@ -269,6 +260,32 @@ def gate(
         by_id=found.by_id,
         provenance=Provenance.here(run.device),
     )
+
+
+def _open_sets(
+    gen: object,
+    baselines: Sequence[object],
+    ref: object,
+    anchor: object | None,
+    policy: Policy,
+    extractor: AnyExtractor,
+    run: Run,
+) -> GateSets:
+    """Open the sets of a gate as its policy asks for, and check that they are of its extractor."""
+    sets = GateSets.open(
+        samples_of(gen),
+        [samples_of(one) for one in baselines],
+        samples_of(ref),
+        policy.groups,
+        run,
+        anchor=samples_of(anchor),
+        pairs=policy.pairs,
+        by_id=policy.by_id is not None,
+        columns=policy.columns,
+        extractor=extractor,
+    )
+    policy.check_space(sets.space)
+    return sets
 
 
 def _notes_on(found: Gathered, policy: Policy) -> list[str]:

@@ -29,6 +29,11 @@ TRAINING_TOO = (
 """The sentence of a verdict with replicates."""
 
 
+def noise_covered(replicates: int) -> str:
+    """Say which noise the intervals of a verdict cover, with so many baselines."""
+    return SAMPLING_ONLY if replicates < MIN_REPLICATES else TRAINING_TOO.format(replicates)
+
+
 def moderate(ratios: Array, degrees: int) -> tuple[Array, float]:
     """Draw ratios of observed to expected variances towards their common value (Smyth 2004, section 6.2).
 

@@ -68,7 +68,7 @@ SHARES = (
     "basics.copies",
     "by_id.changed",
 )
-"""How the names of limits on shares begin."""
+"""First words of the names of limits on shares."""
 
 
 @dataclass(frozen=True)

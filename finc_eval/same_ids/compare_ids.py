@@ -49,7 +49,7 @@ class MeasuredRuns:
     nearest: PairTable  # each new sample with the nearest of all runs of the baseline
     floor: PairTable | None  # pairs of runs of the baseline; None without a further run
     runs: int  # number of further runs
-    questions: Sequence[Question]  # what may be worse
+    questions: Sequence[Harm]  # what may be worse
     looks: Callable[[float], list[str]]  # how all pictures look otherwise, by the error of each bound
 
     @classmethod
@@ -216,7 +216,7 @@ def _changed(table: PairTable, floor: PairTable | None, alpha: float) -> tuple[f
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
+class Harm:
     """Something that may be worse: how many bounds it takes, and its answer by the error of each."""
 
     count: int
@@ -229,7 +229,7 @@ def _questions(
     kept: NDArray[np.int64],
     kinds: tuple[NDArray[np.int64], Sequence[str]] | None,
     pairing: Pairing,
-) -> tuple[list[Question], Callable[[float], list[str]]]:
+) -> tuple[list[Harm], Callable[[float], list[str]]]:
     """Return what may be worse, and what else may have moved.
 
     Looks and kinds are of the pairs that are not broken; repeats and diversity are of all, as many pairs that became
@@ -241,14 +241,14 @@ def _questions(
     traits = None if table.traits is None else (table.traits[0][kept], table.traits[1][kept])
     looks = PairTable({}, table.others[kept], traits)
     units = unit_numbers(part.gen.unit_keys()[part.rows[0]])
-    found = [Question(0 if traits is None else len(BAD), partial(judge_looks, looks, units))]
+    found = [Harm(0 if traits is None else len(BAD), partial(judge_looks, looks, units))]
     if kinds is not None:
         cells, names = kinds
         own = cells[: pairing.sets["gen"].n], cells[pairing.sets["gen"].n :]
-        found.append(Question(len(names), partial(judge_kinds, (own[0][part.rows[0]], own[1][part.rows[1]]), names)))
+        found.append(Harm(len(names), partial(judge_kinds, (own[0][part.rows[0]], own[1][part.rows[1]]), names)))
     if len(pairs.ids) <= 5000:  # the distances of all are in memory
-        found.append(Question(1, partial(judge_repeats, *_repeats(pairs))))
-    found += [Question(1, partial(judge_diversity, one)) for one in _diversity(pairs)]
+        found.append(Harm(1, partial(judge_repeats, *_repeats(pairs))))
+    found += [Harm(1, partial(judge_diversity, one)) for one in _diversity(pairs)]
     return found, partial(moved_looks, looks, units)
 
 
