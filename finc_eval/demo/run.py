@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -15,6 +15,7 @@ from finc_eval.core.doors import folder_inside
 from finc_eval.core.run import Run
 from finc_eval.demo.planted import BLURRED, COPIES, RARE_DIGIT, REPEATED, planted_sets
 from finc_eval.demo.prompts import prompted_sets
+from finc_eval.demo.same_seed import runs_of_one_seed
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.extract import extract
 from finc_eval.naming.looks import REPEAT, Look
@@ -61,6 +62,7 @@ class Experiment:
     planted: tuple[Planted, ...] = ()  # the planted differences of kinds, each with what was found
     looks: tuple[PlantedLook, ...] = ()  # the planted looks
     copies: int = 0  # number of generated samples that are planted copies of reference samples
+    broken: Mapping[str, str] = field(default_factory=dict)  # planted broken pairs: what is wrong, by id
 
 
 def find_planted(
@@ -132,18 +134,32 @@ def run_prompts_demo(
     return Experiment(*_compared(Path(folder), prompted_sets(), compare, Run.of(run), job, force, pairs="prompt")[2:])
 
 
+def run_same_seed_demo(
+    folder: str | Path, compare: Compare, run: Run | None = None, job: str | None = None, *, force: bool = False
+) -> Experiment:
+    """Compare two runs with the same prompts and seeds, pair by pair; some pairs are broken."""
+    runs = runs_of_one_seed()
+    sets = (runs.new, runs.old, runs.again)
+    found = _compared(Path(folder), sets, compare, Run.of(run), job, force, pairs="id")
+    return Experiment(*found[2:], broken=runs.broken)
+
+
 def _compared(
     out: Path, sets: Sequence[Any], compare: Compare, run: Run, job: str | None, force: bool, **options: str
 ) -> tuple[EmbeddingCache, EmbeddingCache, Comparison, Path]:
-    """Write and embed the samples of two sets, compare them, and write the result and its page."""
-    for done, (name, one) in enumerate(zip(("gen", "ref"), sets, strict=True)):
-        run.progress("write samples", done, 2)
+    """Write and embed the samples of two sets, compare them, and write the result and its page.
+
+    A third set is a further run of the baseline.
+    """
+    caches = []
+    for done, (name, one) in enumerate(zip(("gen", "ref", "again"), sets, strict=False)):
+        run.progress("write samples", done, len(sets))
         one.write(folder_inside(out, f"samples/{name}"))
-    run.progress("write samples", 2, 2)
-    gen, ref = (
-        extract(out / "samples" / name, extractor="pixels", out=out / f"{name}.h5", run=run, force=force)
-        for name in ("gen", "ref")
-    )
-    comparison = compare(gen, ref, run=run, **options).marked(job)
+    run.progress("write samples", len(sets), len(sets))
+    for name, _ in zip(("gen", "ref", "again"), sets, strict=False):
+        caches.append(extract(out / "samples" / name, extractor="pixels", out=out / f"{name}.h5", run=run, force=force))
+    gen, ref, *again = caches
+    more = {"again": again} if again else {}
+    comparison = compare(gen, ref, run=run, **more, **options).marked(job)
     comparison.save(out / "comparison.h5")
     return gen, ref, comparison, comparison.to_html(out / "comparison.html")

@@ -125,3 +125,12 @@ def test_the_demo_of_prompts_finds_the_three_faults(tmp_path):
     found, page = experiment.comparison, experiment.report
     assert {one.text for one in found.prompts.words} == set(FAULTS)
     assert page.read_text().count("<img") > 20
+
+
+@pytest.mark.long  # of other runs: tests/same_ids
+def test_the_demo_of_two_runs_lists_the_broken_pairs(tmp_path):
+    from finc_eval.demo.run import run_same_seed_demo
+
+    experiment = run_same_seed_demo(tmp_path, fe.compare)
+    assert set(experiment.comparison.by_id.broken) == experiment.broken.keys()
+    assert 'class="stacked"' in experiment.report.read_text()

@@ -11,6 +11,7 @@ import finc_eval as fe
 from finc_eval import report
 from finc_eval.cli.options import Json, Work, works
 from finc_eval.cli.output import Force, make_room, output_folder
+from finc_eval.core.errors import UsageError
 from finc_eval.core.words import percent
 from finc_eval.demo.prompts import FAULTS
 from finc_eval.report.terminal import print_table
@@ -28,19 +29,24 @@ def demo(
         bool,
         typer.Option("--prompts", help="Compare two text-to-image models, with known faults, on the same prompts."),
     ] = False,
+    same_seed: Annotated[
+        bool,
+        typer.Option("--same-seed", help="Compare two runs with the same prompts and seeds; some pairs are broken."),
+    ] = False,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder to write to; default: reports/demo.")] = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Plant differences between two sets of real digits, compare them, and print what was found."""
-    from finc_eval.demo.run import run_demo, run_prompts_demo  # loads torch, which wrong options need not wait for
+    from finc_eval.demo import run as demos  # loads torch, which wrong options need not wait for
 
+    if prompts and same_seed:
+        raise UsageError("--prompts and --same-seed are two demos: pass one of them")
     output = output_folder("demo", "comparison", {}, out, force, titles=["demo"])
     make_room(output.files[".h5"], "comparison", force)
     with work.running() as run:
-        experiment = (run_prompts_demo if prompts else run_demo)(
-            output.folder, fe.compare, run, output.job, force=force
-        )
+        made = demos.run_prompts_demo if prompts else demos.run_same_seed_demo if same_seed else demos.run_demo
+        experiment = made(output.folder, fe.compare, run, output.job, force=force)
     found = experiment.comparison
     if as_json:
         print(found.to_json())
@@ -48,6 +54,10 @@ def demo(
     if prompts:
         words = [one.text for one in found.prompts.words] if found.prompts else []
         print(f"planted faults: {', '.join(FAULTS)}; words that were found: {', '.join(words) or 'none'}")
+    elif found.by_id is not None:
+        listed = set(found.by_id.broken)
+        right = len(listed & experiment.broken.keys())
+        print(f"planted broken pairs: {len(experiment.broken)}; listed: {len(listed)}, of which {right} are planted")
     else:
         print_planted(experiment)
         print("Coloring half of the generated digits also halves its gray ones: so the other gray kinds also differ.")
