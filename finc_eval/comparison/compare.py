@@ -48,6 +48,7 @@ from finc_eval.partitions.answer import Answer, divide
 from finc_eval.partitions.counts import COUNT, KindsOfSamples
 from finc_eval.partitions.kind import Kind, kinds_of_rows
 from finc_eval.partitions.kind_tree import DIVIDE, KindTree
+from finc_eval.partitions.sample_map import map_sets
 from finc_eval.partitions.values import SharesBy, shares_by
 from finc_eval.prompts.table import prompt_differences
 from finc_eval.sketches.one_law import KeptSample, Separability, separate
@@ -286,6 +287,7 @@ def _describe(
         warnings=(*recall_notes(recall), *caveats(opened, settings, scored, sample, error, copies), *opened.warnings),
         feature_map=phi,
         divided=divided,
+        map=map_sets(sets, {one.label: one.kept for one in (gen, ref)}, listed, divided, run),
         provenance=Provenance.here(run.device),
     )
     return _with_captions(found, opened, run)

@@ -29,6 +29,7 @@ from finc_eval.numerics.arrays import fold_of, rows_of
 from finc_eval.numerics.design_effects import MIN_INDEPENDENT
 from finc_eval.partitions.blocks import Pairing, pair
 from finc_eval.partitions.counts import DRAWN, MIN_SAMPLES
+from finc_eval.partitions.sample_map import DrawnSamples
 from finc_eval.prompts.text import Joint, card_of_text, join_text
 from finc_eval.same_ids.detect import FOUND, are_two_runs
 from finc_eval.sketches.opening import SetInput, as_sketch, group_sets, view_rows
@@ -81,6 +82,14 @@ class SketchedSet:
         """The embeddings, without vectors of prompts, or the sample that the sketch kept; only if it `has_rows`."""
         held = self.embeddings or cast(Embeddings, self.sketch.held(self.label))
         return held.source if isinstance(held, Joint) else held
+
+    @property
+    def kept(self) -> DrawnSamples:
+        """The bottom-k sample, without vectors of prompts."""
+        sample = self.sketch.sample
+        if isinstance(self.embeddings, Joint):
+            return DrawnSamples(sample.ids, self.at_hand.rows_at(self._indices))
+        return DrawnSamples(sample.ids, sample.rows)
 
     @property
     def cache(self) -> EmbeddingCache | None:

@@ -32,10 +32,12 @@ from finc_eval.gallery.pictured import Captions, Pictured, check_captions, store
 from finc_eval.naming.looks import Look
 from finc_eval.numerics.exchanges import MeanLaw
 from finc_eval.numerics.inference import ALPHA, significant
+from finc_eval.partitions.atlas import Mapped
 from finc_eval.partitions.blocks import Pairs
 from finc_eval.partitions.counts import KindsOfSamples, read_kinds
 from finc_eval.partitions.kind import Kind, check_kinds, shown_of
 from finc_eval.partitions.kind_tree import KindTree
+from finc_eval.partitions.sample_map import read_map
 from finc_eval.partitions.values import SharesBy
 from finc_eval.prompts.table import PromptDifferences
 from finc_eval.same_ids.result import ById
@@ -74,7 +76,7 @@ class Spectrum(Record):
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison(Pictured):
+class Comparison(Mapped):
     """The kinds and the directions on which a generated and a reference set differ.
 
     Attributes:
@@ -116,6 +118,7 @@ class Comparison(Pictured):
         warnings: what a reader should know before trusting the numbers.
         feature_map: φ.
         divided: the tree of kinds, to which fresh samples can be assigned; None without kinds.
+        map: some samples of both sets in the plane; None without kinds, and for a result that was read from JSON.
         captions: what is known of the samples that may be shown: metadata, and the nearest reference sample.
         law: the mean of φ over the generated set and moments of its error, against which a later release is tested;
             None for sketches and paired sets.
@@ -303,6 +306,8 @@ class Comparison(Pictured):
         write_feature_map(file, self.feature_map)
         if self.divided is not None:
             self.divided.write(file)
+        if self.map is not None:
+            self.map.write(file, [kind.id for kind in self.kinds])
         file.header["captions"] = store_captions(self.captions, self.shown_samples())
         if self.law is not None:
             file.array("law", self.law.mean)
@@ -320,6 +325,7 @@ class Comparison(Pictured):
         return {
             "feature_map": feature_map,
             "divided": read_kinds(file, len(data["kinds"])) if data["kinds"] else None,
+            "map": read_map(file, [str(kind["id"]) for kind in data["kinds"]], [*SET_NAMES]),
             "captions": check_captions(file.header["captions"]),
             "law": _read_law(file),
         }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence, Sized
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -118,6 +118,31 @@ class EmbeddingSet(Shown, ArrayEmbeddings):
         """Return the set with further columns of metadata."""
         more = {**self._columns, **columns}
         return EmbeddingSet(self._rows, self._names, more, self._images, name=self.name)
+
+    def select(self, ids: Iterable[object]) -> EmbeddingSet:
+        """Return the set of some of the samples, such as a selection of an atlas, in the order of this set.
+
+        Raises:
+            UsageError: an id is not in the set.
+
+        Example:
+            >>> import finc_eval as fe
+            >>> from finc_eval.demo import example_sets
+            >>> fe.EmbeddingSet(example_sets()[0]).select(["3", "1"]).ids_between(0, 2)
+            ['1', '3']
+        """
+        names = self.ids_between(0, self.n)
+        chosen = {str(one) for one in ids}
+        if unknown := chosen.difference(names):
+            first = min(unknown)
+            raise UsageError(
+                f"{self.name} has no sample {first!r}{did_you_mean(first, names)}, and {plural(len(chosen), 'id')} "
+                "were given: pass ids of this set alone"
+            )
+        rows = [row for row, name in enumerate(names) if name in chosen]
+        columns = {name: [values[row] for row in rows] for name, values in self._columns.items()}
+        images = None if self._images is None else [self._images[row] for row in rows]
+        return EmbeddingSet(self._rows[rows], [names[row] for row in rows], columns, images, name=self.name)
 
     def to_dict(self) -> dict[str, Any]:
         """Return what the set is, without its embeddings."""

@@ -70,6 +70,14 @@ class Thumbnail(NamedTuple):
         """The last frame of a preview, without lines, which a page shows until the reader asks for more."""
         return _webp(self._frames()[-1], lossless=self.is_small)
 
+    def small(self, edge: int) -> Thumbnail:
+        """The picture at most this large, encoded again if it is larger; of a clip its last frame."""
+        if not self.is_moving and max(self.width, self.height) <= edge:
+            return self
+        with Image.open(io.BytesIO(self.data), formats=["PNG", "WEBP", "JPEG"]) as stored:
+            stored.seek(getattr(stored, "n_frames", 1) - 1)
+            return thumbnail(np.asarray(stored.convert("RGB")), edge)
+
     def _frames(self) -> list[Image.Image]:
         with Image.open(io.BytesIO(self.data), formats=["WEBP"]) as clip:  # a file may bring any bytes
             return [one.convert("RGB") for one in ImageSequence.all_frames(clip)]

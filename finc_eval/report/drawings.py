@@ -52,11 +52,13 @@ class Axis:
         return tuple(step * place for place in range(first, last + 1))
 
 
-def drawing(title: str, description: str, size: tuple[float, float], parts: Iterable[Markup]) -> Markup:
-    """Return an <svg> element for the page."""
+def drawing(
+    title: str, description: str, size: tuple[float, float], parts: Iterable[Markup], *, look: str = "drawn"
+) -> Markup:
+    """Return an <svg> element for the page, of the class `look`."""
     box = Markup('width="{0:g}" height="{1:g}" viewBox="0 0 {0:g} {1:g}"').format(*size)
     words = Markup("<title>{}</title><desc>{}</desc>").format(printable(title), printable(description))
-    return Markup('<svg class="drawn" role="img" {}>{}{}</svg>').format(box, words, Markup("\n").join(parts))
+    return Markup('<svg class="{}" role="img" {}>{}{}</svg>').format(look, box, words, Markup("\n").join(parts))
 
 
 def line(points: Iterable[tuple[float, float]], ink: Ink = "rule", *, width: float = 1.0, dashes: str = "") -> Markup:

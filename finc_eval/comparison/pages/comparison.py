@@ -27,13 +27,14 @@ from finc_eval.comparison.pages.directions import (
 )
 from finc_eval.comparison.pages.facts import METHOD_NAMES, kernel_facts, stability
 from finc_eval.comparison.pages.figures import spectrum_svg
-from finc_eval.comparison.pages.looks import seen_first
+from finc_eval.comparison.pages.looks import INKS, seen_first
 from finc_eval.comparison.result import SHOWN_COPIES, Comparison, Spectrum
 from finc_eval.core.words import SET_NAMES, join_words, one_line, percent, plural
 from finc_eval.naming.evidence import UniqueNames, with_id
 from finc_eval.numerics.inference import ALPHA, significant
 from finc_eval.partitions.kind import Kind
 from finc_eval.partitions.pages.cards import kinds_on_page
+from finc_eval.partitions.pages.map import map_on_page
 from finc_eval.partitions.pages.tables import TEXT_SAMPLES, UNDER, kind_tables, mix_tables, value_tables
 from finc_eval.prompts.page import prompt_tables
 from finc_eval.report import Page
@@ -72,12 +73,14 @@ def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
         [end for mode in alone for end in (mode.share_gen_interval[1], mode.share_ref_interval[1])],
         nothing="No kind of samples is significantly more or less frequent in one of the sets.",
     )
+    gallery = comparison.gallery_of(samples)
     return render(
         comparison,
         outline(comparison),
-        comparison.gallery_of(samples),
+        gallery,
         "comparison/pages/comparison.html",
         table=table,
+        map=map_on_page(comparison.map, comparison.kinds, shown, INKS, gallery.pictures),
         seen=() if comparison.by_id else seen_first(comparison, names),  # looks of two runs are judged by their margins
         of_pairs=_sections("pairs", id_tables(comparison.by_id, shown)),
         sections=_sections("values", value_tables(comparison.by, shown)),
@@ -282,7 +285,13 @@ def notebook(comparison: Comparison) -> Outline:
     lacking = [] if found else [f"No {thing} is significantly more or less frequent in the generated set."]
     said, others = outline(comparison), not_significant(comparison, ".")
     found_too = {"not significant": others} if others else {}
-    return replace(said, says={**said.says, **found_too}, warnings=[*lacking, *open_shares(comparison)])
+    drawn = map_on_page(comparison.map, comparison.kinds, LABELS, INKS, comparison.gallery.pictures)
+    return replace(
+        said,
+        says={**said.says, **found_too},
+        warnings=[*lacking, *open_shares(comparison)],
+        figure="" if drawn is None else drawn.figure,
+    )
 
 
 def show(comparison: Comparison) -> None:

@@ -103,6 +103,7 @@ class Outline:
     warnings: Sequence[str] = ()  # what to know before trusting the numbers
     failures: Sequence[str] = ()  # what could not be read or computed, in a sentence each
     how: str = ""  # how to read the numbers; "" for a page whose template says it
+    figure: Markup | str = ""  # drawing that a notebook shows below the tables
 
     @property
     def headline(self) -> str:

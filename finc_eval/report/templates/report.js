@@ -118,6 +118,15 @@
     dialog.addEventListener("close", () => { still(); shown()[at]?.focus({ preventScroll: true }); });
   }
 
+  // A map and the list beside it: what the pointer is on is marked in both; a click leads from the map to the card.
+  const marks = (name, on) => all(`.map [data-mode="${CSS.escape(name)}"], .forest [data-mode="${CSS.escape(name)}"]`)
+    .forEach((node) => node.classList.toggle("marked", on));
+  all(".map [data-mode], .forest tbody[data-mode]").forEach((node) => {
+    node.addEventListener("mouseenter", () => marks(node.dataset.mode, true));
+    node.addEventListener("mouseleave", () => marks(node.dataset.mode, false));
+    if (node.closest(".map")) node.addEventListener("click", () => { location.hash = node.dataset.mode; });
+  });
+
   // A click on a heading sorts the rows of a board by its numbers; another turns them round. What has no number is last.
   for (const table of all("table.board")) {
     const heads = all("thead th", table);

@@ -1,0 +1,113 @@
+"""`Mapped`: a result with a map of samples, which a page draws and a notebook explores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.record import NOT_IN_JSON
+from finc_eval.embeddings.set_info import SetInfo
+from finc_eval.gallery.pictured import Pictured, Pictures, read_gallery
+from finc_eval.naming.evidence import UniqueNames
+from finc_eval.numerics.inference import ALPHA
+from finc_eval.partitions.kind import Kind
+from finc_eval.partitions.sample_map import SampleMap
+from finc_eval.samples.source import Samples
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class Mapped(Pictured):
+    """A result of kinds with a map of samples.
+
+    Attributes:
+        map: some samples of all sets in the plane; None without kinds, and for a result that was read from JSON.
+    """
+
+    map: Annotated[SampleMap | None, *NOT_IN_JSON] = field(default=None, kw_only=True, repr=False)
+
+    if TYPE_CHECKING:
+
+        @property
+        def kinds(self) -> tuple[Kind, ...]:
+            """The listed kinds."""
+
+    def to_atlas(self, *, thumbnails: bool = False, samples: Mapping[str, Samples] | None = None) -> pd.DataFrame:
+        """Return the samples of the map as a pandas data frame that explorers of embeddings take as it is.
+
+        A row is a sample: its place ("x", "y"), the label of its "set", the id and the name of its "kind", whether that
+        is "significant", its "id", its "picture" as a data URI and the "path" of its file, both None where they are not
+        known, and its nearest samples in feature space ("neighbors", by row number, with distances).
+
+        Args:
+            thumbnails: whether to read a picture of every sample; default: pictures that the result has already.
+            samples: where the samples of a set are now, by its label, if not where they were embedded from.
+
+        Raises:
+            DataError: the result has no map; or samples that were passed cannot be opened.
+            UsageError: pandas is not installed.
+
+        Example:
+            >>> import finc_eval as fe
+            >>> from finc_eval.demo import example_sets
+            >>> gen, ref = (fe.EmbeddingSet(one) for one in example_sets())
+            >>> frame = fe.compare(gen, ref, features=500).to_atlas()
+            >>> [*frame.columns]
+            ['x', 'y', 'set', 'kind', 'name', 'significant', 'id', 'picture', 'path', 'neighbors']
+            >>> chosen = frame[(frame.set == "gen") & frame.significant]  # or the selection of a widget
+            >>> gen.select(chosen.id).n == len(chosen)
+            True
+        """
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise UsageError("to_atlas needs pandas: pip install pandas, or use the fields of `map`") from error
+        found = self.map
+        if found is None:
+            raise DataError(
+                "the result has no map: load its .h5 file, or compare embeddings with kinds by this version"
+            )
+        names = UniqueNames(self.kinds)
+        known = {one.id: (names.title(one), one.p_value <= ALPHA) for one in self.kinds}
+        titles, significant = zip(*(known.get(one, ("", False)) for one in found.kinds), strict=True)
+        labels = [*zip(found.sets, found.ids, strict=True)]
+        pictures = self._pictures_of(labels, samples or {}) if thumbnails else self.gallery_of(samples or {}).pictures
+        small = (pictures.get(label, {}).get(name) for label, name in labels)
+        sets = self.pictured_sets()
+        return pd.DataFrame(
+            {
+                "x": found.xy[:, 0],
+                "y": found.xy[:, 1],
+                "set": found.sets,
+                "kind": found.kinds,
+                "name": titles,
+                "significant": significant,
+                "id": found.ids,
+                "picture": [one and one.uri for one in small],
+                "path": [_path_of(sets[label], name) for label, name in labels],
+                "neighbors": [
+                    {"ids": near.tolist(), "distances": far.tolist()}
+                    for near, far in zip(found.neighbors, found.distances, strict=True)
+                ],
+            }
+        )
+
+    def _pictures_of(self, labels: Sequence[tuple[str, str]], samples: Mapping[str, Samples]) -> Pictures:
+        """Read pictures of all samples of the map."""
+        sets = self.pictured_sets()
+        wanted: dict[str, list[str]] = {label: [] for label in sets}
+        for label, name in labels:
+            wanted[label].append(name)
+        return read_gallery(sets, wanted, samples, kept=self.kept, names=self.names_in_sentences).pictures
+
+
+def _path_of(info: SetInfo, name: str) -> str | None:
+    """Return the path of the file of a sample, of a folder that this process has embedded; None if it is not there."""
+    place: Any = getattr(info.samples, "place", None)
+    path = Path(str(place)) / name if place is not None else None
+    return str(path) if path is not None and path.is_file() else None

@@ -1,0 +1,337 @@
+"""The map of samples as a page shows it: cells in the color of the set that has more of their kind, and a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from markupsafe import Markup
+from numpy.typing import NDArray
+
+from finc_eval.core.words import join_words, percent, plural
+from finc_eval.gallery.pictured import Pictures
+from finc_eval.gallery.thumbnails import Thumbnail
+from finc_eval.naming.evidence import UniqueNames
+from finc_eval.numerics.inference import ALPHA
+from finc_eval.partitions.kind import Kind
+from finc_eval.partitions.pages.groups import set_apart
+from finc_eval.partitions.pages.map_labels import Box, Label, place_labels
+from finc_eval.partitions.sample_map import MAP_SAMPLES, SampleMap, labeled
+from finc_eval.report.cards import anchor
+from finc_eval.report.drawings import COLORS, Ink, drawing
+from finc_eval.report.exports.outline import Cell, TextTable
+from finc_eval.report.formats import printable
+
+WIDTH = 400.0  # pixels of the drawing, which is as high as the samples reach
+AROUND = 26.0  # pixels around the samples, where labels find room
+CELLS = (4.8, 8.0)  # radius of a cell in pixels: the smaller for 4 000 samples, the larger for few
+
+_SIZES = np.array([0.5, 0.65, 0.8, 0.95])  # sizes of cells, by their density, in units of the largest there is room for
+EDGE = 38  # pixels of the longer edge of a picture, and of the pictures that are encoded for it
+TEXT, LINE = 11.5, 13.5  # pixels of letters, and from one line to the next
+LETTERS, LINES = 20, 2  # letters of a line, and lines of a name
+
+MOST_BYTES = 100_000  # bytes of the pictures of a map, of which the rest takes 40 kB
+
+
+@dataclass(frozen=True, eq=False)
+class MapOnPage:
+    """A map, the words below it, and the same as a table."""
+
+    figure: Markup
+    legend: str
+    table: TextTable
+
+
+def map_on_page(
+    found: SampleMap | None,
+    kinds: Sequence[Kind],
+    titles: Mapping[str, str],
+    inks: Mapping[str, Ink],
+    pictures: Pictures,
+) -> MapOnPage | None:
+    """Return a map for a page; None without a map.
+
+    Args:
+        found: the map.
+        kinds: the listed kinds.
+        titles: titles of the sets, by label.
+        inks: their colors; a set without one has the color of others.
+        pictures: pictures of samples, by label and id.
+    """
+    if found is None or not len(found):
+        return None
+    places, height = _in_pixels(np.asarray(found.xy, float))
+    regions = _regions(found, kinds, places)
+    drawn = _MapParts(titles, inks, UniqueNames(kinds), pictures, regions, height)
+    colored = [one for one in regions if one.differs]
+    said = _says(colored, drawn)
+    return MapOnPage(
+        drawing("Map of samples of all sets", said, (WIDTH, height), drawn.parts(), look="map"),
+        said,
+        _table(regions, drawn),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Region:
+    """A kind on the map."""
+
+    kind: Kind
+    cells: NDArray[np.float64]  # centers of its cells in pixels, shape (c, 2)
+    radii: NDArray[np.float64]  # their radii, by their density, shape (c,)
+    center: tuple[float, float]  # a point amid its samples
+    is_labeled: bool
+
+    @property
+    def differs(self) -> bool:
+        return self.kind.p_value <= ALPHA
+
+
+def _in_pixels(xy: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+    """Return places in pixels of a drawing that they fill, and the height of the drawing."""
+    low, spread = xy.min(0), np.ptp(xy, axis=0)
+    room = np.array([WIDTH, 1.1 * WIDTH]) - 2 * AROUND  # 1.1: height of a drawing at most, in widths
+    scale = float((room / np.maximum(spread, np.finfo(float).eps)).min()) if spread.any() else 1.0
+    height = scale * spread[1] + 2 * AROUND
+    left = (WIDTH - scale * spread[0]) / 2
+    return np.stack([left + scale * (xy[:, 0] - low[0]), height - AROUND - scale * (xy[:, 1] - low[1])], 1), height
+
+
+def _regions(found: SampleMap, kinds: Sequence[Kind], places: NDArray[np.float64]) -> list[_Region]:
+    """Return the kinds that have samples on the map, those that differ last, so that they are drawn on top."""
+    known, chosen = {kind.id: kind for kind in kinds}, {kind.id for kind in labeled(kinds)}
+    radius = float(np.clip(CELLS[0] * np.sqrt(MAP_SAMPLES / len(found)), *CELLS))
+    centers, cell = _hexagons(places, radius)
+    names = np.array([one if one in known else "" for one in found.kinds])
+    listed = [name for name in dict.fromkeys(names.tolist()) if name]
+    weights = np.stack([np.bincount(cell, found.weights * (names == name), len(centers)) for name in listed])
+    owner, density = weights.argmax(0), weights.sum(0)
+    for number, name in enumerate(listed):  # a rare kind that differs has a cell in any case
+        if known[name].p_value <= ALPHA and not (owner == number).any():
+            owner[weights[number].argmax()] = number
+    step = np.minimum(np.sqrt(density / np.quantile(density[density > 0], 0.9)) * len(_SIZES), len(_SIZES) - 1).astype(
+        int
+    )
+    regions = []
+    for number, name in enumerate(listed):
+        mine = np.flatnonzero((owner == number) & (density > 0))
+        middle = np.median(places[names == name], axis=0)
+        at = centers[mine] if len(mine) else middle[None]
+        center = at[np.square(at - middle).sum(1).argmin()]
+        regions.append(
+            _Region(known[name], centers[mine], radius * _SIZES[step[mine]], (center[0], center[1]), name in chosen)
+        )
+    return sorted(regions, key=lambda one: (one.differs, abs(one.kind.difference)))
+
+
+def _hexagons(places: NDArray[np.float64], radius: float) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return the centers of the hexagons that hold places, shape (c, 2), and the hexagon of each place, shape (n,)."""
+    across, down = radius * np.sqrt(3), radius * 3
+    grids = [np.round(places / [across, down] - shift) + shift for shift in (0.0, 0.5)]
+    first, second = (np.square(grid * [across, down] - places).sum(1) for grid in grids)
+    nearest = np.where((first <= second)[:, None], *grids)
+    unique, cell = np.unique(np.round(2 * nearest).astype(int), axis=0, return_inverse=True)
+    return unique / 2 * [across, down], cell.ravel()
+
+
+@dataclass(frozen=True, eq=False)
+class _MapParts:
+    """The parts of the drawing of a map: its paper, its cells, its labels."""
+
+    titles: Mapping[str, str]
+    inks: Mapping[str, Ink]
+    names: UniqueNames
+    pictures: Pictures
+    regions: Sequence[_Region]
+    height: float
+
+    def parts(self) -> list[Markup]:
+        """Return the elements of the drawing: paper, cells, then labels with pictures."""
+        paper = Markup('<rect class="paper" width="{:g}" height="{:g}" fill="#fff"/>').format(WIDTH, self.height)
+        return [paper, *(self._cells(one) for one in self.regions if len(one.cells)), *self._labels()]
+
+    def ink(self, kind: Kind) -> Ink:
+        """Return the color of the set that has more of a kind; of kinds that do not differ, that of others."""
+        return self.inks.get(kind.set_with_most, "other") if kind.p_value <= ALPHA else "other"
+
+    def words(self, kind: Kind) -> str:
+        """Return the name of a kind, with its id where others are called the same."""
+        return f"{self.names.words(kind)}{f', {kind.id}' if self.names.is_shared(kind) else ''}"
+
+    def shares(self, kind: Kind) -> list[tuple[str, str]]:
+        """Return labels of sets with their shares: of two sets both, of more the set that is set apart."""
+        labels = [*self.titles] if len(self.titles) == 2 else [set_apart(kind)]
+        return [(label, percent(kind.shares[label].share, 1)) for label in labels]
+
+    def said(self, kind: Kind) -> str:
+        """Return a kind with its shares in words."""
+        shares = join_words([f"{share} of {self.titles[label]}" for label, share in self.shares(kind)])
+        return f"{self.words(kind)}: {shares}{'' if kind.p_value <= ALPHA else ', not significant'}"
+
+    def _cells(self, region: _Region) -> Markup:
+        ink, opacity = self.ink(region.kind), _strength(region.kind) if region.differs else 0.28
+        edge = Markup(' stroke="{}"').format(COLORS[ink]) if region.differs else ""
+        path = "".join(
+            f"M{x:.0f} {y - radius:.0f}{_hexagon(radius)}"
+            for (x, y), radius in zip(region.cells, region.radii.tolist(), strict=True)
+        )
+        return Markup(
+            '<g class="{}" data-mode="{}" fill="{}" fill-opacity="{:.2f}"{}><title>{}</title><path d="{}"/></g>'
+        ).format(ink, anchor(region.kind.id), COLORS[ink], opacity, edge, printable(self.said(region.kind)), path)
+
+    def _labels(self) -> list[Markup]:
+        chosen = [one for one in self.regions if one.is_labeled]
+        chosen.sort(key=lambda one: (not one.differs, -abs(one.kind.difference)))
+        room, made = MOST_BYTES, list[tuple[_Region, Thumbnail | None, list[str]]]()
+        for one in chosen:
+            small = self._picture(one.kind)
+            small = small if small is not None and len(small.uri) <= room else None
+            room -= len(small.uri) if small else 0
+            lines = _wrap(self.words(one.kind)) if one.kind.name or one.differs else []
+            if lines or small:
+                made.append((one, small, lines))
+        sizes = [_size(small, lines, is_long=one.differs) for one, small, lines in made]
+        cells = np.concatenate([one.cells for one in self.regions])
+        # 60: what it costs to hide a kind in color, in pixels that a label may rather stand away.
+        weights = np.concatenate(
+            [np.full(n, 1 + 60 * one.differs / n) for one in self.regions if (n := len(one.cells))]
+        )
+        labels = [Label(*size, *one.center) for size, (one, _, _) in zip(sizes, made, strict=True)]
+        boxes = place_labels(labels, (WIDTH, self.height), cells, weights)
+        pairs = [(*one, box) for one, box in zip(made, boxes, strict=True) if box is not None]
+        return [self._label(*one) for one in pairs]
+
+    def _picture(self, kind: Kind) -> Thumbnail | None:
+        """Return a small picture of the most typical sample of the set with most of a kind, if one is at hand."""
+        known = self.pictures.get(kind.set_with_most, {})
+        names = [name for name in kind.shares[kind.set_with_most].top_ids if name in known]
+        return known[names[0]].small(2 * EDGE) if names else None
+
+    def _label(self, region: _Region, small: Thumbnail | None, lines: Sequence[str], box: Box) -> Markup:
+        ink = self.ink(region.kind)
+        middle, y = box.left + box.width / 2, box.top
+        end = box.nearest(*region.center)
+        drawn = [
+            Markup('<path d="M{:.0f} {:.0f}L{:.0f} {:.0f}" stroke="{}" fill="none"/>').format(
+                *region.center, *end, COLORS[ink]
+            )
+        ]
+        if small is not None:
+            scale = EDGE / max(small.width, small.height)
+            width, height = scale * small.width, scale * small.height
+            drawn.append(
+                Markup(
+                    '<image href="{}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"{}/>'
+                    '<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" fill="none" stroke="{}"/>'
+                ).format(
+                    small.uri,
+                    *(middle - width / 2, y + 1, width, height),
+                    Markup(' class="small"') if small.is_small else "",
+                    *(middle - width / 2, y + 1, width, height),
+                    COLORS[ink],
+                )
+            )
+            y += height + 2
+        for line in lines:
+            y += LINE
+            drawn.append(_text(middle, y - 3, line, "bold"))
+        if lines and region.differs:
+            drawn.append(self._shares(region.kind, middle, y + LINE - 3))
+        return Markup('<g class="label {}" data-mode="{}" fill="{}">{}</g>').format(
+            ink, anchor(region.kind.id), COLORS[ink], Markup("").join(drawn)
+        )
+
+    def _shares(self, kind: Kind, x: float, y: float) -> Markup:
+        spans = [
+            Markup('<tspan class="{}" fill="{}">{}</tspan>').format(
+                self.inks.get(label, "other"), COLORS[self.inks.get(label, "other")], share
+            )
+            for label, share in self.shares(kind)
+        ]
+        return _text(x, y, Markup(" · ").join(spans))
+
+
+def _strength(kind: Kind) -> float:
+    """Return how strong the color of a kind is: the part of it that one set has more of for sure, from .4 to 1."""
+    surely = min(abs(end) for end in kind.interval)
+    return 0.4 + 0.6 * min(1.0, surely / max(sum(part.share for part in kind.shares.values()), ALPHA**9))
+
+
+def _wrap(words: str) -> list[str]:
+    """Break a name into lines; what is left over is cut."""
+    lines = [""]
+    for word in words.split():
+        if lines[-1] and len(lines[-1]) + 1 + len(word) > LETTERS:
+            lines.append("")
+        lines[-1] = f"{lines[-1]} {word}".strip()
+    if len(lines) > LINES:
+        lines = [*lines[: LINES - 1], f"{lines[LINES - 1]}…"]
+    return [one if len(one) <= LETTERS + 1 else f"{one[:LETTERS]}…" for one in lines]
+
+
+def _size(small: Thumbnail | None, lines: Sequence[str], *, is_long: bool) -> tuple[float, float]:
+    """Return width and height of a label in pixels; a long one has a line of shares."""
+    letters = max([*map(len, lines), len("10.0 % · 10.0 %") if is_long and lines else 0])
+    # 0.54: width of a letter in sizes of letters, on average of bold sans-serif fonts.
+    width = max(EDGE + 2 if small else 0, letters * TEXT * 0.54)
+    scale = EDGE / max(small.width, small.height) if small else 0
+    picture = small.height * scale + 3 if small else 0
+    return width, picture + LINE * (len(lines) + bool(is_long and lines))
+
+
+def _text(x: float, y: float, words: str | Markup, weight: str = "normal") -> Markup:
+    return Markup(
+        '<text x="{:.0f}" y="{:.0f}" text-anchor="middle" font-size="{:g}" font-weight="{}" stroke="#fff" '
+        'stroke-width="4" paint-order="stroke" stroke-linejoin="round">{}</text>'
+    ).format(x, y, TEXT, weight, printable(words))
+
+
+def _hexagon(radius: float) -> str:
+    """Return the path of a hexagon from its upper corner."""
+    x, y = radius * np.sqrt(3) / 2, radius / 2
+    return f"l{x:.1f} {y:.1f}v{radius:.1f}l-{x:.1f} {y:.1f}-{x:.1f}-{y:.1f}v-{radius:.1f}z"
+
+
+def _says(colored: Sequence[_Region], drawn: _MapParts) -> str:
+    """Return what a map shows, in words."""
+    sets = [
+        f"{COLOR_NAMES[ink]} where {drawn.titles[label]} has more"
+        for label, ink in drawn.inks.items()
+        if any(drawn.ink(one.kind) == ink for one in colored)
+    ]
+    if not colored:
+        return "Samples that are alike lie together. Everything is grey: no kind has significantly more of one set."
+    return (
+        f"Samples that are alike lie together. {len(colored)} of {plural(len(drawn.regions), 'kind')} "
+        f"{'is' if len(colored) == 1 else 'are'} in color: {join_words(sets)}. Grey is within chance."
+    )
+
+
+COLOR_NAMES: Mapping[Ink, str] = {"gen": "orange", "ref": "blue", "other": "dark grey"}
+
+
+def _table(regions: Sequence[_Region], drawn: _MapParts) -> TextTable:
+    """Return the labeled kinds as a table, with what lies next to each."""
+    shown = [one for one in regions[::-1] if one.is_labeled]
+    rows: list[list[Cell | str]] = []
+    for one in shown:
+        near = sorted(regions, key=lambda other: np.hypot(*np.subtract(one.center, other.center)))
+        beside = [drawn.words(other.kind) for other in near if other is not one][:2]
+        more = drawn.titles[one.kind.set_with_most] if one.differs else "–"
+        shares = [part.share for part in one.kind.shares.values()]
+        rows.append(
+            [
+                Cell(drawn.words(one.kind), anchor=anchor(one.kind.id)),
+                more,
+                *(percent(share, 1) for share in shares),
+                join_words(beside),
+            ]
+        )
+    return TextTable(
+        "The map as a table",
+        ["Kind", "More in", *drawn.titles.values(), "Lies next to"],
+        rows,
+        words=["More in", "Lies next to"],
+    )

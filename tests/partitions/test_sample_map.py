@@ -1,0 +1,210 @@
+"""A map keeps neighbors, knows no set, and shows in color what is significant and nothing else."""
+
+import re
+
+import numpy as np
+import pytest
+import torch
+from _pages import Page
+from sklearn.manifold import trustworthiness
+
+import finc_eval as fe
+from finc_eval.core.errors import DataError, UsageError
+from finc_eval.demo.planted import planted_sets, shipped_digits
+from finc_eval.numerics.neighbor_embedding import embed_neighbors, place_between
+from finc_eval.partitions.kind_tree import KindTree
+from finc_eval.partitions.pages.map_labels import Label, place_labels
+from finc_eval.partitions.sample_map import MAP_SAMPLES, Layout, labeled
+
+
+@pytest.fixture(scope="module")
+def digits():
+    images, labels = shipped_digits()
+    return torch.from_numpy(images.reshape(-1, 784).astype(np.float32) / 255), labels
+
+
+@pytest.fixture(scope="module")
+def planted():
+    """Digits with planted kinds, as embeddings of 7 × 7 × 3 pixels with their pictures."""
+
+    def embedded(one):
+        small = one.images.reshape(-1, 7, 4, 7, 4, 3).mean((2, 4)).reshape(len(one.images), -1).astype(np.float32)
+        return fe.EmbeddingSet(small[::2] / 255, images=one.images[::2])
+
+    gen, ref = planted_sets()
+    return embedded(gen), embedded(ref)
+
+
+@pytest.fixture(scope="module")
+def comparison(planted):
+    return fe.compare(*planted, features=200)
+
+
+def drawn(found, tmp_path):
+    """The page, and the map on it."""
+    text = found.to_html(tmp_path / "page.html").read_text()
+    return text, re.search(r'<svg class="map.*?</svg>', text, re.DOTALL)[0]
+
+
+def colored(svg):
+    """Cards of the kinds whose cells are in color."""
+    return set(re.findall(r'<g class="(?:gen|ref)" data-mode="([^"]+)"', svg))
+
+
+def test_neighbors_of_digits_stay_neighbors(digits):
+    rows, _ = digits
+    tree = KindTree.fit(rows)
+    xy, x = Layout.of(tree)(rows[:1500])
+    plane = x[:, :2].numpy()
+    assert trustworthiness(x, xy, n_neighbors=10) > 0.93 > trustworthiness(x, plane, n_neighbors=10) + 0.1
+    assert trustworthiness(xy, x, n_neighbors=10) > 0.94
+
+
+def test_the_same_tree_has_the_same_layout_whatever_the_threads(digits):
+    rows, _ = digits
+    tree = KindTree.fit(rows[:1000])
+    first, before = Layout.of(tree)(rows[:100])[0], torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        assert torch.equal(Layout.of(tree).places, Layout.of(tree).places)
+        assert torch.equal(Layout.of(tree)(rows[:100])[0], first)
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_a_map_by_the_kinds_of_an_earlier_comparison_has_its_places(planted, comparison):
+    gen, ref = planted
+    later = fe.compare(gen.select(range(0, gen.n, 2)), ref, features=200, kinds=comparison).map
+    before = dict(zip(zip(comparison.map.sets, comparison.map.ids, strict=True), comparison.map.xy, strict=True))
+    shared = [row for row, key in enumerate(zip(later.sets, later.ids, strict=True)) if key in before]
+    assert len(shared) > 400
+    places = [before[later.sets[row], later.ids[row]] for row in shared]
+    assert np.allclose(later.xy[shared], places, atol=1e-6)
+
+
+FEW = {
+    "one point": np.zeros((1, 3)),
+    "two points": np.eye(2, 5),
+    "four points": np.eye(4),
+    "five points": np.eye(5),
+    "on a line": np.arange(40.0)[:, None],
+    "all equal": np.ones((30, 4)),
+    "of one axis and far": np.append(np.zeros(30), 1e6)[:, None],
+}
+
+
+@pytest.mark.parametrize("points", FEW.values(), ids=FEW)
+def test_any_points_have_finite_places(points):
+    points = torch.from_numpy(points).float()
+    places = embed_neighbors(points)
+    assert places.shape == (len(points), 2) and places.isfinite().all() and places.abs().max() <= 1
+    assert place_between(points, points, places).isfinite().all()
+
+
+def test_a_map_has_a_bounded_number_of_samples_of_both_sets(comparison):
+    found = comparison.map
+    assert found.xy.shape == (len(found.ids), 2) and len(found.ids) == len(found.sets) == len(found.kinds)
+    assert set(found.sets) == {"gen", "ref"} and abs(found.xy).max() <= 1
+    assert len(set(zip(found.sets, found.ids, strict=True))) == len(found) <= MAP_SAMPLES + 100
+    assert found.weights[np.array(found.sets) == "gen"].sum() == pytest.approx(1)
+
+
+def test_samples_of_large_sets_are_drawn_from_both_alike():
+    rng = np.random.default_rng(0)
+    found = fe.compare(rng.normal(size=(9000, 8)), rng.normal(size=(2500, 8)), features=100, modes=1).map
+    assert 2000 <= found.sets.count("gen") < 2100 and 2000 <= found.sets.count("ref") < 2100
+
+
+def test_planted_kinds_are_in_color_with_their_names_and_pictures(comparison, tmp_path):
+    text, svg = drawn(comparison, tmp_path)
+    significant = {f"mode-{kind.id}" for kind in comparison.significant()}
+    assert len(significant) > 3 and colored(svg) == significant
+    assert svg.count("<image ") >= 5 and svg.count("<text ") >= 5 and "<title>" in svg and "<desc>" in svg
+    assert len(svg) < 150_000 and "<script" not in svg and "style=" not in svg
+    assert 'class="beside"' in text and "The map as a table" in text
+    Page(text)  # elements are nested as they should be
+
+
+def test_halves_of_one_set_are_grey(planted, tmp_path):
+    _, ref = planted
+    found = fe.compare(ref.select(range(0, ref.n, 2)), ref.select(range(1, ref.n, 2)), features=200)
+    assert not found.significant()
+    _, svg = drawn(found, tmp_path)
+    assert not colored(svg) and "Everything is grey" in svg
+
+
+def test_a_loaded_comparison_has_its_map_and_its_atlas(comparison, tmp_path):
+    comparison.save(tmp_path / "a.h5")
+    found = fe.load(tmp_path / "a.h5")
+    assert np.array_equal(found.map.xy, comparison.map.xy) and found.map.ids == comparison.map.ids
+    frame, own = found.to_atlas(), comparison.to_atlas()
+    assert {"x", "y", "set", "kind", "id", "picture", "neighbors"} <= set(frame.columns)
+    assert frame.drop(columns=["picture", "path"]).equals(own.drop(columns=["picture", "path"]))
+    assert frame.picture.notna().sum() > 50
+    assert drawn(found, tmp_path)[1] == drawn(comparison, tmp_path)[1]
+    assert "svg" in found._repr_html_() and 'class="map' in found._repr_html_()
+    with pytest.raises(DataError, match=r"no map: load its \.h5 file"):
+        fe.load(tmp_path / "a.json").to_atlas()
+
+
+def test_an_atlas_has_the_kinds_of_the_list_and_near_neighbors(comparison, planted):
+    frame = comparison.to_atlas(thumbnails=True)
+    assert frame.picture.notna().all()
+    gen = frame[frame.set == "gen"]
+    listed = [comparison.kinds[place].id for place in comparison.assign(planted[0].rows_at(np.array(gen.id, int)))]
+    assert gen.kind.tolist() == listed
+    near = np.array([one["ids"][0] for one in frame.neighbors])
+    assert (frame.kind.values[near] == frame.kind.values).mean() > 0.7
+    assert all(one["distances"] == sorted(one["distances"]) for one in frame.neighbors)
+
+
+def test_the_widget_of_embedding_atlas_takes_an_atlas_and_gives_a_set_back(comparison, planted):
+    widget = pytest.importorskip("embedding_atlas.widget").EmbeddingAtlasWidget
+    frame = comparison.to_atlas()
+    shown = widget(frame, x="x", y="y", text="name", neighbors="neighbors")
+    shown._predicate = "significant AND \"set\" = 'gen'"
+    chosen = shown.selection()
+    assert len(chosen) == ((frame.set == "gen") & frame.significant).sum()
+    assert planted[0].select(chosen.id).n == len(chosen)
+
+
+def test_a_selection_is_a_set_with_its_columns_and_pictures(planted):
+    gen, ref = planted
+    some = fe.EmbeddingSet(gen.rows_at(np.arange(50)), metadata={"n": [*range(50)]}, images=gen._images[:50])
+    chosen = some.select(["30", 4, *range(40, 50)] * 2)
+    assert chosen.ids_between(0, 3) == ["4", "30", "40"] and chosen.column("n")[:2] == ["4", "30"]
+    assert np.array_equal(chosen.images_at(np.array([1]))[0], gen._images[30])
+    with pytest.raises(UsageError, match="has no sample '77'"):
+        some.select(["77"])
+    assert fe.kinds(gen.select(range(400)), ref).shares["gen"].sum() == pytest.approx(1)
+
+
+def test_sketches_have_a_map_and_comparisons_without_kinds_have_none(planted):
+    ref = fe.Sketch.of(planted[1], fe.compare(*planted, features=100, method=fe.Finc(clusters=False)).feature_map)
+    assert fe.compare(fe.Sketch.of(planted[0], ref), ref).map.sets.count("gen") > 500
+    without = fe.compare(*planted, features=100, method=fe.Finc(clusters=False))
+    assert without.map is None
+    with pytest.raises(DataError, match="has no map"):
+        without.to_atlas()
+
+
+def test_labels_lie_on_the_drawing_and_not_on_each_other():
+    rng = np.random.default_rng(0)
+    labels = [Label(60, 50, x, y) for x, y in rng.uniform(0, 400, (12, 2))]
+    boxes = place_labels(labels, (400, 400), rng.uniform(0, 400, (300, 2)), rng.random(300))
+    found = [one for one in boxes if one is not None]
+    assert len(found) == 12
+    for place, one in enumerate(found):
+        assert min(one.left, one.top) >= 0 and max(one.left + one.width, one.top + one.height) <= 400
+        for other in found[:place]:
+            apart = abs(one.left - other.left) >= 60 or abs(one.top - other.top) >= 50
+            assert apart
+    assert place_labels([Label(390, 390, 5, 5)] * 2, (400, 400), np.zeros((0, 2)), np.zeros(0))[1] is None
+
+
+def test_labels_name_kinds_that_differ_before_others(comparison):
+    chosen = labeled(comparison.kinds)
+    significant = [kind for kind in chosen if kind.p_value <= 0.05]
+    assert chosen[: len(significant)] == significant and len(chosen) <= 13
+    sizes = [abs(kind.difference) for kind in significant]
+    assert sizes == sorted(sizes, reverse=True)
