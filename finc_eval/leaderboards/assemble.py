@@ -16,6 +16,8 @@ from finc_eval.core.words import join_words, plural
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.leaderboards.columns import SHARES, Column, metric_column, share_columns
 from finc_eval.leaderboards.entry import Entry
+from finc_eval.leaderboards.judged import Judged, JudgedResults
+from finc_eval.leaderboards.judged_board import KindNames, with_judged
 from finc_eval.leaderboards.ranks import joint_covariance, rank
 from finc_eval.leaderboards.reference import BoardReference
 from finc_eval.leaderboards.result import Leaderboard
@@ -39,10 +41,12 @@ def assemble(
     asked: LeaderboardSettings,
     warnings: Sequence[str],
     embeddings: Mapping[str, Embeddings] | None = None,
+    judged: Judged | None = None,
 ) -> Leaderboard:
-    """Rank measured models."""
-    check_order(asked.rank_by, reference.settings.metrics)
-    ranked = [_rank(one, entries) for one in _columns(reference, entries, asked)]
+    """Rank measured models, and by what others measured of them, if there is any."""
+    found = JudgedResults() if judged is None else judged.results(asked.seed)
+    check_order(asked.rank_by, (*reference.settings.metrics, *(one.key for one in found.columns)))
+    ranked = [_rank(one, entries) for one in (*_columns(reference, entries, asked), *found.columns)]
     infos = {label: run.info for one in entries for label, run in zip(one.labels(), one.runs, strict=True)} | {
         REFERENCE: reference.info
     }
@@ -51,7 +55,7 @@ def assemble(
     kinds, headings = _kinds(reference, entries, embeddings)
     covers, few = _noise(entries)
     by, joined = _by_values(reference, entries)
-    return Leaderboard(
+    board = Leaderboard(
         rows=_rows(entries, ranked, asked.rank_by),
         rank_by=asked.rank_by,
         criteria=tuple(criterion for criterion, _ in ranked),
@@ -67,11 +71,20 @@ def assemble(
         ),
         warnings=tuple(
             dict.fromkeys(
-                [*_same_samples(entries), *few, *warnings, *of_entries, *joined, *_unequal(reference, entries)]
+                [
+                    *_same_samples(entries),
+                    *few,
+                    *warnings,
+                    *of_entries,
+                    *joined,
+                    *_unequal(reference, entries),
+                    *found.notes,
+                ]
             )
         ),
         provenance=reference.provenance,
     )
+    return board if judged is None else with_judged(board, judged, found, _kind_names(reference, entries, embeddings))
 
 
 def _columns(reference: BoardReference, entries: Sequence[Entry], asked: LeaderboardSettings) -> list[Column]:
@@ -152,6 +165,22 @@ def _kinds(
             reference.tree, (*choice.differing, *choice.headings), reference.counted(entries), embeddings
         )
     return choice.described(names, lambda label, node: examples[label][node], reference.id_of)
+
+
+def _kind_names(
+    reference: BoardReference, entries: Sequence[Entry], embeddings: Mapping[str, Embeddings] | None
+) -> KindNames:
+    """Return a function from ids of kinds to their names, or the ids of those without one."""
+
+    def names(ids: Sequence[str]) -> dict[str, str]:
+        nodes = {reference.id_of(node): node for node in range(reference.tree.nodes)}
+        wanted = {one: nodes[one] for one in dict.fromkeys(ids)}
+        if not wanted or embeddings is None:
+            return {one: one for one in wanted}
+        found = names_of_nodes(reference.tree, tuple(wanted.values()), reference.counted(entries), embeddings)
+        return {one: (node in found and found[node].text) or one for one, node in wanted.items()}
+
+    return names
 
 
 def _by_values(reference: BoardReference, entries: Sequence[Entry]) -> tuple[SharesBy | None, tuple[str, ...]]:

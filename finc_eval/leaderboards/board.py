@@ -19,6 +19,7 @@ from finc_eval.extractors.settings import AnyExtractor, Spaced, extractions_by_s
 from finc_eval.extractors.weights import MissingWeightsError
 from finc_eval.leaderboards.assemble import assemble, check_order
 from finc_eval.leaderboards.entry import Entry
+from finc_eval.leaderboards.judged import Judged
 from finc_eval.leaderboards.reference import (
     COUNT_MODELS,
     COUNT_REFERENCE,
@@ -50,6 +51,8 @@ def leaderboard(
     *,
     extractor: AnyExtractor | Spaced = None,
     run: Run | None = None,
+    scores: object = None,
+    votes: object = None,
     **options: Unpack[LeaderboardOptions],
 ) -> Leaderboard:
     """Rank models against one reference, and say which of them cannot be distinguished.
@@ -70,6 +73,10 @@ def leaderboard(
         extractor: how to embed sets of samples; default: by the extractor behind the others. A list of several gives
             the board by the first of them, with columns for each of the others; see `Leaderboard.beside`.
         run: device, portions and progress of the computation.
+        scores: scores of samples by judges (docs/judges_and_votes.md): tables by model, one table with a column
+            "model", or names of columns that all sets have. A table is a path, a frame, columns by name, rows, or one
+            number a sample. Each numeric column is a number of the board.
+        votes: votes between the models, a table with the columns prompt, left, right, winner and voter.
         options: fields of `LeaderboardSettings`, which override `settings`.
 
     Raises:
@@ -86,10 +93,14 @@ def leaderboard(
         (False, [(1, 2), (1, 2)])
     """
     chosen, run = settings_from(LeaderboardSettings, settings, options), Run.of(run)
+    judged = read_judged(models, scores, votes, chosen)
     if not isinstance(extractor, list | tuple):
-        return measure_models(models, ref, chosen, extractor, run).board
+        return measure_models(models, ref, chosen, extractor, run, judged=judged).board
     spaces = extractions_by_space(extractor)
-    boards = {name: measure_models(models, ref, chosen, how, run.prefixed(name)).board for name, how in spaces.items()}
+    boards = {
+        name: measure_models(models, ref, chosen, how, run.prefixed(name), judged=judged).board
+        for name, how in spaces.items()
+    }
     first = next(iter(boards))
     return boards.pop(first).beside(boards, first)
 
@@ -105,11 +116,12 @@ class MeasuredModels:
     sets: Mapping[str, Embeddings]  # embeddings of all sets by label
     is_paired: bool  # whether samples were compared within blocks, such as prompts
     provenance: Provenance
+    judged: Judged | None = None  # scores and votes, if there are any
 
     @property
     def board(self) -> Leaderboard:
         """The models, ranked."""
-        found = assemble(self.reference, self.entries, self.asked, self.warnings, self.sets)
+        found = assemble(self.reference, self.entries, self.asked, self.warnings, self.sets, self.judged)
         return replace(found, provenance=self.provenance)
 
 
@@ -121,22 +133,34 @@ def measure_models(
     run: Run,
     *,
     paired: bool = True,
+    judged: Judged | None = None,
 ) -> MeasuredModels:
     """Open sets, divide them into kinds, and measure all models; `paired`: within blocks if sets share them."""
     sources = runs_by_model(label_sets(models, "model", taken=REFERENCE))
     if not sources:
         raise UsageError("at least one model is needed, got none")
-    check_order(asked.rank_by, asked.metrics or DEFAULT_METRICS)
+    keys = () if judged is None else judged.keys
+    check_order(asked.rank_by, (*(asked.metrics or DEFAULT_METRICS), *keys))
     run = run.planned(LOOK, DIVIDE, COUNT_REFERENCE, MEASURE, COUNT_MODELS, FIND_FAULTS)
     asked, (opened, warnings, pairing) = _open_with_weights(sources, ref, asked, run, extractor)
     pairing = pairing if paired else None
+    whole = {name: runs[0].embeddings for name, runs in by_model(sources, opened).items()}
     if pairing is not None:
         opened = {label: replace(one, embeddings=pairing.sets[label]) for label, one in opened.items()}
     reference = BoardReference.of(opened, asked, run)
-    check_order(asked.rank_by, reference.settings.metrics)  # before the work
+    check_order(asked.rank_by, (*reference.settings.metrics, *keys))  # before the work
+    judged = None if judged is None else judged.joined(whole, reference, run)
     sets = {label: one.embeddings for label, one in opened.items()}
     entries = reference.entries(by_model(sources, opened), sets[REFERENCE], (), run, pairing)
-    return MeasuredModels(reference, entries, asked, warnings, sets, pairing is not None, Provenance.here(run.device))
+    made = Provenance.here(run.device)
+    return MeasuredModels(reference, entries, asked, warnings, sets, pairing is not None, made, judged)
+
+
+def read_judged(
+    models: Mapping[str, object] | Sequence[object], scores: object, votes: object, asked: LeaderboardSettings
+) -> Judged | None:
+    """Read scores and votes before the work; None if there are neither."""
+    return Judged.read(scores, votes, [*label_sets(models, "model", taken=REFERENCE)], asked.lower)
 
 
 def _open_with_weights(

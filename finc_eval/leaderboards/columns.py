@@ -166,5 +166,6 @@ def over_runs(models: Mapping[str, Sequence[ModelEstimate]]) -> dict[str, ModelE
                 training / len(runs),
                 degrees,
                 runs[0].own_interval if degrees == inf else None,
+                min(run.shared_degrees for run in runs),
             )
     return found

@@ -20,6 +20,7 @@ from finc_eval.leaderboards.board_table import (
     ranks,
     written,
 )
+from finc_eval.leaderboards.judged_page import first_by_judges, judge_details, judge_tables
 from finc_eval.leaderboards.pictures import as_shown
 from finc_eval.leaderboards.result import Leaderboard
 from finc_eval.leaderboards.standings import Criterion, Row, run_label
@@ -72,6 +73,8 @@ def page(board: Leaderboard, samples: Mapping[str, Samples]) -> str:
         groups=[_how_sure(board), *group_sentences(board), *disagreement_sentences(board)],
         unranked=_reasons(board),
         values=_value_tables(board),
+        judged=list(judge_tables(board)),
+        judgments=judge_details(board),
         colors=colors_of(board),
         panel=panel_sentences(board),
         criteria=[(one.key, _about(one)) for one in board.criteria],
@@ -118,11 +121,12 @@ def outline(board: Leaderboard) -> Outline:
         sets=sizes(board.sets),
         signatures=[*dict.fromkeys([board.signature, *(one.signature for one in board.criteria)])],
         call=call("leaderboard", *given, settings=board.settings),
-        tables=[board_table(board), *_shares_of_kinds(board), *_value_tables(board)],
+        tables=[board_table(board), *judge_tables(board), *_shares_of_kinds(board), *_value_tables(board)],
         details=[
             _how_sure(board),
             *group_sentences(board),
             *disagreement_sentences(board),
+            *judge_details(board),
             *_noise(board),
             *about_real_data(board),
             *panel_sentences(board),
@@ -152,7 +156,8 @@ def notebook(board: Leaderboard) -> Outline:
 
 def says(board: Leaderboard) -> dict[str, str]:
     """Return the findings of the board in a few plain sentences: the fault of each model, and who is first."""
-    return {"faults": board.headline, "order": _order(board)}
+    judges = first_by_judges(board)
+    return {"faults": board.headline, "order": _order(board)} | ({"judges": judges} if judges else {})
 
 
 def _order(board: Leaderboard) -> str:

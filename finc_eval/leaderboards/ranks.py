@@ -166,6 +166,7 @@ class ModelEstimate:
     degrees: float = inf  # degrees of freedom of the training variance; infinite if it was not measured
     # 95 % interval of this estimate alone from sampling, where it does not follow from the variance
     own_interval: tuple[float, float] | None = None
+    shared_degrees: float = inf  # degrees of freedom of what it shares with others, if that is known from few units
 
     @property
     def sampling_variance(self) -> float:
@@ -191,7 +192,8 @@ def joint_covariance(estimates: Sequence[ModelEstimate]) -> Array:
     """Return the covariance of estimates of models against one reference, shape (p, p).
 
     Where training noise was measured on few runs, the variance of a model's own part is wider by the square of
-    Student's quantile over the normal one, both at the level of a single comparison of all p·(p − 1) (Bonferroni).
+    Student's quantile over the normal one, both at the level of a single comparison of all p·(p − 1) (Bonferroni). So
+    is what models share, where few units say how much it varies, such as prompts or voters.
     """
     confidence = 1 - (1 - DEFAULT_CONFIDENCE) / max(len(estimates) * (len(estimates) - 1), 1)
     wider = [(student_quantile(one.degrees, confidence) / normal_quantile(confidence)) ** 2 for one in estimates]
@@ -199,7 +201,13 @@ def joint_covariance(estimates: Sequence[ModelEstimate]) -> Array:
     covariance = np.diag(own).astype(float)
     places = [place for place, one in enumerate(estimates) if one.ref_influence is not None]
     if places:
-        influences = np.stack([one.ref_influence for one in estimates if one.ref_influence is not None])
+        influences = np.stack(
+            [
+                one.ref_influence * student_quantile(one.shared_degrees, confidence) / normal_quantile(confidence)
+                for one in estimates
+                if one.ref_influence is not None
+            ]
+        )
         covariance[np.ix_(places, places)] += influences @ influences.T
     return covariance
 

@@ -17,6 +17,9 @@ from finc_eval.core.words import figure, join_words, plural
 from finc_eval.embeddings.recipe import extractor_of
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.gallery.pictured import Pictures
+from finc_eval.judges.parts import Part
+from finc_eval.judges.power import Plan
+from finc_eval.judges.strengths import Upset
 from finc_eval.leaderboards.settings import LeaderboardSettings
 from finc_eval.leaderboards.standings import Criterion, Row, Standing, run_label
 from finc_eval.partitions.kind import Kind, check_kinds
@@ -128,6 +131,52 @@ class Disagreement(NamedTuple):
     second_better_by: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class ScoreStanding(Record):
+    """A model by the scores of a judge.
+
+    Attributes:
+        judge: name of the judge, which is a key of the board's numbers.
+        name: name of the model.
+        value: mean score over prompts; None if the model has no scores.
+        interval: 95 % interval of it, of this model alone, with prompts as clusters; None if it is not ranked.
+        rank_set: lowest and highest rank that the model may have; None if it is not ranked.
+        higher_is_better: whether a better model has a higher value.
+        prompts: number of prompts behind the value.
+    """
+
+    judge: str
+    name: str
+    value: float | None
+    interval: tuple[float, float] | None
+    rank_set: tuple[int, int] | None
+    higher_is_better: bool
+    prompts: int
+
+
+@dataclass(frozen=True)
+class VoteStanding(Record):
+    """A model by votes.
+
+    Attributes:
+        name: name of the model.
+        value: its strength: log odds of winning against a model of mean strength; None if it has no votes.
+        interval: 95 % interval of it, of this model alone, with prompts and voters as clusters; None without votes.
+        rank_set: lowest and highest rank that the model may have; None without votes.
+        votes: number of votes that it is in.
+        won, tied, lost: shares of these votes.
+    """
+
+    name: str
+    value: float | None
+    interval: tuple[float, float] | None
+    rank_set: tuple[int, int] | None
+    votes: int
+    won: float
+    tied: float
+    lost: float
+
+
 @dataclass(frozen=True, eq=False)
 class Leaderboard(Document):
     """Models ranked against one reference.
@@ -147,6 +196,12 @@ class Leaderboard(Document):
         signature: everything that changes the numbers save the models.
         warnings: what to know before trusting the numbers.
         panel: the same models on other boards, such as by other extractors (`beside`); None without any.
+        scores: the models by the scores of each judge, the best first; empty if none were given.
+        votes: the models by votes, the best first; empty if none were given.
+        parts: kinds, labels and words where a judge or voters prefer a model more, or less, than elsewhere.
+        plan: how many prompts, seeds or votes decide the margins of neighbors by scores and by votes; empty if it was
+            not asked for.
+        upset: how few votes would change who is first; None without votes, or if no number of them does.
         kept: small pictures of samples that a stored board kept, by label and id; None for any other board.
 
     Example:
@@ -174,6 +229,11 @@ class Leaderboard(Document):
     warnings: tuple[str, ...]
     panel: Panel | None = None
     by: SharesBy | None = field(default=None, kw_only=True)
+    scores: tuple[ScoreStanding, ...] = field(default=(), kw_only=True)
+    votes: tuple[VoteStanding, ...] = field(default=(), kw_only=True)
+    parts: tuple[Part, ...] = field(default=(), kw_only=True)
+    plan: tuple[Plan, ...] = field(default=(), kw_only=True)
+    upset: Upset | None = field(default=None, kw_only=True)
     kept: Annotated[Pictures | None, *NOT_IN_JSON] = field(default=None, kw_only=True, repr=False)
 
     @model_validator(mode="after")

@@ -32,12 +32,16 @@ class LeaderboardSettings(Configured):
             "set has fewer samples than an embedding has entries; fid embeds by inception-fid"
         ),
     ] = ()
-    rank_by: Annotated[str, about("number that orders the rows: unmatched, missing, novel, or one of the metrics")] = (
-        "unmatched"
-    )
+    rank_by: Annotated[
+        str, about("number that orders the rows: unmatched, missing, novel, one of the metrics, votes, or a score")
+    ] = "unmatched"
     groups: Groups = None
     pairs: PairColumn = None
     by: ByColumn = None
+    lower: Annotated[
+        tuple[str, ...], about("scores of --scores whose lower values are better; of all others, higher ones are")
+    ] = ()
+    plan: Annotated[bool, about("say how many prompts, seeds or votes decide the margins of scores and votes")] = False
     seed: Annotated[int, about("random seed of the division into kinds")] = 0
 
     def __post_init__(self) -> None:
@@ -49,7 +53,7 @@ class LeaderboardSettings(Configured):
 
     def signature(self) -> tuple[tuple[str, str], ...]:
         """Return the fields of a signature."""
-        columns = ("groups", self.groups), ("pairs", self.pairs), ("by", self.by)
+        columns = ("groups", self.groups), ("pairs", self.pairs), ("by", self.by), ("lower", ",".join(self.lower))
         return (*((name, value) for name, value in columns if value), ("seed", str(self.seed)))
 
 
@@ -61,4 +65,6 @@ class LeaderboardOptions(TypedDict, total=False):
     groups: str | None
     pairs: str | None
     by: str | None
+    lower: tuple[str, ...]
+    plan: bool
     seed: int

@@ -27,7 +27,14 @@ from finc_eval.core.words import join_words
 from finc_eval.embeddings.opening import label_sets
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.leaderboards.assemble import assemble, check_order
-from finc_eval.leaderboards.board import MeasuredModels, by_model, measure_models, open_models, runs_by_model
+from finc_eval.leaderboards.board import (
+    MeasuredModels,
+    by_model,
+    measure_models,
+    open_models,
+    read_judged,
+    runs_by_model,
+)
 from finc_eval.leaderboards.entry import ADD_AGAIN, Entry
 from finc_eval.leaderboards.reference import TYPE_NAME, BoardReference
 from finc_eval.leaderboards.result import Leaderboard
@@ -203,11 +210,14 @@ class Board:
         extractor: AnyExtractor = None,
         run: Run | None = None,
         force: bool = False,
+        scores: object = None,
+        votes: object = None,
         **options: Unpack[LeaderboardOptions],
     ) -> Leaderboard:
         """Rank models as `leaderboard` does, and keep them, so that others can be added; replaces what was kept.
 
-        Models whose samples are paired are ranked and not kept, because later models may have other prompts.
+        Models whose samples are paired are ranked and not kept, because later models may have other prompts. So are
+        models with scores or votes, which later models may not have.
 
         Args:
             models: sets by name, as `leaderboard` takes them, and so the other arguments.
@@ -216,6 +226,8 @@ class Board:
             extractor: how to embed sets of samples.
             run: device, portions and progress of the computation.
             force: whether to replace even a board with other models.
+            scores: scores of samples by judges, as `leaderboard` takes them.
+            votes: votes between the models, as `leaderboard` takes them.
             options: fields of `LeaderboardSettings`, which override `settings`.
 
         Raises:
@@ -232,11 +244,11 @@ class Board:
                 f"{self.folder} has {join_words(others)}, which this command does not measure: add models to it "
                 f"(finc-eval leaderboard add {shlex.quote(str(self.folder))} NAME=PATH), or choose another folder"
             )
-        measured = measure_models(
-            named, ref, settings_from(LeaderboardSettings, settings, options), extractor, Run.of(run)
-        )
+        chosen = settings_from(LeaderboardSettings, settings, options)
+        judged = read_judged(named, scores, votes, chosen)
+        measured = measure_models(named, ref, chosen, extractor, Run.of(run), judged=judged)
         with self._alone():
-            if measured.is_paired:
+            if measured.is_paired or judged is not None:
                 (self.folder / INDEX).unlink(missing_ok=True)
             else:
                 self._keep(measured)

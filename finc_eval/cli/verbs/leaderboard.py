@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import fields, replace
@@ -52,7 +53,36 @@ leaderboard = typer.Typer(
     "that a model may have; all of them hold together with probability 0.95.",
 )
 
+TABLES = (".csv", ".tsv", ".json", ".jsonl", ".parquet")  # endings of files of scores
+
 Board = Annotated[Path, typer.Argument(metavar="BOARD", help="Folder of the board.")]
+
+
+JUDGES = "Votes and scores"  # panel of the help
+
+ScoreFiles = Annotated[
+    str | None,
+    typer.Option(
+        "--scores",
+        metavar="NAME=FILE,…",
+        help="Scores of samples by any judge: one=one.csv,two=two.jsonl, a file a model with columns id or prompt (and "
+        "seed), and a numeric column for each judge. Also one file with a column model, or columns of the sets: "
+        "aesthetic,clip. Result files of VBench, GenEval, GenEval 2, HPS, ImageReward and lmms-eval are read as they "
+        "are. Higher is better, except for scores that --lower names.",
+        rich_help_panel=JUDGES,
+    ),
+]
+
+VoteFile = Annotated[
+    str | None,
+    typer.Option(
+        "--votes",
+        metavar="FILE",
+        help="Votes of people, CSV with columns prompt, left, right, winner, voter; winner: a model's name, or tie. "
+        '"leaderboard vote" makes the page that they vote on.',
+        rich_help_panel=JUDGES,
+    ),
+]
 
 
 @leaderboard.command()
@@ -67,6 +97,8 @@ def rank(
     extractor: Extractors = None,
     models: Named = None,
     gen: Gens = (),  # type: ignore[assignment]
+    scores: ScoreFiles = None,
+    votes: VoteFile = None,
     out: Out = None,
     force: Force = False,
     as_json: Json = False,
@@ -77,6 +109,8 @@ def rank(
     A name given several times is a model that was trained several times.
     A rank is the set of ranks that a model may have; all of them hold together with probability 0.95.
     Several extractors give one board with columns for each of their spaces, which is not kept for models added later.
+    Neither is a board with --scores or --votes, which are columns like all others, with ranks, and with the kinds and
+    words where a judge or voters prefer.
     """
     runs = runs_of_models([*(models or ()), *gen])
     how = [replace(extraction, extractor=name) for name in extractor or ()] or [extraction]
@@ -85,13 +119,15 @@ def rank(
     sources = flat_sources(runs) | {"ref": ref}
     for one in how:
         check_given(sources.values(), one.extractor)
+    judged: dict[str, Any] = {"scores": None if scores is None else score_sources(scores), "votes": votes}
+    check_given([votes])
     output = output_folder("leaderboard", "leaderboard", sources, out, force, titles=[*runs, "ref"])
     with work.running() as run:
         kept = None if len(how) > 1 or is_url(output.folder) else fe.Board(output.folder)
         if kept is None:
-            result = fe.leaderboard(runs, ref, settings, extractor=how if len(how) > 1 else how[0], run=run)
+            result = fe.leaderboard(runs, ref, settings, extractor=how if len(how) > 1 else how[0], run=run, **judged)
         else:
-            result = kept.rank(runs, ref, settings, extractor=how[0], run=run, force=force)
+            result = kept.rank(runs, ref, settings, extractor=how[0], run=run, force=force, **judged)
     emit(result, output, as_json)
     if kept is not None and kept.exists and not as_json:
         place = f"{shlex.quote(str(kept.folder))} --ref {shlex.quote(ref)}"
@@ -221,6 +257,18 @@ def _beside(board: fe.Leaderboard, others: list[str] | None) -> fe.Leaderboard:
     if not others:
         return board
     return board.beside({label: open_board(Path(path)) for label, path in name_sets(others).items()})
+
+
+def score_sources(given: str) -> dict[str, str] | str | list[str]:
+    """Return what --scores names: files by model, one file, or columns of the sets."""
+    if "=" in given and not Path(given).exists():
+        found = paths_by_name(re.split(r",(?=[^,=]+=)", given), "--scores", "one=one.csv,two=two.jsonl")
+        check_given(found.values())
+        return found
+    if Path(given).exists() or is_url(given) or Path(given).suffix in TABLES:
+        check_given([given])
+        return given
+    return [one.strip() for one in given.split(",") if one.strip()]
 
 
 def flat_sources(runs: dict[str, list[str]]) -> dict[str, str]:

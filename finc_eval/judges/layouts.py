@@ -1,0 +1,170 @@
+"""Result files of public tools as rows of scores, each recognized by its content.
+
+Layouts, read in the tools' own code:
+
+- VBench `*_eval_results.json`: `{dimension: [mean, [{video_path, video_results}]]}`.
+- GenEval `results.jsonl`: a line an image, with `filename`, `tag`, `prompt` and `correct`.
+- GenEval 2: a list of the atoms' scores of each prompt, in the order of its prompts, or `results` with `atom_scores`.
+- HPS: `{style: [scores]}`, in the order of the prompts of each style, also by the name of the model.
+- ImageReward: a list of `{id, prompt, mean_score, rewards}`.
+- lmms-eval `*_samples_*.jsonl`: a line a sample, with `doc_id`, `filtered_resps` and metrics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from math import exp, log
+from pathlib import PurePosixPath
+from typing import Any
+
+from finc_eval.core.errors import DataError
+from finc_eval.judges.rows import Row, Table, number_of
+from finc_eval.samples.metadata import SEEDED
+
+EXPECTED = (
+    "expected columns: id or prompt (and seed), and a numeric column for each judge; or a result file of VBench, "
+    "GenEval, GenEval 2, HPS, ImageReward or lmms-eval"
+)
+"""What a file of scores may be, for messages."""
+
+LOGGED = ("doc_id", "doc", "target", "resps", "filtered_resps", "doc_hash", "input", "arguments", "token_counts")
+"""Keys of lmms-eval's lines that are not metrics."""
+
+
+def rows_of(table: Table) -> list[Row]:
+    """Return rows of scores with columns id, prompt, seed, labels and judges.
+
+    Raises:
+        DataError: the layout is not known.
+    """
+    for is_one, read in LAYOUTS:
+        if is_one(table):
+            found = list(read(table))
+            if found:
+                return found
+    if table.is_whole or not table.rows:
+        raise DataError(f"{table.name} has a layout that is not known: {EXPECTED}")
+    return table.rows
+
+
+def _is_vbench(table: Table) -> bool:
+    value = table.value
+    return (
+        isinstance(value, Mapping)
+        and bool(value)
+        and all(
+            isinstance(one, list)
+            and len(one) == 2
+            and isinstance(one[1], list)
+            and all(isinstance(each, Mapping) and {"video_path", "video_results"} <= each.keys() for each in one[1])
+            for one in value.values()
+        )
+    )
+
+
+def _vbench(table: Table) -> Iterator[Row]:
+    by_video: dict[str, dict[str, Any]] = {}
+    for dimension, (_, videos) in table.value.items():
+        for one in videos:
+            path = str(one["video_path"])
+            stem = PurePosixPath(path.replace("\\", "/")).stem
+            found = SEEDED.fullmatch(stem)
+            parts = {"prompt": found["prompt"], "seed": found["seed"]} if found else {"prompt": stem}
+            by_video.setdefault(path, {"id": path, **parts})[dimension] = one["video_results"]
+    yield from by_video.values()
+
+
+def _is_geneval(table: Table) -> bool:
+    return bool(table.rows) and {"filename", "tag", "prompt", "correct"} <= table.rows[0].keys()
+
+
+def _geneval(table: Table) -> Iterator[Row]:
+    for row in table.rows:
+        yield {"id": row["filename"], "prompt": row["prompt"], "tag": row["tag"], "geneval": row["correct"]}
+
+
+def _atoms(scores: Any) -> bool:
+    return isinstance(scores, list) and bool(scores) and all(number_of(one) is not None for one in scores)
+
+
+def _is_geneval2(table: Table) -> bool:
+    value = table.value
+    if isinstance(value, list):
+        return bool(value) and all(_atoms(one) for one in value)
+    results = value.get("results") if isinstance(value, Mapping) else None
+    return (
+        isinstance(results, list)
+        and bool(results)
+        and all(isinstance(one, Mapping) and _atoms(one.get("atom_scores")) for one in results)
+    )
+
+
+def _geneval2(table: Table) -> Iterator[Row]:
+    """Yield the arithmetic and the geometric mean of the atoms of each image (Soft-TIFA)."""
+    results = table.value["results"] if isinstance(table.value, Mapping) else table.value
+    for number, one in enumerate(results):
+        has = isinstance(one, Mapping)
+        atoms = [float(number_of(score) or 0) for score in (one["atom_scores"] if has else one)]
+        geometric = exp(sum(log(max(score, 1e-12)) for score in atoms) / len(atoms))
+        named = {"id": one.get("sample_id", number), "prompt": one.get("prompt", number)} if has else {"prompt": number}
+        yield {**named, "soft_tifa_am": sum(atoms) / len(atoms), "soft_tifa_gm": geometric}
+
+
+def _is_hps(table: Table) -> bool:
+    value = table.value
+    if isinstance(value, Mapping) and len(value) == 1 and isinstance(next(iter(value.values())), Mapping):
+        value = next(iter(value.values()))
+    return isinstance(value, Mapping) and bool(value) and all(_atoms(one) and len(one) > 2 for one in value.values())
+
+
+def _hps(table: Table) -> Iterator[Row]:
+    value = table.value
+    if isinstance(next(iter(value.values())), Mapping):
+        value = next(iter(value.values()))
+    for style, scores in value.items():
+        for number, score in enumerate(scores):
+            yield {"id": f"{style}/{number:05d}.jpg", "prompt": f"{style} {number}", "style": style, "hps": score}
+
+
+def _is_image_reward(table: Table) -> bool:
+    return bool(table.rows) and {"prompt", "rewards"} <= table.rows[0].keys()
+
+
+def _image_reward(table: Table) -> Iterator[Row]:
+    for row in table.rows:
+        rewards = row["rewards"] if isinstance(row["rewards"], list) else [row["rewards"]]
+        for seed, reward in enumerate(rewards):
+            score = reward[0] if isinstance(reward, list) and len(reward) == 1 else reward
+            name = f"{row['id']}_{seed}.png" if "id" in row else f"{row['prompt']} {seed}"
+            yield {"id": name, "prompt": row["prompt"], "seed": seed, "image_reward": score}
+
+
+def _is_lmms(table: Table) -> bool:
+    return bool(table.rows) and {"doc_id", "filtered_resps"} <= table.rows[0].keys()
+
+
+def _lmms(table: Table) -> Iterator[Row]:
+    for row in table.rows:
+        scores = dict(_numbers({key: value for key, value in row.items() if key not in LOGGED}))
+        doc = row.get("doc")
+        prompt = doc.get("prompt") if isinstance(doc, Mapping) else None
+        yield {"id": row["doc_id"], "prompt": prompt if isinstance(prompt, str) else row["doc_id"], **scores}
+
+
+def _numbers(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, float]]:
+    """Yield numbers, also of tables one level down, by their names."""
+    for key, value in values.items():
+        if isinstance(value, Mapping) and not before:
+            yield from _numbers(value, f"{key}.")
+        elif isinstance(value, bool | int | float):
+            yield f"{before}{key}", float(value)
+
+
+LAYOUTS: tuple[tuple[Callable[[Table], bool], Callable[[Table], Iterator[Row]]], ...] = (
+    (_is_vbench, _vbench),
+    (_is_geneval2, _geneval2),
+    (_is_hps, _hps),
+    (_is_geneval, _geneval),
+    (_is_image_reward, _image_reward),
+    (_is_lmms, _lmms),
+)

@@ -1,0 +1,94 @@
+"""Mean scores of models over prompts, paired where models share them, with their joint error."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+PAIRED_FROM = 0.5
+"""Part of the prompts of the model with most of them that all models must have: then means are over these prompts.
+Below it, nearly all scores would be left out, and each model has the mean of its own prompts."""
+
+FEWEST = 2  # prompts that a mean with an interval needs
+
+
+@dataclass(frozen=True, eq=False)
+class Means:
+    """Mean scores of p models by one judge."""
+
+    models: tuple[str, ...]
+    values: Array  # mean over prompts of the mean of each prompt's samples, shape (p,)
+    influences: Array  # influence of each prompt, shape (p, b); 0 where a model lacks the prompt
+    degrees: float  # degrees of freedom of the errors: prompts of the model with the fewest, minus 1
+    prompts: tuple[int, ...]  # number of prompts behind the mean of each model
+    is_paired: bool  # whether all means are over the same prompts
+    table: Array  # mean score of each model and prompt, shape (p, b); NaN where a model lacks the prompt
+    within: float  # mean variance of samples of one prompt and model; NaN if no prompt has two samples
+    seeds: float  # mean number of samples of a prompt and model
+
+    @property
+    def covariance(self) -> Array:
+        """Covariance of the means, shape (p, p)."""
+        return np.asarray(self.influences @ self.influences.T)
+
+
+def mean_scores(values: Mapping[str, Array], prompts: Mapping[str, Sequence[str]]) -> Means:
+    """Return the means of models over prompts.
+
+    Args:
+        values: scores of the samples of each model, shape (n,), finite.
+        prompts: prompt of each of these samples.
+    """
+    models = tuple(values)
+    names = sorted({one for own in prompts.values() for one in own})
+    number = {name: place for place, name in enumerate(names)}
+    table = np.full((len(models), len(names)), np.nan)
+    squares, degrees, sizes = 0.0, 0, []
+    for place, model in enumerate(models):
+        block = np.array([number[one] for one in prompts[model]], np.int64)
+        count = np.bincount(block, minlength=len(names))
+        total = np.bincount(block, values[model], minlength=len(names))
+        has = count > 0
+        table[place, has] = total[has] / count[has]
+        squares += float(((values[model] - table[place, block]) ** 2).sum())
+        degrees += int((count[has] - 1).sum())
+        sizes.append(float(count[has].mean()))
+    common = np.isfinite(table).all(0)
+    most = int(np.isfinite(table).sum(1).max())
+    is_paired = len(models) > 1 and common.sum() >= max(PAIRED_FROM * most, FEWEST)
+    kept = np.isfinite(table) & (common | (not is_paired))
+    counts = kept.sum(1)
+    means = np.where(kept, table, 0).sum(1) / counts
+    free = np.maximum(counts - 1, 1)
+    influences = np.where(kept, table - means[:, None], 0) / np.sqrt(counts * free)[:, None]
+    return Means(
+        models=models,
+        values=means,
+        influences=influences,
+        degrees=float(max(counts.min() - 1, 1)),
+        prompts=tuple(counts.tolist()),
+        is_paired=bool(is_paired),
+        table=np.where(kept, table, np.nan),
+        within=squares / degrees if degrees else float("nan"),
+        seeds=float(np.mean(sizes)),
+    )
+
+
+def floor_of_shares(means: Means) -> Array:
+    """Return the least variance of each mean of zeros and ones, shape (p,); 0 for any other scores.
+
+    Where all answers are alike, their variance is 0, and the share is still not known: it is taken from a share with
+    two of each answer more (Agresti and Coull 1998).
+    """
+    known = means.table[np.isfinite(means.table)]
+    if not np.isin(known, (0.0, 1.0)).all():
+        return np.zeros(len(means.values))
+    n = np.array(means.prompts, float)
+    share = (means.values * n + 2) / (n + 4)
+    return np.asarray(np.where(np.isin(means.values, (0.0, 1.0)), share * (1 - share) / (n + 4), 0.0))

@@ -1,0 +1,327 @@
+"""`Judged`: scores and votes of the models of a board, read before the work and joined with its samples after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import inf
+
+import numpy as np
+
+from finc_eval.core.errors import UsageError, did_you_mean
+from finc_eval.core.run import Run
+from finc_eval.core.signature import Signature
+from finc_eval.core.words import join_words, plural
+from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.columns import check_columns
+from finc_eval.judges.dividing import Dividing
+from finc_eval.judges.paired import Array, Integers, Means, floor_of_shares, mean_scores
+from finc_eval.judges.parts import Division, Gains, Part, find_parts
+from finc_eval.judges.power import Plan, plan
+from finc_eval.judges.scores import Scores, match_ids, read_scores, scores_of
+from finc_eval.judges.strengths import VOTES, Strengths
+from finc_eval.judges.votes import read_votes
+from finc_eval.leaderboards.columns import SHARES, Column
+from finc_eval.leaderboards.ranks import ModelEstimate
+from finc_eval.leaderboards.reference import BoardReference
+from finc_eval.measures.registry import METRICS
+from finc_eval.numerics.inference import student_quantile
+from finc_eval.samples.metadata import PROMPT_KEYS
+
+NO_SCORES, NO_VOTES = "it has no scores", "it has no votes"
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """Scores and votes that models of a board were given."""
+
+    models: tuple[str, ...]  # all models of the board
+    scores: Mapping[str, Scores]  # scores by model
+    votes: Strengths | None
+    lower: tuple[str, ...]  # judges whose lower scores are better
+    columns: tuple[str, ...] = ()  # columns of the sets that are scores, until `joined` reads them
+    # divisions of the scored samples of each model, and of all votes by what each model shows
+    divisions: Mapping[str, Mapping[str, Division]] = field(default_factory=dict)
+    of_votes: Mapping[str, Mapping[str, Division]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, scores: object, votes: object, models: Sequence[str], lower: Sequence[str]) -> Judged | None:
+        """Read scores and votes; None if there are neither.
+
+        `scores` are tables by model, one table with a column "model", or names of columns that all sets have.
+
+        Raises:
+            UsageError: a judge has the name of a number of the board, or a name is unknown.
+            DataError: a table cannot be read.
+        """
+        columns = _columns_of(scores)
+        read = {} if scores is None or columns else read_scores(scores, models)
+        found = None if votes is None else Strengths.of(read_votes(votes, models))
+        if scores is None and found is None:
+            if lower:
+                raise UsageError(
+                    f"lower names {join_words(lower)}, and no scores are given: give scores, or leave it out"
+                )
+            return None
+        judged = cls(tuple(models), read, found, tuple(lower), columns)
+        judged._check_names()
+        return judged
+
+    @property
+    def judges(self) -> tuple[str, ...]:
+        """Names of all judges, in the order of the tables."""
+        return (*self.columns, *dict.fromkeys(name for one in self.scores.values() for name in one.judges))
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Keys of the numbers that models are ranked by."""
+        return (*[VOTES] * (self.votes is not None), *self.judges)
+
+    def _check_names(self) -> None:
+        for name in self.judges:
+            if name in SHARES or name in METRICS or name == VOTES:
+                raise UsageError(
+                    f"a column of scores is called {name!r}, as a number of the board is: rename the column"
+                )
+        if strange := [one for one in self.lower if one not in self.judges]:
+            raise UsageError(
+                f"lower names {strange[0]!r}, which no scores have{did_you_mean(strange[0], self.judges)}: the judges "
+                f"are {join_words(self.judges) or 'none'}"
+            )
+
+    def joined(self, sets: Mapping[str, Embeddings], reference: BoardReference, run: Run) -> Judged:
+        """Return the same with the rows of the samples, their prompts and the parts that they are in.
+
+        Args:
+            sets: set of each model, of its first training run.
+            reference: the reference, whose kinds divide the samples.
+            run: device and portions of the computation.
+        """
+        scores = dict(self.scores)
+        if self.columns:
+            for name, one in sets.items():
+                check_columns(self.columns, one.columns, name)
+                known = [column for column in (*PROMPT_KEYS[:1], "seed") if column in one.columns]
+                texts = {column: one.column(column) for column in (*self.columns, *known)}
+                table = [dict(zip(texts, values, strict=True)) for values in zip(*texts.values(), strict=True)]
+                ids = one.ids_between(0, one.n)
+                scores[name] = scores_of([{"id": id, **row} for id, row in zip(ids, table, strict=True)], name)
+        rows, notes = {}, []
+        for name, own in scores.items():
+            rows[name] = _rows_in(own, sets[name])
+            if not (rows[name] >= 0).any() and (own.has_ids or not own.has_prompts):
+                notes.append(_no_sample(name, own, sets[name]))
+        found = {name: _with_prompts(own, sets[name], rows[name]) for name, own in scores.items()}
+        dividing = Dividing(reference.kinds, sets, reference.settings.by, run)
+        missing = [text for name, own in found.items() for text in _missing(name, own, rows[name], sets[name])]
+        return replace(
+            self,
+            scores=found,
+            columns=(),
+            divisions=dividing.of_scores(found, rows) if found else {},
+            of_votes={} if self.votes is None else dividing.of_votes(self.votes.votes),
+            notes=(*notes, *missing),
+        )
+
+    def results(self, seed: int) -> JudgedResults:
+        """Return the columns of the board, and what else scores and votes say."""
+        made = JudgedResults(notes=[*self.notes])
+        if self.votes is not None:
+            _add_votes(made, self, self.votes, seed)
+        for judge in self.judges:
+            _add_scores(made, self, judge, seed)
+        return made
+
+
+@dataclass(eq=False)
+class JudgedResults:
+    """Columns of a board by scores and votes, and what else they say."""
+
+    columns: list[Column] = field(default_factory=list)
+    means: dict[str, Means] = field(default_factory=dict)  # means by judge
+    parts: list[Part] = field(default_factory=list)
+    plans: list[Plan] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def _columns_of(scores: object) -> tuple[str, ...]:
+    """Return scores that are names of columns; () for tables."""
+    if isinstance(scores, list | tuple) and scores and all(isinstance(one, str) for one in scores):
+        return tuple(scores)
+    return ()
+
+
+def _add_votes(made: JudgedResults, judged: Judged, votes: Strengths, seed: int) -> None:
+    found, names = votes.votes, votes.votes.models
+    values, vectors = np.linalg.eigh(votes.spread.covariance)
+    root = vectors * np.sqrt(values.clip(0))
+    estimates = _estimates(names, votes.fit.strengths, root, votes.spread.degrees)
+    fields = ("n", str(found.n)), ("prompts", str(len(found.prompts))), ("voters", str(len(found.voters)))
+    title = "strength by votes: log odds of winning against a model of mean strength (Bradley-Terry, ties by Davidson)"
+    without = {name: NO_VOTES for name in judged.models if name not in names}
+    made.columns.append(
+        Column(
+            VOTES, title, True, Signature(VOTES, (("model", "davidson"), *fields)), (-inf, inf), estimates, {}, without
+        )
+    )
+    made.parts += votes.parts(judged.of_votes, seed)
+    made.plans += plan(VOTES, names, votes.fit.strengths, votes.spread.covariance, "votes", found.n)
+    made.notes += [*votes.notes, *[f"{name} is not ranked by votes: {NO_VOTES}" for name in without]]
+
+
+def _add_scores(made: JudgedResults, judged: Judged, judge: str, seed: int) -> None:
+    kept = {
+        name: np.flatnonzero(np.isfinite(one.judges[judge]))
+        for name, one in judged.scores.items()
+        if judge in one.judges and np.isfinite(one.judges[judge]).any()
+    }
+    values = {name: judged.scores[name].judges[judge][rows] for name, rows in kept.items()}
+    prompts = {name: [judged.scores[name].prompts[row] for row in rows] for name, rows in kept.items()}
+    reasons = {name: NO_SCORES for name in judged.models if name not in kept}
+    for name in [name for name, own in prompts.items() if len({*own}) < 2]:
+        reasons[name] = f"its scores are of {plural(len({*prompts[name]}), 'prompt')}, and an interval needs two"
+        for one in (kept, values, prompts):
+            del one[name]
+    better = judge not in judged.lower
+    said = "higher" if better else "lower"
+    signature = Signature(_plain(judge), (("prompts", "0"), ("better", said)))
+    title = f"mean of {judge} over prompts"
+    if not kept:
+        made.columns.append(Column(judge, title, better, signature, (-inf, inf), {}, {}, reasons))
+        return
+    means = made.means[judge] = mean_scores(values, prompts)
+    floors = floor_of_shares(means)
+    bounds = (0.0, 1.0) if _are_answers(values) else (-inf, inf)
+    estimates = _estimates(means.models, means.values, means.influences, means.degrees, floors)
+    signature = Signature(_plain(judge), (("prompts", "/".join(map(str, means.prompts))), ("better", said)))
+    made.columns.append(Column(judge, title, better, signature, bounds, estimates, {}, reasons))
+    made.notes += [f"{name} is not ranked by {judge}: {reason}" for name, reason in reasons.items()]
+    made.notes += _say_prompts(judge, means, prompts)
+    made.parts += find_parts(judge, *_gains(judged, means, kept, prompts, judge), seed)
+    sign = 1.0 if better else -1.0
+    if len(means.models) > 1:
+        covariance = means.covariance + np.diag(floors)
+        of_seeds = means if means.is_paired else None
+        made.plans += plan(
+            judge, means.models, sign * means.values, covariance, "prompts", min(means.prompts), of_seeds
+        )
+
+
+def _plain(name: str) -> str:
+    """Return a name as a signature may have it."""
+    return name.replace("|", "/").replace(":", "/")
+
+
+def _are_answers(values: Mapping[str, Array]) -> bool:
+    """Return whether scores are zeros and ones, so that their means are shares."""
+    return all(bool(np.isin(one, (0.0, 1.0)).all()) for one in values.values())
+
+
+def _estimates(
+    names: Sequence[str], values: Array, influences: Array, degrees: float, floors: Array | None = None
+) -> dict[str, list[ModelEstimate]]:
+    """Return estimates of models by name from their joint influences, shape (p, b)."""
+    found = {}
+    for place, name in enumerate(names):
+        own = 0.0 if floors is None else float(floors[place])
+        half = student_quantile(degrees) * float(influences[place] @ influences[place] + own) ** 0.5
+        value = float(values[place])
+        ends = value - half, value + half
+        found[name] = [ModelEstimate(value, own, influences[place], own_interval=ends, shared_degrees=degrees)]
+    return found
+
+
+def _say_prompts(judge: str, means: Means, prompts: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Yield what to know of prompts that not all models have."""
+    own = {name: {*texts} for name, texts in prompts.items()}
+    every = set().union(*own.values())
+    lacking = {name: len(every - texts) for name, texts in own.items() if every - texts}
+    if not lacking or len(own) < 2:
+        return
+    if means.is_paired:
+        who = join_words([f"{name} lacks {count:,}" for name, count in lacking.items()])
+        yield f"{judge}: of {len(every):,} prompts, {who}; means are over the {means.prompts[0]:,} that all models have"
+    else:
+        shared = len(set.intersection(*own.values()))
+        yield (
+            f"{judge}: models share {shared:,} of {len(every):,} prompts, so that each has the mean of its own, and "
+            "easier prompts count for a model"
+        )
+
+
+def _gains(
+    judged: Judged, means: Means, kept: Mapping[str, Integers], prompts: Mapping[str, Sequence[str]], judge: str
+) -> tuple[list[Gains], list[str]]:
+    """Return the gains of models over the others, and of parts over others whatever the model; and the prompts."""
+    names = sorted({one for own in prompts.values() for one in own})
+    number = {name: place for place, name in enumerate(names)}
+    gains, level = [], []
+    for place, model in enumerate(means.models):
+        block = np.array([number[one] for one in prompts[model]], np.int64)
+        values = judged.scores[model].judges[judge][kept[model]]
+        division = {by: one.at(kept[model]) for by, one in judged.divisions.get(model, {}).items()}
+        level.append(Gains("", values - values.mean(), block, division))
+        if len(means.models) < 2:
+            continue
+        others = np.delete(np.arange(len(means.models)), place)
+        if means.is_paired:
+            inside = np.isfinite(means.table[place, block])
+            against = means.table[others].mean(0)[block]
+        else:
+            inside, against = np.ones(len(block), bool), np.full(len(block), means.values[others].mean())
+        rows = np.flatnonzero(inside)
+        own = {by: one.at(rows) for by, one in division.items()}
+        gains.append(Gains(model, (values - against)[rows], block[rows], own))
+    shared = {by: Division.joined([one.divisions[by] for one in level]) for by in level[0].divisions}
+    every = np.concatenate([one.values for one in level]), np.concatenate([one.prompt for one in level])
+    if len(gains) == 2:  # what one gains, the other loses: the better one stands for both
+        gains = [gains[int(means.values.argmax() if judge not in judged.lower else means.values.argmin())]]
+    return [*gains, Gains("", *every, shared)], names
+
+
+def _rows_in(scores: Scores, samples: Embeddings) -> Integers:
+    """Return the row of the set of each scored sample, −1 for none: by id, by prompt, or by its number."""
+    if scores.has_ids:
+        return match_ids(scores.ids, samples.ids_between(0, samples.n))
+    if not scores.has_prompts:
+        numbers = np.arange(scores.n)
+        return np.where(numbers < samples.n, numbers, -1)
+    if PROMPT_KEYS[0] not in samples.columns:
+        return np.full(scores.n, -1)
+    own = samples.column(PROMPT_KEYS[0])
+    return np.arange(scores.n) if list(scores.prompts) == own else match_ids(scores.prompts, own)
+
+
+def _with_prompts(scores: Scores, samples: Embeddings, rows: Integers) -> Scores:
+    """Return scores with the prompts of the set, where their table has none and the set has a column of prompts."""
+    if scores.has_prompts or PROMPT_KEYS[0] not in samples.columns:
+        return scores
+    own = samples.column(PROMPT_KEYS[0])
+    known = tuple(own[row] or one if row >= 0 else one for row, one in zip(rows, scores.ids, strict=True))
+    return replace(scores, prompts=known, has_prompts=True)
+
+
+def _no_sample(name: str, scores: Scores, samples: Embeddings) -> str:
+    first = samples.ids_between(0, 1)[0]
+    return (
+        f"no id of {scores.name} is a sample of {name} ({scores.ids[0]!r:.60} is not {first!r:.60}): scores are "
+        "ranked, and nothing is said by kind"
+    )
+
+
+def _missing(name: str, scores: Scores, rows: Integers, samples: Embeddings) -> Iterator[str]:
+    """Yield how many samples of a set have no score, by judge."""
+    if not (rows >= 0).any():
+        return
+    by_count: dict[int, list[str]] = {}
+    for judge, values in scores.judges.items():
+        scored = len(np.unique(rows[(rows >= 0) & np.isfinite(values)]))
+        if scored < samples.n:
+            by_count.setdefault(samples.n - scored, []).append(judge)
+    for count, judges in by_count.items():
+        yield f"{plural(count, 'sample')} of {samples.n:,} of {name} {_have(count)} no score by {join_words(judges)}"
+
+
+def _have(count: int) -> str:
+    return "has" if count == 1 else "have"

@@ -1,0 +1,52 @@
+"""A board with what scores and votes say: standings, parts, plans, and what disagrees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from finc_eval.judges.parts import KIND
+from finc_eval.judges.strengths import VOTES, Strengths, record_of
+from finc_eval.leaderboards.judged import Judged, JudgedResults
+from finc_eval.leaderboards.result import Leaderboard, ScoreStanding, VoteStanding
+
+KindNames = Callable[[Sequence[str]], Mapping[str, str]]
+
+
+def with_judged(board: Leaderboard, judged: Judged, found: JudgedResults, kind_names: KindNames) -> Leaderboard:
+    """Return the board with what scores and votes say besides their columns."""
+    names = kind_names([one.part for one in found.parts if one.by == KIND])
+    parts = [replace(one, part=names[one.part]) if one.by == KIND else one for one in found.parts]
+    return replace(
+        board,
+        scores=tuple(one for judge in judged.judges for one in _scores(board, judge, found)),
+        votes=() if judged.votes is None else tuple(_votes(board, judged.votes)),
+        parts=tuple(parts),
+        plan=tuple(found.plans) if board.settings.plan else (),
+        upset=None if judged.votes is None else judged.votes.upset(),
+    )
+
+
+def _best_first(board: Leaderboard, key: str) -> list[str]:
+    ranked = board.criterion(key).names
+    return [*ranked, *(row.name for row in board.rows if row.name not in ranked)]
+
+
+def _scores(board: Leaderboard, judge: str, found: JudgedResults) -> list[ScoreStanding]:
+    better = board.criterion(judge).higher_is_better
+    means = found.means.get(judge)
+    prompts = {} if means is None else dict(zip(means.models, means.prompts, strict=True))
+    standings = {name: board[name].scores[judge] for name in _best_first(board, judge)}
+    return [
+        ScoreStanding(judge, name, one.value, one.interval, one.rank_set, better, prompts.get(name, 0))
+        for name, one in standings.items()
+    ]
+
+
+def _votes(board: Leaderboard, votes: Strengths) -> list[VoteStanding]:
+    record = record_of(votes.votes)
+    standings = {name: board[name].scores[VOTES] for name in _best_first(board, VOTES)}
+    return [
+        VoteStanding(name, one.value, one.interval, one.rank_set, *record.get(name, (0, 0.0, 0.0, 0.0)))
+        for name, one in standings.items()
+    ]

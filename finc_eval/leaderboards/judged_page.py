@@ -1,0 +1,153 @@
+"""What pages and terminals say of scores and votes: who is first, what disagrees, where judges prefer, what decides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from finc_eval.core.words import figure, join_words, percent, plural, quote
+from finc_eval.judges.parts import WORD, Part
+from finc_eval.judges.strengths import VOTES
+from finc_eval.leaderboards.board_table import gap_text
+from finc_eval.leaderboards.result import Leaderboard
+from finc_eval.leaderboards.standings import Criterion
+from finc_eval.report.exports.outline import TextTable
+from finc_eval.report.formats import p_value
+
+SAID = 5  # models that are first by one number and last by another, which a summary names
+
+
+def judges_of(board: Leaderboard) -> list[str]:
+    """Return the keys of the numbers that come from votes and scores."""
+    return [*[VOTES] * bool(board.votes), *dict.fromkeys(one.judge for one in board.scores)]
+
+
+def first_by_judges(board: Leaderboard) -> str:
+    """Return who is first by votes and by each score, in a sentence; "" without any."""
+    parts = []
+    for key in judges_of(board):
+        criterion = board.criterion(key)
+        if criterion.groups:
+            first, *tied = criterion.groups[0]
+            alike = f" (not surely before {join_words(tied)})" if tied else ""
+            parts.append(f"{first}{alike} by {key}")
+    return f"First is {join_words(parts)}." if parts else ""
+
+
+def contradictions(board: Leaderboard) -> list[str]:
+    """Return the models that are first by votes or a score and last by another number, or the reverse."""
+    keys, found = judges_of(board), []
+    for key in keys:
+        own = board.criterion(key)
+        for other in board.criteria:
+            if other.key == key or min(len(own.names), len(other.names)) < 2 or (other.key in keys and other.key < key):
+                continue
+            found += [text for text in (_reversed(board, own, other), _reversed(board, other, own)) if text]
+    more = len(found) - SAID
+    return found[:SAID] + [f"{plural(more, 'more contradiction')} of first and last."] * (more > 0)
+
+
+def _reversed(board: Leaderboard, first: Criterion, last: Criterion) -> str:
+    """Return a sentence if the first model by one number is the last by another; "" otherwise."""
+    name = first.names[0]
+    if name != last.names[-1]:
+        return ""
+    best, worst = board[name].scores[first.key].rank_set, board[name].scores[last.key].rank_set
+    sure = best is not None and worst is not None and best[1] < worst[0]
+    why = f" Its fault: {board[name].fault}." if board[name].fault and last.key not in judges_of(board) else ""
+    return f"{name} is first by {first.key} and last by {last.key}{', surely apart' if sure else ', not surely'}.{why}"
+
+
+def judge_details(board: Leaderboard) -> list[str]:
+    """Return what to know of votes and scores: directions, how few votes decide, and what disagrees."""
+    higher = [one for one in dict.fromkeys(each.judge for each in board.scores) if one not in board.settings.lower]
+    found = []
+    if higher:
+        found.append(f"Higher {join_words(higher)} counts as better; name a score in lower (--lower) if it does not.")
+    if board.upset is not None:
+        one = board.upset
+        found.append(
+            f"Without {plural(one.votes, 'vote')} of {one.of:,}, {one.then} would be first by votes instead of "
+            f"{one.first}."
+        )
+    elif board.votes:
+        found.append(f"No number of votes that could be left out would change who is first by {VOTES}.")
+    return [*found, *contradictions(board), *(part_sentence(board, one) for one in board.parts)]
+
+
+def part_sentence(board: Leaderboard, part: Part) -> str:
+    """Return a part where a judge or voters prefer otherwise than elsewhere, in a sentence."""
+    where = _where(part)
+    if not part.name:
+        return (
+            f"{part.judge} gives {where} {_amount(part.value)} {'more' if part.value > 0 else 'less'} than other "
+            "samples of the same model, over all models."
+        )
+    if part.judge == VOTES:
+        here, elsewhere = (
+            f"{percent(abs(one))} {'more' if one > 0 else 'less'}" for one in (part.value, part.elsewhere)
+        )
+        return f"By votes, {part.name} wins {here} than its strength says on {where}, and {elsewhere} elsewhere."
+    sign = 1 if board.criterion(part.judge).higher_is_better else -1
+    here, elsewhere = (
+        f"{_amount(one)} {'better' if sign * one > 0 else 'worse'}" for one in (part.value, part.elsewhere)
+    )
+    others = [one.name for one in board.scores if one.judge == part.judge and one.name != part.name]
+    against = others[0] if len(others) == 1 else "the others"
+    return f"By {part.judge}, {part.name} is {here} than {against} on {where}, and {elsewhere} elsewhere."
+
+
+def _where(part: Part) -> str:
+    if part.by == WORD:
+        return f"prompts with {quote(part.part)}"
+    return f"{part.by} {quote(part.part)}"
+
+
+def _amount(value: float) -> str:
+    return figure(abs(value), ".3g")
+
+
+def judge_tables(board: Leaderboard) -> Iterator[TextTable]:
+    """Yield the tables of votes, of parts and of plans, those that have rows."""
+    if board.votes:
+        rows = [
+            [one.name, f"{one.votes:,}", percent(one.won), percent(one.tied), percent(one.lost)]
+            for one in board.votes
+            if one.votes
+        ]
+        yield TextTable("Votes", ["Model", "Votes", "Won", "Tied", "Lost"], rows)
+    if board.parts:
+        columns = ["By", "Model", "Where", "There", "Elsewhere", "Prompts", "p"]
+        legend = (
+            "Where a judge or voters prefer a model more, or less, than elsewhere, against the others on the same "
+            "prompts. Votes: points of a vote beyond what strengths say. Without a model: the score of such samples "
+            "beyond the mean of their model."
+        )
+        yield TextTable("Where judges prefer", columns, [_cells(one) for one in board.parts], legend=legend)
+    if board.plan:
+        columns = ["By", "First", "Next", "Margin", "Detectable", "At hand", "Needed", "Seeds"]
+        rows = [
+            [
+                one.judge,
+                one.first,
+                one.second,
+                gap_text(board.criterion(one.judge), one.margin),
+                gap_text(board.criterion(one.judge), one.detectable),
+                f"{plural(one.have, one.unit[:-1])}",
+                "–" if one.needed is None else plural(one.needed, one.unit[:-1]),
+                "–" if one.seeds is None else f"{one.seeds:,}",
+            ]
+            for one in board.plan
+        ]
+        legend = (
+            "What decides each margin in 80 % of repetitions, among all pairs of the board: prompts or votes of "
+            "the same mix, or samples of each prompt at hand. “Detectable” is the margin that the data at hand "
+            "decides in 80 %."
+        )
+        yield TextTable("What decides the margins", columns, rows, legend=legend)
+
+
+def _cells(part: Part) -> list[str]:
+    ends = ", ".join(figure(end, ".3g") for end in part.interval)
+    there = f"{figure(part.value, '+.3g')} [{ends}]"
+    where = [part.judge, part.name or "all models", _where(part)]
+    return [*where, there, figure(part.elsewhere, "+.3g"), f"{part.prompts:,}", p_value(part.p_value)]
