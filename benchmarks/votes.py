@@ -3,13 +3,13 @@
     python benchmarks/votes.py [--regime "20 prompts" … --runs … --jobs …]
 
 Votes: models have strengths, which differ from prompt to prompt and from voter to voter. Voters have qualities: by 0
-they vote at random, by 2 they see differences twice as large. The truth of a regime is the fit of 400 000 votes of as many
-prompts and voters as there are. *intervals*: intervals of single models that hold the truth. *ranks*: draws in which
+they vote at random, by 2 they see differences twice as large. The truth of a regime is the fit of 400 000 votes of as
+many prompts and voters. *intervals*: intervals of single models that hold the truth. *ranks*: draws in which
 all rank sets hold the true ranks. *first*: draws in which one model is surely first.
 
 Scores: `a judge that is noise` scores samples of equal models; prompts differ. *ranked*: draws in which any model is
-ranked. `a judge with a bias` adds to the scores of one model, in one kind of prompts alone. *named*: draws in which this
-part is named; *others*: draws in which a part is named that has no bias.
+ranked. `a judge with a bias` adds to the scores of one model, in one kind of prompts alone. *named*: draws in which it
+is named; *others*: draws in which a part is named that has no bias.
 
 The regimes from `held out` on were drawn up after the method was fixed.
 """
@@ -55,8 +55,8 @@ SCORES = {
     "noise, 12 prompts": {"prompts": 12, "models": 4, "skew": False},
     "held out: noise, skewed scores of 25 prompts": {"prompts": 25, "models": 6, "skew": True},
     "held out: noise, right or wrong": {"prompts": 40, "models": 5, "skew": None},
-    "a judge with a bias": {"prompts": 150, "models": 3, "skew": False, "bias": 0.8},
-    "held out: bias, skewed": {"prompts": 100, "models": 2, "skew": True, "bias": 1.0},
+    "a judge with a bias": {"prompts": 150, "models": 3, "skew": False, "bias": 1.2},
+    "held out: bias, skewed": {"prompts": 100, "models": 2, "skew": True, "bias": 2.0},
 }
 RUNS = 400
 
@@ -117,7 +117,10 @@ def of_votes(regime, seed):
 def of_scores(regime, seed):
     settings, rng = SCORES[regime], np.random.default_rng(seed)
     count, models = settings["prompts"], settings["models"]
-    level, names = rng.normal(size=count), [f"prompt {one} {'text' if one % 4 == 0 else 'dog'}" for one in range(count)]
+    level, names = (
+        rng.normal(size=count),
+        [f"prompt {one:04d} {'text' if one % 4 == 0 else 'dog'}" for one in range(count)],
+    )
     scores = {}
     for model in range(models):
         noise = rng.lognormal(0, 1, count) if settings["skew"] else rng.normal(size=count)

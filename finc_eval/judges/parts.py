@@ -6,13 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
 from finc_eval.core.record import Record
 from finc_eval.judges.paired import Array, Integers
-from finc_eval.numerics.inference import ALPHA, holm, student_quantile
+from finc_eval.numerics.inference import ALPHA, student_quantile
 from finc_eval.prompts.words import Phrases, choose
 
 KIND = "kind"  # name of the division of samples into kinds
@@ -67,6 +66,11 @@ class Division:
         place = {name: number for number, name in enumerate(names)} | {"": -1}
         return cls(tuple(names), np.array([place[one] for one in texts], np.int64), np.eye(len(names), dtype=bool))
 
+    @property
+    def parts(self) -> range:
+        """Numbers of the parts."""
+        return range(len(self.names))
+
     def inside(self, part: int) -> NDArray[np.bool_]:
         """Return which rows are in a part, shape (n,)."""
         return np.asarray((self.cell >= 0) & self.members[part][self.cell])
@@ -94,16 +98,15 @@ class Gains:
 def find_parts(judge: str, gains: Sequence[Gains], prompts: Sequence[str], seed: int = 0) -> tuple[Part, ...]:
     """Return the parts in which gains surely differ from those elsewhere, most certain first.
 
-    Labels and kinds are tested by the means inside and outside, prompts as clusters (Holm, half of the error), words
-    one after the other under random signs (`prompts.words`, the other half).
+    Labels and kinds are tested by the means inside and outside, prompts as clusters (Bonferroni, half of the error),
+    words under random signs (`prompts.words`, the other half), each without the parts before it.
     """
-    rows = [found for one in gains for found in _divided(judge, one)]
-    adjusted = holm(torch.tensor([one.p_value for one, _ in rows], dtype=torch.float64), 0.5).tolist() if rows else []
-    clear = [(_with(one, p), inside) for (one, inside), p in zip(rows, adjusted, strict=True) if p <= ALPHA]
-    tested = list(_without_overlap(clear))
+    family = sum(len(_testable(one.prompt, division)) for one in gains for division in one.divisions.values())
+    tested = [part for one in gains for by in one.divisions for part in _divided(judge, one, by, family)]
     of_models = [one for one in gains if one.model]
     words = [part for one in of_models for part in _words(judge, one, prompts, seed, 0.5 / len(of_models))]
-    found = sorted((one for one in (*tested, *words) if one.p_value <= ALPHA), key=_by_certainty)
+    clear = sorted((one for one in (*tested, *words) if one.p_value <= ALPHA), key=_by_certainty)
+    found = [one for one in clear if not _follows(one, clear, len(of_models))]
     groups = dict.fromkeys(one.by for one in found)
     return tuple(one for by in groups for one in [each for each in found if each.by == by][:SHOWN])
 
@@ -112,38 +115,58 @@ def _by_certainty(part: Part) -> tuple[float, float]:
     return part.p_value, -abs(part.value - part.elsewhere)
 
 
-def _with(part: Part, p_value: float) -> Part:
-    return replace(part, p_value=p_value)
+def _follows(part: Part, found: Sequence[Part], models: int) -> bool:
+    """Return whether a part follows from the clearest model there.
+
+    If one of p models loses d against the mean of the others, each of them gains d / (p − 1), and the mean of all
+    models moves by less than d.
+    """
+    first = next((one for one in found if one.name and (one.by, one.part) == (part.by, part.part)), part)
+    if first is part:
+        return False
+    if not part.name:
+        return abs(first.value - first.elsewhere) >= abs(part.value - part.elsewhere)
+    own, other = (one.value - one.elsewhere for one in (part, first))
+    halves = [(one.interval[1] - one.interval[0]) / 2 for one in (part, first)]
+    return abs(own + other / (models - 1)) <= halves[0] + halves[1] / (models - 1)
 
 
-def _without_overlap(found: Sequence[tuple[Part, NDArray[np.bool_]]]) -> Iterator[Part]:
-    """Yield the parts of each model and division that no clearer one overlaps: kinds lie in each other."""
-    taken: dict[tuple[str, str], NDArray[np.bool_]] = {}
-    for part, inside in sorted(found, key=lambda one: _by_certainty(one[0])):
-        key = part.name, part.by
-        before = taken.get(key, np.zeros(len(inside), bool))
-        # What is all the rest of a clearer part says the same.
-        if not (before & inside).any() and not (before | inside).all():
-            taken[key] = before | inside
-            yield part
+def _testable(prompt: Integers, division: Division) -> list[int]:
+    """Return the parts with enough prompts inside and outside."""
+    prompts = [[len(np.unique(prompt[rows])) for rows in (one, ~one)] for one in map(division.inside, division.parts)]
+    return [part for part, (own, others) in enumerate(prompts) if min(own, others) >= FEWEST]
 
 
-def _divided(judge: str, gains: Gains) -> Iterator[tuple[Part, NDArray[np.bool_]]]:
-    """Yield every part, with the p-value of its difference from all other samples, and which rows it has."""
-    for by, division in gains.divisions.items():
-        for number, text in enumerate(division.names):
-            inside = division.inside(number)
-            prompts = [len(np.unique(gains.prompt[rows])) for rows in (inside, ~inside)]
-            if min(prompts) < FEWEST:
-                continue
-            mean, error = _mean(gains.values[inside], gains.prompt[inside])
-            other = float(gains.values[~inside].mean())
-            spread = _error_of_difference(gains.values, gains.prompt, inside)
-            degrees = min(prompts) - 1
-            p_value = 2 * float(student.sf(abs(mean - other) / spread, degrees)) if spread > 0 else 1.0
-            half = student_quantile(prompts[0] - 1) * error
-            interval = (mean - half, mean + half)
-            yield Part(judge, gains.model, by, text, mean, interval, other, prompts[0], p_value), inside
+def _divided(judge: str, gains: Gains, by: str, family: int) -> Iterator[Part]:
+    """Yield the parts that differ from all other samples, the clearest first, each without those before it.
+
+    Without it, every other part would differ from what is left, and kinds in which it lies would be found with it.
+    """
+    left = np.ones(len(gains.values), bool)
+    while True:
+        rows = np.flatnonzero(left)
+        values, prompt, division = gains.values[rows], gains.prompt[rows], gains.divisions[by].at(rows)
+        found = [_compare(judge, gains.model, by, values, prompt, division, one) for one in _testable(prompt, division)]
+        # Bonferroni: half of the error for all parts by this judge.
+        clear = [replace(one, p_value=min(2 * family * one.p_value, 1.0)) for one in found]
+        clear = [one for one in clear if one.p_value <= ALPHA]
+        if not clear:
+            return
+        first = min(clear, key=_by_certainty)
+        yield first
+        left[rows[division.inside(division.names.index(first.part))]] = False
+
+
+def _compare(judge: str, model: str, by: str, values: Array, prompt: Integers, division: Division, part: int) -> Part:
+    """Return a part with the p-value of "it is as elsewhere", by Student's t."""
+    inside = division.inside(part)
+    own, others = (len(np.unique(prompt[rows])) for rows in (inside, ~inside))
+    mean, error = _mean(values[inside], prompt[inside])
+    elsewhere = float(values[~inside].mean())
+    spread = _error_of_difference(values, prompt, inside)
+    p_value = 2 * float(student.sf(abs(mean - elsewhere) / spread, min(own, others) - 1)) if spread > 0 else 1.0
+    half = student_quantile(own - 1) * error
+    return Part(judge, model, by, division.names[part], mean, (mean - half, mean + half), elsewhere, own, p_value)
 
 
 def _mean(values: Array, prompt: Integers) -> tuple[float, float]:
@@ -164,18 +187,20 @@ def _error_of_difference(values: Array, prompt: Integers, inside: NDArray[np.boo
 
 
 def _words(judge: str, gains: Gains, prompts: Sequence[str], seed: int, part: float) -> Iterator[Part]:
-    """Yield the words of prompts whose gains differ, each without the prompts of the words before it."""
-    used, block = np.unique(gains.prompt, return_inverse=True)
-    if len(used) < 2 * FEWEST:
-        return
-    per_prompt = np.bincount(block, gains.values) / np.bincount(block)
-    phrases = Phrases.of([prompts[one] for one in used])
-    overall = float(per_prompt.mean())
-    for found in choose(phrases, per_prompt - overall, np.arange(len(used)), seed, part):
-        if text := phrases.texts[found.phrase]:
-            rows = np.isin(block, found.rows)
-            mean, error = _mean(gains.values[rows], gains.prompt[rows])
-            half = student_quantile(max(len(found.rows) - 1, 1)) * error
-            other = float(gains.values[~rows].mean()) if not rows.all() else 0.0
-            interval = (mean - half, mean + half)
-            yield Part(judge, gains.model, WORD, text, mean, interval, other, len(found.rows), found.p_value)
+    """Yield the words of prompts whose gains differ from the mean, each without the prompts of the words before it."""
+    left = np.ones(len(gains.values), bool)
+    while True:
+        values, (used, block) = gains.values[left], np.unique(gains.prompt[left], return_inverse=True)
+        if len(used) < 2 * FEWEST:
+            return
+        per_prompt = np.bincount(block, values) / np.bincount(block)
+        phrases = Phrases.of([prompts[one] for one in used])
+        found = next(choose(phrases, per_prompt - per_prompt.mean(), np.arange(len(used)), seed, part), None)
+        if found is None or len(found.rows) == len(used):
+            return
+        inside = np.isin(block, found.rows)
+        mean, error = _mean(values[inside], block[inside])
+        half, elsewhere = student_quantile(len(found.rows) - 1) * error, float(values[~inside].mean())
+        ends, text = (mean - half, mean + half), phrases.texts[found.phrase]
+        yield Part(judge, gains.model, WORD, text, mean, ends, elsewhere, len(found.rows), found.p_value)
+        left[np.flatnonzero(left)[inside]] = False

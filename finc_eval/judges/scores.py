@@ -89,11 +89,14 @@ def _is_number(value: object) -> bool:
 
 
 def _of_table(table: Table) -> Scores:
-    return scores_of(rows_of(table), table.name)
+    return scores_of(rows_of(table), table.name, table.first)
 
 
-def scores_of(rows: Sequence[Row], name: str) -> Scores:
-    """Return the scores of rows: every column of numbers is a judge, and columns of few texts divide the samples."""
+def scores_of(rows: Sequence[Row], name: str, first: int = 1) -> Scores:
+    """Return the scores of rows: every column of numbers is a judge, and columns of few texts divide the samples.
+
+    `first` is the number of the first row in messages.
+    """
     key, text, seed = (find_column(rows, *keys) for keys in (ID_KEYS, PROMPT_KEYS, SEED_KEYS))
     judges: dict[str, Array] = {}
     labels: dict[str, tuple[str, ...]] = {}
@@ -105,16 +108,17 @@ def scores_of(rows: Sequence[Row], name: str) -> Scores:
         if all(one is not None for one in numbers) and not is_label:
             values = np.array(numbers, float)
             if np.isinf(values).any():
-                raise DataError(
-                    f"{name} has an infinite {column} in row {int(np.isinf(values).argmax()) + 1}: remove it"
-                )
+                number = int(np.isinf(values).argmax()) + first
+                raise DataError(f"row {number} of {name} has an infinite {column}: remove it")
             if not np.isnan(values).all():
                 judges[str(column).strip()] = values
             continue
         texts = tuple(text_of(row.get(column)) for row in rows)
         if _is_judged(numbers):
             number = next(place for place, one in enumerate(numbers) if one is None)
-            raise DataError(f"row {number + 1} of {name} has {column} {texts[number]!r:.60}, not a number: correct it")
+            raise DataError(
+                f"row {number + first} of {name} has {column} {texts[number]!r:.60}, not a number: correct it"
+            )
         if 2 <= len({*texts} - {""}) <= MAX_VALUES:
             labels[str(column).strip()] = texts
     if not judges:

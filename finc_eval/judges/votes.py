@@ -67,7 +67,8 @@ def read_votes(source: object, models: Sequence[str]) -> Votes:
         _check(table, number, *row)
     named = sorted({*texts["left"], *texts["right"]})
     if strange := [one for one in named if one not in models]:
-        places = {one: table.place((texts["left"] + texts["right"]).index(one) % len(table.rows)) for one in strange}
+        sides = [*zip(texts["left"], texts["right"], strict=True)]
+        places = {one: table.place(next(row for row, both in enumerate(sides) if one in both)) for one in strange}
         raise DataError(
             f"{join_words([f'{one!r} ({places[one]})' for one in strange[:5]])} of the votes "
             f"{'is' if len(strange) == 1 else 'are'} not on the board{did_you_mean(strange[0], models)}: the board has "

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import permutations
 
 from finc_eval.core.words import figure, join_words, percent, plural, quote
 from finc_eval.judges.parts import WORD, Part
 from finc_eval.judges.strengths import VOTES
 from finc_eval.leaderboards.board_table import gap_text
 from finc_eval.leaderboards.result import Leaderboard
-from finc_eval.leaderboards.standings import Criterion
 from finc_eval.report.exports.outline import TextTable
 from finc_eval.report.formats import p_value
 
@@ -34,27 +34,23 @@ def first_by_judges(board: Leaderboard) -> str:
 
 
 def contradictions(board: Leaderboard) -> list[str]:
-    """Return the models that are first by votes or a score and last by another number, or the reverse."""
-    keys, found = judges_of(board), []
-    for key in keys:
-        own = board.criterion(key)
-        for other in board.criteria:
-            if other.key == key or min(len(own.names), len(other.names)) < 2 or (other.key in keys and other.key < key):
-                continue
-            found += [text for text in (_reversed(board, own, other), _reversed(board, other, own)) if text]
-    more = len(found) - SAID
-    return found[:SAID] + [f"{plural(more, 'more contradiction')} of first and last."] * (more > 0)
+    """Return the models that are first by votes or a score and last by another number, or the reverse.
 
-
-def _reversed(board: Leaderboard, first: Criterion, last: Criterion) -> str:
-    """Return a sentence if the first model by one number is the last by another; "" otherwise."""
-    name = first.names[0]
-    if name != last.names[-1]:
-        return ""
-    best, worst = board[name].scores[first.key].rank_set, board[name].scores[last.key].rank_set
-    sure = best is not None and worst is not None and best[1] < worst[0]
-    why = f" Its fault: {board[name].fault}." if board[name].fault and last.key not in judges_of(board) else ""
-    return f"{name} is first by {first.key} and last by {last.key}{', surely apart' if sure else ', not surely'}.{why}"
+    Numbers by which no two models can be distinguished contradict nothing.
+    """
+    keys, found = judges_of(board), {}
+    able = [one for one in board.criteria if one.separable_pairs]
+    for first, last in permutations(able, 2):
+        name = first.names[0]
+        if name == last.names[-1] and {first.key, last.key} & {*keys}:
+            best, worst = (board[name].scores[one.key].rank_set for one in (first, last))
+            sure = best is not None and worst is not None and best[1] < worst[0]
+            why = f" Its fault: {board[name].fault}." if board[name].fault and last.key not in keys else ""
+            text = f"{name} is first by {first.key} and last by {last.key}{', surely apart' * sure}.{why}"
+            found[text] = sure
+    said = sorted(found, key=lambda one: not found[one])
+    more = len(said) - SAID
+    return said[:SAID] + [f"{plural(more, 'more contradiction')} of first and last."] * (more > 0)
 
 
 def judge_details(board: Leaderboard) -> list[str]:

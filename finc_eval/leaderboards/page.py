@@ -113,7 +113,8 @@ def outline(board: Leaderboard) -> Outline:
         labels = [run_label(row.name, number) for number in range(row.runs)]
         runs = ", ".join(source(label, board.sets[label]) for label in labels)
         models.append(f"{row.name!r}: {runs if row.runs == 1 else f'[{runs}]'}")
-    given = f"{{{', '.join(models)}}}", source(REFERENCE, board.sets[REFERENCE])
+    given = [f"{{{', '.join(models)}}}", source(REFERENCE, board.sets[REFERENCE])]
+    given += [f"{name}=…" for name in ("scores", "votes") if getattr(board, name)]
     return Outline(
         kind=f"{len(board.rows)} models ranked against one reference",
         title=f"{several(row.name for row in board.rows)} against {board.sets[REFERENCE].name}",
