@@ -1,1 +1,1 @@
-"""What others measure: votes of people, and scores of samples by any judge, as estimates of models."""
+"""Votes of people, and scores of samples by any judge, as estimates of models."""

@@ -22,9 +22,7 @@ Integers = NDArray[np.int64]
 
 LEFT, RIGHT, TIE = 0, 1, 2  # outcomes of a vote
 
-STEPS = 100  # Newton steps at most; a fit takes about 6
-
-CLOSE = 1e-12  # largest entry of the last Newton step, over 1 + the largest parameter, at which a fit is done
+CLOSE = 1e-12  # entry of a Newton step below which a fit is done
 
 PRIOR = 1.0
 """Votes against a model of mean strength, half of them won, that each model is given, only if some models win every
@@ -34,7 +32,7 @@ BATCH_CLUSTERS = 512  # clusters whose information is inverted together, which b
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class StrengthFit:
     """Strengths of p models by v votes.
 
     A parameter vector has p − 1 free strengths and, if there are ties, log ν; `basis` maps it to the p strengths.
@@ -80,7 +78,7 @@ class Fit:
         return found
 
 
-def fit_strengths(left: Integers, right: Integers, outcome: Integers, models: int) -> Fit:
+def fit_strengths(left: Integers, right: Integers, outcome: Integers, models: int) -> StrengthFit:
     """Fit Davidson's model by maximum likelihood.
 
     Args:
@@ -119,7 +117,7 @@ def fit_strengths(left: Integers, right: Integers, outcome: Integers, models: in
     total = np.tensordot(cells[used].sum(1), information, 1)
     if separated:
         total = total + _prior(basis, parameters, ties, PRIOR)[1]
-    return Fit(
+    return StrengthFit(
         strengths=basis @ parameters,
         log_tie=float(parameters[-1]) if ties else -inf,
         basis=basis,
@@ -187,7 +185,7 @@ def _maximize(cells: Array, used: Integers, basis: Array, ties: bool, prior: flo
         with np.errstate(divide="ignore"):
             return float(np.sum(np.where(cells > 0, cells * np.log(np.maximum(shares, 1e-300)), 0))) + bound
 
-    for _ in range(STEPS):
+    for _ in range(100):  # a fit takes about 6 steps
         scores, information = _derivatives(used, basis, parameters, ties)
         slope = np.einsum("ko,koq->q", cells, scores)
         curve = np.tensordot(cells.sum(1), information, 1)
@@ -217,7 +215,7 @@ class Spread:
     degrees: float  # degrees of freedom of it, by Welch and Satterthwaite
 
 
-def spread_of(fit: Fit, *clusterings: Integers) -> Spread:
+def spread_of(fit: StrengthFit, *clusterings: Integers) -> Spread:
     """Return the covariance of strengths from votes whose clusters, such as prompts and voters, are random.
 
     V = V_votes + Σ_c (V_c − V_votes)₊: the variance of independent votes, and what each clustering adds to it, which

@@ -10,7 +10,7 @@ from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.judges.paired import Integers
 from finc_eval.judges.parts import KIND, Division
-from finc_eval.judges.scores import Scores
+from finc_eval.judges.scores import SampleScores
 from finc_eval.judges.votes import Votes
 from finc_eval.partitions.answer import kind_id
 from finc_eval.partitions.kind_tree import KindTree
@@ -27,13 +27,15 @@ class Dividing:
         self._leaves: dict[str, Integers] = {}
 
     def kinds(self, model: str, rows: Integers) -> Division:
-        """Divide rows of a model's set into kinds; −1 is no row."""
+        """Divide rows of a model's set into kinds; −1 stands for none."""
         if model not in self._leaves:
             parts = [self._tree.assign(one.rows, self._run)[0] for one in self._sets[model].batches()]
             self._leaves[model] = np.concatenate(parts).astype(np.int64)
         return Division(self._names, np.where(rows >= 0, self._leaves[model][rows], -1), self._members)
 
-    def of_scores(self, scores: Mapping[str, Scores], rows: Mapping[str, Integers]) -> dict[str, dict[str, Division]]:
+    def of_scores(
+        self, scores: Mapping[str, SampleScores], rows: Mapping[str, Integers]
+    ) -> dict[str, dict[str, Division]]:
         """Divide the scored samples of each model, into the same parts for all models."""
         texts: dict[str, dict[str, list[str]]] = {}
         for model, one in scores.items():

@@ -18,20 +18,20 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from finc_eval.core.errors import DataError
-from finc_eval.judges.rows import Row, Table, number_of
+from finc_eval.judges.rows import Row, RowTable, number_of
 from finc_eval.samples.metadata import SEEDED
 
 EXPECTED = (
     "expected columns: id or prompt (and seed), and a numeric column for each judge; or a result file of VBench, "
     "GenEval, GenEval 2, HPS, ImageReward or lmms-eval"
 )
-"""What a file of scores may be, for messages."""
+"""Forms that a file of scores may have, for messages."""
 
 LOGGED = ("doc_id", "doc", "target", "resps", "filtered_resps", "doc_hash", "input", "arguments", "token_counts")
 """Keys of lmms-eval's lines that are not metrics."""
 
 
-def rows_of(table: Table) -> list[Row]:
+def rows_of(table: RowTable) -> list[Row]:
     """Return rows of scores with columns id, prompt, seed, labels and judges.
 
     Raises:
@@ -47,7 +47,7 @@ def rows_of(table: Table) -> list[Row]:
     return table.rows
 
 
-def _is_vbench(table: Table) -> bool:
+def _is_vbench(table: RowTable) -> bool:
     value = table.value
     return (
         isinstance(value, Mapping)
@@ -62,7 +62,7 @@ def _is_vbench(table: Table) -> bool:
     )
 
 
-def _vbench(table: Table) -> Iterator[Row]:
+def _vbench(table: RowTable) -> Iterator[Row]:
     by_video: dict[str, dict[str, Any]] = {}
     for dimension, (_, videos) in table.value.items():
         for one in videos:
@@ -74,11 +74,11 @@ def _vbench(table: Table) -> Iterator[Row]:
     yield from by_video.values()
 
 
-def _is_geneval(table: Table) -> bool:
+def _is_geneval(table: RowTable) -> bool:
     return bool(table.rows) and {"filename", "tag", "prompt", "correct"} <= table.rows[0].keys()
 
 
-def _geneval(table: Table) -> Iterator[Row]:
+def _geneval(table: RowTable) -> Iterator[Row]:
     for row in table.rows:
         yield {"id": row["filename"], "prompt": row["prompt"], "tag": row["tag"], "geneval": row["correct"]}
 
@@ -87,7 +87,7 @@ def _atoms(scores: Any) -> bool:
     return isinstance(scores, list) and bool(scores) and all(number_of(one) is not None for one in scores)
 
 
-def _is_geneval2(table: Table) -> bool:
+def _is_geneval2(table: RowTable) -> bool:
     value = table.value
     if isinstance(value, list):
         return bool(value) and all(_atoms(one) for one in value)
@@ -99,7 +99,7 @@ def _is_geneval2(table: Table) -> bool:
     )
 
 
-def _geneval2(table: Table) -> Iterator[Row]:
+def _geneval2(table: RowTable) -> Iterator[Row]:
     """Yield the arithmetic and the geometric mean of the atoms of each image (Soft-TIFA)."""
     results = table.value["results"] if isinstance(table.value, Mapping) else table.value
     for number, one in enumerate(results):
@@ -110,14 +110,14 @@ def _geneval2(table: Table) -> Iterator[Row]:
         yield {**named, "soft_tifa_am": sum(atoms) / len(atoms), "soft_tifa_gm": geometric}
 
 
-def _is_hps(table: Table) -> bool:
+def _is_hps(table: RowTable) -> bool:
     value = table.value
     if isinstance(value, Mapping) and len(value) == 1 and isinstance(next(iter(value.values())), Mapping):
         value = next(iter(value.values()))
     return isinstance(value, Mapping) and bool(value) and all(_atoms(one) and len(one) > 2 for one in value.values())
 
 
-def _hps(table: Table) -> Iterator[Row]:
+def _hps(table: RowTable) -> Iterator[Row]:
     value = table.value
     if isinstance(next(iter(value.values())), Mapping):
         value = next(iter(value.values()))
@@ -126,11 +126,11 @@ def _hps(table: Table) -> Iterator[Row]:
             yield {"id": f"{style}/{number:05d}.jpg", "prompt": f"{style} {number}", "style": style, "hps": score}
 
 
-def _is_image_reward(table: Table) -> bool:
+def _is_image_reward(table: RowTable) -> bool:
     return bool(table.rows) and {"prompt", "rewards"} <= table.rows[0].keys()
 
 
-def _image_reward(table: Table) -> Iterator[Row]:
+def _image_reward(table: RowTable) -> Iterator[Row]:
     for row in table.rows:
         rewards = row["rewards"] if isinstance(row["rewards"], list) else [row["rewards"]]
         for seed, reward in enumerate(rewards):
@@ -139,11 +139,11 @@ def _image_reward(table: Table) -> Iterator[Row]:
             yield {"id": name, "prompt": row["prompt"], "seed": seed, "image_reward": score}
 
 
-def _is_lmms(table: Table) -> bool:
+def _is_lmms(table: RowTable) -> bool:
     return bool(table.rows) and {"doc_id", "filtered_resps"} <= table.rows[0].keys()
 
 
-def _lmms(table: Table) -> Iterator[Row]:
+def _lmms(table: RowTable) -> Iterator[Row]:
     for row in table.rows:
         scores = dict(_numbers({key: value for key, value in row.items() if key not in LOGGED}))
         doc = row.get("doc")
@@ -160,7 +160,7 @@ def _numbers(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str,
             yield f"{before}{key}", float(value)
 
 
-LAYOUTS: tuple[tuple[Callable[[Table], bool], Callable[[Table], Iterator[Row]]], ...] = (
+LAYOUTS: tuple[tuple[Callable[[RowTable], bool], Callable[[RowTable], Iterator[Row]]], ...] = (
     (_is_vbench, _vbench),
     (_is_geneval2, _geneval2),
     (_is_hps, _hps),

@@ -15,8 +15,6 @@ PAIRED_FROM = 0.5
 """Part of the prompts of the model with most of them that all models must have: then means are over these prompts.
 Below it, nearly all scores would be left out, and each model has the mean of its own prompts."""
 
-FEWEST = 2  # prompts that a mean with an interval needs
-
 
 @dataclass(frozen=True, eq=False)
 class Means:
@@ -61,7 +59,7 @@ def mean_scores(values: Mapping[str, Array], prompts: Mapping[str, Sequence[str]
         sizes.append(float(count[has].mean()))
     common = np.isfinite(table).all(0)
     most = int(np.isfinite(table).sum(1).max())
-    is_paired = len(models) > 1 and common.sum() >= max(PAIRED_FROM * most, FEWEST)
+    is_paired = len(models) > 1 and common.sum() >= max(PAIRED_FROM * most, 2)  # two prompts have an interval
     kept = np.isfinite(table) & (common | (not is_paired))
     counts = kept.sum(1)
     means = np.where(kept, table, 0).sum(1) / counts

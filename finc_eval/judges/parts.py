@@ -20,11 +20,9 @@ WORD = "word"  # name of the division of prompts by their words and phrases
 FEWEST = 5
 """Prompts inside and outside of a part that is tested: errors of fewer are hardly known."""
 
-SHOWN = 6  # parts of one judge and division that a board keeps, the most certain first
-
 
 @dataclass(frozen=True)
-class Part(Record):
+class JudgedPart(Record):
     """A part of the samples in which a model does better or worse than elsewhere, by a judge or by votes.
 
     Attributes:
@@ -87,7 +85,7 @@ class Division:
 
 @dataclass(frozen=True, eq=False)
 class Gains:
-    """What each sample, or each vote, says for a model against the others."""
+    """Gain of a model over the others by each sample, or by each vote."""
 
     model: str  # name of the model; "" for all models together
     values: Array  # gain of each row, shape (n,)
@@ -95,7 +93,7 @@ class Gains:
     divisions: Mapping[str, Division]  # parts of the rows by the name of what divides them
 
 
-def find_parts(judge: str, gains: Sequence[Gains], prompts: Sequence[str], seed: int = 0) -> tuple[Part, ...]:
+def find_parts(judge: str, gains: Sequence[Gains], prompts: Sequence[str], seed: int = 0) -> tuple[JudgedPart, ...]:
     """Return the parts in which gains surely differ from those elsewhere, most certain first.
 
     Labels and kinds are tested by the means inside and outside, prompts as clusters (Bonferroni, half of the error),
@@ -108,14 +106,16 @@ def find_parts(judge: str, gains: Sequence[Gains], prompts: Sequence[str], seed:
     clear = sorted((one for one in (*tested, *words) if one.p_value <= ALPHA), key=_by_certainty)
     found = [one for one in clear if not _follows(one, clear, len(of_models))]
     groups = dict.fromkeys(one.by for one in found)
-    return tuple(one for by in groups for one in [each for each in found if each.by == by][:SHOWN])
+    return tuple(
+        one for by in groups for one in [each for each in found if each.by == by][:6]
+    )  # 6: parts of a division that a board keeps
 
 
-def _by_certainty(part: Part) -> tuple[float, float]:
+def _by_certainty(part: JudgedPart) -> tuple[float, float]:
     return part.p_value, -abs(part.value - part.elsewhere)
 
 
-def _follows(part: Part, found: Sequence[Part], models: int) -> bool:
+def _follows(part: JudgedPart, found: Sequence[JudgedPart], models: int) -> bool:
     """Return whether a part follows from the clearest model there.
 
     If one of p models loses d against the mean of the others, each of them gains d / (p − 1), and the mean of all
@@ -137,7 +137,7 @@ def _testable(prompt: Integers, division: Division) -> list[int]:
     return [part for part, (own, others) in enumerate(prompts) if min(own, others) >= FEWEST]
 
 
-def _divided(judge: str, gains: Gains, by: str, family: int) -> Iterator[Part]:
+def _divided(judge: str, gains: Gains, by: str, family: int) -> Iterator[JudgedPart]:
     """Yield the parts that differ from all other samples, the clearest first, each without those before it.
 
     Without it, every other part would differ from what is left, and kinds in which it lies would be found with it.
@@ -157,7 +157,9 @@ def _divided(judge: str, gains: Gains, by: str, family: int) -> Iterator[Part]:
         left[rows[division.inside(division.names.index(first.part))]] = False
 
 
-def _compare(judge: str, model: str, by: str, values: Array, prompt: Integers, division: Division, part: int) -> Part:
+def _compare(
+    judge: str, model: str, by: str, values: Array, prompt: Integers, division: Division, part: int
+) -> JudgedPart:
     """Return a part with the p-value of "it is as elsewhere", by Student's t."""
     inside = division.inside(part)
     own, others = (len(np.unique(prompt[rows])) for rows in (inside, ~inside))
@@ -166,7 +168,7 @@ def _compare(judge: str, model: str, by: str, values: Array, prompt: Integers, d
     spread = _error_of_difference(values, prompt, inside)
     p_value = 2 * float(student.sf(abs(mean - elsewhere) / spread, min(own, others) - 1)) if spread > 0 else 1.0
     half = student_quantile(own - 1) * error
-    return Part(judge, model, by, division.names[part], mean, (mean - half, mean + half), elsewhere, own, p_value)
+    return JudgedPart(judge, model, by, division.names[part], mean, (mean - half, mean + half), elsewhere, own, p_value)
 
 
 def _mean(values: Array, prompt: Integers) -> tuple[float, float]:
@@ -186,7 +188,7 @@ def _error_of_difference(values: Array, prompt: Integers, inside: NDArray[np.boo
     return float(np.sqrt((sums**2).sum() * count / max(count - 1, 1)))
 
 
-def _words(judge: str, gains: Gains, prompts: Sequence[str], seed: int, part: float) -> Iterator[Part]:
+def _words(judge: str, gains: Gains, prompts: Sequence[str], seed: int, part: float) -> Iterator[JudgedPart]:
     """Yield the words of prompts whose gains differ from the mean, each without the prompts of the words before it."""
     left = np.ones(len(gains.values), bool)
     while True:
@@ -202,5 +204,5 @@ def _words(judge: str, gains: Gains, prompts: Sequence[str], seed: int, part: fl
         mean, error = _mean(values[inside], block[inside])
         half, elsewhere = student_quantile(len(found.rows) - 1) * error, float(values[~inside].mean())
         ends, text = (mean - half, mean + half), phrases.texts[found.phrase]
-        yield Part(judge, gains.model, WORD, text, mean, ends, elsewhere, len(found.rows), found.p_value)
+        yield JudgedPart(judge, gains.model, WORD, text, mean, ends, elsewhere, len(found.rows), found.p_value)
         left[np.flatnonzero(left)[inside]] = False

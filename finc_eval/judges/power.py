@@ -1,4 +1,4 @@
-"""How much more decides a margin: prompts, seeds or votes that tell two models apart in 80 % of repetitions."""
+"""Plans of what decides a margin: prompts, seeds or votes that tell two models apart in 80 % of repetitions."""
 
 from __future__ import annotations
 
@@ -12,12 +12,10 @@ from finc_eval.core.record import Record
 from finc_eval.judges.paired import Array, Means
 from finc_eval.numerics.inference import ALPHA, POWER, upper_quantile
 
-MOST = 10_000_000  # units beyond which a margin counts as undecidable: nobody collects as many
-
 
 @dataclass(frozen=True)
-class Plan(Record):
-    """What decides the margin between a model and the next one.
+class MarginPlan(Record):
+    """Plan of what decides the margin between a model and the next one.
 
     Attributes:
         judge: name of the judge; "votes" for votes.
@@ -56,7 +54,7 @@ def plan(
     unit: str,
     have: int,
     means: Means | None = None,
-) -> tuple[Plan, ...]:
+) -> tuple[MarginPlan, ...]:
     """Plan for each two neighbors by value; `values` are higher for better models.
 
     The error shrinks with the root of the number of units of the same kind: new prompts, or votes of new voters on new
@@ -69,7 +67,7 @@ def plan(
         detectable = distance * sqrt(max(variance, 0))
         needed = have * (detectable / margin) ** 2 if margin > 0 else float("inf")
         found.append(
-            Plan(
+            MarginPlan(
                 judge=judge,
                 first=names[first],
                 second=names[second],
@@ -77,7 +75,7 @@ def plan(
                 detectable=detectable,
                 unit=unit,
                 have=have,
-                needed=max(ceil(needed), 2) if needed <= MOST else None,
+                needed=max(ceil(needed), 2) if needed < 1e7 else None,  # nobody collects as many
                 seeds=None if means is None else _seeds(means, variance, margin / distance),
             )
         )
@@ -91,4 +89,4 @@ def _seeds(means: Means, variance: float, target: float) -> int | None:
     prompts = min(means.prompts)
     of_samples = 2 * means.within / prompts  # of one sample a prompt and model
     rest = target**2 - max(variance - of_samples / means.seeds, 0)
-    return min(max(ceil(of_samples / rest), 1), MOST) if rest > 0 else None
+    return max(ceil(of_samples / rest), 1) if rest > 0 else None

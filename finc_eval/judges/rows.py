@@ -20,7 +20,7 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Table:
+class RowTable:
     """Rows of named values."""
 
     name: str  # name of the table in messages
@@ -34,7 +34,7 @@ class Table:
         return f"row {row + self.first} of {self.name}"
 
 
-def read_table(source: object, name: str) -> Table:
+def read_table(source: object, name: str) -> RowTable:
     """Read a table: a path of CSV, JSON, JSON lines or Parquet, a frame, columns by name, or rows.
 
     Raises:
@@ -44,16 +44,16 @@ def read_table(source: object, name: str) -> Table:
     if isinstance(source, str | Path):
         return _read_file(source)
     if hasattr(source, "to_dict") and hasattr(source, "columns"):
-        return Table(name, list(source.to_dict("records")))
+        return RowTable(name, list(source.to_dict("records")))
     if isinstance(source, Mapping):
-        return Table(name, rows_of_columns(source, name))
+        return RowTable(name, rows_of_columns(source, name))
     if isinstance(source, np.ndarray):
         source = source.tolist()
     if isinstance(source, Sequence) and source:
         if all(isinstance(one, Mapping) for one in source):
-            return Table(name, list(source))
+            return RowTable(name, list(source))
         if all(isinstance(one, int | float) for one in source):
-            return Table(name, [{"score": one} for one in source])
+            return RowTable(name, [{"score": one} for one in source])
     raise UsageError(f"{name} must be a path, a frame, columns by name or rows, got {type(source).__name__}")
 
 
@@ -68,10 +68,10 @@ def rows_of_columns(columns: Mapping[Any, Any], name: str) -> list[Row]:
     return [dict(zip(lists, values, strict=True)) for values in zip(*lists.values(), strict=True)]
 
 
-def _read_file(source: str | Path) -> Table:
+def _read_file(source: str | Path) -> RowTable:
     name, path = str(source), on_disk(source)
     if name.lower().endswith(".parquet"):
-        return Table(name, parquet_table(path).to_pylist())
+        return RowTable(name, parquet_table(path).to_pylist())
     text = read_text(source, "a table")
     start = text.lstrip("\ufeff \t\r\n")[:1]
     if start not in ("{", "["):
@@ -79,17 +79,17 @@ def _read_file(source: str | Path) -> Table:
         found: list[Row] = [*rows]
         if not found:
             raise DataError(f"{name} has no row below its heading ({', '.join(columns)}): give it some")
-        return Table(name, found, first=2)
+        return RowTable(name, found, first=2)
     lines = [line for line in text.splitlines() if line.strip()]
     if start == "{" and len(lines) > 1 and all(line.lstrip().startswith("{") for line in lines[:2]):
-        return _checked(Table(name, list(json_lines(text, name))))
+        return _checked(RowTable(name, list(json_lines(text, name))))
     value = foreign_json(text, name)
     if isinstance(value, list) and value and all(isinstance(one, Mapping) for one in value):
-        return Table(name, list(value), value=value)
-    return Table(name, [value] if isinstance(value, Mapping) else [], is_whole=True, value=value)
+        return RowTable(name, list(value), value=value)
+    return RowTable(name, [value] if isinstance(value, Mapping) else [], is_whole=True, value=value)
 
 
-def _checked(table: Table) -> Table:
+def _checked(table: RowTable) -> RowTable:
     for number, row in enumerate(table.rows):
         if not isinstance(row, Mapping):
             raise DataError(f"{table.place(number)} is {row!r:.60}, not a row of named values: correct it")

@@ -1,4 +1,4 @@
-"""`Scores`: numbers that judges give to samples of a model, by id, prompt and seed."""
+"""`SampleScores`: numbers that judges give to samples of a model, by id, prompt and seed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.words import join_words, plural
 from finc_eval.judges.layouts import EXPECTED, rows_of
-from finc_eval.judges.rows import Row, Table, find_column, number_of, read_table, text_of
+from finc_eval.judges.rows import Row, RowTable, find_column, number_of, read_table, text_of
 from finc_eval.samples.metadata import LABEL_KEYS, NAME_KEYS, PROMPT_KEYS
 
 Array = NDArray[np.float64]
@@ -22,11 +22,9 @@ ID_KEYS = ("id", "sample_id", *NAME_KEYS, "image_path", "video_path")
 SEED_KEYS = ("seed", "sample", "index", "iteration")  # columns that number the samples of a prompt
 MODEL = "model"  # column that says whose samples the rows of one table are
 
-MAX_VALUES = 40  # values of a column of texts up to which it divides samples into parts; more are names or sentences
-
 
 @dataclass(frozen=True, eq=False)
-class Scores:
+class SampleScores:
     """Scores of the samples of one model."""
 
     name: str  # name of the table in messages
@@ -43,7 +41,7 @@ class Scores:
         return len(self.ids)
 
 
-def read_scores(source: object, models: Sequence[str]) -> dict[str, Scores]:
+def read_scores(source: object, models: Sequence[str]) -> dict[str, SampleScores]:
     """Read scores of models by name: a table for each, or one table with a column "model".
 
     Args:
@@ -88,48 +86,34 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float)
 
 
-def _of_table(table: Table) -> Scores:
+def _of_table(table: RowTable) -> SampleScores:
     return scores_of(rows_of(table), table.name, table.first)
 
 
-def scores_of(rows: Sequence[Row], name: str, first: int = 1) -> Scores:
+def scores_of(rows: Sequence[Row], name: str, first: int = 1) -> SampleScores:
     """Return the scores of rows: every column of numbers is a judge, and columns of few texts divide the samples.
 
     `first` is the number of the first row in messages.
     """
     key, text, seed = (find_column(rows, *keys) for keys in (ID_KEYS, PROMPT_KEYS, SEED_KEYS))
+    columns = dict.fromkeys(column for row in rows for column in row if str(column).strip())
     judges: dict[str, Array] = {}
     labels: dict[str, tuple[str, ...]] = {}
-    for column in dict.fromkeys(column for row in rows for column in row):
-        if column in (key, text, seed) or not str(column).strip():
-            continue
-        numbers = [number_of(row.get(column)) for row in rows]
-        is_label = str(column).strip().lower() in LABEL_KEYS
-        if all(one is not None for one in numbers) and not is_label:
-            values = np.array(numbers, float)
-            if np.isinf(values).any():
-                number = int(np.isinf(values).argmax()) + first
-                raise DataError(f"row {number} of {name} has an infinite {column}: remove it")
-            if not np.isnan(values).all():
-                judges[str(column).strip()] = values
-            continue
-        texts = tuple(text_of(row.get(column)) for row in rows)
-        if _is_judged(numbers):
-            number = next(place for place, one in enumerate(numbers) if one is None)
-            raise DataError(
-                f"row {number + first} of {name} has {column} {texts[number]!r:.60}, not a number: correct it"
-            )
-        if 2 <= len({*texts} - {""}) <= MAX_VALUES:
-            labels[str(column).strip()] = texts
+    for column in [one for one in columns if one not in (key, text, seed)]:
+        found = _values_of(rows, column, name, first)
+        if found is None:
+            texts = tuple(text_of(row.get(column)) for row in rows)
+            if 2 <= len({*texts} - {""}) <= 40:  # more are names, or sentences
+                labels[str(column).strip()] = texts
+        elif not np.isnan(found).all():
+            judges[str(column).strip()] = found
     if not judges:
-        found = [str(one) for one in (rows[0] if rows else ())]
-        raise DataError(f"{name} has no column of numbers, only {join_words(found) or 'nothing'}: {EXPECTED}")
-    ids = [text_of(row.get(key)) if key else "" for row in rows]
-    prompts = [text_of(row.get(text)) if text else "" for row in rows]
-    seeds = [text_of(row.get(seed)) if seed else "" for row in rows]
+        known = [str(one) for one in columns]
+        raise DataError(f"{name} has no column of numbers, only {join_words(known) or 'nothing'}: {EXPECTED}")
+    ids, prompts, seeds = ([text_of(row.get(one)) if one else "" for row in rows] for one in (key, text, seed))
     _check_once(name, ids, prompts, seeds, key is not None)
     named = [one or str(number) for number, one in enumerate(ids)]
-    return Scores(
+    return SampleScores(
         name=name,
         judges=judges,
         ids=tuple(named),
@@ -138,6 +122,24 @@ def scores_of(rows: Sequence[Row], name: str, first: int = 1) -> Scores:
         has_prompts=text is not None,
         labels=labels,
     )
+
+
+def _values_of(rows: Sequence[Row], column: str, name: str, first: int) -> Array | None:
+    """Return a column of numbers, NaN where it is empty; None for labels and other texts."""
+    numbers = [number_of(row.get(column)) for row in rows]
+    if str(column).strip().lower() in LABEL_KEYS:
+        return None
+    if None not in numbers:
+        values = np.array(numbers, float)
+        if np.isinf(values).any():
+            number = int(np.isinf(values).argmax()) + first
+            raise DataError(f"row {number} of {name} has an infinite {column}: remove it")
+        return values
+    if _is_judged(numbers):
+        number = numbers.index(None)
+        value = f"{text_of(rows[number].get(column))!r:.60}"
+        raise DataError(f"row {number + first} of {name} has {column} {value}, not a number: correct it")
+    return None
 
 
 def _is_judged(numbers: Sequence[float | None]) -> bool:
@@ -176,7 +178,7 @@ def match_ids(scored: Sequence[str], samples: Sequence[str]) -> NDArray[np.int64
     return np.full(len(scored), -1)
 
 
-def say_missing(model: str, scores: Scores, judge: str, of: int) -> str | None:
+def say_missing(model: str, scores: SampleScores, judge: str, of: int) -> str | None:
     """Say how many of a set's samples a judge did not score; None if all were."""
     scored = int(np.isfinite(scores.judges[judge]).sum())
     return f"{model}: {plural(of - scored, 'sample')} of {of:,} without a score by {judge}" if scored < of else None

@@ -9,9 +9,9 @@ import numpy as np
 
 from finc_eval.core.errors import DataError
 from finc_eval.core.record import Record
-from finc_eval.judges.bradley_terry import LEFT, TIE, Fit, Spread, fit_strengths, say_separated, spread_of
+from finc_eval.judges.bradley_terry import LEFT, TIE, Spread, StrengthFit, fit_strengths, say_separated, spread_of
 from finc_eval.judges.paired import Array, Integers
-from finc_eval.judges.parts import Division, Gains, Part, find_parts
+from finc_eval.judges.parts import Division, Gains, JudgedPart, find_parts
 from finc_eval.judges.votes import Votes
 
 VOTES = "votes"  # key of the column of votes, and name of their judge
@@ -39,7 +39,7 @@ class Strengths:
     """Strengths of the models that have votes, and their joint error."""
 
     votes: Votes
-    fit: Fit
+    fit: StrengthFit
     spread: Spread
 
     @classmethod
@@ -54,7 +54,7 @@ class Strengths:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What to know of the votes before trusting their strengths."""
+        """Sentences to know before trusting their strengths."""
         if not self.fit.separated:
             return self.votes.notes
         return (*self.votes.notes, say_separated(self.fit.separated, self.votes.models))
@@ -66,7 +66,7 @@ class Strengths:
         weights = np.exp(logits - logits.max(1, keepdims=True))
         return np.asarray((weights[:, LEFT] + weights[:, TIE] / 2) / weights.sum(1))
 
-    def parts(self, divisions: Mapping[str, Mapping[str, Division]], seed: int) -> tuple[Part, ...]:
+    def parts(self, divisions: Mapping[str, Mapping[str, Division]], seed: int) -> tuple[JudgedPart, ...]:
         """Return where people prefer a model more, or less, than elsewhere.
 
         Args:

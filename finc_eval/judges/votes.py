@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from finc_eval.core.errors import DataError, did_you_mean
 from finc_eval.core.words import join_words, plural
 from finc_eval.judges.bradley_terry import LEFT, RIGHT, TIE
-from finc_eval.judges.rows import Table, find_column, read_table, text_of
+from finc_eval.judges.rows import RowTable, find_column, read_table, text_of
 
 COLUMNS = ("prompt", "left", "right", "winner", "voter")
 
@@ -106,7 +106,7 @@ def _votes(texts: dict[str, list[str]], models: list[str], has_voters: bool) -> 
     )
 
 
-def _check(table: Table, number: int, prompt: str, left: str, right: str, winner: str) -> None:
+def _check(table: RowTable, number: int, prompt: str, left: str, right: str, winner: str) -> None:
     """Raise DataError for a row that is not a vote."""
     where = table.place(number)
     for name, value in (("prompt", prompt), ("left", left), ("right", right)):

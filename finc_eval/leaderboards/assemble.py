@@ -16,7 +16,7 @@ from finc_eval.core.words import join_words, plural
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.leaderboards.columns import SHARES, Column, metric_column, share_columns
 from finc_eval.leaderboards.entry import Entry
-from finc_eval.leaderboards.judged import Judged, JudgedResults
+from finc_eval.leaderboards.judged import JudgmentResults, Judgments
 from finc_eval.leaderboards.judged_board import KindNames, with_judged
 from finc_eval.leaderboards.ranks import joint_covariance, rank
 from finc_eval.leaderboards.reference import BoardReference
@@ -41,17 +41,16 @@ def assemble(
     asked: LeaderboardSettings,
     warnings: Sequence[str],
     embeddings: Mapping[str, Embeddings] | None = None,
-    judged: Judged | None = None,
+    judged: Judgments | None = None,
 ) -> Leaderboard:
     """Rank measured models, and by what others measured of them, if there is any."""
-    found = JudgedResults() if judged is None else judged.results(asked.seed)
+    found = JudgmentResults() if judged is None else judged.results(asked.seed)
     check_order(asked.rank_by, (*reference.settings.metrics, *(one.key for one in found.columns)))
     ranked = [_rank(one, entries) for one in (*_columns(reference, entries, asked), *found.columns)]
     infos = {label: run.info for one in entries for label, run in zip(one.labels(), one.runs, strict=True)} | {
         REFERENCE: reference.info
     }
     sizes = [run.counted for one in entries for run in one.runs]
-    of_entries = [text for one in entries for text in one.warnings]
     kinds, headings = _kinds(reference, entries, embeddings)
     covers, few = _noise(entries)
     by, joined = _by_values(reference, entries)
@@ -69,22 +68,19 @@ def assemble(
         signature=Signature.of(
             Leaderboard.type_name, [*sizes, reference.tally.n], reference.space, *reference.shared, *asked.signature()
         ),
-        warnings=tuple(
-            dict.fromkeys(
-                [
-                    *_same_samples(entries),
-                    *few,
-                    *warnings,
-                    *of_entries,
-                    *joined,
-                    *_unequal(reference, entries),
-                    *found.notes,
-                ]
-            )
-        ),
+        warnings=_warnings(reference, entries, [*few, *warnings], [*joined, *found.notes]),
         provenance=reference.provenance,
     )
     return board if judged is None else with_judged(board, judged, found, _kind_names(reference, entries, embeddings))
+
+
+def _warnings(
+    reference: BoardReference, entries: Sequence[Entry], first: Sequence[str], last: Sequence[str]
+) -> tuple[str, ...]:
+    """Return all that is to be known before trusting the numbers, each sentence once."""
+    of_entries = [text for one in entries for text in one.warnings]
+    found = [*_same_samples(entries), *first, *of_entries, *_unequal(reference, entries), *last]
+    return tuple(dict.fromkeys(found))
 
 
 def _columns(reference: BoardReference, entries: Sequence[Entry], asked: LeaderboardSettings) -> list[Column]:

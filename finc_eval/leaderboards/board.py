@@ -19,7 +19,7 @@ from finc_eval.extractors.settings import AnyExtractor, Spaced, extractions_by_s
 from finc_eval.extractors.weights import MissingWeightsError
 from finc_eval.leaderboards.assemble import assemble, check_order
 from finc_eval.leaderboards.entry import Entry
-from finc_eval.leaderboards.judged import Judged
+from finc_eval.leaderboards.judged import Judgments
 from finc_eval.leaderboards.reference import (
     COUNT_MODELS,
     COUNT_REFERENCE,
@@ -116,7 +116,7 @@ class MeasuredModels:
     sets: Mapping[str, Embeddings]  # embeddings of all sets by label
     is_paired: bool  # whether samples were compared within blocks, such as prompts
     provenance: Provenance
-    judged: Judged | None = None  # scores and votes, if there are any
+    judged: Judgments | None = None  # scores and votes, if there are any
 
     @property
     def board(self) -> Leaderboard:
@@ -133,7 +133,7 @@ def measure_models(
     run: Run,
     *,
     paired: bool = True,
-    judged: Judged | None = None,
+    judged: Judgments | None = None,
 ) -> MeasuredModels:
     """Open sets, divide them into kinds, and measure all models; `paired`: within blocks if sets share them."""
     sources = runs_by_model(label_sets(models, "model", taken=REFERENCE))
@@ -158,9 +158,9 @@ def measure_models(
 
 def read_judged(
     models: Mapping[str, object] | Sequence[object], scores: object, votes: object, asked: LeaderboardSettings
-) -> Judged | None:
+) -> Judgments | None:
     """Read scores and votes before the work; None if there are neither."""
-    return Judged.read(scores, votes, [*label_sets(models, "model", taken=REFERENCE)], asked.lower)
+    return Judgments.read(scores, votes, [*label_sets(models, "model", taken=REFERENCE)], asked.lower)
 
 
 def _open_with_weights(

@@ -1,4 +1,4 @@
-"""`Judged`: scores and votes of the models of a board, read before the work and joined with its samples after it."""
+"""`Judgments`: scores and votes of the models of a board, read before the work and joined with its samples after it."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.columns import check_columns
 from finc_eval.judges.dividing import Dividing
 from finc_eval.judges.paired import Array, Integers, Means, floor_of_shares, mean_scores
-from finc_eval.judges.parts import Division, Gains, Part, find_parts
-from finc_eval.judges.power import Plan, plan
-from finc_eval.judges.scores import Scores, match_ids, read_scores, scores_of
+from finc_eval.judges.parts import Division, Gains, JudgedPart, find_parts
+from finc_eval.judges.power import MarginPlan, plan
+from finc_eval.judges.scores import SampleScores, match_ids, read_scores, scores_of
 from finc_eval.judges.strengths import VOTES, Strengths
 from finc_eval.judges.votes import read_votes
 from finc_eval.leaderboards.columns import SHARES, Column
@@ -32,11 +32,11 @@ NO_SCORES, NO_VOTES = "it has no scores", "it has no votes"
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class Judgments:
     """Scores and votes that models of a board were given."""
 
     models: tuple[str, ...]  # all models of the board
-    scores: Mapping[str, Scores]  # scores by model
+    scores: Mapping[str, SampleScores]  # scores by model
     votes: Strengths | None
     lower: tuple[str, ...]  # judges whose lower scores are better
     columns: tuple[str, ...] = ()  # columns of the sets that are scores, until `joined` reads them
@@ -46,7 +46,7 @@ class Judged:
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def read(cls, scores: object, votes: object, models: Sequence[str], lower: Sequence[str]) -> Judged | None:
+    def read(cls, scores: object, votes: object, models: Sequence[str], lower: Sequence[str]) -> Judgments | None:
         """Read scores and votes; None if there are neither.
 
         `scores` are tables by model, one table with a column "model", or names of columns that all sets have.
@@ -90,7 +90,7 @@ class Judged:
                 f"are {join_words(self.judges) or 'none'}"
             )
 
-    def joined(self, sets: Mapping[str, Embeddings], reference: BoardReference, run: Run) -> Judged:
+    def joined(self, sets: Mapping[str, Embeddings], reference: BoardReference, run: Run) -> Judgments:
         """Return the same with the rows of the samples, their prompts and the parts that they are in.
 
         Args:
@@ -124,9 +124,9 @@ class Judged:
             notes=(*notes, *missing),
         )
 
-    def results(self, seed: int) -> JudgedResults:
+    def results(self, seed: int) -> JudgmentResults:
         """Return the columns of the board, and what else scores and votes say."""
-        made = JudgedResults(notes=[*self.notes])
+        made = JudgmentResults(notes=[*self.notes])
         if self.votes is not None:
             _add_votes(made, self, self.votes, seed)
         for judge in self.judges:
@@ -135,13 +135,13 @@ class Judged:
 
 
 @dataclass(eq=False)
-class JudgedResults:
+class JudgmentResults:
     """Columns of a board by scores and votes, and what else they say."""
 
     columns: list[Column] = field(default_factory=list)
     means: dict[str, Means] = field(default_factory=dict)  # means by judge
-    parts: list[Part] = field(default_factory=list)
-    plans: list[Plan] = field(default_factory=list)
+    parts: list[JudgedPart] = field(default_factory=list)
+    plans: list[MarginPlan] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
 
@@ -152,7 +152,7 @@ def _columns_of(scores: object) -> tuple[str, ...]:
     return ()
 
 
-def _add_votes(made: JudgedResults, judged: Judged, votes: Strengths, seed: int) -> None:
+def _add_votes(made: JudgmentResults, judged: Judgments, votes: Strengths, seed: int) -> None:
     found, names = votes.votes, votes.votes.models
     values, vectors = np.linalg.eigh(votes.spread.covariance)
     root = vectors * np.sqrt(values.clip(0))
@@ -170,7 +170,7 @@ def _add_votes(made: JudgedResults, judged: Judged, votes: Strengths, seed: int)
     made.notes += [*votes.notes, *[f"{name} is not ranked by votes: {NO_VOTES}" for name in without]]
 
 
-def _add_scores(made: JudgedResults, judged: Judged, judge: str, seed: int) -> None:
+def _add_scores(made: JudgmentResults, judged: Judgments, judge: str, seed: int) -> None:
     kept = {
         name: np.flatnonzero(np.isfinite(one.judges[judge]))
         for name, one in judged.scores.items()
@@ -251,7 +251,7 @@ def _say_prompts(judge: str, means: Means, prompts: Mapping[str, Sequence[str]])
 
 
 def _gains(
-    judged: Judged, means: Means, kept: Mapping[str, Integers], prompts: Mapping[str, Sequence[str]], judge: str
+    judged: Judgments, means: Means, kept: Mapping[str, Integers], prompts: Mapping[str, Sequence[str]], judge: str
 ) -> tuple[list[Gains], list[str]]:
     """Return the gains of models over the others, and of parts over others whatever the model; and the prompts."""
     names = sorted({one for own in prompts.values() for one in own})
@@ -280,7 +280,7 @@ def _gains(
     return [*gains, Gains("", *every, shared)], names
 
 
-def _rows_in(scores: Scores, samples: Embeddings) -> Integers:
+def _rows_in(scores: SampleScores, samples: Embeddings) -> Integers:
     """Return the row of the set of each scored sample, −1 for none: by id, by prompt, or by its number."""
     if scores.has_ids:
         return match_ids(scores.ids, samples.ids_between(0, samples.n))
@@ -293,7 +293,7 @@ def _rows_in(scores: Scores, samples: Embeddings) -> Integers:
     return np.arange(scores.n) if list(scores.prompts) == own else match_ids(scores.prompts, own)
 
 
-def _with_prompts(scores: Scores, samples: Embeddings, rows: Integers) -> Scores:
+def _with_prompts(scores: SampleScores, samples: Embeddings, rows: Integers) -> SampleScores:
     """Return scores with the prompts of the set, where their table has none and the set has a column of prompts."""
     if scores.has_prompts or PROMPT_KEYS[0] not in samples.columns:
         return scores
@@ -302,7 +302,7 @@ def _with_prompts(scores: Scores, samples: Embeddings, rows: Integers) -> Scores
     return replace(scores, prompts=known, has_prompts=True)
 
 
-def _no_sample(name: str, scores: Scores, samples: Embeddings) -> str:
+def _no_sample(name: str, scores: SampleScores, samples: Embeddings) -> str:
     first = samples.ids_between(0, 1)[0]
     return (
         f"no id of {scores.name} is a sample of {name} ({scores.ids[0]!r:.60} is not {first!r:.60}): scores are "
@@ -310,7 +310,7 @@ def _no_sample(name: str, scores: Scores, samples: Embeddings) -> str:
     )
 
 
-def _missing(name: str, scores: Scores, rows: Integers, samples: Embeddings) -> Iterator[str]:
+def _missing(name: str, scores: SampleScores, rows: Integers, samples: Embeddings) -> Iterator[str]:
     """Yield how many samples of a set have no score, by judge."""
     if not (rows >= 0).any():
         return

@@ -7,13 +7,14 @@ from dataclasses import replace
 
 from finc_eval.judges.parts import KIND
 from finc_eval.judges.strengths import VOTES, Strengths, record_of
-from finc_eval.leaderboards.judged import Judged, JudgedResults
-from finc_eval.leaderboards.result import Leaderboard, ScoreStanding, VoteStanding
+from finc_eval.leaderboards.judged import JudgmentResults, Judgments
+from finc_eval.leaderboards.result import Leaderboard
+from finc_eval.leaderboards.standings import ScoreStanding, VoteStanding
 
 KindNames = Callable[[Sequence[str]], Mapping[str, str]]
 
 
-def with_judged(board: Leaderboard, judged: Judged, found: JudgedResults, kind_names: KindNames) -> Leaderboard:
+def with_judged(board: Leaderboard, judged: Judgments, found: JudgmentResults, kind_names: KindNames) -> Leaderboard:
     """Return the board with what scores and votes say besides their columns."""
     names = kind_names([one.part for one in found.parts if one.by == KIND])
     parts = [replace(one, part=names[one.part]) if one.by == KIND else one for one in found.parts]
@@ -32,7 +33,7 @@ def _best_first(board: Leaderboard, key: str) -> list[str]:
     return [*ranked, *(row.name for row in board.rows if row.name not in ranked)]
 
 
-def _scores(board: Leaderboard, judge: str, found: JudgedResults) -> list[ScoreStanding]:
+def _scores(board: Leaderboard, judge: str, found: JudgmentResults) -> list[ScoreStanding]:
     better = board.criterion(judge).higher_is_better
     means = found.means.get(judge)
     prompts = {} if means is None else dict(zip(means.models, means.prompts, strict=True))

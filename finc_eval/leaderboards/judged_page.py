@@ -1,4 +1,4 @@
-"""What pages and terminals say of scores and votes: who is first, what disagrees, where judges prefer, what decides."""
+"""Sentences and tables of scores and votes: who is first, what disagrees, where judges prefer, what decides."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import permutations
 
 from finc_eval.core.words import figure, join_words, percent, plural, quote
-from finc_eval.judges.parts import WORD, Part
+from finc_eval.judges.parts import WORD, JudgedPart
 from finc_eval.judges.strengths import VOTES
 from finc_eval.leaderboards.board_table import gap_text
 from finc_eval.leaderboards.result import Leaderboard
@@ -70,7 +70,7 @@ def judge_details(board: Leaderboard) -> list[str]:
     return [*found, *contradictions(board), *(part_sentence(board, one) for one in board.parts)]
 
 
-def part_sentence(board: Leaderboard, part: Part) -> str:
+def part_sentence(board: Leaderboard, part: JudgedPart) -> str:
     """Return a part where a judge or voters prefer otherwise than elsewhere, in a sentence."""
     where = _where(part)
     if not part.name:
@@ -92,7 +92,7 @@ def part_sentence(board: Leaderboard, part: Part) -> str:
     return f"By {part.judge}, {part.name} is {here} than {against} on {where}, and {elsewhere} elsewhere."
 
 
-def _where(part: Part) -> str:
+def _where(part: JudgedPart) -> str:
     if part.by == WORD:
         return f"prompts with {quote(part.part)}"
     return f"{part.by} {quote(part.part)}"
@@ -142,7 +142,7 @@ def judge_tables(board: Leaderboard) -> Iterator[TextTable]:
         yield TextTable("What decides the margins", columns, rows, legend=legend)
 
 
-def _cells(part: Part) -> list[str]:
+def _cells(part: JudgedPart) -> list[str]:
     ends = ", ".join(figure(end, ".3g") for end in part.interval)
     there = f"{figure(part.value, '+.3g')} [{ends}]"
     where = [part.judge, part.name or "all models", _where(part)]

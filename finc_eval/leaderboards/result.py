@@ -17,11 +17,11 @@ from finc_eval.core.words import figure, join_words, plural
 from finc_eval.embeddings.recipe import extractor_of
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.gallery.pictured import Pictures
-from finc_eval.judges.parts import Part
-from finc_eval.judges.power import Plan
+from finc_eval.judges.parts import JudgedPart
+from finc_eval.judges.power import MarginPlan
 from finc_eval.judges.strengths import Upset
 from finc_eval.leaderboards.settings import LeaderboardSettings
-from finc_eval.leaderboards.standings import Criterion, Row, Standing, run_label
+from finc_eval.leaderboards.standings import Criterion, Row, ScoreStanding, Standing, VoteStanding, run_label
 from finc_eval.partitions.kind import Kind, check_kinds
 from finc_eval.partitions.settings import REFERENCE
 from finc_eval.partitions.values import SharesBy
@@ -131,52 +131,6 @@ class Disagreement(NamedTuple):
     second_better_by: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class ScoreStanding(Record):
-    """A model by the scores of a judge.
-
-    Attributes:
-        judge: name of the judge, which is a key of the board's numbers.
-        name: name of the model.
-        value: mean score over prompts; None if the model has no scores.
-        interval: 95 % interval of it, of this model alone, with prompts as clusters; None if it is not ranked.
-        rank_set: lowest and highest rank that the model may have; None if it is not ranked.
-        higher_is_better: whether a better model has a higher value.
-        prompts: number of prompts behind the value.
-    """
-
-    judge: str
-    name: str
-    value: float | None
-    interval: tuple[float, float] | None
-    rank_set: tuple[int, int] | None
-    higher_is_better: bool
-    prompts: int
-
-
-@dataclass(frozen=True)
-class VoteStanding(Record):
-    """A model by votes.
-
-    Attributes:
-        name: name of the model.
-        value: its strength: log odds of winning against a model of mean strength; None if it has no votes.
-        interval: 95 % interval of it, of this model alone, with prompts and voters as clusters; None without votes.
-        rank_set: lowest and highest rank that the model may have; None without votes.
-        votes: number of votes that it is in.
-        won, tied, lost: shares of these votes.
-    """
-
-    name: str
-    value: float | None
-    interval: tuple[float, float] | None
-    rank_set: tuple[int, int] | None
-    votes: int
-    won: float
-    tied: float
-    lost: float
-
-
 @dataclass(frozen=True, eq=False)
 class Leaderboard(Document):
     """Models ranked against one reference.
@@ -231,8 +185,8 @@ class Leaderboard(Document):
     by: SharesBy | None = field(default=None, kw_only=True)
     scores: tuple[ScoreStanding, ...] = field(default=(), kw_only=True)
     votes: tuple[VoteStanding, ...] = field(default=(), kw_only=True)
-    parts: tuple[Part, ...] = field(default=(), kw_only=True)
-    plan: tuple[Plan, ...] = field(default=(), kw_only=True)
+    parts: tuple[JudgedPart, ...] = field(default=(), kw_only=True)
+    plan: tuple[MarginPlan, ...] = field(default=(), kw_only=True)
     upset: Upset | None = field(default=None, kw_only=True)
     kept: Annotated[Pictures | None, *NOT_IN_JSON] = field(default=None, kw_only=True, repr=False)
 

@@ -40,6 +40,52 @@ class Standing(Record):
 
 
 @dataclass(frozen=True)
+class ScoreStanding(Record):
+    """A model by the scores of a judge.
+
+    Attributes:
+        judge: name of the judge, which is a key of the board's numbers.
+        name: name of the model.
+        value: mean score over prompts; None if the model has no scores.
+        interval: 95 % interval of it, of this model alone, with prompts as clusters; None if it is not ranked.
+        rank_set: lowest and highest rank that the model may have; None if it is not ranked.
+        higher_is_better: whether a better model has a higher value.
+        prompts: number of prompts behind the value.
+    """
+
+    judge: str
+    name: str
+    value: float | None
+    interval: tuple[float, float] | None
+    rank_set: tuple[int, int] | None
+    higher_is_better: bool
+    prompts: int
+
+
+@dataclass(frozen=True)
+class VoteStanding(Record):
+    """A model by votes.
+
+    Attributes:
+        name: name of the model.
+        value: its strength: log odds of winning against a model of mean strength; None if it has no votes.
+        interval: 95 % interval of it, of this model alone, with prompts and voters as clusters; None without votes.
+        rank_set: lowest and highest rank that the model may have; None without votes.
+        votes: number of votes that it is in.
+        won, tied, lost: shares of these votes.
+    """
+
+    name: str
+    value: float | None
+    interval: tuple[float, float] | None
+    rank_set: tuple[int, int] | None
+    votes: int
+    won: float
+    tied: float
+    lost: float
+
+
+@dataclass(frozen=True)
 class Row(Record):
     """A model of a leaderboard.
 

@@ -161,10 +161,10 @@ def test_a_judge_that_is_noise_ranks_nobody(models):
     ranked = 0
     for seed in range(20):
         rng = np.random.default_rng(seed)
-        from finc_eval.leaderboards.judged import Judged
+        from finc_eval.leaderboards.judged import Judgments
 
         noise = {name: {"noise": rng.normal(size=N)} for name in models}
-        column = Judged.read(noise, None, [*models], ()).results(0).columns[0]
+        column = Judgments.read(noise, None, [*models], ()).results(0).columns[0]
         from finc_eval.leaderboards.ranks import joint_covariance, rank
 
         estimates = [one for (one,) in column.runs.values()]
