@@ -13,7 +13,9 @@ Integers = NDArray[np.int64]
 
 PAIRED_FROM = 0.5
 """Part of the prompts of the model with most of them that all models must have: then means are over these prompts.
-Below it, nearly all scores would be left out, and each model has the mean of its own prompts."""
+
+With the part c of the prompts, paired differences are more exact than means of all prompts if prompts make more than
+1 − c of the variance: half of it, or more."""
 
 
 @dataclass(frozen=True, eq=False)
