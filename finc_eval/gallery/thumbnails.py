@@ -134,6 +134,16 @@ def preview(frames: npt.NDArray[np.uint8], fps: float) -> Thumbnail:
     return _webp(pictures[0], lossless=is_small, quality=CLIP_QUALITY, **moving)
 
 
+def moving_picture(frames: npt.NDArray[np.uint8], fps: float, edge: int) -> Thumbnail:
+    """Make all frames of an RGB clip, shape (frames, height, width, 3), an animated WebP at their own speed."""
+    pictures = [Image.fromarray(frame) for frame in frames]
+    for picture in pictures:
+        picture.thumbnail((edge, edge), Image.Resampling.LANCZOS)
+    is_small = max(pictures[0].size) <= MAX_LOSSLESS_EDGE
+    moving: dict[str, Any] = {"save_all": True, "append_images": pictures[1:], "duration": round(1000 / fps), "loop": 0}
+    return _webp(pictures[0], lossless=is_small, **moving)
+
+
 def side_by_side(pictures: Sequence[Thumbnail]) -> bytes | None:
     """Return pictures in a row, as PNG, of clips their last frames; None of no pictures."""
     images = []

@@ -138,8 +138,8 @@ def frame(
     shared: dict[str, Any] = {
         "style": style,
         "script": script,
-        "style_hash": _hash(style),
-        "script_hash": _hash(script),
+        "style_hash": hash_of(style),
+        "script_hash": hash_of(script),
         "navigation": Markup(NAVIGATION),
         "outline": outline,
         "alpha": ALPHA,
@@ -173,5 +173,6 @@ def _asset(name: str) -> Markup:
     return Markup(loader.get_source(environment(), name)[0].strip())
 
 
-def _hash(text: str) -> str:
+def hash_of(text: str) -> str:
+    """Return the digest by which a policy of a page allows a style or a script."""
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")

@@ -34,17 +34,21 @@ from finc_eval.cli.output import (
     Force,
     Out,
     TerminalOutput,
+    check_suffix,
     emit,
     output_folder,
     print_json,
+    refuse_loss,
     refuse_loss_of_pictures,
 )
 from finc_eval.core.doors import read_bytes
 from finc_eval.core.errors import UsageError
 from finc_eval.core.marks import mark_of
 from finc_eval.core.places import is_url
+from finc_eval.core.storage import write_text
 from finc_eval.core.words import join_words
 from finc_eval.extractors.settings import Extraction
+from finc_eval.judges.vote_page import TYPE_NAME, vote_page
 from finc_eval.leaderboards.settings import LeaderboardSettings
 
 leaderboard = typer.Typer(
@@ -184,6 +188,29 @@ def remove(
     stored = fe.Board(board)
     stored.remove(names)
     _print_names(stored, f"removed {', '.join(names)} from {board}", as_json)
+
+
+@leaderboard.command()
+def vote(
+    models: Annotated[list[str], typer.Argument(metavar="[NAME=]SAMPLES...", help="Samples of two models or more.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Page to write.")] = Path("vote.html"),
+    number: Annotated[int, typer.Option(min=1, help="Pairs of samples at most.")] = 100,
+    seed: Annotated[int, typer.Option(help="Random seed of the pairs, their sides and their order.")] = 0,
+    edge: Annotated[int, typer.Option(min=16, help="Longer edge of the pictures, in pixels.")] = 512,
+    force: Force = False,
+) -> None:
+    """Write a page on which people vote blindly, in one file that needs no server.
+
+    It shows two samples of one prompt, or of one name of a file, side by side, and never whose they are. Progress stays
+    in the browser. "Save votes" writes a CSV file for "leaderboard --votes". Join the files of several voters by
+    putting their rows below each other.
+    """
+    sources = name_sets(models)
+    check_given(sources.values())
+    check_suffix(out, ".html", ".htm")
+    refuse_loss(out, lambda path: (mark_of(path) or "").startswith(f"{TYPE_NAME} "), force)
+    write_text(out, vote_page(sources, number, seed, edge))
+    print(out)
 
 
 RankBy = Annotated[
