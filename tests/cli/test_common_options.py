@@ -32,7 +32,7 @@ EMBED_IN_GROUPS = (
 )
 GROUPED = {
     "kahm": ("fit", "classify", "fabricate", "membership", "federate"),
-    "leaderboard": ("rank", "add", "remove", "show", "render"),
+    "leaderboard": ("rank", "add", "remove", "show", "render", "vote"),
     "private sketch": ("release", "score", "compare", "merge", "inspect"),
     "doctor extractors": ("list", "show", "check"),
     "doctor weights": ("list", "fetch", "verify", "where"),

@@ -26,6 +26,9 @@ from finc_eval.embeddings.writer import CacheWriter
 from finc_eval.extractors.catalog import load_card
 from finc_eval.gates.baseline import History
 from finc_eval.gates.policy import Policy
+from finc_eval.judges.scores import read_scores
+from finc_eval.judges.strengths import Strengths
+from finc_eval.judges.votes import read_votes
 from finc_eval.leaderboards.entry import Entry
 from finc_eval.leaderboards.reference import BoardReference
 from finc_eval.measures.gaussians.gaussian import GaussianStatistics
@@ -565,6 +568,34 @@ def make_video(path):
     path.write_bytes(encode(path.suffix[1:], scene(8, 32, 32)))
 
 
+VOTE_ROWS = [f"p{n % 5},{'ab'[n % 2]},{'ba'[n % 2]},{('a', 'b', 'tie')[n % 3]},v{n % 4}" for n in range(24)]
+SCORE_ROWS = [
+    {"id": f"{n}.png", "prompt": f"p{n % 6}", "tag": "xy"[n % 2], "clip": n / 7, "ok": n % 3 > 0} for n in range(24)
+]
+
+
+def make_votes(path):
+    path.write_text("\n".join(["prompt,left,right,winner,voter", *VOTE_ROWS]) + "\n")
+
+
+def use_votes(path):
+    found = Strengths.of(read_votes(path, ("a", "b")))
+    return repr((found.fit.strengths.tolist(), found.spread.covariance.tolist()))
+
+
+def make_judged(path):
+    videos = [
+        {"video_path": f"{one['prompt']}-{n}.mp4", "video_results": one["clip"]} for n, one in enumerate(SCORE_ROWS)
+    ]
+    lines = [json.dumps(one) for one in SCORE_ROWS]
+    path.write_text(json.dumps({"clip": [0.5, videos]}) if path.suffix == ".json" else "\n".join(lines) + "\n")
+
+
+def use_judged(path):
+    found = read_scores({"a": path}, ("a",))["a"]
+    return repr({name: (own.tolist(), found.prompts, found.labels) for name, own in found.judges.items()})
+
+
 CLIP = Clip(4, 1, 1, "loop")
 
 
@@ -620,6 +651,9 @@ KINDS = {
     "table JSON": Kind(".json", make_description, use_description, of_text),
     "settings": Kind(".toml", make_settings, use_settings, of_text),
     "card": Kind(".toml", make_card, load_card, of_text),
+    "votes CSV": Kind(".csv", make_votes, use_votes, of_text),
+    "scores JSONL": Kind(".jsonl", make_judged, use_judged, of_text),
+    "VBench JSON": Kind(".json", make_judged, use_judged, of_text),
     "people CSV": Kind(".csv", make_people, use_people, of_text),
     "people npz": Kind(".npz", make_people, use_people, of_zip),
     "private npz": Kind(".npz", make_images, use_private_images, of_zip),
