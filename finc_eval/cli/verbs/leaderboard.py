@@ -198,6 +198,7 @@ def vote(
     seed: Annotated[int, typer.Option(help="Random seed of the pairs, their sides and their order.")] = 0,
     edge: Annotated[int, typer.Option(min=16, help="Longer edge of the pictures, in pixels.")] = 512,
     force: Force = False,
+    as_json: Json = False,
 ) -> None:
     """Write a page on which people vote blindly, in one file that needs no server.
 
@@ -210,7 +211,10 @@ def vote(
     check_suffix(out, ".html", ".htm")
     refuse_loss(out, lambda path: (mark_of(path) or "").startswith(f"{TYPE_NAME} "), force)
     write_text(out, vote_page(sources, number, seed, edge))
-    print(out)
+    if as_json:
+        print_json({"page": str(out), "models": list(sources)})
+    else:
+        print(out)
 
 
 RankBy = Annotated[
