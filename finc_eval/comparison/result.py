@@ -242,6 +242,7 @@ class Comparison(Mapped):
         found += (name for look in self.looks for name in look.examples.get(label, ())[: self.shown])
         pairs = self.copies.examples[:SHOWN_COPIES] if self.copies and self.shown else ()
         found += (pair[0 if label == "gen" else 1] for pair in pairs)
+        found += self.drawn_ids(label)
         if self.prompts is not None and self.shown:
             found += self.prompts.shown(label)
         if self.by_id is not None and self.shown:
@@ -249,6 +250,13 @@ class Comparison(Mapped):
         if label == "ref":
             found += (other for one in self.directions for other in self.nearest(one))
         return found
+
+    def drawn_ids(self, label: str) -> tuple[str, ...]:
+        """Return the ids of samples drawn at random, which a page shows where no kind, direction or look was found."""
+        differs = self.looks or self.significant(ALPHA) or any(one.p_value <= ALPHA for one in self.directions)
+        return (
+            () if differs or self.map is None or not self.shown else self.map.drawn(label, 24)
+        )  # as many as a row of eight three times
 
     def nearest(self, direction: Direction) -> tuple[str, ...]:
         """Return the ids of the reference samples nearest to the first half of the typical generated samples."""

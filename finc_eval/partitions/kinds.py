@@ -24,22 +24,23 @@ from finc_eval.embeddings.recipe import known_space
 from finc_eval.embeddings.repeats import LOOK
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.extractors.settings import AnyExtractor
-from finc_eval.gallery.pictured import Pictured
 from finc_eval.naming.properties import unused_columns
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.partitions.answer import divide
+from finc_eval.partitions.atlas import Mapped
 from finc_eval.partitions.blocks import Pairs, pair
 from finc_eval.partitions.counts import COUNT, KindsOfSamples, countable_sets, read_kinds
 from finc_eval.partitions.difference import Difference
 from finc_eval.partitions.kind import Kind, check_kinds, shown_of
 from finc_eval.partitions.kind_tree import DIVIDE
+from finc_eval.partitions.sample_map import draw_samples, map_sets, read_map
 from finc_eval.partitions.settings import KindOptions, KindSettings
 from finc_eval.partitions.values import SharesBy, shares_by
 from finc_eval.sketches.one_law import sets_p_values
 
 
 @dataclass(frozen=True, eq=False)
-class Kinds(Pictured):
+class Kinds(Mapped):
     """Sets divided into kinds that add up, and the kinds that differ.
 
     Attributes:
@@ -56,6 +57,7 @@ class Kinds(Pictured):
             too few independent samples to test it.
         warnings: what to know before trusting the numbers.
         divided: the tree of kinds, to which fresh samples can be assigned.
+        map: some samples of all sets in the plane; None for a result that was read from JSON.
 
     Example:
         >>> import finc_eval as fe
@@ -165,12 +167,17 @@ class Kinds(Pictured):
 
     def _write(self, file: NewFile) -> None:
         self.divided.write(file)
+        if self.map is not None:
+            self.map.write(file, [kind.id for kind in self.kinds])
 
     @classmethod
     def _read(cls, file: StoredFile, data: dict[str, Any]) -> dict[str, Any]:
         if len(data["differences"]) < 2 or set(data["differences"]) != set(data["sets"]):
             raise ValueError("its differences are not of its sets")
-        return {"divided": read_kinds(file, len(data["kinds"]))}
+        return {
+            "divided": read_kinds(file, len(data["kinds"])),
+            "map": read_map(file, [str(kind["id"]) for kind in data["kinds"]], [*data["sets"]]),
+        }
 
     def _frame_rows(self) -> list[dict[str, Any]]:
         return [one.frame_row() for one in self.kinds]
@@ -286,5 +293,6 @@ def _count(
         by=None if settings.by is None else shares_by(embeddings, settings.by, pairing=pairing, seed=settings.seed),
         warnings=(*warnings, *sentences, *unused_columns(embeddings)),
         divided=found,
+        map=map_sets(embeddings, draw_samples(embeddings), listed, found, run),
         provenance=Provenance.here(run.device),
     )

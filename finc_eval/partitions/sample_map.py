@@ -21,6 +21,7 @@ from finc_eval.numerics.neighbor_embedding import embed_neighbors, place_between
 from finc_eval.partitions.counts import KindsOfSamples
 from finc_eval.partitions.kind import Kind
 from finc_eval.partitions.kind_tree import KindTree, directions
+from finc_eval.sketches.folds import BottomSample
 
 MAP_SAMPLES = 4000
 """Samples of all sets on a map, drawn at random. A page draws their cells in 40 kB; a cell holds five on average."""
@@ -89,6 +90,11 @@ class SampleMap(Record):
     def __len__(self) -> int:
         return len(self.ids)
 
+    def drawn(self, label: str, count: int) -> tuple[str, ...]:
+        """Return the ids of some samples of a set, drawn at random."""
+        start = self.sets.index(label) if label in self.sets else len(self)
+        return self.ids[start : start + min(count, self.sets.count(label))]
+
     @property
     def weights(self) -> NDArray[np.float64]:
         """Weight of each sample, shape (n,): those of each set add to 1."""
@@ -138,6 +144,16 @@ def labeled(kinds: Sequence[Kind]) -> list[Kind]:
     others.sort(key=lambda kind: -sum(part.share for part in kind.shares.values()))
     # 10 and 3: labels that a map has room for, of kinds that differ and of others.
     return [*differing[:10], *others[:3]]
+
+
+def draw_samples(sets: Mapping[str, Embeddings]) -> dict[str, DrawnSamples]:
+    """Draw samples of each set at random, as many as a map has: those with the smallest hashes of their ids."""
+    found = {}
+    for label, one in sets.items():
+        sample = BottomSample(one.dim, MAP_SAMPLES // len(sets))
+        sample.update(one.id_keys(), one.ids_at, one.rows_at)
+        found[label] = DrawnSamples(sample.ids, sample.rows)
+    return found
 
 
 def map_sets(

@@ -147,6 +147,7 @@ def frame(
         "summary": outline.headline,
         "warnings": outline.warnings,
         "forest": None,
+        "map": None,
         "sections": (),
         "pictures": {},
         "previews": {},

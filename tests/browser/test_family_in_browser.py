@@ -154,7 +154,7 @@ def test_a_printed_page_has_every_picture(browser, pictured, name, script):
     context = browser.new_context(java_script_enabled=script)
     page = context.new_page()
     page.goto(pictured[name].as_uri())
-    shown = page.locator("main img").count()
+    shown = page.locator("main img, main image").count()
     assert shown > 8 and pictures_in(page.pdf()) == shown
     context.close()
 

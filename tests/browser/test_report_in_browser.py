@@ -59,6 +59,30 @@ def test_the_first_screen_has_verdict_forest_and_pictures(desk):
         assert 0 < box["y"] < box["y"] + box["height"] < 900
 
 
+@pytest.mark.parametrize("width", [390, 1000, 1400])
+def test_the_map_stands_beside_the_list_where_there_is_room_and_below_it_on_a_phone(browser, report, width):
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    page.goto(report[1].as_uri())
+    drawn, listed = (page.locator(one).bounding_box() for one in ("svg.map", ".beside > .forest"))
+    if width < 1000:
+        assert drawn["y"] >= listed["y"] + listed["height"]
+    else:
+        assert drawn["x"] >= listed["x"] + listed["width"] and drawn["y"] < 900 / 2
+    page.close()
+
+
+def test_a_region_of_the_map_marks_its_row_and_leads_to_its_card(desk):
+    region = desk.locator(".map g.label").first
+    name = region.get_attribute("data-mode")
+    region.locator("image").hover()
+    marked = desk.locator(".marked").evaluate_all("nodes => nodes.map(node => [node.tagName, node.dataset.mode])")
+    assert {tag for tag, _ in marked} >= {"g", "TBODY"} and {mode for _, mode in marked} == {name}
+    region.locator("image").click()
+    assert desk.locator(":target").get_attribute("id") == name
+    desk.locator("h1").hover()
+    assert desk.locator(".marked").count() == 0
+
+
 def test_every_picture_is_decoded_and_visible(opened, report):
     page, _ = opened
     sizes = page.evaluate("[...document.images].filter(i => i.src).map(i => [i.naturalWidth, i.naturalHeight, i.alt])")

@@ -208,3 +208,29 @@ def test_labels_name_kinds_that_differ_before_others(comparison):
     assert chosen[: len(significant)] == significant and len(chosen) <= 13
     sizes = [abs(kind.difference) for kind in significant]
     assert sizes == sorted(sizes, reverse=True)
+
+
+def test_kinds_of_several_sets_have_a_map_with_the_set_that_a_kind_sets_apart(planted, tmp_path):
+    gen, ref = planted
+    sets = {"a": gen, "b": ref.select(range(0, ref.n, 2)), "ref": ref.select(range(1, ref.n, 2))}
+    found = fe.kinds(sets)
+    assert set(found.map.sets) == set(sets) and len(found.map) <= MAP_SAMPLES + 100
+    text, svg = drawn(found, tmp_path)
+    assert colored(svg) == {f"mode-{kind.id}" for kind in found.significant()} != set()
+    assert "orange where a or b has more" in text and "· a<" in svg
+    found.save(tmp_path / "kinds.h5")
+    assert fe.load(tmp_path / "kinds.h5").to_atlas().set.value_counts().to_dict() == {
+        label: found.map.sets.count(label) for label in sets
+    }
+
+
+def test_where_nothing_was_found_samples_are_drawn_at_random(planted, tmp_path):
+    _, ref = planted
+    halves = ref.select(range(0, ref.n, 2)), ref.select(range(1, ref.n, 2))
+    found = fe.compare(*halves, features=200)
+    ids = {label: found.drawn_ids(label) for label in ("gen", "ref")}
+    assert {label: len(set(one)) for label, one in ids.items()} == {"gen": 24, "ref": 24}
+    text, _ = drawn(found, tmp_path)
+    shown = text[text.index("Drawn at random") :]
+    assert all(f'alt="{name}"' in shown for name in (*ids["gen"], *ids["ref"]))
+    assert found.showing(0).drawn_ids("gen") == ()

@@ -9,7 +9,7 @@ from finc_eval.comparison.headline import size_of
 from finc_eval.comparison.result import Comparison
 from finc_eval.naming.looks import Look
 from finc_eval.numerics.inference import ALPHA, significant
-from finc_eval.report.cards import DRAWN, CardView, Grid
+from finc_eval.report.cards import CardView, Grid
 from finc_eval.report.drawings import Ink
 from finc_eval.report.formats import p_value
 
@@ -52,11 +52,17 @@ def _look(look: Look, titles: Mapping[str, str], shown: int) -> Seen:
 
 
 def _both(comparison: Comparison, titles: Mapping[str, str]) -> list[Seen]:
-    """Return samples of the largest kinds of both sets; none without kinds."""
-    ids = {label: some_of_each(comparison, label)[: 12 * bool(comparison.shown)] for label in titles}
+    """Return samples of both sets drawn at random; none without kinds."""
+    ids = {
+        label: comparison.drawn_ids(label) or some_of_each(comparison, label)[: 12 * bool(comparison.shown)]
+        for label in titles
+    }
     if not all(ids.values()):
         return []
-    views = (CardView(INKS[label], title, "", (Grid(DRAWN, label, ids[label]),)) for label, title in titles.items())
+    views = (
+        CardView(INKS[label], title, "", (Grid("Drawn at random", label, ids[label]),))
+        for label, title in titles.items()
+    )
     return [Seen("", tuple(views))]
 
 

@@ -10,6 +10,7 @@ from finc_eval.numerics.inference import ALPHA, BESIDE_ALPHA
 from finc_eval.partitions.kind import Kind, top_level
 from finc_eval.partitions.kinds import Kinds
 from finc_eval.partitions.pages.cards import kinds_on_page
+from finc_eval.partitions.pages.map import inks_of, map_on_page
 from finc_eval.partitions.pages.tables import UNDER, kind_tables, kinds_in_words, mix_tables, value_tables
 from finc_eval.report import Page
 from finc_eval.report.exports.outline import Outline, call, several, sizes, sources, unreadable
@@ -50,7 +51,9 @@ def page(result: Kinds, samples: Mapping[str, Samples]) -> str:
         *mixes,
         Section("settings", "Settings and data", facts=facts),
     ]
-    return render(result, outline(result), result.gallery_of(samples), forest=table, sections=sections)
+    gallery = result.gallery_of(samples)
+    drawn = map_on_page(result.map, result.kinds, titles, inks_of(titles), gallery.pictures)
+    return render(result, outline(result), gallery, forest=table, map=drawn, sections=sections)
 
 
 def outline(result: Kinds) -> Outline:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +18,7 @@ from finc_eval.partitions.kind import Kind
 from finc_eval.partitions.pages.groups import set_apart
 from finc_eval.partitions.pages.map_labels import Box, Label, place_labels
 from finc_eval.partitions.sample_map import MAP_SAMPLES, SampleMap, labeled
+from finc_eval.partitions.settings import REFERENCE
 from finc_eval.report.cards import anchor
 from finc_eval.report.drawings import COLORS, Ink, drawing
 from finc_eval.report.exports.outline import Cell, TextTable
@@ -51,7 +52,7 @@ def map_on_page(
     inks: Mapping[str, Ink],
     pictures: Pictures,
 ) -> MapOnPage | None:
-    """Return a map for a page; None without a map.
+    """Return a map for a page; None without a map of these kinds.
 
     Args:
         found: the map.
@@ -60,7 +61,7 @@ def map_on_page(
         inks: their colors; a set without one has the color of others.
         pictures: pictures of samples, by label and id.
     """
-    if found is None or not len(found):
+    if found is None or not {kind.id for kind in kinds} & set(found.kinds):
         return None
     places, height = _in_pixels(np.asarray(found.xy, float))
     regions = _regions(found, kinds, places)
@@ -72,6 +73,13 @@ def map_on_page(
         said,
         _table(regions, drawn),
     )
+
+
+def inks_of(labels: Iterable[str]) -> dict[str, Ink]:
+    """Return the colors of sets: one for the reference, or else the last of two sets, and one for all others."""
+    known = [*labels]
+    ref = REFERENCE if REFERENCE in known or len(known) > 2 else known[-1]
+    return {label: "ref" if label == ref else "gen" for label in known}
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,6 +258,8 @@ class _MapParts:
             )
             for label, share in self.shares(kind)
         ]
+        if len(spans) == 1:
+            spans.append(Markup("{}").format(_wrap(self.titles[set_apart(kind)])[0]))
         return _text(x, y, Markup(" · ").join(spans))
 
 
@@ -297,8 +307,8 @@ def _hexagon(radius: float) -> str:
 def _says(colored: Sequence[_Region], drawn: _MapParts) -> str:
     """Return what a map shows, in words."""
     sets = [
-        f"{COLOR_NAMES[ink]} where {drawn.titles[label]} has more"
-        for label, ink in drawn.inks.items()
+        f"{name} where {' or '.join(drawn.titles[label] for label, own in drawn.inks.items() if own == ink)} has more"
+        for ink, name in COLOR_NAMES.items()
         if any(drawn.ink(one.kind) == ink for one in colored)
     ]
     if not colored:
@@ -309,7 +319,7 @@ def _says(colored: Sequence[_Region], drawn: _MapParts) -> str:
     )
 
 
-COLOR_NAMES: Mapping[Ink, str] = {"gen": "orange", "ref": "blue", "other": "dark grey"}
+COLOR_NAMES: Mapping[Ink, str] = {"gen": "orange", "ref": "blue"}
 
 
 def _table(regions: Sequence[_Region], drawn: _MapParts) -> TextTable:
