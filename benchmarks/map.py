@@ -3,7 +3,7 @@
     python benchmarks/map.py [--regime "digits: the map" … --runs … --jobs …]
 
 *Trust*: neighbors on the map are neighbors (trustworthiness), *kept together*: neighbors stay so (continuity), both of
-10 neighbors of 4 000 samples, 1 at best. *Moved*: how far samples move on the map with another seed of the kinds, or
+10 neighbors of 2 000 samples, 1 at best. *Moved*: how far samples move on the map with another seed of the kinds, or
 with half of the other samples, after the best rotation, in spreads of the map; places at random have 1. PCA, t-SNE of
 scikit-learn and of openTSNE, UMAP, and the spectral layout of the neighbor graph lay out the same coordinates; what is
 not installed is left out. Seconds are of one core, of the layout alone.
@@ -30,7 +30,7 @@ from finc_eval.partitions.kind_tree import KindTree, directions
 from finc_eval.partitions.sample_map import Layout
 
 DATA = {"digits": mnist, "photographs": tiny_imagenet, "clips": ucf101}
-SHOWN, NEIGHBORS = 4000, 10
+SHOWN, NEIGHBORS = 2000, 10
 
 
 @cache
@@ -143,11 +143,11 @@ def report(regimes):
             }
             for name, runs in kept.items()
         ]
-        record("map", rows, "Means over draws of 4 000 samples (of clips 1 005).")
+        record("map", rows, "Means over draws of 2 000 samples, of clips 1 005.")
     if nulls:
         rows = [{"regime": name, "in color": rate(runs, "color")} for name, runs in nulls.items()]
         record("map_null", rows, "Comparisons of two samples of one set with anything in color, with 95 % intervals.")
 
 
 if __name__ == "__main__":
-    run("map", KEPT + NULLS, one, report, {name: 200 if name in NULLS else 3 for name in KEPT + NULLS})
+    run("map", KEPT + NULLS, one, report, {name: 200 if name in NULLS else 2 for name in KEPT + NULLS})

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.record import NOT_IN_JSON
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.gallery.pictured import Pictured, Pictures, read_gallery
@@ -36,6 +36,44 @@ class Mapped(Pictured):
         @property
         def kinds(self) -> tuple[Kind, ...]:
             """The listed kinds."""
+
+        @property
+        def headings(self) -> tuple[Kind, ...]:
+            """Unions of listed kinds."""
+
+    @property
+    def _known_map(self) -> SampleMap:
+        if self.map is None:
+            raise DataError(
+                "the result has no map: load its .h5 file, or compare embeddings with kinds by this version"
+            )
+        return self.map
+
+    def members(self, kind: str) -> dict[str, tuple[str, ...]]:
+        """Return the ids of the samples on the map that are of a kind or under a heading, by set, from typical to odd.
+
+        They are all members of sets of at most 4 000 samples in all, and of larger sets a random sample of them.
+
+        Args:
+            kind: id of a kind or of a heading, such as "k12".
+
+        Raises:
+            UsageError: the result has no such kind.
+            DataError: the result has no map.
+
+        Example:
+            >>> import finc_eval as fe
+            >>> from finc_eval.demo import example_sets
+            >>> comparison = fe.compare(*example_sets(), features=500)
+            >>> first = comparison.kinds[0]
+            >>> len(comparison.members(first.id)["gen"]) == first.shares["gen"].count
+            True
+        """
+        known = {one.id: one.children or (one.id,) for one in (*self.kinds, *self.headings)}
+        if kind not in known:
+            raise UsageError(f"the result has no kind {kind!r}{did_you_mean(kind, known)}: take an id of its list")
+        found = self._known_map
+        return {label: found.members(label, known[kind]) for label in self.pictured_sets()}
 
     def to_atlas(self, *, thumbnails: bool = False, samples: Mapping[str, Samples] | None = None) -> pd.DataFrame:
         """Return the samples of the map as a pandas data frame that explorers of embeddings take as it is.
@@ -67,11 +105,7 @@ class Mapped(Pictured):
             import pandas as pd
         except ImportError as error:
             raise UsageError("to_atlas needs pandas: pip install pandas, or use the fields of `map`") from error
-        found = self.map
-        if found is None:
-            raise DataError(
-                "the result has no map: load its .h5 file, or compare embeddings with kinds by this version"
-            )
+        found = self._known_map
         names = UniqueNames(self.kinds)
         known = {one.id: (names.title(one), one.p_value <= ALPHA) for one in self.kinds}
         titles, significant = zip(*(known.get(one, ("", False)) for one in found.kinds), strict=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
@@ -72,6 +72,7 @@ class SampleMap(Record):
         ids: ids of the samples.
         sets: label of the set of each sample.
         kinds: id of the listed kind of each sample; "" for none.
+        oddness: distance of each sample from the nearest prototype of its kind, shape (n,): typical ones have little.
         neighbors: nearest samples of each sample in feature space, as places in these lists, shape (n, k).
         distances: their distances, in feature space, shape (n, k).
     """
@@ -80,6 +81,7 @@ class SampleMap(Record):
     ids: tuple[str, ...]
     sets: tuple[str, ...]
     kinds: tuple[str, ...]
+    oddness: Numbers
     neighbors: Indices
     distances: Numbers
 
@@ -95,6 +97,11 @@ class SampleMap(Record):
         start = self.sets.index(label) if label in self.sets else len(self)
         return self.ids[start : start + min(count, self.sets.count(label))]
 
+    def members(self, label: str, kinds: Collection[str]) -> tuple[str, ...]:
+        """Return the ids of the samples of a set that are of some kinds, the most typical first."""
+        rows = [row for row in range(len(self)) if self.sets[row] == label and self.kinds[row] in kinds]
+        return tuple(self.ids[row] for row in sorted(rows, key=lambda row: float(self.oddness[row])))
+
     @property
     def weights(self) -> NDArray[np.float64]:
         """Weight of each sample, shape (n,): those of each set add to 1."""
@@ -106,6 +113,7 @@ class SampleMap(Record):
         places = {name: place for place, name in enumerate(kinds)}
         file.array("map/xy", self.xy)
         file.array("map/kinds", np.array([places.get(one, -1) for one in self.kinds], np.int64))
+        file.array("map/oddness", self.oddness)
         file.array("map/neighbors", self.neighbors)
         file.array("map/distances", self.distances)
         file.texts("map/ids", self.ids)
@@ -119,6 +127,7 @@ def read_map(file: StoredFile, kinds: Sequence[str], labels: Sequence[str]) -> S
     xy = file.array("map/xy", None, 2)
     n = len(xy)
     places = file.array("map/kinds", n, dtype="<i8")
+    oddness = file.array("map/oddness", n)
     neighbors = file.array("map/neighbors", n, None, dtype="<i8")
     distances = file.array("map/distances", n, neighbors.shape[1])
     sets = [str(label) for label, count in counts.items() for _ in range(int(count))]
@@ -129,12 +138,13 @@ def read_map(file: StoredFile, kinds: Sequence[str], labels: Sequence[str]) -> S
         and ((places >= -1) & (places < len(kinds))).all()
         and ((neighbors >= 0) & (neighbors < n)).all()
         and (distances >= 0).all()
+        and (oddness >= 0).all()
     )
     if not fit:
         raise ValueError("its map does not match its kinds")
     names = [*kinds, ""]
     ids = file.texts("map/ids", n).all()
-    return SampleMap(xy, tuple(ids), tuple(sets), tuple(names[one] for one in places), neighbors, distances)
+    return SampleMap(xy, tuple(ids), tuple(sets), tuple(names[one] for one in places), oddness, neighbors, distances)
 
 
 def labeled(kinds: Sequence[Kind]) -> list[Kind]:
@@ -182,13 +192,16 @@ def map_sets(
         labels += [label] * (len(own) + len(more))
         parts += [one.rows[:most].cpu(), sets[label].rows_at(np.array([*more.values()], np.int64)).cpu()]
     rows = torch.cat(parts)
+    leaf, squared = divided.tree.assign(rows, run)
+    known = [*(kind.id for kind in kinds), ""]  # the last one is that of the place −1
     xy, x = Layout.of(divided.tree)(rows)
     near = nearest(x, x, min(KEPT_NEIGHBORS, len(ids) - 1), exclude_self=True, device=run.device)
     return SampleMap(
         xy.numpy(),
         tuple(ids),
         tuple(labels),
-        tuple(divided.named([kind.id for kind in kinds], rows, run)),
+        tuple(known[place] for place in divided.place[leaf].tolist()),
+        np.sqrt(squared),
         near.indices,
         near.distances.astype(np.float32),
     )

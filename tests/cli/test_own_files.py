@@ -248,3 +248,14 @@ def test_a_command_that_fails_leaves_no_folder(made, tmp_path):
     np.savez(tmp_path / "short.npz", embeddings=np.zeros((3, 2)))
     refused("compare", "--gen", tmp_path / "short.npz", "--ref", made / "ref.h5", "--out", tmp_path / "new" / "out")
     assert not (tmp_path / "new").exists()
+
+
+def test_the_members_of_a_kind_are_written_with_their_sets(made, tmp_path):
+    found, out = fe.load(made / "out" / "comparison.h5"), tmp_path / "ids.txt"
+    kind = found.kinds[0]
+    done("report", made / "out" / "comparison.h5", "--members", kind.id, "--out", out)
+    lines = [line.split("\t") for line in out.read_text().splitlines()]
+    assert [name for label, name in lines if label == "gen"] == [*found.members(kind.id)["gen"]]
+    assert len(lines) == sum(part.count for part in kind.shares.values())
+    assert "did not make it" in refused("report", made / "out" / "comparison.h5", "--members", kind.id, "--out", out)
+    assert "has no kind 'k'" in refused("report", made / "out" / "comparison.h5", "--members", "k")

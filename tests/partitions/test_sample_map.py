@@ -234,3 +234,20 @@ def test_where_nothing_was_found_samples_are_drawn_at_random(planted, tmp_path):
     shown = text[text.index("Drawn at random") :]
     assert all(f'alt="{name}"' in shown for name in (*ids["gen"], *ids["ref"]))
     assert found.showing(0).drawn_ids("gen") == ()
+
+
+def test_members_of_a_kind_are_all_of_it_from_typical_to_odd(comparison, tmp_path):
+    kind = comparison.significant()[0]
+    found = comparison.members(kind.id)
+    assert {label: len(ids) for label, ids in found.items()} == {
+        label: part.count for label, part in kind.shares.items()
+    }
+    most = kind.shares[kind.set_with_most]
+    middle = len(found[kind.set_with_most]) // 2
+    places = [found[kind.set_with_most].index(name) for name in most.top_ids]
+    assert np.mean(places) < middle
+    for heading in comparison.headings[:1]:
+        parts = [comparison.members(one) for one in heading.children]
+        assert sorted(comparison.members(heading.id)["gen"]) == sorted(name for one in parts for name in one["gen"])
+    with pytest.raises(UsageError, match="has no kind 'k9999'"):
+        comparison.members("k9999")

@@ -49,6 +49,14 @@ def report(
             help="Where the samples of a set are now, if they moved: gen=generated/. Give it once for each set.",
         ),
     ] = None,
+    members: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KIND",
+            help="Write the ids of all samples of this kind that the map of the result has, a line each with its set, "
+            "the most typical first, instead of the page.",
+        ),
+    ] = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -57,6 +65,9 @@ def report(
     The page is one HTML file that loads nothing. It shows the pictures that the file of the result keeps, or
     pictures of the samples that --samples names.
     """
+    if members is not None:
+        _write_members(result, members, out, force)
+        return
     moved = paths_by_name(samples or [], "--samples", "gen=generated/")
     check_given([result, *moved.values()])
     page = out or (result / f"index.{form}" if result.is_dir() else result.with_suffix(f".{form}"))
@@ -94,3 +105,21 @@ def report(
     print_json({"path": str(page)}) if as_json else print(page)
     if form == "html":
         warn_of_large(page)
+
+
+def _write_members(result: Path, kind: str, out: Path | None, force: bool) -> None:
+    """Write the ids of the members of a kind to a file, or print them."""
+    check_given([result])
+    from finc_eval.loading import load_result
+    from finc_eval.partitions.atlas import Mapped
+
+    made = load_result(result)
+    if not isinstance(made, Mapped):
+        raise UsageError(f"{result} is a {made.type_name}, which has no kinds with a map: pass a comparison or kinds")
+    lines = [f"{label}\t{name}" for label, names in made.members(kind).items() for name in names]
+    if out is None:
+        print("\n".join(lines))
+        return
+    refuse_loss(out, lambda _: False, force)
+    write_text(out, "".join(f"{line}\n" for line in lines))
+    print(out)

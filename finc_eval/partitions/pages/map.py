@@ -242,9 +242,14 @@ class _MapParts:
                 )
             )
             y += height + 2
-        for line in lines:
-            y += LINE
-            drawn.append(_text(middle, y - 3, line, "bold"))
+        if lines:
+            # The same elements whatever a name is.
+            spans = [
+                Markup('<tspan x="{:.0f}" y="{:.0f}">{}</tspan>').format(middle, y + LINE * row - 3, printable(words))
+                for row, words in enumerate([*lines, ""][:LINES], 1)
+            ]
+            drawn.append(_text(middle, y + LINE - 3, Markup("").join(spans), "bold"))
+            y += LINE * len(lines)
         if lines and region.differs:
             drawn.append(self._shares(region.kind, middle, y + LINE - 3))
         return Markup('<g class="label {}" data-mode="{}" fill="{}">{}</g>').format(
