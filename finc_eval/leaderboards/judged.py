@@ -197,7 +197,8 @@ def _add_scores(made: JudgmentResults, judged: Judgments, judge: str, seed: int)
     signature = Signature(_plain(judge), (("prompts", "/".join(map(str, means.prompts))), ("better", said)))
     made.columns.append(Column(judge, title, better, signature, bounds, estimates, {}, reasons))
     made.notes += [f"{name} is not ranked by {judge}: {reason}" for name, reason in reasons.items()]
-    made.notes += _say_prompts(judge, means, prompts)
+    if any(one.has_prompts for one in judged.scores.values()) or means.is_paired:
+        made.notes += _say_prompts(judge, means, prompts)
     made.parts += find_parts(judge, *_gains(judged, means, kept, prompts, judge), seed)
     sign = 1.0 if better else -1.0
     if len(means.models) > 1:
