@@ -27,6 +27,7 @@ __all__ = [
     "FincEvalError",
     "IncompatibleError",
     "Kinds",
+    "Monitor",
     "Policy",
     "Run",
     "Settings",

@@ -43,6 +43,8 @@ from .measures.registry import METRICS as METRICS
 from .measures.score import Scores as Scores
 from .memorization.audit import audit as audit
 from .memorization.settings import AuditSettings as AuditSettings
+from .monitoring.course import Course as Course
+from .monitoring.monitor import Monitor as Monitor
 from .partitions.kinds import Kinds as Kinds
 from .partitions.kinds import kinds as kinds
 from .partitions.settings import KindSettings as KindSettings

@@ -15,6 +15,7 @@ RESULTS: dict[str, str] = {
     "methods": "finc_eval.comparison.methods:MethodComparison",
     "spaces": "finc_eval.comparison.spaces:Spaces",
     "sweep": "finc_eval.comparison.sweep:Sweep",
+    "course": "finc_eval.monitoring.course:Course",
     "changes": "finc_eval.comparison.changes:Changes",
     "scores": "finc_eval.measures.score:Scores",
     "evaluation": "finc_eval.evaluations.evaluation:Evaluation",

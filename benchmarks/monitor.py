@@ -1,0 +1,172 @@
+"""Measure how often a monitor alarms although nothing changes, and how soon it names what drifts.
+
+    python benchmarks/monitor.py [--regime digits … --runs … --jobs …]
+
+A run draws a reference and looks, with replacement, from one pool. *unchanged*: 50 looks of one law. Each drift begins
+at the first look: *saturation* grows by 1 % a step, *kind*: a class of a tenth fades over 20 steps, *diversity*: all
+distances to the mean shrink to one half over 20 steps, *grid*: a faint grid grows. A drift counts as named if its own
+thing has an alarm before step 20; of a fading class, a kind that gets rarer, most samples of which are of the class.
+*alone*: the median step at which a test of one look, at 5 % for all things of that look, names it for the first time.
+"""
+
+import copy
+import io
+import zipfile
+from functools import cache
+
+import numpy as np
+from _real import asset, mnist
+from _record import record
+from _runs import rate, run
+from PIL import Image, ImageEnhance
+from scipy.stats import norm
+
+import finc_eval as fe
+
+REGIMES = {
+    # name: pool, samples of the reference, samples of a look
+    "clusters, 1000, 64": ("clusters", 1000, 64),
+    "clusters, 200, 64": ("clusters", 200, 64),
+    "clusters, 5000, 16": ("clusters", 5000, 16),
+    "clusters, 1000, 256": ("clusters", 1000, 256),
+    "heavy tails, 1000, 64": ("heavy tails", 1000, 64),
+    "digits, 1000, 64": ("digits", 1000, 64),
+    "digits, 5000, 64": ("digits", 5000, 64),
+    "digits, 1000, 16": ("digits", 1000, 16),
+    "photographs, 1000, 64": ("photographs", 1000, 64),
+    "photographs, 500, 64": ("photographs", 500, 64),
+    "photographs, 1000, 16": ("photographs", 1000, 16),
+}
+LOOKS, END = 50, 20
+CLASSES = 10
+
+
+def gaussian(name, rng, labels):
+    centers = np.random.default_rng(99).normal(size=(CLASSES, 32)) * 1.5
+    noise = rng.standard_t(3, (len(labels), 32)) if name == "heavy tails" else rng.normal(size=(len(labels), 32))
+    return (centers[labels] + noise).astype(np.float32)
+
+
+@cache
+def photographs():
+    """Return photographs (n, 64, 64, 3) and their class, ten of them."""
+    with zipfile.ZipFile(asset("photos", "tiny_imagenet_24x300.zip")) as archive:
+        names = sorted(name for name in archive.namelist() if name.lower().endswith((".jpeg", ".jpg", ".png")))
+        classes = sorted({name.split("/")[-2] if "/" in name else name.split("_")[0] for name in names})[:CLASSES]
+        owner = [name.split("/")[-2] if "/" in name else name.split("_")[0] for name in names]
+        kept = [(name, classes.index(one)) for name, one in zip(names, owner, strict=True) if one in classes]
+        pixels = [np.asarray(Image.open(io.BytesIO(archive.read(name))).convert("RGB")) for name, _ in kept]
+    return np.stack(pixels), np.array([one for _, one in kept])
+
+
+def small(pixels):
+    images = [Image.fromarray(one).resize((8, 8), Image.Resampling.BOX) for one in pixels]
+    return np.stack([np.asarray(one, np.float32).ravel() / 255 for one in images])
+
+
+def draw(pool, rng, n, fading=0.0):
+    """Return rows, labels and pictures of n samples; a part of class 3 is replaced by others."""
+    if pool in ("clusters", "heavy tails"):
+        known = np.arange(CLASSES)
+    else:
+        known = mnist()[1] if pool == "digits" else photographs()[1]
+    places = rng.integers(0, len(known), n)
+    gone = (known[places] == 3) & (rng.random(n) < fading)
+    places[gone] = rng.choice(np.flatnonzero(known != 3), gone.sum())
+    if pool in ("clusters", "heavy tails"):
+        return gaussian(pool, rng, places), places, None
+    if pool == "digits":
+        return digits()[places], known[places], None
+    pixels = photographs()[0][places]
+    return small(pixels), known[places], pixels
+
+
+@cache
+def digits():
+    return mnist()[0]
+
+
+def a_set(rows, pixels):
+    return rows if pixels is None else fe.EmbeddingSet(rows, images=list(pixels))
+
+
+def colored(pixels, step):
+    made = [ImageEnhance.Color(Image.fromarray(one)).enhance(1 + 0.01 * step) for one in pixels]
+    return np.stack([np.asarray(one) for one in made])
+
+
+def gridded(pixels, step):
+    wave = np.zeros(pixels.shape[1:])
+    wave[::4] = wave[:, ::4] = 1.0 * step
+    return np.clip(pixels + wave, 0, 255).astype(np.uint8)
+
+
+def drifting(kind, pool, rng, size, step, middle):
+    rows, _, pixels = draw(pool, rng, size, fading=step / END if kind == "kind" else 0)
+    if kind == "diversity":
+        rows = middle + (rows - middle) * (1 - 0.5 * step / END)
+    if kind in ("saturation", "grid"):
+        pixels = (colored if kind == "saturation" else gridded)(pixels, step)
+        rows = small(pixels)
+    return a_set(rows, pixels if kind != "diversity" else None)
+
+
+def names_it(monitor, kind, alarm, probe):
+    """Return whether an alarm names a drift."""
+    if kind != "kind":
+        return alarm.name == {"grid": "pattern"}.get(kind, kind)
+    if alarm.name not in monitor.basis.names or alarm.after > alarm.before:
+        return False
+    rows, labels = probe
+    leaf, _ = monitor.basis.tree.assign(rows)
+    inside = monitor.basis.members[monitor.basis.names.index(alarm.name)][leaf]
+    return bool((labels[inside] == 3).mean() > 0.5)
+
+
+def follow(monitor, kind, pool, rng, size, probe):
+    """Return the step at which a drift is named, and the step at which one look alone would, None if not."""
+    middle, alone = probe[0].mean(0), None
+    for step in range(1, END):
+        new = monitor.update(step, drifting(kind, pool, rng, size, step, middle))
+        history = monitor.history
+        followed = int(history.is_followed.sum())
+        level = norm.isf(0.05 / 2 / followed)
+        unusual = [name for name, z in zip(monitor.names, history.scores[-1], strict=True) if abs(z) >= level]
+        if alone is None and any(
+            one == {"grid": "pattern"}.get(kind, kind) or (kind == "kind" and one.startswith("kind")) for one in unusual
+        ):
+            alone = step
+        if any(names_it(monitor, kind, one, probe) for one in new):
+            return step, alone
+    return None, alone
+
+
+def one(regime, seed):
+    pool, n, size = REGIMES[regime]
+    rng = np.random.default_rng(seed)
+    rows, _, pixels = draw(pool, rng, n)
+    monitor = fe.Monitor(a_set(rows, pixels), seed=seed, run=fe.Run(device="cpu"))
+    probe = draw(pool, np.random.default_rng(seed + 1), 1000)[:2]
+    kinds = ("kind", "diversity") + (("saturation", "grid") if pixels is not None else ())
+    found = {kind: follow(copy.deepcopy(monitor), kind, pool, rng, size, probe) for kind in kinds}
+    for step in range(LOOKS):
+        rows, _, pixels = draw(pool, rng, size)
+        monitor.update(step, a_set(rows, pixels))
+    return {"alarms": [one.name for one in monitor.alarms]} | found
+
+
+def report(regimes):
+    rows = []
+    for regime, runs in regimes.items():
+        row = {"pool, reference, look": regime, "an alarm, unchanged": rate(runs, "alarms")}
+        for kind in ("kind", "diversity", "saturation", "grid"):
+            told = [{"named": one[kind][0] is not None, "step": one[kind]} for one in runs if kind in one]
+            row[kind] = rate(told, "named")
+            steps = np.array([[np.inf if step is None else step for step in one["step"]] for one in told])
+            row[f"{kind}: step, alone"] = " / ".join(f"{one:g}" for one in np.median(steps, 0)) if told else ""
+        rows.append(row)
+    record("monitor", rows, "Runs with an alarm, and drifts named before step 20, with 95 % intervals; median steps.")
+
+
+if __name__ == "__main__":
+    run("monitor", list(REGIMES), one, report, 200)

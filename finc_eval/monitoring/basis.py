@@ -1,0 +1,122 @@
+"""`Basis`: what a monitor holds fixed, all of it from one half of the reference: kinds, distances, φ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from finc_eval.core.errors import DataError
+from finc_eval.core.files.reading import StoredFile
+from finc_eval.core.files.writing import NewFile
+from finc_eval.core.run import Run
+from finc_eval.core.words import plural
+from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.search.neighbors import nearest
+from finc_eval.feature_maps.fourier import RandomFourierFeatures
+from finc_eval.monitoring.naming import name_kinds
+from finc_eval.numerics.kernels import median_bandwidth
+from finc_eval.partitions.kind_tree import KindTree
+
+MIN_REFERENCE = 40  # samples of a reference: kinds and distances follow from one half, and shares from the other
+FITTED = 2000  # samples of the reference that kinds and distances follow from, at most
+MOST_KINDS = 24  # kinds that are followed, at most, besides unions of them
+LEAST_SHARE = 0.02  # share of a kind, or of a union, that is followed: of 64 samples, one
+FAR = 0.98  # quantile of the nearest distances of the reference beyond which a sample is of no known kind
+REPEAT = 0.1  # part of the median nearest distance within which two samples are one again
+FEATURES = 500  # frequencies of φ: distances of looks are read to two digits
+
+
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """What is held fixed: the tree of kinds, the fitted samples and their distances, φ, and the names of kinds."""
+
+    tree: KindTree
+    fitted: torch.Tensor  # embeddings that everything else follows from, shape (m, d)
+    far: float  # distance to the nearest fitted sample beyond which a sample is far from all kinds
+    repeat: float  # distance within which two samples of a look are repeats
+    phi: RandomFourierFeatures
+    noise: float  # squared norm of the covariance of φ: the error of distances follows from it
+    nodes: NDArray[np.int64]  # nodes of the tree that are followed, the leaves first
+    names: tuple[str, ...]  # name of each of them
+
+    @classmethod
+    def fit(cls, reference: Embeddings, rows: NDArray[np.int64], seed: int, run: Run) -> Self:
+        """Fit everything to some rows of the reference."""
+        fitted = reference.rows_at(rows).cpu()
+        tree = KindTree.fit(fitted, seed, run).pruned(MOST_KINDS)
+        own = nearest(fitted, fitted, 1, exclude_self=True, device=run.torch_device).distances[:, 0]
+        leaf, _ = tree.assign(fitted, run)
+        has = tree.tree.members[:, leaf]
+        shares = has.mean(1)
+        nodes = np.flatnonzero((shares >= LEAST_SHARE) & (shares <= 1 - LEAST_SHARE))
+        drawn = fitted[: 2 * FEATURES]
+        phi = RandomFourierFeatures(
+            fitted.shape[1], FEATURES, sigma=median_bandwidth(drawn), seed=seed, center=fitted.mean(0)
+        )
+        noise = float(phi(drawn).T.cov().square().sum()) if len(drawn) > 1 else 0.0
+        names = name_kinds(reference, rows, has[nodes], nodes.tolist())
+        far, repeat = float(np.quantile(own, FAR)), REPEAT * float(np.median(own))
+        return cls(tree, fitted, far, repeat, phi, noise, nodes, names)
+
+    @property
+    def dim(self) -> int:
+        """Number of entries of an embedding."""
+        return self.fitted.shape[1]
+
+    @cached_property
+    def members(self) -> NDArray[np.bool_]:
+        """Leaves of each followed node, shape (nodes, leaves)."""
+        return self.tree.tree.members[self.nodes]
+
+    def overlap(self, one: str, other: str) -> bool:
+        """Return whether two followed kinds have samples in common, by their names."""
+        mine, others = (self.members[self.names.index(name)] for name in (one, other))
+        return bool((mine & others).any())
+
+    def distances(self, rows: torch.Tensor, run: Run) -> NDArray[np.float64]:
+        """Return the distance of each row, shape (n, d), to the nearest fitted sample."""
+        return nearest(rows, self.fitted, 1, device=run.torch_device).distances[:, 0]
+
+    def write(self, file: NewFile) -> None:
+        """Write everything into a file."""
+        self.tree.write(file)
+        file.header["basis"] = {"far": self.far, "repeat": self.repeat, "noise": self.noise, **self.phi.parameters}
+        file.array("basis/fitted", self.fitted.numpy())
+        file.array("basis/frequencies", self.phi.frequencies.numpy())
+        file.array("basis/center", self.phi.center.numpy())
+        file.array("basis/nodes", self.nodes)
+        file.texts("basis/names", self.names)
+
+    @classmethod
+    def read(cls, file: StoredFile) -> Self:
+        """Read what `write` wrote; call it in `content_of`."""
+        header = dict(file.header["basis"])
+        far, repeat, noise = (float(header.pop(name)) for name in ("far", "repeat", "noise"))
+        tree = KindTree.read(file)
+        fitted = torch.from_numpy(file.array("basis/fitted", None, len(tree.axes.origin)))
+        frequencies = torch.from_numpy(file.array("basis/frequencies", fitted.shape[1], FEATURES))
+        center = torch.from_numpy(file.array("basis/center", fitted.shape[1]))
+        nodes = file.array("basis/nodes", None, dtype="<i8")
+        names = tuple(file.texts("basis/names", len(nodes)).all())
+        is_whole = all(one.isfinite().all() for one in (fitted, frequencies, center)) and min(repeat, noise) >= 0
+        if not (is_whole and 0 <= far < np.inf and len(nodes) and nodes.min() >= 0 and nodes.max() < tree.tree.nodes):
+            raise ValueError("what it holds fixed is not of a reference")
+        phi = RandomFourierFeatures(fitted.shape[1], FEATURES, center=center, frequencies=frequencies, **header)
+        return cls(tree, fitted, far, repeat, phi, noise, nodes, names)
+
+
+def halves(reference: Embeddings, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the rows of the reference that a basis is fitted to, and all others, at random."""
+    if reference.n < MIN_REFERENCE:
+        raise DataError(
+            f"the reference has {plural(reference.n, 'sample')}, and a monitor needs at least {MIN_REFERENCE}: pass "
+            "more samples of step 0, or of the training set"
+        )
+    order = np.random.default_rng(seed).permutation(reference.n)
+    count = min(reference.n // 2, FITTED)
+    return np.sort(order[:count]), np.sort(order[count:])

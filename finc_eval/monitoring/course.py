@@ -1,0 +1,154 @@
+"""`Course`: what a monitor has seen so far, as a result: followed things by step, alarms, and which step to keep."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+
+from finc_eval.core.provenance import Provenance
+from finc_eval.core.record import ABSENT, NOT_IN_JSON, Record
+from finc_eval.core.serialize import Document
+from finc_eval.core.words import plural
+from finc_eval.gallery.thumbnails import Thumbnail
+from finc_eval.monitoring.betting import adjust, weigh
+from finc_eval.monitoring.exchange import Array
+from finc_eval.monitoring.followed import Alarm
+from finc_eval.monitoring.history import History
+
+
+@dataclass(frozen=True)
+class Followed(Record):
+    """A followed thing: its course over the looks.
+
+    Attributes:
+        name: name, such as "saturation".
+        reference: its share or mean in the reference; None without samples of it.
+        values: its share or mean in each look; None without samples of it.
+        evidence: e-value of "it has changed", adjusted for all followed things: an alarm is one of at least 1/α.
+    """
+
+    name: str
+    reference: float | None
+    values: tuple[float | None, ...]
+    evidence: float
+
+
+@dataclass(frozen=True, eq=False)
+class Course(Document):
+    """What a monitor has seen so far.
+
+    Attributes:
+        steps: step of each look.
+        samples: number of samples of each look.
+        followed: all followed things that have samples.
+        alarms: the alarms; any of them is false with probability `alpha` at most, over all looks.
+        to_reference: squared distance of each look to the reference, between the means of φ, without bias.
+        to_first: the same to the first look.
+        to_previous: the same to the look before; of the first look 0.
+        keep: step to keep; None without a look.
+        why: why this step.
+        needed: what looks of this size can find.
+        alpha: probability of any false alarm.
+        pictures: thumbnails of each kind by step.
+
+    Example:
+        >>> import numpy as np
+        >>> import finc_eval as fe
+        >>> rng = np.random.default_rng(0)
+        >>> monitor = fe.Monitor(rng.normal(size=(200, 4)))
+        >>> _ = monitor.update(0, rng.normal(size=(64, 4)))
+        >>> monitor.result.steps, monitor.result.keep
+        ((0.0,), 0.0)
+    """
+
+    type_name: ClassVar[str] = "course"
+    page: ClassVar[str] = "finc_eval.monitoring.page"
+
+    steps: tuple[float, ...]
+    samples: tuple[int, ...]
+    followed: tuple[Followed, ...]
+    alarms: tuple[Alarm, ...]
+    to_reference: tuple[float, ...]
+    to_first: tuple[float, ...]
+    to_previous: tuple[float, ...]
+    keep: float | None
+    why: str
+    needed: str
+    alpha: float
+    pictures: Annotated[dict[float, dict[str, Thumbnail]], *NOT_IN_JSON] = field(
+        default=ABSENT, kw_only=True, repr=False
+    )
+
+    def _frame_rows(self) -> list[dict[str, Any]]:
+        distances = zip(self.to_reference, self.to_first, self.to_previous, strict=True)
+        return [
+            {"step": step, "samples": n, "to_reference": one, "to_first": two, "to_previous": three}
+            | {thing.name: thing.values[look] for thing in self.followed}
+            | {"alarms": "; ".join(alarm.text for alarm in self.alarms if alarm.step == step)}
+            for look, (step, n, (one, two, three)) in enumerate(zip(self.steps, self.samples, distances, strict=True))
+        ]
+
+    def _summary(self) -> str:
+        return f"{plural(len(self.steps), 'look')}, {plural(len(self.alarms), 'alarm')}"
+
+
+def course_of(
+    history: History,
+    names: Sequence[str],
+    alarms: Sequence[Alarm],
+    pictures: dict[float, dict[str, Thumbnail]],
+    noise: float,
+    needed: str,
+    alpha: float,
+) -> Course:
+    """Return the course of a history.
+
+    `names` are of all followed things, and `noise` is the squared norm of the covariance of φ in the reference.
+    """
+    places = np.flatnonzero(history.is_followed)
+    evidence = np.exp(adjust(weigh(history.scores[:, places]).log_e))
+    means, (reference, _) = history.means(), history.before_and_after(0)
+    keep, why = _choose(history, alarms, noise)
+    distances: list[list[float]] = history.distances.T.tolist()
+    return Course(
+        tuple(history.steps.tolist()),
+        tuple(map(int, history.samples.tolist())),
+        tuple(
+            Followed(
+                names[place], _number(reference[place]), tuple(map(_number, means[:, place])), float(evidence[order])
+            )
+            for order, place in enumerate(places.tolist())
+        ),
+        tuple(alarms),
+        to_reference=tuple(distances[0]),
+        to_first=tuple(distances[1]),
+        to_previous=tuple(distances[2]),
+        keep=keep,
+        why=why,
+        needed=needed,
+        alpha=alpha,
+        pictures=pictures,
+        provenance=Provenance.here("cpu"),
+    )
+
+
+def _number(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _choose(history: History, alarms: Sequence[Alarm], noise: float) -> tuple[float | None, str]:
+    """Return the step to keep, and why: before the first alarm begins, nearest to the reference, and late."""
+    if not history.looks:
+        return None, "There was no look yet."
+    first = min((one.since for one in alarms), default=np.inf)
+    if not (history.steps < first).any():
+        return float(history.steps[0]), "The first alarm holds from the first look on: no step is without it."
+    before: Array = history.distances[history.steps < first, 0]
+    error = np.sqrt(2 * noise) * (1 / history.samples[: len(before)] + 1 / history.phi[0, -1])
+    near = np.flatnonzero(before <= before.min() + 2 * error)
+    nearest = "the latest step whose distance to the reference is the smallest, within its error"
+    where = "There is no alarm" if np.isinf(first) else f"It is before step {first:g}, from which the first alarm holds"
+    return float(history.steps[near[-1]]), f"{where}, and it is {nearest}."

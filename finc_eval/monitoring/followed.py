@@ -1,0 +1,97 @@
+"""What a monitor follows, by name, and how it says that it has changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from finc_eval.core.record import Record
+from finc_eval.naming.traits import TRAITS, Trait
+
+SHARES = ("new kinds", "repeats")  # shares besides those of kinds
+SCORES = ("distance", "diversity", "diversity within prompts")  # scores besides looks
+LOOKLESS = ("mark", "pixels", "shape")  # traits of many pictures together, and of their size
+FLAGS = tuple(one for one in TRAITS if one.least is not None)  # looks that a picture has or has not
+LOOKS = tuple(one for one in TRAITS if one.least is None and one.name not in LOOKLESS)
+RELATIVE = ("saturation", "brightness", "contrast", *SCORES)  # scores that are lengths: their change is in percent
+
+
+@dataclass(frozen=True)
+class Alarm(Record):
+    """A followed thing has changed: over all looks, any alarm is false with probability α at most.
+
+    Attributes:
+        step: step at which the alarm was raised.
+        name: name of the followed thing.
+        text: what has changed, since when, and by how much.
+        since: step from which the evidence says that it has changed.
+        before: share, or mean, before that step, with the reference.
+        after: share, or mean, from that step on.
+    """
+
+    step: float
+    name: str
+    text: str
+    since: float
+    before: float
+    after: float
+
+
+def say(name: str, since: float, before: float, after: float, spread: float) -> str:
+    """Return the sentence of an alarm, from the mean before, the mean since then, and the spread of the reference."""
+    start = f"since step {since:g} "
+    if name in SCORES or any(one.name == name for one in LOOKS):
+        size = _relative(before, after) if name in RELATIVE and before > 0 else f"{(after - before) / spread:+.1f} σ"
+        return start + _of_score(name, after > before, size)
+    size = f"{_percent(before)} → {_percent(after)} %"
+    start_of_share = start + ("more " if after > before else "fewer ")
+    if name == "new kinds":
+        return f"{start_of_share}samples are far from every kind of the reference: {size}"
+    if name == "repeats":
+        return f"{start_of_share}samples repeat another sample of their step: {size}"
+    flag = next((one for one in FLAGS if one.name == name), None)
+    if flag is not None:
+        return f"{start_of_share}pictures are {flag.high}: {size}"
+    return f"{start}the {name.replace('kind ', 'kind ‘', 1)}’ {_of_share(before, after)} ({size})"
+
+
+GONE, RISEN = 0.1, 2.0  # parts of its share before at which a kind is called gone, and grown
+
+
+def _of_share(before: float, after: float) -> str:
+    if after < GONE * before:
+        return "is gone"
+    if after < before:
+        return "is rarer"
+    return "has grown" if after >= RISEN * before else "is more frequent"
+
+
+def _of_score(name: str, more: bool, size: str) -> str:
+    match name:
+        case "distance":
+            return f"samples lie {'farther from' if more else 'closer to'} the reference ({size})"
+        case "diversity":
+            return f"samples are {'more' if more else 'less'} diverse ({size})"
+        case "diversity within prompts":
+            return f"samples of a prompt are {'more' if more else 'less'} diverse ({size})"
+    return f"everything is {words_of(name, more)} ({name} {size})"
+
+
+COLORFUL = {True: "more vivid and colorful", False: "paler and less colorful"}
+
+
+def words_of(name: str, more: bool) -> str:
+    """Return the comparative of a look."""
+    if name == "saturation":
+        return COLORFUL[more]
+    trait: Trait = next(one for one in LOOKS if one.name == name)
+    if more:
+        return trait.more or trait.high or f"changed in {name}"
+    return trait.less or f"less {trait.high}"
+
+
+def _relative(before: float, after: float) -> str:
+    return f"{100 * (after / before - 1):+.0f} %".replace("-", "−")
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}"

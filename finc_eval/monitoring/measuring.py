@@ -1,0 +1,162 @@
+"""Measurements of the samples of a look, against what a monitor holds fixed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from finc_eval.core.run import Run
+from finc_eval.embeddings.base import Embeddings
+from finc_eval.gallery.thumbnails import Thumbnail, thumbnail
+from finc_eval.monitoring.basis import Basis
+from finc_eval.monitoring.exchange import Array, Counts
+from finc_eval.monitoring.followed import FLAGS, LOOKS, SCORES, SHARES
+from finc_eval.monitoring.part import Part, join_parts
+from finc_eval.naming.measured import looked_rows
+from finc_eval.naming.traits import TRAITS, measure_looks
+
+TOGETHER = 4  # samples of a unit of diversity: the mean of their six distances
+REPEATED = 8  # samples of a unit of repeats
+PICTURES = 64  # pictures in memory
+EDGE = 48  # pixels of the longer edge of a thumbnail
+
+Groups = NDArray[np.int64] | None  # number of the prompt of each sample
+
+
+def measure(
+    embeddings: Embeddings,
+    basis: Basis,
+    rng: np.random.Generator,
+    *,
+    prompts: Groups = None,
+    alone: Groups = None,
+    run: Run,
+    pictures: bool = True,
+) -> Part:
+    """Measure the samples of a look.
+
+    Args:
+        embeddings: the samples.
+        basis: what is held fixed.
+        rng: draws the units of diversity and repeats, and the samples of `alone`.
+        prompts: number of the prompt of each sample, for the diversity within prompts.
+        alone: number of the group of each sample, of which one sample alone counts in the tests; None: all count.
+        run: device and portions.
+        pictures: whether thumbnails are kept.
+    """
+    parts = []
+    counted = np.ones(embeddings.n, bool) if alone is None else _one_of_each(alone, rng)
+    for batch in embeddings.batches(run.portion):
+        here = np.arange(batch.start, batch.start + len(batch.rows))
+        own = None if prompts is None else prompts[here]
+        parts.append(_of_rows(batch.rows.cpu(), basis, rng, counted[here], own, run))
+    whole = join_parts(parts)
+    return _with_pictures(whole, embeddings, basis, counted, run, pictures)
+
+
+def _one_of_each(groups: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Mark one sample of each group, at random."""
+    order = rng.permutation(len(groups))
+    chosen = order[np.unique(groups[order], return_index=True)[1]]
+    return np.isin(np.arange(len(groups)), chosen)
+
+
+def _of_rows(
+    rows: torch.Tensor, basis: Basis, rng: np.random.Generator, counted: NDArray[np.bool_], prompts: Groups, run: Run
+) -> Part:
+    """Measure embeddings, shape (b, d)."""
+    n = len(rows)
+    leaf, _ = basis.tree.assign(rows, run)
+    distance = basis.distances(rows, run)
+    has = np.concatenate([basis.members[:, leaf], [distance > basis.far]])
+    units = rows[torch.from_numpy(rng.permutation(np.flatnonzero(counted)))]
+    nearest, _ = _distances(units, REPEATED)
+    repeats = nearest <= basis.repeat
+    shares = np.concatenate(
+        [np.column_stack([has[:, counted].sum(1), np.full(len(has), counted.sum())]), [[repeats.sum(), len(repeats)]]]
+    )
+    _, between = _distances(units, TOGETHER)
+    inside = _within(rows, prompts)
+    again = _repeated(rows, basis.repeat)
+    sums = [*((one.sum(), n) for one in has), (again, n), *_empty(FLAGS), (distance.sum(), n)]
+    sums += [(between.sum(), len(between)), (inside.sum(), len(inside)), *_empty(LOOKS)]
+    scores = {"distance": distance[counted], "diversity": between, "diversity within prompts": inside}
+    return Part(
+        n,
+        np.concatenate([shares, np.array(_empty(FLAGS), np.int64).reshape(-1, 2)]).astype(np.int64),
+        (*(scores[name] for name in SCORES), *(np.empty(0) for _ in LOOKS)),
+        np.array(sums, np.float64),
+        basis.phi(rows).double().sum(0).cpu().numpy(),
+    )
+
+
+def _empty(names: Sequence[object]) -> list[tuple[int, int]]:
+    return [(0, 0)] * len(names)
+
+
+def _distances(rows: torch.Tensor, size: int) -> tuple[Array, Array]:
+    """Return the smallest and the mean distance in disjoint units of consecutive rows; the rest is left out."""
+    whole = rows[: len(rows) // size * size].double().reshape(-1, size, rows.shape[1])
+    one, other = np.triu_indices(size, 1)
+    found = _exact(whole, whole)[:, one, other].reshape(-1, len(one)).numpy()
+    return found.min(1, initial=np.inf), found.sum(1) / len(one)
+
+
+def _exact(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """Return distances of rows that may be equal, which a matrix product would round."""
+    return torch.cdist(x, y, compute_mode="donot_use_mm_for_euclid_dist")
+
+
+def _within(rows: torch.Tensor, prompts: Groups) -> Array:
+    """Return the mean distance of the samples of each prompt that has several."""
+    if prompts is None:
+        return np.empty(0)
+    several = [np.flatnonzero(prompts == one) for one in np.unique(prompts)]
+    found = [torch.pdist(rows[torch.from_numpy(own)].double()).mean() for own in several if len(own) > 1]
+    return np.array([float(one) for one in found])
+
+
+def _repeated(rows: torch.Tensor, within: float) -> int:
+    """Return how many rows have another row within a distance."""
+    distance = _exact(rows.double(), rows.double())
+    distance.fill_diagonal_(float("inf"))
+    return int((distance.min(1).values <= within).sum()) if len(rows) > 1 else 0
+
+
+def _with_pictures(
+    part: Part, embeddings: Embeddings, basis: Basis, counted: NDArray[np.bool_], run: Run, thumbnails: bool
+) -> Part:
+    """Add the looks of the pictures, and a thumbnail of each kind; without pictures, return the part."""
+    rows = looked_rows(embeddings)
+    parts: list[Array] = []
+    found: dict[str, Thumbnail] = {}
+    for start in range(0, len(rows), PICTURES):
+        some = rows[start : start + PICTURES]
+        images = embeddings.images_at(some)
+        if images is None:
+            return part
+        parts.append(measure_looks(images)[0])
+        if thumbnails and len(found) < len(basis.nodes):
+            leaf, _ = basis.tree.assign(embeddings.rows_at(some), run)
+            for name, inside in zip(basis.names, basis.members[:, leaf], strict=True):
+                if inside.any() and name not in found:
+                    found[name] = thumbnail(np.asarray(images[int(inside.argmax())].convert("RGB")), EDGE)
+    values, own = np.concatenate(parts), counted[rows]
+    places = {trait.name: place for place, trait in enumerate(TRAITS)}
+    flags = np.array([values[:, places[one.name]] >= (one.least or 0) for one in FLAGS])
+    looks = [values[:, places[one.name]] for one in LOOKS]
+    shares, sums = part.shares.copy(), part.sums.copy()
+    first = len(basis.nodes) + len(SHARES)
+    shares[first:] = np.column_stack([flags[:, own].sum(1), np.full(len(FLAGS), own.sum())])
+    sums[first : first + len(FLAGS)] = np.column_stack([flags.sum(1), np.full(len(FLAGS), len(rows))])
+    sums[-len(LOOKS) :] = [(one.sum(), len(rows)) for one in looks]
+    scores = (*part.scores[: len(SCORES)], *(one[own] for one in looks))
+    return Part(part.n, shares, scores, sums, part.phi, found)
+
+
+def numbers_of(names: Sequence[str]) -> Counts:
+    """Return the number of each text among all different ones."""
+    return np.asarray(np.unique(np.array(names, dtype=object).astype(str), return_inverse=True)[1], np.int64)

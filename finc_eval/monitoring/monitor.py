@@ -1,0 +1,311 @@
+"""`Monitor`: follow a generator over the steps of its training, with alarms that hold at every look."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from finc_eval.core.errors import IncompatibleError, UsageError, check_fraction, check_seed
+from finc_eval.core.files.reading import existing_file
+from finc_eval.core.files.writing import new_file
+from finc_eval.core.record import plain, structure
+from finc_eval.core.run import Run
+from finc_eval.core.words import plural
+from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.opening import as_embeddings, open_sets
+from finc_eval.embeddings.subset import Subset
+from finc_eval.extractors.settings import AnyExtractor
+from finc_eval.monitoring.basis import Basis, halves
+from finc_eval.monitoring.betting import adjust, weigh
+from finc_eval.monitoring.course import Course, course_of
+from finc_eval.monitoring.followed import FLAGS, LOOKS, SCORES, SHARES, Alarm, say
+from finc_eval.monitoring.history import History
+from finc_eval.monitoring.measuring import measure, numbers_of
+from finc_eval.monitoring.needed import say_needed
+from finc_eval.monitoring.part import Part, join_parts
+from finc_eval.monitoring.strips import Strips
+from finc_eval.naming.properties import TEXT_COLUMNS
+from finc_eval.numerics.inference import ALPHA
+
+LOOK = 64  # samples of a look, as long as there was none
+TYPE, LAYOUT = "monitor", 1  # type and layout of the file of a monitor
+
+
+class Monitor:
+    """Follow a generator over the steps of its training, with alarms that hold at every look.
+
+    Each look compares the samples of a step to the reference and to all looks before. The monitor follows the shares
+    of the kinds of the reference, new kinds, repeats, the distance to the reference, diversity, and, of pictures, their
+    looks, such as saturation. If nothing changes, the probability that any alarm is ever raised is at most `alpha`,
+    however often one looks. Samples are not kept: memory grows with the number of looks alone, a few numbers each.
+
+    Draw new seeds at each look. Samples of the same seeds are not independent of those of the look before, and alarms
+    would not hold. The same prompts at each look are fine.
+
+    Args:
+        reference: samples of step 0, or real samples that the generator should be like: embeddings (n, d), array or
+            tensor, or a set in any form that `compare` takes. At least 40; kinds follow from one half of them.
+        prompts: prompt of each sample of the reference; default: its column "prompt", "caption" or "text".
+        extractor: how to embed samples that are not embedded; see `compare`.
+        alpha: probability of any false alarm.
+        seed: random seed of the halves, of the kinds, and of ties.
+        run: device, portions, threads and progress.
+
+    Attributes:
+        alarms: the alarms so far, in the order of their steps.
+
+    Raises:
+        DataError: the reference has fewer than 40 samples, or cannot be read.
+        UsageError: a setting is out of range.
+
+    Example:
+        >>> import numpy as np
+        >>> import finc_eval as fe
+        >>> rng = np.random.default_rng(0)
+        >>> monitor = fe.Monitor(rng.normal(size=(500, 8)))
+        >>> for step in range(10):
+        ...     _ = monitor.update(step, rng.normal(size=(64, 8)) * (1 if step < 5 else 0.5))
+        >>> {alarm.name for alarm in monitor.alarms} >= {"diversity"}
+        True
+        >>> all(alarm.step >= 5 for alarm in monitor.alarms)
+        True
+    """
+
+    def __init__(
+        self,
+        reference: object,
+        *,
+        prompts: Sequence[str] | None = None,
+        extractor: AnyExtractor = None,
+        alpha: float = ALPHA,
+        seed: int = 0,
+        run: Run | None = None,
+    ) -> None:
+        self._extractor, self._run = extractor, Run.of(run)
+        self.alpha, self.seed = check_fraction("alpha", alpha), check_seed(seed)
+        one = self._open(reference, "reference")
+        own = _prompts_of(one, prompts)
+        fitted, rest = halves(one, seed)
+        self.basis = Basis.fit(one, fitted, seed, self._run)
+        self.prompts = frozenset() if own is None else frozenset(own)
+        rng = np.random.default_rng([seed, 1])
+        numbers = None if own is None else numbers_of(own)
+        # What is fitted to one half is counted in the other; what is not fitted at all is counted in both.
+        parts = [
+            measure(
+                Subset(one, rows),
+                self.basis,
+                rng,
+                prompts=None if numbers is None else numbers[rows],
+                run=self._run,
+                pictures=False,
+            )
+            for rows in (fitted, rest)
+        ]
+        self.history = History.of(_without_fitted(parts[0], self.basis) + parts[1])
+        self.alarms: list[Alarm] = []
+        self.strips = Strips()
+        self.space = one.space
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all followed things, shares before scores."""
+        flags, looks = (tuple(one.name for one in traits) for traits in (FLAGS, LOOKS))
+        return (*self.basis.names, *SHARES, *flags, *SCORES, *looks)
+
+    @property
+    def steps(self) -> list[float]:
+        """Steps of all looks."""
+        found: list[float] = self.history.steps.tolist()
+        return found
+
+    def update(self, step: float, samples: object, *, prompts: Sequence[str] | None = None) -> list[Alarm]:
+        """Look at the samples of a step, and return the new alarms.
+
+        Args:
+            step: number of the step, larger than those before.
+            samples: samples of this step, in any form that the reference may have.
+            prompts: prompt of each sample; default: the column of the samples.
+
+        Raises:
+            UsageError: the step is not after the last one.
+            IncompatibleError: the samples are of another extractor, or have another number of entries.
+        """
+        self._check_step(step)
+        return self.add(step, [self.measure(samples, prompts=prompts)])
+
+    def measure(self, samples: object, *, prompts: Sequence[str] | None = None) -> Part:
+        """Measure the samples that this process has of a look; `add` takes the parts of all processes.
+
+        Args:
+            samples: samples, in any form that the reference may have.
+            prompts: prompt of each sample; default: the column of the samples.
+        """
+        one = self._open(samples, "samples")
+        if one.dim != self.basis.dim:
+            raise IncompatibleError(
+                f"the samples have {one.dim} entries per embedding, and the reference {self.basis.dim}: extract both "
+                "with the same extractor"
+            )
+        own = _prompts_of(one, prompts)
+        numbers = None if own is None else numbers_of(own)
+        is_stratified = own is not None and frozenset(own) == self.prompts
+        seed = np.frombuffer(one.rows_at(np.arange(1)).numpy().tobytes()[:8].ljust(8, b"\0"), np.uint32).tolist()
+        return measure(
+            one,
+            self.basis,
+            np.random.default_rng([self.seed, self.history.looks, *seed]),
+            prompts=numbers,
+            alone=None if is_stratified else numbers,
+            run=self._run,
+        )
+
+    def add(self, step: float, parts: Iterable[Part]) -> list[Alarm]:
+        """Look at a step by the parts of all processes, and return the new alarms.
+
+        Args:
+            step: number of the step, larger than those before.
+            parts: what `measure` returned on each process, such as `torch.distributed.all_gather_object` collects it.
+        """
+        self._check_step(step)
+        whole = join_parts(parts)
+        self.history.add(step, whole, self.seed)
+        self.strips.add(step, whole.pictures)
+        found = self._new_alarms(step)
+        self.alarms += found
+        return found
+
+    def _check_step(self, step: float) -> None:
+        if not np.isfinite(step):
+            raise UsageError(f"step is {step}: pass the number of the step")
+        if self.history.looks and step <= self.history.steps[-1]:
+            raise UsageError(
+                f"step {step:g} comes after step {self.history.steps[-1]:g}: pass steps in ascending order, or load "
+                "the monitor that was saved before it"
+            )
+
+    def _new_alarms(self, step: float) -> list[Alarm]:
+        """Return an alarm for each thing whose evidence reaches 1/α, unless one was raised for it already."""
+        history, names = self.history, self.names
+        followed = np.flatnonzero(history.is_followed)
+        evidence = weigh(history.scores[:, followed])
+        reached = adjust(evidence.log_e) >= -np.log(self.alpha)
+        order = np.argsort(-evidence.log_e, kind="stable")
+        found: list[Alarm] = []
+        for place in order[reached[order]].tolist():
+            thing, start = int(followed[place]), int(evidence.start[place])
+            before, after = (float(one[thing]) for one in history.before_and_after(start))
+            if not self._is_told(names[thing], [*self.alarms, *found]):
+                since, spread = float(history.steps[start]), self._spread(thing)
+                text = say(names[thing], since, before, after, spread)
+                found.append(Alarm(step, names[thing], text, since, before, after))
+        return found
+
+    def _spread(self, thing: int) -> float:
+        first = len(self.history.shares)
+        return float(self.history.spread[thing - first]) or 1.0 if thing >= first else 1.0
+
+    def _is_told(self, name: str, alarms: Sequence[Alarm]) -> bool:
+        """Return whether there is an alarm of a thing already, or of a kind that overlaps it."""
+        kinds = self.basis.names
+        return any(
+            one.name == name or (name in kinds and one.name in kinds and self.basis.overlap(name, one.name))
+            for one in alarms
+        )
+
+    def _open(self, source: object, label: str) -> Embeddings:
+        space = getattr(self, "space", None)
+        opened = open_sets(
+            {label: source}, as_embeddings, self._extractor, self._run, () if space is None else (space,)
+        )
+        return opened[label]
+
+    @property
+    def result(self) -> Course:
+        """The course of everything so far, as a result: page, JSON, Markdown, CSV."""
+        return course_of(
+            self.history, self.names, self.alarms, self.strips.pictures, self.basis.noise, self.needed, self.alpha
+        )
+
+    @property
+    def needed(self) -> str:
+        """What looks of the size of the last one can find, of 64 samples before the first, in a sentence."""
+        history = self.history
+        samples = int(history.samples[-1]) if history.looks else LOOK
+        counted = int(history.reference[0, 1])
+        return say_needed(counted, samples, int(history.is_followed.sum()), self.alpha)
+
+    def to_html(self, path: str | Path) -> Path:
+        """Write the page: the course of each followed thing with its alarms, and which step to keep.
+
+        Args:
+            path: file to write.
+        """
+        return self.result.to_html(path)
+
+    def save(self, path: str | Path) -> None:
+        """Write the whole state into a file, which appears when it is whole; `load` goes on from it.
+
+        Args:
+            path: file to write, such as monitor.h5.
+        """
+        with new_file(path, TYPE, LAYOUT) as file:
+            file.header["monitor"] = {"alpha": self.alpha, "seed": self.seed, "space": self.space}
+            file.header["alarms"] = [plain(one) for one in self.alarms]
+            file.texts("prompts", sorted(self.prompts))
+            self.basis.write(file)
+            self.history.write(file)
+            self.strips.write(file)
+
+    @classmethod
+    def load(cls, path: str | Path, *, extractor: AnyExtractor = None, run: Run | None = None) -> Monitor:
+        """Read a monitor that `save` wrote.
+
+        Args:
+            path: the file.
+            extractor: how to embed samples that are not embedded.
+            run: device, portions, threads and progress.
+
+        Raises:
+            DataError: the file is missing, damaged, or not a monitor.
+        """
+        found = cls.__new__(cls)
+        found._extractor, found._run = extractor, Run.of(run)
+        with existing_file(path, TYPE, LAYOUT) as file:
+            header = file.header["monitor"]
+            found.alpha, found.seed = check_fraction("alpha", header["alpha"]), check_seed(header["seed"])
+            found.space, found.prompts = str(header["space"]), frozenset(file.texts("prompts").all())
+            found.alarms = [structure(Alarm, one, str(path)) for one in file.header["alarms"]]
+            found.basis = Basis.read(file)
+            shares = len(found.basis.names) + len(SHARES) + len(FLAGS)
+            found.history = History.read(file, len(found.names), shares, found.basis.phi.size)
+            found.strips = Strips.read(file)
+        return found
+
+    def __repr__(self) -> str:
+        return f"Monitor({plural(self.history.looks, 'look')}, {plural(len(self.alarms), 'alarm')})"
+
+
+def _prompts_of(one: Embeddings, prompts: Sequence[str] | None) -> list[str] | None:
+    """Return the prompt of each sample, as given or in a column; None without prompts."""
+    if prompts is not None:
+        if len(prompts) != one.n:
+            raise UsageError(
+                f"there are {plural(len(prompts), 'prompt')} for {plural(one.n, 'sample')}: give one a sample"
+            )
+        return [str(prompt) for prompt in prompts]
+    column = next((name for name in TEXT_COLUMNS if name in one.columns), None)
+    return None if column is None else one.column(column)
+
+
+def _without_fitted(part: Part, basis: Basis) -> Part:
+    """Return what a part of fitted samples says about things that are not fitted: flags, diversity and looks."""
+    fitted = len(basis.nodes) + len(SHARES)
+    first = fitted + len(FLAGS)
+    shares, sums = part.shares.copy(), part.sums.copy()
+    shares[:fitted] = sums[:fitted] = 0
+    sums[first] = 0
+    return replace(part, shares=shares, sums=sums, scores=(np.empty(0), *part.scores[1:]))

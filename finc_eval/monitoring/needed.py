@@ -1,0 +1,45 @@
+"""How many looks a change needs until its alarm, computed from the mean scores that it brings."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from finc_eval.core.words import plural
+from finc_eval.monitoring.betting import weigh
+from finc_eval.monitoring.exchange import Array
+
+MOST_LOOKS = 200  # looks beyond which a change is called too small for looks of this size
+
+
+def looks_needed(shift: float, reference: int, samples: int, things: int, alpha: float) -> int | None:
+    """Return after how many looks a lasting jump of a mean has an alarm, at its mean score; None beyond 200.
+
+    Args:
+        shift: jump in standard deviations of single samples, from the first look on.
+        reference: number of samples of the reference that are counted.
+        samples: number of samples of a look.
+        things: number of followed things.
+        alpha: probability of any false alarm.
+    """
+    before = reference + samples * np.arange(MOST_LOOKS, dtype=np.float64)
+    # The mean of all samples before: the part of them that is from looks has moved already.
+    apart = shift * reference / before
+    scores: Array = apart / np.sqrt(1 / samples + 1 / before)
+    needed = np.log(things / alpha)
+    reached = (count for count in range(1, MOST_LOOKS + 1) if weigh(scores[:count, None]).log_e[0] >= needed)
+    return next(reached, None)
+
+
+SHIFT, SHARE = 0.5, 0.1  # changes that are told of: of a mean in standard deviations, and the share of a kind
+
+
+def say_needed(reference: int, samples: int, things: int, alpha: float) -> str:
+    """Return what looks of this size can find, on average, in a sentence."""
+    gone = SHARE / np.sqrt(SHARE * (1 - SHARE))
+    found = [looks_needed(shift, reference, samples, things, alpha) for shift in (SHIFT, float(gone))]
+    words = ["is not found" if one is None else f"has an alarm after {plural(one, 'look')}" for one in found]
+    first = f"With {plural(samples, 'sample')} a look and {reference:,} of the reference, on average a shift of all "
+    return first + (
+        f"samples by {SHIFT:g} of their standard deviations {words[0]}, and a kind of {100 * SHARE:.0f} % that "
+        f"vanishes {words[1]}."
+    )

@@ -1,0 +1,172 @@
+"""The page of a course: alarms, the course of each followed thing, pictures of kinds, and which step to keep."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from finc_eval.core.words import join_words, plural
+from finc_eval.monitoring.course import Course, Followed
+from finc_eval.report import Page
+from finc_eval.report.drawings import Axis, drawing, line, mark, text
+from finc_eval.report.exports.outline import Outline, TextTable
+from finc_eval.report.formats import number, printable
+from finc_eval.report.pages import Section, render
+
+NAMED = 3  # alarms that the first sentence names
+WIDTH, HEIGHT, LEFT, EDGE = 520, 110, 60, 22  # pixels of a drawing, and around it
+
+HOW = (
+    "Each look was compared to the reference and to all looks before. An alarm holds at every look: if nothing had "
+    "changed, the probability that any alarm were ever raised is at most α, over all followed things and all looks. "
+    "Evidence is an e-value, adjusted for all followed things; an alarm is raised at 1/α. Shares of kinds are in "
+    "percent, and unions of kinds stand beside their parts. Distances are between means of random Fourier features, "
+    "squared and without bias, so that equal laws have a distance around 0."
+)
+
+
+def says(course: Course) -> dict[str, str]:
+    """Return the alarms, and which step to keep."""
+    found = {"alarms": _say_alarms(course)}
+    if course.keep is not None:
+        found["keep"] = f"Keep step {course.keep:g}. {course.why}"
+    return found
+
+
+def _say_alarms(course: Course) -> str:
+    if not course.alarms:
+        return f"No alarm in {plural(len(course.steps), 'look')}."
+    named = [one.text for one in course.alarms[:NAMED]]
+    more = len(course.alarms) - NAMED
+    words = join_words([*named, *([plural(more, "further alarm")] if more > 0 else [])])
+    return f"{words[0].upper()}{words[1:]}."
+
+
+def outline(course: Course) -> Outline:
+    """Return what a course says in all outputs."""
+    return Outline(
+        kind="course of a training",
+        title="Monitor",
+        says=says(course),
+        sets={f"step {step:g}": n for step, n in [*zip(course.steps, course.samples, strict=True)][-1:]},
+        signatures=[],
+        call="fe.Monitor(reference).update(step, samples)",
+        tables=[_alarms(course), _things(course), _distances(course)],
+        details=[course.needed],
+        how=HOW,
+    )
+
+
+def _alarms(course: Course) -> TextTable:
+    return TextTable.of(
+        "Alarms",
+        {
+            "What": lambda one: one.name,
+            "Raised at step": lambda one: f"{one.step:g}",
+            "What has changed": lambda one: one.text,
+        },
+        course.alarms,
+        words=["What has changed"],
+        nothing="No alarm was raised.",
+    )
+
+
+def _things(course: Course) -> TextTable:
+    return TextTable.of(
+        "Followed things",
+        {
+            "What": lambda one: one.name,
+            "Reference": lambda one: _value(one.reference),
+            "First look": lambda one: _value(one.values[0] if one.values else None),
+            "Last look": lambda one: _value(one.values[-1] if one.values else None),
+            "Evidence": lambda one: f"{one.evidence:.2g}",
+        },
+        sorted(course.followed, key=lambda one: -one.evidence),
+        legend=f"An alarm is raised at an evidence of {1 / course.alpha:g}. Shares are parts of 1.",
+    )
+
+
+def _distances(course: Course) -> TextTable:
+    rows = zip(course.steps, course.samples, course.to_reference, course.to_first, course.to_previous, strict=True)
+    columns = ["Step", "Samples", "To the reference", "To the first look", "To the look before"]
+    table = [[f"{step:g}", f"{n:,}", *map(number, distances)] for step, n, *distances in rows]
+    return TextTable("Distances in φ", columns, table)
+
+
+def _value(value: float | None) -> str:
+    return "–" if value is None else number(value)
+
+
+def page(course: Course, _: Mapping[str, Any]) -> str:
+    """Return the page."""
+    said = outline(course)
+    alarmed = {one.name for one in course.alarms}
+    first = [one for one in course.followed if one.name in alarmed]
+    rest = [one for one in course.followed if one.name not in alarmed]
+    alarms, things, distances = said.tables
+    sections = [
+        Section("alarms", alarms.title, table=alarms, figure=Markup("").join(_draw(course, one) for one in first)),
+        *_strips(course),
+        Section("things", things.title, table=things, texts=said.details, parts=_folded(course, rest)),
+        Section("distances", distances.title, table=distances),
+    ]
+    return render(course, said, sections=sections)
+
+
+def _folded(course: Course, rest: Sequence[Followed]) -> list[Section]:
+    drawn = Markup("").join(_draw(course, one) for one in rest if course.steps)
+    return [Section("courses", "Courses of things without an alarm", figure=drawn)] if drawn else []
+
+
+def _draw(course: Course, one: Followed) -> Markup:
+    """Draw the course of a thing with its reference, and a mark at its alarm."""
+    known = [(step, value) for step, value in zip(course.steps, one.values, strict=True) if value is not None]
+    ends = [value for _, value in known] + ([] if one.reference is None else [one.reference])
+    if not known:
+        return Markup("")
+    across = Axis(min(course.steps), max(course.steps), LEFT, WIDTH - EDGE)
+    up = Axis(min(ends), max(ends), HEIGHT - EDGE, EDGE)
+    parts = [line([(across.at(step), up.at(value)) for step, value in known], "gen", width=1.5)]
+    if one.reference is not None:
+        parts.append(line([(LEFT, up.at(one.reference)), (WIDTH - EDGE, up.at(one.reference))], "ref", dashes="4 3"))
+    for alarm in course.alarms:
+        if alarm.name == one.name:
+            value = dict(known).get(alarm.step, ends[-1])
+            parts.append(mark("gen", (across.at(alarm.step), up.at(value)), alarm.text))
+    parts += [text((LEFT - 4, up.at(value) + 4), number(value), anchor="end") for value in {min(ends), max(ends)}]
+    parts += [text((across.at(step), HEIGHT - 6), f"{step:g}") for step in sorted({course.steps[0], course.steps[-1]})]
+    parts.append(text((LEFT, 14), one.name, anchor="start"))
+    description = f"From {number(known[0][1])} at step {known[0][0]:g} to {number(known[-1][1])} at {known[-1][0]:g}"
+    return drawing(f"Course of {one.name}", description, (WIDTH, HEIGHT), parts)
+
+
+def _strips(course: Course) -> list[Section]:
+    """Return the pictures of each kind by step: of the kinds with an alarm, or else of all."""
+    pictures = dict(sorted(course.pictures.items()))
+    names = list(dict.fromkeys(name for found in pictures.values() for name in found))
+    chosen = [name for name in names if name in {one.name for one in course.alarms}] or names
+    if not chosen:
+        return []
+    head = Markup("<tr><th></th>{}</tr>").format(
+        Markup("").join(Markup("<th>step {}</th>").format(f"{step:g}") for step in pictures)
+    )
+    cell = Markup('<td><img src="{}" width="{}" height="{}" alt="{}"></td>')
+    rows = [
+        Markup("<tr><th>{}</th>{}</tr>").format(
+            printable(name),
+            Markup("").join(
+                Markup("<td>–</td>")
+                if (one := found.get(name)) is None
+                else cell.format(one.uri, one.width, one.height, printable(f"{name} at step {step:g}"))
+                for step, found in pictures.items()
+            ),
+        )
+        for name in chosen
+    ]
+    view = Markup("<table>{}{}</table>").format(head, Markup("").join(rows))
+    return [Section("strips", "A sample of each kind by step", view=view, legend="–: no sample of this kind.")]
+
+
+PAGE = Page(says, outline, page)

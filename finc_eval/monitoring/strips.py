@@ -1,0 +1,52 @@
+"""`Strips`: thumbnails of each kind at up to seven steps, spread over all looks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Self, get_args
+
+import numpy as np
+
+from finc_eval.core.files.reading import StoredFile
+from finc_eval.core.files.writing import NewFile
+from finc_eval.gallery.thumbnails import MAX_EDGE, Kind, Thumbnail
+
+MOST_STEPS = 7  # steps of a filmstrip: what a line of a page shows
+
+
+class Strips:
+    """Thumbnails of each kind at up to seven steps: the first, the last, and steps spread between them."""
+
+    def __init__(self) -> None:
+        self.pictures: dict[float, dict[str, Thumbnail]] = {}
+
+    def add(self, step: float, pictures: Mapping[str, Thumbnail]) -> None:
+        """Add the pictures of a look; if there are too many steps, leave out the one with the nearest neighbors."""
+        if not pictures:
+            return
+        self.pictures[step] = dict(pictures)
+        if len(self.pictures) > MOST_STEPS:
+            steps = sorted(self.pictures)
+            gaps = {one: after - before for before, one, after in zip(steps, steps[1:], steps[2:], strict=False)}
+            del self.pictures[min(gaps, key=lambda one: gaps[one])]
+
+    def write(self, file: NewFile) -> None:
+        """Write the pictures into a file."""
+        entries = [(step, name, one) for step, found in self.pictures.items() for name, one in found.items()]
+        index = [[step, name, one.kind, one.width, one.height, len(one.data)] for step, name, one in entries]
+        file.header["strips"] = index
+        file.array("strips", np.frombuffer(b"".join(one.data for *_, one in entries), np.uint8))
+
+    @classmethod
+    def read(cls, file: StoredFile) -> Self:
+        """Read what `write` wrote; call it in `content_of`."""
+        data, start, found = file.array("strips", None, dtype="|u1").tobytes(), 0, cls()
+        for step, name, kind, width, height, size in file.header["strips"]:
+            if kind not in get_args(Kind) or not min(width, height, size) > 0 or max(width, height) > MAX_EDGE:
+                raise ValueError("the index of its pictures is wrong")
+            one = Thumbnail(data[start : start + size], kind, int(width), int(height))
+            found.pictures.setdefault(float(step), {})[str(name)] = one
+            start += size
+        if start != len(data):
+            raise ValueError("its pictures do not match their index")
+        return found
