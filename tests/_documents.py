@@ -14,6 +14,14 @@ def synthesis_of_a_table():
     return fe.privacy.synthesize_table(values, table, epsilon=1, steps=5, ledger=None).synthesis
 
 
+def course_of_looks(x, y):
+    """Follow a generator over two steps, the second of which is of another law."""
+    monitor = fe.Monitor(y)
+    monitor.update(1, x)
+    monitor.update(2, np.repeat(y[:4], 40, 0))
+    return monitor.result
+
+
 def one_of_each(folder):
     """Make one result of every type, by the name of the type; the private sketch behind two of them is "sketch".
 
@@ -34,6 +42,7 @@ def one_of_each(folder):
         fe.kinds([x, y]),
         fe.leaderboard([x, gen[200:]], y),
         fe.gate(x, y, ref[200:], {"kinds": {"lose": 0.5, "min_share": 0.1}}),
+        course_of_looks(x, y),
         fe.metrics(x, y, ["vendi", "prdc", "fid"]),
         fe.audit(gen, ref[:200], ref[200:]),
         fe.evaluate(x[:60], y[:60], features=20),

@@ -152,6 +152,8 @@ VERBS: dict[str, dict[str, str]] = {
         "kinds": "Divide sets into kinds whose shares add up to 100 %, and test which kinds differ.",
         "metrics": "Compute the metrics people know, each in the space its name means, with intervals, floors and "
         "signatures.",
+        "monitor": "Follow a generator over the steps of its training: which kinds die, which looks drift, and which "
+        "step to keep.",
         "evaluate": "Evaluate one generator by everything that its sets allow, on one page.",
     },
     "Rank and gate": {

@@ -31,18 +31,18 @@ MOST = 700.0  # logarithm of an e-value beyond which it does not grow in sums
 
 
 @dataclass(frozen=True)
-class Evidence:
+class Weighed:
     """Evidence against "nothing has changed" after the last look, of each followed thing."""
 
     log_e: Array  # logarithm of the e-value, shape (k,)
     start: NDArray[np.int64]  # look from which the best bet says that it has changed, from 0 on, shape (k,)
 
 
-def weigh(scores: Array) -> Evidence:
+def weigh(scores: Array) -> Weighed:
     """Return the evidence in the scores of all looks, shape (t, k), NaN where a look says nothing."""
     t, k = scores.shape
     if t == 0:
-        return Evidence(np.zeros(k), np.zeros(k, np.int64))
+        return Weighed(np.zeros(k), np.zeros(k, np.int64))
     seen = np.isfinite(scores)
     z, look = np.where(seen, scores, 0.0), np.arange(1.0, t + 1)[:, None]
     jump, drift = _bets(z, seen, look)
@@ -51,7 +51,7 @@ def weigh(scores: Array) -> Evidence:
     bets = np.stack([jump + weight, drift + weight])
     rest = np.full((1, k), -np.log(t + 1.0))  # 1 − Σ 1/(s(s + 1)): bets that have not begun
     log_e = logsumexp(np.concatenate([bets.reshape(2 * t, k), rest]), axis=0)
-    return Evidence(np.asarray(log_e), bets.max(0).argmax(0))
+    return Weighed(np.asarray(log_e), bets.max(0).argmax(0))
 
 
 def _bets(z: Array, seen: NDArray[np.bool_], look: Array) -> tuple[Array, Array]:

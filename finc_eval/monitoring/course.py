@@ -1,4 +1,4 @@
-"""`Course`: what a monitor has seen so far, as a result: followed things by step, alarms, and which step to keep."""
+"""`Course`: the result of a monitor: followed things by step, alarms, and which step to keep."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from finc_eval.core.provenance import Provenance
-from finc_eval.core.record import ABSENT, NOT_IN_JSON, Record
+from finc_eval.core.record import NOT_IN_JSON, Record
 from finc_eval.core.serialize import Document
 from finc_eval.core.words import plural
 from finc_eval.gallery.thumbnails import Thumbnail
 from finc_eval.monitoring.betting import adjust, weigh
 from finc_eval.monitoring.exchange import Array
 from finc_eval.monitoring.followed import Alarm
-from finc_eval.monitoring.history import History
+from finc_eval.monitoring.looks import Looks
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Followed(Record):
 
 @dataclass(frozen=True, eq=False)
 class Course(Document):
-    """What a monitor has seen so far.
+    """Course of a training, as a monitor has seen it so far.
 
     Attributes:
         steps: step of each look.
@@ -52,6 +52,7 @@ class Course(Document):
         why: why this step.
         needed: what looks of this size can find.
         alpha: probability of any false alarm.
+        warnings: what to know before trusting the alarms.
         pictures: thumbnails of each kind by step.
 
     Example:
@@ -78,8 +79,9 @@ class Course(Document):
     why: str
     needed: str
     alpha: float
+    warnings: tuple[str, ...]
     pictures: Annotated[dict[float, dict[str, Thumbnail]], *NOT_IN_JSON] = field(
-        default=ABSENT, kw_only=True, repr=False
+        default_factory=dict, kw_only=True, repr=False
     )
 
     def _frame_rows(self) -> list[dict[str, Any]]:
@@ -96,13 +98,14 @@ class Course(Document):
 
 
 def course_of(
-    history: History,
+    history: Looks,
     names: Sequence[str],
     alarms: Sequence[Alarm],
     pictures: dict[float, dict[str, Thumbnail]],
     noise: float,
     needed: str,
     alpha: float,
+    warnings: Sequence[str],
 ) -> Course:
     """Return the course of a history.
 
@@ -130,6 +133,7 @@ def course_of(
         why=why,
         needed=needed,
         alpha=alpha,
+        warnings=tuple(warnings),
         pictures=pictures,
         provenance=Provenance.here("cpu"),
     )
@@ -139,7 +143,7 @@ def _number(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def _choose(history: History, alarms: Sequence[Alarm], noise: float) -> tuple[float | None, str]:
+def _choose(history: Looks, alarms: Sequence[Alarm], noise: float) -> tuple[float | None, str]:
     """Return the step to keep, and why: before the first alarm begins, nearest to the reference, and late."""
     if not history.looks:
         return None, "There was no look yet."
@@ -150,5 +154,7 @@ def _choose(history: History, alarms: Sequence[Alarm], noise: float) -> tuple[fl
     error = np.sqrt(2 * noise) * (1 / history.samples[: len(before)] + 1 / history.phi[0, -1])
     near = np.flatnonzero(before <= before.min() + 2 * error)
     nearest = "the latest step whose distance to the reference is the smallest, within its error"
-    where = "There is no alarm" if np.isinf(first) else f"It is before step {first:g}, from which the first alarm holds"
+    where = (
+        "No alarm was raised" if np.isinf(first) else f"It is before step {first:g}, from which the first alarm holds"
+    )
     return float(history.steps[near[-1]]), f"{where}, and it is {nearest}."

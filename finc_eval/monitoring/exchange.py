@@ -43,8 +43,8 @@ def score_of_shares(look: Counts, before: Counts, rng: np.random.Generator) -> A
     The count is hypergeometric given the bag. A share that no sample or every sample of the bag has says nothing: NaN.
     """
     total = look + before
-    law = hypergeom(total[:, 1], total[:, 0], look[:, 1])
-    p = law.cdf(look[:, 0] - 1) + rng.random(len(look)) * law.pmf(look[:, 0])
+    law = total[:, 1], total[:, 0], look[:, 1]
+    p = hypergeom.cdf(look[:, 0] - 1, *law) + rng.random(len(look)) * hypergeom.pmf(look[:, 0], *law)
     silent = (total[:, 0] == 0) | (total[:, 0] == total[:, 1]) | (before[:, 1] == 0) | (look[:, 1] == 0)
     return np.where(silent, np.nan, _normal(p))
 

@@ -1,4 +1,4 @@
-"""What a monitor follows, by name, and how it says that it has changed."""
+"""The things that a monitor follows, by name, and the sentence of an alarm."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def say(name: str, since: float, before: float, after: float, spread: float) -> 
     return f"{start}the {name.replace('kind ', 'kind ‘', 1)}’ {_of_share(before, after)} ({size})"
 
 
-GONE, RISEN = 0.1, 2.0  # parts of its share before at which a kind is called gone, and grown
+GONE, RISEN = 0.1, 2.0  # a kind with .1 of its share before is called gone, with 2 times of it grown
 
 
 def _of_share(before: float, after: float) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -14,14 +15,14 @@ from finc_eval.gallery.thumbnails import Thumbnail, thumbnail
 from finc_eval.monitoring.basis import Basis
 from finc_eval.monitoring.exchange import Array, Counts
 from finc_eval.monitoring.followed import FLAGS, LOOKS, SCORES, SHARES
-from finc_eval.monitoring.part import Part, join_parts
+from finc_eval.monitoring.part import TRACED, LookPart, join_parts
 from finc_eval.naming.measured import looked_rows
 from finc_eval.naming.traits import TRAITS, measure_looks
 
 TOGETHER = 4  # samples of a unit of diversity: the mean of their six distances
-REPEATED = 8  # samples of a unit of repeats
+REPEATED = 8  # samples of a unit of repeats: of a look of 64, eight units
 PICTURES = 64  # pictures in memory
-EDGE = 48  # pixels of the longer edge of a thumbnail
+EDGE = 48  # pixels of the longer edge of a thumbnail: seven of them are 336 wide
 
 Groups = NDArray[np.int64] | None  # number of the prompt of each sample
 
@@ -35,7 +36,7 @@ def measure(
     alone: Groups = None,
     run: Run,
     pictures: bool = True,
-) -> Part:
+) -> LookPart:
     """Measure the samples of a look.
 
     Args:
@@ -66,7 +67,7 @@ def _one_of_each(groups: NDArray[np.int64], rng: np.random.Generator) -> NDArray
 
 def _of_rows(
     rows: torch.Tensor, basis: Basis, rng: np.random.Generator, counted: NDArray[np.bool_], prompts: Groups, run: Run
-) -> Part:
+) -> LookPart:
     """Measure embeddings, shape (b, d)."""
     n = len(rows)
     leaf, _ = basis.tree.assign(rows, run)
@@ -84,12 +85,13 @@ def _of_rows(
     sums = [*((one.sum(), n) for one in has), (again, n), *_empty(FLAGS), (distance.sum(), n)]
     sums += [(between.sum(), len(between)), (inside.sum(), len(inside)), *_empty(LOOKS)]
     scores = {"distance": distance[counted], "diversity": between, "diversity within prompts": inside}
-    return Part(
+    return LookPart(
         n,
         np.concatenate([shares, np.array(_empty(FLAGS), np.int64).reshape(-1, 2)]).astype(np.int64),
         (*(scores[name] for name in SCORES), *(np.empty(0) for _ in LOOKS)),
         np.array(sums, np.float64),
         basis.phi(rows).double().sum(0).cpu().numpy(),
+        basis.trace(rows[:TRACED]),
     )
 
 
@@ -127,8 +129,8 @@ def _repeated(rows: torch.Tensor, within: float) -> int:
 
 
 def _with_pictures(
-    part: Part, embeddings: Embeddings, basis: Basis, counted: NDArray[np.bool_], run: Run, thumbnails: bool
-) -> Part:
+    part: LookPart, embeddings: Embeddings, basis: Basis, counted: NDArray[np.bool_], run: Run, thumbnails: bool
+) -> LookPart:
     """Add the looks of the pictures, and a thumbnail of each kind; without pictures, return the part."""
     rows = looked_rows(embeddings)
     parts: list[Array] = []
@@ -154,7 +156,7 @@ def _with_pictures(
     sums[first : first + len(FLAGS)] = np.column_stack([flags.sum(1), np.full(len(FLAGS), len(rows))])
     sums[-len(LOOKS) :] = [(one.sum(), len(rows)) for one in looks]
     scores = (*part.scores[: len(SCORES)], *(one[own] for one in looks))
-    return Part(part.n, shares, scores, sums, part.phi, found)
+    return replace(part, shares=shares, scores=scores, sums=sums, pictures=found)
 
 
 def numbers_of(names: Sequence[str]) -> Counts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,14 +19,14 @@ from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import as_embeddings, open_sets
 from finc_eval.embeddings.subset import Subset
 from finc_eval.extractors.settings import AnyExtractor
-from finc_eval.monitoring.basis import Basis, halves
+from finc_eval.monitoring.basis import Basis, divide_reference
 from finc_eval.monitoring.betting import adjust, weigh
 from finc_eval.monitoring.course import Course, course_of
 from finc_eval.monitoring.followed import FLAGS, LOOKS, SCORES, SHARES, Alarm, say
-from finc_eval.monitoring.history import History
+from finc_eval.monitoring.looks import Looks
 from finc_eval.monitoring.measuring import measure, numbers_of
 from finc_eval.monitoring.needed import say_needed
-from finc_eval.monitoring.part import Part, join_parts
+from finc_eval.monitoring.part import LookPart, join_parts
 from finc_eval.monitoring.strips import Strips
 from finc_eval.naming.properties import TEXT_COLUMNS
 from finc_eval.numerics.inference import ALPHA
@@ -47,11 +48,11 @@ class Monitor:
 
     Args:
         reference: samples of step 0, or real samples that the generator should be like: embeddings (n, d), array or
-            tensor, or a set in any form that `compare` takes. At least 40; kinds follow from one half of them.
+            tensor, or a set in any form that `compare` takes. At least 40; kinds follow from a third of them.
         prompts: prompt of each sample of the reference; default: its column "prompt", "caption" or "text".
         extractor: how to embed samples that are not embedded; see `compare`.
         alpha: probability of any false alarm.
-        seed: random seed of the halves, of the kinds, and of ties.
+        seed: random seed of the parts of the reference, of the kinds, and of ties.
         run: device, portions, threads and progress.
 
     Attributes:
@@ -88,12 +89,12 @@ class Monitor:
         self.alpha, self.seed = check_fraction("alpha", alpha), check_seed(seed)
         one = self._open(reference, "reference")
         own = _prompts_of(one, prompts)
-        fitted, rest = halves(one, seed)
+        fitted, rest = divide_reference(one, seed)
         self.basis = Basis.fit(one, fitted, seed, self._run)
         self.prompts = frozenset() if own is None else frozenset(own)
         rng = np.random.default_rng([seed, 1])
         numbers = None if own is None else numbers_of(own)
-        # What is fitted to one half is counted in the other; what is not fitted at all is counted in both.
+        # What is fitted to one part is counted in the other; what is not fitted at all is counted in both.
         parts = [
             measure(
                 Subset(one, rows),
@@ -105,9 +106,10 @@ class Monitor:
             )
             for rows in (fitted, rest)
         ]
-        self.history = History.of(_without_fitted(parts[0], self.basis) + parts[1])
+        self.history = Looks.of(_without_fitted(parts[0], self.basis) + parts[1])
         self.alarms: list[Alarm] = []
-        self.strips = Strips()
+        self.strips, self._traces = Strips(), np.empty((0, 0))
+        self.warnings: list[str] = []
         self.space = one.space
 
     @property
@@ -137,7 +139,7 @@ class Monitor:
         self._check_step(step)
         return self.add(step, [self.measure(samples, prompts=prompts)])
 
-    def measure(self, samples: object, *, prompts: Sequence[str] | None = None) -> Part:
+    def measure(self, samples: object, *, prompts: Sequence[str] | None = None) -> LookPart:
         """Measure the samples that this process has of a look; `add` takes the parts of all processes.
 
         Args:
@@ -163,7 +165,7 @@ class Monitor:
             run=self._run,
         )
 
-    def add(self, step: float, parts: Iterable[Part]) -> list[Alarm]:
+    def add(self, step: float, parts: Iterable[LookPart]) -> list[Alarm]:
         """Look at a step by the parts of all processes, and return the new alarms.
 
         Args:
@@ -172,11 +174,22 @@ class Monitor:
         """
         self._check_step(step)
         whole = join_parts(parts)
+        self._warn_of_seeds(step, whole)
         self.history.add(step, whole, self.seed)
         self.strips.add(step, whole.pictures)
         found = self._new_alarms(step)
         self.alarms += found
         return found
+
+    def _warn_of_seeds(self, step: float, whole: LookPart) -> None:
+        """Warn, once, if the samples of a look are those of the look before, slightly changed."""
+        if self.basis.are_the_same(whole.traces, self._traces) and not self.warnings:
+            self.warnings.append(
+                f"the samples of step {step:g} are those of the look before, in the same order and hardly changed: "
+                "alarms hold only if each look has new seeds"
+            )
+            warnings.warn(self.warnings[-1], stacklevel=4)
+        self._traces = whole.traces
 
     def _check_step(self, step: float) -> None:
         if not np.isfinite(step):
@@ -227,12 +240,19 @@ class Monitor:
     def result(self) -> Course:
         """The course of everything so far, as a result: page, JSON, Markdown, CSV."""
         return course_of(
-            self.history, self.names, self.alarms, self.strips.pictures, self.basis.noise, self.needed, self.alpha
+            self.history,
+            self.names,
+            self.alarms,
+            self.strips.pictures,
+            self.basis.noise,
+            self.needed,
+            self.alpha,
+            self.warnings,
         )
 
     @property
     def needed(self) -> str:
-        """What looks of the size of the last one can find, of 64 samples before the first, in a sentence."""
+        """Changes that looks of this size can find, in a sentence; before the first look, looks of 64 samples."""
         history = self.history
         samples = int(history.samples[-1]) if history.looks else LOOK
         counted = int(history.reference[0, 1])
@@ -255,6 +275,7 @@ class Monitor:
         with new_file(path, TYPE, LAYOUT) as file:
             file.header["monitor"] = {"alpha": self.alpha, "seed": self.seed, "space": self.space}
             file.header["alarms"] = [plain(one) for one in self.alarms]
+            file.header["warnings"] = self.warnings
             file.texts("prompts", sorted(self.prompts))
             self.basis.write(file)
             self.history.write(file)
@@ -279,9 +300,10 @@ class Monitor:
             found.alpha, found.seed = check_fraction("alpha", header["alpha"]), check_seed(header["seed"])
             found.space, found.prompts = str(header["space"]), frozenset(file.texts("prompts").all())
             found.alarms = [structure(Alarm, one, str(path)) for one in file.header["alarms"]]
+            found.warnings, found._traces = [str(one) for one in file.header["warnings"]], np.empty((0, 0))
             found.basis = Basis.read(file)
             shares = len(found.basis.names) + len(SHARES) + len(FLAGS)
-            found.history = History.read(file, len(found.names), shares, found.basis.phi.size)
+            found.history = Looks.read(file, len(found.names), shares, found.basis.phi.size)
             found.strips = Strips.read(file)
         return found
 
@@ -301,7 +323,7 @@ def _prompts_of(one: Embeddings, prompts: Sequence[str] | None) -> list[str] | N
     return None if column is None else one.column(column)
 
 
-def _without_fitted(part: Part, basis: Basis) -> Part:
+def _without_fitted(part: LookPart, basis: Basis) -> LookPart:
     """Return what a part of fitted samples says about things that are not fitted: flags, diversity and looks."""
     fitted = len(basis.nodes) + len(SHARES)
     first = fitted + len(FLAGS)

@@ -1,4 +1,4 @@
-"""How many looks a change needs until its alarm, computed from the mean scores that it brings."""
+"""Number of looks that a change needs until its alarm, from the mean scores that it brings."""
 
 from __future__ import annotations
 

@@ -55,6 +55,7 @@ def outline(course: Course) -> Outline:
         call="fe.Monitor(reference).update(step, samples)",
         tables=[_alarms(course), _things(course), _distances(course)],
         details=[course.needed],
+        warnings=course.warnings,
         how=HOW,
     )
 

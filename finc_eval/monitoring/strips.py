@@ -11,7 +11,7 @@ from finc_eval.core.files.reading import StoredFile
 from finc_eval.core.files.writing import NewFile
 from finc_eval.gallery.thumbnails import MAX_EDGE, Kind, Thumbnail
 
-MOST_STEPS = 7  # steps of a filmstrip: what a line of a page shows
+MOST_STEPS = 7  # steps of a filmstrip: with pictures of 48 pixels, a line of 400
 
 
 class Strips:

@@ -16,6 +16,7 @@ EMBED = (
     "compare",
     "evaluate",
     "kinds",
+    "monitor",
     "extract",
     "extract sketch",
     "score",

@@ -362,6 +362,20 @@ def use_kinds(path):
     return found.to_json(), found.shares, found.difference
 
 
+def make_monitor(path):
+    monitor = fe.Monitor(fe.EmbeddingSet(sets()[0], images=[*pictures(N)]))
+    monitor.update(1, fe.EmbeddingSet(sets()[1], images=[*pictures(N)]))
+    monitor.save(path)
+
+
+def use_monitor(path):
+    monitor = fe.Monitor.load(path)
+    if monitor.basis.dim == 6:
+        monitor.update(max(monitor.steps, default=0) + 1, sets()[0])
+    monitor.to_html(path.with_suffix(".html"))
+    return monitor.alarms, monitor.history.scores.tobytes(), monitor.names, monitor.result.keep
+
+
 def make_models(path):
     fe.kahm.save_models(path, fe.kahm.fit_classes(sets()[0], [0, "é"] * (N // 2)))
 
@@ -632,6 +646,7 @@ KINDS = {
     "comparison": Kind(".h5", make_comparison, use_comparison, of_own, True),
     "methods": Kind(".h5", make_methods, use_pictured, of_own, True),
     "kinds": Kind(".h5", make_kinds, use_kinds, of_own, True),
+    "monitor": Kind(".h5", make_monitor, use_monitor, of_own, True),
     "board entry": Kind(".json", lambda path: made_part(path, "entries/gen.json"), use_entry, of_text, True),
     "board reference": Kind(".h5", lambda path: made_part(path, "reference.h5"), use_reference, of_own, True),
     "private sketch": Kind(".h5", make_private, use_private, of_own, True),

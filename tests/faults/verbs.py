@@ -58,6 +58,7 @@ VERBS = {
     "compare over an older result": Verb(f"compare {SETS} --features 30 --out again --quiet"),
     "compare pictures": Verb(f"compare --gen gen --ref ref --features 30 {PICTURES} {OUT}"),
     "kinds": Verb(f"kinds {SETS} {OUT}"),
+    "monitor": Verb("monitor step-1.npy step-2.npy --ref ref.npy --quiet --out page.html"),
     "sweep": Verb(f"compare sweep {SETS} --parameter rho --values 1,2 --features 30 {OUT}"),
     "methods": Verb(f"compare methods {SETS} --methods finc,ken --features 30 {OUT}"),
     "changes": Verb("compare changes --old old/comparison.h5 --new later/comparison.h5 --out out"),
@@ -125,6 +126,8 @@ def make_inputs(folder: Path) -> None:
         pictures = np.random.default_rng(seed).integers(0, 256, (24, 8, 8, 3), dtype=np.uint8)
         for number, pixels in enumerate(pictures):
             Image.fromarray(pixels).save(folder / name / f"{number:02}.png")
+    for step in (1, 2):
+        np.save(folder / f"step-{step}.npy", release(40, step))
     np.save(folder / "near.npy", np.concatenate([rows[1:] + np.float32(1e-6), rows[:3]]))
     np.savez(folder / "labeled.npz", embeddings=release(60, 3), labels=np.arange(60) % 2)
     lines = "".join(f"{number:02}.png,{number % 3}\n" for number in range(24))

@@ -134,6 +134,7 @@ FILE_TYPES = {
         "the .h5 file of a comparison by finc-eval compare",
     ),
     "kinds": FileType("a result of finc-eval kinds", "fe.load opens", "the .h5 file of a result of finc-eval kinds"),
+    "monitor": FileType("a monitor of a training", "fe.Monitor.load opens", "a file by fe.Monitor.save"),
     "private sketch": FileType(
         "a private sketch",
         "finc-eval evaluate, private sketch score and private sketch compare take as --ref (in Python: "

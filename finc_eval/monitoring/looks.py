@@ -1,4 +1,4 @@
-"""`History`: all that a monitor remembers: counts of the bag, and a row of numbers for each look."""
+"""`Looks`: the memory of a monitor: counts of the bag, and a row of numbers for each look."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from finc_eval.core.files.reading import StoredFile
 from finc_eval.core.files.writing import NewFile
 from finc_eval.monitoring.exchange import BINS, Array, Counts, bins_of, score_of_ranks, score_of_shares
-from finc_eval.monitoring.part import Part
+from finc_eval.monitoring.part import LookPart
 
 
 @dataclass(eq=False)
-class History:
+class Looks:
     """Counts of all samples so far, with the reference, and what each look was.
 
     Its size depends on the number of looks and of followed things, and not on the number of samples.
@@ -32,7 +32,7 @@ class History:
     distances: Array  # squared distances of each look in φ to these three, shape (t, 3)
 
     @classmethod
-    def of(cls, part: Part) -> Self:
+    def of(cls, part: LookPart) -> Self:
         """Begin with the reference, whose values give each score its spread."""
         things = len(part.sums)
         found = cls(
@@ -61,10 +61,10 @@ class History:
 
     @property
     def is_followed(self) -> NDArray[np.bool_]:
-        """Whether there are samples of each thing at all, such as pictures for looks, shape (things,)."""
+        """Mark whether there are samples of each thing at all, such as pictures for looks, shape (things,)."""
         return np.asarray(np.concatenate([self.shares[:, 1], self.bins.sum(1)]) > 0)
 
-    def add(self, step: float, part: Part, seed: int) -> None:
+    def add(self, step: float, part: LookPart, seed: int) -> None:
         """Add a look, whose scores compare it to all before."""
         rng = np.random.default_rng([seed, self.looks])
         draws = rng.bit_generator.state  # random parts of a bag serve all scores whose bags have one size

@@ -1,0 +1,54 @@
+"""`finc-eval monitor`: folders and files of several steps, their order, and the page."""
+
+import json
+
+import numpy as np
+import pytest
+from _verbs import done, run
+
+
+@pytest.fixture
+def steps(tmp_path):
+    rng = np.random.default_rng(0)
+    np.save(tmp_path / "real.npy", rng.normal(size=(300, 8)))
+    for step in (100, 200, 1000, 900):
+        spread = 0.4 if step >= 900 else 1
+        np.save(tmp_path / f"ckpt-{step}.npy", spread * rng.normal(size=(200, 8)))
+    return tmp_path
+
+
+def test_steps_are_followed_in_their_order_and_the_page_names_what_changed(steps):
+    made = done("monitor", *sorted(steps.glob("ckpt-*")), "--ref", steps / "real.npy", "--out", steps / "page.html")
+    page = (steps / "page.html").read_text(encoding="utf-8")
+    for text in (made.stdout, page):
+        assert "samples are less diverse" in text and "Keep step 200" in text
+    assert "With 64 samples a look" in made.stderr and "Course of diversity" in page
+    course = json.loads(
+        done(
+            *("monitor", *steps.glob("ckpt-*"), "--ref", steps / "real.npy", "--json", "--quiet"),
+            *("--out", steps / "page.html"),
+        ).stdout
+    )
+    assert course["steps"] == [100, 200, 900, 1000] and course["type"] == "course"
+
+
+def test_without_a_reference_the_first_step_is_it(steps):
+    course = json.loads(
+        done("monitor", *steps.glob("ckpt-*"), "--json", "--quiet", "--out", steps / "page.html").stdout
+    )
+    assert course["steps"] == [200, 900, 1000]
+
+
+def test_mistakes_end_with_one_sentence(steps):
+    (steps / "last.npy").write_bytes((steps / "real.npy").read_bytes())
+    (steps / "b-100.npy").write_bytes((steps / "real.npy").read_bytes())
+    for files, words in (
+        (["last.npy"], "last.npy has no number"),
+        (["ckpt-100.npy", "b-100.npy"], "are both of step 100"),
+        (["ckpt-100.npy"], "pass --ref, or further steps"),
+    ):
+        result = run("monitor", *(steps / one for one in files), "--out", steps / "new.html")
+        assert result.exit_code == 3 and words in result.output and not (steps / "new.html").exists()
+    (steps / "mine.html").write_text("mine")
+    result = run("monitor", *steps.glob("ckpt-*"), "--out", steps / "mine.html")
+    assert result.exit_code == 3 and "choose another --out" in result.output
