@@ -4,19 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 
+from finc_eval.core.errors import check_fraction
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import NOT_IN_JSON, Record
-from finc_eval.core.serialize import Document
+from finc_eval.core.serialize import SIGNIFICANT, Document
 from finc_eval.core.words import plural
 from finc_eval.gallery.thumbnails import Thumbnail
 from finc_eval.monitoring.betting import adjust, weigh
 from finc_eval.monitoring.exchange import Array
+from finc_eval.monitoring.figure import Drawable, draw_courses
 from finc_eval.monitoring.followed import Alarm
 from finc_eval.monitoring.looks import Looks
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+DRAWN = 6  # courses without an alarm that are drawn, if there is none with: a page of a paper has room for six
+DISTANCES = ("distance in φ to the reference", "distance in φ to the first look", "distance in φ to the look before")
 
 
 @dataclass(frozen=True)
@@ -84,13 +92,27 @@ class Course(Document):
         default_factory=dict, kw_only=True, repr=False
     )
 
+    def figure(self, alpha: float = SIGNIFICANT) -> Figure:
+        """Draw the courses of the things that have an alarm, or else of those with the most evidence.
+
+        Args:
+            alpha: probability of any false alarm; alarms were raised with that of the monitor.
+        """
+        check_fraction("alpha", alpha)
+        alarms = {one.name: one.step for one in self.alarms}
+        courses = [
+            Drawable(one.name, one.values, one.reference, alarms.get(one.name))
+            for one in sorted(self.followed, key=lambda one: -one.evidence)
+        ]
+        return draw_courses(self.steps, [one for one in courses if one.alarm is not None] or courses[:DRAWN])
+
     def _frame_rows(self) -> list[dict[str, Any]]:
-        distances = zip(self.to_reference, self.to_first, self.to_previous, strict=True)
+        distances = zip(DISTANCES, (self.to_reference, self.to_first, self.to_previous), strict=True)
+        courses = [(one.name, one.reference, one.values) for one in self.followed]
         return [
-            {"step": step, "samples": n, "to_reference": one, "to_first": two, "to_previous": three}
-            | {thing.name: thing.values[look] for thing in self.followed}
-            | {"alarms": "; ".join(alarm.text for alarm in self.alarms if alarm.step == step)}
-            for look, (step, n, (one, two, three)) in enumerate(zip(self.steps, self.samples, distances, strict=True))
+            {"name": name, "step": step, "samples": n, "value": value, "reference": reference}
+            for name, reference, values in [*courses, *((name, None, values) for name, values in distances)]
+            for step, n, value in zip(self.steps, self.samples, values, strict=True)
         ]
 
     def _summary(self) -> str:
