@@ -62,7 +62,7 @@ class MeasuredRuns:
     ) -> MeasuredRuns:
         """Measure two sets, "gen" and "ref", that are paired by their ids; see `compare_ids`."""
         pairs = align({label: pairing.names[block] for label, block in pairing.block.items()}, pairing.sets)
-        table = measure(pairs, progress)
+        table = measure(pairs, progress, with_traits=True)
         runs = _baselines(pairing, pairs, again)
         floor = _floor(runs, progress)
         nearest = table

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch.nn.functional import avg_pool2d, pad
+from torch.nn.functional import avg_pool2d
 
 Array = NDArray[np.float64]
 
@@ -16,9 +16,9 @@ STABLE = (0.01**2, 0.03**2)  # C1 and C2 of SSIM, for light in [0, 1]
 SCALES = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)  # weights of the scales of MS-SSIM, the finest first (Wang 2003)
 LUMA = (0.299, 0.587, 0.114)  # weights of red, green and blue in light (ITU-R BT.601)
 
-TOGETHER = 64
-"""Neighbors that a product with a band of the blur makes at once: five lights of 512 × 512 pixels take .26 s, and .97 s
-by a convolution."""
+TOGETHER = 2**18
+"""Pixels of pictures that are measured at once. Of 512 × 512 pixels, a pair takes half the time if it is alone: the
+fields that SSIM multiplies then stay in the cache."""
 
 
 def measure_pairs(first: NDArray[np.uint8], second: NDArray[np.uint8]) -> dict[str, Array]:
@@ -29,22 +29,30 @@ def measure_pairs(first: NDArray[np.uint8], second: NDArray[np.uint8]) -> dict[s
         "ssim" (Wang et al. 2004) and "ms_ssim" (Wang et al. 2003) are of the light. "structure" is SSIM's third factor
         alone, over the scales of MS-SSIM: other brightness and contrast leave it as it is. There are as many of the
         five scales as leave room for the window of 11 pixels, and their weights add to 1. Smaller pictures have a
-        smaller window.
+        smaller window. "detail" is the mean squared step from pixel to pixel of the second pictures.
 
     Example:
         >>> import numpy as np
         >>> black, white = np.zeros((1, 16, 16, 3), np.uint8), np.full((1, 16, 16, 3), 255, np.uint8)
         >>> {name: round(float(value[0]), 4) for name, value in measure_pairs(black, white).items()}
-        {'mse': 1.0, 'ssim': 0.0001, 'ms_ssim': 0.0001, 'structure': 1.0}
+        {'mse': 1.0, 'ssim': 0.0001, 'ms_ssim': 0.0001, 'structure': 1.0, 'detail': 0.0}
     """
-    one, other = (torch.from_numpy(pixels).float() / 255 for pixels in (first, second))
+    count = max(1, TOGETHER // (first.shape[1] * first.shape[2]))
+    parts = [_measure(first[at : at + count], second[at : at + count]) for at in range(0, len(first), count)]
+    return {name: np.concatenate([one[name] for one in parts]) for name in parts[0]}
+
+
+def _measure(first: NDArray[np.uint8], second: NDArray[np.uint8]) -> dict[str, Array]:
+    one, other = (torch.from_numpy(pixels).float().div_(255) for pixels in (first, second))
     scales = _similarities(one @ torch.tensor(LUMA), other @ torch.tensor(LUMA))
-    squares = (one - other).square().mean((1, 2, 3), dtype=torch.float64).numpy()
+    steps = [other.diff(dim=axis).square_().mean((1, 2, 3), dtype=torch.float64).numpy() for axis in (1, 2)]
+    squares = one.sub_(other).square_().mean((1, 2, 3), dtype=torch.float64).numpy()
     return {
         "mse": squares,
         "ssim": scales[0][0],
         "ms_ssim": _product([*(similar for _, similar, _ in scales[:-1]), scales[-1][0]]),
         "structure": _product([alone for *_, alone in scales]),
+        "detail": (steps[0] + steps[1]) / 2,
     }
 
 
@@ -87,21 +95,20 @@ def _ssim(one: torch.Tensor, other: torch.Tensor) -> tuple[Array, Array, Array]:
 
 
 def _blur(light: torch.Tensor, side: int) -> torch.Tensor:
-    """Return light, (n, 1, h, w), under a Gaussian window of so many pixels, where the whole window is inside."""
-    return _blur_rows(_blur_rows(light, side).mT, side).mT
+    """Return light, (n, 1, h, w), under a Gaussian window of so many pixels, where the whole window is inside.
 
-
-def _blur_rows(light: torch.Tensor, side: int) -> torch.Tensor:
-    """Blur along the last axis, by products with a banded matrix, which take a quarter of the time of a convolution."""
+    Sums of shifted copies take a sixth of the time of products with a banded matrix, and a twentieth of a convolution.
+    """
     place = torch.arange(side) - (side - 1) / 2
     weights = torch.exp(-(place**2) / (2 * SIGMA**2))
-    band = torch.zeros(TOGETHER + side - 1, TOGETHER)
-    for row, weight in enumerate(weights / weights.sum()):
-        band.diagonal(-row).fill_(weight)
-    places = light.shape[-1] - side + 1
-    blocks = -(-places // TOGETHER)
-    padded = pad(light, (0, blocks * TOGETHER + side - 1 - light.shape[-1]))
-    return (padded.unfold(-1, len(band), TOGETHER) @ band).flatten(-2)[..., :places]
+    for axis in (-1, -2):
+        places = light.shape[axis] - side + 1
+        sums = torch.zeros(())
+        for shift, weight in enumerate((weights / weights.sum()).tolist()):
+            moved = light.narrow(axis, shift, places)
+            sums = sums.add_(moved, alpha=weight) if shift else moved * weight
+        light = sums
+    return light
 
 
 def _mean(values: torch.Tensor) -> Array:

@@ -49,7 +49,7 @@ class PairTable:
 
     values: dict[str, Array]  # by the name of the measure
     others: Array  # part of other ids whose sample is at most as far from the first sample as its own
-    traits: tuple[Array, Array] | None  # traits of both pictures, (n, traits) each; None without pictures
+    traits: tuple[Array, Array] | None  # traits of both pictures, (n, traits) each; None where these were not measured
 
     def __len__(self) -> int:
         return len(self.others)
@@ -71,10 +71,10 @@ def align(names: Mapping[str, NDArray[np.str_]], sets: Mapping[str, Embeddings])
     return Aligned(ids, gen, ref, (rows[0].astype(np.int64), rows[1].astype(np.int64)))
 
 
-def measure(pairs: Aligned, progress: Progress = silent) -> PairTable:
+def measure(pairs: Aligned, progress: Progress = silent, *, with_traits: bool = False) -> PairTable:
     """Measure all pairs: in the space of the embeddings, and their pictures, where these are at hand."""
     distance, others = _in_space(pairs)
-    found = _pictures(pairs, progress)
+    found = _pictures(pairs, progress, with_traits)
     values = {"distance": distance} if found is None else {**found[0], "distance": distance}
     return PairTable(values, others, None if found is None else found[1])
 
@@ -99,7 +99,9 @@ def _in_space(pairs: Aligned) -> tuple[Array, Array]:
     return own / max(float(np.median(typical)), np.finfo(float).tiny), near
 
 
-def _pictures(pairs: Aligned, progress: Progress) -> tuple[dict[str, Array], tuple[Array, Array]] | None:
+def _pictures(
+    pairs: Aligned, progress: Progress, with_traits: bool
+) -> tuple[dict[str, Array], tuple[Array, Array] | None] | None:
     """Read and measure the pictures of all pairs, a few at a time."""
     parts: list[dict[str, Array]] = []
     traits: tuple[list[Array], list[Array]] = [], []
@@ -107,12 +109,12 @@ def _pictures(pairs: Aligned, progress: Progress) -> tuple[dict[str, Array], tup
         found = pairs.pictures(slice(start, start + READ_TOGETHER))
         if found is None:
             return None
-        for own, images in zip(traits, found, strict=True):
+        for own, images in zip(traits, found, strict=True) if with_traits else ():
             own.append(measure_looks(images)[0])
         parts.append(measure_pictures(*found))
         progress(PAIRS, min(start + READ_TOGETHER, len(pairs.ids)), len(pairs.ids))
     values = {name: np.concatenate([one[name] for one in parts]) for name in parts[0]}
-    return values, (np.concatenate(traits[0]), np.concatenate(traits[1]))
+    return values, (np.concatenate(traits[0]), np.concatenate(traits[1])) if with_traits else None
 
 
 def measure_pictures(first: Sequence[Image.Image], second: Sequence[Image.Image]) -> dict[str, Array]:
@@ -126,20 +128,11 @@ def measure_pictures(first: Sequence[Image.Image], second: Sequence[Image.Image]
     for size, places in alike.items():
         resized = ([one[place].resize(size) for place in places] for one in (first, second))  # a copy of the same size
         pixels = [np.stack([np.asarray(image) for image in one]) for one in resized]
-        values = measure_pairs(pixels[0], pixels[1]) | {
-            "detail": _detail(pixels[1]),
-            "coarse": _correlate(*([one[place] for place in places] for one in (first, second))),
-        }
+        values = measure_pairs(pixels[0], pixels[1])
+        values["coarse"] = _correlate(*([one[place] for place in places] for one in (first, second)))
         for name, own in values.items():
             found.setdefault(name, np.empty(len(second)))[places] = own
     return found
-
-
-def _detail(pixels: NDArray[np.uint8]) -> Array:
-    """Return the mean squared step from pixel to pixel of pictures, (n, h, w, 3)."""
-    light = pixels.astype(np.float32) / 255
-    steps = ((np.diff(light, axis=axis) ** 2).mean((1, 2, 3)) for axis in (1, 2))
-    return np.asarray(sum(steps), float) / 2
 
 
 def _correlate(first: Sequence[Image.Image], second: Sequence[Image.Image]) -> Array:
