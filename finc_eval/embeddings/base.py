@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from finc_eval.core.device import Place, send
 from finc_eval.core.digest import array_bytes, sha256_of
-from finc_eval.core.errors import DataError
+from finc_eval.core.errors import DataError, FincEvalError
 from finc_eval.core.places import is_place
 from finc_eval.core.run import BATCH_SIZE
 from finc_eval.embeddings.cache import EmbeddingCache, cache_title
@@ -149,6 +149,17 @@ class Embeddings(ABC):
     def images_at(self, indices: NDArray[np.int64]) -> list[Image.Image] | None:
         """Return the pictures of these samples, of a clip its middle frame; None if they are not at hand."""
         return None
+
+    def pixels_at(self, indices: NDArray[np.int64]) -> list[NDArray[np.uint8]] | None:
+        """Return the pixels of these samples, (h, w, 3), or (frames, h, w, 3) of clips; None if not at hand."""
+        if self.samples is None:
+            return None
+        ids = self.ids_at(indices)
+        try:
+            found = {one.id: one.pixels for one in self.samples.read(set(ids)) if one.pixels is not None}
+        except FincEvalError:
+            return None
+        return [found[name] for name in ids] if found.keys() >= set(ids) else None
 
     @property
     def samples(self) -> EmbeddedSamples | HeldSamples | None:

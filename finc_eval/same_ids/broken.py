@@ -23,6 +23,7 @@ models: what they are wrong by must fit in what is left of 5 %."""
 
 LEAST_SEEN = 0.002  # mean squared difference, of a PSNR of 27 dB, below which a pair is not broken
 ALIKE = 0.9  # structure, and correlation of thumbnails, from which both pictures show the same
+UNLIKE_MOTION = 0.5  # difference of motion, in parts of the motion, above which a clip moves otherwise
 OTHER = 0.05  # part of other ids as near as its own from which a pair is of different ids
 OWN = 0.75  # part of the pairs that must be nearest to their own id for that
 
@@ -44,6 +45,7 @@ brighter or tinted, it falls far in a few pictures: with it, 30 of 32 such runs 
 def logarithms(table: PairTable) -> Array:
     """Return the logarithms of the measures of pairs, shape (n, measures)."""
     known = [how(table.values) for how in LOGARITHMS.values()] if "mse" in table.values else []
+    known += [np.log(table.values["motion"] + 0.1)] if "motion" in table.values else []
     return np.stack([*known, np.log(table.values["distance"] + 0.05)], 1)
 
 
@@ -66,7 +68,8 @@ def is_seen(table: PairTable) -> NDArray[np.bool_]:
     if "mse" not in table.values:
         return np.ones(len(table), bool)
     alike = np.minimum(table.values["structure"], table.values["coarse"])
-    return (table.values["mse"] > LEAST_SEEN) & (alike < ALIKE)
+    moves = table.values.get("motion", np.zeros(len(table))) > UNLIKE_MOTION
+    return ((table.values["mse"] > LEAST_SEEN) & (alike < ALIKE)) | moves
 
 
 def of_other_ids(table: PairTable, floor: PairTable | None = None) -> NDArray[np.bool_]:

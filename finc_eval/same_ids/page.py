@@ -18,10 +18,13 @@ QUANTILES = {"Least alike": 0.0, "1 in 20 is less": 0.05, "Half are less": 0.5, 
 
 TITLES = {"psnr": "PSNR, dB", "ssim": "SSIM", "ms_ssim": "MS-SSIM", "structure": "Structure", "coarse": "Thumbnails"}
 
+APART = {"motion": "Motion", "distance": "Distance"}  # measures that are larger for pairs further apart
+
 LEGEND = (
     "PSNR is of all values; SSIM and MS-SSIM are of the light. Structure is SSIM's third factor alone. Thumbnails: "
     "correlation of both pictures at 16 × 16 pixels. Distance: in the space of the extractor, 1 for two unlike ids."
 )
+LEGEND_OF_CLIPS = " Of clips: means over frames. Motion: difference of both flows, in parts of the second's."
 
 
 def id_tables(found: ById | None, labels: Iterable[str]) -> list[TextTable]:
@@ -32,13 +35,14 @@ def id_tables(found: ById | None, labels: Iterable[str]) -> list[TextTable]:
     values = {name: np.array(one) for name, one in found.measured.items()}
     alike = {"psnr": psnr(values["mse"])} if "mse" in values else {}
     alike |= {name: one for name, one in values.items() if name in TITLES}
+    apart = {name: title for name, title in APART.items() if name in found.measured}
     place = {name: row for row, name in enumerate(found.ids)}
     pairs: list[list[Cell | str]] = [
         [
             Cell(name, samples=[(label, (name,)) for label in sets], is_stacked=True),
             found.reasons.get(name, "not broken"),
             *(number(float(one[place[name]])) for one in alike.values()),
-            number(found.measured["distance"][place[name]]),
+            *(number(found.measured[one][place[name]]) for one in apart),
         ]
         for name in found.shown()
     ]
@@ -50,10 +54,10 @@ def id_tables(found: ById | None, labels: Iterable[str]) -> list[TextTable]:
     tables = [
         TextTable(
             "Broken pairs" if found.broken else "Pairs furthest apart",
-            ["Id", "What it is", *headings, "Distance"],
+            ["Id", "What it is", *headings, *apart.values()],
             pairs,
             words=["What it is"],
-            legend=LEGEND,
+            legend=LEGEND + LEGEND_OF_CLIPS * ("motion" in apart),
         )
     ]
     if spread:

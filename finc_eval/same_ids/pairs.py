@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -12,13 +13,15 @@ from PIL import Image
 
 from finc_eval.core.progress import Progress, silent
 from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.pictures import picture
 from finc_eval.naming.traits import measure_looks
+from finc_eval.same_ids.clips import Clips, frames_of, measure_motion
 from finc_eval.same_ids.measures import measure_pairs
 
 Array = NDArray[np.float64]
 
 PAIRS = "measure pairs"  # stage of progress
-READ_TOGETHER = 64  # pairs of pictures in memory
+READ_TOGETHER, CLIPS_TOGETHER = 64, 4  # pairs of pictures, and of clips, in memory
 COARSE = 16  # side of the thumbnails whose correlation is measured, in pixels
 OTHERS = 1000  # pictures of other ids that a sample is compared with
 
@@ -35,6 +38,18 @@ class Aligned:
     def part(self, chosen: NDArray[np.int64]) -> Aligned:
         """Return some of the pairs."""
         return Aligned(self.ids[chosen], self.gen, self.ref, (self.rows[0][chosen], self.rows[1][chosen]))
+
+    @cached_property
+    def are_clips(self) -> bool:
+        """Whether the samples of both sets are clips whose frames are at hand."""
+        one = self.clips(slice(0, 1))
+        return one is not None and all(clip.ndim == 4 and len(clip) > 1 for side in one for clip in side)
+
+    def clips(self, chosen: slice | NDArray[np.int64]) -> tuple[Clips, Clips] | None:
+        """Read the pixels of some pairs again; None if one of them is not at hand."""
+        first = self.gen.pixels_at(self.rows[0][chosen])
+        second = None if first is None else self.ref.pixels_at(self.rows[1][chosen])
+        return None if first is None or second is None else (first, second)
 
     def pictures(self, chosen: slice | NDArray[np.int64]) -> tuple[list[Image.Image], list[Image.Image]] | None:
         """Read the pictures of some pairs again; None if one of them is not at hand."""
@@ -105,16 +120,28 @@ def _pictures(
     """Read and measure the pictures of all pairs, a few at a time."""
     parts: list[dict[str, Array]] = []
     traits: tuple[list[Array], list[Array]] = [], []
-    for start in range(0, len(pairs.ids), READ_TOGETHER):
-        found = pairs.pictures(slice(start, start + READ_TOGETHER))
+    together = CLIPS_TOGETHER if pairs.are_clips else READ_TOGETHER
+    for start in range(0, len(pairs.ids), together):
+        some = slice(start, start + together)
+        clips = pairs.clips(some) if pairs.are_clips else None
+        found = (clips and tuple([picture(one) for one in side] for side in clips)) or pairs.pictures(some)
         if found is None:
             return None
         for own, images in zip(traits, found, strict=True) if with_traits else ():
             own.append(measure_looks(images)[0])
-        parts.append(measure_pictures(*found))
-        progress(PAIRS, min(start + READ_TOGETHER, len(pairs.ids)), len(pairs.ids))
+        parts.append(measure_pictures(*found) if clips is None else measure_clips(*clips))
+        progress(PAIRS, min(start + together, len(pairs.ids)), len(pairs.ids))
     values = {name: np.concatenate([one[name] for one in parts]) for name in parts[0]}
     return values, (np.concatenate(traits[0]), np.concatenate(traits[1])) if with_traits else None
+
+
+def measure_clips(first: Clips, second: Clips) -> dict[str, Array]:
+    """Measure pairs of clips: their frames as pictures, on average, and their motion."""
+    parts = []
+    for one, other in zip(frames_of(first), frames_of(second), strict=True):
+        count = min(len(one), len(other))
+        parts.append({name: values.mean() for name, values in measure_pictures(one[:count], other[:count]).items()})
+    return {name: np.array([one[name] for one in parts]) for name in parts[0]} | measure_motion(first, second)
 
 
 def measure_pictures(first: Sequence[Image.Image], second: Sequence[Image.Image]) -> dict[str, Array]:
@@ -129,13 +156,13 @@ def measure_pictures(first: Sequence[Image.Image], second: Sequence[Image.Image]
         resized = ([one[place].resize(size) for place in places] for one in (first, second))  # a copy of the same size
         pixels = [np.stack([np.asarray(image) for image in one]) for one in resized]
         values = measure_pairs(pixels[0], pixels[1])
-        values["coarse"] = _correlate(*([one[place] for place in places] for one in (first, second)))
+        values["coarse"] = correlate(*([one[place] for place in places] for one in (first, second)))
         for name, own in values.items():
             found.setdefault(name, np.empty(len(second)))[places] = own
     return found
 
 
-def _correlate(first: Sequence[Image.Image], second: Sequence[Image.Image]) -> Array:
+def correlate(first: Sequence[Image.Image], second: Sequence[Image.Image]) -> Array:
     """Return the correlation of the thumbnails of pairs; what is flat correlates with nothing."""
     both = []
     for one in (first, second):

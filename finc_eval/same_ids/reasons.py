@@ -7,8 +7,8 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 
-from finc_eval.same_ids.broken import OTHER
-from finc_eval.same_ids.pairs import OTHERS, Aligned, PairTable, measure_pictures
+from finc_eval.same_ids.broken import OTHER, UNLIKE_MOTION
+from finc_eval.same_ids.pairs import OTHERS, Aligned, PairTable, correlate, measure_pictures
 from finc_eval.same_ids.result import PICTURE_OF
 
 Array = NDArray[np.float64]
@@ -43,11 +43,14 @@ def _reason(first: Image.Image, second: Image.Image, pairs: Aligned, table: Pair
     own, before = (_light(one, second.size) for one in (first, second))
     if own.std() < 2 / 255:  # nothing is shown
         return "black" if own.mean() < DARK else "white" if own.mean() > LIGHT else "blank"
+    coarse = float(correlate([first], [second])[0])  # of clips, of the frame in the middle
+    if "motion" in table.values and table.values["motion"][place] > UNLIKE_MOTION and coarse >= UNLIKE:
+        return "frozen" if table.values["speed"][place] < UNLIKE_MOTION else "moving otherwise"
     if (moved := _shift(own, before)) is not None:
         return f"shifted by {moved[1]:+d}, {moved[0]:+d} pixels"
     if table.others[place] > 0 and (name := _same_as(first, pairs, places)) is not None:
         return f"{PICTURE_OF}{name}"
-    if table.others[place] >= OTHER or table.values["coarse"][place] < UNLIKE:
+    if table.others[place] >= OTHER or coarse < UNLIKE:
         return "another picture"
     return "further apart than other pairs"
 

@@ -42,6 +42,7 @@ class ById(Record, Shown):
         ids: ids of all pairs.
         measured: measures of all pairs, by name: of pictures "mse" of values in [0, 1], "ssim", "ms_ssim", "structure"
             and "coarse", the correlation of thumbnails; "distance" in the space of the extractor, 1 for unlike ids.
+            Of clips these are means over frames, and "motion" is how unlike they move, in parts of the motion.
 
     Example:
         >>> import finc_eval as fe

@@ -1,0 +1,57 @@
+"""Measures of two clips of one id: of their frames as of pictures, and of how they move."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+from torch.nn.functional import interpolate
+
+from finc_eval.extractors.networks.flow import optical_flow
+from finc_eval.same_ids.measures import LUMA
+
+Array = NDArray[np.float64]
+Clips = Sequence[NDArray[np.uint8]]
+
+FRAMES = 8  # frames of a clip that are measured, spread evenly over it
+STEPS = 4  # places of a clip where the motion from one frame to the next is measured
+EDGE = 64  # pixels of the longer edge on which motion is measured
+LEAST_MOTION = 0.25  # pixels of motion from frame to frame below which a difference counts as of this motion
+
+
+def frames_of(clips: Clips) -> list[list[Image.Image]]:
+    """Return the frames of each clip that are measured."""
+    return [[Image.fromarray(one[place]) for place in _spread(len(one), FRAMES)] for one in clips]
+
+
+def measure_motion(first: Clips, second: Clips) -> dict[str, Array]:
+    """Measure how unlike pairs of clips, (frames, h, w, 3) uint8 each, move.
+
+    Returns:
+        "motion", (n,): the mean length of the difference of both flows, over that of the second's flow plus a quarter
+        of a pixel. "speed", (n,): the mean length of the first's flow over the same.
+    """
+    found = np.zeros((2, len(first)))
+    for row, pair in enumerate(zip(first, second, strict=True)):
+        own, other = (_flow(one, pair[1].shape[1:3]) for one in pair)
+        scale = float(other.norm(dim=1).mean()) + LEAST_MOTION
+        found[:, row] = float((own - other).norm(dim=1).mean()) / scale, float(own.norm(dim=1).mean()) / scale
+    return {"motion": found[0], "speed": found[1]}
+
+
+def _flow(clip: NDArray[np.uint8], size: tuple[int, ...]) -> torch.Tensor:
+    """Return the flow at some places of a clip, (steps, 2, h, w), on frames of the given size made small."""
+    places = _spread(max(len(clip) - 1, 1), STEPS)
+    later = np.minimum(places + 1, len(clip) - 1)
+    light = torch.from_numpy(np.concatenate([clip[places], clip[later]])).float() / 255 @ torch.tensor(LUMA)
+    scale = min(1.0, EDGE / max(size))
+    small = [max(1, round(side * scale)) for side in size]
+    frames = interpolate(light[:, None], small, mode="bilinear", antialias=True)
+    return optical_flow(*frames.chunk(2))[0]
+
+
+def _spread(length: int, count: int) -> NDArray[np.int64]:
+    return np.unique(np.linspace(0, length - 1, count).round().astype(np.int64))

@@ -1,0 +1,61 @@
+"""Two runs of a generator of clips: pairs are measured frame by frame, and by how they move."""
+
+import numpy as np
+import pytest
+from _runs_of_scenes import scenes
+
+import finc_eval as fe
+
+N, FRAMES, SIDE = 60, 12, 40
+
+
+def clips(seed=0):
+    """Return clips of a camera that moves over a scene, by one to two pixels from frame to frame."""
+    rng, found = np.random.default_rng(seed), []
+    for scene in scenes(N, seed):
+        wide = np.pad(scene, ((0, 30), (0, 30), (0, 0)), "reflect")
+        down, right = (rng.uniform(1, 2, 2) * rng.choice([0.3, 1], 2)).tolist()
+        at = [(round(down * frame), round(right * frame)) for frame in range(FRAMES)]
+        found.append(np.stack([wide[row : row + SIDE, column : column + SIDE] for row, column in at]))
+    return found
+
+
+OLD = clips()
+
+
+def noisy(some, deviation=2.0, seed=1):
+    rng = np.random.default_rng(seed)
+    return [np.clip(np.rint(one + rng.normal(0, deviation, one.shape)), 0, 255).astype(np.uint8) for one in some]
+
+
+def run_of(some):
+    rows = np.stack([one[len(one) // 2, ::8, ::8].ravel().astype(np.float32) / 255 for one in some])
+    return fe.EmbeddingSet(rows, [f"{number:03d}.mp4" for number in range(len(some))], {}, some)
+
+
+def compare(new):
+    return fe.compare(run_of(new), run_of(OLD), pairs="id", features=100).by_id
+
+
+def test_noise_on_all_clips_breaks_none():
+    found = compare(noisy(OLD))
+    assert (found.broken, found.worse) == ([], [])
+    assert len(found.measured["motion"]) == N
+
+
+@pytest.mark.parametrize(
+    ("change", "looks"),
+    [
+        (lambda one: np.repeat(one[len(one) // 2][None], FRAMES, 0), "frozen"),
+        (lambda one: one[::-1], "moving otherwise"),
+        (lambda one: one * 0, "black"),
+    ],
+    ids=["frozen", "backwards", "black"],
+)
+def test_clips_that_move_otherwise_are_broken_though_their_middle_frame_is_right(change, looks):
+    new = noisy(OLD)
+    for row in (3, 30, 59):
+        new[row] = noisy([change(OLD[row])], seed=row)[0]
+    found = compare(new)
+    assert set(found.broken) == {"003.mp4", "030.mp4", "059.mp4"}
+    assert set(found.reasons.values()) == {looks}
