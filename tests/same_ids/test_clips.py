@@ -6,7 +6,7 @@ from _runs_of_scenes import scenes
 
 import finc_eval as fe
 
-N, FRAMES, SIDE = 60, 12, 40
+N, FRAMES, SIDE = 48, 8, 40
 
 
 def clips(seed=0):
@@ -47,15 +47,15 @@ def test_noise_on_all_clips_breaks_none():
     ("change", "looks"),
     [
         (lambda one: np.repeat(one[len(one) // 2][None], FRAMES, 0), "frozen"),
-        (lambda one: one[::-1], "moving otherwise"),
-        (lambda one: one * 0, "black"),
+        pytest.param(lambda one: one[::-1], "moving otherwise", marks=pytest.mark.long),
+        pytest.param(lambda one: one * 0, "black", marks=pytest.mark.long),
     ],
     ids=["frozen", "backwards", "black"],
 )
 def test_clips_that_move_otherwise_are_broken_though_their_middle_frame_is_right(change, looks):
     new = noisy(OLD)
-    for row in (3, 30, 59):
+    for row in (3, 30, 47):
         new[row] = noisy([change(OLD[row])], seed=row)[0]
     found = compare(new)
-    assert set(found.broken) == {"003.mp4", "030.mp4", "059.mp4"}
+    assert set(found.broken) == {"003.mp4", "030.mp4", "047.mp4"}
     assert set(found.reasons.values()) == {looks}
