@@ -16,10 +16,11 @@ from finc_eval.same_ids.measures import LUMA
 Array = NDArray[np.float64]
 Clips = Sequence[NDArray[np.uint8]]
 
-FRAMES = 8  # frames of a clip that are measured, spread evenly over it
-STEPS = 4  # places of a clip where the motion from one frame to the next is measured
-EDGE = 64  # pixels of the longer edge on which motion is measured
-LEAST_MOTION = 0.25  # pixels of motion from frame to frame below which a difference counts as of this motion
+FRAMES, STEPS, EDGE = 8, 4, 64
+"""Frames of a clip that are measured, places where its motion to the next frame is, and pixels of the longer edge for it:
+as many as are measured (`UNLIKE_MOTION`)."""
+
+LEAST_MOTION = 0.25  # pixels of motion from frame to frame; in clips with less, noise moves as much
 
 
 def frames_of(clips: Clips) -> list[list[Image.Image]]:

@@ -41,7 +41,7 @@ class Aligned:
 
     @cached_property
     def are_clips(self) -> bool:
-        """Whether the samples of both sets are clips whose frames are at hand."""
+        """True if the samples of both sets are clips whose frames are at hand."""
         one = self.clips(slice(0, 1))
         return one is not None and all(clip.ndim == 4 and len(clip) > 1 for side in one for clip in side)
 
