@@ -24,8 +24,8 @@ models: what they are wrong by must fit in what is left of 5 %."""
 LEAST_SEEN = 0.002  # mean squared difference, of a PSNR of 27 dB, below which a pair is not broken
 ALIKE = 0.9  # structure, and correlation of thumbnails, from which both pictures show the same
 UNLIKE_MOTION = 0.4
-"""Difference of motion, in parts of the motion, above which a clip moves otherwise. Of 12 real clips, noise of 4/255 made
-at most 0.18; playing them backwards made 0.64, and stopping them 0.39, in half of them at least."""
+"""Difference of motion, in parts of the motion, above which a clip moves otherwise. Of 12 real clips, noise of 4/255
+made at most 0.18; playing them backwards made 0.64, and stopping them 0.39, in half of them at least."""
 
 OTHER = 0.05  # part of other ids as near as its own from which a pair is of different ids
 OWN = 0.75  # part of the pairs that must be nearest to their own id for that

@@ -17,10 +17,10 @@ Array = NDArray[np.float64]
 Clips = Sequence[NDArray[np.uint8]]
 
 FRAMES, STEPS, EDGE = 8, 4, 64
-"""Frames of a clip that are measured, places where its motion to the next frame is, and pixels of the longer edge for it:
-as many as are measured (`UNLIKE_MOTION`)."""
+"""Frames of a clip that are measured, places where its motion to the next frame is, and pixels of the longer edge for
+motion. `broken.UNLIKE_MOTION` was measured with these, on 12 clips."""
 
-LEAST_MOTION = 0.25  # pixels of motion from frame to frame; in clips with less, noise moves as much
+LEAST_MOTION = 0.25  # pixels of motion from frame to frame; below, noise of 2/255 moves a clip as much
 
 
 def frames_of(clips: Clips) -> list[list[Image.Image]]:

@@ -21,7 +21,7 @@ from finc_eval.same_ids.measures import measure_pairs
 Array = NDArray[np.float64]
 
 PAIRS = "measure pairs"  # stage of progress
-READ_TOGETHER, CLIPS_TOGETHER = 64, 4  # pairs of pictures, and of clips, in memory
+READ_TOGETHER, CLIPS_TOGETHER = 64, 4  # pairs in memory: of 512 × 512 pixels, and 16 frames, 100 MB
 COARSE = 16  # side of the thumbnails whose correlation is measured, in pixels
 OTHERS = 1000  # pictures of other ids that a sample is compared with
 
