@@ -157,8 +157,11 @@ class _MapParts:
 
     def parts(self) -> list[Markup]:
         """Return the elements of the drawing: paper, cells, then labels with pictures."""
-        paper = Markup('<rect class="paper" width="{:g}" height="{:g}" fill="#fff"/>').format(WIDTH, self.height)
-        return [paper, *(self._cells(one) for one in self.regions if len(one.cells)), *self._labels()]
+        return [
+            _paper(Box(0, 0, WIDTH, self.height), 1),
+            *(self._cells(one) for one in self.regions if len(one.cells)),
+            *self._labels(),
+        ]
 
     def ink(self, kind: Kind) -> Ink:
         """Return the color of the set that has more of a kind; of kinds that do not differ, that of others."""
@@ -186,7 +189,7 @@ class _MapParts:
             for (x, y), radius in zip(region.cells, region.radii.tolist(), strict=True)
         )
         return Markup(
-            '<g class="{}" data-mode="{}" fill="{}" fill-opacity="{:.2f}"{}><title>{}</title><path d="{}"/></g>'
+            '<g class="{}" data-mode="{}" fill="{}" opacity="{:.2f}"{}><title>{}</title><path d="{}"/></g>'
         ).format(ink, anchor(region.kind.id), COLORS[ink], opacity, edge, printable(self.said(region.kind)), path)
 
     def _labels(self) -> list[Markup]:
@@ -200,7 +203,7 @@ class _MapParts:
             lines = _wrap(self.words(one.kind)) if one.kind.name or one.differs else []
             if lines or small:
                 made.append((one, small, lines))
-        sizes = [_size(small, lines, is_long=one.differs) for one, small, lines in made]
+        sizes = [_size(small, [*lines, *self._shares_line(one, lines)]) for one, small, lines in made]
         cells = np.concatenate([one.cells for one in self.regions])
         # 60: what it costs to hide a kind in color, in pixels that a label may rather stand away.
         weights = np.concatenate(
@@ -243,6 +246,7 @@ class _MapParts:
             )
             y += height + 2
         if lines:
+            drawn.append(_paper(box._replace(top=y, height=box.top + box.height - y), 0.82))
             # The same elements whatever a name is.
             spans = [
                 Markup('<tspan x="{:.0f}" y="{:.0f}">{}</tspan>').format(middle, y + LINE * row - 3, printable(words))
@@ -250,11 +254,18 @@ class _MapParts:
             ]
             drawn.append(_text(middle, y + LINE - 3, Markup("").join(spans), "bold"))
             y += LINE * len(lines)
-        if lines and region.differs:
+        if self._shares_line(region, lines):
             drawn.append(self._shares(region.kind, middle, y + LINE - 3))
         return Markup('<g class="label {}" data-mode="{}" fill="{}">{}</g>').format(
             ink, anchor(region.kind.id), COLORS[ink], Markup("").join(drawn)
         )
+
+    def _shares_line(self, region: _Region, lines: Sequence[str]) -> list[str]:
+        """Return the line of shares below the name of a kind that differs; none below no name."""
+        if not (lines and region.differs):
+            return []
+        shares = [share for _, share in self.shares(region.kind)]
+        return [" · ".join(shares if len(shares) > 1 else [*shares, _wrap(self.titles[set_apart(region.kind)])[0]])]
 
     def _shares(self, kind: Kind, x: float, y: float) -> Markup:
         spans = [
@@ -286,20 +297,26 @@ def _wrap(words: str) -> list[str]:
     return [one if len(one) <= LETTERS + 1 else f"{one[:LETTERS]}…" for one in lines]
 
 
-def _size(small: Thumbnail | None, lines: Sequence[str], *, is_long: bool) -> tuple[float, float]:
-    """Return width and height of a label in pixels; a long one has a line of shares."""
-    letters = max([*map(len, lines), len("10.0 % · 10.0 %") if is_long and lines else 0])
-    # 0.54: width of a letter in sizes of letters, on average of bold sans-serif fonts.
-    width = max(EDGE + 2 if small else 0, letters * TEXT * 0.54)
+def _size(small: Thumbnail | None, lines: Sequence[str]) -> tuple[float, float]:
+    """Return width and height of a label in pixels."""
+    letters = max(map(len, lines), default=0)
+    # 0.6: width of a letter in sizes of letters, on average of bold sans-serif fonts.
+    width = max(EDGE + 2 if small else 0, letters * TEXT * 0.6)
     scale = EDGE / max(small.width, small.height) if small else 0
     picture = small.height * scale + 3 if small else 0
-    return width, picture + LINE * (len(lines) + bool(is_long and lines))
+    return width, picture + LINE * len(lines)
+
+
+def _paper(box: Box, opacity: float) -> Markup:
+    """Draw paper on which letters can be read."""
+    return Markup(
+        '<rect class="paper" x="{:.0f}" y="{:.0f}" width="{:.0f}" height="{:.0f}" fill="#fff" opacity="{:g}"/>'
+    ).format(*box, opacity)
 
 
 def _text(x: float, y: float, words: str | Markup, weight: str = "normal") -> Markup:
     return Markup(
-        '<text x="{:.0f}" y="{:.0f}" text-anchor="middle" font-size="{:g}" font-weight="{}" stroke="#fff" '
-        'stroke-width="4" paint-order="stroke" stroke-linejoin="round">{}</text>'
+        '<text x="{:.0f}" y="{:.0f}" text-anchor="middle" font-size="{:g}" font-weight="{}">{}</text>'
     ).format(x, y, TEXT, weight, printable(words))
 
 
