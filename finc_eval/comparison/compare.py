@@ -51,6 +51,7 @@ from finc_eval.partitions.kind_tree import DIVIDE, KindTree
 from finc_eval.partitions.sample_map import map_sets
 from finc_eval.partitions.values import SharesBy, shares_by
 from finc_eval.prompts.table import prompt_differences
+from finc_eval.prompts.text import fits_of
 from finc_eval.sketches.one_law import KeptSample, Separability, separate
 from finc_eval.sketches.reference import ERROR_SAMPLE
 
@@ -348,7 +349,8 @@ def _of_pairs(
         from finc_eval.same_ids.compare_ids import compare_ids  # measures of pictures, which other sets do not need
 
         kinds = None if answer is None else answer.cells_of_names(listed, divided)
-        return found | {"by_id": compare_ids(opened.pairing, opened.again, kinds, run.progress)}
+        fits = fits_of(opened.pairing.sets, opened.tower, run)
+        return found | {"by_id": compare_ids(opened.pairing, opened.again, kinds, run.progress, fits)}
     if answer is None:
         return found
     return found | {"prompts": prompt_differences(opened.pairing, answer.kinds, settings.seed, run, opened.tower)}

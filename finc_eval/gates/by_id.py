@@ -14,6 +14,7 @@ from finc_eval.gates.sets import GEN, REF, GateSets
 from finc_eval.gates.verdict import Cause, Limit
 from finc_eval.partitions.answer import Answer, cells_of
 from finc_eval.partitions.blocks import Pairing, pair
+from finc_eval.prompts.text import fits_of
 from finc_eval.same_ids.broken import RATE
 from finc_eval.same_ids.compare_ids import MeasuredRuns
 from finc_eval.same_ids.result import ById
@@ -53,7 +54,8 @@ def compare_runs(sets: GateSets, answer: Answer | None, seed: int, run: Run) -> 
     assert pairing is not None
     kinds, _, divided = answer.described(two)
     cells = replace(answer, cells=cells_of(pairing, answer.kinds, run)).cells_of_names(kinds, divided)
-    return MeasuredRuns.of(pairing, sets.again, cells, run.progress), answer
+    fits = fits_of(pairing.sets, None, run)
+    return MeasuredRuns.of(pairing, sets.again, cells, run.progress, fits), answer
 
 
 def by_id_evidence(measured: MeasuredRuns, found: ById, limits: ByIdLimits) -> Iterator[LimitEvidence]:
@@ -91,4 +93,4 @@ def find_pair_causes(
 
 def share_of(one: Margin) -> float:
     """Return the share of the pairs that something is about: a look is about all."""
-    return 1.0 if one.what in ("look", "diversity") else one.difference
+    return one.difference if one.is_share else 1.0

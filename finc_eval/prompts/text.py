@@ -273,5 +273,19 @@ def scores_by_set(
     return scores, unread
 
 
+def fits_of(sets: Mapping[str, Embeddings], text: str | None, run: Run) -> dict[str, Array]:
+    """Return the CLIPScore of each image of each set, by label; none without prompts or a text tower."""
+    column = next((name for name in TEXT_COLUMNS if all(name in one.columns for one in sets.values())), None)
+    if column is None:
+        return {}
+    texts = np.concatenate([np.array(one.column(column)) for one in sets.values()])
+    prompts, of = np.unique(texts, return_inverse=True)
+    block = dict(zip(sets, np.split(of, np.cumsum([one.n for one in sets.values()])[:-1]), strict=True))
+    try:
+        return scores_by_set(sets, block, prompts.tolist(), text, run)[0]
+    except (DataError, IncompatibleError, UsageError):
+        return {}
+
+
 def _unit(rows: torch.Tensor) -> torch.Tensor:
     return torch.nn.functional.normalize(rows.double(), dim=1)

@@ -30,6 +30,7 @@ from finc_eval.same_ids.worse import (
     common_word,
     error_of,
     judge_diversity,
+    judge_fit,
     judge_kinds,
     judge_looks,
     judge_repeats,
@@ -59,6 +60,7 @@ class MeasuredRuns:
         again: Mapping[str, Embeddings],
         kinds: tuple[NDArray[np.int64], Sequence[str]] | None = None,
         progress: Progress = silent,
+        fits: Mapping[str, Array] | None = None,
     ) -> MeasuredRuns:
         """Measure two sets, "gen" and "ref", that are paired by their ids; see `compare_ids`."""
         pairs = align({label: pairing.names[block] for label, block in pairing.block.items()}, pairing.sets)
@@ -70,6 +72,8 @@ class MeasuredRuns:
             nearest = _nearest(nearest, pairs, run, progress)
         kept = np.flatnonzero(~find_broken(nearest, floor))
         questions, looks = _questions(pairs, table, kept, kinds, pairing)
+        if fits and len(kept) > 1:
+            questions.append(_fit_question(pairs.part(kept), fits))
         return cls(pairs, nearest, floor, len(again), questions, looks)
 
     def broken(self, rate: float = RATE) -> NDArray[np.bool_]:
@@ -117,6 +121,7 @@ def compare_ids(
     again: Mapping[str, Embeddings],
     kinds: tuple[NDArray[np.int64], Sequence[str]] | None = None,
     progress: Progress = silent,
+    fits: Mapping[str, Array] | None = None,
 ) -> ById:
     """Compare two sets, "gen" and "ref", that are paired by their ids, pair by pair.
 
@@ -125,8 +130,9 @@ def compare_ids(
         again: further runs of the baseline, by label.
         kinds: the kind of each sample, of one set after the other, and the names of the kinds; None without kinds.
         progress: progress of the pictures that are read.
+        fits: fit of each image to its prompt, by label; none if it is not known.
     """
-    return MeasuredRuns.of(pairing, again, kinds, progress).answer()
+    return MeasuredRuns.of(pairing, again, kinds, progress, fits).answer()
 
 
 def _short(values: Array) -> tuple[float, ...]:
@@ -250,6 +256,11 @@ def _questions(
         found.append(Harm(1, partial(judge_repeats, *_repeats(pairs))))
     found += [Harm(1, partial(judge_diversity, one)) for one in _diversity(pairs)]
     return found, partial(moved_looks, looks, units)
+
+
+def _fit_question(part: Aligned, fits: Mapping[str, Array]) -> Harm:
+    own, before = (fits[label][rows] for label, rows in zip(("gen", "ref"), part.rows, strict=True))
+    return Harm(1, partial(judge_fit, (own, before), unit_numbers(part.gen.unit_keys()[part.rows[0]])))
 
 
 def _repeats(part: Aligned) -> tuple[tuple[NDArray[np.bool_], NDArray[np.bool_]], str]:

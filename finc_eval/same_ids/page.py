@@ -65,12 +65,12 @@ def id_tables(found: ById | None, labels: Iterable[str]) -> list[TextTable]:
     margins = [*found.worse, *found.undecided, *found.not_worse]
     rows = [[one.name, one.verdict, *_numbers(one)] for one in margins]
     columns = ["Thing", "Verdict", "Worse by", "Interval", "Margin"]
-    legend = "Of looks and diversity in standard deviations of the reference, else in percent of the samples."
+    legend = "Of kinds and repeats in percent of the samples, else in standard deviations of the reference."
     return [*tables, TextTable("Is anything worse?", columns, rows, words=["Verdict"], legend=legend)]
 
 
 def _numbers(one: Margin) -> list[str]:
     def write(value: float) -> str:
-        return f"{value:.2f}" if one.what in ("look", "diversity") else percent(value, 1)
+        return percent(value, 1) if one.is_share else f"{value:.2f}"
 
     return [write(one.difference), f"{write(one.interval[0])}, {write(one.interval[1])}", write(one.margin)]

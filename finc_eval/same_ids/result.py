@@ -137,7 +137,7 @@ class ById(Record, Shown):
         return "; ".join([f"nothing is{'' if by else ' surely'} worse{by}", *self._undecided()])
 
     def _undecided(self) -> list[str]:
-        shares = [one for one in self.undecided if one.what in ("kinds", "repeats")]
+        shares = [one for one in self.undecided if one.is_share]
         others = [one.name for one in self.undecided if one not in shares]
         found = []
         if shares:

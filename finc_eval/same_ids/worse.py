@@ -42,6 +42,7 @@ UNSEEN = {"noise": np.log(9 / 255)}
 """Values of a trait up to which no eye sees it: noise of 4/255 in each channel of gray pictures of 64 to 512 pixels."""
 
 Verdict = Literal["worse", "not worse", "undecided"]
+What = Literal["look", "kind", "kinds", "repeats", "diversity", "fit"]
 
 
 @dataclass(frozen=True)
@@ -50,25 +51,31 @@ class Margin(Record):
 
     Attributes:
         name: how the run is called if it is worse, such as "blurrier", or the kind that it lost.
-        what: whether it is a look, a kind, the kinds together, repeats, or the diversity of the images of a prompt.
-        difference: how much worse it is: of a look and of diversity in standard deviations of the reference, else a
-            share of the samples; negative where it is better.
+        what: whether it is a look, a kind, the kinds together, repeats, the diversity of the images of a prompt, or the
+            fit of images to their prompts.
+        difference: how much worse it is: of kinds and repeats a share of the samples, else in standard deviations of
+            the reference; negative where it is better.
         interval: bounds of it, which hold at 95 % for all things together.
         margin: the difference up to which it counts as not worse.
         verdict: "worse" if it surely is by more than the margin, "not worse" if it surely is not, else "undecided".
     """
 
     name: str
-    what: Literal["look", "kind", "kinds", "repeats", "diversity"]
+    what: What
     difference: float
     interval: tuple[float, float]
     margin: float
     verdict: Verdict
 
     @property
+    def is_share(self) -> bool:
+        """True for a share of the samples, which some of them make; else all do."""
+        return self.what in ("kind", "kinds", "repeats")
+
+    @property
     def sentence_part(self) -> str:
         """The thing with its size: "blurrier (2.9 standard deviations)"."""
-        if self.what in ("look", "diversity"):
+        if not self.is_share:
             return f"{self.name} ({self.difference:.2g} standard deviations)"
         return f"{self.name} ({percent(self.difference, 1)})"
 
@@ -118,9 +125,7 @@ def moved_looks(table: PairTable, units: NDArray[np.int64], error: float) -> lis
     return [name for _, name in sorted(found, reverse=True)]
 
 
-def _judge_mean(
-    name: str, what: Literal["look", "diversity"], worse: Array, units: NDArray[np.int64], error: float
-) -> Margin:
+def _judge_mean(name: str, what: What, worse: Array, units: NDArray[np.int64], error: float) -> Margin:
     """Judge the mean of differences by Student's t, of sums over independent units."""
     mean = float(worse.mean())
     sums = np.bincount(units, worse - mean)
@@ -181,6 +186,14 @@ def judge_diversity(diversity: tuple[Array, Array], error: float) -> list[Margin
         return []
     worse = (before - own) / spread
     return [_judge_mean("less diverse within a prompt", "diversity", worse, np.arange(len(worse)), error)]
+
+
+def judge_fit(fits: tuple[Array, Array], units: NDArray[np.int64], error: float) -> list[Margin]:
+    """Judge how much less images fit their prompts; `fits` has the CLIPScore of both images of each pair."""
+    own, before = fits
+    spread = float(before.std())
+    worse = (before - own) / spread if spread > 0 else before - own
+    return [_judge_mean("less fitting to the prompts", "fit", worse, units, error)]
 
 
 def _flips(more: NDArray[np.int64], fewer: NDArray[np.int64], n: int, error: float) -> tuple[Array, Array]:

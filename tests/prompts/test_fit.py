@@ -217,3 +217,16 @@ def test_equal_models_have_words_of_unlike_fit_as_often_as_stated(vectors, clip,
     assert words <= stats.binom.ppf(0.999, runs, 0.05 / 3)
     held = [mean_p_value(rng.standard_t(3, size=12)) <= 0.05 for _ in range(2000)]
     assert sum(held) <= stats.binom.ppf(0.999, 2000, 0.05)
+
+
+@pytest.mark.parametrize("wrong", [(), ("cat", "red")], ids=["as before", "two words wrong"])
+def test_two_runs_of_one_seed_say_whether_images_fit_their_prompts_less(wrong, vectors, clip):
+    def named(one):
+        names = [f"{number:04d}.png" for number in range(one.n)]
+        return fe.EmbeddingSet(one.rows_at(np.arange(one.n)).numpy(), names, {"prompt": one.column("prompt")})
+
+    old, new = (named(rows_of(4, 0, vectors, words)) for words in ((), wrong))
+    found = fe.compare(new, old, pairs="id", text=str(clip[1]), features=100).by_id
+    (fit,) = (one for one in (*found.worse, *found.not_worse, *found.undecided) if one.what == "fit")
+    assert fit.verdict == ("worse" if wrong else "not worse")
+    assert not wrong or "less fitting to the prompts" in found.sentences["worse"]
