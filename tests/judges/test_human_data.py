@@ -1,4 +1,4 @@
-"""Error rates of people on generators of four data sets (Stein et al. 2023): rank sets, with participants as clusters."""
+"""Error rates of people on generators of four data sets (Stein et al. 2023): rank sets, by participants as clusters."""
 
 import csv
 from collections import defaultdict
@@ -22,7 +22,7 @@ PUBLISHED_FFHQ = {
     "projected-gan": (0.1204, 0.012359),
     "efficient-vdvae": (0.0884, 0.009664),
 }
-"""Mean error rate of people, and its standard error, as the authors' notebook prints them (dgm-eval, commit d57a6d2)."""
+"""Mean error rate of people and its standard error, as the authors' notebook prints them (dgm-eval, commit d57a6d2)."""
 
 
 def ranked(path):
