@@ -106,6 +106,7 @@ def test_ci_has_a_job_for_each_make_target_it_names_on_pythons_that_the_project_
     assert jobs["oldest"]["steps"][1]["with"]["python-version"] == "3.11"
 
 
+@pytest.mark.long
 def test_the_wheel_holds_cards_templates_and_demo_data_and_no_tests(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
     assert "finc_eval/extractors/cards/pixels.toml" in names

@@ -55,6 +55,7 @@ def test_the_fit_is_at_least_as_likely_as_the_published_optimizer_s():
     assert (np.diff(ours.objective) > -1e-9).all(), "no step lowers the likelihood"
 
 
+@pytest.mark.long
 def test_fld_is_that_of_the_published_protocol_within_its_optimizer_s_error():
     raw = law(300, 0), law(400, 1), law(200, 2, shift=0.3)
     test, train, gen = standard(*raw)

@@ -98,6 +98,7 @@ def completions(words, shell="bash"):
     return made.stdout.split()
 
 
+@pytest.mark.long
 def test_the_shell_completes_verbs_and_options():
     assert completions("finc-eval com") == ["compare"]
     assert {"list", "show", "check"} == set(completions("finc-eval doctor extractors "))

@@ -32,6 +32,7 @@ def test_json_is_all_there_is_on_stdout(arrays, tmp_path):
     assert json.loads(done("compare", *sets, "--features", 20, "--json").stdout)["settings"]["features"] == 20
 
 
+@pytest.mark.long
 def test_the_steps_one_by_one_give_what_compare_gives(folders, tmp_path):
     for name in ("gen", "ref"):
         assert run("extract", folders / name, "--out", tmp_path / f"{name}.h5", "--n", 80).exit_code == 0

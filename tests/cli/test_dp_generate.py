@@ -388,6 +388,7 @@ def pictures(folder, n=2500):
     return arrays
 
 
+@pytest.mark.long
 def test_images_of_a_file_are_read_once_in_batches_and_give_what_an_array_gives(tmp_path, seeded_noise, monkeypatch):
     arrays, sizes, read = pictures(tmp_path), [], NpzRows.batches
     given = {"classes": ("0", "1"), "epsilon": 2, "steps": 2, "count": 30, "ledger": None}

@@ -81,6 +81,7 @@ WRONG = [
 """Commands with something that is not there, or cannot be written."""
 
 
+@pytest.mark.long
 def test_what_is_not_there_is_told_before_torch_is_loaded():
     code = (
         "import ast, sys, finc_eval.cli\n"

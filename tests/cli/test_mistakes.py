@@ -2,6 +2,7 @@
 
 import shutil
 
+import pytest
 from _cards import pixel_card
 from _verbs import done, run
 from typer.testing import CliRunner
@@ -27,6 +28,7 @@ def test_damaged_embeddings_are_said_to_be_damaged(folders, tmp_path):
     assert "cut.h5 is damaged (it has" in result.stderr
 
 
+@pytest.mark.long
 def test_embeddings_of_an_own_card_ask_for_its_path_when_a_folder_is_beside_them(folders, tmp_path):
     own, made = pixel_card(tmp_path / "mine.toml"), tmp_path / "gen.h5"
     done("extract", folders / "gen", "--out", made, "--extractor", own)

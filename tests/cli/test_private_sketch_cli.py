@@ -191,6 +191,7 @@ def test_a_score_needs_a_sketch_and_two_samples(run, folders, ward, ledger, tmp_
     assert run("inspect").exit_code == run("inspect", out, "--ledger", ledger.path).exit_code == 3
 
 
+@pytest.mark.long
 def test_a_release_is_loaded_as_what_it_is_and_scores_folders_by_its_own_extractor(run, folders, ward, tmp_path):
     out = tmp_path / "s.h5"
     assert run(*ward, "--extractor", "pixels", "--epsilon", 1, "--out", out).exit_code == 0

@@ -84,6 +84,7 @@ assert not loaded("sknetwork")
 """
 
 
+@pytest.mark.long
 def test_what_kahm_the_api_and_finc_alone_do_not_need_is_not_loaded():
     ended = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr

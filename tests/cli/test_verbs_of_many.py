@@ -4,6 +4,7 @@ import json
 from math import inf
 
 import numpy as np
+import pytest
 from _cards import pixel_card
 from _verbs import run, table_rows
 
@@ -41,12 +42,14 @@ def test_a_sweep_of_sigma_prints_a_row_a_value_and_writes_page_and_twin(folders,
     assert "Directions against σ" in (out / "sweep-sigma.html").read_text()
 
 
+@pytest.mark.long
 def test_a_sweep_of_sigma_takes_fewer_frequencies_by_default(arrays, tmp_path):
     sets = ("--gen", arrays / "gen.npy", "--ref", arrays / "ref.npy", "--out", tmp_path / "s", "--values", "40")
     made = json.loads(run("compare", "sweep", *sets, "--parameter", "sigma", "--json").stdout)
     assert made["points"][0]["comparison"]["settings"]["features"] == 1000
 
 
+@pytest.mark.long
 def test_a_sweep_of_rho_as_json_is_all_there_is_on_stdout(arrays, tmp_path):
     result = run(
         "compare", "sweep", "--gen", arrays / "gen.npy", "--ref", arrays / "ref.npy", "--parameter", "rho",
@@ -58,6 +61,7 @@ def test_a_sweep_of_rho_as_json_is_all_there_is_on_stdout(arrays, tmp_path):
     assert (tmp_path / "sweep-rho.json").read_text().strip() == result.stdout.strip()
 
 
+@pytest.mark.long
 def test_methods_prints_the_groups_against_the_methods_and_writes_page_and_twin(folders, caches, tmp_path):
     out = tmp_path / "out"
     result = run(

@@ -70,6 +70,7 @@ def test_a_mode_of_a_baseline_is_consistent_in_itself(found, planted, name):
     assert result.signature.metric == name
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("name", BASELINES)
 def test_halves_of_one_set_have_no_direction_of_a_baseline_once_all_are_adjusted_for(digits, name, monkeypatch):
     sets, families = (digits[0][:200, ::4], digits[0][200:400, ::4]), []

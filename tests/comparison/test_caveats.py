@@ -30,6 +30,7 @@ def test_a_sample_far_from_all_others_is_named_and_harms_no_other(sets, place):
     assert found.kernel_error.rms == pytest.approx(fe.compare(*sets, **FEW).kernel_error.rms, rel=0.1)
 
 
+@pytest.mark.long
 def test_sets_as_they_are_have_no_far_samples(sets):
     assert not warned(*sets, "broken")
     spread = sets[0] * np.random.default_rng(0).pareto(3, (600, 1)).astype(np.float32)
@@ -94,6 +95,7 @@ def test_one_method_need_not_be_in_a_list(sets):
     assert list(found.comparisons) == ["ken"]
 
 
+@pytest.mark.long
 def test_releases_are_compared_by_the_paths_of_their_comparisons(sets, tmp_path):
     gen, ref = sets
     sketch = fe.Sketch.reference(ref[:300], features=100)

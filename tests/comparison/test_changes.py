@@ -75,6 +75,7 @@ def test_changes_do_not_overlap_and_come_by_status_and_size(changes, old):
     assert members.sum(0).max() == 1
 
 
+@pytest.mark.long
 def test_a_kind_that_only_the_later_release_has_is_new(old):
     """The old release and the reference have hardly any: all that they have of it makes it a kind."""
     few = np.append(0.99 * REFERENCE, 0.01)
@@ -100,6 +101,7 @@ def test_the_same_release_twice_has_changed_nothing(old):
     assert {change.status for change in fe.compare_releases(old, old)} == {"unchanged"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("runs, most", [(2, 1), pytest.param(20, 4, marks=pytest.mark.long)])
 def test_draws_of_one_law_seldom_change(runs, most):
     """The old release has taken part in finding the kinds, and the new one has not."""
@@ -132,6 +134,7 @@ def test_kinds_may_come_from_a_file(old, new, tmp_path):
     assert "kinds" not in dict(old.signature.fields)
 
 
+@pytest.mark.long
 def test_only_what_differs_from_the_reference_is_followed_where_nothing_changed():
     before = compared(REFERENCE, 9, n=1000, ref=REF[:1000])
     assert len(fe.compare_releases(before, compared(REFERENCE, 10, before, n=1000, ref=REF[:1000]))) == 0
@@ -143,6 +146,7 @@ def test_a_change_is_plain_json(changes):
         assert set(data["kind"]["shares"]) == {"old", "new"}
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize(
     "make, message",
     [

@@ -165,6 +165,7 @@ def test_a_set_against_itself_has_no_modes(digits):
     assert same.score(x[:3]).shape == (3, 0)
 
 
+@pytest.mark.long
 def test_a_high_rho_is_passed_only_by_what_is_really_new(thinned):
     gen, ref, _, _ = thinned
     strict = fe.compare(gen=gen, ref=ref, rho=5.0, features=100)

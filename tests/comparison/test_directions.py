@@ -261,6 +261,7 @@ def test_stability_is_what_two_halves_of_the_samples_and_two_of_the_frequencies_
     torch.testing.assert_close(without.stability, torch.stack(again[:2]).mean(0), rtol=0, atol=5e-3)
 
 
+@pytest.mark.long
 def test_few_samples_and_many_features_give_the_same_by_either_eigenproblem(digits, monkeypatch):
     x = digits[0]
     gen, ref = x[:80] * 0.6, x[80:200]

@@ -227,6 +227,7 @@ def test_methods_that_find_nothing_say_so():
     assert not page.find("article")
 
 
+@pytest.mark.long
 def test_the_page_and_the_notebook_view_show_the_samples(planted, tmp_path):
     gen, _, ref, _ = planted
     found = fe.compare_methods(gen, ref, ("finc", "rarity"), features=50, modes=2)

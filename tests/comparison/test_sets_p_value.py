@@ -59,6 +59,7 @@ def test_sketches_alone_are_tested_too(shift, low, high):
     assert found.sets_p_value == pytest.approx(of_rows, abs=0.1)
 
 
+@pytest.mark.long
 def test_frames_of_a_video_are_not_samples_of_their_own():
     rng = np.random.default_rng(0)
     sets = []

@@ -74,6 +74,7 @@ def test_images_are_in_the_half_that_their_own_id_decides():
     assert (keys_of(*hashes_of(plain)) == keys_of(*hashes_of([*plain, "a.mp4#1"]))[:100]).all()
 
 
+@pytest.mark.long
 def test_a_result_says_which_frames_were_compared_and_at_which_rate(tmp_path):
     clips = np.random.default_rng(0).integers(0, 256, (20, 12, 16, 16, 3), np.uint8)
     how = fe.Extraction("motion", fps=8)

@@ -51,6 +51,7 @@ def test_freed_memory_is_kept_in_the_block_and_given_back_at_its_end():
     """)
 
 
+@pytest.mark.long
 def test_the_last_of_several_blocks_gives_back():
     run("""
         def short_block():

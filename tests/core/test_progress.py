@@ -262,6 +262,7 @@ def test_all_distances_of_an_audit_are_one_stage_to_its_end():
     assert len(steps) >= 6  # both ways of the generated set and of the control, the holdout, and the training set
 
 
+@pytest.mark.long
 def test_only_what_is_missing_is_counted_and_a_board_that_was_stopped_goes_on(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FINC_EVAL_CACHE", "caches")

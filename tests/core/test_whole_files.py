@@ -48,6 +48,7 @@ def test_an_error_leaves_all_the_old_files_and_nothing_else(tmp_path):
     assert names(tmp_path) == sorted([*FILES, "after"])
 
 
+@pytest.mark.long
 def test_a_kill_at_any_step_never_leaves_new_files_beside_old_ones_and_the_next_run_cleans_up(tmp_path):
     seen = set()
     for count in range(40):

@@ -29,6 +29,7 @@ def test_the_sets_differ_as_planted_and_share_only_the_copies():
     assert gen.kinds.count(f"grey-{RARE_DIGIT}") < 0.15 * ref.kinds.count(f"grey-{RARE_DIGIT}")
 
 
+@pytest.mark.long
 def test_a_forced_demo_replaces_files_of_others(tmp_path, monkeypatch):
     few = [type(made)(made.images[:50], made.kinds[:50]) for made in planted_sets()]
     monkeypatch.setattr("finc_eval.demo.run.planted_sets", lambda: few)

@@ -43,6 +43,7 @@ def test_a_comparison_of_other_settings_waits_as_often(name):
     check_same(found, fe.compare(GEN, REF, run=fe.Run(device="cpu"), **options))
 
 
+@pytest.mark.long
 def test_embeddings_that_lie_on_the_device_stay_there():
     def compared(run):
         return fe.compare(on_device(GEN), on_device(REF), run=run, **SMALL)

@@ -90,6 +90,7 @@ def test_fabricated_samples_are_those_of_the_cpu():
     assert np.asarray(found) == pytest.approx(np.asarray(fabricated(CPU)), rel=1e-4, abs=1e-4)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("quick_audits")
 @pytest.mark.parametrize("batch", [None, pytest.param(SMALL_BATCH, marks=pytest.mark.long)])
 def test_an_audit_finds_the_copies_that_it_finds_on_the_cpu(batch):

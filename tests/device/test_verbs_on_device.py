@@ -80,6 +80,7 @@ def test_machines_of_kahm_are_those_of_the_cpu():
     assert device.waits <= 60, device.by_place()
 
 
+@pytest.mark.long
 def test_a_leaderboard_mixes_nothing():
     board, _ = measured(lambda run: fe.leaderboard({"a": GEN, "b": TEST}, REF, run=run))
     expected = fe.leaderboard({"a": GEN, "b": TEST}, REF, run=fe.Run(device="cpu"))

@@ -103,6 +103,7 @@ def test_a_network_that_cannot_be_compiled_runs_as_it_is(images, monkeypatch):
     assert Embedder(load_card("pixels"), "cpu", compiled_for=16)(torch.from_numpy(images)).shape == (N, 2352)
 
 
+@pytest.mark.long
 def test_lower_precision_is_another_key_and_nearly_the_same_embedding(images):
     large = np.repeat(np.repeat(images[:2], 4, axis=1), 4, axis=2)
     exact, lower = (extract(large, "efficientnet-lite0", precision=kind) for kind in ("float32", "bfloat16"))

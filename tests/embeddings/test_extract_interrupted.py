@@ -63,6 +63,7 @@ def test_ctrl_c_leaves_a_part_that_the_next_run_resumes(tmp_path, images):
     assert not part_of(out).exists()
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize(
     ("target", "count", "resumes_at"),
     [

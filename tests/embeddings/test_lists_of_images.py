@@ -77,6 +77,7 @@ def alone(tmp_path, monkeypatch):
     return found
 
 
+@pytest.mark.long
 def test_the_profile_is_that_of_the_passed_samples_whatever_was_embedded_before(alone, tmp_path, monkeypatch):
     expected = {form: alone(form) for form in FORMS}
     assert len({repr(one) for one in expected.values()}) == 7  # three pairs are encoded alike
@@ -86,6 +87,7 @@ def test_the_profile_is_that_of_the_passed_samples_whatever_was_embedded_before(
             assert profile(FORMS[form](tmp_path / "files")) == expected[form], form
 
 
+@pytest.mark.long
 def test_the_warning_does_not_depend_on_what_was_embedded_before(own_cache_folder):
     lists = {"jpegs": JPEGS, "pngs": PNGS, "alpha": WITH_ALPHA}
     for gen, ref in itertools.permutations(lists, 2):
@@ -135,7 +137,7 @@ def of_folders(tmp_path_factory):
     return fe.compare(folder / "gen", folder / "ref", extractor="pixels", features=20)
 
 
-@pytest.mark.one_of_each(by=lambda form: form in ("paths", "texts"))
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("form", HELD)
 def test_what_is_held_has_looks_and_pictures_as_a_folder_has(form, of_folders, tmp_path, own_cache_folder):
     gen, ref = (HELD[form](images, tmp_path / name) for name, images in (("gen", PLAIN), ("ref", PHOTOS)))
@@ -168,6 +170,7 @@ def test_a_result_goes_to_another_process_without_what_is_held(own_cache_folder)
     assert found.gallery.pictures["gen"]
 
 
+@pytest.mark.long
 def test_looks_that_are_not_measured_are_told(tmp_path, own_cache_folder):
     held, stream = extract(PLAIN, out=tmp_path / "held.h5"), extract(iter(PHOTOS), n=60)
     for sets, gone in (
@@ -194,6 +197,7 @@ def test_a_list_of_videos_is_told_to_be_videos(form, extractor, tmp_path, own_ca
     assert "pass the folder that holds the videos, to an extractor for clips" in said
 
 
+@pytest.mark.long
 def test_clips_in_an_array_are_shown(own_cache_folder):
     clips = np.random.default_rng(0).integers(0, 256, (20, 8, 16, 16, 3), dtype=np.uint8)
     found = fe.compare(extract(clips, "motion"), extract(np.repeat(clips[:, :1], 8, 1), "motion"), **QUICK)

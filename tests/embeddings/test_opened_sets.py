@@ -28,6 +28,7 @@ def sets(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.long
 def test_comparing_folders_in_python_is_what_the_command_line_does(sets):
     options = ("--extractor", "pixels", "--features", "20", "--n", "50", "--out", "o")
     result = CliRunner().invoke(app, ["compare", "--gen", "gen", "--ref", "ref", *options])
@@ -86,6 +87,7 @@ FORMS = {
 """Forms of a set of samples that `extract` takes, from an array of images."""
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("form", FORMS)
 def test_functions_embed_what_extract_takes(form):
     images = [(255 * rows[:60]).astype(np.uint8).reshape(-1, 28, 28) for rows in example_sets(60)]

@@ -66,6 +66,7 @@ def network_of(images, out, **options):
     return as_embeddings(fe.extract(images, "efficientnet-lite0", out, run=fe.Run(batch_size=32), **options))
 
 
+@pytest.mark.long
 def test_equal_images_are_equal_samples_though_a_smaller_batch_has_other_bits(tmp_path):
     gen = network_of(pictures(), tmp_path / "gen.h5")
     ref = network_of(np.random.default_rng(6).integers(0, 256, (20, 32, 32, 3), dtype=np.uint8), tmp_path / "ref.h5")

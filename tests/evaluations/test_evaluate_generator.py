@@ -50,6 +50,7 @@ def test_each_part_is_what_its_own_function_gives(whole, sets):
     assert list(whole.parts) == PUBLIC and whole.missing == {}
 
 
+@pytest.mark.long
 def test_the_samples_are_divided_into_kinds_once(sets, monkeypatch):
     true, divided = comparing.divide, []
     monkeypatch.setattr(comparing, "divide", lambda *given, **how: divided.append(1) or true(*given, **how))
@@ -70,6 +71,7 @@ def test_the_summary_answers_every_question_on_top_of_the_page(whole, tmp_path):
     assert rest.count("<table") >= 5 and text.count("<style>") == 1 and 'style="' not in text
 
 
+@pytest.mark.long
 def test_pictures_come_from_where_the_samples_are_now(whole, sets, digits, tmp_path):
     def pictured(found, **rows):
         """The parts that show pictures of these digits, of a result that was read from JSON."""

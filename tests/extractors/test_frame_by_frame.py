@@ -47,6 +47,7 @@ def test_a_clip_is_the_pooled_embeddings_of_its_frames(pooling, clips, frames):
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.long
 def test_thirds_know_the_order_of_frames_and_means_do_not(clips):
     mean, thirds = (
         Embedder(card_of_clips(pooling, 1280 * parts), "cpu") for pooling, parts in (("mean", 1), ("thirds", 3))

@@ -227,6 +227,7 @@ def test_clips_that_are_too_short_or_small_are_refused(network, size):
         network(torch.zeros(1, 3, *size))
 
 
+@pytest.mark.long
 @torch.inference_mode()
 def test_nine_frames_of_193_pixels_are_enough(network):
     assert network(clips(1, 3, 9, 193, 193))["features"].shape == (1, 1024)

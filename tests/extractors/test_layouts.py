@@ -116,6 +116,7 @@ def test_positions_are_facebooks_and_not_those_timm_would_make(saliency):
     assert largest(facebooks - timms) > 0.01 * largest(facebooks)
 
 
+@pytest.mark.long
 def test_the_mask_token_of_facebooks_file_is_left_out_and_nothing_else(saliency, tmp_path):
     card = load_card("dinov2-vits14")
     tensors = load_file(saliency)

@@ -133,6 +133,7 @@ def test_the_embedding_does_not_depend_on_the_batch():
     torch.testing.assert_close(together, alone, rtol=0, atol=1e-5)
 
 
+@pytest.mark.long
 def test_videos_are_embedded_with_their_times_and_compared_as_fvmd(tmp_path):
     for name, fps in (("gen", 10), ("ref", 25)):
         (tmp_path / name).mkdir()

@@ -97,6 +97,7 @@ def test_outputs_have_the_dimensions_of_the_card(network):
     assert out["pooled"].shape == (2, 448)
 
 
+@pytest.mark.long
 def test_a_clip_alone_gives_what_it_gives_in_a_batch(network):
     clips = noise(16)
     together = outputs(network, clips)

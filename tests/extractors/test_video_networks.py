@@ -36,6 +36,7 @@ def test_there_are_cards_of_four_networks():
     assert [card.name for card in CARDS] == ["mvit-v2-s", "r3d-18", "s3d", "swin3d-t"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "card", [pytest.param(card, marks=[pytest.mark.long] * (card.name in SLOW)) for card in CARDS], ids=by_name
 )

@@ -158,6 +158,7 @@ def test_fewer_samples_than_modes_are_no_error():
     assert found.significant() == ()
 
 
+@pytest.mark.long
 def test_few_features_are_no_error(planted):
     for features in (1, 3):
         found = compared(*planted, features=features)
@@ -192,6 +193,7 @@ def test_masses_do_not_exceed_one_by_rounding():
         assert found.over[0].mass_gen == pytest.approx(1, abs=1e-5)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n", [100, pytest.param(10_000, marks=pytest.mark.long)])
 def test_a_generated_set_of_copies_is_one_mode(n):
     ref = normal(500, 6)
@@ -207,6 +209,7 @@ def test_a_generated_set_of_copies_is_one_mode(n):
     assert (mode.share_gen, mode.share_ref) == (1, 0)
 
 
+@pytest.mark.long
 def test_a_reference_of_copies_has_a_right_answer_under_a_given_bandwidth():
     gen = normal(500, 6)
     found = compared(gen, np.repeat(gen[:1], 3000, 0), sigma=2.0)
@@ -223,6 +226,7 @@ def test_a_set_and_its_copies_do_not_differ(planted):
     assert all(abs(mode.excess) < 1e-3 for mode in found.directions)
 
 
+@pytest.mark.long
 def test_embeddings_of_one_entry_are_enough_for_two_clusters():
     rng = np.random.default_rng(0)
 
@@ -258,6 +262,7 @@ def test_the_largest_rho_is_passed_by_nothing_and_a_larger_one_refused(planted):
         compared(*planted, rho=1e9)
 
 
+@pytest.mark.long
 def test_a_tiny_rho_asks_whether_a_kind_exists_at_all(planted):
     found = compared(*planted, rho=1e-6)
     assert found.over[0].excess == pytest.approx(found.over[0].mass_gen, abs=1e-5)
@@ -288,6 +293,7 @@ def test_the_unit_of_the_embeddings_does_not_matter(planted, usual, scale, kerne
         assert scaled.kernel_error.rms == pytest.approx(plain.kernel_error.rms, rel=1e-3)
 
 
+@pytest.mark.long
 def test_sets_of_quite_unlike_scales_differ_in_everything(planted):
     gen, ref = planted
     for found in (compared(gen[:300] * np.float32(1e30), ref[:300]), compared(gen[:300], ref[:300] * np.float32(1e30))):
@@ -372,6 +378,7 @@ def test_a_set_is_read_to_find_repeats_to_sketch_to_count_kinds_and_to_score(pla
         assert one.sizes == {100}
 
 
+@pytest.mark.long
 def test_of_a_cache_nothing_of_the_size_of_the_set_is_held(tmp_path, monkeypatch):
     sizes, between = [], EmbeddingCache.ids_between
 
@@ -407,6 +414,7 @@ LOOSE = np.array([0.3, 1.3, 0.3, 1.3, 0.3])
 """Spreads under which samples of two of the four kinds that differ resemble each other little."""
 
 
+@pytest.mark.long
 def test_shares_are_near_the_truth_where_the_mass_is_far_below_it():
     shares_gen, shares_ref = np.array([[0.3, 0.3, 0.05, 0.05, 0.3], [0.1, 0.1, 0.25, 0.25, 0.3]])
     gen, ref = draw(shares_gen, 3000, 0, LOOSE), draw(shares_ref, 3000, 1, LOOSE)
@@ -439,6 +447,7 @@ def test_planted_kinds_are_stable_and_the_noise_of_two_halves_is_not(usual, digi
     assert min(of_noise) < 0.6
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("settings", [{"rho": 2.0}, {"kernel": "cosine"}, {"kernel": "cosine", "rho": 2.0}])
 def test_sketches_alone_find_the_same_and_are_less_sure(thinned, settings):
     gen, ref = thinned

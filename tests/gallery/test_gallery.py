@@ -180,6 +180,7 @@ def test_a_cache_of_somebody_else_shows_no_pictures_of_this_machine(tmp_path):
     assert len(as_embeddings(ref).images_at(np.arange(2))) == 2
 
 
+@pytest.mark.long
 def test_pictures_in_memory_arrive_in_the_page_and_in_the_file(tmp_path):
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(2, 80, 4)).astype(np.float32)

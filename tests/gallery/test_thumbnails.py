@@ -106,6 +106,7 @@ def test_a_small_clip_stays_as_it_is_and_a_fast_one_is_slowed_down():
     assert durations == [250] * 4
 
 
+@pytest.mark.long
 def test_previews_of_real_clips_are_small(assets):
     clips = assets / "clips"
     found = gallery(clips, [path.name for path in clips.iterdir()], Clip(16, 4, 1, "loop"))

@@ -138,6 +138,7 @@ def test_after_a_regression_only_a_reason_promotes(history):
     assert "--promote" in gate("--reason", "x", code=3).output
 
 
+@pytest.mark.long
 def test_limits_that_never_fired_are_named(history):
     gate("--promote", gen="bad.npy", code=1)
     told = next(one for one in gate("--json").stdout.splitlines() if "never fired" in one)
@@ -145,6 +146,7 @@ def test_limits_that_never_fired_are_named(history):
     assert "metrics.fd" not in told
 
 
+@pytest.mark.long
 def test_the_distances_to_the_last_and_to_the_first_baseline_are_printed(history):
     gate("--promote")
     np.save("third.npy", release(600, 5))
@@ -186,6 +188,7 @@ def test_a_killed_promotion_leaves_the_history_as_it_was(history, monkeypatch):
     assert History.open(history).latest.stated.number == 1
 
 
+@pytest.mark.long
 def test_a_promotion_that_was_killed_for_good_is_made_again(history):
     """SIGKILL as the samples are written: nothing can clean up, and what is left is in nobody's way."""
 
@@ -220,6 +223,7 @@ def test_only_what_was_judged_is_promoted(history):
     assert [one.name for one in history.iterdir()] == ["0001"]
 
 
+@pytest.mark.long
 def test_a_column_of_any_name_is_kept_or_refused(history):
     def named(column):
         return fe.EmbeddingSet(release(600, 6), metadata={column: ["a", "b"] * 300})
@@ -244,6 +248,7 @@ def test_what_a_bundle_holds_is_what_was_judged(history, place):
     assert json.loads((folder / "baseline.json").read_text())["n"] == again.stated.n == 600
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("releases, n", [(3, 3000), pytest.param(5, 6000, marks=pytest.mark.long)])
 def test_slow_drift_fails_against_the_anchor_by_the_third_release(releases, n, place):
     """Releases, each with 1 % more of a new kind, at a limit of 2 %: the last release alone would pass all."""

@@ -29,6 +29,7 @@ def test_a_lost_kind_and_a_new_kind_are_regressions(failed):
     assert failed.by_urgency[0].verdict == "regressed"
 
 
+@pytest.mark.long
 def test_the_same_inputs_give_the_same_verdict(sets, policy, passed):
     again = fe.gate(sets["same"], sets["old"], sets["ref"], policy)
     assert again.to_json() == passed.to_json()
@@ -60,6 +61,7 @@ def test_replicates_of_the_baseline_cover_training(sets, policy):
     assert set(verdict.sets) == {"gen", "baseline-1", "baseline-2", "baseline-3", "ref"}
 
 
+@pytest.mark.long
 def test_limits_against_an_anchor_have_the_noise_of_the_replicates(sets):
     """The anchor was trained once, so that a difference from it is less sure than one from three replicates."""
 
@@ -214,6 +216,7 @@ def test_facts_count_duplicates_and_samples(sets):
     assert found["basics.samples"].verdict == "regressed"
 
 
+@pytest.mark.long
 def test_copies_of_training_samples_are_a_regression_and_those_of_an_audit(sets):
     train, ref = release(500, 11), sets["ref"][:500]
     copied = np.concatenate([release(450, 12), train[:50]])

@@ -33,6 +33,7 @@ def gate(desk, *more):
     return CliRunner().invoke(app, ["gate", *places, "--out", str(desk / "gate"), *more])
 
 
+@pytest.mark.long
 def test_a_comment_shows_what_is_wrong_with_pictures_before_and_now_and_replaces_itself_alone(desk):
     file = desk / "comment.md"
     for _ in range(2):

@@ -38,7 +38,7 @@ def made():
     return of
 
 
-@pytest.mark.one_of_each("overall")
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("seed", [20, pytest.param(21, marks=pytest.mark.long)])
 @pytest.mark.parametrize(
     "n, change, overall, rule",
@@ -163,6 +163,7 @@ def test_a_policy_names_kinds_by_their_ids_or_names(only):
     assert (none.verdict, none.note) == ("missing", "no set has k999")
 
 
+@pytest.mark.long
 def test_what_has_moved_is_the_difference_of_a_comparison(sets):
     new, old = release(1500, 12, lost=3), sets["old"]
     (found,) = fe.gate(new, old, sets["ref"], {"kinds": {"moved": 0.5}}).distances
@@ -222,12 +223,14 @@ def test_of_nested_kinds_that_are_lost_the_largest_is_shown():
     assert [limit.name for limit, _ in shown] == ["limit", "large", "other"]
 
 
+@pytest.mark.long
 def test_what_is_sought_counts_in_the_family(sets):
     verdict = fe.gate(release(2000, 4, lost=4), sets["old"], sets["ref"], {"kinds": {"lose": 0.5}})
     assert verdict.overall == "regression"
     assert int(verdict.family.split("Family of ")[1].split()[0]) > 1.5 * len(by_name(verdict, "kinds.lose"))
 
 
+@pytest.mark.long
 def test_samples_that_move_towards_the_reference_are_told_so():
     ref = release(1500, 1)
     for new, old, towards in (

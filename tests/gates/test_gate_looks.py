@@ -57,6 +57,7 @@ def test_looks_that_are_not_known_are_missing_and_do_not_pass():
     assert verdict.overall == "error" and "the pictures of a set are not at hand" in verdict.headline
 
 
+@pytest.mark.long
 def test_a_first_policy_limits_looks_where_pictures_are_at_hand_and_says_what_is_seen(tmp_path):
     text = first_policy([release(1)], release(2))
     assert re.search(r"^appearance.part = 0.02  # .*; seen from \d+ % at this n$", text, re.M)
@@ -67,6 +68,7 @@ def test_a_first_policy_limits_looks_where_pictures_are_at_hand_and_says_what_is
     assert "appearance" not in first_policy([rows[0]], rows[1])
 
 
+@pytest.mark.long
 def test_replicates_that_look_unlike_allow_what_training_moves():
     shades = [release(number, darken if number % 2 else as_it_is) for number in (11, 12, 13, 14)]
     (limit,) = by_name(fe.gate(release(3, darken), shades, release(2), LOOKS), "appearance.whole")

@@ -71,6 +71,7 @@ def test_a_verdict_without_limits_is_not_a_success(passed):
     assert check_junit(junit_xml(replace(passed, limits=(), overall="error"))).attrib["errors"] == "1"
 
 
+@pytest.mark.long
 def test_a_summary_stays_within_its_size_and_counts_what_it_leaves_out(passed):
     many = with_verdicts(passed, *["undecided"] * 2500, "regressed", long="x" * 400)
     text = many.to_markdown()
@@ -137,6 +138,7 @@ def test_the_exit_code_is_the_verdict(files):
     assert json.loads(result.stdout)["overall"] == "error"
 
 
+@pytest.mark.long
 def test_the_first_policy_is_written_again_unless_it_was_edited_or_is_of_other_sets(files):
     def init(**named):
         return gate("--init", gen=None, out=None, policy="first.toml", **named)

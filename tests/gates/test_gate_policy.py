@@ -61,6 +61,7 @@ def test_a_policy_in_python_may_have_the_dotted_keys_of_toml(tmp_path):
     assert dotted["kinds"] == {"min_share": 0.1}
 
 
+@pytest.mark.long
 def test_a_policy_is_for_one_extractor(tmp_path, monkeypatch):
     monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "cache"))
     pictures = np.random.default_rng(0).integers(256, size=(3, 60, 4, 4, 3), dtype=np.uint8)

@@ -91,6 +91,7 @@ def test_outputs_group_limits_and_say_in_one_line_what_held(capsys):
     assert max(map(len, re.findall(r"^[|+].*", shown, re.M))) <= 100
 
 
+@pytest.mark.long
 def test_one_number_has_one_interval():
     limits = {"kinds": {"moved": 0.5, "column": "label"}}
     verdict = judged(labelled(3), **limits)
@@ -153,7 +154,7 @@ def test_a_verdict_warns_of_a_limit_that_is_too_fine():
     assert not any("finer" in one for one in verdict.warnings)
 
 
-@pytest.mark.one_of_each("part")
+@pytest.mark.one_of_each
 @pytest.mark.parametrize(
     ("missing", "part"),
     [(LABELS, 0.5), (["owl"], 0.9), (["yak"], 0.9)],

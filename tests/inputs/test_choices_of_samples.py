@@ -235,6 +235,7 @@ def test_patterns_choose_the_samples(choice, form, results, tmp_path):
     assert "left out by name" in open_source(source, **choice).ignored
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("pattern", ["results/*/*_fake_B.png", "results/**/*_fake*", "results/[01]/??_fake_B.png"])
 def test_a_path_with_wildcards_is_a_set(pattern, results):
     assert np.array_equal(pixels(pattern), FAKE)
@@ -248,6 +249,7 @@ def test_files_that_patterns_leave_out_stand_in_the_result(results):
     assert "20 x left out by name" in said
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize(
     "source, how, message",
     [

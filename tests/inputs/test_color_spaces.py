@@ -86,7 +86,7 @@ SPACES = [
 ]
 
 
-@pytest.mark.one_of_each("gamut", "transfer")
+@pytest.mark.one_of_each
 @pytest.mark.parametrize(("gamut", "transfer", "name"), SPACES)
 def test_a_profile_is_named_by_what_it_does_and_converted_back(gamut, transfer, name, tmp_path):
     profile, images = space(gamut, transfer), pictures()
@@ -334,6 +334,7 @@ def sets(tmp_path, gamut="ProPhoto", transfer="1.8"):
     return {name: str(tmp_path / name) for name in ("gen", "ref", "plain")}
 
 
+@pytest.mark.long
 def test_sets_of_two_spaces_are_warned_of_and_are_one_law_in_srgb(tmp_path):
     made = sets(tmp_path)
 
@@ -356,6 +357,7 @@ STATED = {
 }
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("gen", STATED)
 @pytest.mark.parametrize("ref", ["sRGB", *STATED])
 def test_only_files_with_a_profile_are_advised_to_be_converted(gen, ref, tmp_path):
@@ -376,6 +378,7 @@ def test_only_files_with_a_profile_are_advised_to_be_converted(gen, ref, tmp_pat
     assert ("CMYK" in found[0].partition("differently")[2]) == ("CMYK" in (gen, ref))
 
 
+@pytest.mark.long
 def test_a_comparison_warns_of_spaces_and_says_how_they_were_read(tmp_path):
     made = sets(tmp_path, "Display-P3", "")
     found = fe.compare(made["gen"], made["ref"], extractor="pixels", features=50)
@@ -384,6 +387,7 @@ def test_a_comparison_warns_of_spaces_and_says_how_they_were_read(tmp_path):
     assert not any("not sRGB" in one for one in found.warnings)
 
 
+@pytest.mark.long
 def test_the_space_is_in_the_key_and_the_caches_can_be_compared(tmp_path):
     made = sets(tmp_path)
     stored = fe.extract(made["gen"], "pixels")

@@ -82,6 +82,7 @@ def test_files_left_out_are_named_in_every_result(verb, side, tmp_path):
     assert "were left out" in said and all(suffix in said for suffix in (".md", ".onnx", ".tga", "no suffix"))
 
 
+@pytest.mark.long
 def test_thousands_of_suffixes_are_a_short_sentence(tmp_path):
     sets = saved(tmp_path / "gen", IMAGES), saved(tmp_path / "ref", IMAGES)
     for number in range(300):
@@ -254,6 +255,7 @@ def test_unreadable_files_are_named_in_every_result_once(verb, tmp_path):
     assert len(said) == 1 and "cut.png" in said[0]
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("quick_audits")
 def test_an_audit_names_what_was_left_out(tmp_path):
     noise = np.random.default_rng(3).integers(0, 256, (3, 100, 4, 4, 3)).astype(np.uint8)
@@ -280,7 +282,7 @@ def test_metadata_that_fit_in_part_are_named_in_every_result(how, verb, tmp_path
     assert sum(said.format("metadata.csv") in one for one in VERBS[verb](*sets)) == 1
 
 
-@pytest.mark.one_of_each("embedded", "head")
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("head", ["file_name", "id", "file", "filename", "path", "image"])
 @pytest.mark.parametrize("embedded", [False, True])
 def test_a_table_beside_a_set_may_name_samples_under_any_usual_header(head, embedded, tmp_path, monkeypatch):

@@ -37,6 +37,7 @@ FORMS: dict[str, Callable] = {
 }
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_of_images_gives_the_same(form, tmp_path):
     gen, ref = (FORMS[form](own, tmp_path / str(number)) for number, own in enumerate(PIXELS))

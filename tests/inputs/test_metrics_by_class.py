@@ -120,7 +120,7 @@ def test_the_command_shows_classes_and_writes_statistics(run):
     assert ".npz" in run("y.npz", "--save-statistics", "st.txt").output
 
 
-@pytest.mark.one_of_each("share", "missing", "limit")
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("limit", ["lose", "moved", "new"])
 @pytest.mark.parametrize("missing", ["", float("nan"), None])
 @pytest.mark.parametrize("share", [0.5, 1.0])

@@ -68,6 +68,7 @@ def test_a_full_disk_behind_the_output_is_one_sentence(command, tmp_path):
     assert "mistake in finc-eval" not in done.stderr and "Traceback" not in done.stderr
 
 
+@pytest.mark.long
 @pytest.mark.one_of_each
 @pytest.mark.parametrize("closed", ["<&- >&- 2>&-", ">&-", "2>&-"])
 def test_a_program_without_streams_does_its_work_and_prints_nothing_where_none_is(closed, tmp_path):
@@ -82,6 +83,7 @@ def test_a_program_without_streams_does_its_work_and_prints_nothing_where_none_i
     assert fe.load(tmp_path / "scores" / "scores.json")["kid_mean"].value is not None
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_wrong_options_end_with_their_code_though_no_stream_takes_a_word(unbuffered, tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
@@ -271,6 +273,7 @@ def inputs_of_verbs(folder):
         Image.fromarray(pixels).save(folder / "images" / f"{number}.png")
 
 
+@pytest.mark.long
 @pytest.mark.one_of_each
 @pytest.mark.parametrize("home", ["none", "read-only", "not there"])
 def test_a_user_without_a_name_runs_every_verb_on_arrays(home, monkeypatch):

@@ -10,6 +10,7 @@ X, Y = RNG.normal(size=(2, 300, 8)).astype(np.float32)
 X[:60] += 6
 
 
+@pytest.mark.long
 def test_kinds_take_two_sets_as_compare_does():
     known = fe.kinds({"gen": X, "ref": Y})
     for found in (fe.kinds(X, Y), fe.kinds(X, ref=Y), fe.kinds({"gen": X}, Y), fe.kinds(X, Y, fe.KindSettings())):

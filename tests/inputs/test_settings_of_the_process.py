@@ -156,6 +156,7 @@ def test_products_on_the_cpu_are_not_rounded_where_the_caller_allows_it(operatio
         assert backend.fp32_precision == "bf16"
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_settings_of_torch_are_the_callers_again(setting):
     with SETTINGS[setting]():

@@ -145,7 +145,7 @@ def hub(items):
     return datasets.Dataset.from_dict({"image": items}).cast_column("image", datasets.Image())
 
 
-@pytest.mark.one_of_each(by=lambda form: form == "hub")
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("form", [list, tuple, Dataset, loader, hub], ids=lambda one: one.__name__)
 def test_what_extract_takes_compare_and_metrics_take(form):
     gen, ref = form(images(1)), form(images(2))

@@ -86,6 +86,7 @@ def test_a_column_that_a_set_lacks_is_named_with_the_set_before_any_work(verb, t
     assert not list((tmp_path / "cache").rglob("*.h5"))
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize(("given", "kept"), [("class", "label"), ("Class", "label"), ("caption", "prompt")])
 def test_a_column_that_is_kept_under_another_name_is_told_under_it(given, kept, tmp_path):
     gen, ref = saved(tmp_path / "gen", 0), saved(tmp_path / "ref", 1)

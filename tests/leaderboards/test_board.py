@@ -108,6 +108,7 @@ def test_a_model_whose_metric_has_no_interval_is_shown_and_not_ranked(sets):
         board.separable("few", "good")
 
 
+@pytest.mark.long
 def test_a_model_whose_samples_are_few_copies_does_not_blind_the_shares_of_others(sets):
     copies = np.repeat(samples(range(10), 4, 9), 250, axis=0)  # each as often as all others: its files were duplicated
     models = {"good": sets["good"], "gaps": sets["gaps"], "copied": copies}
@@ -192,6 +193,7 @@ def test_a_metric_of_several_scores_says_which_one_ranks(sets):
     assert header(board.criterion("vendi")) == "fewer than two models are ranked"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("runs, most", [(3, 1), pytest.param(20, 2, marks=pytest.mark.long)])
 def test_two_halves_of_one_model_are_not_called_different(runs, most):
     called = 0
@@ -254,6 +256,7 @@ def test_the_page_has_every_number_and_names_all_members_of_a_group(board):
     assert len(page.find("tr", "mode", page.find("table", "heat")[0])) == len(differing)
 
 
+@pytest.mark.long
 def test_all_outputs_say_that_numbers_see_only_what_the_extractor_tells_apart(board, capsys):
     told = "All numbers see only what these embeddings distinguish."
     report.show(board)
@@ -281,6 +284,7 @@ def test_pages_have_a_minus_where_logs_csv_and_json_have_a_hyphen(capsys):
     assert str(low) in board.to_csv() and str(low) in board.to_json()
 
 
+@pytest.mark.long
 def test_the_top_of_a_page_of_many_models_stays_short():
     models = {f"m{number}": samples(range(10), 60, number) for number in range(14)}
     board = fe.leaderboard(models, samples(range(10), 80, 99), metrics=("kid",))
@@ -362,6 +366,7 @@ def test_the_verbs_of_a_stored_board_add_show_render_and_remove(tmp_path, sets):
     assert "no command is called 'shwo' (did you mean \"show\"?)" in run("shwo", "{}/board", rc=3).stderr
 
 
+@pytest.mark.long
 def test_a_stored_board_shows_pictures_that_it_keeps_and_those_of_the_samples_that_are_named(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "cache"))

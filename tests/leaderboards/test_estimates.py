@@ -33,6 +33,7 @@ def expected(rule, law, ref, choosing):
     return float((excess * norm.cdf(excess / error - 1)).sum())
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("rule", [MISSING, NOVEL, LESS, MORE])
 def test_shares_have_no_bias_at_any_size_and_covariances_that_hold(rule):
     rng, found, covariances = np.random.default_rng(0), [], []
@@ -62,6 +63,7 @@ def test_a_model_that_makes_nothing_of_a_kind_misses_about_its_share():
     assert same.value < 0.001
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "sizes, draws", [((300, 300, 600), 40), pytest.param((2000, 500, 1500), 100, marks=pytest.mark.long)]
 )

@@ -107,6 +107,7 @@ def test_each_kind_of_a_set_has_a_picture_and_its_own_kinds_have_more(desk):
     assert set(most) <= kept
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("name", ["entries/b.json", "board.json"])
 def test_a_kill_between_writes_is_repaired_by_the_same_command(desk, monkeypatch, name):
     """The index did not list the model yet, or a page was not written."""
@@ -139,6 +140,7 @@ def test_a_board_of_arrays_has_no_pictures(tmp_path):
     assert not page.find("img") and not page.find("span", "missing")
 
 
+@pytest.mark.long
 def test_a_page_of_a_board_that_kept_nothing_stays_and_the_command_that_shows_it_anew_is_named(desk):
     for path in (desk / "board" / "entries").iterdir():
         data = json.loads(path.read_text())
@@ -178,6 +180,7 @@ def test_a_picture_that_is_not_one_is_refused_in_a_sentence(desk, change, messag
         fe.Board("board").entries()
 
 
+@pytest.mark.long
 def test_samples_that_are_named_show_more_and_larger_pictures(desk):
     run(*ADD)
     few = len(read_page(desk).find("img"))
@@ -188,6 +191,7 @@ def test_samples_that_are_named_show_more_and_larger_pictures(desk):
     assert {KEPT_EDGE, 80} <= widths and pictures_of(page, "a")
 
 
+@pytest.mark.long
 def test_a_clip_is_kept_as_a_still(tmp_path, monkeypatch):
     monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "cache"))
     sets = {name: np.repeat(photographs(24, seed)[:, None], 8, 1) for seed, name in enumerate(("a", "ref"))}

@@ -56,6 +56,7 @@ def test_models_that_two_extractors_rank_in_opposite_orders_are_flagged(boards):
     assert "even" not in panel.moved
 
 
+@pytest.mark.long
 def test_a_board_beside_one_that_agrees_flags_nothing(boards):
     first, _ = boards
     again = board_of(slice(4), seed=1)
@@ -128,6 +129,7 @@ def test_boards_that_do_not_go_together_are_refused(boards, other, label, error,
         first.beside({name: known[which]() for name, which in other.items()}, label)
 
 
+@pytest.mark.long
 def test_the_verbs_put_boards_side_by_side(tmp_path):
     for name, columns in (("one", slice(4)), ("two", slice(4, 8))):
         stored = fe.Board(tmp_path / name)
@@ -168,6 +170,7 @@ def test_several_extractors_give_one_board_with_columns_for_each(pictures, tmp_p
         fe.leaderboard(models, pictures["ref"], extractor=["pixels", "pixels"])
 
 
+@pytest.mark.long
 def test_the_kinds_that_one_model_makes_more_of_than_another_are_those_it_alone_has():
     models = {"all": samples(range(10), 900, 1), "half": samples(range(5), 900, 2)}
     board = fe.leaderboard(models, samples(range(10), 900, 3))

@@ -99,6 +99,7 @@ def test_each_model_has_its_faults_and_no_others(case):
     assert ("no fault found" in board.headline) == (len(faulty) < len(models))
 
 
+@pytest.mark.long
 def test_of_models_with_equal_faults_the_last_by_rank_is_worst():
     sets = {"near": drawn(10, Faults(dark=0.75)), "far": drawn(11, Faults(dark=0.75, moved=3.0))}
     board = fe.leaderboard(sets, drawn(1, CLEAN), metrics=("kid",))

@@ -76,6 +76,7 @@ def test_a_board_of_all_models_at_once_has_the_numbers_of_leaderboard(board):
     assert stored["good"].scores["fd"].interval == pytest.approx(direct["good"].scores["fd"].interval, rel=1e-6)
 
 
+@pytest.mark.long
 def test_a_board_that_was_ranked_at_once_is_kept_and_a_later_model_is_measured_alone(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "boards").mkdir()
@@ -98,6 +99,7 @@ def test_a_board_that_was_ranked_at_once_is_kept_and_a_later_model_is_measured_a
     assert board.rank(first, REF, force=True).rows == direct.rows and board.names == ("gaps", "good")
 
 
+@pytest.mark.long
 def test_a_paired_board_is_ranked_and_not_kept(board):
     prompts = {"prompt": [f"a {number}" for number in range(500)]}
     models = {name: fe.EmbeddingSet(MODELS[name], metadata=prompts) for name in ("good", "gaps")}
@@ -136,6 +138,7 @@ def test_metrics_of_a_model_do_not_change_when_another_is_added_and_rendering_tw
     ] * 2
 
 
+@pytest.mark.long
 def test_the_order_of_adding_leaves_no_trace_but_in_provenance(tmp_path):
     texts = []
     for order in (("b", "c"), ("c", "b")):
@@ -182,6 +185,7 @@ def test_a_removed_model_is_gone_with_its_file_also_where_a_command_before_was_k
             board.remove([name])
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("full", ["Org", "board.json"])
 def test_a_full_disk_leaves_the_board_as_it_was_whatever_file_has_no_room(board, monkeypatch, full):
     """The index did not fit in, and left the file of a model that no index lists."""
@@ -237,6 +241,7 @@ def test_two_processes_that_add_at_once_lose_nothing(board, tmp_path):
     assert len(board.leaderboard().rows) == 8
 
 
+@pytest.mark.long
 def test_a_command_that_another_has_overtaken_in_making_the_board_adds_to_it(board, tmp_path, monkeypatch):
     for name, rows in (("c", MODELS["good"][::-1]), ("ref", REF)):
         np.save(tmp_path / f"{name}.npy", rows)
@@ -248,6 +253,7 @@ def test_a_command_that_another_has_overtaken_in_making_the_board_adds_to_it(boa
     assert board.names == ("c", "gaps", "good")
 
 
+@pytest.mark.long
 def test_settings_are_of_a_new_board_and_options_must_be_those_of_a_board_that_exists(board, tmp_path):
     asked = fe.LeaderboardSettings(metrics=("kid",), seed=3)
     board.add({"c": MODELS["good"][::-1]}, REF, asked)
@@ -284,6 +290,7 @@ def test_a_model_is_added_again_with_the_same_samples_as_after_a_kill(board):
     assert board.names == ("c", "gaps", "good")
 
 
+@pytest.mark.long
 def test_samples_that_are_added_are_embedded_by_the_extractor_of_the_board(tmp_path, monkeypatch):
     monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "caches"))
     rng = np.random.default_rng(0)
@@ -311,6 +318,7 @@ def test_a_board_of_an_earlier_layout_is_refused_in_one_sentence(board, name, mo
     assert "\n" not in str(told.value)
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("share", [0.05, 0.3])
 def test_a_kind_that_the_board_has_never_seen_is_far(board, share):
     """It lies in another direction: of its samples the nearest kind would take all."""
@@ -325,6 +333,7 @@ def test_a_kind_that_the_board_has_never_seen_is_far(board, share):
     assert ranked["new"].scores["unmatched"].value == pytest.approx(share, abs=0.05)
 
 
+@pytest.mark.long
 def test_later_samples_of_the_same_law_are_hardly_ever_far(board):
     later = [samples(range(10), 1000, 100 + seed) for seed in range(3)]
     board.add({f"later {place}": rows for place, rows in enumerate(later)}, REF)
@@ -437,6 +446,7 @@ def test_an_entry_comes_back_as_it_was(board):
     assert entry.runs[0].measures["fd"].interval[0] < entry.runs[0].measures["fd"].value
 
 
+@pytest.mark.long
 def test_a_board_does_not_tell_where_its_samples_lie(tmp_path, monkeypatch):
     folder = tmp_path / "far away"
     folder.mkdir()

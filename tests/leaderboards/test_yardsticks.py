@@ -54,6 +54,7 @@ def test_numbers_that_grow_have_their_yardstick_at_the_n_of_the_model(board, met
     assert board["gaps"].scores[metric].value < 0.9 * board["gaps"].scores[metric].floor
 
 
+@pytest.mark.long
 def test_models_larger_than_the_reference_are_told_where_numbers_grow():
     sets = {"a": draw(900, 1), "b": draw(900, 2)}
     for ref, told in ((draw(300, 3), True), (draw(900, 3), False)):
@@ -81,6 +82,7 @@ def test_all_outputs_have_the_row_of_real_data(board, capsys):
     assert all(isinstance(one["floor"], float) for one in data.values())
 
 
+@pytest.mark.long
 def test_ranks_and_values_do_not_depend_on_yardsticks(board, monkeypatch):
     monkeypatch.setattr("finc_eval.leaderboards.yardsticks.Yardsticks.shares", lambda *_: {})
     monkeypatch.setattr("finc_eval.leaderboards.measures.Measuring._floor", lambda *_: None)
@@ -95,6 +97,7 @@ def test_ranks_and_values_do_not_depend_on_yardsticks(board, monkeypatch):
             assert (own.value, own.interval, own.rank_set) == (one.value, one.interval, one.rank_set)
 
 
+@pytest.mark.long
 def test_a_stored_board_keeps_the_yardsticks_of_each_model(tmp_path):
     stored = fe.Board(tmp_path / "board")
     stored.add({"a": draw(300, 1)}, REF, metrics=("kid", "vendi"))

@@ -116,6 +116,7 @@ def test_the_page_the_terminal_and_the_json_begin_with_the_verdict(copied, capsy
     assert Audit.from_dict(copied.to_dict()).verdict == sentence
 
 
+@pytest.mark.long
 def test_equal_pixels_are_counted_and_named_first(images, caches, embed):
     rows = images["copied"].copy()
     rows[:30] = images["train"][:30]
@@ -126,6 +127,7 @@ def test_equal_pixels_are_counted_and_named_first(images, caches, embed):
     assert "views" not in [measure.name for measure in found.copying.measures]
 
 
+@pytest.mark.long
 def test_pictures_in_memory_are_hashed_and_their_views_are_said_to_be_left_out(images):
     sets = {
         name: EmbeddingSet(

@@ -136,6 +136,7 @@ def test_each_of_seven_measures_has_an_interval_a_control_and_an_adjusted_p_valu
     assert fresh.copying.power_alpha == pytest.approx(0.5 * 0.05 / 7)
 
 
+@pytest.mark.long
 def test_kinds_of_the_training_set_may_spend_a_tenth_of_alpha(monkeypatch):
     x = np.random.default_rng(0).normal(size=(3, 300, 4)).astype(np.float32)
     x[:, :150] += 4
@@ -250,6 +251,7 @@ def test_constant_features_are_left_out_where_they_would_be_divided_by(sets):
     assert found.copying.measure("fld_gap").interval[0] < 0
 
 
+@pytest.mark.long
 def test_collapsed_and_degenerate_generators_are_audited_all_the_same(sets):
     for name, copies in (("gen", 0), ("train", 110)):
         found = fe.audit(np.repeat(sets[name][:1], 110, axis=0), sets["train"][:110], sets["holdout"][:110])

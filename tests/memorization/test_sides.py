@@ -24,6 +24,7 @@ def real(digits):
     return digits[0][: 3 * SIZE].reshape(3, SIZE, 28, 28)[..., ::2, ::2].reshape(3, SIZE, 196).copy()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("order", [(0, 1), pytest.param((1, 0), marks=pytest.mark.long)], ids=str)
 def test_smooth_samples_point_to_no_set_whichever_of_two_is_called_the_training_set(real, order):
     smooth = np.stack([gaussian_filter(one.reshape(14, 14), 0.7).ravel() for one in real[2]])
@@ -36,6 +37,7 @@ def test_smooth_samples_point_to_no_set_whichever_of_two_is_called_the_training_
     assert "Samples that are smoother than real samples are so without copying." in found.headline
 
 
+@pytest.mark.long
 def test_samples_that_both_sets_have_are_no_copies_of_one_but_those_that_one_has_are(real):
     train, holdout, gen = real.copy()
     rng = np.random.default_rng(0)

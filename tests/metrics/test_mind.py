@@ -18,6 +18,7 @@ def test_it_is_the_definition_with_the_draw_of_torch_fidelity():
     assert mind(x, y, projections=40, seed=7).value == pytest.approx(3 * 12 * np.mean(total), rel=1e-5)
 
 
+@pytest.mark.long
 def test_for_a_shift_it_is_three_times_its_square_and_what_few_samples_add():
     assert mind(draw(4000, 0), draw(4000, 0, shift=0.3)).value == pytest.approx(3 * 12 * 0.3**2, rel=0.1)
     assert mind(draw(200, 0), draw(200, 1)).value > 4 * mind(draw(2000, 0), draw(2000, 1)).value > 0

@@ -102,6 +102,7 @@ def kinds_of_text(tmp_path):
     return write
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize(
     ("name", "tolerance"), [("conditional Vendi", 0.5), ("conditional RKE", 1e-6), ("scendi", 0.5)]
 )
@@ -123,6 +124,7 @@ def test_the_influence_of_prompts_is_what_leaving_them_out_changes(kinds_of_text
     assert half == pytest.approx(error, rel=tolerance)
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize(
     ("name", "text"),
     [
@@ -182,6 +184,7 @@ def test_clip_score_is_that_of_random_small_towers(tmp_path):
     assert score["clip_score"].higher_is_better
 
 
+@pytest.mark.long
 def test_intervals_of_clip_score_hold_the_mean_of_other_prompts(tmp_path):
     """Thirty prompts of one to five images, with effects of their own."""
     rng, held, names = np.random.default_rng(5), 0, [f"p{one}" for one in range(30)]

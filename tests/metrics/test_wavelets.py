@@ -40,6 +40,7 @@ def test_packets_keep_the_energy_of_an_image_and_the_first_one_is_its_thumbnail(
     torch.testing.assert_close(found[0], thumbnail.flatten(1))
 
 
+@pytest.mark.long
 def test_equal_sets_are_at_distance_zero_and_few_samples_have_a_note():
     x, _ = images(32, 30, 30)
     score = fe.metrics(x, x, "fwd")["fwd"]

@@ -93,6 +93,7 @@ def test_dates_of_many_years_name_kinds_by_the_year_or_the_month():
     assert name.text == "mostly date 2019 (100 %)"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("runs, most", [(10, 2), pytest.param(100, 9, marks=pytest.mark.long)])
 def test_random_members_are_hardly_ever_described_by_ranges(runs, most):
     described = 0
@@ -126,6 +127,7 @@ def test_a_number_that_only_tells_the_sets_apart_names_no_kind():
     assert named(gen, members, ref).text is None
 
 
+@pytest.mark.long
 def test_columns_that_are_not_used_are_named_with_their_reason():
     rng = np.random.default_rng(2)
     x, y = rng.normal(size=(2, 300, 8)).astype(np.float32)

@@ -87,6 +87,11 @@ def marked(command):
     return pytest.param(command, id=command.line or "(nothing)", marks=[pytest.mark.long] if is_long else [])
 
 
+ENDINGS = {command.line: (*command.words[:1], command.code) for command in _commands.COMMANDS}
+"""The verb of each command, and its exit code."""
+
+
+@pytest.mark.one_of_each(by=lambda line: ENDINGS.get(line, line))
 @named(_commands.COMMANDS)
 def test_a_command_ends_as_it_should_and_changes_no_file_but_its_own(workshop, monkeypatch, command):
     before = state(workshop)
@@ -112,6 +117,7 @@ def restore(folder, new, kept):
         (folder / name).write_bytes(content)
 
 
+@pytest.mark.one_of_each
 @named(_commands.AS_PROCESSES)
 def test_a_process_ends_in_the_same_way(workshop, command):
     before = state(workshop)

@@ -76,6 +76,7 @@ def test_sets_of_one_law_within_their_blocks_differ_as_rarely_as_promised(sizes,
     assert max(false, overall) <= most
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("runs", [30, pytest.param(200, marks=pytest.mark.long)])
 def test_intervals_hold_the_difference_of_the_same_prompts(runs):
     rng, missed = np.random.default_rng(4), 0

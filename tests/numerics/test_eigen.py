@@ -82,6 +82,7 @@ def full_decompositions(monkeypatch):
     return sizes
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize(
     "case, both",
     [

@@ -45,6 +45,7 @@ DESIGNS = {
 }
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("design", DESIGNS)
 def test_sets_of_one_law_are_called_different_as_often_as_the_level_says(design):
     alarms = 0

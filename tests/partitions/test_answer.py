@@ -140,6 +140,7 @@ def members(found, kind, rows):
     return found.assign(rows) == found.kinds.index(kind)
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("seed", range(3))
 def test_two_blobs_of_one_ratio_that_lie_apart_are_two_kinds(seed):
     sets = planted(seed, novel=60, other=60)
@@ -150,6 +151,7 @@ def test_two_blobs_of_one_ratio_that_lie_apart_are_two_kinds(seed):
     assert sorted(map(sorted, of_each)) == [[0], [1]]
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("seed", range(3))
 def test_two_blobs_that_are_linked_are_one_kind(seed):
     """Between the blobs, samples link them."""
@@ -168,6 +170,7 @@ def test_sets_of_one_law_seldom_have_a_kind_that_differs(n, m, runs, most):
     assert false <= most
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("runs, most", [(3, 1), pytest.param(20, 4, marks=pytest.mark.long)])
 def test_windows_of_videos_of_one_law_seldom_have_a_kind_that_differs(runs, most):
     """Each video has eight windows that are nearly alike: as independent samples, nearly every run has a kind."""

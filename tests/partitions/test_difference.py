@@ -19,7 +19,7 @@ LAWS = {
 }
 
 
-@pytest.mark.one_of_each("n", "law")
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("n, m", [(1000, 1000), (200, 3000)])
 def test_the_interval_holds_and_the_estimate_is_close(law, n, m):

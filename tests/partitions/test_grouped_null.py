@@ -78,6 +78,7 @@ def test_a_kind_that_is_not_in_the_one_large_group_is_found_as_without_the_group
     assert tests.adjusted[0, 0] < 1e-6
 
 
+@pytest.mark.long
 def test_one_large_group_does_not_hide_how_different_the_sets_may_be():
     """By cautious variances alone, 29 of 100 intervals missed a difference of .1; 19 of them ended at 0."""
     other = np.array([1.4] * 5 + [13 / 15] * 15) / KINDS

@@ -87,6 +87,7 @@ def test_the_file_keeps_the_pictures_of_the_page(found, tmp_path):
     assert fe.load(tmp_path / "kinds.json").kinds == found.kinds
 
 
+@pytest.mark.long
 def test_of_more_sets_a_card_shows_the_one_with_most_and_the_reference():
     sets = {"a": a_set(5, 900), "b": a_set(5, 900, seed=2), "ref": a_set(6, 900, seed=3)}
     made = fe.kinds(sets)
@@ -123,6 +124,7 @@ def test_of_several_sets_the_one_that_was_tested_is_told_with_its_share():
     assert cells[:4] == ["least in b", *(percent(kind.shares[label].share, 1) for label in "abc")]
 
 
+@pytest.mark.long
 def test_of_many_sets_the_share_of_the_one_apart_and_the_range_of_the_others_are_told():
     sets = {label: a_set(6 - (label == "b"), 300, place) for place, label in enumerate("abcdef")}
     result = fe.kinds(sets)
@@ -197,6 +199,7 @@ def test_every_kind_of_a_board_is_a_card_that_the_table_and_the_models_lead_to(b
     assert len(page.find("img", inside=page.section(board.kinds[0]))) == 4 * SHOWN_SAMPLES
 
 
+@pytest.mark.long
 def test_the_gate_shows_the_kinds_that_need_a_person_and_folds_those_that_held():
     policy = {"kinds": {"lose": 0.5, "min_share": 0.1}}
     verdict = fe.gate(a_set(5), a_set(6, seed=2), a_set(6, seed=3), policy)

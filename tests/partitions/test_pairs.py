@@ -90,6 +90,7 @@ def test_counts_of_random_draws_are_not_a_design():
     assert dispersion(np.array([50, 50])) == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("values", "n", "m"),
     [(10, 60, 60), *(pytest.param(*one, marks=pytest.mark.long) for one in ((30, 100, 300), (100, 400, 200)))],

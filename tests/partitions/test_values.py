@@ -138,6 +138,7 @@ def test_a_board_has_the_table_that_kinds_have(found: fe.Kinds, board: fe.Leader
         assert board.by.kinds[0].name in table and share in table
 
 
+@pytest.mark.long
 def test_a_model_that_is_added_later_brings_values_of_its_own(tmp_path):
     sets = {"a": labeled(PLANTED, 300, 1), "b": labeled([0.1] * 9 + [0.05, 0.05], 400, 3)}
     ref, stored = labeled(EVEN, 500, 2), fe.Board(tmp_path / "board")
@@ -153,6 +154,7 @@ def test_a_model_that_is_added_later_brings_values_of_its_own(tmp_path):
     }
 
 
+@pytest.mark.long
 def test_training_runs_of_a_model_are_one_set():
     runs = [labeled(PLANTED, 400, seed) for seed in (1, 3)]
     board = fe.leaderboard({"a": runs}, labeled(EVEN, 400, 2), by="label")

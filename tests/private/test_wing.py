@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from _trees import nodes_of
 
 ROOT = Path(__file__).parents[2]
@@ -55,6 +56,7 @@ def test_no_room_imports_the_wing():
     assert found == JOINS
 
 
+@pytest.mark.long
 def test_a_copy_without_the_wing_compares_ranks_gates_and_audits(tmp_path):
     shutil.copytree(PACKAGE, tmp_path / "finc_eval", ignore=shutil.ignore_patterns("private", "cards"))
     (tmp_path / "finc_eval" / "extractors" / "cards").symlink_to(ROOT / "extractors")

@@ -107,6 +107,7 @@ def test_a_word_whose_images_do_not_fit_is_found_with_its_model(vectors, clip):
     assert all("cat" in one.text and one.fit.interval[1] < 0 for one in worst)
 
 
+@pytest.mark.long
 def test_prompts_that_are_longer_than_the_tower_reads_are_said(vectors, clip):
     """CLIP reads 77 tokens, of which two mark the ends: the 76th of a prompt is left out."""
     texts = {name: name + " cat" * (71 + (number == 0)) for number, name in enumerate(PROMPTS)}

@@ -147,6 +147,7 @@ def test_an_index_replaces_no_other_file(folder, tmp_path):
     assert "did not make it" in refused(other, "--out", folder / "index.html")
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("form, suffix", [("md", ".md"), ("csv", ".csv"), ("html", ".html")])
 def test_a_result_is_written_in_every_form_and_replaces_only_its_own(folder, documents, form, suffix):
     for name in ("scores", "comparison", "private-score"):

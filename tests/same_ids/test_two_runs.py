@@ -14,10 +14,11 @@ from finc_eval.same_ids.worse import error_of, judge_kinds
 
 def compare(new, again=(), **columns):
     options = {"again": [run_of(one) for one in again]} if again else {}
-    found = fe.compare(run_of(new, **columns), run_of(OLD, **columns), pairs="id", features=200, **options)
+    found = fe.compare(run_of(new, **columns), run_of(OLD, **columns), pairs="id", features=20, **options)
     return found.by_id
 
 
+@pytest.mark.one_of_each("how", "again")
 @pytest.mark.parametrize("how", ["another picture", "black", "white", "shifted", "the picture of"])
 @pytest.mark.parametrize("again", [[], [noise(OLD, 1, seed=2)]], ids=["alone", "with a floor"])
 def test_broken_pairs_are_listed_by_id_with_what_they_are(how, again):
@@ -38,6 +39,7 @@ SAME = {
 }
 
 
+@pytest.mark.one_of_each(by=lambda case: case.split()[0])
 @pytest.mark.parametrize("case", SAME)
 def test_a_run_in_which_nothing_is_broken_has_no_list(case):
     found = compare(SAME[case]())
@@ -58,6 +60,7 @@ def test_a_run_that_is_as_far_as_runs_of_the_baseline_has_not_changed():
     assert found.interval[0] == 0
 
 
+@pytest.mark.long
 def test_a_baseline_of_two_states_is_no_break():
     """Some samples of each run of the baseline are in another state; so are some of the new run."""
     other, rng = scenes(seed=7), np.random.default_rng(0)
@@ -81,6 +84,7 @@ WORSE = {
 }
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("name", WORSE)
 def test_what_is_worse_is_named(name):
     found = compare([WORSE[name](one) for one in OLD])
@@ -88,6 +92,7 @@ def test_what_is_worse_is_named(name):
     assert all(one.interval[0] > one.margin for one in found.worse if one.what == "look")
 
 
+@pytest.mark.long
 def test_what_the_reference_has_none_of_has_a_margin_all_the_same():
     found = compare([np.clip(one.astype(int) + 1, 0, 255).astype(np.uint8) for one in OLD])
     assert found.worse == []
@@ -120,7 +125,7 @@ def test_a_kind_that_lost_more_than_its_margin_is_worse_and_chance_is_not():
 
 def test_the_headline_answers_three_questions():
     new, _ = broken("black")
-    comparison = fe.compare(run_of(new), run_of(OLD), pairs="id", features=200)
+    comparison = fe.compare(run_of(new), run_of(OLD), pairs="id", features=20)
     assert list(comparison.by_id.sentences) == ["changed", "broken", "worse"]
     for words in ("are not equal", "6 pairs are broken (6 black): ", "Nothing is worse by more than a quarter"):
         assert words in comparison.headline
@@ -130,7 +135,7 @@ def test_a_tenth_that_is_gray_is_said_though_the_mean_hardly_moves():
     new = noise(OLD)
     for row in range(0, N, 10):
         new[row] = np.repeat(np.rint(new[row].mean(2, keepdims=True)), 3, 2).astype(np.uint8)
-    found = fe.compare(run_of(new), run_of(OLD), pairs="id", features=200)
+    found = fe.compare(run_of(new), run_of(OLD), pairs="id", features=20)
     assert "10 % of the generated set is gray, without color" in found.headline
 
 
@@ -139,7 +144,7 @@ def test_arrays_without_pictures_are_compared_in_their_space():
     ref = rng.normal(size=(N, 16)).astype(np.float32)
     gen = (ref + rng.normal(0, 0.05, ref.shape)).astype(np.float32)
     gen[[4, 40]] = rng.normal(size=(2, 16))
-    found = fe.compare(gen, ref, pairs="id", features=200).by_id
+    found = fe.compare(gen, ref, pairs="id", features=20).by_id
     assert sorted(found.broken) == ["4", "40"]
     assert set(found.reasons.values()) == {"another sample"}
     assert list(found.measured) == ["distance"]
@@ -155,7 +160,7 @@ def test_the_table_has_a_row_for_each_pair():
 
 def test_a_comparison_that_is_stored_has_all_pairs(tmp_path):
     new, expected = broken("shifted")
-    comparison = fe.compare(run_of(new), run_of(OLD), pairs="id", features=200)
+    comparison = fe.compare(run_of(new), run_of(OLD), pairs="id", features=20)
     comparison.save(tmp_path / "a.h5")
     loaded = fe.load(tmp_path / "a.h5")
     assert all(np.isfinite(one.standard_error) for one in loaded.directions)
@@ -166,7 +171,7 @@ def test_a_comparison_that_is_stored_has_all_pairs(tmp_path):
 
 def test_the_page_shows_broken_pairs_first_and_has_each_anchor_once(tmp_path):
     new, expected = broken("black")
-    fe.compare(run_of(new), run_of(OLD), pairs="id", features=200).to_html(tmp_path / "a.html")
+    fe.compare(run_of(new), run_of(OLD), pairs="id", features=20).to_html(tmp_path / "a.html")
     page = re.sub(r"(?s)<script.*?</script>", "", (tmp_path / "a.html").read_text())
     anchors = re.findall(r'\sid="([^"]+)"', page)
     assert len(anchors) == len(set(anchors))
@@ -175,7 +180,7 @@ def test_the_page_shows_broken_pairs_first_and_has_each_anchor_once(tmp_path):
 
 
 def test_two_runs_are_found_unasked_and_said():
-    found = fe.compare(run_of(noise(OLD)), run_of(OLD), features=200)
+    found = fe.compare(run_of(noise(OLD)), run_of(OLD), features=20)
     assert found.by_id is not None
     assert any("as two runs with the same seeds" in one for one in found.warnings)
 
@@ -188,35 +193,35 @@ def test_two_sets_that_are_not_two_runs_are_not_paired(case):
     if case == "few common names":
         ids = [f"{'new' if row % 2 else ''}{row:04d}.png" for row in range(N)]
     if case == "numbers of rows":
-        found = fe.compare(thumbnails(new), thumbnails(OLD), features=200)
+        found = fe.compare(thumbnails(new), thumbnails(OLD), features=20)
     elif case == "groups":
         columns = {"prompt": [f"prompt {row // 3}" for row in range(N)]}
-        found = fe.compare(run_of(new, **columns), run_of(OLD, **columns), groups="prompt", features=200)
+        found = fe.compare(run_of(new, **columns), run_of(OLD, **columns), groups="prompt", features=20)
     else:
-        found = fe.compare(run_of(new, ids), run_of(OLD), features=200)
+        found = fe.compare(run_of(new, ids), run_of(OLD), features=20)
     assert found.by_id is None
 
 
 def test_an_id_that_one_set_lacks_is_named():
-    found = fe.compare(run_of(OLD[:-1]), run_of(OLD), pairs="id", features=200)
+    found = fe.compare(run_of(OLD[:-1]), run_of(OLD), pairs="id", features=20)
     assert any("0149.png" in one for one in found.warnings)
     assert found.by_id.n == N - 1
 
 
 def test_runs_again_need_pairs_by_id_and_the_same_ids():
     with pytest.raises(UsageError, match='pass pairs="id"'):
-        fe.compare(run_of(scenes(seed=8)), run_of(OLD), again=[run_of(OLD)], features=200)
+        fe.compare(run_of(scenes(seed=8)), run_of(OLD), again=[run_of(OLD)], features=20)
     with pytest.raises(UsageError, match="again must be a list of sets"):
-        fe.compare(run_of(OLD), run_of(OLD), pairs="id", again="old2", features=200)
+        fe.compare(run_of(OLD), run_of(OLD), pairs="id", again="old2", features=20)
     other = run_of(OLD, [f"x{row}" for row in range(N)])
     with pytest.raises(DataError, match="again 1 has 0 ids in common with ref"):
-        fe.compare(run_of(OLD), run_of(OLD), pairs="id", again=[other], features=200)
+        fe.compare(run_of(OLD), run_of(OLD), pairs="id", again=[other], features=20)
 
 
 def test_progress_says_how_many_pairs_are_measured():
     seen = []
     run = fe.Run(progress=lambda *told: seen.append(told))
-    fe.compare(run_of(OLD), run_of(OLD), pairs="id", features=200, run=run)
+    fe.compare(run_of(OLD), run_of(OLD), pairs="id", features=20, run=run)
     assert ("measure pairs", N, N) in seen
 
 
@@ -229,6 +234,7 @@ def test_a_floor_of_several_runs_is_of_the_ids_that_all_runs_have():
     assert found.by_id.changed > 0.95
 
 
+@pytest.mark.long
 def test_images_of_a_prompt_that_became_alike_are_less_diverse():
     prompts = [f"prompt {row % 30}" for row in range(N)]
     new = [np.rint(0.6 * one + 0.4 * OLD[row % 30]).astype(np.uint8) for row, one in enumerate(OLD)]

@@ -173,6 +173,7 @@ def test_a_damaged_profile_is_refused():
         structure(Profile, {"n": "many"}, "the profile")
 
 
+@pytest.mark.long
 def test_real_photographs_saved_twice_are_told_apart(assets, tmp_path):
     with zipfile.ZipFile(assets / "photos" / "imagenet_500.zip") as archive:
         names = [name for name in archive.namelist() if not name.endswith("/")][:16]

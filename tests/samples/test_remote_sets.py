@@ -47,6 +47,7 @@ def pixels_of(source):
     return [(one.id, one.pixels.tobytes()) for one in fe.open_source(source).samples()]
 
 
+@pytest.mark.long
 def test_a_folder_is_read_like_one_of_this_machine(s3, folder, tmp_path):
     s3.files.get(folder, str(tmp_path / "gen"), recursive=True)
     there, here = fe.open_source(folder), fe.open_source(tmp_path / "gen")
@@ -123,6 +124,7 @@ def run(*arguments):
     return CliRunner().invoke(app, [*arguments, "--quiet"])
 
 
+@pytest.mark.long
 def test_a_comparison_goes_from_bucket_to_bucket(s3, folder):
     for number in range(24):
         s3.files.pipe(f"bucket/ref/{number:02}.png", png(255 - IMAGES[number]))

@@ -152,6 +152,7 @@ def test_provenance_starts_nothing_in_a_hostile_folder(make, checkout, tmp_path,
     assert programs == [] and not [*tmp_path.rglob("PWNED")]
 
 
+@pytest.mark.long
 def test_a_command_in_a_folder_full_of_traps_starts_none(checkout, tmp_path):
     for make in (with_programs, with_filter, with_hook, configured("core.fsmonitor")):
         make(tmp_path, checkout)

@@ -112,7 +112,7 @@ def is_told(text):
     )
 
 
-@pytest.mark.one_of_each("path")
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("command, path", CASES)
 def test_a_path_that_cannot_be_opened_is_one_sentence(place, tmp_path, command, path):
     name = PATHS[path](place)
@@ -206,6 +206,7 @@ def test_inputs_that_cannot_be_written_to_are_read(place, tmp_path, words):
     assert code in (0, 3) and "mistake" not in text and ("merge" in words) == (code == 3), f"{code}: {text}"
 
 
+@pytest.mark.long
 def test_a_full_pipe_of_readers_is_no_mistake_of_a_path():
     """Nobody reads the output: an error of the system without a path stays what it was."""
     finc_eval = Path(sys.executable).with_name("finc-eval")

@@ -157,6 +157,7 @@ def spaces(profiles):
     return " ".join(found)
 
 
+@pytest.mark.long
 def test_a_hostile_profile_ends_in_time_and_memory():
     found = bounded(spaces, [*PROFILES.values()]).split()
     assert len(found) == len(PROFILES), found

@@ -109,6 +109,7 @@ COUNTS = {
 }
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("case", COUNTS)
 def test_a_count_is_asked_before_a_list_is_made(case, tmp_path):
     found = bounded(COUNTS[case], tmp_path)
@@ -197,6 +198,7 @@ print((1024 * (highest() - before) - found._rows.nbytes) // 10**6)
 """Prints by how much the memory of a process of its own grows beyond the rows of a file, in MB, while they are read."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("n", "dim", "dtype", "fixed"),
     [

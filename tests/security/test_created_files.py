@@ -364,6 +364,7 @@ WORK = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("what", ["merge", pytest.param("extract", marks=pytest.mark.long)])
 def test_a_repetition_leaves_nothing_of_a_kill_at_any_step(home, tmp_path, what, monkeypatch):
     """A kill after the new file is in place leaves its lock, and the repetition has nothing to write."""

@@ -308,7 +308,7 @@ def test_the_command_line_and_a_file_that_it_names_may_name_any_place(sent):
 # Endless work
 
 
-@pytest.mark.one_of_each("verb", "features")
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("features", [10_001, 100_000_000, 10**12, 10**19])
 @pytest.mark.parametrize("verb", ["compare", "compare methods", "compare sweep", "evaluate", "extract sketch"])
 def test_a_number_of_features_that_no_memory_holds_is_one_sentence_at_once(sent, tmp_path, verb, features):

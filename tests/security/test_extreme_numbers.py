@@ -86,6 +86,7 @@ def test_every_call_takes_the_largest_seed_and_refuses_others(call):
             call(seed)
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("sigma", [MIN_POSITIVE, 1e-30, 1e30, MAX_POSITIVE])
 def test_a_bandwidth_within_the_bounds_is_used_or_refused_in_one_sentence(sigma):
     for call in (fe.compare, partial(fe.compare, method="ken")):

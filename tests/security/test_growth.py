@@ -116,7 +116,7 @@ GROWING = {
 }
 
 
-@pytest.mark.one_of_each(by=lambda case: case.split()[0])
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("case", GROWING)
 def test_eight_times_the_text_takes_about_eight_times_as_long(case):
     small, large = (measured(lambda n=n: GROWING[case](n)) for n in (1, TIMES))

@@ -123,7 +123,7 @@ CASES = [
 """Each command with each kind; among the quick tests, kinds take turns."""
 
 
-@pytest.mark.one_of_each(by=lambda case: case.split()[0].rstrip(",:"))
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("command, kind", CASES)
 def test_a_verb_refuses_what_is_not_a_file_in_one_sentence(home, tmp_path, command, kind):
     words, name = COMMANDS[command]
@@ -137,6 +137,7 @@ def test_a_verb_refuses_what_is_not_a_file_in_one_sentence(home, tmp_path, comma
     assert kind == "folder" or re.search(REFUSED, text), text
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize(
     "words", ["compare --gen /dev/stdin --ref ref.npy", "report /dev/stdin", "extract sketch /dev/stdin"]
 )

@@ -116,7 +116,7 @@ LONG = ("a million texts", "2,000 profiles", "a profile of 300 MB", "a text of 3
 """Cases whose kind has a quicker instance here or in test_sizes.py."""
 
 
-@pytest.mark.one_of_each(by=lambda case: REFUSED[case][1] if case in REFUSED else "read")
+@pytest.mark.one_of_each
 @pytest.mark.parametrize(
     "what", [pytest.param(one, marks=[pytest.mark.long] * (one in LONG)) for one in [*READ, *REFUSED]]
 )

@@ -68,7 +68,7 @@ def assert_same(made, whole):
         assert one.ids == other.ids and one.damage() is None
 
 
-@pytest.mark.one_of_each("what")
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("words", [EXTRACT, f"{EXTRACT} --out o.h5"], ids=["in the folder", "with a name"])
 @pytest.mark.parametrize("what", EMPTY)
 def test_what_is_planted_beside_a_cache_changes_no_embedding(home, planted, tmp_path, what, words):
@@ -82,7 +82,7 @@ def test_what_is_planted_beside_a_cache_changes_no_embedding(home, planted, tmp_
     assert victim.read_bytes() == KEPT
 
 
-@pytest.mark.one_of_each(by=lambda case: case.split()[-1])
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("what", IN_THE_WAY)
 def test_what_is_planted_in_the_place_of_a_cache_is_named_or_passed_over(home, planted, tmp_path, what):
     place, key, victim = planted

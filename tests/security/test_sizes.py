@@ -197,7 +197,7 @@ ARCHIVES = {
 }
 
 
-@pytest.mark.one_of_each(by=lambda case: ARCHIVES[case][1])
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("case", ARCHIVES)
 def test_archives(case, tmp_path):
     make, told = ARCHIVES[case]
@@ -262,7 +262,7 @@ TARS = {
 }
 
 
-@pytest.mark.one_of_each(by=lambda case: TARS[case][2])
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("case", TARS)
 def test_tars(case, tmp_path):
     start, size, told = TARS[case]
@@ -347,7 +347,7 @@ def sparse(path, start, size, end):
     return path
 
 
-@pytest.mark.one_of_each(by=lambda case: PARQUETS[case][1])
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("case", quick_and_long(PARQUETS))
 def test_parquets(case, tmp_path):
     make, told = PARQUETS[case]
@@ -428,6 +428,7 @@ TENSORS = {
 }
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("case", TENSORS)
 def test_tensors_that_are_not_plain_numbers(case, tmp_path):
     with warnings.catch_warnings():
@@ -445,6 +446,7 @@ CLAIMS = {
 }
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("case", CLAIMS)
 def test_headers_of_safetensors(case, tmp_path):
     kind, shape, size, told = CLAIMS[case]
@@ -598,7 +600,7 @@ LONG_PICKLES = (
 """Cases whose kind has a quicker instance, which is among the quick tests."""
 
 
-@pytest.mark.one_of_each(by=lambda case: PICKLES[case][1])
+@pytest.mark.one_of_each
 @pytest.mark.parametrize(
     "case", [pytest.param(one, marks=[pytest.mark.long] * (one in LONG_PICKLES)) for one in PICKLES]
 )
@@ -696,7 +698,7 @@ PICTURES = {
 }
 
 
-@pytest.mark.one_of_each(by=lambda case: PICTURES[case][1])
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("case", PICTURES)
 def test_pictures(case, tmp_path):
     make, told = PICTURES[case]
@@ -712,6 +714,7 @@ VIDEOS = {
 }
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("case", quick_and_long(VIDEOS))
 def test_videos(case, tmp_path):
     shape, told = VIDEOS[case]

@@ -50,7 +50,7 @@ TOML = {
 }
 
 
-@pytest.mark.one_of_each(by=lambda case: TOML[case][1])
+@pytest.mark.one_of_each
 @pytest.mark.parametrize(
     "case", [pytest.param(one, marks=[pytest.mark.long] * one.startswith(("more", "many keys"))) for one in TOML]
 )
@@ -59,6 +59,7 @@ def test_toml(case):
     assert told in bounded(lambda: type(parse_toml(text, "t.toml")).__name__)
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize(
     "read", [Policy.of, load_card, Table.load, fe.Settings.read, lambda path: read_defaults(fe.Settings, path)]
 )
@@ -151,7 +152,7 @@ SLOW_TABLES = ("9,000 columns of nothing.csv", "a million rows of nothing.csv")
 """Rows with a key each are refused for the same size."""
 
 
-@pytest.mark.one_of_each(by=lambda case: TABLES[case][1])
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("case", [pytest.param(one, marks=[pytest.mark.long] * (one in SLOW_TABLES)) for one in TABLES])
 def test_tables_of_metadata_beside_a_set_and_in_its_folder(case, tmp_path, monkeypatch):
     monkeypatch.setenv("FINC_EVAL_MAX_DECODED", "100MB")
@@ -176,6 +177,7 @@ def test_tables_of_metadata_beside_a_set_and_in_its_folder(case, tmp_path, monke
         assert re.search(told, found), found
 
 
+@pytest.mark.long
 def test_columns_of_a_folder_of_many_samples(tmp_path):
     for number in range(2_000):
         (tmp_path / f"{number}.png").touch()
@@ -197,6 +199,7 @@ NAMES = {
 }
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize(
     "case",
     [pytest.param(one, marks=[pytest.mark.long] * (one in ("zeros", "points", "slashes", "hashes"))) for one in NAMES],
@@ -261,6 +264,7 @@ def test_20_000_names_with_one_beginning():
     assert bounded(read) == "20000"
 
 
+@pytest.mark.long
 def test_ids_of_a_megabyte(tmp_path):
     rng = np.random.default_rng(0)
     ids = np.array([f"{number}" + "x" * 100_000 for number in range(60)])

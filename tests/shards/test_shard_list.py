@@ -70,6 +70,7 @@ def fill(n):
         assert sum(1 for _ in files) == n
 
 
+@pytest.mark.long
 def test_memory_does_not_grow_with_the_number_of_files():
     peaks = []
     tracemalloc.start()

@@ -123,6 +123,7 @@ def test_the_command_line_prevails_over_the_rank(tmp_path):
     assert [path.name for path in tmp_path.glob("gen*")] == ["gen.3-of-3.h5"]
 
 
+@pytest.mark.long
 def test_sketches_of_shards_come_from_samples_or_from_their_embeddings(tmp_path):
     run(*extraction())
     assert (

@@ -69,6 +69,7 @@ def test_small_sets_are_searched_exactly_and_without_faiss_all_are(few_pairs, mo
     assert nearest(GEN, REF, K, index="auto").recall is None
 
 
+@pytest.mark.long
 def test_metrics_tell_the_recall_and_their_signature_that_neighbors_are_approximate(few_pairs):
     names = ["prdc", "realism", "rarity", "authpct"]
     exact, found = fe.metrics(GEN, REF, names), fe.metrics(GEN, REF, names, index="auto")
@@ -103,6 +104,7 @@ def test_a_method_without_neighbors_has_the_signature_of_the_exact_one(few_pairs
     assert exact.signature == found.signature
 
 
+@pytest.mark.long
 def test_an_evaluation_hands_the_index_to_all_its_parts(few_pairs):
     found = fe.evaluate(GEN[:200], REF[:200], features=20, modes=2, index="auto")
     assert "|index:ivf" in str(found.scores["density"].signature)

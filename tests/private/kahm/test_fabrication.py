@@ -129,6 +129,7 @@ def test_noisy_samples_classify_and_fabricated_ones_too():
         assert (models.predict(X[TEST]) == Y[TEST]).mean() >= 0.96
 
 
+@pytest.mark.long
 def test_members_are_told_less_with_more_noise_and_after_fabrication():
     noisy = [score(made(epsilon, fabricated=False).models) for epsilon in (1.0, 8.0, 32.0)]
     assert noisy[0] < noisy[1] < noisy[2]

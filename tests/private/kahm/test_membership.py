@@ -23,6 +23,7 @@ def digit_models():
     return {n: (fit_classes(X[train], Y[train], KahmSettings(n)), X[train], X[rest]) for n in (3, 20)}
 
 
+@pytest.mark.long
 def test_members_are_nearer_to_a_model_that_follows_its_samples(digit_models):
     model, train, rest = digit_models[20]
     found = membership_score(nearest_distances(model, train), nearest_distances(model, rest), permutations=99)
@@ -38,6 +39,7 @@ def test_the_score_grows_with_the_components(digit_models):
     assert scores[1] > 2 * scores[0]
 
 
+@pytest.mark.long
 def test_fresh_samples_in_the_place_of_members_give_no_direction(digit_models):
     model, _, rest = digit_models[20]
     distances = nearest_distances(model, rest)
