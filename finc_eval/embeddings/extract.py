@@ -42,7 +42,6 @@ def extract(
     precision: NetworkPrecision = "float32",
     metadata: object | None = None,
     fps: float | None = None,
-    seconds: float | None = None,
     shard: str | None = None,
     include: Sequence[str] | str = (),
     exclude: Sequence[str] | str = (),
@@ -74,7 +73,6 @@ def extract(
             the ids of the samples, or the id of a video for all its windows; without it, the rows belong to an array.
             Given for samples that are embedded already, columns are added or replaced and nothing is embedded again.
         fps: frames a second to which videos are resampled first; default: as the card says.
-        seconds: duration that the frames of a window of a video span, which gives the rate instead of `fps`.
         shard: "i/N" to embed only part i of N of the set, counted from 1, in a file whose name has both:
             "gen.2-of-8.h5" for "gen.h5". `merge` joins the parts.
         include: patterns of the names of files that are samples; see `open_source` for this and the next five.
@@ -111,7 +109,7 @@ def extract(
         columns, unmatched = match_metadata(metadata, source.ids, stacklevel=3)
         return _label(source, columns, 3, {**source.ignored, **unmatched})
     reading = Reading(include, exclude, image_key, range, prompts and str(prompts), color)  # type: ignore[arg-type]
-    how = Extraction(extractor, n, seed, strict, precision, fps, seconds, **reading.choices)  # type: ignore[arg-type]
+    how = Extraction(extractor, n, seed, strict, precision, fps, **reading.choices)  # type: ignore[arg-type]
     return SetExtraction(source, how, metadata=metadata, run=run, stacklevel=4).extract(out, shard, force=force)
 
 
@@ -131,7 +129,7 @@ class SetExtraction:
         run: Run | None = None,
         stacklevel: int = 3,
     ) -> None:
-        self._card = load_card(how.extractor or DEFAULT_EXTRACTOR).resampled(how.fps, how.seconds)
+        self._card = load_card(how.extractor or DEFAULT_EXTRACTOR).resampled(how.fps)
         self._how, self._run, self._stacklevel = how, Run.of(run), stacklevel
         self._samples = open_source(source, clip=self._card.clip, n=how.n, seed=how.seed, **how.reading.choices)
         if metadata is not None:

@@ -252,24 +252,13 @@ class Card(Record):
         output = replace(self.output, frames="mean")
         return replace(self, name=self.name + BY_FRAMES, clip=TWO_SECONDS, output=output, golden=None)
 
-    def resampled(self, fps: float | None = None, seconds: float | None = None) -> Card:
-        """Return the same extractor for videos at one rate: `fps`, or the rate at which a window spans `seconds`."""
-        if fps is None and seconds is None:
+    def resampled(self, fps: float | None) -> Card:
+        """Return the same extractor for videos at this rate; None: at the rate of the card."""
+        if fps is None:
             return self
-        given = f"fps {fps:g}" if fps is not None else f"seconds {seconds:g}"
         if self.clip is None:
-            raise UsageError(f"{given} is of clips, and {self.name} takes images: {CLIPS}")
-        if fps is not None and seconds is not None:
-            raise UsageError(
-                f"fps {fps:g} and seconds {seconds:g} are both given: a window of {self.name} has {self.clip.frames} "
-                "frames, so that one of them gives the other"
-            )
-        if fps is not None:
-            rate = check_positive("fps", fps, MAX_FPS, MIN_FPS)
-        else:
-            frames = self.clip.frames * self.clip.stride
-            rate = frames / check_positive("seconds", seconds, frames / MIN_FPS, frames / MAX_FPS)
-        return replace(self, clip=replace(self.clip, fps=rate))
+            raise UsageError(f"fps {fps:g} is of clips, and {self.name} takes images: {CLIPS}")
+        return replace(self, clip=replace(self.clip, fps=check_positive("fps", fps, MAX_FPS, MIN_FPS)))
 
 
 def options_of(card: Card) -> str:

@@ -52,9 +52,6 @@ class Extraction(Configured):
     fps: Annotated[
         float | None, about("frames a second to which videos are resampled first, by the times of their frames")
     ] = None
-    seconds: Annotated[
-        float | None, about("duration that the frames of a window of a video span; gives the rate instead of fps")
-    ] = None
     shard: Annotated[
         str | None,
         about(

@@ -67,13 +67,6 @@ class ReleaseSettings(PrivacySettings):
     adjacency: Annotated[
         Adjacency, about("neighboring data sets: one record is replaced by another, or counts as nothing (zero-out)")
     ] = "replace"
-    bound: Annotated[
-        Bound, about("sensitivity for replaced records: √2/m, which is proved (tight), or 2/m as in the paper")
-    ] = "tight"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice("bound", self.bound, get_args(Bound))
 
     @property
     def guarantee(self) -> Guarantee:
@@ -85,7 +78,6 @@ class ReleaseOptions(PrivacyOptions, total=False):
     """The fields of `ReleaseSettings` as keywords of a function."""
 
     adjacency: Adjacency
-    bound: Bound
 
 
 SynthesisName = Literal["dp-hp", "dp-hp-few", "dp-hp-paper", "dp-merf"]

@@ -174,9 +174,9 @@ def test_what_cannot_be_released_says_so_and_spends_nothing(run, folders, ledger
 
 
 def test_a_choice_that_does_not_exist_is_refused_and_spends_nothing(run, ward, ledger, tmp_path):
-    result = run(*ward, "--epsilon", 1, "--bound", "papers", "--out", tmp_path / "s.h5")
+    result = run(*ward, "--epsilon", 1, "--adjacency", "swap", "--out", tmp_path / "s.h5")
     assert result.exit_code == 3
-    assert "'papers' is not one of 'tight'" in result.stderr
+    assert "'swap' is not one of" in result.stderr
     assert ledger.spendings() == ()
 
 

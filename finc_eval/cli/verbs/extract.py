@@ -76,7 +76,6 @@ def extract(
             strict=extraction.strict,
             precision=extraction.precision,
             fps=extraction.fps,
-            seconds=extraction.seconds,
             metadata=metadata,
             shard=extraction.shard,
             **extraction.reading.choices,

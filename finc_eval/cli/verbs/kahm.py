@@ -128,7 +128,7 @@ def classify(
 
 
 @kahm.command()
-@takes(fe.kahm.KahmSettings, "settings", lam=LAMBDA, depth=None, scale=None)
+@takes(fe.kahm.KahmSettings, "settings", lam=LAMBDA, depth=None)
 @takes(fe.kahm.ElementNoise, "noise")
 @embeds
 def fabricate(

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from finc_eval.private.kahm.files import load_models, save_models
 from finc_eval.private.kahm.models import Distances, fit_classes, matching_scores, relative_squares
-from finc_eval.private.kahm.settings import KahmSettings, Lambda, Scale
+from finc_eval.private.kahm.settings import KahmSettings, Lambda
 
 
 class KahmClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -28,7 +28,6 @@ class KahmClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         components: n, number of principal components that the kernel sees.
         depth: L, number of layers of a model.
         lam: λ, see `KahmSettings`.
-        scale: unit of the samples if a rule chooses λ, see `KahmSettings`.
         branches: S, number of branches of each class; default: one for every thousand samples.
         random_state: random seed of the k-means that assigns samples to branches.
         device: device of the computation; None for CUDA if available.
@@ -53,7 +52,6 @@ class KahmClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         components: int = 20,
         depth: int = 1,
         lam: Lambda = "fixed_point",
-        scale: Scale = "as_is",
         branches: int | None = None,
         random_state: int = 0,
         device: str | None = "cpu",
@@ -61,7 +59,6 @@ class KahmClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         self.components = components
         self.depth = depth
         self.lam = lam
-        self.scale = scale
         self.branches = branches
         self.random_state = random_state
         self.device = device
@@ -79,7 +76,7 @@ class KahmClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         """
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
         check_classification_targets(y)
-        settings = KahmSettings(self.components, self.depth, self.lam, self.scale, self.branches, self.random_state)
+        settings = KahmSettings(self.components, self.depth, self.lam, self.branches, self.random_state)
         self.classes_, codes = np.unique(y, return_inverse=True)
         self.models_ = fit_classes(X, codes, settings, device=self.device)
         return self
@@ -134,9 +131,7 @@ class KahmClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         """
         found = load_models(path, device=device)
         settings = found.settings
-        made = cls(
-            settings.components, settings.depth, settings.lam, settings.scale, settings.branches, settings.seed, device
-        )
+        made = cls(settings.components, settings.depth, settings.lam, settings.branches, settings.seed, device)
         made.classes_ = np.array(found.classes)
         made.models_ = replace(found, models=dict(enumerate(found.models.values())))
         made.n_features_in_ = next(iter(found.models.values())).dim

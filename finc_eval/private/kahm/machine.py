@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from finc_eval.core.errors import DataError
 from finc_eval.numerics.eigen import whitening
-from finc_eval.private.kahm.settings import KahmSettings, Lambda, Scale
+from finc_eval.private.kahm.settings import KahmSettings, Lambda
 
 
 class Images(NamedTuple):
@@ -188,7 +188,7 @@ def _fit(rows: torch.Tensor, mean: torch.Tensor, encoder: torch.Tensor, settings
     values.clamp_(min=0)
     turned = vectors.T @ rows
     mean_square = float(rows.square().mean())
-    lam = regularization(values, turned.square().sum(1) / rows.numel(), mean_square, settings.lam, settings.scale)
+    lam = regularization(values, turned.square().sum(1) / rows.numel(), mean_square, settings.lam)
     inverse = vectors / (values + lam)
     return Kahm(encoder, mean, encoded, inverse @ turned, inverse @ vectors.sum(0), lam)
 
@@ -202,21 +202,17 @@ def kernel_matrix(encoded: torch.Tensor) -> torch.Tensor:
     return kernel
 
 
-def regularization(
-    eigenvalues: torch.Tensor, energies: torch.Tensor, mean_square: float, lam: Lambda, scale: Scale
-) -> float:
+def regularization(eigenvalues: torch.Tensor, energies: torch.Tensor, mean_square: float, lam: Lambda) -> float:
     """Return λ by its rule.
 
     λ* = e + 2M with e the fixed point of R(e) = Σ_k (L/(L + κ_k))² c_k, L = e + 2M. That is the paper's (1/pN) Σ_j ‖(I
-    + K/(e + 2M))⁻¹ Y_j‖², on the eigenvectors of K. Samples multiplied by s have s²c and s²M. κ are the eigenvalues of
+    + K/(e + 2M))⁻¹ Y_j‖², on the eigenvectors of K. κ are the eigenvalues of
     K, (N,), and c_k = ‖q_kᵀ Y‖²/(pN), (N,), sum to M, the mean square of the samples; `lam` is the rule.
     """
     if isinstance(lam, int | float):
         return float(lam)
     if mean_square == 0:
         return 1.0  # all samples are 0, and so is their image, whatever λ
-    factor = 1 / mean_square if scale == "unit_ms" else 1.0 if scale == "as_is" else float(scale) ** 2
-    energies, mean_square = energies * factor, mean_square * factor
     if isinstance(lam, tuple):
         return lam[1] * mean_square
     error = mean_square / 2

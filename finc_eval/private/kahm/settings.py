@@ -12,8 +12,6 @@ from finc_eval.core.record import Record, about
 Lambda = float | Literal["fixed_point"] | tuple[Literal["relative"], float]
 """Rule for λ: the paper's λ*, a number, or a multiple of the samples' mean square."""
 
-Scale = float | Literal["as_is", "unit_ms"]  # factor on the samples where λ is chosen from their mean square
-
 
 @dataclass(frozen=True)
 class KahmSettings(Record):
@@ -25,7 +23,7 @@ class KahmSettings(Record):
     Example:
         >>> import finc_eval as fe
         >>> str(fe.kahm.KahmSettings(components=10, depth=2))
-        'n=10,L=2,lambda=fixed_point,scale=as_is,S=auto,seed=0'
+        'n=10,L=2,lambda=fixed_point,S=auto,seed=0'
     """
 
     components: Annotated[
@@ -43,17 +41,9 @@ class KahmSettings(Record):
         Lambda,
         about(
             "λ: fixed_point for the paper's λ*, a positive number, or (relative, c) for c times the mean square of the "
-            "samples; λ* lies between 2 and 3 times that"
+            "samples; λ* lies between 2 and 3 times that, so it depends on their unit"
         ),
     ] = "fixed_point"
-    scale: Annotated[
-        Scale,
-        about(
-            "unit of the samples if a rule chooses λ: as_is keeps it, unit_ms takes the unit in which their mean "
-            "square is 1, a number multiplies them first; λ is the bandwidth of the model, and λ* depends on this "
-            "unit, but distances stay in the samples' own"
-        ),
-    ] = "as_is"
     branches: Annotated[
         int | None, about("S, number of branches of a wide model; default: one for every thousand samples, rounded up")
     ] = None
@@ -72,17 +62,17 @@ class KahmSettings(Record):
             )
         is_relative = isinstance(self.lam, tuple) and len(self.lam) == 2 and self.lam[0] == "relative"
         ratio = self.lam[1] if is_relative else self.lam  # type: ignore[index]  # a tuple, as just seen
-        _check_rule("lam", ratio, ("fixed_point",), '"fixed_point", a positive number or ("relative", positive number)')
-        _check_rule("scale", self.scale, ("as_is", "unit_ms"), '"as_is", "unit_ms" or a positive number')
+        _check_rule(ratio)
 
     def __str__(self) -> str:
         lam = f"{self.lam[1]:g}*ms" if isinstance(self.lam, tuple) else self.lam
         branches = "auto" if self.branches is None else self.branches
-        return f"n={self.components},L={self.depth},lambda={lam},scale={self.scale},S={branches},seed={self.seed}"
+        return f"n={self.components},L={self.depth},lambda={lam},S={branches},seed={self.seed}"
 
 
-def _check_rule(name: str, value: object, words: tuple[str, ...], wanted: str) -> None:
-    """Raise UsageError unless the value is one of the words or a positive finite number."""
-    if value not in words and (not isinstance(value, int | float) or not 0 < value < inf):
-        hint = did_you_mean(value, words) if isinstance(value, str) else ""
-        raise UsageError(f"{name} must be {wanted}, got {value!r}{hint}")
+def _check_rule(value: object) -> None:
+    """Raise UsageError unless λ is that of the fixed point, or a positive finite number."""
+    if value != "fixed_point" and (not isinstance(value, int | float) or not 0 < value < inf):
+        hint = did_you_mean(value, ("fixed_point",)) if isinstance(value, str) else ""
+        wanted = '"fixed_point", a positive number or ("relative", positive number)'
+        raise UsageError(f"lam must be {wanted}, got {value!r}{hint}")

@@ -16,8 +16,8 @@ from finc_eval.core.record import settings_from
 from finc_eval.core.run import Run
 from finc_eval.embeddings.opening import embed_sources
 from finc_eval.extractors.settings import AnyExtractor
-from finc_eval.private.dp.gaussian_mechanism import add_gaussian_noise, class_features, class_indices, diameter_of
-from finc_eval.private.dp.guarantee import Adjacency, Bound, Guarantee
+from finc_eval.private.dp.gaussian_mechanism import add_gaussian_noise, class_features, class_indices
+from finc_eval.private.dp.guarantee import Adjacency, Guarantee
 from finc_eval.private.dp.ledger import Ledger, record_spending
 from finc_eval.private.dp.losses import note_losses
 from finc_eval.private.dp.population import RowViews
@@ -104,7 +104,7 @@ def release_sketch(
     _check_size(phi, transform, class_count)
     places = None if names is None else _class_places(records, labels, names, chosen.max_undescribed)
     weighted = largest_tail(phi, transform.radius) > NEGLIGIBLE_TAIL
-    sensitivity = sensitivity_of(records.m, phi, chosen.adjacency, chosen.bound, SQUARE_WEIGHT if weighted else 0.0)
+    sensitivity = sensitivity_of(records.m, phi, chosen.adjacency, SQUARE_WEIGHT if weighted else 0.0)
     noise = guarantee.noise(sensitivity)
 
     seen = None if ledger is None else RowViews()
@@ -151,12 +151,12 @@ def _class_places(
     return class_indices(given, classes, records.m, max_undescribed)
 
 
-def sensitivity_of(m: int, phi: HermiteFeatures, adjacency: Adjacency, bound: Bound, square_weight: float) -> float:
+def sensitivity_of(m: int, phi: HermiteFeatures, adjacency: Adjacency, square_weight: float) -> float:
     """Return the largest Euclidean distance by which one record moves (mean φ, w · mean ‖φ‖²): √(Δ² + w²)/m.
 
     Δ is the diameter of φ's images. If a record may count as nothing, Δ is their largest norm, 1.
     """
-    return hypot(1.0 if adjacency == "zero-out" else diameter_of(phi, bound), square_weight) / m
+    return hypot(1.0 if adjacency == "zero-out" else phi.diameter, square_weight) / m
 
 
 def largest_tail(phi: HermiteFeatures, radius: float) -> float:
