@@ -160,13 +160,19 @@ def _divided(judge: str, gains: Gains, by: str, family: int) -> Iterator[JudgedP
 def _compare(
     judge: str, model: str, by: str, values: Array, prompt: Integers, division: Division, part: int
 ) -> JudgedPart:
-    """Return a part with the p-value of "it is as elsewhere", by Student's t."""
+    """Return a part with the p-value of "it is as elsewhere": the larger one of Welch's and Student's t.
+
+    Few answers in a part may all be right, so that their own variance is 0; the variance of all answers is not.
+    """
     inside = division.inside(part)
     own, others = (len(np.unique(prompt[rows])) for rows in (inside, ~inside))
     mean, error = _mean(values[inside], prompt[inside])
     elsewhere = float(values[~inside].mean())
-    spread = _error_of_difference(values, prompt, inside)
-    p_value = 2 * float(student.sf(abs(mean - elsewhere) / spread, min(own, others) - 1)) if spread > 0 else 1.0
+    gap, spread = abs(mean - elsewhere), _error_of_difference(values, prompt, inside)
+    pooled = _pooled_error(values, prompt, inside)
+    p_values = [2 * float(student.sf(gap / spread, min(own, others) - 1)) if spread > 0 else 1.0]
+    p_values.append(2 * float(student.sf(gap / pooled, own + others - 2)) if pooled > 0 else 1.0)
+    p_value = max(p_values)
     half = student_quantile(own - 1) * error
     return JudgedPart(judge, model, by, division.names[part], mean, (mean - half, mean + half), elsewhere, own, p_value)
 
@@ -186,6 +192,17 @@ def _error_of_difference(values: Array, prompt: Integers, inside: NDArray[np.boo
     sums = np.bincount(prompt, own)
     count = len(np.unique(prompt))
     return float(np.sqrt((sums**2).sum() * count / max(count - 1, 1)))
+
+
+def _pooled_error(values: Array, prompt: Integers, inside: NDArray[np.bool_]) -> float:
+    """Return the standard error of a difference of two parts whose prompts vary alike."""
+    squares, counts = 0.0, []
+    for rows in (inside, ~inside):
+        block = np.unique(prompt[rows], return_inverse=True)[1]
+        means = np.bincount(block, values[rows]) / np.bincount(block)
+        squares += float(((means - means.mean()) ** 2).sum())
+        counts.append(len(means))
+    return float(np.sqrt(squares / (sum(counts) - 2) * sum(1 / one for one in counts)))
 
 
 def _words(judge: str, gains: Gains, prompts: Sequence[str], seed: int, part: float) -> Iterator[JudgedPart]:

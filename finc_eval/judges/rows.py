@@ -43,8 +43,12 @@ def read_table(source: object, name: str) -> RowTable:
     """
     if isinstance(source, str | Path):
         return _read_file(source)
-    if hasattr(source, "to_dict") and hasattr(source, "columns"):
-        return RowTable(name, list(source.to_dict("records")))
+    if hasattr(source, "to_dicts"):  # polars
+        return RowTable(name, list(source.to_dicts()))
+    if hasattr(source, "to_dict") and hasattr(source, "reset_index"):  # pandas, whose index may be the ids
+        named = getattr(source, "index", None)
+        whole = source if getattr(named, "name", None) is None else source.reset_index()
+        return RowTable(name, list(whole.to_dict("records")))
     if isinstance(source, Mapping):
         return RowTable(name, rows_of_columns(source, name))
     if isinstance(source, np.ndarray):

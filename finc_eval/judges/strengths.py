@@ -80,8 +80,9 @@ class Strengths:
             expected = np.where(self.votes.left[rows] == number, left[rows], 1 - left[rows])
             own = {by: one.at(rows) for by, one in divisions.get(model, {}).items()}
             gains.append(Gains(model, points - expected, self.votes.prompt[rows], own))
-        # What one of two models gains, the other loses.
-        return find_parts(VOTES, gains[:1] if len(gains) == 2 else gains, self.votes.prompts, seed)
+        if len(gains) == 2:  # what one gains, the other loses: the stronger one stands for both
+            gains = [gains[int(self.fit.strengths.argmax())]]
+        return find_parts(VOTES, gains, self.votes.prompts, seed)
 
     def upset(self) -> Upset | None:
         """Return the fewest votes that found without which another model would be first; None if no others would be.

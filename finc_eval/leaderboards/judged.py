@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
+from pathlib import Path
 
 import numpy as np
 
 from finc_eval.core.errors import UsageError, did_you_mean
+from finc_eval.core.places import is_url
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.core.words import join_words, plural
@@ -147,6 +149,8 @@ class JudgmentResults:
 
 def _columns_of(scores: object) -> tuple[str, ...]:
     """Return scores that are names of columns; () for tables."""
+    if isinstance(scores, str) and not (Path(scores).suffix or is_url(scores) or Path(scores).exists()):
+        return tuple(one.strip() for one in scores.split(",") if one.strip())
     if isinstance(scores, list | tuple) and scores and all(isinstance(one, str) for one in scores):
         return tuple(scores)
     return ()

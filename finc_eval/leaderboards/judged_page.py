@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import permutations
 
-from finc_eval.core.words import figure, join_words, percent, plural, quote
+from finc_eval.core.words import figure, join_words, percent, plural, points, quote
 from finc_eval.judges.parts import WORD, JudgedPart
 from finc_eval.judges.strengths import VOTES
 from finc_eval.leaderboards.board_table import gap_text
@@ -80,7 +80,8 @@ def part_sentence(board: Leaderboard, part: JudgedPart) -> str:
         )
     if part.judge == VOTES:
         here, elsewhere = (
-            f"{percent(abs(one))} {'more' if one > 0 else 'less'}" for one in (part.value, part.elsewhere)
+            f"{points(abs(one)).removeprefix('+')} points {'more' if one > 0 else 'less'}"
+            for one in (part.value, part.elsewhere)
         )
         return f"By votes, {part.name} wins {here} than its strength says on {where}, and {elsewhere} elsewhere."
     sign = 1 if board.criterion(part.judge).higher_is_better else -1

@@ -38,9 +38,12 @@ def test_every_numeric_column_is_a_judge_and_texts_divide_samples(tmp_path):
         lambda path: {"one": {"id": ["x", "y"], "clip": [0.5, 0.25]}},
         lambda path: {"one": [{"id": "x", "clip": 0.5}, {"id": "y", "clip": 0.25}]},
         lambda path: {"one": pytest.importorskip("pandas").DataFrame({"id": ["x", "y"], "clip": [0.5, 0.25]})},
+        lambda path: {
+            "one": pytest.importorskip("pandas").DataFrame({"id": ["x", "y"], "clip": [0.5, 0.25]}).set_index("id")
+        },
         lambda path: [{"model": "one", "id": "x", "clip": 0.5}, {"model": "one", "id": "y", "clip": 0.25}],
     ],
-    ids=["path", "text", "columns", "rows", "frame", "one table"],
+    ids=["path", "text", "columns", "rows", "frame", "indexed frame", "one table"],
 )
 def test_all_forms_of_a_table_give_the_same_scores(tmp_path, form):
     path = written(tmp_path, "one.jsonl", lines([{"id": "x", "clip": 0.5}, {"id": "y", "clip": 0.25}]))
@@ -180,3 +183,20 @@ def test_a_word_and_a_label_where_a_model_loses_are_named_and_no_others():
     assert {"sign", "text", "with"} & {*word.split()}
     label = next(one for one in found if one.by == "label")
     assert label.value < -1 and 0.2 < label.elsewhere < 0.7 and label.interval[0] < -1.6 < label.interval[1]
+
+
+def test_answers_that_are_all_right_in_a_small_part_are_no_finding():
+    answers = np.array([1.0] * 6 + [1, 1, 1, 0] * 30)
+    parts = Division.of_texts(["small"] * 6 + ["large"] * 120)
+    gains = Gains("", answers - answers.mean(), np.arange(126), {"label": parts})
+    assert find_parts("ocr", [gains], [f"prompt {n}" for n in range(126)]) == ()
+
+
+def test_kinds_that_lie_in_a_clear_one_are_not_named_with_it():
+    rng = np.random.default_rng(0)
+    cells = np.arange(200) % 4
+    members = np.array([[1, 0, 0, 0], [0, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]], bool)
+    kinds = Division(("first", "second", "both", "third", "fourth"), cells, members)
+    values = rng.normal(size=200) + 3.0 * (cells < 2)
+    found = find_parts("clip", [Gains("two", values, np.arange(200), {"kind": kinds})], [f"p{n}" for n in range(200)])
+    assert [one.part for one in found] == ["both"]

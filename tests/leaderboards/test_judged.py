@@ -134,8 +134,9 @@ def test_what_is_missing_is_said_for_scores_and_votes(models):
     assert [one.rank_set for one in board.votes if one.name == "three"] == [None]
 
 
-def test_columns_of_the_sets_are_scores(models):
-    board = fe.leaderboard(models, drawn(5), scores=["sharpness"])
+@pytest.mark.parametrize("given", [["sharpness"], "sharpness"])
+def test_columns_of_the_sets_are_scores(models, given):
+    board = fe.leaderboard(models, drawn(5), scores=given)
     expected = np.mean([float(one) for one in models["one"].column("sharpness")])
     assert next(one.value for one in board.scores if one.name == "one") == pytest.approx(expected)
     assert board.scores[0].prompts == N
