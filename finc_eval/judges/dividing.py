@@ -10,7 +10,7 @@ from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.judges.paired import Integers
 from finc_eval.judges.parts import KIND, Division
-from finc_eval.judges.scores import SampleScores
+from finc_eval.judges.scores import SampleScores, match_ids
 from finc_eval.judges.votes import Votes
 from finc_eval.partitions.answer import kind_id
 from finc_eval.partitions.kind_tree import KindTree
@@ -64,9 +64,12 @@ class Dividing:
         found = {}
         for model in votes.models:
             own = self._sets[model]
-            texts = own.column(PROMPT_KEYS[0]) if PROMPT_KEYS[0] in own.columns else own.ids_between(0, own.n)
-            row_of = {text: row for row, text in reversed([*enumerate(texts)])}
-            rows = np.array([row_of.get(text, -1) for text in votes.prompts], np.int64)[votes.prompt]
+            if PROMPT_KEYS[0] in own.columns:
+                row_of = {text: row for row, text in reversed([*enumerate(own.column(PROMPT_KEYS[0]))])}
+                found_rows = np.array([row_of.get(text, -1) for text in votes.prompts], np.int64)
+            else:
+                found_rows = match_ids(votes.prompts, own.ids_between(0, own.n))
+            rows = found_rows[votes.prompt]
             if (rows >= 0).any():
                 found[model] = {KIND: self.kinds(model, rows)}
         return found

@@ -28,10 +28,21 @@ class RowTable:
     first: int = 1  # number of the first row, as a person counts: 2 below the heading of a CSV file
     is_whole: bool = False  # whether the data was one JSON value and not rows: `value` has it
     value: Any = None
+    tables: tuple[RowTable, ...] = ()  # tables whose rows these are, one below the other
 
     def place(self, row: int) -> str:
         """Return where a row is, by its index from 0."""
+        for one in self.tables:
+            if row < len(one.rows):
+                return one.place(row)
+            row -= len(one.rows)
         return f"row {row + self.first} of {self.name}"
+
+    @classmethod
+    def joined(cls, tables: Sequence[RowTable]) -> RowTable:
+        """Put the rows of several tables below each other."""
+        name = ", ".join(one.name for one in tables)
+        return cls(name, [row for one in tables for row in one.rows], tables=tuple(tables))
 
 
 def read_table(source: object, name: str) -> RowTable:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import PurePosixPath
 
 import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
-from finc_eval.core.words import join_words, plural
+from finc_eval.core.words import join_words
 from finc_eval.judges.layouts import EXPECTED, rows_of
 from finc_eval.judges.rows import Row, RowTable, find_column, number_of, read_table, text_of
 from finc_eval.samples.metadata import LABEL_KEYS, NAME_KEYS, PROMPT_KEYS
@@ -160,12 +161,18 @@ def _check_once(name: str, ids: Sequence[str], prompts: Sequence[str], seeds: Se
             raise DataError(f"{name} scores seed {seed} of {prompt!r:.60} {count} times: keep one row a sample")
 
 
+def _end(path: str, parts: int) -> str:
+    """Return the last parts of a path."""
+    return "/".join(PurePosixPath(path.replace("\\", "/")).parts[-parts:])
+
+
 def match_ids(scored: Sequence[str], samples: Sequence[str]) -> NDArray[np.int64]:
     """Return the row of the set that each scored id is of, shape (n,); −1 for none.
 
-    Ids are equal, or their file names are, or these without their endings.
+    Ids are equal, or the ends of their paths are, such as their file names, or these without their endings.
     """
-    forms = (str, lambda one: PurePosixPath(one).name, lambda one: PurePosixPath(one).stem)
+    ends = [partial(_end, parts=count) for count in (4, 3, 2, 1)]
+    forms: tuple[Callable[[str], str], ...] = (str, *ends, lambda one: PurePosixPath(one).stem)
     for form in forms:
         rows: dict[str, int] = {}
         count = Counter(map(form, samples))
@@ -176,9 +183,3 @@ def match_ids(scored: Sequence[str], samples: Sequence[str]) -> NDArray[np.int64
         if (found >= 0).any():
             return found
     return np.full(len(scored), -1)
-
-
-def say_missing(model: str, scores: SampleScores, judge: str, of: int) -> str | None:
-    """Say how many of a set's samples a judge did not score; None if all were."""
-    scored = int(np.isfinite(scores.judges[judge]).sum())
-    return f"{model}: {plural(of - scored, 'sample')} of {of:,} without a score by {judge}" if scored < of else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,12 +49,16 @@ class Votes:
 def read_votes(source: object, models: Sequence[str]) -> Votes:
     """Read votes between models of these names.
 
-    The columns are prompt, left, right, winner and voter. A winner is the name of a model, or "tie".
+    The columns are prompt, left, right, winner and voter. A winner is the name of a model, or "tie". Several files are
+    one table.
 
     Raises:
         DataError: a column is missing, a row cannot be read, or a model is not on the board.
     """
-    table = read_table(source, "votes")
+    if isinstance(source, list | tuple) and source and all(isinstance(one, str | Path) for one in source):
+        table = RowTable.joined([read_table(one, "votes") for one in source])
+    else:
+        table = read_table(source, "votes")
     columns = {name: find_column(table.rows, name) for name in COLUMNS}
     lacking = [name for name in COLUMNS[:4] if columns[name] is None]
     if lacking or not table.rows:

@@ -76,7 +76,8 @@ def leaderboard(
         scores: scores of samples by judges (docs/judges_and_votes.md): tables by model, one table with a column
             "model", or names of columns that all sets have. A table is a path, a frame, columns by name, rows, or one
             number a sample. Each numeric column is a number of the board.
-        votes: votes between the models, a table with the columns prompt, left, right, winner and voter.
+        votes: votes between the models, a table with the columns prompt, left, right, winner and voter, or paths of
+            several.
         options: fields of `LeaderboardSettings`, which override `settings`.
 
     Raises:

@@ -146,10 +146,17 @@ def test_scores_of_a_model_that_is_not_on_the_board_are_refused(tmp_path):
         read_scores({"on": {"id": ["x"], "clip": [1.0]}}, ["one", "two"])
 
 
-@pytest.mark.parametrize("given", [("a/x.png", "y.jpg"), ("out/x.png", "out/y.jpg"), ("x", "y")])
-def test_ids_match_by_name_by_file_and_without_their_ending(given):
-    samples = ["a/x.png", "y.jpg", "z.png"] if given[0] != "out/x.png" else ["x.png", "y.jpg", "z.png"]
-    assert match_ids(given, samples).tolist() == [0, 1]
+@pytest.mark.parametrize(
+    ("scored", "samples"),
+    [
+        (("a/x.png", "y.jpg"), ("a/x.png", "y.jpg", "z.png")),
+        (("/data/out/x.png", "out/y.jpg"), ("x.png", "y.jpg", "z.png")),
+        (("x", "y"), ("a/x.png", "y.jpg", "z.png")),
+        (("o/0/samples/0.png", "o/1/samples/0.png"), ("0/samples/0.png", "1/samples/0.png", "1/samples/1.png")),
+    ],
+)
+def test_ids_match_by_their_paths_and_by_the_ends_of_these(scored, samples):
+    assert match_ids(scored, samples).tolist() == [0, 1]
 
 
 def test_means_over_shared_prompts_are_paired_and_their_errors_are_of_differences():

@@ -40,6 +40,16 @@ def test_a_bad_row_is_named_with_its_value(tmp_path, row, said):
         read_votes(table(tmp_path, ROWS[0], row), ["a", "b", "c"])
 
 
+def test_files_of_several_voters_are_one_table_whose_rows_are_named_by_their_file(tmp_path):
+    for name, row in (("ann", ROWS[0]), ("ben", ROWS[3])):
+        (tmp_path / f"{name}.csv").write_text(f"prompt,left,right,winner,voter\n{row}\n")
+    paths = [tmp_path / "ann.csv", tmp_path / "ben.csv"]
+    assert read_votes(paths, ["a", "b", "c"]).n == 2
+    paths[1].write_text("prompt,left,right,winner,voter\np,a,b,nobody,v\n")
+    with pytest.raises(DataError, match=r"row 2 of .*ben.csv has the winner 'nobody'"):
+        read_votes(paths, ["a", "b"])
+
+
 def test_missing_columns_are_named(tmp_path):
     with pytest.raises(DataError, match=r"lacks 1 column of votes \(winner\): expected columns are prompt, left"):
         read_votes(table(tmp_path, "p,a,b", heading="prompt,left,right"), ["a", "b"])

@@ -62,8 +62,6 @@ TABLES = (".csv", ".tsv", ".json", ".jsonl", ".parquet")  # endings of files of 
 Board = Annotated[Path, typer.Argument(metavar="BOARD", help="Folder of the board.")]
 
 
-JUDGES = "Votes and scores"  # panel of the help
-
 ScoreFiles = Annotated[
     str | None,
     typer.Option(
@@ -73,7 +71,6 @@ ScoreFiles = Annotated[
         "seed), and a numeric column for each judge. Also one file with a column model, or columns of the sets: "
         "aesthetic,clip. Result files of VBench, GenEval, GenEval 2, HPS, ImageReward and lmms-eval are read as they "
         "are. Higher is better, except for scores that --lower names.",
-        rich_help_panel=JUDGES,
     ),
 ]
 
@@ -81,10 +78,10 @@ VoteFile = Annotated[
     str | None,
     typer.Option(
         "--votes",
-        metavar="FILE",
+        metavar="FILE,…",
         help="Votes of people, CSV with columns prompt, left, right, winner, voter; winner: a model's name, or tie. "
+        "Several files, such as of several voters, are separated by commas. "
         '"leaderboard vote" makes the page that they vote on.',
-        rich_help_panel=JUDGES,
     ),
 ]
 
@@ -123,8 +120,9 @@ def rank(
     sources = flat_sources(runs) | {"ref": ref}
     for one in how:
         check_given(sources.values(), one.extractor)
-    judged: dict[str, Any] = {"scores": None if scores is None else score_sources(scores), "votes": votes}
-    check_given([votes])
+    ballots = None if votes is None else [one for one in votes.split(",") if one]
+    judged: dict[str, Any] = {"scores": None if scores is None else score_sources(scores), "votes": ballots}
+    check_given(ballots or [])
     output = output_folder("leaderboard", "leaderboard", sources, out, force, titles=[*runs, "ref"])
     with work.running() as run:
         kept = None if len(how) > 1 or is_url(output.folder) else fe.Board(output.folder)
@@ -139,7 +137,7 @@ def rank(
 
 
 @leaderboard.command()
-@takes(LeaderboardSettings, "settings")
+@takes(LeaderboardSettings, "settings", lower=None, plan=None)
 @embeds
 def add(
     board: Board,
@@ -203,8 +201,7 @@ def vote(
     """Write a page on which people vote blindly, in one file that needs no server.
 
     It shows two samples of one prompt, or of one name of a file, side by side, and never whose they are. Progress stays
-    in the browser. "Save votes" writes a CSV file for "leaderboard --votes". Join the files of several voters by
-    putting their rows below each other.
+    in the browser. "Save votes" writes a CSV file for "leaderboard --votes", which takes the files of several voters.
     """
     sources = name_sets(models)
     check_given(sources.values())
