@@ -35,7 +35,9 @@ class Weighed:
     """Evidence against "nothing has changed" after the last look, of each followed thing."""
 
     log_e: Array  # logarithm of the e-value, shape (k,)
-    start: NDArray[np.int64]  # look from which the best bet says that it has changed, from 0 on, shape (k,)
+    # look from which it has changed, from 0 on, shape (k,): the most likely start, without the weights of the mixture,
+    # which favor early looks
+    start: NDArray[np.int64]
 
 
 def weigh(scores: Array) -> Weighed:
@@ -51,7 +53,7 @@ def weigh(scores: Array) -> Weighed:
     bets = np.stack([jump + weight, drift + weight])
     rest = np.full((1, k), -np.log(t + 1.0))  # 1 − Σ 1/(s(s + 1)): bets that have not begun
     log_e = logsumexp(np.concatenate([bets.reshape(2 * t, k), rest]), axis=0)
-    return Weighed(np.asarray(log_e), bets.max(0).argmax(0))
+    return Weighed(np.asarray(log_e), np.maximum(jump, drift).argmax(0))
 
 
 def _bets(z: Array, seen: NDArray[np.bool_], look: Array) -> tuple[Array, Array]:

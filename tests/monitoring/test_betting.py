@@ -3,6 +3,7 @@
 from itertools import combinations
 
 import numpy as np
+import pytest
 from scipy import integrate, stats
 
 from finc_eval.monitoring.betting import DRIFT, JUMP, adjust, weigh
@@ -58,3 +59,14 @@ def test_adjusted_values_are_those_of_closed_testing():
         parts = [part for count in range(1, size + 1) for part in combinations(range(size), count)]
         wanted = [min(e[list(part)].mean() for part in parts if own in part) for own in range(size)]
         assert np.allclose(np.exp(adjust(np.log(e))), wanted)
+
+
+@pytest.mark.parametrize("shape", ["jump", "drift"])
+def test_the_start_is_the_most_likely_look_and_not_an_earlier_one(shape):
+    """Starts of 200 courses of 40 looks that change from look 20 on."""
+    rng = np.random.default_rng(0)
+    change = np.maximum(np.arange(40) - 19, 0) if shape == "drift" else np.arange(40) >= 20
+    scores = rng.normal(size=(40, 200)) + (0.4 if shape == "drift" else 2.0) * change[:, None]
+    start = weigh(scores).start
+    assert abs(float(np.median(start)) - 20) <= 1
+    assert float(np.mean(np.abs(start - 20) <= 5)) > 0.9
