@@ -58,8 +58,8 @@ def score_of_ranks(look: Counts, before: Counts, rng: np.random.Generator) -> fl
     n, b = int(bag.sum()), len(look)
     if n == b or b == 0 or np.count_nonzero(bag) < 2:
         return float("nan")
+    others = _sums_of_parts(n, b, int(rng.integers(2**31)))  # the same for all scores that begin with the same state
     own = int(_places(look, bag, rng).sum())
-    others = _sums_of_parts(n, b, int(rng.integers(2**31)))
     p = (np.count_nonzero(others < own) + rng.random() * (np.count_nonzero(others == own) + 1)) / (DRAWS + 1)
     return float(_normal(np.array([p]))[0])
 
