@@ -43,11 +43,13 @@ from .measures.registry import METRICS as METRICS
 from .measures.score import Scores as Scores
 from .memorization.audit import audit as audit
 from .memorization.settings import AuditSettings as AuditSettings
+from .monitoring.callback import MonitorCallback as MonitorCallback
 from .monitoring.course import Course as Course
 from .monitoring.monitor import Monitor as Monitor
 from .partitions.kinds import Kinds as Kinds
 from .partitions.kinds import kinds as kinds
 from .partitions.settings import KindSettings as KindSettings
+from .report.exports.trackers import log_to as log_to
 from .samples.opening import open_source as open_source
 from .shards.merging import merge as merge
 from .shards.on_ray import ShardActor as ShardActor

@@ -1,0 +1,140 @@
+"""Results in trackers: each of the real packages, offline, read back by its own reader where it has one."""
+
+import numpy as np
+import pytest
+
+import finc_eval as fe
+from finc_eval.demo import example_sets
+
+
+@pytest.fixture(scope="module")
+def course():
+    rng = np.random.default_rng(0)
+
+    def look(spread):
+        pixels = rng.integers(0, 256, (64, 8, 8, 3), dtype=np.uint8)
+        return fe.EmbeddingSet(spread * rng.normal(size=(64, 6)), images=[*pixels])
+
+    monitor = fe.Monitor(rng.normal(size=(300, 6)))
+    for step in (10, 20, 30, 40):
+        monitor.update(step, look(0.5))
+    return monitor.result
+
+
+def value_of(course, name):
+    return next(one.values[-1] for one in course.followed if one.name == name)
+
+
+class Kept:
+    """A tracker that keeps what it gets."""
+
+    def __init__(self):
+        self.logged = []
+
+    def log(self, values, step=None):
+        self.logged.append((step, values))
+
+
+def test_a_course_is_logged_with_its_last_look(course):
+    kept = Kept()
+    fe.log_to(kept, course)
+    ((step, values),) = kept.logged
+    assert step == 40 and values["course/diversity"] == value_of(course, "diversity")
+    assert "samples are less diverse" in values["course/headline"]
+
+
+def test_every_type_of_result_can_be_logged(documents):
+    for name, result in documents.items():
+        if name == "sketch":
+            continue
+        kept = Kept()
+        fe.log_to(kept, result, step=7)
+        ((step, values),) = kept.logged
+        assert step == 7 or name == "course", name
+        assert values[f"{name}/headline"] == result.headline
+        assert sum(isinstance(one, float) for one in values.values()) > 0, name
+
+
+def test_a_callback_looks_now_and_then_and_logs():
+    rng, kept = np.random.default_rng(1), Kept()
+    monitor = fe.Monitor(rng.normal(size=(100, 4)))
+    after_step = fe.MonitorCallback(monitor, lambda: rng.normal(size=(32, 4)), kept, every=10)
+    for step in range(25):
+        after_step(step)
+    assert [step for step, _ in kept.logged] == monitor.steps == [0, 10, 20]
+
+
+def test_what_is_no_tracker_is_refused(course):
+    with pytest.raises(fe.UsageError, match="a list is not a tracker"):
+        fe.log_to([], course)
+
+
+def test_tensorboard(course, tmp_path):
+    pytest.importorskip("tensorboard")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+    from torch.utils.tensorboard import SummaryWriter
+
+    with SummaryWriter(str(tmp_path)) as writer:
+        fe.log_to(writer, course)
+    read = EventAccumulator(str(tmp_path))
+    read.Reload()
+    (scalar,) = read.Scalars("course/diversity")
+    assert scalar.step == 40 and scalar.value == pytest.approx(value_of(course, "diversity"))
+    assert len(read.Images("course/kinds")) == 1 and "course/headline/text_summary" in read.Tags()["tensors"]
+
+
+def test_mlflow(course, tmp_path, monkeypatch):
+    mlflow = pytest.importorskip("mlflow")
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    mlflow.set_tracking_uri(tmp_path.as_uri())
+    with mlflow.start_run() as run:
+        fe.log_to(mlflow, course)
+        fe.log_to(mlflow, fe.metrics(*example_sets(300), ["rke"]))
+    metrics = mlflow.get_run(run.info.run_id).data.metrics
+    assert metrics["course/diversity"] == value_of(course, "diversity") and metrics["scores/rke/value"] > 1
+    assert [*tmp_path.rglob("headline-40.txt")] and [*tmp_path.rglob("kinds-40.png")]
+
+
+def test_wandb(course, tmp_path, monkeypatch):
+    wandb = pytest.importorskip("wandb")
+    monkeypatch.setenv("WANDB_SILENT", "true")
+    run = wandb.init(mode="offline", dir=str(tmp_path), project="test")
+    try:
+        fe.log_to(run, course)
+        summary = dict(run.summary)
+    finally:
+        run.finish()
+    assert summary["course/diversity"] == pytest.approx(value_of(course, "diversity"))
+    assert "less diverse" in summary["course/headline"]
+    assert [*tmp_path.rglob("*.wandb")] and [*tmp_path.rglob("*.png")]
+
+
+def test_trackio(course, tmp_path, monkeypatch):
+    monkeypatch.setenv("TRACKIO_DIR", str(tmp_path))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    trackio = pytest.importorskip("trackio")
+    try:
+        trackio.init(project="test", name="one")
+    except Exception as error:  # its server may not start without a network
+        pytest.skip(f"trackio does not start here: {error}")
+    fe.log_to(trackio, course)
+    trackio.finish()
+    from trackio.sqlite_storage import SQLiteStorage
+
+    logged = SQLiteStorage.get_logs("test", "one")
+    found = next(one for one in logged if "course/diversity" in one)
+    assert found["step"] == 40 and found["course/diversity"] == pytest.approx(value_of(course, "diversity"))
+
+
+def test_accelerate(course, tmp_path):
+    accelerate = pytest.importorskip("accelerate")
+    pytest.importorskip("tensorboard")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    accelerator = accelerate.Accelerator(log_with="tensorboard", project_dir=str(tmp_path), cpu=True)
+    accelerator.init_trackers("test")
+    fe.log_to(accelerator, course)
+    accelerator.end_training()
+    read = EventAccumulator(str(tmp_path / "test"))
+    read.Reload()
+    assert read.Scalars("course/diversity")[0].step == 40
