@@ -166,17 +166,24 @@ def _number(value: float) -> float | None:
 
 
 def _choose(history: Looks, alarms: Sequence[Alarm], noise: float) -> tuple[float | None, str]:
-    """Return the step to keep, and why: before the first alarm begins, nearest to the reference, and late."""
+    """Return the step to keep, and why: before the first alarm begins, nearest to the reference, and late.
+
+    If the first alarm holds from the first look on, the distance decides alone, and the first of the nearest is kept.
+    """
     if not history.looks:
         return None, "There was no look yet."
     first = min((one.since for one in alarms), default=np.inf)
-    if not (history.steps < first).any():
-        return float(history.steps[0]), "The first alarm holds from the first look on: no step is without it."
-    before: Array = history.distances[history.steps < first, 0]
-    error = np.sqrt(2 * noise) * (1 / history.samples[: len(before)] + 1 / history.phi[0, -1])
-    near = np.flatnonzero(before <= before.min() + 2 * error)
-    nearest = "the latest step whose distance to the reference is the smallest, within its error"
+    among = history.steps < first
+    is_late = bool(among.any())
+    places = np.flatnonzero(among | (not is_late))
+    distance: Array = history.distances[places, 0]
+    error = np.sqrt(2 * noise) * (1 / history.samples[places] + 1 / history.phi[0, -1])
+    near = places[distance <= distance.min() + 2 * error]
+    if not is_late:
+        why = "Alarms hold from the first look on; it is the first step whose distance to the reference is the smallest"
+        return float(history.steps[near[0]]), f"{why}, within its error."
     where = (
         "No alarm was raised" if np.isinf(first) else f"It is before step {first:g}, from which the first alarm holds"
     )
+    nearest = "the latest step whose distance to the reference is the smallest, within its error"
     return float(history.steps[near[-1]]), f"{where}, and it is {nearest}."

@@ -15,7 +15,7 @@ from finc_eval.report.exports.outline import Outline, TextTable
 from finc_eval.report.formats import number, printable
 from finc_eval.report.pages import Section, render
 
-NAMED = 3  # alarms that the first sentence names
+NAMED, STRIPS = 3, 8  # alarms that the first sentence names, and kinds of a page without any that have 7 pictures
 WIDTH, HEIGHT, LEFT, EDGE = 520, 110, 60, 22  # pixels of a drawing, and around it
 
 HOW = (
@@ -144,10 +144,10 @@ def _draw(course: Course, one: Followed) -> Markup:
 
 
 def _strips(course: Course) -> list[Section]:
-    """Return the pictures of each kind by step: of the kinds with an alarm, or else of all."""
+    """Return the pictures of each kind by step: of the kinds with an alarm, or else of eight."""
     pictures = dict(sorted(course.pictures.items()))
     names = list(dict.fromkeys(name for found in pictures.values() for name in found))
-    chosen = [name for name in names if name in {one.name for one in course.alarms}] or names
+    chosen = [name for name in names if name in {one.name for one in course.alarms}] or names[:STRIPS]
     if not chosen:
         return []
     head = Markup("<tr><th></th>{}</tr>").format(

@@ -1,0 +1,49 @@
+"""Which step to keep, and the outputs of a course."""
+
+import numpy as np
+
+import finc_eval as fe
+
+
+def follow(reference, looks):
+    monitor = fe.Monitor(reference)
+    for step, rows in enumerate(looks):
+        monitor.update(step, rows)
+    return monitor.result
+
+
+def test_a_step_before_the_first_alarm_is_kept():
+    rng = np.random.default_rng(0)
+    course = follow(rng.normal(size=(600, 6)), [rng.normal(size=(64, 6)) + (step >= 8) for step in range(14)])
+    assert course.alarms and 0 <= course.keep < 8 and "before step" in course.why
+
+
+def test_of_a_generator_that_never_was_like_the_reference_the_nearest_step_is_kept():
+    """A training from scratch against real samples: alarms at once, and distances that shrink up to step 9."""
+    rng = np.random.default_rng(1)
+    shifts = [*np.linspace(3, 0.3, 10), 1.5, 3]
+    course = follow(rng.normal(size=(600, 6)), [rng.normal(size=(256, 6)) + shift for shift in shifts])
+    assert course.alarms[0].since == 0 and course.keep == 9 and "from the first look on" in course.why
+
+
+def test_distances_are_unbiased_and_grow_with_the_shift():
+    rng = np.random.default_rng(2)
+    course = follow(rng.normal(size=(600, 6)), [rng.normal(size=(64, 6)) for _ in range(30)])
+    values = np.array(course.to_reference)
+    assert abs(values.mean()) < 4 * values.std() / 30**0.5
+    assert course.to_first[0] == 0 and course.to_previous[0] == 0
+    far = follow(rng.normal(size=(600, 6)), [rng.normal(size=(64, 6)) + shift for shift in (0, 1, 2)])
+    assert far.to_reference[0] < far.to_reference[1] < far.to_reference[2]
+    assert far.to_previous[2] < far.to_first[2]
+
+
+def test_outputs_say_the_same(tmp_path):
+    rng = np.random.default_rng(3)
+    course = follow(rng.normal(size=(300, 4)), [0.3 * rng.normal(size=(64, 4)) for _ in range(6)])
+    course.to_json(tmp_path / "course.json")
+    back = fe.load(tmp_path / "course.json")
+    assert back.to_dict() == course.to_dict() and back.alarms == course.alarms
+    for text in (course.to_markdown(), course.to_html(tmp_path / "a.html").read_text(), back._repr_html_()):
+        assert "samples are less diverse" in text
+    frame = course.to_frame()
+    assert set(frame[frame["name"] == "diversity"]["step"]) == set(range(6))
