@@ -69,10 +69,10 @@ def _numbers(result: Document, last: float | None) -> Iterator[tuple[str, float]
         if row.get(STEP) != last:
             continue
         name = next((str(row[key]) for key in ("name", "kind.name", "id", "type") if row.get(key)), str(place))
-        values = {key: one for key, one in row.items() if key != STEP and _is_number(one)}
-        for key, value in values.items():
-            ending = "" if last is not None and key == "value" else f"/{key}"
-            yield FORBIDDEN.sub("", f"{result.type_name}/{name}{ending}"), float(value)
+        for key in row if last is None else ["value"]:
+            ending = f"/{key}" if last is None else ""  # a name is not the beginning of another: MLflow makes folders
+            if _is_number(row[key]):
+                yield FORBIDDEN.sub("", f"{result.type_name}/{name}{ending}"), float(row[key])
 
 
 def _is_number(value: object) -> bool:
@@ -142,4 +142,5 @@ def _to_log(
     tracker.log({**numbers, **text, **images}, step=step)
     for one in getattr(tracker, "trackers", ()):
         if pictures and hasattr(one, "log_images"):
-            one.log_images({name: np.asarray(image)[None] for name, image in pictures.items()}, step=step)
+            form = {"dataformats": "NHWC"} if getattr(one, "name", "") == "tensorboard" else {}
+            one.log_images({name: np.asarray(image)[None] for name, image in pictures.items()}, step=step, **form)
