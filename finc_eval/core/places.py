@@ -113,11 +113,20 @@ def shown_place(source: str) -> str:
     return str(path.relative_to(here)) if path.is_relative_to(here) else path.name
 
 
+def _is_too_long(name: str) -> bool:
+    return len(name.encode("utf-8", "surrogatepass")) > 255  # bytes of a name on Linux and macOS
+
+
 def disk_path(path: str | Path) -> Path:
     """Return the path of a place on the local disk, which may be given as file:///path, or begin with "~/".
 
     A name alone, such as "~table.csv", is that of a file.
+
+    Raises:
+        UsageError: no file can have this path: it has a NUL, or a name of more than 255 bytes.
     """
+    if "\0" in str(path) or any(_is_too_long(name) for name in str(path).split("/")):
+        raise UsageError(f"{str(path)!r:.60} is the path of no file: a name there is too long, or holds a NUL")
     match = URL.fullmatch(str(path))
     if match is None or match[1].lower() != "file":
         return with_home(path) if Path(path).parts[1:] else Path(path)

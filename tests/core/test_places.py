@@ -6,6 +6,7 @@ import pytest
 
 import finc_eval as fe
 from finc_eval.core import places
+from finc_eval.core.errors import UsageError
 
 
 @pytest.fixture(autouse=True)
@@ -55,3 +56,13 @@ def test_no_name_of_an_object_leads_out_of_the_folder(folder, key):
 def test_a_web_server_is_only_read():
     with pytest.raises(fe.UsageError, match=r"https://host/x.h5 can only be read: name an output in an object store"):
         places.out_path("https://host/x.h5")
+
+
+@pytest.mark.parametrize(
+    "path", ["x" * 5000, "folder/" + "é" * 200 + ".h5", "a\0b.h5"], ids=["long", "in bytes", "NUL"]
+)
+def test_a_path_that_no_file_can_have_is_refused_in_one_sentence(path):
+    for use in (fe.load, lambda one: fe.compare(one, one), lambda one: fe.kinds({"a": one, "b": one})):
+        with pytest.raises(UsageError, match="is the path of no file") as error:
+            use(path)
+        assert len(str(error.value)) < 200
