@@ -27,6 +27,7 @@ from finc_eval.measures.registry import METRICS
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.answer import LARGEST, Choice, names_of_nodes
 from finc_eval.partitions.kind import Kind
+from finc_eval.partitions.sample_map import KindPlaces
 from finc_eval.partitions.settings import REFERENCE
 from finc_eval.partitions.tests import Tally, test_kinds
 from finc_eval.partitions.values import SharesBy, join_spellings, shares_of
@@ -51,7 +52,7 @@ def assemble(
         REFERENCE: reference.info
     }
     sizes = [run.counted for one in entries for run in one.runs]
-    kinds, headings = _kinds(reference, entries, embeddings)
+    kinds, headings, places = _kinds(reference, entries, embeddings)
     covers, few = _noise(entries)
     by, joined = _by_values(reference, entries)
     board = Leaderboard(
@@ -62,6 +63,7 @@ def assemble(
         kinds=kinds,
         headings=headings,
         by=by,
+        places=places,
         sets=infos,
         alpha=ALPHA,
         settings=asked,
@@ -150,8 +152,8 @@ def _noise(entries: Sequence[Entry]) -> tuple[str, list[str]]:
 
 def _kinds(
     reference: BoardReference, entries: Sequence[Entry], embeddings: Mapping[str, Embeddings] | None
-) -> tuple[tuple[Kind, ...], tuple[Kind, ...]]:
-    """Return the kinds of all samples, and the headings; training runs of a model are one set."""
+) -> tuple[tuple[Kind, ...], tuple[Kind, ...], KindPlaces]:
+    """Return the kinds of all samples, the headings, and a map; training runs of a model are one set."""
     tallies = {one.name: Tally.pooled([run.tally for run in one.runs]) for one in entries}
     choice = Choice.of(reference.tree, test_kinds(tallies | {REFERENCE: reference.tally}))
     examples = {one.name: one.runs[0].examples for one in entries} | {REFERENCE: reference.examples}
@@ -160,7 +162,9 @@ def _kinds(
         names = names_of_nodes(
             reference.tree, (*choice.differing, *choice.headings), reference.counted(entries), embeddings
         )
-    return choice.described(names, lambda label, node: examples[label][node], reference.id_of)
+    kinds, headings = choice.described(names, lambda label, node: examples[label][node], reference.id_of)
+    place = np.asarray(reference.tree.members[list(choice.listed)].argmax(0))
+    return kinds, headings, KindPlaces.of(reference.kinds, place, [kind.id for kind in kinds])
 
 
 def _kind_names(

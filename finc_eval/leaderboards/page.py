@@ -29,6 +29,7 @@ from finc_eval.naming.evidence import UniqueNames
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.kind import Kind, shown_of
 from finc_eval.partitions.pages.cards import NO_KIND, kinds_on_page
+from finc_eval.partitions.pages.small_maps import small_maps
 from finc_eval.partitions.pages.tables import value_tables
 from finc_eval.partitions.settings import REFERENCE
 from finc_eval.report import Page
@@ -68,6 +69,7 @@ def page(board: Leaderboard, samples: Mapping[str, Samples]) -> str:
         pairs=_pairs_table(board, names),
         profiles=[_profile(board, row) for row in board.rows],
         names=names,
+        maps=small_maps(board.places, board.kinds, [row.name for row in board.rows][:12], REFERENCE, names),
         # 12: models of a page that says at its top how many samples each has.
         keyed=12,
         groups=[_how_sure(board), *group_sentences(board), *disagreement_sentences(board)],

@@ -23,6 +23,7 @@ from finc_eval.judges.strengths import Upset
 from finc_eval.leaderboards.settings import LeaderboardSettings
 from finc_eval.leaderboards.standings import Criterion, Row, ScoreStanding, Standing, VoteStanding, run_label
 from finc_eval.partitions.kind import Kind, check_kinds
+from finc_eval.partitions.sample_map import KindPlaces
 from finc_eval.partitions.settings import REFERENCE
 from finc_eval.partitions.values import SharesBy
 
@@ -156,6 +157,7 @@ class Leaderboard(Document):
         plan: how many prompts, seeds or votes decide the margins of neighbors by scores and by votes; empty if it was
             not asked for.
         upset: how few votes would change who is first; None without votes, or if no number of them does.
+        places: a map of the kinds, on which each model is drawn; None for a board of an earlier version.
         kept: small pictures of samples that a stored board kept, by label and id; None for any other board.
 
     Example:
@@ -188,6 +190,7 @@ class Leaderboard(Document):
     parts: tuple[JudgedPart, ...] = field(default=(), kw_only=True)
     plan: tuple[MarginPlan, ...] = field(default=(), kw_only=True)
     upset: Upset | None = field(default=None, kw_only=True)
+    places: KindPlaces | None = field(default=None, kw_only=True)
     kept: Annotated[Pictures | None, *NOT_IN_JSON] = field(default=None, kw_only=True, repr=False)
 
     @model_validator(mode="after")
@@ -197,6 +200,7 @@ class Leaderboard(Document):
         check_kinds(self.by.kinds if self.by else (), (), {*names, REFERENCE})
         check_names("number", [self.rank_by], keys)
         check_names("set", [REFERENCE], self.sets)
+        check_names("kind", self.places.kinds if self.places else (), {kind.id for kind in self.kinds})
         for row in self.rows:
             check_names("set", (run_label(row.name, number) for number in range(row.runs)), self.sets)
             check_names("number", row.scores, keys)
