@@ -251,3 +251,24 @@ def test_members_of_a_kind_are_all_of_it_from_typical_to_odd(comparison, tmp_pat
         assert sorted(comparison.members(heading.id)["gen"]) == sorted(name for one in parts for name in one["gen"])
     with pytest.raises(UsageError, match="has no kind 'k9999'"):
         comparison.members("k9999")
+
+
+def test_a_board_draws_each_model_on_one_map_of_the_kinds(planted, tmp_path):
+    gen, ref = planted
+    _, kinds = planted_sets()
+    lacking = [row for row in range(1, ref.n, 2) if kinds.kinds[2 * row] != "grey-3"]
+    models = {"demo": gen, "lacking": ref.select(lacking), "clean": ref.select(range(1, ref.n, 2))}
+    board = fe.leaderboard(models, ref.select(range(0, ref.n, 2)), metrics=["kid"])
+    assert 20 < len(board.places.kinds) <= 256 and set(board.places.kinds) <= {kind.id for kind in board.kinds}
+    text = board.to_html(tmp_path / "board.html").read_text()
+    maps = dict(re.findall(r'<svg class="map small-map".*?<title>Map of (\w+)</title>(.*?)</svg>', text, re.DOTALL))
+    assert maps.keys() == models.keys() and not colored(maps["clean"])
+    for name in ("demo", "lacking"):
+        surely = {
+            f"mode-{kind.id}"
+            for kind in board.kinds
+            if kind.shares[name].interval[0] > kind.shares["ref"].interval[1]
+            or kind.shares[name].interval[1] < kind.shares["ref"].interval[0]
+        }
+        assert surely and colored(maps[name]) == {one for one in surely if one in maps[name]}
+    assert fe.Leaderboard.from_dict(board.to_dict()).places == board.places
