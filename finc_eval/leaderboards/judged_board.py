@@ -11,15 +11,19 @@ from finc_eval.leaderboards.judged import JudgmentResults, Judgments
 from finc_eval.leaderboards.result import Leaderboard
 from finc_eval.leaderboards.standings import ScoreStanding, VoteStanding
 
+TRAINED = "scores and votes are of each model as a whole: their ranks and intervals cover no noise of training"
+
 KindNames = Callable[[Sequence[str]], Mapping[str, str]]
 
 
 def with_judged(board: Leaderboard, judged: Judgments, found: JudgmentResults, kind_names: KindNames) -> Leaderboard:
     """Return the board with what scores and votes say besides their columns."""
+    trained = [TRAINED] if any(row.runs > 1 for row in board.rows) else []
     names = kind_names([one.part for one in found.parts if one.by == KIND])
     parts = [replace(one, part=names[one.part]) if one.by == KIND else one for one in found.parts]
     return replace(
         board,
+        warnings=(*board.warnings, *trained),
         scores=tuple(one for judge in judged.judges for one in _scores(board, judge, found)),
         votes=() if judged.votes is None else tuple(_votes(board, judged.votes)),
         parts=tuple(parts),
