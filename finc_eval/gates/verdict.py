@@ -285,7 +285,8 @@ class Verdict(Document):
                 yield plural(more, "more limit") + " failed"
             likely = [] if named and named[0].share is not None else likely
         elif self.overall == "pass":
-            yield f"all {plural(len(self.limits), 'limit')} held" if self.limits else "no limits"
+            count = len(self.limits)
+            yield "the limit held" if count == 1 else f"all {count} limits held" if count else "no limits"
         elif self.of("missing"):
             yield self.of("missing")[0].words
         for one in likely:
