@@ -6,6 +6,7 @@ A run draws a reference and looks, with replacement, from one pool. *unchanged*:
 at the first look: *saturation* grows by 1 % a step, *kind*: a class of a tenth fades over 20 steps, *diversity*: all
 distances to the mean shrink to one half over 20 steps, *grid*: a faint grid grows. A drift counts as named if its own
 thing has an alarm before step 20; of a fading class, a kind that gets rarer, most samples of which are of the class.
+Photographs are embedded as 8 × 8 pixels, in which classes are not kinds; "network" has their features.
 *alone*: the median step at which a test of one look, at 5 % for all things of that look, names it for the first time.
 """
 
@@ -15,7 +16,8 @@ import zipfile
 from functools import cache
 
 import numpy as np
-from _real import asset, mnist
+from _real import asset, tiny_imagenet
+from _real import mnist as read_mnist
 from _record import record
 from _runs import rate, run
 from PIL import Image, ImageEnhance
@@ -33,8 +35,10 @@ REGIMES = {
     "digits, 1000, 64": ("digits", 1000, 64),
     "digits, 5000, 64": ("digits", 5000, 64),
     "digits, 1000, 16": ("digits", 1000, 16),
+    "network, 1000, 64": ("network", 1000, 64),
+    "network, 3000, 64": ("network", 3000, 64),
     "photographs, 1000, 64": ("photographs", 1000, 64),
-    "photographs, 500, 64": ("photographs", 500, 64),
+    "photographs, 3000, 64": ("photographs", 3000, 64),
     "photographs, 1000, 16": ("photographs", 1000, 16),
 }
 LOOKS, END = 50, 20
@@ -69,21 +73,27 @@ def draw(pool, rng, n, fading=0.0):
     if pool in ("clusters", "heavy tails"):
         known = np.arange(CLASSES)
     else:
-        known = mnist()[1] if pool == "digits" else photographs()[1]
+        known = {"digits": mnist, "network": features, "photographs": photographs}[pool]()[1]
     places = rng.integers(0, len(known), n)
     gone = (known[places] == 3) & (rng.random(n) < fading)
     places[gone] = rng.choice(np.flatnonzero(known != 3), gone.sum())
     if pool in ("clusters", "heavy tails"):
         return gaussian(pool, rng, places), places, None
-    if pool == "digits":
-        return digits()[places], known[places], None
+    if pool in ("digits", "network"):
+        return {"digits": mnist, "network": features}[pool]()[0][places], known[places], None
     pixels = photographs()[0][places]
     return small(pixels), known[places], pixels
 
 
+mnist = cache(read_mnist)
+
+
 @cache
-def digits():
-    return mnist()[0]
+def features():
+    """Return features of EfficientNet-Lite0 of the photographs of ten classes, and their class."""
+    rows, names = tiny_imagenet()
+    _, classes = np.unique(names, return_inverse=True)
+    return rows[classes < CLASSES], classes[classes < CLASSES]
 
 
 def a_set(rows, pixels):
