@@ -35,6 +35,10 @@ MOST_KINDS = 16
 LEAST_SHARE = 0.03  # share of a kind, or of a union, that is followed: of 64 samples, two
 FAR = 0.98  # quantile of the nearest distances of the reference beyond which a sample is of no known kind
 REPEAT = 0.1  # part of the median nearest distance within which two samples are one again
+SAME = 0.5
+"""Part of the median nearest distance within which most samples are the same as before. Within the whole of it, noise
+of 784 entries was taken for the same: all its distances are nearly equal, and traces err by a fifth."""
+
 TRACES = 16  # random projections by which samples of the same seeds are known: distances are right to a fifth
 FEATURES = 500  # frequencies of φ: distances of looks are read to two digits
 
@@ -98,14 +102,14 @@ class Basis:
         return found
 
     def are_the_same(self, traces: NDArray[np.float64], before: NDArray[np.float64]) -> bool:
-        """Return whether most samples of a look are nearer to one of the look before than samples usually are.
+        """Return whether most samples of a look are much nearer to one of the look before than nearest samples are.
 
         That is the sample at the same place, as generators give it for the same seeds.
         """
         if traces.shape != before.shape or not len(traces):
             return False
         distance = np.linalg.norm(traces - before, axis=1)
-        return bool(np.median(distance) < self.repeat / REPEAT)
+        return bool(np.median(distance) < SAME * self.repeat / REPEAT)
 
     def write(self, file: NewFile) -> None:
         """Write everything into a file."""

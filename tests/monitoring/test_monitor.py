@@ -163,6 +163,10 @@ def test_samples_of_the_same_seeds_are_warned_of_once(fresh):
     for step in range(3):  # the same prompts with new seeds
         other.update(step, CENTERS[places] + rng.normal(size=(64, 12)))
     assert not other.warnings
+    noise = fe.Monitor(rng.uniform(size=(100, 784)))  # all of its distances are nearly equal
+    for step in range(10):
+        noise.update(step, rng.uniform(size=(64, 784)))
+    assert not noise.warnings
 
 
 def test_mistakes_get_one_sentence(fresh):
