@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.extractors.imagenet import imagenet_tree
-from finc_eval.naming.classes import class_weights, probabilities, sum_up
+from finc_eval.naming.classes import WIDEST, class_weights, probabilities, sum_up
 from finc_eval.partitions.answer import kind_id
 
 MOST = 0.5  # part of the members that a label, or of what they are seen as that a noun must have: the larger half
