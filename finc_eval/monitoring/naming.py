@@ -44,5 +44,8 @@ def _classes(reference: Embeddings, rows: NDArray[np.int64], has: NDArray[np.boo
     inside = has @ weights / has.sum(1, keepdims=True)
     outside = ~has @ weights / np.maximum((~has).sum(1, keepdims=True), 1)
     part, divergence = sum_up(inside.astype(np.float64), outside.astype(np.float64), tree)
-    best = np.where(part >= MOST, divergence, -1).argmax(1)
-    return [f", looks like {tree.names[name]}" if part[place, name] >= MOST else "" for place, name in enumerate(best)]
+    divergence[(part < MOST) | (tree.parts > WIDEST)] = -1
+    best = divergence.argmax(1)
+    return [
+        f", looks like {tree.names[name]}" if divergence[place, name] >= 0 else "" for place, name in enumerate(best)
+    ]
