@@ -19,8 +19,8 @@ from finc_eval.core.errors import DataError, check_seed
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.opening import open_pair
 from finc_eval.embeddings.search.distance_blocks import blocks
-from finc_eval.embeddings.search.neighbors import open_pair
 from finc_eval.embeddings.subset import Subset
 
 BACKGROUND_SHRINKAGE = 0.81
@@ -228,8 +228,8 @@ class _View(Subset):
 
 def _standardize(gen: object, train: object, test: object) -> tuple[_View, _View, _View]:
     """Return the three sets, shifted and scaled so that every entry of the test set has mean 0 and deviation 1."""
-    x, z = open_pair(gen, test, ("gen", "test"))
-    y, _ = open_pair(train, z, ("train", "test"))
+    x, z = open_pair(gen, test, names=("gen", "test"))
+    y, _ = open_pair(train, z, names=("train", "test"))
     if z.n < 2:
         raise DataError(f"test has too few samples, {z.n}: their standard deviation needs at least 2")
     total = torch.zeros(z.dim, dtype=torch.double)

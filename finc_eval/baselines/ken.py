@@ -19,7 +19,7 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from finc_eval.core.errors import DataError, check_positive
 from finc_eval.core.signature import Signature
-from finc_eval.embeddings.search.neighbors import open_pair
+from finc_eval.embeddings.opening import open_pair
 from finc_eval.numerics.eigen import MAX_SERIAL_ROWS
 from finc_eval.numerics.kernels import PairKernel, gaussian_kernel, median_bandwidth
 from finc_eval.numerics.precision import single_threaded
@@ -150,7 +150,7 @@ def novelty(gen: object, ref: object, *, sigma: float | None = None) -> Novelty:
 
     Sets are embeddings (n, d) or their file; σ is by default half the reference's median distance. The paper's η is 1.
     """
-    x, y = open_pair(gen, ref, ("gen", "ref"))
+    x, y = open_pair(gen, ref, names=("gen", "ref"))
     check_few_enough(x.n + y.n, "compare by FINC")
     rows, others = (torch.cat([batch.rows for batch in one.batches()]).double() for one in (x, y))
     width = median_bandwidth(others) if sigma is None else sigma

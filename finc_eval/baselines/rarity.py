@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
+from finc_eval.embeddings.opening import open_pair
 from finc_eval.embeddings.search.distance_blocks import Key, Smallest, blocks
-from finc_eval.embeddings.search.neighbors import check_enough, index_signature, open_pair, radii
+from finc_eval.embeddings.search.neighbors import check_enough, index_signature, radii
 from finc_eval.numerics.names import SearchIndex
 
 DISTANCE_TO_BALL = Key(lambda squared, radii: squared.clamp_min(0).sqrt_().sub_(radii.sqrt()), 1)
@@ -60,7 +61,7 @@ def rarity(
     Sets are embeddings (n, d) or their file; a ball reaches to the k-th neighbor. With the index "auto", radii are by
     approximate neighbors in a very large reference; which balls contain a sample is exact.
     """
-    x, y = open_pair(gen, ref, ("gen", "ref"))
+    x, y = open_pair(gen, ref, names=("gen", "ref"))
     check_enough(y, k)
     device = Run.of(run).torch_device
     balls = radii(y, k, device, index)

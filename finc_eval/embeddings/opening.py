@@ -1,4 +1,4 @@
-"""`as_embeddings` and `open_sets`: open whatever the caller has of a set; samples are embedded first."""
+"""`as_embeddings`, `open_pair` and `open_sets`: open whatever the caller has of sets; samples are embedded first."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from finc_eval.embeddings.array_files import StoredArrays, holds_statistics, is_
 from finc_eval.embeddings.base import ArrayEmbeddings, CachedEmbeddings, Embeddings
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.columns import check_columns
-from finc_eval.embeddings.recipe import ARRAY_SPACE, HasSpace, extractor_of
+from finc_eval.embeddings.recipe import ARRAY_SPACE, HasSpace, check_alike, extractor_of
 from finc_eval.extractors.catalog import card_again, load_card
 from finc_eval.extractors.settings import AnyExtractor, extraction_of
 from finc_eval.samples.images import IMAGE_SUFFIXES
@@ -61,6 +61,18 @@ def as_embeddings(source: object, name: str = "embeddings", *, or_shard: bool = 
     if found.shard is not None and not or_shard:
         raise unmerged_error(found.name, found.shard)
     return found
+
+
+def open_pair(
+    first: object, second: object, *, names: tuple[str, str] = ("the generated set", "the reference"), least: int = 0
+) -> tuple[Embeddings, Embeddings]:
+    """Open two sets of embeddings of one space, each of at least `least` samples; `names` are those in messages."""
+    x, y = as_embeddings(first, names[0]), as_embeddings(second, names[1])
+    check_alike(x.name, x, y.name, y)
+    for one in (x, y):
+        if one.n < least:
+            raise DataError(f"this metric needs at least {least} samples in each set, {one.name} has {one.n}")
+    return x, y
 
 
 def _refuse_other_forms(source: object, name: str) -> None:

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.run import Run
+from finc_eval.embeddings.opening import open_pair
 from finc_eval.embeddings.search.neighbors import (
     check_enough,
     index_signature,
     least_recall,
     nearest,
-    open_pair,
     radii,
     recall_notes,
 )
@@ -68,7 +68,7 @@ def authpct(gen: object, train: object, *, run: Run | None = None, index: Search
     A sample x is authentic if d(x, t) > d(t, t'), where t is the training sample nearest to x and t' the one nearest to
     t. If the training set contains duplicates (t' = t), near copies of these are not detected: remove them first.
     """
-    x, y = open_pair(gen, train, ("gen", "train"))
+    x, y = open_pair(gen, train, names=("gen", "train"))
     check_enough(y, 1)
     device = Run.of(run).torch_device
     found, spacings = nearest(x, y, 1, device=device, index=index), radii(y, 1, device, index)

@@ -22,7 +22,6 @@ from finc_eval.embeddings.columns import words_of_missing
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.recipe import extractor_of
 from finc_eval.embeddings.repeats import describe_equal
-from finc_eval.embeddings.search.neighbors import open_pair
 from finc_eval.embeddings.set_info import notes_on, unlike_files
 from finc_eval.embeddings.subset import Subset
 from finc_eval.estimates.estimate import Estimate
@@ -133,18 +132,6 @@ def is_moments_alone(source: object) -> bool:
     if isinstance(source, str | Path):
         return holds_statistics(source) or file_type(source) == "sketch"
     return isinstance(source, Sketch | GaussianStatistics)
-
-
-def open_samples(gen: object, ref: object, *, least: int) -> tuple[Embeddings, Embeddings]:
-    """Open two sets of one embedding space.
-
-    Each has at least `least` samples.
-    """
-    x, y = open_pair(gen, ref, ("the generated set", "the reference"))
-    for one in (x, y):
-        if one.n < least:
-            raise DataError(f"this metric needs at least {least} samples in each set, {one.name} has {one.n}")
-    return x, y
 
 
 def gaussian_statistics(source: object, name: str = "embeddings", *, run: Run | None = None) -> GaussianStatistics:

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from finc_eval.core.errors import DataError, UsageError, check_count, check_positive, check_seed
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import ArrayEmbeddings, Embeddings
-from finc_eval.measures.inputs import Metric, MetricInputs, open_samples
+from finc_eval.embeddings.opening import open_pair
+from finc_eval.measures.inputs import Metric, MetricInputs
 from finc_eval.measures.mmd import (
     KernelSums,
     MmdEstimate,
@@ -71,7 +72,7 @@ def kid(
     kernel = _kernel(degree, gamma, coef)
     check_count("subsets", subsets)
     check_count("subset_size", subset_size, least=2)
-    x, y = open_samples(gen, ref, least=2)
+    x, y = open_pair(gen, ref, least=2)
     for one in (x, y):
         if one.n < subset_size:
             raise DataError(
@@ -95,7 +96,7 @@ def kid_interval(
     `kid`.
     """
     kernel = _kernel(degree, gamma, coef)
-    x, y = open_samples(gen, ref, least=3)
+    x, y = open_pair(gen, ref, least=3)
     return unbiased_estimate(kernel_sums(x, y, kernel, run=run))
 
 
@@ -112,7 +113,7 @@ def jedi(gen: object, ref: object, *, run: Run | None = None) -> float:
         >>> jedi(np.array([[2.0, 0.0]]), np.array([[0.0, 2.0]]))  # kernels are 4, 4 and 0
         800.0
     """
-    x, y = open_samples(gen, ref, least=1)
+    x, y = open_pair(gen, ref, least=1)
     return JEDI_SCALE * kernel_sums(x, y, _JEDI_KERNEL, run=run).biased()
 
 
@@ -186,7 +187,7 @@ def _kid(
     coef: float = 1.0,
 ) -> list[Score]:
     function = _kernel(degree, gamma, coef)
-    gen, ref = open_samples(*inputs.embeddings(), least=3)
+    gen, ref = open_pair(*inputs.embeddings(), least=3)
     check_count("subsets", subsets)
     check_count("subset_size", subset_size, least=2)
     kernel = {} if (degree, gamma, coef) == (3, None, 1) else {"degree": degree, "gamma": gamma or "1/d", "coef": coef}

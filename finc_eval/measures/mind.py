@@ -16,15 +16,9 @@ from numpy.typing import NDArray
 from finc_eval.core.errors import DataError, check_count, check_seed
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.opening import open_pair
 from finc_eval.estimates.estimate import Array, Estimate, unit_influences, units_of
-from finc_eval.measures.inputs import (
-    MIN_INTERVAL_SAMPLES,
-    Estimator,
-    Metric,
-    MetricInputs,
-    open_samples,
-    split_reference,
-)
+from finc_eval.measures.inputs import MIN_INTERVAL_SAMPLES, Estimator, Metric, MetricInputs, split_reference
 from finc_eval.measures.score import Score
 
 PROJECTIONS = 1000
@@ -63,7 +57,7 @@ def _estimate(
     with T(x) where its mass goes.
     """
     check_count("projections", projections)
-    x, y = open_samples(gen, ref, least=1)
+    x, y = open_pair(gen, ref, least=1)
     draw = torch.Generator().manual_seed(check_seed(seed))
     n = min(x.n, y.n)
     parts = [torch.randperm(one.n, generator=draw)[:n].numpy() if one.n > n else np.arange(n) for one in (x, y)]

@@ -14,6 +14,7 @@ from finc_eval.core.errors import DataError, check_positive
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.opening import open_pair
 from finc_eval.estimates.estimate import Estimate, unit_influences, units_of
 from finc_eval.measures.gaussians.gaussian import row_blocks
 from finc_eval.measures.inputs import (
@@ -22,7 +23,6 @@ from finc_eval.measures.inputs import (
     Metric,
     MetricInputs,
     biased_floor,
-    open_samples,
     reference_bandwidth,
     split_reference,
 )
@@ -147,7 +147,7 @@ def unbiased_floor(gen: Embeddings, ref: Embeddings, run: Run | None) -> Unbiase
 def mmd(gen: object, ref: object, sigma: float, *, run: Run | None = None) -> MmdEstimate:
     """Compute the unbiased MMD² of the Gaussian kernel exp(−‖x−y‖²/(2σ²)), with its standard error."""
     check_positive("sigma", sigma)
-    x, y = open_samples(gen, ref, least=3)
+    x, y = open_pair(gen, ref, least=3)
     return unbiased_estimate(kernel_sums(x, y, _gaussian_minus_one(sigma), run=run))
 
 
@@ -158,7 +158,7 @@ def cmmd(gen: object, ref: object, *, run: Run | None = None) -> float:
     with σ = 10 and the V-statistic, diagonals included, so two finite sets of one law are above zero. Because σ is far
     larger than the largest distance, 2, the number is close to 10 times the squared distance of the two means.
     """
-    x, y = open_samples(gen, ref, least=1)
+    x, y = open_pair(gen, ref, least=1)
     return CMMD_SCALE * kernel_sums(x, y, _cmmd_kernel, run=run).biased()
 
 
@@ -249,7 +249,7 @@ def _mmd(inputs: MetricInputs, *, sigma: float | None = None) -> list[Score]:
     gen, ref = inputs.embeddings()
     sigma = reference_bandwidth(ref) if sigma is None else sigma
     check_positive("sigma", sigma)
-    gen, ref = open_samples(gen, ref, least=3)
+    gen, ref = open_pair(gen, ref, least=3)
     visitor = unbiased_floor(gen, ref, inputs.run)
     sums = kernel_sums(gen, ref, _gaussian_minus_one(sigma), run=inputs.run, visit=visitor)
     found, floor = unbiased_estimate(sums), visitor.value(sums) if visitor else None
@@ -274,7 +274,7 @@ def biased_score(
 
     `statistic` computes the V-statistic, of the reference's own law for the floor.
     """
-    gen, ref = open_samples(*inputs.embeddings(), least=1)
+    gen, ref = open_pair(*inputs.embeddings(), least=1)
     sums = kernel_sums(gen, ref, kernel, run=inputs.run)
     floor = biased_floor(statistic, ref, gen.n)
     found = Score(inputs.name, scale * sums.biased(), signature, floor=floor, higher_is_better=False)

@@ -18,15 +18,9 @@ from finc_eval.core.errors import DataError, check_choice
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.opening import open_pair
 from finc_eval.embeddings.search.distance_blocks import Key, Smallest, blocks
-from finc_eval.embeddings.search.neighbors import (
-    check_enough,
-    index_signature,
-    least_recall,
-    open_pair,
-    radii,
-    recall_notes,
-)
+from finc_eval.embeddings.search.neighbors import check_enough, index_signature, least_recall, radii, recall_notes
 from finc_eval.measures.inputs import Metric, MetricInputs
 from finc_eval.measures.score import Score
 from finc_eval.numerics.inference import mean_interval, wilson
@@ -94,7 +88,7 @@ def precision_recall(
     """
     check_choice("convention", convention, get_args(Convention))
     k = CONVENTION_NEIGHBORS[convention] if k is None else k
-    x, y = open_pair(gen, ref, ("gen", "ref"))
+    x, y = open_pair(gen, ref, names=("gen", "ref"))
     for source in (x, y):
         check_enough(source, k)
     closed, device = convention == "kynkaanniemi", Run.of(run).torch_device

@@ -23,16 +23,9 @@ from finc_eval.core.signature import Signature
 from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import as_embeddings, open_sets
-from finc_eval.embeddings.recipe import known_space
+from finc_eval.embeddings.recipe import check_alike, known_space
 from finc_eval.embeddings.same_names import join_columns
-from finc_eval.embeddings.search.neighbors import (
-    Neighbors,
-    index_signature,
-    least_recall,
-    nearest,
-    open_pair,
-    recall_notes,
-)
+from finc_eval.embeddings.search.neighbors import Neighbors, index_signature, least_recall, nearest, recall_notes
 from finc_eval.embeddings.set_info import SetInfo, notes_on, set_info, unlike_files
 from finc_eval.embeddings.subset import Subset
 from finc_eval.extractors.settings import AnyExtractor
@@ -377,7 +370,7 @@ def _open_audit(
     sets = open_sets(given, as_embeddings, extractor, run)
     for label, one in sets.items():
         if label != "gen":
-            open_pair(sets["gen"], one)
+            check_alike(sets["gen"].name, sets["gen"], one.name, one)
         if one.n < MIN_AUDIT_SAMPLES:
             raise DataError(
                 f"{label} has {plural(one.n, 'sample')}: an audit needs at least {MIN_AUDIT_SAMPLES} of each set, and "

@@ -7,8 +7,8 @@ from _bounds import SMALL_BATCH, check_steady, measured, mixture
 from _simulated import on_device, simulated
 
 import finc_eval as fe
+from finc_eval.embeddings.opening import open_pair
 from finc_eval.embeddings.search import distance_blocks
-from finc_eval.embeddings.search.neighbors import open_pair
 from finc_eval.feature_maps.base import CosineFeatures
 
 GEN, REF, THIRD = mixture(1, 6), mixture(2, 4), mixture(3, 5, 120)

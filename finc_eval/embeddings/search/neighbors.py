@@ -19,8 +19,7 @@ from finc_eval.core.device import Device, usable_device
 from finc_eval.core.errors import DataError, IncompatibleError, check_choice, check_count
 from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.embeddings.opening import as_embeddings
-from finc_eval.embeddings.recipe import check_alike
+from finc_eval.embeddings.opening import as_embeddings, open_pair
 from finc_eval.embeddings.search.distance_blocks import Smallest, blocks, blocks_within
 from finc_eval.embeddings.subset import Subset
 from finc_eval.numerics.names import SearchIndex
@@ -168,7 +167,7 @@ def nearest(
     memory, beyond 10^10 pairs.
     """
     check_choice("index", index, get_args(SearchIndex))
-    x, y = open_pair(queries, base)
+    x, y = open_pair(queries, base, names=("queries", "base"))
     if exclude_self and x.n != y.n:
         raise IncompatibleError(f"exclude_self needs the same set twice, got {x.n} queries and a base of {y.n}")
     squared, indices, recall = _search(x, y, k, exclude_self, device, index)
@@ -236,15 +235,6 @@ def recall_notes(recall: float | None) -> tuple[str, ...]:
     if recall is None:
         return ()
     return (f"an inverted file of faiss found the neighbors, in a sample {recall:.1%} of the exact neighbors",)
-
-
-def open_pair(
-    queries: object, base: object, names: tuple[str, str] = ("queries", "base")
-) -> tuple[Embeddings, Embeddings]:
-    """Open two sets of embeddings that can be compared, with their names in messages."""
-    x, y = as_embeddings(queries, names[0]), as_embeddings(base, names[1])
-    check_alike(x.name, x, y.name, y)
-    return x, y
 
 
 def check_enough(base: Embeddings, k: int, *, itself: bool = True) -> None:

@@ -3,8 +3,9 @@ import pytest
 import torch
 
 import finc_eval as fe
+from finc_eval.embeddings.opening import open_pair
 from finc_eval.embeddings.search import distance_blocks
-from finc_eval.embeddings.search.neighbors import nearest, open_pair, radii
+from finc_eval.embeddings.search.neighbors import nearest, radii
 
 
 def squared_by_definition(x, y):
