@@ -84,10 +84,12 @@ def check_torch():
     from finc_eval.numerics.precision import arithmetic
 
     with arithmetic("float32"):
-        assert torch.get_float32_matmul_precision() == "highest"
-        if hasattr(torch.backends.mkldnn, "matmul"):
+        if hasattr(torch.backends.cuda.matmul, "fp32_precision"):  # newer versions refuse to read the older switches
+            assert torch.backends.cuda.matmul.fp32_precision == torch.backends.cudnn.conv.fp32_precision == "ieee"
             assert torch.backends.mkldnn.matmul.fp32_precision in ("ieee", "bf16")
-    assert isinstance(torch.backends.cudnn.allow_tf32, bool)
+        else:
+            assert torch.get_float32_matmul_precision() == "highest"
+            assert isinstance(torch.backends.cudnn.allow_tf32, bool)
 
 
 def check_torch_save(tmp_path):

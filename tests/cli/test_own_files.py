@@ -97,6 +97,7 @@ def elsewhere(made):
 DIGITS, SWEEP = "--gen gen --ref ref", "compare sweep --parameter sigma"
 
 
+@pytest.mark.long
 @pytest.mark.one_of_each("is_same")
 @pytest.mark.parametrize(
     ("first", "second", "is_same"),

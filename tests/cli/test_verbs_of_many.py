@@ -13,6 +13,7 @@ from finc_eval.demo.planted import gray, shipped_digits
 from finc_eval.report.terminal import PLAIN
 
 
+@pytest.mark.long
 def test_a_sweep_of_sigma_prints_a_row_a_value_and_writes_page_and_twin(folders, tmp_path, monkeypatch):
     monkeypatch.setattr("finc_eval.core.progress.LONG", inf)  # on a busy machine short work takes long
     out = tmp_path / "pages"

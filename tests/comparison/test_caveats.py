@@ -37,6 +37,7 @@ def test_sets_as_they_are_have_no_far_samples(sets):
     assert not warned(spread, sets[1], "broken")
 
 
+@pytest.mark.long
 def test_too_few_frequencies_are_told_by_their_error(sets):
     (note,) = warned(*sets, "features=", features=3)
     assert note.startswith("with features=3, the kernel has an error of 0.39 (rms)")

@@ -63,6 +63,7 @@ def test_settings_are_built_once_and_used_again(sets):
     assert len(fe.compare(*sets, settings).over) <= 3 and settings.modes == 3
 
 
+@pytest.mark.long
 def test_the_settings_of_a_result_make_the_same_result(sets):
     sets = [one[:60] for one in sets]
     found = fe.compare(*sets, features="auto")

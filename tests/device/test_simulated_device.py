@@ -86,6 +86,7 @@ def test_an_index_of_the_host_is_found(monkeypatch):
         measured(lambda run: fe.compare(GEN, REF, kernel="cosine", modes=2, run=run))
 
 
+@pytest.mark.long
 def test_a_number_read_in_the_loop_is_found(monkeypatch):
     update = ScorePass.update
 

@@ -48,6 +48,7 @@ def test_samples_are_embedded_by_the_extractor_behind_the_other_set(sets):
     assert fe.kinds({"a": "gen", "b": "ref.h5"}).sets["a"].n == 60
 
 
+@pytest.mark.long
 def test_every_function_takes_folders(sets):
     how = {"extractor": "pixels"}
     assert list(fe.kinds(["gen", "ref"], **how).sets) == ["gen", "ref"]

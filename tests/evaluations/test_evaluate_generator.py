@@ -109,6 +109,7 @@ def test_without_a_training_set_there_is_no_audit_and_the_page_says_why(sets):
     assert dict(answers(found))[QUESTIONS["audit"]] == "Not computed: an audit needs a training set and a holdout."
 
 
+@pytest.mark.long
 def test_a_part_that_cannot_be_computed_does_not_stop_the_others(sets):
     few = {name: one[:50] for name, one in sets.items()}
     found = fe.evaluate(**few, features=20, modes=2)

@@ -219,6 +219,7 @@ def test_a_reference_of_copies_has_a_right_answer_under_a_given_bandwidth():
     assert found.over
 
 
+@pytest.mark.long
 def test_a_set_and_its_copies_do_not_differ(planted):
     gen, _ = planted
     found = compared(np.concatenate([gen, gen]), gen)
@@ -244,6 +245,7 @@ def test_embeddings_of_one_entry_are_enough_for_two_clusters():
     assert differing(compared(gen, ref))[0].p_value < 1e-6  # whatever the bandwidth that follows from the reference
 
 
+@pytest.mark.long
 def test_more_entries_than_samples_are_no_error():
     ref, gen = normal(60, 1000), normal(60, 1000, 1)
     same = compared(gen, ref, features=50)

@@ -1,6 +1,7 @@
 """Captions of samples: their metadata and the nearest reference sample, kept in the file."""
 
 import numpy as np
+import pytest
 from _pages import HOSTILE, OVER, Page, a_comparison, a_mode, a_tail, noise
 
 from finc_eval.comparison.compare import compare
@@ -82,6 +83,7 @@ def test_the_nearest_reference_samples_of_the_typical_ones_are_pictures_on_the_p
     assert own["data-near"] == "far" and "nearest reference sample: far, at distance 0.5" in own["title"]
 
 
+@pytest.mark.long
 def test_more_pictures_than_by_default_have_captions_too():
     ids = [f"{row}" for row in range(120)]
     rows = np.random.default_rng(0).normal(size=(2, 120, 4)).astype(np.float32)

@@ -255,6 +255,7 @@ def test_a_release_without_threes_is_a_regression_under_the_first_policy_and_an_
     assert fe.gate(rest[:1000], old, ref, policy).overall in ("pass", "undecided")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_a_lost_class_that_a_small_reference_divides_is_found_among_the_kinds_of_all_sets(seed):
     images, labels = shipped_digits()

@@ -123,6 +123,7 @@ def widths(limits, rule):
     return np.mean([one.interval[1] - one.interval[0] for one in limits if one.rule == rule])
 
 
+@pytest.mark.long
 def test_the_gate_pairs_samples_by_a_column_whatever_their_order():
     new, old = paired_releases()
     ref = release(1000, 3)

@@ -130,6 +130,7 @@ def test_a_lower_depth_in_files_of_16_bits_is_noticed(bits, suffix, verb, tmp_pa
     assert f"look like {bits} bits in files of 16 bits" in said
 
 
+@pytest.mark.long
 @pytest.mark.one_of_each
 @pytest.mark.parametrize("suffix", ["png", "tif"])
 def test_whole_16_bits_and_single_dark_images_are_not_noticed(suffix, tmp_path):

@@ -301,6 +301,7 @@ def test_a_reference_batch_is_its_images(verb, name, batch, tmp_path):
     assert OF_BATCHES[verb](tmp_path / "gen.npz", path) == OF_BATCHES[verb](tmp_path / "gen.npz", bare)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("offset, said", [(0.0, "holds both images and statistics"), (50.0, "contradicts itself")])
 def test_a_distance_says_what_it_took_and_what_contradicts(offset, said, batch):
     path, bare = batch(offset)

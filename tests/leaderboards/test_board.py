@@ -393,6 +393,7 @@ def test_a_stored_board_shows_pictures_that_it_keeps_and_those_of_the_samples_th
     assert page.find("img", inside=page.find("table", "heat")[0])
 
 
+@pytest.mark.long
 def test_sketches_are_ranked_by_the_samples_that_they_hold(sets):
     ref = samples(range(10), 3000, 5)
     sketch = fe.Sketch.reference(ref, features=50)
@@ -404,6 +405,7 @@ def test_sketches_are_ranked_by_the_samples_that_they_hold(sets):
         fe.leaderboard({"a": sketch, "b": sketch}, sketch, groups="label")
 
 
+@pytest.mark.long
 def test_numbers_that_surely_disagree_are_told():
     """One model lacks kinds, the other has all of them and a new one far away."""
     few, far = samples(range(6), 1000, 1), samples(range(10), 950, 2)

@@ -81,6 +81,7 @@ def test_adding_a_model_writes_the_page_with_pictures_of_all_models(desk):
         assert (desk / "board" / "leaderboard.html").read_bytes().count(b"data:image/") == shown.count(b"data:image/")
 
 
+@pytest.mark.long
 def test_pictures_are_few_and_small_and_say_nothing_of_where_they_come_from(desk):
     run(*ADD)
     entries = fe.Board("board").entries()

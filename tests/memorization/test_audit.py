@@ -277,6 +277,7 @@ def test_bad_input_is_one_sentence(sets, changed, sentence):
         fe.audit(**given | changed)
 
 
+@pytest.mark.long
 def test_settings_and_keywords_give_the_same_audit_and_the_result_remembers_them(sets):
     small = [sets[name][:110] for name in ("gen", "train", "holdout", "reference")]
     by_keyword = fe.audit(*small, pairs=3, seed=5)

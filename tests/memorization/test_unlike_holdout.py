@@ -145,6 +145,7 @@ def test_attacks_alone_falsify_no_guarantee():
     assert not (found.holdout_differs or found.copying.finds_training or found.stated.is_falsified)
 
 
+@pytest.mark.long
 def test_repeated_blanks_are_no_reason_to_refuse_a_holdout():
     rng = np.random.default_rng(2)
     gen, train, holdout = (normal(rng).astype(np.float32) for _ in range(3))

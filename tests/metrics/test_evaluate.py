@@ -294,6 +294,7 @@ def run(*arguments):
     return CliRunner().invoke(app, ["metrics", *map(str, arguments)])
 
 
+@pytest.mark.long
 def test_the_command_prints_a_table_and_the_signatures(caches):
     sets = ("--gen", caches["gen"].path, "--ref", caches["ref"].path)
     result = run(*sets, "--metrics", "vendi,rke")

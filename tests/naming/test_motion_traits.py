@@ -148,6 +148,7 @@ def but_alike(faults):
     return [pytest.param(one, marks=[pytest.mark.long] * (one in ALIKE)) for one in faults]
 
 
+@pytest.mark.long
 @pytest.mark.one_of_each(by=lambda case: case.startswith("with"))
 @pytest.mark.parametrize("trait", but_alike([*FAULTS, *FASTER]))
 def test_a_kind_of_faulty_clips_is_named_by_its_fault(made, trait):

@@ -48,6 +48,7 @@ def test_a_decomposition_chooses_its_threads_by_its_size(monkeypatch, threads_of
     assert threads_of_eigh == [1, 2]
 
 
+@pytest.mark.long
 def test_an_iteration_decomposes_on_one_thread_and_multiplies_on_all(threads_of_eigh):
     rows = torch.randn(900, 900, generator=torch.Generator().manual_seed(0))
     values, _ = eigen.top_eigenpairs(rows + rows.T, 3)

@@ -50,6 +50,7 @@ def test_equals_the_package_on_three_samples_the_fewest_it_takes():
         assert [getattr(ours, metric) for metric in METRICS] == [expected[metric] for metric in METRICS]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("k", [3, pytest.param(5, marks=pytest.mark.long)])
 def test_equals_the_package_on_real_clips(ucf101, k):
     features, labels = ucf101

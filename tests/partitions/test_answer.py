@@ -163,6 +163,7 @@ def test_two_blobs_that_are_linked_are_one_kind(seed):
     assert gained[0].shares["gen"].count == pytest.approx(180, abs=5)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n, m", [pytest.param(500, 500, marks=pytest.mark.long), (60, 1500)])
 @pytest.mark.parametrize("runs, most", [(5, 1), pytest.param(30, 5, marks=pytest.mark.long)])
 def test_sets_of_one_law_seldom_have_a_kind_that_differs(n, m, runs, most):

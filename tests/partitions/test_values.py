@@ -168,6 +168,7 @@ def test_a_board_without_the_column_says_which_it_lacks():
         fe.leaderboard({"gen": labeled(EVEN, 200, 1)}, labeled(EVEN, 200, 2), by="lable")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("result", ["kinds", "compare", "values"])
 def test_the_difference_of_a_frame_is_that_of_the_page_the_first_set_less_the_second(result):
     pytest.importorskip("pandas")

@@ -86,6 +86,7 @@ def test_an_outage_is_not_taken_for_unreadable_samples(s3, folder, tmp_path):
     assert not (tmp_path / "gen.h5").exists()
 
 
+@pytest.mark.long
 def test_embeddings_are_uploaded_once_they_are_whole_and_only_opened_after(s3, folder, tmp_path):
     local = fe.extract(folder, "pixels", tmp_path / "gen.h5")
     assert local.source == folder
@@ -99,6 +100,7 @@ def test_embeddings_are_uploaded_once_they_are_whole_and_only_opened_after(s3, f
         assert (again.n, again.key, again.ids) == (local.n, local.key, local.ids)
 
 
+@pytest.mark.long
 def test_an_upload_that_fails_keeps_the_finished_part_for_the_next_run(s3, folder, tmp_path):
     s3.broken, s3.only, s3.method = ["503"] * 50, "gen.h5", "PUT"
     with pytest.raises(fe.DataError, match=r"s3://bucket/out/gen.h5 could not be written in 5 attempts"):

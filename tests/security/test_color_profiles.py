@@ -164,6 +164,7 @@ def test_a_hostile_profile_ends_in_time_and_memory():
     assert found.count(UNREADABLE) > 20
 
 
+@pytest.mark.long
 @pytest.mark.one_of_each
 @pytest.mark.parametrize("seed", range(3))
 def test_a_damaged_profile_ends_in_time_and_memory(seed):

@@ -161,6 +161,7 @@ def test_rows_of_several_files_are_read(tmp_path):
     assert [one.pixels.shape[0] for one in source.take([9, 10, 25])] == [4, 5, 6]
 
 
+@pytest.mark.long
 @pytest.mark.one_of_each
 @pytest.mark.parametrize(("n", "dim"), [(64, 1_000_000), (4, 16_000_000)])
 def test_wide_rows_are_hashed_in_bounded_memory(n, dim):

@@ -84,6 +84,7 @@ def test_memory_does_not_grow_with_the_number_of_files():
     assert peaks[2] < peaks[1] + 600_000, peaks
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="limits the size of files")
 def test_a_full_disk_is_one_sentence():
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -139,6 +139,7 @@ def test_classes_that_are_not_listed_are_told_and_refused_before_a_release(tmp_p
 EMPTY = ("", "NA", "nan", "None", "null", "N/A")
 
 
+@pytest.mark.long
 @pytest.mark.one_of_each
 @pytest.mark.parametrize("cell", EMPTY)
 def test_a_level_for_what_is_missing_can_be_described(cell, tmp_path):
