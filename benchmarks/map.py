@@ -150,4 +150,4 @@ def report(regimes):
 
 
 if __name__ == "__main__":
-    run("map", KEPT + NULLS, one, report, {name: 200 if name in NULLS else 2 for name in KEPT + NULLS})
+    run("map", KEPT + NULLS, one, report, {name: 100 if name in NULLS else 2 for name in KEPT + NULLS})
