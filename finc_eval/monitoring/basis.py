@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from finc_eval.core.errors import DataError
+from finc_eval.core.errors import DataError, check_seed
 from finc_eval.core.files.reading import StoredFile
 from finc_eval.core.files.writing import NewFile
 from finc_eval.core.run import Run
@@ -127,6 +127,7 @@ class Basis:
         header = dict(file.header["basis"])
         far, repeat, noise = (float(header.pop(name)) for name in ("far", "repeat", "noise"))
         tree = KindTree.read(file)
+        check_seed(tree.seed)
         fitted = torch.from_numpy(file.array("basis/fitted", None, len(tree.axes.origin)))
         frequencies = torch.from_numpy(file.array("basis/frequencies", fitted.shape[1], FEATURES))
         center = torch.from_numpy(file.array("basis/center", fitted.shape[1]))

@@ -121,7 +121,9 @@ class Looks:
             for name, shape in {"shares": (shares, 2), "bins": (scores, BINS)}.items()
         }
         has, units = counts["shares"].T
-        if not ((counts["bins"] >= 0).all() and (has >= 0).all() and (has <= units).all() and np.isfinite(steps).all()):
+        finite = all(np.isfinite(read[name]).all() for name in ("reference", "sums", "phi", "distances"))
+        ordered = np.isfinite(steps).all() and (np.diff(steps) > 0).all()
+        if not (finite and ordered and (counts["bins"] >= 0).all() and (has >= 0).all() and (has <= units).all()):
             raise ValueError("its counts are not of samples")
         return cls(**counts, steps=steps, **read)
 
