@@ -165,7 +165,12 @@ def one(regime, seed):
     return {"alarms": [one.name for one in monitor.alarms]} | found
 
 
+def step_of(step):
+    return "–" if np.isinf(step) else f"{step:g}"
+
+
 def report(regimes):
+    every = [one for runs in regimes.values() for one in runs]
     rows = []
     for regime, runs in regimes.items():
         row = {"pool, reference, look": regime, "an alarm, unchanged": rate(runs, "alarms")}
@@ -173,9 +178,15 @@ def report(regimes):
             told = [{"named": one[kind][0] is not None, "step": one[kind]} for one in runs if kind in one]
             row[kind] = rate(told, "named")
             steps = np.array([[np.inf if step is None else step for step in one["step"]] for one in told])
-            row[f"{kind}: step, alone"] = " / ".join(f"{one:g}" for one in np.median(steps, 0)) if told else ""
+            row[f"{kind}: step, alone"] = " / ".join(map(step_of, np.median(steps, 0))) if told else ""
         rows.append(row)
-    record("monitor", rows, "Runs with an alarm, and drifts named before step 20, with 95 % intervals; median steps.")
+    whole = {"pool, reference, look": "all", "an alarm, unchanged": rate(every, "alarms")}
+    record(
+        "monitor",
+        rows,
+        "Runs with an alarm, and drifts named before step 20, with 95 % intervals; median steps.",
+        total=lambda _: whole,
+    )
 
 
 if __name__ == "__main__":
