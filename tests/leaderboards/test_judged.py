@@ -9,6 +9,8 @@ from typer.testing import CliRunner
 import finc_eval as fe
 from finc_eval.cli.app import app
 from finc_eval.core.errors import DataError, UsageError
+from finc_eval.leaderboards.judged import Judgments
+from finc_eval.leaderboards.ranks import joint_covariance, rank
 
 N = 120
 PROMPTS = [f"a {('sign with text', 'dog', 'house', 'boat')[n % 4]} number {n}" for n in range(N)]
@@ -162,12 +164,8 @@ def test_a_judge_that_is_noise_ranks_nobody(models):
     ranked = 0
     for seed in range(20):
         rng = np.random.default_rng(seed)
-        from finc_eval.leaderboards.judged import Judgments
-
         noise = {name: {"noise": rng.normal(size=N)} for name in models}
         column = Judgments.read(noise, None, [*models], ()).results(0).columns[0]
-        from finc_eval.leaderboards.ranks import joint_covariance, rank
-
         estimates = [one for (one,) in column.runs.values()]
         found = rank([one.value for one in estimates], joint_covariance(estimates))
         ranked += found.rank_sets != ((1, 3),) * 3

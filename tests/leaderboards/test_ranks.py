@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from finc_eval.core.errors import UsageError
-from finc_eval.leaderboards.ranks import rank
+from finc_eval.leaderboards.ranks import ModelEstimate, joint_covariance, rank
+from finc_eval.numerics.inference import student_quantile
 
 # Mean scores in mathematics and their standard errors, PISA 2018 (OECD), as the authors' R package csranks prints them:
 # Australia, Austria, Belgium, Canada, Chile, Colombia.
@@ -126,3 +127,15 @@ def test_all_true_ranks_are_covered_in_95_percent_of_boards_with_ties():
 def test_values_that_cannot_be_ranked_are_refused(values, covariance):
     with pytest.raises(UsageError):
         rank(values, covariance)
+
+
+def test_what_models_share_is_wider_if_few_units_say_how_much_it_varies():
+    influence = np.array([0.3, -0.1, 0.2])
+    few, many = (
+        joint_covariance([ModelEstimate(0.0, 0.0, influence, shared_degrees=degrees) for _ in range(3)])
+        for degrees in (4.0, float("inf"))
+    )
+    assert np.allclose(many, influence @ influence)
+    # Student's quantile over the normal one, at the level of one comparison of six.
+    wider = student_quantile(4.0, 1 - 0.05 / 6) / student_quantile(float("inf"), 1 - 0.05 / 6)
+    assert wider > 1.5 and np.allclose(few, many * wider**2)
