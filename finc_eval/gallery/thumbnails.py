@@ -74,9 +74,14 @@ class Thumbnail(NamedTuple):
         """The picture at most this large, encoded again if it is larger; of a clip its last frame."""
         if not self.is_moving and max(self.width, self.height) <= edge:
             return self
+        return thumbnail(np.asarray(self.last), edge)
+
+    @property
+    def last(self) -> Image.Image:
+        """The picture in RGB; of a clip its last frame."""
         with Image.open(io.BytesIO(self.data), formats=["PNG", "WEBP", "JPEG"]) as stored:
             stored.seek(getattr(stored, "n_frames", 1) - 1)
-            return thumbnail(np.asarray(stored.convert("RGB")), edge)
+            return stored.convert("RGB")
 
     def _frames(self) -> list[Image.Image]:
         with Image.open(io.BytesIO(self.data), formats=["WEBP"]) as clip:  # a file may bring any bytes
@@ -146,19 +151,21 @@ def moving_picture(frames: npt.NDArray[np.uint8], fps: float, edge: int) -> Thum
 
 def side_by_side(pictures: Sequence[Thumbnail]) -> bytes | None:
     """Return pictures in a row, as PNG, of clips their last frames; None of no pictures."""
-    images = []
-    for one in pictures:
-        with Image.open(io.BytesIO(one.data), formats=["PNG", "WEBP", "JPEG"]) as stored:
-            stored.seek(getattr(stored, "n_frames", 1) - 1)
-            image = stored.convert("RGB")
-        images.append(image.resize((max(1, round(image.width * ROW_EDGE / image.height)), ROW_EDGE)))
+    row = row_of(pictures)
+    return None if row is None else _encode(row, "PNG")
+
+
+def row_of(pictures: Sequence[Thumbnail]) -> Image.Image | None:
+    """Return pictures in a row, of clips their last frames; None of no pictures."""
+    images = [one.last for one in pictures]
+    images = [one.resize((max(1, round(one.width * ROW_EDGE / one.height)), ROW_EDGE)) for one in images]
     if not images:
         return None
     lefts = np.cumsum([0, *(image.width + ROW_GAP for image in images)]).tolist()
     row = Image.new("RGB", (lefts[-1] - ROW_GAP, ROW_EDGE), "white")
     for left, image in zip(lefts, images, strict=False):
         row.paste(image, (left, 0))
-    return _encode(row, "PNG")
+    return row
 
 
 def _spread(count: int, most: int) -> npt.NDArray[np.int64]:

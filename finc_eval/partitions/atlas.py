@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from finc_eval.core.doors import inside
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.record import NOT_IN_JSON
 from finc_eval.embeddings.set_info import SetInfo
@@ -143,5 +144,9 @@ class Mapped(Pictured):
 def _path_of(info: SetInfo, name: str) -> str | None:
     """Return the path of the file of a sample, of a folder that this process has embedded; None if it is not there."""
     place: Any = getattr(info.samples, "place", None)
-    path = Path(str(place)) / name if place is not None else None
-    return str(path) if path is not None and path.is_file() else None
+    if place is None or not Path(str(place)).is_dir():
+        return None
+    try:
+        return str(inside(str(place), name))
+    except (DataError, OSError):
+        return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ import numpy as np
 from PIL import Image
 
 from finc_eval.core.errors import UsageError
-from finc_eval.gallery.thumbnails import side_by_side
+from finc_eval.gallery.thumbnails import row_of
 
 if TYPE_CHECKING:
     from finc_eval.core.serialize import Document
@@ -82,9 +81,9 @@ def _is_number(value: object) -> bool:
 def _pictures(result: Document, last: float | None) -> Iterator[tuple[str, Image.Image]]:
     """Yield a row of the pictures of the last step, if the result has pictures by step."""
     by_step: Mapping[Any, Mapping[str, Any]] = getattr(result, "pictures", None) or {}
-    if row := side_by_side([*by_step.get(last, {}).values()]):
-        with Image.open(io.BytesIO(row), formats=["PNG"]) as image:
-            yield f"{result.type_name}/kinds", image.convert("RGB")
+    row = row_of([*by_step.get(last, {}).values()])
+    if row is not None:
+        yield f"{result.type_name}/kinds", row
 
 
 def _to_writer(
