@@ -126,7 +126,7 @@ def disk_path(path: str | Path) -> Path:
         UsageError: no file can have this path: it has a NUL, or a name of more than 255 bytes.
     """
     if "\0" in str(path) or any(_is_too_long(name) for name in str(path).split("/")):
-        raise UsageError(f"{str(path)!r:.60} is the path of no file: a name there is too long, or holds a NUL")
+        raise UsageError(f"{str(path)!r:.60} is not a path that can be looked up: a name is too long, or holds a NUL")
     match = URL.fullmatch(str(path))
     if match is None or match[1].lower() != "file":
         return with_home(path) if Path(path).parts[1:] else Path(path)

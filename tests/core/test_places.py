@@ -63,6 +63,6 @@ def test_a_web_server_is_only_read():
 )
 def test_a_path_that_no_file_can_have_is_refused_in_one_sentence(path):
     for use in (fe.load, lambda one: fe.compare(one, one), lambda one: fe.kinds({"a": one, "b": one})):
-        with pytest.raises(UsageError, match="is the path of no file") as error:
+        with pytest.raises(UsageError, match="is not a path that can be looked up") as error:
             use(path)
         assert len(str(error.value)) < 200

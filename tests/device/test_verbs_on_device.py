@@ -54,7 +54,7 @@ def test_on_the_cpu_rows_are_not_copied():
 
 
 def test_kinds_are_counted_without_a_wait_per_batch():
-    found = check_steady(lambda run: fe.kinds({"gen": GEN, "ref": REF}, run=run), waits=24)
+    found = check_steady(lambda run: fe.kinds({"gen": GEN, "ref": REF}, run=run), waits=36)  # 8 for the map
     expected = fe.kinds({"gen": GEN, "ref": REF}, run=fe.Run(device="cpu"))
     assert [kind.id for kind in found.kinds] == [kind.id for kind in expected.kinds]
     assert [kind.shares for kind in found.kinds] == [kind.shares for kind in expected.kinds]

@@ -48,7 +48,6 @@ from finc_eval.core.places import is_url
 from finc_eval.core.storage import write_text
 from finc_eval.core.words import join_words
 from finc_eval.extractors.settings import Extraction
-from finc_eval.judges.vote_page import TYPE_NAME, vote_page
 from finc_eval.leaderboards.settings import LeaderboardSettings
 
 leaderboard = typer.Typer(
@@ -203,6 +202,8 @@ def vote(
     It shows two samples of one prompt, or of one name of a file, side by side, and never whose they are. Progress stays
     in the browser. "Save votes" writes a CSV file for "leaderboard --votes", which takes the files of several voters.
     """
+    from finc_eval.judges.vote_page import TYPE_NAME, vote_page  # loads torch, which help does not need
+
     sources = name_sets(models)
     check_given(sources.values())
     check_suffix(out, ".html", ".htm")
