@@ -21,7 +21,6 @@ from finc_eval.core.errors import (
 from finc_eval.core.files.parsed import read_toml
 from finc_eval.core.record import Record, about, read_table
 from finc_eval.embeddings.recipe import ARRAY_SPACE, extractor_of
-from finc_eval.embeddings.same_names import ID
 
 NOISE: Literal["noise"] = "noise"
 """The margin that an unchanged release keeps with probability 0.95, from the measured noise."""
@@ -288,6 +287,8 @@ class Policy(Record):
     ] = None
 
     def __post_init__(self) -> None:
+        from finc_eval.embeddings.same_names import ID  # loads torch, which help does not need
+
         limited = (self.kinds, self.metrics, self.slices, self.copying, self.appearance, self.basics, self.by_id)
         if not any(limited):
             raise UsageError("the policy limits nothing, so nothing could pass: add for example a table [kinds]")
