@@ -49,16 +49,16 @@ class Suspect:
         """Return whether most samples of the smaller are samples of the other, and both are gains or both losses."""
         if self.finding.is_more != other.finding.is_more:
             return False
-        if (self.finding.what == "repeat") != (other.finding.what == "repeat"):
-            return False  # a picture that is repeated is a fault of its own, whatever it looks like
         if self.finding.what == other.finding.what == "look":
             return self.finding == other.finding
         if self.finding.whole or other.finding.whole:
             return False  # all samples are in a set that has moved, which does not say why a kind is lost
         label = GEN if other.finding.is_more else "ref"
         mine, others = self.members[label], other.members[label]
-        both = (mine & others).sum()
-        return bool(both and both >= MOST * min(mine.sum(), others.sum()))
+        both, sizes = (mine & others).sum(), sorted((mine.sum(), others.sum()))
+        # A picture that is repeated is a fault of its own in a larger kind, whatever it looks like.
+        is_one_repeated = (self.finding.what == "repeat") != (other.finding.what == "repeat")
+        return bool(both and both >= MOST * sizes[is_one_repeated])
 
     def shows(self, traits: Collection[str]) -> bool:
         """Return whether it is a look that the release has more of, by one of these traits or with it."""
@@ -168,7 +168,8 @@ def find_causes(
         if limit.verdict != "regressed" or any(one is not None and one.is_same(own) for *_, one in told):
             continue
         is_users = "=" in limit.about  # a value of the user's own column has its name
-        best = own if is_users else next((one for one in suspects if one.is_same(own)), own)
+        same = [] if is_users else [one for one in suspects if one.is_same(own)]
+        best = min([*same, own], key=lambda one: one.finding.what != "repeat")  # a repeat, or else the first
         told.append((best.finding.size, _named_cause(best, limit), best))
     found = [cause for _, cause, _ in sorted(told, key=lambda one: -one[0])]
     for one in suspects:

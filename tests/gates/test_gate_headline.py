@@ -4,8 +4,10 @@ import html
 import json
 import re
 
+import numpy as np
 import pytest
-from _pictures import blur, lose, release, repeat
+from _pictures import SIDE, blur, lose, release, repeat
+from PIL import Image
 
 import finc_eval as fe
 from finc_eval import report
@@ -46,3 +48,16 @@ def test_an_unchanged_release_is_said_to_hold_and_nothing_is_claimed():
     verdict = fe.gate(release(3), release(1), release(2), {"kinds.lose": 0.5, "kinds.column": "label"})
     assert verdict.headline == f"PASS: all {len(verdict.limits)} limits held." and verdict.causes == ()
     assert "seen from" in verdict.held
+
+
+def stamp(images, labels):
+    """An eighth of the release is one new picture."""
+    stamped = np.zeros((SIDE, SIDE, 3), np.uint8)
+    stamped[::4] = 255
+    return [Image.fromarray(stamped) if i % 8 == 0 else one for i, one in enumerate(images)], labels
+
+
+def test_a_repeated_picture_that_is_a_new_kind_is_one_cause():
+    verdict = fe.gate(release(3, stamp), release(1), release(2), {"basics.duplicates": 0.01, "kinds.new": 0.05})
+    assert {limit.rule for limit in verdict.of("regressed")} == {"basics.duplicates", "kinds.new"}
+    assert [cause.words.partition(" (")[0] for cause in verdict.causes if cause.limit] == ["one picture, 30 times"]
