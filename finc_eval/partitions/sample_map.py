@@ -153,10 +153,12 @@ def read_map(file: StoredFile, kinds: Sequence[str], labels: Sequence[str]) -> S
     oddness = file.array("map/oddness", n)
     neighbors = file.array("map/neighbors", n, None, dtype="<i8")
     distances = file.array("map/distances", n, neighbors.shape[1])
-    sets = [str(label) for label, count in counts.items() for _ in range(int(count))]
+    sizes = [int(count) for count in counts.values()]
+    if min(sizes, default=0) < 0 or sum(sizes) != n:  # before anything is made for them
+        raise ValueError("its map does not match its numbers of samples")
+    sets = [str(label) for label, count in zip(counts, sizes, strict=True) for _ in range(count)]
     fit = (
-        len(sets) == n
-        and set(sets) <= set(labels)
+        set(sets) <= set(labels)
         and np.isfinite(xy).all()
         and ((places >= -1) & (places < len(kinds))).all()
         and ((neighbors >= 0) & (neighbors < n)).all()

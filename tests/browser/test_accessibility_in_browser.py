@@ -29,7 +29,7 @@ NAMELESS = """() => [...document.querySelectorAll('input, select, button, img, s
 
 
 PICTURED = ("comparison", "methods", "spaces", "sweep", "changes", "audit", "kinds", "leaderboard", "verdict")
-OTHERS = ("scores", "evaluation", "membership-score", "private-score", "private-comparison", "synthesis")
+OTHERS = ("scores", "course", "evaluation", "membership-score", "private-score", "private-comparison", "synthesis")
 NAMES = (*PICTURED, *OTHERS, "index")
 
 

@@ -77,7 +77,7 @@ VERBS = {
     "leaderboard add": Verb("leaderboard add board three=ref.npy --ref ref.npy --quiet", once=True),
     "leaderboard remove": Verb("leaderboard remove board two", once=True),
     "leaderboard render": Verb("leaderboard render board"),
-    "leaderboard vote": Verb("leaderboard vote gen ref --out vote.html"),
+    "leaderboard vote": Verb("leaderboard vote one=gen two=ref --out vote.html"),
     "kahm fit": Verb("kahm fit labeled.npz --out new.h5 --quiet"),
     "kahm classify": Verb("kahm classify labeled.npz --models models.h5 --out classes.csv --quiet"),
     "kahm fabricate": Verb("kahm fabricate labeled.npz --epsilon 8 --bounds -9,9 --out made.npz --quiet", once=True),
