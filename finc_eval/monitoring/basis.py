@@ -137,6 +137,8 @@ class Basis:
         if not (is_whole and 0 <= far < np.inf and len(nodes) and nodes.min() >= 0 and nodes.max() < tree.tree.nodes):
             raise ValueError("what it holds fixed is not of a reference")
         phi = RandomFourierFeatures(fitted.shape[1], FEATURES, center=center, frequencies=frequencies, **header)
+        if not phi(fitted).isfinite().all():  # a frequency times a sample is beyond all numbers
+            raise ValueError("its feature map is not of its reference")
         return cls(tree, fitted, far, repeat, phi, noise, nodes, names)
 
 

@@ -122,6 +122,8 @@ class Looks:
         }
         has, units = counts["shares"].T
         finite = all(np.isfinite(read[name]).all() for name in ("reference", "sums", "phi", "distances"))
+        numbers = (read["sums"][..., 1], read["reference"][..., 1], read["phi"][:, -1])  # of samples
+        finite = finite and all((one >= 0).all() for one in numbers)
         ordered = np.isfinite(steps).all() and (np.diff(steps) > 0).all()
         if not (finite and ordered and (counts["bins"] >= 0).all() and (has >= 0).all() and (has <= units).all()):
             raise ValueError("its counts are not of samples")
