@@ -5,7 +5,8 @@
 A run draws a reference and looks, with replacement, from one pool. *unchanged*: 50 looks of one law. Each drift begins
 at the first look: *saturation* grows by 1 % a step, *kind*: a class of a tenth fades over 20 steps, *diversity*: all
 distances to the mean shrink to one half over 20 steps, *grid*: a faint grid grows. A drift counts as named if its own
-thing has an alarm before step 20; of a fading class, a kind that gets rarer, most samples of which are of the class.
+thing has an alarm before step 20; if a class fades, the alarm is on a kind that gets
+rarer and has mostly samples of that class.
 Photographs are embedded as 8 × 8 pixels, in which classes are not kinds; "network" has their features.
 *alone*: the median step at which a test of one look, at 5 % for all things of that look, names it for the first time.
 """

@@ -15,7 +15,7 @@ def synthesis_of_a_table():
 
 
 def course_of_looks(x, y):
-    """Follow a generator over two steps, the second of which is of another law."""
+    """Follow a generator over two steps; the second step has another law."""
     monitor = fe.Monitor(y)
     monitor.update(1, x)
     monitor.update(2, np.repeat(y[:4], 40, 0))

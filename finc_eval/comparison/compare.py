@@ -346,11 +346,12 @@ def _of_pairs(
         return {}
     found: dict[str, Any] = {"pairs": opened.pairing.info}
     if opened.pairing.info.column == ID:
-        from finc_eval.same_ids.compare_ids import compare_ids  # measures of pictures, which other sets do not need
+        from finc_eval.same_ids.compare_ids import MeasuredRuns  # measures of pictures, which other sets do not need
 
         kinds = None if answer is None else answer.cells_of_names(listed, divided)
         fits = fits_of(opened.pairing.sets, opened.tower, run)
-        return found | {"by_id": compare_ids(opened.pairing, opened.again, kinds, run.progress, fits)}
+        measured = MeasuredRuns.of(opened.pairing, opened.again, kinds, run.progress, fits)
+        return found | {"by_id": measured.answer()}
     if answer is None:
         return found
     return found | {"prompts": prompt_differences(opened.pairing, answer.kinds, settings.seed, run, opened.tower)}

@@ -151,14 +151,15 @@ def _compared(
 
     A third set is a further run of the baseline.
     """
-    caches = []
-    for done, (name, one) in enumerate(zip(("gen", "ref", "again"), sets, strict=False)):
+    names = ("gen", "ref", "again")[: len(sets)]
+    for done, (name, one) in enumerate(zip(names, sets, strict=True)):
         run.progress("write samples", done, len(sets))
         one.write(folder_inside(out, f"samples/{name}"))
     run.progress("write samples", len(sets), len(sets))
-    for name, _ in zip(("gen", "ref", "again"), sets, strict=False):
-        caches.append(extract(out / "samples" / name, extractor="pixels", out=out / f"{name}.h5", run=run, force=force))
-    gen, ref, *again = caches
+    gen, ref, *again = (
+        extract(out / "samples" / name, extractor="pixels", out=out / f"{name}.h5", run=run, force=force)
+        for name in names
+    )
     more = {"again": again} if again else {}
     comparison = compare(gen, ref, run=run, **more, **options).marked(job)
     comparison.save(out / "comparison.h5")

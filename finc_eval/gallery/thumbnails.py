@@ -93,7 +93,7 @@ class Thumbnail(NamedTuple):
         if not self.is_moving:
             return None
         frames = self._frames()
-        shown = [frames[place] for place in _spread(len(frames), STRIP_FRAMES)]
+        shown = [frames[place] for place in spread_evenly(len(frames), STRIP_FRAMES)]
         for one in shown:
             one.thumbnail((STRIP_EDGE, STRIP_EDGE), Image.Resampling.LANCZOS)
         width, height = shown[0].size
@@ -127,7 +127,7 @@ def preview(frames: npt.NDArray[np.uint8], fps: float) -> Thumbnail:
     At most 8 of its frames are shown, at the clip's own speed or as much slower as it takes to last a second. Up to 32
     pixels they are lossless; on larger ones, lines show how their parts move.
     """
-    shown = _spread(len(frames), MAX_CLIP_FRAMES)
+    shown = spread_evenly(len(frames), MAX_CLIP_FRAMES)
     pictures = [Image.fromarray(frame) for frame in frames[shown]]
     is_small = max(pictures[0].size) <= MAX_LOSSLESS_EDGE
     for picture in pictures:
@@ -168,7 +168,7 @@ def row_of(pictures: Sequence[Thumbnail]) -> Image.Image | None:
     return row
 
 
-def _spread(count: int, most: int) -> npt.NDArray[np.int64]:
+def spread_evenly(count: int, most: int) -> npt.NDArray[np.int64]:
     """Return the numbers of at most `most` of `count` frames, spread evenly."""
     return np.linspace(0, count - 1, min(most, count)).round().astype(int)
 

@@ -129,6 +129,8 @@ class GateSets:
 
     def as_runs(self) -> GateSets:
         """Return these sets with the first baseline alone; the others are further runs of it."""
+        if not self.baselines:
+            return self  # of a first release
         first, *others = self.baselines
         again = {label: self.baselines[label] for label in others}
         return replace(self, baselines={first: self.baselines[first]}, replicates=(first,), again=again)

@@ -44,7 +44,7 @@ def measure(
         basis: what is held fixed.
         rng: draws the units of diversity and repeats, and the samples of `alone`.
         prompts: number of the prompt of each sample, for the diversity within prompts.
-        alone: number of the group of each sample, of which one sample alone counts in the tests; None: all count.
+        alone: number of the group of each sample: in the tests, one sample of a group counts; None: all count.
         run: device and portions.
         pictures: whether thumbnails are kept.
     """

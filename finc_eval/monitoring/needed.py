@@ -30,7 +30,7 @@ def looks_needed(shift: float, reference: int, samples: int, things: int, alpha:
     return next(reached, None)
 
 
-SHIFT, SHARE = 0.5, 0.1  # changes that are told of: of a mean in standard deviations, and the share of a kind
+SHIFT, SHARE = 0.5, 0.1  # sizes of changes: of a mean in standard deviations, and of the share of a kind
 
 
 def say_needed(reference: int, samples: int, things: int, alpha: float) -> str:

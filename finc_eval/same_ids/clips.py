@@ -11,6 +11,7 @@ from PIL import Image
 from torch.nn.functional import interpolate
 
 from finc_eval.extractors.networks.flow import optical_flow
+from finc_eval.gallery.thumbnails import spread_evenly
 from finc_eval.same_ids.measures import LUMA
 
 Array = NDArray[np.float64]
@@ -25,7 +26,7 @@ LEAST_MOTION = 0.25  # pixels of motion from frame to frame; below, noise of 2/2
 
 def frames_of(clips: Clips) -> list[list[Image.Image]]:
     """Return the frames of each clip that are measured."""
-    return [[Image.fromarray(one[place]) for place in _spread(len(one), FRAMES)] for one in clips]
+    return [[Image.fromarray(one[place]) for place in spread_evenly(len(one), FRAMES)] for one in clips]
 
 
 def measure_motion(first: Clips, second: Clips) -> dict[str, Array]:
@@ -45,14 +46,10 @@ def measure_motion(first: Clips, second: Clips) -> dict[str, Array]:
 
 def _flow(clip: NDArray[np.uint8], size: tuple[int, ...]) -> torch.Tensor:
     """Return the flow at some places of a clip, (steps, 2, h, w), on frames of the given size made small."""
-    places = _spread(max(len(clip) - 1, 1), STEPS)
+    places = spread_evenly(max(len(clip) - 1, 1), STEPS)
     later = np.minimum(places + 1, len(clip) - 1)
     light = torch.from_numpy(np.concatenate([clip[places], clip[later]])).float() / 255 @ torch.tensor(LUMA)
     scale = min(1.0, EDGE / max(size))
     small = [max(1, round(side * scale)) for side in size]
     frames = interpolate(light[:, None], small, mode="bilinear", antialias=True)
     return optical_flow(*frames.chunk(2))[0]
-
-
-def _spread(length: int, count: int) -> NDArray[np.int64]:
-    return np.unique(np.linspace(0, length - 1, count).round().astype(np.int64))

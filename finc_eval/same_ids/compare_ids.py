@@ -62,7 +62,15 @@ class MeasuredRuns:
         progress: Progress = silent,
         fits: Mapping[str, Array] | None = None,
     ) -> MeasuredRuns:
-        """Measure two sets, "gen" and "ref", that are paired by their ids; see `compare_ids`."""
+        """Measure two sets, "gen" and "ref", that are paired by their ids, pair by pair.
+
+        Args:
+            pairing: the paired sets.
+            again: further runs of the baseline, by label.
+            kinds: the kind of each sample, of one set after the other, and the names of the kinds; None without kinds.
+            progress: progress of the pictures that are read.
+            fits: fit of each image to its prompt, by label; none if it is not known.
+        """
         pairs = align({label: pairing.names[block] for label, block in pairing.block.items()}, pairing.sets)
         table = measure(pairs, progress, with_traits=True)
         runs = _baselines(pairing, pairs, again)
@@ -116,25 +124,6 @@ class MeasuredRuns:
         )
 
 
-def compare_ids(
-    pairing: Pairing,
-    again: Mapping[str, Embeddings],
-    kinds: tuple[NDArray[np.int64], Sequence[str]] | None = None,
-    progress: Progress = silent,
-    fits: Mapping[str, Array] | None = None,
-) -> ById:
-    """Compare two sets, "gen" and "ref", that are paired by their ids, pair by pair.
-
-    Args:
-        pairing: the paired sets.
-        again: further runs of the baseline, by label.
-        kinds: the kind of each sample, of one set after the other, and the names of the kinds; None without kinds.
-        progress: progress of the pictures that are read.
-        fits: fit of each image to its prompt, by label; none if it is not known.
-    """
-    return MeasuredRuns.of(pairing, again, kinds, progress, fits).answer()
-
-
 def _short(values: Array) -> tuple[float, ...]:
     """Return numbers with six digits."""
     return tuple(float(f"{one:.6g}") for one in values.tolist())
@@ -158,7 +147,8 @@ def _baselines(pairing: Pairing, pairs: Aligned, again: Mapping[str, Embeddings]
 def _floor(runs: Mapping[str, Aligned], progress: Progress) -> PairTable | None:
     """Return the pairs of runs of the baseline: each sample with the nearest of the other runs; None without any.
 
-    The ids are those that all runs have. The first run is the reference, of which all others know the rows.
+    The ids are those that all runs have. The first run is the reference; each other run knows the rows of the
+    reference with its ids.
     """
     (_, ref), *again = runs.items()
     if not again:

@@ -10,7 +10,7 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture(scope="module")
 def judged(tmp_path_factory):
-    """Two models, one of which a judge scores lower on prompts of signs, whose name would be markup."""
+    """Two models. A judge scores one lower on prompts of signs, and the name of this word would be markup."""
     rng, count = np.random.default_rng(0), 80
     prompts = [f"a {'<b>sign</b>' if n % 4 == 0 else 'dog'} of some length, number {n}" for n in range(count)]
     sets = {

@@ -91,3 +91,8 @@ def test_the_first_policy_limits_pairs_where_ids_are_common():
     same, other = run_of(OLD), run_of(noise(OLD, 1), [f"{one:x}.png" for one in rng.integers(1 << 40, size=len(OLD))])
     assert "\nby_id.broken = 0" in first_policy([same], REF)
     assert "\n# by_id.broken = 0" in first_policy([same], other)
+
+
+def test_a_first_release_has_no_pairs_and_passes(tmp_path):
+    verdict = fe.gate(run_of(OLD), tmp_path / "releases", REF, POLICY, first=True)
+    assert (verdict.overall, verdict.by_id) == ("pass", None)

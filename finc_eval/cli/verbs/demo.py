@@ -57,7 +57,8 @@ def demo(
     elif found.by_id is not None:
         listed = set(found.by_id.broken)
         right = len(listed & experiment.broken.keys())
-        print(f"planted broken pairs: {len(experiment.broken)}; listed: {len(listed)}, of which {right} are planted")
+        others = len(listed) - right
+        print(f"planted broken pairs: {len(experiment.broken)}; listed: {right} of these, and {others} others")
     else:
         print_planted(experiment)
         print("Coloring half of the generated digits also halves its gray ones: so the other gray kinds also differ.")

@@ -33,7 +33,7 @@ EDGE = 38  # pixels of the longer edge of a picture, and of the pictures that ar
 TEXT, LINE = 11.5, 13.5  # pixels of letters, and from one line to the next
 LETTERS, LINES = 20, 2  # letters of a line, and lines of a name
 
-MOST_BYTES = 100_000  # bytes of the pictures of a map, of which the rest takes 40 kB
+MOST_BYTES = 100_000  # bytes of the pictures of a map; the map without pictures takes 40 kB
 
 
 @dataclass(frozen=True, eq=False)

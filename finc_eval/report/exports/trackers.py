@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from PIL import Image
@@ -17,6 +17,13 @@ if TYPE_CHECKING:
 
 STEP = "step"  # column of the step of a row
 FORBIDDEN = re.compile(r"[^\w\-. /:]+")  # characters that MLflow refuses in names
+
+
+class _Logged(NamedTuple):
+    numbers: Mapping[str, float]
+    text: Mapping[str, str]
+    pictures: Mapping[str, Image.Image]
+    step: int | None
 
 
 def log_to(tracker: object, result: Document, step: int | None = None) -> None:
@@ -46,15 +53,14 @@ def log_to(tracker: object, result: Document, step: int | None = None) -> None:
     """
     last = max((row[STEP] for row in result._cell_rows() if STEP in row), default=None)
     at = step if step is not None else None if last is None else int(last)
-    numbers = dict(_numbers(result, last))
     text = {f"{result.type_name}/headline": result.headline}
-    pictures = dict(_pictures(result, last))
+    logged = _Logged(dict(_numbers(result, last)), text, dict(_pictures(result, last)), at)
     if hasattr(tracker, "add_scalar"):
-        _to_writer(tracker, numbers, text, pictures, at)
+        _to_writer(tracker, logged)
     elif hasattr(tracker, "log_metrics"):
-        _to_mlflow(tracker, numbers, text, pictures, at)
+        _to_mlflow(tracker, logged)
     elif hasattr(tracker, "log"):
-        _to_log(tracker, numbers, text, pictures, at)
+        _to_log(tracker, logged)
     else:
         raise UsageError(
             f"a {type(tracker).__name__} is not a tracker: pass a run of W&B, mlflow, a SummaryWriter, trackio, an "
@@ -86,60 +92,44 @@ def _pictures(result: Document, last: float | None) -> Iterator[tuple[str, Image
         yield f"{result.type_name}/kinds", row
 
 
-def _to_writer(
-    writer: Any,
-    numbers: Mapping[str, float],
-    text: Mapping[str, str],
-    pictures: Mapping[str, Image.Image],
-    step: int | None,
-) -> None:
+def _to_writer(writer: Any, logged: _Logged) -> None:
     """Log to a writer of TensorBoard."""
-    for name, value in numbers.items():
-        writer.add_scalar(name, value, step)
-    for name, words in text.items():
+    for name, value in logged.numbers.items():
+        writer.add_scalar(name, value, logged.step)
+    for name, words in logged.text.items():
         if hasattr(writer, "add_text"):
-            writer.add_text(name, words, step)
-    for name, image in pictures.items():
+            writer.add_text(name, words, logged.step)
+    for name, image in logged.pictures.items():
         if hasattr(writer, "add_image"):
-            writer.add_image(name, np.asarray(image), step, dataformats="HWC")
+            writer.add_image(name, np.asarray(image), logged.step, dataformats="HWC")
 
 
-def _to_mlflow(
-    tracker: Any,
-    numbers: Mapping[str, float],
-    text: Mapping[str, str],
-    pictures: Mapping[str, Image.Image],
-    step: int | None,
-) -> None:
+def _to_mlflow(tracker: Any, logged: _Logged) -> None:
     """Log to MLflow, or to a logger with its `log_metrics`; texts and pictures are files of the run."""
-    tracker.log_metrics(dict(numbers), step=step)
-    end = "" if step is None else f"-{step}"
-    for name, words in text.items():
+    tracker.log_metrics(dict(logged.numbers), step=logged.step)
+    end = "" if logged.step is None else f"-{logged.step}"
+    for name, words in logged.text.items():
         if hasattr(tracker, "log_text"):
             tracker.log_text(words, f"{name}{end}.txt")
-    for name, image in pictures.items():
+    for name, image in logged.pictures.items():
         if hasattr(tracker, "log_image"):
             tracker.log_image(image, f"{name}{end}.png")
 
 
-def _to_log(
-    tracker: Any,
-    numbers: Mapping[str, float],
-    text: Mapping[str, str],
-    pictures: Mapping[str, Image.Image],
-    step: int | None,
-) -> None:
+def _to_log(tracker: Any, logged: _Logged) -> None:
     """Log to W&B, trackio, accelerate, or an object with their `log`; pictures as the package of the tracker has them.
 
     A tracker that is a module, such as trackio, is its own package.
     """
     package = str(getattr(tracker, "__name__", type(tracker).__module__)).partition(".")[0]
     images: dict[str, Any] = {}
-    if package in ("wandb", "trackio") and pictures:
+    if package in ("wandb", "trackio") and logged.pictures:
         module = __import__(package)
-        images = {name: module.Image(np.asarray(image)) for name, image in pictures.items()}
-    tracker.log({**numbers, **text, **images}, step=step)
+        images = {name: module.Image(np.asarray(image)) for name, image in logged.pictures.items()}
+    tracker.log({**logged.numbers, **logged.text, **images}, step=logged.step)
     for one in getattr(tracker, "trackers", ()):
-        if pictures and hasattr(one, "log_images"):
+        if logged.pictures and hasattr(one, "log_images"):
             form = {"dataformats": "NHWC"} if getattr(one, "name", "") == "tensorboard" else {}
-            one.log_images({name: np.asarray(image)[None] for name, image in pictures.items()}, step=step, **form)
+            one.log_images(
+                {name: np.asarray(image)[None] for name, image in logged.pictures.items()}, step=logged.step, **form
+            )
