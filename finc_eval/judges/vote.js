@@ -5,12 +5,19 @@
   const key = `finc-eval-vote-${data.id}`;
   const nobody = () => `voter-${[...crypto.getRandomValues(new Uint8Array(4))].map(b => b.toString(16).padStart(2, "0")).join("")}`;
   let state = {voter: nobody(), votes: []};
-  try {
-    const kept = JSON.parse(localStorage.getItem(key));
-    if (kept && Array.isArray(kept.votes) && kept.votes.length <= data.trials.length) state = kept;
-  } catch { /* a browser that keeps nothing: votes last as long as the page */ }
+  // Kept in the browser, and in the tab's history, which lasts over a reload where a browser keeps nothing for files.
+  const places = [
+    {read: () => history.state?.[key], write: text => history.replaceState({[key]: text}, "")},
+    {read: () => localStorage.getItem(key), write: text => localStorage.setItem(key, text)},
+  ];
+  const kept = place => { try { return JSON.parse(place.read() ?? null) } catch { return null } };
+  for (const found of places.map(kept))
+    if (Array.isArray(found?.votes) && state.votes.length <= found.votes.length && found.votes.length <= data.trials.length)
+      state = found;
 
-  const keep = () => { try { localStorage.setItem(key, JSON.stringify(state)) } catch { /* as above */ } };
+  const keep = () => {
+    for (const place of places) try { place.write(JSON.stringify(state)) } catch { /* the other place keeps them */ }
+  };
 
   // The same numbers as in vote_page.py: names are not for reading along.
   const decode = (text, salt) => {

@@ -54,6 +54,7 @@ def test_votes_by_keys_and_buttons_are_saved_as_the_csv_that_a_board_reads(visit
             page.keyboard.press("ArrowDown")
         else:
             page.keyboard.press("ArrowLeft" if is_red(page, "left") else "ArrowRight")
+    assert page.locator("#progress").inner_text() == f"{PAIRS - 1} of {PAIRS} votes"
     page.reload()
     assert page.locator("#progress").inner_text() == f"{PAIRS - 1} of {PAIRS} votes"
     page.keyboard.press("Backspace")
@@ -78,3 +79,18 @@ def test_votes_by_keys_and_buttons_are_saved_as_the_csv_that_a_board_reads(visit
     found = Strengths.of(read_votes(tmp_path / "votes.csv", MODELS))
     assert found.fit.strengths[0] > found.fit.strengths[1]
     page.evaluate("localStorage.clear()")
+
+
+@pytest.mark.parametrize("kept", ["localStorage", "history"])
+def test_votes_last_over_a_reload_where_a_browser_keeps_only_some(visit, voted, kept):
+    page, events = visit(voted)
+    page.add_init_script(
+        "Storage.prototype.getItem = Storage.prototype.setItem = () => { throw new DOMException('blocked') }"
+        if kept == "history"
+        else "history.replaceState = () => { throw new DOMException('blocked') }"
+    )
+    page.reload()
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowDown")
+    page.reload()
+    assert page.locator("#progress").inner_text() == f"2 of {PAIRS} votes" and events["console"] == []
