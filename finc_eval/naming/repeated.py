@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.embeddings.keys import hash_rows
@@ -15,6 +17,8 @@ Indices = NDArray[np.int64]
 
 CLOSE = 0.1
 """Distance up to which samples count as nearly equal, in parts of the median distance to the nearest unlike sample."""
+
+IN_MEMORY = 2**23  # distances at once; with a quarter of these, 10 000 samples take 2.6 times as long
 
 
 def number_repeats(sets: Mapping[str, Embeddings], rows: Mapping[str, Indices]) -> tuple[dict[str, Indices], Indices]:
@@ -72,21 +76,25 @@ def join_close(rows: torch.Tensor) -> Indices:
     clump = np.arange(len(rows))
     if len(rows) < 2:
         return clump
-    centered = rows - rows.mean(0)
-    distances = torch.cdist(centered, centered)
-    keys = hash_rows(rows)
-    distances[keys[:, None] == keys] = 0  # of equal rows it is a rounding error
-    distances.fill_diagonal_(torch.inf)
-    nearest = distances.min(1).values
-    limit = CLOSE * nearest.median()
-    some = torch.nonzero(nearest < limit).flatten()
-    one, other = torch.nonzero(distances[some][:, some] < limit, as_tuple=True)
-    pairs, place = (one.cpu().numpy(), other.cpu().numpy()), some.cpu().numpy()
-    smallest = place.copy()
-    while len(place):
-        before = smallest.copy()
-        np.minimum.at(smallest, pairs[0], smallest[pairs[1]])
-        if (smallest == before).all():
-            break
-    clump[place] = smallest
+    nearest = torch.cat([distances.min(1).values for distances in _distances(rows, torch.arange(len(rows)))])
+    some = torch.nonzero(nearest < (limit := CLOSE * nearest.median())).flatten()
+    if not len(some):
+        return clump
+    chain, start = np.arange(len(some)), 0
+    for distances in _distances(rows, some):
+        one, other = (place.cpu().numpy() for place in torch.nonzero(distances[:, some] < limit, as_tuple=True))
+        links = coo_array((np.ones(len(one)), (chain[one + start], chain[other])), shape=(len(some), len(some)))
+        chain, start = connected_components(links, directed=False)[1][chain], start + len(distances)
+    place, (_, first, of_each) = some.cpu().numpy(), np.unique(chain, return_index=True, return_inverse=True)
+    clump[place] = place[first][of_each.reshape(-1)]
     return np.asarray(np.unique(clump, return_inverse=True)[1].reshape(-1))
+
+
+def _distances(rows: torch.Tensor, some: torch.Tensor) -> Iterator[torch.Tensor]:
+    """Yield the distances of some rows, by their number, to all rows, a few at a time; infinite to themselves."""
+    centered, keys = rows - rows.mean(0), hash_rows(rows)
+    for part in torch.split(some.to(rows.device), max(1, IN_MEMORY // len(rows))):
+        distances = torch.cdist(centered[part], centered)
+        distances[keys[part, None] == keys] = 0  # of equal rows it is a rounding error
+        distances[torch.arange(len(part)), part] = torch.inf
+        yield distances

@@ -21,6 +21,8 @@ FRAMES, STEPS, EDGE = 8, 4, 64
 """Frames of a clip that are measured, places where its motion to the next frame is, and pixels of the longer edge for
 motion. `broken.UNLIKE_MOTION` was measured with these, on 12 clips."""
 
+MOTION = ("motion", "speed")  # names of what `measure_motion` measures
+
 LEAST_MOTION = 0.25  # pixels of motion from frame to frame; below, noise of 2/255 moves a clip as much
 
 
@@ -41,7 +43,7 @@ def measure_motion(first: Clips, second: Clips) -> dict[str, Array]:
         own, other = (_flow(one, pair[1].shape[1:3]) for one in pair)
         scale = float(other.norm(dim=1).mean()) + LEAST_MOTION
         found[:, row] = float((own - other).norm(dim=1).mean()) / scale, float(own.norm(dim=1).mean()) / scale
-    return {"motion": found[0], "speed": found[1]}
+    return dict(zip(MOTION, found, strict=True))
 
 
 def _flow(clip: NDArray[np.uint8], size: tuple[int, ...]) -> torch.Tensor:

@@ -14,12 +14,15 @@ from PIL import Image
 from finc_eval.core.progress import Progress, silent
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.pictures import picture
-from finc_eval.naming.traits import measure_looks
-from finc_eval.same_ids.clips import Clips, frames_of, measure_motion
+from finc_eval.naming.repeated import pixels_of
+from finc_eval.naming.traits import TRAITS, measure_looks
+from finc_eval.same_ids.clips import MOTION, Clips, frames_of, measure_motion
+from finc_eval.same_ids.kept import KeptPairs
 from finc_eval.same_ids.measures import measure_pairs
 
 Array = NDArray[np.float64]
 
+MEASURES = ("mse", "ssim", "ms_ssim", "structure", "detail", "coarse")  # of a pair of pictures
 PAIRS = "measure pairs"  # stage of progress
 READ_TOGETHER, CLIPS_TOGETHER = 64, 4  # pairs in memory: of 512 × 512 pixels, and 16 frames, 100 MB
 COARSE = 16  # side of the thumbnails whose correlation is measured, in pixels
@@ -50,6 +53,13 @@ class Aligned:
         first = self.gen.pixels_at(self.rows[0][chosen])
         second = None if first is None else self.ref.pixels_at(self.rows[1][chosen])
         return None if first is None or second is None else (first, second)
+
+    def contents(self) -> NDArray[np.uint64] | None:
+        """Return the digests of both pictures of each pair, (n, 2); None if they are unknown, and for clips."""
+        first, second = (pixels_of(one) for one in (self.gen, self.ref))
+        if first is None or second is None or self.are_clips:
+            return None
+        return np.column_stack([first[self.rows[0]], second[self.rows[1]]])
 
     def pictures(self, chosen: slice | NDArray[np.int64]) -> tuple[list[Image.Image], list[Image.Image]] | None:
         """Read the pictures of some pairs again; None if one of them is not at hand."""
@@ -117,22 +127,25 @@ def _in_space(pairs: Aligned) -> tuple[Array, Array]:
 def _pictures(
     pairs: Aligned, progress: Progress, with_traits: bool
 ) -> tuple[dict[str, Array], tuple[Array, Array] | None] | None:
-    """Read and measure the pictures of all pairs, a few at a time."""
-    parts: list[dict[str, Array]] = []
-    traits: tuple[list[Array], list[Array]] = [], []
-    together = CLIPS_TOGETHER if pairs.are_clips else READ_TOGETHER
-    for start in range(0, len(pairs.ids), together):
-        some = slice(start, start + together)
+    """Read and measure the pictures of all pairs, a few at a time, but for those that an earlier run kept."""
+    names = [*MEASURES, *(MOTION if pairs.are_clips else ())]
+    traits = [trait.name for trait in TRAITS] if with_traits else []
+    columns = [*names, *(f"{side}: {name}" for side in ("gen", "ref") for name in traits)]
+    n, together = len(pairs.ids), CLIPS_TOGETHER if pairs.are_clips else READ_TOGETHER
+    kept = KeptPairs(pairs.contents(), n, columns)
+    missing = kept.missing
+    for start in range(0, len(missing), together):
+        some = missing[start : start + together]
         clips = pairs.clips(some) if pairs.are_clips else None
         found = (clips and tuple([picture(one) for one in side] for side in clips)) or pairs.pictures(some)
         if found is None:
             return None
-        for own, images in zip(traits, found, strict=True) if with_traits else ():
-            own.append(measure_looks(images)[0])
-        parts.append(measure_pictures(*found) if clips is None else measure_clips(*clips))
-        progress(PAIRS, min(start + together, len(pairs.ids)), len(pairs.ids))
-    values = {name: np.concatenate([one[name] for one in parts]) for name in parts[0]}
-    return values, (np.concatenate(traits[0]), np.concatenate(traits[1])) if with_traits else None
+        values = measure_pictures(*found) if clips is None else measure_clips(*clips)
+        looks = [measure_looks(images)[0] for images in found] if with_traits else []
+        kept.add(some, np.column_stack([*(values[name] for name in names), *looks]))
+        progress(PAIRS, n - len(missing) + start + len(some), n)
+    of_pair, *of_each = np.split(kept.values, [len(names), len(names) + len(traits)], axis=1)
+    return dict(zip(names, of_pair.T, strict=True)), (of_each[0], of_each[1]) if with_traits else None
 
 
 def measure_clips(first: Clips, second: Clips) -> dict[str, Array]:

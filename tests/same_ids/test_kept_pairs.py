@@ -1,0 +1,111 @@
+"""Measured pairs are kept by the content of their pictures: a stopped run goes on, and shards add."""
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import finc_eval as fe
+from finc_eval.same_ids import kept, pairs
+from finc_eval.same_ids.kept import KeptPairs, folder_of_pairs
+
+N = 60
+
+
+class StoppedError(Exception):
+    """A run that was killed."""
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch, tmp_path):
+    monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "caches"))
+    monkeypatch.setattr(kept, "TOGETHER", 20)
+    monkeypatch.setattr(pairs, "READ_TOGETHER", 10)
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """Sizes of the batches that were measured."""
+    sizes, measure = [], pairs.measure_pictures
+    monkeypatch.setattr(pairs, "measure_pictures", lambda *both: (sizes.append(len(both[0])), measure(*both))[1])
+    return sizes
+
+
+def run_of(seed, chosen=range(N)):
+    images = np.random.default_rng(0).integers(0, 256, (N, 16, 16, 3))
+    own = np.clip(images + np.random.default_rng(seed).integers(-4, 5, images.shape), 0, 255).astype(np.uint8)
+    rows = own.reshape(N, -1)[:, :12].astype(np.float32)
+    chosen = list(chosen)
+    return fe.EmbeddingSet(
+        rows[chosen], ids=[f"{one}.png" for one in chosen], images=[Image.fromarray(own[one]) for one in chosen]
+    )
+
+
+def compare(new, old, **options):
+    return fe.compare(new, old, pairs="id", features=20, **options).by_id
+
+
+def test_a_run_that_was_stopped_goes_on_and_says_the_same(counted):
+    def stop(stage, done, total):
+        if stage == pairs.PAIRS and done >= 40:
+            raise StoppedError
+
+    with pytest.raises(StoppedError):
+        compare(run_of(1), run_of(2), run=fe.Run(progress=stop))
+    assert sum(counted) == 40
+    again = compare(run_of(1), run_of(2))
+    assert sum(counted) == 40 + 20
+    for path in folder_of_pairs().iterdir():
+        path.unlink()
+    assert compare(run_of(1), run_of(2)).to_dict() == again.to_dict()
+    assert sum(counted) == 60 + N
+
+
+def test_shards_add_whatever_their_order(counted):
+    for part in (range(0, N, 2), range(1, N, 2)):
+        compare(run_of(1, reversed(part)), run_of(2, part))
+    measured = sum(counted)
+    whole = compare(run_of(1), run_of(2))
+    assert sum(counted) == measured == N
+    assert len(whole.table["id"]) == N
+
+
+@pytest.mark.parametrize("damage", ["cut", "text", "another layout", "one byte"])
+def test_a_damaged_file_is_measured_again(counted, damage):
+    first = compare(run_of(1), run_of(2))
+    for path in folder_of_pairs().iterdir():
+        data = path.read_bytes()
+        if damage == "another layout":
+            np.savez(path, names=np.array(["mse"]), keys=np.zeros((3, 2), np.uint64), values=np.zeros((3, 1)))
+        else:
+            flipped = data[:900] + bytes([data[900] ^ 1]) + data[901:]
+            path.write_bytes({"cut": data[:-400], "text": b"no archive", "one byte": flipped}[damage])
+    assert compare(run_of(1), run_of(2)).to_dict() == first.to_dict()
+    assert sum(counted) == 2 * N
+
+
+def test_another_picture_of_the_same_id_is_measured(counted):
+    compare(run_of(1), run_of(2))
+    compare(run_of(3), run_of(2))
+    assert sum(counted) == 2 * N
+
+
+def test_a_set_of_few_pairs_keeps_nothing(monkeypatch):
+    monkeypatch.setattr(kept, "TOGETHER", N + 1)
+    compare(run_of(1), run_of(2))
+    assert not folder_of_pairs().exists()
+
+
+def test_a_folder_that_cannot_be_written_is_a_warning(monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "file"))
+    with pytest.warns(UserWarning, match="measured pairs are not kept"):
+        compare(run_of(1), run_of(2))
+
+
+def test_equal_pairs_of_one_set_share_what_is_measured():
+    keys = np.array([[1, 2], [3, 4], [1, 2]], np.uint64).repeat(20, 0)
+    first = KeptPairs(keys, 60, ["mse"])
+    first.add(np.arange(60), np.arange(60.0)[:, None])
+    second = KeptPairs(keys, 60, ["mse"])
+    assert len(second.missing) == 0
+    assert second.values[0] == second.values[45]
