@@ -17,8 +17,8 @@ from finc_eval.core.digest import sha256_of
 from finc_eval.core.doors import create_file
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.npz import NpzFile
+from finc_eval.core.places import user_folder
 from finc_eval.core.storage import write_whole
-from finc_eval.embeddings.folder import cache_folder
 
 Array = NDArray[np.float64]
 
@@ -92,7 +92,7 @@ class KeptPairs:
 
 def folder_of_pairs() -> Path:
     """Return the folder of measured pairs, beside the embedding caches."""
-    return cache_folder() / f"pairs-{LAYOUT}"
+    return user_folder("embeddings") / f"pairs-{LAYOUT}"
 
 
 def _stored(names: Sequence[str]) -> Iterator[tuple[NDArray[np.uint64], Array]]:

@@ -22,7 +22,7 @@ from finc_eval.same_ids.measures import measure_pairs
 
 Array = NDArray[np.float64]
 
-MEASURES = ("mse", "ssim", "ms_ssim", "structure", "detail", "coarse")  # of a pair of pictures
+MEASURES = ("mse", "ssim", "ms_ssim", "structure", "detail", "coarse")  # measures of a pair of pictures
 PAIRS = "measure pairs"  # stage of progress
 READ_TOGETHER, CLIPS_TOGETHER = 64, 4  # pairs in memory: of 512 × 512 pixels, and 16 frames, 100 MB
 COARSE = 16  # side of the thumbnails whose correlation is measured, in pixels

@@ -12,7 +12,7 @@ N = 60
 
 
 class StoppedError(Exception):
-    """A run that was killed."""
+    """End of a run that was killed."""
 
 
 @pytest.fixture(autouse=True)
