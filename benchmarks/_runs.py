@@ -38,7 +38,9 @@ def run(name, regimes, one, report, runs):
         runs: default number of runs of a regime, or {regime: number}.
     """
     arguments = argparse.ArgumentParser(epilog=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("--regime", nargs="*", choices=regimes, metavar="NAME", help=f"of {', '.join(regimes)}")
+    arguments.add_argument(
+        "--regime", nargs="*", choices=regimes, metavar="NAME", help=f"of {', '.join(regimes)}".replace("%", "%%")
+    )
     arguments.add_argument("--runs", type=int, help="number of runs of each regime")
     arguments.add_argument("--jobs", type=int, default=2, help="processes, of one thread each")
     arguments.add_argument("--minutes", type=float, default=float("inf"), help="most minutes for each regime")

@@ -1,17 +1,20 @@
 """Bradley-Terry strengths with ties (Davidson 1970), and their covariance with prompts and voters as clusters.
 
 P(i beats j) = πᵢ / (πᵢ + πⱼ + ν·√(πᵢ·πⱼ)),   P(tie) = ν·√(πᵢ·πⱼ) / (πᵢ + πⱼ + ν·√(πᵢ·πⱼ)),   θᵢ = log πᵢ, Σ θᵢ = 0
+
+With covariates x of what is shown, log πᵢ = θᵢ + β·x.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from finc_eval.core.errors import DataError
@@ -24,28 +27,119 @@ LEFT, RIGHT, TIE = 0, 1, 2  # outcomes of a vote
 
 CLOSE = 1e-12  # entry of a Newton step below which a fit is done
 
+STEPS = 30
+"""Newton steps of a fit, which takes about 6. If the likelihood grows without end, each adds about 1 to log odds."""
+
 PRIOR = 1.0
 """Votes against a model of mean strength, half of them won, that each model is given, only if some models win every
 vote against the others: their strengths would be infinite. Strengths are then finite by it, and a board says so."""
 
-BATCH_CLUSTERS = 512  # clusters whose information is inverted together, which bounds memory
+BATCH = 2048  # clusters, and rows of votes, whose information is held together, which bounds memory
+
+
+Likelihood = tuple[float, Array, Array]
+"""A log-likelihood, its derivative by the parameters, shape (q,), and −its second derivative, shape (q, q)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """Votes by rows of votes that are alike, and what their log odds are linear in.
+
+    A parameter vector has p − 1 free strengths, c effects of covariates, and log ν if there are ties.
+    """
+
+    left: Integers  # left model of each row, shape (k,)
+    right: Integers  # right model, shape (k,)
+    differences: Array  # covariates on the left minus those on the right, shape (k, c)
+    cells: Array  # votes of each row by outcome, shape (k, 3)
+    row: Integers  # row of each vote, shape (v,)
+    basis: Array  # strengths of each parameter, shape (p, q)
+    ties: bool  # whether log ν is a parameter
+
+    @classmethod
+    def of(cls, left: Integers, right: Integers, outcome: Integers, models: int, differences: Array) -> Design:
+        """Return the design of votes; see `fit_strengths`. Without covariates, a row is two models on their sides."""
+        pair, covariates = left * models + right, differences.shape[1]
+        _, first, row = np.unique(
+            pair if covariates == 0 else np.arange(len(pair)), return_index=True, return_inverse=True
+        )
+        cells = np.zeros((len(first), 3))
+        np.add.at(cells, (row, outcome), 1)
+        ties = bool(cells[:, TIE].any())
+        if not cells[:, :TIE].any():  # nothing but ties: every model is as strong as all others
+            cells, ties = np.full((1, 3), [0.5, 0.5, 0]) * cells.sum(1)[:, None], False
+        # Columns of the basis: orthonormal directions of strengths with sum 0.
+        directions = np.linalg.svd(np.eye(models) - 1 / models)[0][:, : models - 1]
+        basis = np.hstack([directions, np.zeros((models, covariates + ties))])
+        return cls(left[first], right[first], differences[first], cells, row, basis, ties)
+
+    @property
+    def slopes(self) -> Array:
+        """Effects of covariates of each parameter, shape (c, q)."""
+        models, count = len(self.basis), self.differences.shape[1]
+        return np.eye(count, self.basis.shape[1], models - 1)
+
+    def at(self, parameters: Array, rows: slice | Integers) -> tuple[Array, Array]:
+        """Return the log probability of the outcomes of rows, shape (k, 3), and its derivatives, shape (k, 3, q)."""
+        half = self.differences[rows] @ self.slopes / 2
+        a, b = self.basis[self.left[rows]] + half, self.basis[self.right[rows]] - half
+        slopes = np.stack([a, b, (a + b) / 2], 1)
+        if self.ties:
+            slopes[:, TIE, -1] = 1
+        logits = slopes @ parameters
+        if not self.ties:
+            logits[:, TIE] = -inf
+        logs = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
+        return logs, slopes - np.einsum("ko,koq->kq", np.exp(logs), slopes)[:, None]
+
+    def batches(self) -> Iterator[slice]:
+        """Yield the rows, some at a time."""
+        for start in range(0, len(self.cells), BATCH):
+            yield slice(start, start + BATCH)
+
+    def likelihood(self, parameters: Array) -> Likelihood:
+        """Return the log-likelihood with its derivatives."""
+        value, slope, information = 0.0, np.zeros(len(parameters)), np.zeros((len(parameters),) * 2)
+        for rows in self.batches():
+            logs, centered = self.at(parameters, rows)
+            cells = self.cells[rows]
+            value += float(cells[cells > 0] @ logs[cells > 0])
+            slope += np.einsum("ko,koq->q", cells, centered)
+            weighted = (np.sqrt(cells.sum(1)[:, None] * np.exp(logs))[:, :, None] * centered).reshape(-1, len(slope))
+            information += weighted.T @ weighted
+        return value, slope, information
 
 
 @dataclass(frozen=True, eq=False)
 class StrengthFit:
-    """Strengths of p models by v votes.
+    """Strengths of p models by v votes, and the effects of c covariates."""
 
-    A parameter vector has p − 1 free strengths and, if there are ties, log ν; `basis` maps it to the p strengths.
-    """
-
-    strengths: Array  # log strength of each model, shape (p,), with mean 0
-    log_tie: float  # log ν; −inf without ties
-    basis: Array  # strengths of each free parameter, shape (p, q)
-    scores: Array  # derivative of the log-likelihood of each vote by the free parameters, shape (v, q)
+    design: Design
+    parameters: Array  # shape (q,)
+    scores: Array  # derivative of the log-likelihood of each vote by the parameters, shape (v, q)
     information: Array  # −second derivative of the log-likelihood, shape (q, q)
-    by_vote: Array  # information of each vote's pair of models at the fit, by pair, shape (p·p, q, q)
-    pair: Integers  # number of each vote's pair in `by_vote`, shape (v,)
     separated: tuple[tuple[int, ...], ...]  # sets of models, best first, if each wins all votes against later ones
+    is_finite: bool = True  # False if covariates decide votes entirely, so that the likelihood grows without end
+
+    @property
+    def basis(self) -> Array:
+        """Strengths of each parameter, shape (p, q)."""
+        return self.design.basis
+
+    @property
+    def strengths(self) -> Array:
+        """Log strength of each model, shape (p,), with mean 0."""
+        return np.asarray(self.basis @ self.parameters)
+
+    @property
+    def effects(self) -> Array:
+        """Log odds of winning by a unit more of each covariate, shape (c,)."""
+        return np.asarray(self.design.slopes @ self.parameters)
+
+    @property
+    def log_tie(self) -> float:
+        """Log ν; −inf without ties."""
+        return float(self.parameters[-1]) if self.design.ties else -inf
 
     @cached_property
     def inverse(self) -> Array:
@@ -58,27 +152,37 @@ class StrengthFit:
         return np.asarray(self.scores @ self.inverse @ self.basis.T)
 
     def without(self, cluster: Integers) -> Array:
-        """Return strengths without each cluster of votes, minus the strengths of all, shape (g, p): one Newton step.
+        """Return parameters without each cluster of votes, minus the parameters of all, shape (g, q): one Newton step.
 
         This is the delete-a-cluster jackknife (CR3): a cluster that holds half of the votes has the leverage to pull
         the fit towards itself, and its own scores are small.
         """
-        count = int(cluster.max()) + 1
-        summed = np.zeros((count, self.scores.shape[1]))
+        count, size, rows = int(cluster.max()) + 1, len(self.parameters), len(self.design.cells)
+        summed = np.zeros((count, size))
         np.add.at(summed, cluster, self.scores)
-        pairs, place = np.unique(self.pair, return_inverse=True)
-        votes = np.zeros((count, len(pairs)))
-        np.add.at(votes, (cluster, place), 1)
-        found = np.empty((count, len(self.basis)))
-        ridge = np.eye(len(self.information)) * np.diag(self.information).mean() * 1e-6  # a cluster may hold a model
-        for start in range(0, count, BATCH_CLUSTERS):
-            rows = slice(start, start + BATCH_CLUSTERS)
-            rest = self.information - np.tensordot(votes[rows], self.by_vote[pairs], 1) + ridge
-            found[rows] = -np.linalg.solve(rest, summed[rows][:, :, None])[:, :, 0] @ self.basis.T
+        cells, votes = np.unique(cluster * rows + self.design.row, return_counts=True)
+        owner, row = np.divmod(cells, rows)
+        found = np.empty((count, size))
+        ridge = np.eye(size) * np.diag(self.information).mean() * 1e-6  # a cluster may hold a model
+        for start in range(0, count, BATCH):
+            stop = min(start + BATCH, count)
+            own = np.zeros((stop - start, size * size))
+            first, last = np.searchsorted(owner, [start, stop])
+            for place in range(first, last, BATCH):
+                some = slice(place, min(place + BATCH, last))
+                logs, centered = self.design.at(self.parameters, row[some])
+                each = np.einsum("ko,koq,kor->kqr", np.exp(logs) * votes[some][:, None], centered, centered)
+                where = (owner[some] - start, np.arange(some.stop - some.start))
+                shape = (stop - start, some.stop - some.start)
+                own += csr_array((np.ones(shape[1]), where), shape=shape) @ each.reshape(shape[1], -1)
+            rest = self.information - own.reshape(-1, size, size) + ridge
+            found[start:stop] = -np.linalg.solve(rest, summed[start:stop, :, None])[:, :, 0]
         return found
 
 
-def fit_strengths(left: Integers, right: Integers, outcome: Integers, models: int) -> StrengthFit:
+def fit_strengths(
+    left: Integers, right: Integers, outcome: Integers, models: int, differences: Array | None = None
+) -> StrengthFit:
     """Fit Davidson's model by maximum likelihood.
 
     Args:
@@ -86,11 +190,12 @@ def fit_strengths(left: Integers, right: Integers, outcome: Integers, models: in
         right: number of the right model, shape (v,).
         outcome: `LEFT`, `RIGHT` or `TIE`, shape (v,).
         models: number of models, p.
+        differences: covariates of the left sample of each vote minus those of the right one, shape (v, c), which do
+            not follow from each other or from the models; default: none.
 
     Raises:
         DataError: a model has no vote, or votes never compare two sets of models.
     """
-    ties = bool((outcome == TIE).any())
     beaten = np.zeros((models, models))
     won = outcome != RIGHT
     np.add.at(beaten, (left[won], right[won]), 1)
@@ -99,34 +204,16 @@ def fit_strengths(left: Integers, right: Integers, outcome: Integers, models: in
     if connected_components(beaten)[0] > 1:
         raise DataError("votes never compare some models with the others, directly or through a third: collect some")
     separated = _separated(beaten)
-    # Columns of the basis: orthonormal directions of strengths with sum 0.
-    directions = np.linalg.svd(np.eye(models) - 1 / models)[0][:, : models - 1]
-    basis = np.hstack([directions, np.zeros((models, int(ties)))])
-    cells = np.zeros((models * models, 3))
-    pair = left * models + right
-    np.add.at(cells, (pair, outcome), 1)
-    used = np.flatnonzero(cells.any(1))
-    if not cells[:, :TIE].any():  # nothing but ties: every model is as strong as all others
-        cells, ties, basis = np.full((1, 3), [0.5, 0.5, 0]) * cells.sum(1)[:, None], False, directions
-    parameters = _maximize(cells[used], used, basis, ties, PRIOR if separated else 0.0)
-    scores, information = _derivatives(used, basis, parameters, ties)
-    by_vote = np.zeros((models * models, basis.shape[1], basis.shape[1]))
-    by_vote[used] = information
-    place = np.zeros(models * models, np.int64)
-    place[used] = np.arange(len(used))
-    total = np.tensordot(cells[used].sum(1), information, 1)
-    if separated:
-        total = total + _prior(basis, parameters, ties, PRIOR)[1]
-    return StrengthFit(
-        strengths=basis @ parameters,
-        log_tie=float(parameters[-1]) if ties else -inf,
-        basis=basis,
-        scores=scores[place[pair], outcome],
-        information=total,
-        by_vote=by_vote,
-        pair=pair,
-        separated=separated,
-    )
+    design = Design.of(left, right, outcome, models, np.zeros((len(left), 0)) if differences is None else differences)
+    prior = PRIOR if separated else 0.0
+    parameters, is_finite = _maximize(design, prior)
+    information = _with_prior(design, parameters, prior)[2]
+    scores = np.empty((len(left), len(parameters)))
+    for start in range(0, len(left), BATCH):
+        some = slice(start, start + BATCH)
+        centered = design.at(parameters, design.row[some])[1]
+        scores[some] = centered[np.arange(len(centered)), outcome[some]]
+    return StrengthFit(design, parameters, scores, information, separated, is_finite)
 
 
 def _separated(beaten: Array) -> tuple[tuple[int, ...], ...]:
@@ -145,60 +232,31 @@ def _separated(beaten: Array) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(np.flatnonzero(label == one).tolist()) for one in order)
 
 
-def _shares(used: Integers, strengths: Array, log_tie: float) -> tuple[Array, Integers, Integers]:
-    """Return the probability of the outcomes of each pair, shape (k, 3), and its models."""
-    first, second = np.divmod(used, len(strengths))
-    a, b = strengths[first], strengths[second]
-    logits = np.stack([a, b, log_tie + (a + b) / 2], 1)
-    weights = np.exp(logits - logits.max(1, keepdims=True))
-    return weights / weights.sum(1, keepdims=True), first, second
+def _with_prior(design: Design, parameters: Array, weight: float) -> Likelihood:
+    """Return the log-likelihood with half a win and half a loss of each model, per unit, against strength 0."""
+    value, slope, information = design.likelihood(parameters)
+    basis, strengths = design.basis, design.basis @ parameters
+    share = 1 / (1 + np.exp(-strengths))
+    value -= weight / 2 * float(np.logaddexp(0, strengths).sum() + np.logaddexp(0, -strengths).sum())
+    slope = slope + basis.T @ (weight * (0.5 - share))
+    return value, slope, information + basis.T @ (basis * (weight * share * (1 - share))[:, None])
 
 
-def _derivatives(used: Integers, basis: Array, parameters: Array, ties: bool) -> tuple[Array, Array]:
-    """Return scores of each pair's outcomes, shape (k, 3, q), and the information of a vote, shape (k, q, q)."""
-    shares, first, second = _shares(used, basis @ parameters, parameters[-1] if ties else -inf)
-    a, b = basis[first], basis[second]
-    slopes = np.stack([a, b, (a + b) / 2], 1)
-    if ties:
-        slopes[:, 2, -1] = 1
-    centered = slopes - np.einsum("ko,koq->kq", shares, slopes)[:, None]
-    return centered, np.einsum("ko,koq,kor->kqr", shares, centered, centered)
-
-
-def _prior(basis: Array, parameters: Array, ties: bool, weight: float) -> tuple[Array, Array]:
-    """Return derivatives of the log-likelihood of half a win and half a loss per unit against strength 0."""
-    share = 1 / (1 + np.exp(-(basis @ parameters)))
-    information = basis.T @ (basis * (weight * share * (1 - share))[:, None])
-    if ties:
-        information[-1, -1] += 1e-9
-    return np.asarray(basis.T @ (weight * (0.5 - share))), information
-
-
-def _maximize(cells: Array, used: Integers, basis: Array, ties: bool, prior: float) -> Array:
-    """Return the parameters of the largest likelihood, by Newton's method with halved steps."""
-    parameters = np.zeros(basis.shape[1])
-
-    def value(at: Array) -> float:
-        strengths = basis @ at
-        shares = _shares(used, strengths, at[-1] if ties else -inf)[0]
-        bound = -prior / 2 * float(np.logaddexp(0, strengths).sum() + np.logaddexp(0, -strengths).sum())
-        with np.errstate(divide="ignore"):
-            return float(np.sum(np.where(cells > 0, cells * np.log(np.maximum(shares, 1e-300)), 0))) + bound
-
-    for _ in range(100):  # a fit takes about 6 steps
-        scores, information = _derivatives(used, basis, parameters, ties)
-        slope = np.einsum("ko,koq->q", cells, scores)
-        curve = np.tensordot(cells.sum(1), information, 1)
-        if prior:
-            more = _prior(basis, parameters, ties, prior)
-            slope, curve = slope + more[0], curve + more[1]
-        step, now = np.linalg.solve(curve, slope), value(parameters)
-        while value(parameters + step) < now - 1e-9 and np.abs(step).max() > CLOSE:
+def _maximize(design: Design, prior: float) -> tuple[Array, bool]:
+    """Return the parameters of the largest likelihood, by Newton's method with halved steps, and whether it exists."""
+    parameters = np.zeros(design.basis.shape[1])
+    value, slope, curve = _with_prior(design, parameters, prior)
+    for _ in range(STEPS):
+        try:
+            step = np.linalg.solve(curve, slope)
+        except np.linalg.LinAlgError:
+            return parameters, False
+        while (found := _with_prior(design, parameters + step, prior))[0] < value - 1e-9 and np.abs(step).max() > CLOSE:
             step = step / 2
-        parameters = parameters + step
+        parameters, (value, slope, curve) = parameters + step, found
         if np.abs(step).max() <= CLOSE * (1 + np.abs(parameters).max()):
-            break
-    return parameters
+            return parameters, True
+    return parameters, False
 
 
 def effective_clusters(cluster: Integers) -> float:
@@ -209,27 +267,30 @@ def effective_clusters(cluster: Integers) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Spread:
-    """Joint error of the strengths of p models."""
+    """Joint error of the strengths of p models, or of other m estimates."""
 
-    covariance: Array  # shape (p, p)
+    covariance: Array  # shape (m, m)
     degrees: float  # degrees of freedom of it, by Welch and Satterthwaite
 
 
-def spread_of(fit: StrengthFit, *clusterings: Integers) -> Spread:
+def spread_of(fit: StrengthFit, *clusterings: Integers, of: Array | None = None) -> Spread:
     """Return the covariance of strengths from votes whose clusters, such as prompts and voters, are random.
+
+    `of` has other estimates of each parameter, shape (m, q); default: strengths.
 
     V = V_votes + Σ_c (V_c − V_votes)₊: the variance of independent votes, and what each clustering adds to it, which
     is not negative. V_c is the jackknife over the clusters c. A clustering of one cluster adds nothing: what it would
     add is not known.
     """
-    base = fit.basis @ fit.inverse @ fit.basis.T
+    of = fit.basis if of is None else of
+    base = of @ fit.inverse @ of.T
     total, parts = base.copy(), [(float(np.trace(base)), inf)]
     for cluster in clusterings:
         count = int(cluster.max()) + 1
         if count < 2:
             continue
         # Around the fit of all votes, not around the mean: as much wider as clusters differ in size.
-        moved = fit.without(cluster)
+        moved = fit.without(cluster) @ of.T
         added = positive_part(moved.T @ moved * (count - 1) / count - base)
         total += added
         parts.append((float(np.trace(added)), max(effective_clusters(cluster) - 1, 1.0)))

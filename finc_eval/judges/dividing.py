@@ -1,24 +1,34 @@
-"""Parts that scored samples and votes are in: kinds of a board, labels of sets, and columns of the tables."""
+"""Parts that scored samples and votes are in: kinds of a board, labels of sets, columns of the tables, and looks."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.judges.paired import Integers
-from finc_eval.judges.parts import KIND, Division
+from finc_eval.judges.paired import Array, Integers
+from finc_eval.judges.parts import KIND, LOOK, Division
 from finc_eval.judges.scores import SampleScores, match_ids
 from finc_eval.judges.votes import Votes
+from finc_eval.naming.measured import LOOKED, looks_of, measure_rows
+from finc_eval.naming.traits import Trait
+from finc_eval.numerics.arrays import without_fold
 from finc_eval.partitions.answer import kind_id
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.samples.metadata import LABEL_KEYS, PROMPT_KEYS
 
+PART_OF_LOOK = 0.2
+"""Part of the samples of all models with the most, and with the least, of a trait that have a look.
+
+Of 60 draws of 300 samples of three models with 20 traits, a gain that falls with a trait by 0.4 a standard deviation
+is found in 75 % with a fifth, in 38 % with a tenth and in 12 % with a twentieth."""
+
 
 class Dividing:
-    """Divides scored samples and votes by kinds, and by columns of texts."""
+    """Divides scored samples and votes by kinds, by columns of texts, and by looks."""
 
     def __init__(self, kinds: KindTree, sets: Mapping[str, Embeddings], by: str | None, run: Run) -> None:
         self._tree, self._sets, self._by, self._run = kinds, sets, by, run
@@ -37,39 +47,89 @@ class Dividing:
         self, scores: Mapping[str, SampleScores], rows: Mapping[str, Integers]
     ) -> dict[str, dict[str, Division]]:
         """Divide the scored samples of each model, into the same parts for all models."""
-        texts: dict[str, dict[str, list[str]]] = {}
-        for model, one in scores.items():
-            own = self._sets[model]
-            wanted = {self._by, *LABEL_KEYS} & {*own.columns}
+        return self._divide(rows, {model: one.labels for model, one in scores.items()})
+
+    def of_votes(self, votes: Votes) -> dict[str, dict[str, Division]]:
+        """Divide votes by what each model shows: the first of its samples that have the prompt."""
+        rows = {}
+        for model in votes.models:
+            first = [int(own[0]) if len(own) else -1 for own in rows_by_prompt(votes, self._sets[model])]
+            rows[model] = np.array(first, np.int64)[votes.prompt]
+        return self._divide({model: own for model, own in rows.items() if (own >= 0).any()}, {})
+
+    def _divide(
+        self, rows: Mapping[str, Integers], labels: Mapping[str, Mapping[str, Sequence[str]]]
+    ) -> dict[str, dict[str, Division]]:
+        """Divide rows of the sets of models by their kinds, labels and looks, and by further labels."""
+        texts: dict[str, dict[str, Sequence[str]]] = {}
+        for model, own in rows.items():
+            wanted = {self._by, *LABEL_KEYS} & {*self._sets[model].columns}
             for by in sorted(column for column in wanted if column):
-                values = own.column(by)
-                texts.setdefault(by, {})[model] = [values[row] if row >= 0 else "" for row in rows[model]]
-            for by, labels in one.labels.items():
-                texts.setdefault(by, {})[model] = list(labels)
-        found = {model: self._of_kinds(model, rows) for model in scores}
+                values = self._sets[model].column(by)
+                texts.setdefault(by, {})[model] = [values[row] if row >= 0 else "" for row in own]
+            for by, given in labels.get(model, {}).items():
+                texts.setdefault(by, {})[model] = given
+        is_any = any((own >= 0).any() for own in rows.values())
+        found = {model: {KIND: self.kinds(model, own)} if is_any else {} for model, own in rows.items()}
         for by, of_models in texts.items():
             names = sorted({one for own in of_models.values() for one in own} - {""})
             place = {name: number for number, name in enumerate(names)}
-            for model, one in scores.items():
-                cells = [place.get(text, -1) for text in of_models.get(model, [""] * one.n)]
+            for model, own in rows.items():
+                cells = [place.get(text, -1) for text in of_models.get(model, [""] * len(own))]
                 found[model][by] = Division(tuple(names), np.array(cells, np.int64), np.eye(len(names), dtype=bool))
+        for model, division in self._looks(rows).items():
+            found[model][LOOK] = division
         return found
 
-    def _of_kinds(self, model: str, rows: Mapping[str, Integers]) -> dict[str, Division]:
-        has = any((own >= 0).any() for own in rows.values())
-        return {KIND: self.kinds(model, rows[model])} if has else {}
-
-    def of_votes(self, votes: Votes) -> dict[str, dict[str, Division]]:
-        """Divide votes by the kind of what each model shows, where its samples have prompts, one or more each."""
-        found = {}
-        for model in votes.models:
-            own = self._sets[model]
-            if PROMPT_KEYS[0] in own.columns:
-                row_of = {text: row for row, text in reversed([*enumerate(own.column(PROMPT_KEYS[0]))])}
-                found_rows = np.array([row_of.get(text, -1) for text in votes.prompts], np.int64)
-            else:
-                found_rows = match_ids(votes.prompts, own.ids_between(0, own.n))
-            rows = found_rows[votes.prompt]
-            if (rows >= 0).any():
-                found[model] = {KIND: self.kinds(model, rows)}
+    def _looks(self, rows: Mapping[str, Integers]) -> dict[str, Division]:
+        """Divide at most `LOOKED` samples of each model by looks, which may overlap; cells of others are not known."""
+        traits: tuple[Trait, ...] = ()
+        values: dict[str, Array] = {}
+        looked = {model: _looked(self._sets[model], own) for model, own in rows.items()}
+        for model, own in looked.items():
+            traits, measured = looks_of(self._sets[model]), measure_rows(self._sets[model], own)
+            if measured is None:
+                return {}
+            values[model] = measured
+        if not sum(map(len, looked.values())):
+            return {}
+        names, has = _have_looks(traits, np.concatenate([*values.values()]))
+        cells, cell = np.unique(has, axis=0, return_inverse=True)
+        ends, found = np.cumsum([0, *map(len, looked.values())]), {}
+        for place, (model, own) in enumerate(looked.items()):
+            of_row = np.full(self._sets[model].n + 1, -1)  # the last one stands for row −1
+            of_row[own] = cell[ends[place] : ends[place + 1]]
+            found[model] = Division(names, of_row[rows[model]], cells.T)
         return found
+
+
+def _looked(one: Embeddings, rows: Integers) -> Integers:
+    """Return at most `LOOKED` of the rows, drawn by the ids of their samples."""
+    known = np.unique(rows[rows >= 0])
+    if len(known) <= LOOKED:
+        return known
+    return np.sort(known[np.argpartition(without_fold(one.id_keys())[known], LOOKED)[:LOOKED]])
+
+
+def _have_looks(traits: Sequence[Trait], values: Array) -> tuple[tuple[str, ...], NDArray[np.bool_]]:
+    """Return the names of looks, and which samples have each of them, shape (n, looks)."""
+    names, has = [], []
+    for trait, own in zip(traits, values.T, strict=True):
+        low, high = np.quantile(own, [PART_OF_LOOK, 1 - PART_OF_LOOK]) if trait.least is None else [trait.least] * 2
+        sides = (trait.low, own < low), (trait.high, own > high if trait.least is None else own >= high)
+        for name, inside in sides:
+            if name is not None and inside.any():
+                names.append(name)
+                has.append(inside)
+    return tuple(names), np.array(has, bool).reshape(len(names), len(values)).T
+
+
+def rows_by_prompt(votes: Votes, one: Embeddings) -> list[Integers]:
+    """Return the rows of the samples of a set that have each prompt of votes, or that have it as their id."""
+    if PROMPT_KEYS[0] not in one.columns:
+        rows = match_ids(votes.prompts, one.ids_between(0, one.n))
+        return [np.array([row] if row >= 0 else [], np.int64) for row in rows]
+    found: dict[str, list[int]] = {}
+    for row, text in enumerate(one.column(PROMPT_KEYS[0])):
+        found.setdefault(text.strip(), []).append(row)
+    return [np.array(found.get(text, []), np.int64) for text in votes.prompts]

@@ -1,4 +1,4 @@
-"""Parts of samples where a judge or voters prefer a model more, or less, than elsewhere: labels, kinds, words."""
+"""Parts of samples where a judge or voters like a model more, or less, than elsewhere: kinds, labels, looks, words."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from finc_eval.numerics.inference import ALPHA, student_quantile
 from finc_eval.prompts.words import Phrases, choose
 
 KIND = "kind"  # name of the division of samples into kinds
+LOOK = "look"  # name of the division of samples by what every eye sees, such as dark or blurred pictures
 WORD = "word"  # name of the division of prompts by their words and phrases
 
 FEWEST = 5
@@ -28,8 +29,8 @@ class JudgedPart(Record):
     Attributes:
         judge: name of the judge; "votes" for votes.
         name: the model; "" where the judge gives this part more, or less, whatever the model.
-        by: what divides the samples: "kind", "word", or a column such as "label".
-        part: the part: a kind, a word or phrase of prompts, or a value of the column.
+        by: what divides the samples: "kind", "look", "word", or a column such as "label".
+        part: the part: a kind, a look such as "dark", a word or phrase of prompts, or a value of the column.
         value: mean gain of the model over the others in this part. By votes, points of a vote (1 won, ½ a tie) beyond
             what the strengths say. Without a model, the mean score of the part beyond that of each model.
         interval: 95 % interval of it, by itself.
@@ -54,7 +55,7 @@ class Division:
     """Samples divided into cells, and parts that are unions of cells, which may overlap."""
 
     names: tuple[str, ...]  # names of the parts
-    cell: Integers  # cell of each row, shape (n,); −1 for none
+    cell: Integers  # cell of each row, shape (n,); −1 if it is not known
     members: NDArray[np.bool_]  # cells of each part, shape (parts, cells)
 
     @classmethod
@@ -91,6 +92,20 @@ class Gains:
     values: Array  # gain of each row, shape (n,)
     prompt: Integers  # number of the prompt of each row, shape (n,)
     divisions: Mapping[str, Division]  # parts of the rows by the name of what divides them
+    has_words: bool = True  # whether the words of prompts are tested
+
+
+def without_twins(gains: Sequence[Gains], better: int) -> list[Gains]:
+    """Return the gains of models; of two, what the better one gains on prompts, and what each gains by its own samples.
+
+    What one of two models gains, the other loses: the better one stands for both, except in kinds and looks, which are
+    of the samples of a single model.
+    """
+    if len(gains) != 2:
+        return [*gains]
+    other = gains[1 - better]
+    own = {by: one for by, one in other.divisions.items() if by in (KIND, LOOK)}
+    return [gains[better], *([replace(other, divisions=own, has_words=False)] if own else [])]
 
 
 def find_parts(judge: str, gains: Sequence[Gains], prompts: Sequence[str], seed: int = 0) -> tuple[JudgedPart, ...]:
@@ -99,10 +114,11 @@ def find_parts(judge: str, gains: Sequence[Gains], prompts: Sequence[str], seed:
     Labels and kinds are tested by the means inside and outside, prompts as clusters (Bonferroni, half of the error),
     words under random signs (`prompts.words`, the other half), each without the parts before it.
     """
-    family = sum(len(_testable(one.prompt, division)) for one in gains for division in one.divisions.values())
+    family = sum(len(_testable(one, by, _known(one, by))) for one in gains for by in one.divisions)
     tested = [part for one in gains for by in one.divisions for part in _divided(judge, one, by, family)]
     of_models = [one for one in gains if one.model]
-    words = [part for one in of_models for part in _words(judge, one, prompts, seed, 0.5 / len(of_models))]
+    spoken = [one for one in of_models if one.has_words]
+    words = [part for one in spoken for part in _words(judge, one, prompts, seed, 0.5 / len(spoken))]
     clear = sorted((one for one in (*tested, *words) if one.p_value <= ALPHA), key=_by_certainty)
     found = [one for one in clear if not _follows(one, clear, len(of_models))]
     groups = dict.fromkeys(one.by for one in found)
@@ -131,8 +147,14 @@ def _follows(part: JudgedPart, found: Sequence[JudgedPart], models: int) -> bool
     return abs(own + other / (models - 1)) <= halves[0] + halves[1] / (models - 1)
 
 
-def _testable(prompt: Integers, division: Division) -> list[int]:
-    """Return the parts with enough prompts inside and outside."""
+def _known(gains: Gains, by: str) -> Integers:
+    """Return the rows whose cell is known."""
+    return np.flatnonzero(gains.divisions[by].cell >= 0)
+
+
+def _testable(gains: Gains, by: str, rows: Integers) -> list[int]:
+    """Return the parts with enough prompts inside and outside, among some rows."""
+    prompt, division = gains.prompt[rows], gains.divisions[by].at(rows)
     prompts = [[len(np.unique(prompt[rows])) for rows in (one, ~one)] for one in map(division.inside, division.parts)]
     return [part for part, (own, others) in enumerate(prompts) if min(own, others) >= FEWEST]
 
@@ -142,11 +164,11 @@ def _divided(judge: str, gains: Gains, by: str, family: int) -> Iterator[JudgedP
 
     Without it, every other part would differ from what is left, and kinds in which it lies would be found with it.
     """
-    left = np.ones(len(gains.values), bool)
+    rows = _known(gains, by)
     while True:
-        rows = np.flatnonzero(left)
         values, prompt, division = gains.values[rows], gains.prompt[rows], gains.divisions[by].at(rows)
-        found = [_compare(judge, gains.model, by, values, prompt, division, one) for one in _testable(prompt, division)]
+        parts = _testable(gains, by, rows)
+        found = [_compare(judge, gains.model, by, values, prompt, division, one) for one in parts]
         # Bonferroni: half of the error for all parts by this judge.
         clear = [replace(one, p_value=min(2 * family * one.p_value, 1.0)) for one in found]
         clear = [one for one in clear if one.p_value <= ALPHA]
@@ -154,7 +176,7 @@ def _divided(judge: str, gains: Gains, by: str, family: int) -> Iterator[JudgedP
             return
         first = min(clear, key=_by_certainty)
         yield first
-        left[rows[division.inside(division.names.index(first.part))]] = False
+        rows = rows[~division.inside(division.names.index(first.part))]
 
 
 def _compare(

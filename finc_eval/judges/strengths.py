@@ -10,8 +10,9 @@ import numpy as np
 from finc_eval.core.errors import DataError
 from finc_eval.core.record import Record
 from finc_eval.judges.bradley_terry import LEFT, TIE, Spread, StrengthFit, fit_strengths, say_separated, spread_of
+from finc_eval.judges.covariates import EqualStrengths
 from finc_eval.judges.paired import Array, Integers
-from finc_eval.judges.parts import Division, Gains, JudgedPart, find_parts
+from finc_eval.judges.parts import Division, Gains, JudgedPart, find_parts, without_twins
 from finc_eval.judges.votes import Votes
 
 VOTES = "votes"  # key of the column of votes, and name of their judge
@@ -41,6 +42,7 @@ class Strengths:
     votes: Votes
     fit: StrengthFit
     spread: Spread
+    equal: EqualStrengths | None = None  # strengths at equal covariates, if these are asked for
 
     @classmethod
     def of(cls, votes: Votes) -> Strengths:
@@ -55,9 +57,10 @@ class Strengths:
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences to know before trusting their strengths."""
-        if not self.fit.separated:
-            return self.votes.notes
-        return (*self.votes.notes, say_separated(self.fit.separated, self.votes.models))
+        found = [*self.votes.notes, *(() if self.equal is None else self.equal.notes)]
+        if self.fit.separated:
+            found.append(say_separated(self.fit.separated, self.votes.models))
+        return tuple(found)
 
     def expected(self) -> Array:
         """Return the points that the fit expects of the left model in each vote, shape (v,)."""
@@ -80,9 +83,7 @@ class Strengths:
             expected = np.where(self.votes.left[rows] == number, left[rows], 1 - left[rows])
             own = {by: one.at(rows) for by, one in divisions.get(model, {}).items()}
             gains.append(Gains(model, points - expected, self.votes.prompt[rows], own))
-        if len(gains) == 2:  # what one gains, the other loses: the stronger one stands for both
-            gains = [gains[int(self.fit.strengths.argmax())]]
-        return find_parts(VOTES, gains, self.votes.prompts, seed)
+        return find_parts(VOTES, without_twins(gains, int(self.fit.strengths.argmax())), self.votes.prompts, seed)
 
     def upset(self) -> Upset | None:
         """Return the fewest votes that found without which another model would be first; None if no others would be.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +32,8 @@ class Votes:
     prompts: tuple[str, ...]  # texts of the prompts
     voters: tuple[str, ...]
     notes: tuple[str, ...] = ()  # what to know of the table
+    # columns of what is shown on the left and on the right, by the name of a covariate
+    shown: Mapping[str, tuple[Sequence[str], Sequence[str]]] = field(default_factory=dict)
 
     @property
     def n(self) -> int:
@@ -46,11 +48,11 @@ class Votes:
         return rows, points
 
 
-def read_votes(source: object, models: Sequence[str]) -> Votes:
+def read_votes(source: object, models: Sequence[str], covariates: Sequence[str] = ()) -> Votes:
     """Read votes between models of these names.
 
     The columns are prompt, left, right, winner and voter. A winner is the name of a model, or "tie". Several files are
-    one table.
+    one table. Covariates may have two columns each, left_NAME and right_NAME, or NAME_left and NAME_right.
 
     Raises:
         DataError: a column is missing, a row cannot be read, or a model is not on the board.
@@ -79,7 +81,20 @@ def read_votes(source: object, models: Sequence[str]) -> Votes:
             f"{'is' if len(strange) == 1 else 'are'} not on the board{did_you_mean(strange[0], models)}: the board has "
             f"{join_words(list(models))}"
         )
-    return _votes(texts, [one for one in models if one in named], columns["voter"] is not None)
+    votes = _votes(texts, [one for one in models if one in named], columns["voter"] is not None)
+    return replace(votes, shown=_shown(table, covariates))
+
+
+def _shown(table: RowTable, covariates: Sequence[str]) -> dict[str, tuple[Sequence[str], Sequence[str]]]:
+    """Return the columns of covariates on both sides, for those that the table has."""
+    found: dict[str, tuple[Sequence[str], Sequence[str]]] = {}
+    for name in covariates:
+        own = name.lower().replace(" ", "_")
+        keys = [find_column(table.rows, f"{side}_{own}", f"{own}_{side}") for side in ("left", "right")]
+        left, right = ([text_of(row.get(key)) if key else "" for row in table.rows] for key in keys)
+        if None not in keys:
+            found[name] = (left, right)
+    return found
 
 
 def _votes(texts: dict[str, list[str]], models: list[str], has_voters: bool) -> Votes:

@@ -161,7 +161,7 @@ def read_judged(
     models: Mapping[str, object] | Sequence[object], scores: object, votes: object, asked: LeaderboardSettings
 ) -> Judgments | None:
     """Read scores and votes before the work; None if there are neither."""
-    return Judgments.read(scores, votes, [*label_sets(models, "model", taken=REFERENCE)], asked.lower)
+    return Judgments.read(scores, votes, [*label_sets(models, "model", taken=REFERENCE)], asked.lower, asked.covariates)
 
 
 def _open_with_weights(

@@ -16,9 +16,11 @@ from finc_eval.core.signature import Signature
 from finc_eval.core.words import join_words, plural
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.columns import check_columns
+from finc_eval.judges.bradley_terry import Spread, StrengthFit
+from finc_eval.judges.covariates import read_covariates, strengths_at_equal
 from finc_eval.judges.dividing import Dividing
 from finc_eval.judges.paired import Array, Integers, Means, floor_of_shares, mean_scores
-from finc_eval.judges.parts import Division, Gains, JudgedPart, find_parts
+from finc_eval.judges.parts import Division, Gains, JudgedPart, find_parts, without_twins
 from finc_eval.judges.power import MarginPlan, plan
 from finc_eval.judges.scores import SampleScores, match_ids, read_scores, scores_of
 from finc_eval.judges.strengths import VOTES, Strengths
@@ -42,13 +44,16 @@ class Judgments:
     votes: Strengths | None
     lower: tuple[str, ...]  # judges whose lower scores are better
     columns: tuple[str, ...] = ()  # columns of the sets that are scores, until `joined` reads them
+    covariates: tuple[str, ...] = ()  # names of the covariates of votes
     # divisions of the scored samples of each model, and of all votes by what each model shows
     divisions: Mapping[str, Mapping[str, Division]] = field(default_factory=dict)
     of_votes: Mapping[str, Mapping[str, Division]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def read(cls, scores: object, votes: object, models: Sequence[str], lower: Sequence[str]) -> Judgments | None:
+    def read(
+        cls, scores: object, votes: object, models: Sequence[str], lower: Sequence[str], covariates: Sequence[str] = ()
+    ) -> Judgments | None:
         """Read scores and votes; None if there are neither.
 
         `scores` are tables by model, one table with a column "model", or names of columns that all sets have.
@@ -59,14 +64,18 @@ class Judgments:
         """
         columns = _columns_of(scores)
         read = {} if scores is None or columns else read_scores(scores, models)
-        found = None if votes is None else Strengths.of(read_votes(votes, models))
+        found = None if votes is None else Strengths.of(read_votes(votes, models, covariates))
+        if covariates and found is None:
+            raise UsageError(
+                f"covariates names {join_words(covariates)}, and no votes are given: give votes, or leave it out"
+            )
         if scores is None and found is None:
             if lower:
                 raise UsageError(
                     f"lower names {join_words(lower)}, and no scores are given: give scores, or leave it out"
                 )
             return None
-        judged = cls(tuple(models), read, found, tuple(lower), columns)
+        judged = cls(tuple(models), read, found, tuple(lower), columns, tuple(dict.fromkeys(covariates)))
         judged._check_names()
         return judged
 
@@ -120,11 +129,18 @@ class Judgments:
         return replace(
             self,
             scores=found,
+            votes=self._votes_at_equal(sets),
             columns=(),
             divisions=dividing.of_scores(found, rows) if found else {},
             of_votes={} if self.votes is None else dividing.of_votes(self.votes.votes),
             notes=(*notes, *missing),
         )
+
+    def _votes_at_equal(self, sets: Mapping[str, Embeddings]) -> Strengths | None:
+        if self.votes is None or not self.covariates:
+            return self.votes
+        votes = self.votes.votes
+        return replace(self.votes, equal=strengths_at_equal(votes, read_covariates(votes, self.covariates, sets)))
 
     def results(self, seed: int) -> JudgmentResults:
         """Return the columns of the board, and what else scores and votes say."""
@@ -142,6 +158,7 @@ class JudgmentResults:
 
     columns: list[Column] = field(default_factory=list)
     means: dict[str, Means] = field(default_factory=dict)  # means by judge
+    equal: dict[str, list[ModelEstimate]] = field(default_factory=dict)  # strengths at equal covariates by model
     parts: list[JudgedPart] = field(default_factory=list)
     plans: list[MarginPlan] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -158,10 +175,11 @@ def _columns_of(scores: object) -> tuple[str, ...]:
 
 def _add_votes(made: JudgmentResults, judged: Judgments, votes: Strengths, seed: int) -> None:
     found, names = votes.votes, votes.votes.models
-    values, vectors = np.linalg.eigh(votes.spread.covariance)
-    root = vectors * np.sqrt(values.clip(0))
-    estimates = _estimates(names, votes.fit.strengths, root, votes.spread.degrees)
-    fields = ("n", str(found.n)), ("prompts", str(len(found.prompts))), ("voters", str(len(found.voters)))
+    estimates = _of_strengths(names, votes.fit, votes.spread)
+    if votes.equal is not None:
+        made.equal = _of_strengths(names, votes.equal.fit, votes.equal.spread)
+    equal = [("covariates", "/".join(map(_plain, judged.covariates)))] * bool(judged.covariates)
+    fields = ("n", str(found.n)), ("prompts", str(len(found.prompts))), ("voters", str(len(found.voters))), *equal
     title = "strength by votes: log odds of winning against a model of mean strength (Bradley-Terry, ties by Davidson)"
     without = {name: NO_VOTES for name in judged.models if name not in names}
     made.columns.append(
@@ -172,6 +190,11 @@ def _add_votes(made: JudgmentResults, judged: Judgments, votes: Strengths, seed:
     made.parts += votes.parts(judged.of_votes, seed)
     made.plans += plan(VOTES, names, votes.fit.strengths, votes.spread.covariance, "votes", found.n)
     made.notes += [*votes.notes, *[f"{name} is not ranked by votes: {NO_VOTES}" for name in without]]
+
+
+def _of_strengths(names: Sequence[str], fit: StrengthFit, spread: Spread) -> dict[str, list[ModelEstimate]]:
+    values, vectors = np.linalg.eigh(spread.covariance)
+    return _estimates(names, fit.strengths, vectors * np.sqrt(values.clip(0)), spread.degrees)
 
 
 def _add_scores(made: JudgmentResults, judged: Judgments, judge: str, seed: int) -> None:
@@ -280,9 +303,8 @@ def _gains(
         gains.append(Gains(model, (values - against)[rows], block[rows], own))
     shared = {by: Division.joined([one.divisions[by] for one in level]) for by in level[0].divisions}
     every = np.concatenate([one.values for one in level]), np.concatenate([one.prompt for one in level])
-    if len(gains) == 2:  # what one gains, the other loses: the better one stands for both
-        gains = [gains[int(means.values.argmax() if judge not in judged.lower else means.values.argmin())]]
-    return [*gains, Gains("", *every, shared)], names
+    better = means.values.argmax() if judge not in judged.lower else means.values.argmin()
+    return [*without_twins(gains, int(better)), Gains("", *every, shared)], names
 
 
 def _rows_in(scores: SampleScores, samples: Embeddings) -> Integers:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from finc_eval.judges.parts import KIND
 from finc_eval.judges.strengths import VOTES, Strengths, record_of
 from finc_eval.leaderboards.judged import JudgmentResults, Judgments
+from finc_eval.leaderboards.ranks import joint_covariance, rank
 from finc_eval.leaderboards.result import Leaderboard
 from finc_eval.leaderboards.standings import ScoreStanding, VoteStanding
 
@@ -25,7 +28,8 @@ def with_judged(board: Leaderboard, judged: Judgments, found: JudgmentResults, k
         board,
         warnings=(*board.warnings, *trained),
         scores=tuple(one for judge in judged.judges for one in _scores(board, judge, found)),
-        votes=() if judged.votes is None else tuple(_votes(board, judged.votes)),
+        votes=() if judged.votes is None else tuple(_votes(board, judged.votes, found)),
+        covariates=() if judged.votes is None or judged.votes.equal is None else judged.votes.equal.effects,
         parts=tuple(parts),
         plan=tuple(found.plans) if board.settings.plan else (),
         upset=None if judged.votes is None else judged.votes.upset(),
@@ -48,10 +52,24 @@ def _scores(board: Leaderboard, judge: str, found: JudgmentResults) -> list[Scor
     ]
 
 
-def _votes(board: Leaderboard, votes: Strengths) -> list[VoteStanding]:
-    record = record_of(votes.votes)
+def _votes(board: Leaderboard, votes: Strengths, found: JudgmentResults) -> list[VoteStanding]:
+    record, equal = record_of(votes.votes), _at_equal(found)
     standings = {name: board[name].scores[VOTES] for name in _best_first(board, VOTES)}
     return [
-        VoteStanding(name, one.value, one.interval, one.rank_set, *record.get(name, (0, 0.0, 0.0, 0.0)))
+        VoteStanding(
+            name, one.value, one.interval, one.rank_set, *record.get(name, (0, 0.0, 0.0, 0.0)), *equal.get(name, ())
+        )
         for name, one in standings.items()
     ]
+
+
+def _at_equal(found: JudgmentResults) -> dict[str, tuple[float, tuple[float, float], tuple[int, int]]]:
+    """Return strengths at equal covariates, with their intervals and rank sets, by model."""
+    if not found.equal:
+        return {}
+    estimates = [one for (one,) in found.equal.values()]
+    ranking = rank(np.array([one.value for one in estimates]), joint_covariance(estimates), higher_is_better=True)
+    return {
+        name: (one.value, one.interval, ranks)
+        for name, one, ranks in zip(found.equal, estimates, ranking.rank_sets, strict=True)
+    }

@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from itertools import permutations
 
 from finc_eval.core.words import figure, join_words, percent, plural, points, quote
-from finc_eval.judges.parts import WORD, JudgedPart
+from finc_eval.judges.covariates import SIDE, CovariateEffect
+from finc_eval.judges.parts import LOOK, WORD, JudgedPart
 from finc_eval.judges.strengths import VOTES
-from finc_eval.leaderboards.board_table import gap_text
+from finc_eval.leaderboards.board_table import gap_text, ranks
 from finc_eval.leaderboards.result import Leaderboard
+from finc_eval.numerics.inference import ALPHA
 from finc_eval.report.exports.outline import TextTable
 from finc_eval.report.formats import p_value
 
@@ -45,12 +47,47 @@ def contradictions(board: Leaderboard) -> list[str]:
         if name == last.names[-1] and {first.key, last.key} & {*keys}:
             best, worst = (board[name].scores[one.key].rank_set for one in (first, last))
             sure = best is not None and worst is not None and best[1] < worst[0]
-            why = f" Its fault: {board[name].fault}." if board[name].fault and last.key not in keys else ""
-            text = f"{name} is first by {first.key} and last by {last.key}{', surely apart' * sure}.{why}"
+            text = f"{name} is first by {first.key} and last by {last.key}{', surely apart' * sure}."
+            text += _why_last(board, name, last.key)
             found[text] = sure
     said = sorted(found, key=lambda one: not found[one])
     more = len(said) - SAID
     return said[:SAID] + [f"{plural(more, 'more contradiction')} of first and last."] * (more > 0)
+
+
+def _why_last(board: Leaderboard, name: str, key: str) -> str:
+    """Return why a model is last by a number: its faults, or where a judge or voters like it least; "" if unknown."""
+    if key not in judges_of(board):
+        return f" Its fault: {board[name].fault}." if board[name].fault else ""
+    sign = 1 if board.criterion(key).higher_is_better else -1
+    worse = (one for one in board.parts if (one.judge, one.name) == (key, name) and sign * one.value < 0)
+    found = next((one for one in worse if sign * (one.value - one.elsewhere) < 0), None)
+    return "" if found is None else f" It loses most on {_where(found)}."
+
+
+def at_equal(board: Leaderboard) -> str:
+    """Return who would be first if all models showed the same of the covariates, in a sentence; "" without any."""
+    ranked = [one for one in board.votes if one.equal is not None]
+    if not board.covariates or not ranked:
+        return ""
+    best = max(ranked, key=lambda one: one.equal or 0)
+    low, high = best.equal_rank_set or (1, len(ranked))
+    ranks = "rank 1" if (low, high) == (1, 1) else f"ranks {low} to {high}"
+    names = join_words([one.name for one in board.covariates])
+    moved = [one.name for one in ranked if one.equal_rank_set != one.rank_set]
+    others = f"the rank sets of {join_words(moved)} change" if moved else "no rank set changes"
+    return f"If all models showed the same {names}, {best.name} would be first by votes ({ranks}); {others}."
+
+
+def _covariate_sentence(one: CovariateEffect) -> str:
+    """Return what a covariate does to votes, in a sentence."""
+    low, high = (figure(end, "+.2f") for end in one.interval)
+    if one.name == SIDE:
+        more = "The left side"
+    else:
+        more = f"One standard deviation more {one.name} ({figure(one.unit, '.3g')})"
+    sure = "" if one.p_value <= ALPHA else ", which may be nothing"
+    return f"{more} changes the log odds of winning by {figure(one.effect, '+.2f')} [{low}, {high}]{sure}."
 
 
 def judge_details(board: Leaderboard) -> list[str]:
@@ -67,6 +104,7 @@ def judge_details(board: Leaderboard) -> list[str]:
         )
     elif board.votes:
         found.append(f"No number of votes that could be left out would change who is first by {VOTES}.")
+    found += [at_equal(board)] * bool(at_equal(board)) + [_covariate_sentence(one) for one in board.covariates]
     return [*found, *contradictions(board), *(part_sentence(board, one) for one in board.parts)]
 
 
@@ -96,6 +134,8 @@ def part_sentence(board: Leaderboard, part: JudgedPart) -> str:
 def _where(part: JudgedPart) -> str:
     if part.by == WORD:
         return f"prompts with {quote(part.part)}"
+    if part.by == LOOK:
+        return f"samples that look {quote(part.part)}"
     return f"{part.by} {quote(part.part)}"
 
 
@@ -112,12 +152,26 @@ def judge_tables(board: Leaderboard) -> Iterator[TextTable]:
             if one.votes
         ]
         yield TextTable("Votes", ["Model", "Votes", "Won", "Tied", "Lost"], rows)
+    if board.covariates:
+        names = join_words([one.name for one in board.covariates])
+        columns = ["Model", "Strength", "Rank", f"At equal {names}", "Rank then"]
+        rows = [
+            [
+                one.name,
+                *_strength(one.value, one.interval, one.rank_set),
+                *_strength(one.equal, one.equal_interval, one.equal_rank_set),
+            ]
+            for one in board.votes
+            if one.equal is not None
+        ]
+        yield TextTable(f"Votes at equal {names}", columns, rows)
     if board.parts:
         columns = ["By", "Model", "Where", "There", "Elsewhere", "Prompts", "p"]
         legend = (
             "Where a judge or voters prefer a model more, or less, than elsewhere, against the others on the same "
-            "prompts. Votes: points of a vote beyond what strengths say. Without a model: the score of such samples "
-            "beyond the mean of their model."
+            "prompts. A look is of the fifth of all samples with the most, or the least, of a trait. Votes: points of "
+            "a vote beyond what strengths say. Without a model: the score of such samples beyond the mean of their "
+            "model."
         )
         yield TextTable("Where judges prefer", columns, [_cells(one) for one in board.parts], legend=legend)
     if board.plan:
@@ -141,6 +195,11 @@ def judge_tables(board: Leaderboard) -> Iterator[TextTable]:
             "decides in 80 %."
         )
         yield TextTable("What decides the margins", columns, rows, legend=legend)
+
+
+def _strength(value: float | None, interval: tuple[float, float] | None, rank_set: tuple[int, int] | None) -> list[str]:
+    ends = ", ".join(figure(end, "+.2f") for end in interval or ())
+    return [f"{figure(value, '+.2f')} [{ends}]", ranks(rank_set)]
 
 
 def _cells(part: JudgedPart) -> list[str]:

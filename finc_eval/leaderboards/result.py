@@ -17,6 +17,7 @@ from finc_eval.core.words import figure, join_words, plural
 from finc_eval.embeddings.recipe import extractor_of
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.gallery.pictured import Pictures
+from finc_eval.judges.covariates import CovariateEffect
 from finc_eval.judges.parts import JudgedPart
 from finc_eval.judges.power import MarginPlan
 from finc_eval.judges.strengths import Upset
@@ -153,7 +154,8 @@ class Leaderboard(Document):
         panel: the same models on other boards, such as by other extractors (`beside`); None without any.
         scores: the models by the scores of each judge, the best first; empty if none were given.
         votes: the models by votes, the best first; empty if none were given.
-        parts: kinds, labels and words where a judge or voters prefer a model more, or less, than elsewhere.
+        covariates: what covariates of votes do; empty if none were asked for.
+        parts: kinds, labels, looks and words where a judge or voters prefer a model more, or less, than elsewhere.
         plan: how many prompts, seeds or votes decide the margins of neighbors by scores and by votes; empty if it was
             not asked for.
         upset: how few votes would change who is first; None without votes, or if no number of them does.
@@ -187,6 +189,7 @@ class Leaderboard(Document):
     by: SharesBy | None = field(default=None, kw_only=True)
     scores: tuple[ScoreStanding, ...] = field(default=(), kw_only=True)
     votes: tuple[VoteStanding, ...] = field(default=(), kw_only=True)
+    covariates: tuple[CovariateEffect, ...] = field(default=(), kw_only=True)
     parts: tuple[JudgedPart, ...] = field(default=(), kw_only=True)
     plan: tuple[MarginPlan, ...] = field(default=(), kw_only=True)
     upset: Upset | None = field(default=None, kw_only=True)

@@ -41,6 +41,13 @@ class LeaderboardSettings(Configured):
     lower: Annotated[
         tuple[str, ...], about("scores of --scores whose lower values are better; of all others, higher ones are")
     ] = ()
+    covariates: Annotated[
+        tuple[str, ...],
+        about(
+            "what votes are made equal in, besides the votes as they are: columns left_NAME and right_NAME of the "
+            "votes, columns of the sets such as texts, whose length counts, looks such as brightness, or side"
+        ),
+    ] = ()
     plan: Annotated[bool, about("say how many prompts, seeds or votes decide the margins of scores and votes")] = False
     seed: Annotated[int, about("random seed of the division into kinds")] = 0
 
@@ -52,8 +59,8 @@ class LeaderboardSettings(Configured):
         )
 
     def signature(self) -> tuple[tuple[str, str], ...]:
-        """Return the fields of a signature."""
-        columns = ("groups", self.groups), ("pairs", self.pairs), ("by", self.by), ("lower", ",".join(self.lower))
+        """Return the fields of a signature; those of scores and votes have their own."""
+        columns = ("groups", self.groups), ("pairs", self.pairs), ("by", self.by)
         return (*((name, value) for name, value in columns if value), ("seed", str(self.seed)))
 
 
@@ -66,5 +73,6 @@ class LeaderboardOptions(TypedDict, total=False):
     pairs: str | None
     by: str | None
     lower: tuple[str, ...]
+    covariates: tuple[str, ...]
     plan: bool
     seed: int

@@ -73,6 +73,9 @@ class VoteStanding(Record):
         rank_set: lowest and highest rank that the model may have; None without votes.
         votes: number of votes that it is in.
         won, tied, lost: shares of these votes.
+        equal: its strength if all models showed the same of the covariates; None without covariates.
+        equal_interval: 95 % interval of it.
+        equal_rank_set: lowest and highest rank that the model may have by it.
     """
 
     name: str
@@ -83,6 +86,9 @@ class VoteStanding(Record):
     won: float
     tied: float
     lost: float
+    equal: float | None = None
+    equal_interval: tuple[float, float] | None = None
+    equal_rank_set: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -68,16 +68,37 @@ def _motion(sets: Mapping[str, Embeddings], rows: Rows) -> Parts | None:
 
 def measure_pictures(one: Embeddings) -> PictureLooks | None:
     """Measure the pictures of `looked_rows` of a set: traits, and residuals for marks; None if they are not at hand."""
-    rows = looked_rows(one)
-    values, residuals = [np.empty((0, len(TRAITS)))], [np.empty((0, SIDE**2), np.int8)]
+    parts = [(np.empty((0, len(TRAITS))), np.empty((0, SIDE**2), np.int8))]
+    for part in _measure_some(one, looked_rows(one)):
+        if part is None:
+            return None
+        parts.append(part)
+    values, residuals = (np.concatenate(some) for some in zip(*parts, strict=True))
+    return values, residuals
+
+
+def _measure_some(one: Embeddings, rows: NDArray[np.int64]) -> Iterator[PictureLooks | None]:
+    """Yield the looks of pictures, some at a time; None if they are not at hand."""
     for start in range(0, len(rows), 64):  # pictures in memory
         images = one.images_at(rows[start : start + 64])
-        if images is None:
+        yield None if images is None else measure_looks(images)
+
+
+def looks_of(one: Embeddings) -> tuple[Trait, ...]:
+    """Return the looks that each sample of a set has by itself: of motion, or else of pictures."""
+    return LOOKS_OF_CLIPS if extractor_of(one.space) == MOTION else tuple(t for t in TRAITS if t.name != "mark")
+
+
+def measure_rows(one: Embeddings, rows: NDArray[np.int64]) -> Array | None:
+    """Measure the `looks_of` of some samples, shape (n, looks); None if the pictures are not at hand."""
+    if extractor_of(one.space) == MOTION:
+        return measure_clips(motion.measurements(one.rows_at(rows)).cpu().numpy())
+    parts = [np.empty((0, len(TRAITS)))]
+    for part in _measure_some(one, rows):
+        if part is None:
             return None
-        measured, apart = measure_looks(images)
-        values.append(measured)
-        residuals.append(apart)
-    return np.concatenate(values), np.concatenate(residuals)
+        parts.append(part[0])
+    return np.concatenate(parts)[:, [trait.name != "mark" for trait in TRAITS]]
 
 
 def _pictures(sets: Mapping[str, Embeddings], known: Mapping[str, PictureLooks | None]) -> Parts | None:

@@ -78,7 +78,7 @@ def drawn(seed, strengths, votes=400, prompts=40, voters=20, dominant=0.0):
 def test_influences_are_the_changes_of_the_fit_without_a_cluster():
     votes = read_votes(drawn(1, (0.6, 0, -0.6)), "abc")
     fit = fit_strengths(votes.left, votes.right, votes.outcome, 3)
-    moved = fit.without(votes.voter)
+    moved = fit.without(votes.voter) @ fit.basis.T
     for voter in range(3):
         kept = votes.voter != voter
         again = fit_strengths(votes.left[kept], votes.right[kept], votes.outcome[kept], 3).strengths

@@ -47,3 +47,37 @@ def test_with_ties_strengths_and_errors_are_those_of_statsmodels(models, votes):
     center = np.eye(models) - 1 / models
     covariance = np.pad(found.cov_params()[: models - 1, : models - 1], ((1, 0), (1, 0)))
     assert np.allclose(ours.basis @ ours.inverse @ ours.basis.T, center @ covariance @ center, atol=1e-6)
+
+
+@pytest.mark.parametrize("tie", [-1e9, -0.2])
+def test_with_covariates_effects_and_errors_are_those_of_statsmodels(tie):
+    conditional = pytest.importorskip("statsmodels.discrete.conditional_models", reason="statsmodels is missing")
+    models, votes, rng = 4, 500, np.random.default_rng(5)
+    left, right, _ = drawn(models, votes, tie, 3)
+    shown, strengths, effects = rng.normal(size=(2, votes, 2)), rng.normal(size=models), np.array([0.7, 0.0])
+    a, b = (strengths[one] + own @ effects for one, own in zip((left, right), shown, strict=True))
+    outcome = (np.stack([a, b, tie + (a + b) / 2], 1) + rng.gumbel(size=(votes, 3))).argmax(1)
+    # Each vote is a choice among its outcomes (conditional logit); the first model has strength 0.
+    rows = np.zeros((votes, 3, models + 3))
+    for place, (model, own) in enumerate(zip((left, right), shown, strict=True)):
+        rows[np.arange(votes), place, model] = 1
+        rows[:, place, models : models + 2] = own
+    rows[:, TIE] = (rows[:, LEFT] + rows[:, RIGHT]) / 2
+    rows[:, TIE, -1] = 1
+    kept = 3 if tie > -10 else 2
+    columns = [*range(1, models + 2)] + [models + 2] * (kept == 3)
+    chosen = np.arange(3)[None, :kept] == outcome[:, None]
+    found = conditional.ConditionalLogit(
+        chosen.ravel().astype(int),
+        rows[:, :kept][..., columns].reshape(votes * kept, -1),
+        groups=np.repeat(np.arange(votes), kept),
+    ).fit(method="newton", tol=1e-12, disp=0)
+    ours = fit_strengths(left, right, outcome, models, shown[0] - shown[1])
+    theirs = np.append(0, found.params[: models - 1])
+    assert np.allclose(ours.strengths, theirs - theirs.mean(), atol=1e-6)
+    assert np.allclose(ours.effects, found.params[models - 1 : models + 1], atol=1e-6)
+    slopes, center = ours.design.slopes, np.eye(models) - 1 / models
+    errors = np.sqrt(np.diag(slopes @ ours.inverse @ slopes.T))
+    assert np.allclose(errors, found.bse[models - 1 : models + 1], atol=1e-6)
+    covariance = np.pad(found.cov_params()[: models - 1, : models - 1], ((1, 0), (1, 0)))
+    assert np.allclose(ours.basis @ ours.inverse @ ours.basis.T, center @ covariance @ center, atol=1e-6)
