@@ -153,48 +153,63 @@ def judge_tables(board: Leaderboard) -> Iterator[TextTable]:
         ]
         yield TextTable("Votes", ["Model", "Votes", "Won", "Tied", "Lost"], rows)
     if board.covariates:
-        names = join_words([one.name for one in board.covariates])
-        columns = ["Model", "Strength", "Rank", f"At equal {names}", "Rank then"]
-        rows = [
-            [
-                one.name,
-                *_strength(one.value, one.interval, one.rank_set),
-                *_strength(one.equal, one.equal_interval, one.equal_rank_set),
-            ]
-            for one in board.votes
-            if one.equal is not None
-        ]
-        yield TextTable(f"Votes at equal {names}", columns, rows)
+        yield _equal_table(board)
     if board.parts:
-        columns = ["By", "Model", "Where", "There", "Elsewhere", "Prompts", "p"]
-        legend = (
-            "Where a judge or voters prefer a model more, or less, than elsewhere, against the others on the same "
-            "prompts. A look is of the fifth of all samples with the most, or the least, of a trait. Votes: points of "
-            "a vote beyond what strengths say. Without a model: the score of such samples beyond the mean of their "
-            "model."
-        )
-        yield TextTable("Where judges prefer", columns, [_cells(one) for one in board.parts], legend=legend)
+        yield _parts_table(board)
     if board.plan:
-        columns = ["By", "First", "Next", "Margin", "Detectable", "At hand", "Needed", "Seeds"]
-        rows = [
-            [
-                one.judge,
-                one.first,
-                one.second,
-                gap_text(board.criterion(one.judge), one.margin),
-                gap_text(board.criterion(one.judge), one.detectable),
-                f"{plural(one.have, one.unit[:-1])}",
-                "–" if one.needed is None else plural(one.needed, one.unit[:-1]),
-                "–" if one.seeds is None else f"{one.seeds:,}",
-            ]
-            for one in board.plan
+        yield _plan_table(board)
+
+
+def _equal_table(board: Leaderboard) -> TextTable:
+    """Return strengths as people voted, and at equal covariates."""
+    names = join_words([one.name for one in board.covariates])
+    columns = ["Model", "Strength", "Rank", f"At equal {names}", "Rank then"]
+    rows = [
+        [
+            one.name,
+            *_strength(one.value, one.interval, one.rank_set),
+            *_strength(one.equal, one.equal_interval, one.equal_rank_set),
         ]
-        legend = (
-            "What decides each margin in 80 % of repetitions, among all pairs of the board: prompts or votes of "
-            "the same mix, or samples of each prompt at hand. “Detectable” is the margin that the data at hand "
-            "decides in 80 %."
-        )
-        yield TextTable("What decides the margins", columns, rows, legend=legend)
+        for one in board.votes
+        if one.equal is not None
+    ]
+    return TextTable(f"Votes at equal {names}", columns, rows)
+
+
+def _parts_table(board: Leaderboard) -> TextTable:
+    """Return where judges and voters prefer a model more, or less, than elsewhere."""
+    columns = ["By", "Model", "Where", "There", "Elsewhere", "Prompts", "p"]
+    legend = (
+        "Where a judge or voters prefer a model more, or less, than elsewhere, against the others on the same "
+        "prompts. A look is of the fifth of all samples with the most, or the least, of a trait. Votes: points of "
+        "a vote beyond what strengths say. Without a model: the score of such samples beyond the mean of their "
+        "model."
+    )
+    return TextTable("Where judges prefer", columns, [_cells(one) for one in board.parts], legend=legend)
+
+
+def _plan_table(board: Leaderboard) -> TextTable:
+    """Return what decides the margins of neighbors."""
+    columns = ["By", "First", "Next", "Margin", "Detectable", "At hand", "Needed", "Seeds"]
+    rows = [
+        [
+            one.judge,
+            one.first,
+            one.second,
+            gap_text(board.criterion(one.judge), one.margin),
+            gap_text(board.criterion(one.judge), one.detectable),
+            f"{plural(one.have, one.unit[:-1])}",
+            "–" if one.needed is None else plural(one.needed, one.unit[:-1]),
+            "–" if one.seeds is None else f"{one.seeds:,}",
+        ]
+        for one in board.plan
+    ]
+    legend = (
+        "What decides each margin in 80 % of repetitions, among all pairs of the board: prompts or votes of "
+        "the same mix, or samples of each prompt at hand. “Detectable” is the margin that the data at hand "
+        "decides in 80 %."
+    )
+    return TextTable("What decides the margins", columns, rows, legend=legend)
 
 
 def _strength(value: float | None, interval: tuple[float, float] | None, rank_set: tuple[int, int] | None) -> list[str]:
