@@ -24,8 +24,8 @@ SIDE = "side"  # covariate that is 1 on the left and 0 on the right
 
 
 @dataclass(frozen=True)
+class CovariateEffect(Record):
     """The effect of a covariate on votes.
-    """What more of a covariate does to votes.
 
     Attributes:
         name: name of the covariate.
