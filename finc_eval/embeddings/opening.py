@@ -1,4 +1,4 @@
-"""`as_embeddings`, `open_pair` and `open_sets`: open whatever the caller has of sets; samples are embedded first."""
+"""`form_of` says what a set is; `open_sets` opens whatever the caller has of sets, and embeds samples first."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from finc_eval.core.doors import with_home, without_links
 from finc_eval.core.errors import DataError, UsageError
-from finc_eval.core.files.front import check_type, is_stored
+from finc_eval.core.files.front import check_type, file_type, is_stored
 from finc_eval.core.files.on_disk import file_of, on_disk
 from finc_eval.core.run import Run
 from finc_eval.embeddings.array_files import StoredArrays, holds_statistics, is_array_file
@@ -32,8 +32,34 @@ if TYPE_CHECKING:
 HDF5_SUFFIXES = (".h5", ".hdf5")
 """Suffixes of files that are never samples, even where they are damaged: the message should be about the damage."""
 
+Form = Literal["samples", "embeddings", "sketch", "statistics"]
+"""What a set is: samples, which are embedded first; embeddings; a sketch of them; or their mean and covariance."""
 
 Opened = TypeVar("Opened", bound=HasSpace)
+
+
+def form_of(source: object) -> Form:
+    """Return what a set is, an object or a path; what is damaged or no set at all is opened as what its name says."""
+    if not isinstance(source, str | Path):
+        made = getattr(type(source), "type_name", None)  # of a sketch, and of statistics
+        if made in ("sketch", "statistics"):
+            return made  # type: ignore[no-any-return]  # it is one of these
+        return "samples" if isinstance(source, Source) or is_dataset(source) or _gives_images(source) else "embeddings"
+    if Path(source).suffix.lower() in HDF5_SUFFIXES:
+        return "samples" if Path(source).is_dir() else _form_of_file(source)
+    path = None if BRACES.search(str(source)) else file_of(source)
+    if path is None:
+        return "samples"
+    if is_stored(path):
+        return _form_of_file(path)
+    if is_array_file(path):
+        return "embeddings"
+    # Of pickles, statistics alone are known: whoever takes these says how to convert one.
+    return "statistics" if holds_statistics(path) or path.suffix.lower() == ".pkl" else "samples"
+
+
+def _form_of_file(path: str | Path) -> Form:
+    return "sketch" if file_type(path) == "sketch" else "embeddings"
 
 
 def as_embeddings(source: object, name: str = "embeddings", *, or_shard: bool = False) -> Embeddings:
@@ -46,11 +72,8 @@ def as_embeddings(source: object, name: str = "embeddings", *, or_shard: bool = 
         found = source
     elif isinstance(source, str | Path):
         source = on_disk(source)
-        if holds_statistics(source):
-            raise DataError(
-                f"{source} holds the mean and covariance of a set, which only Fréchet distances take (finc-eval "
-                "metrics --metrics fd): give the samples, their embeddings, or a sketch of them"
-            )
+        if form_of(source) == "statistics":
+            raise statistics_error(source)
         found = StoredArrays(source) if is_array_file(source) else CachedEmbeddings(EmbeddingCache(source))
     elif isinstance(source, EmbeddingCache):
         found = CachedEmbeddings(source)
@@ -92,6 +115,19 @@ def _refuse_other_forms(source: object, name: str) -> None:
             "list(x['path']), a column of lists as numpy.stack(x['embedding']), or embeddings and other columns as "
             "fe.EmbeddingSet(numbers, metadata=others)"
         )
+
+
+def statistics_error(path: Path) -> DataError:
+    """Return the error for statistics where embeddings are needed."""
+    if path.suffix.lower() == ".pkl":
+        return DataError(
+            f"{path} is a pickle, which runs its author's code when it is read: if you trust it, convert it once with "
+            "numpy.save(path, embeddings) and pass that file"
+        )
+    return DataError(
+        f"{path} holds the mean and covariance of a set, which only Fréchet distances take (finc-eval metrics "
+        "--metrics fd): give the samples, their embeddings, or a sketch of them"
+    )
 
 
 def unmerged_error(name: str, shard: Shard) -> DataError:
@@ -198,7 +234,7 @@ def _look_at(
 ) -> tuple[dict[str, Opened], dict[str, SetExtraction]]:
     """Open the sets that are embedded, and list the samples of the others, by label; see `open_sets`."""
     how = extraction_of(extractor)
-    ready = {label: open_one(source, label) for label, source in sources.items() if not is_samples(source)}
+    ready = {label: open_one(source, label) for label, source in sources.items() if form_of(source) != "samples"}
     if how.n is not None and ready:
         raise UsageError(
             f"n takes samples before they are embedded, and {next(iter(ready))} is embedded already: leave n out, or "
@@ -250,7 +286,9 @@ def embed_sources(
 ) -> dict[str, object]:
     """Return sets by label, those that are samples as their caches; see `open_sets`. Arrays are not looked at."""
     held = {
-        label: one for label, one in sources.items() if isinstance(one, str | Path | EmbeddingCache) or is_samples(one)
+        label: one
+        for label, one in sources.items()
+        if isinstance(one, str | Path | EmbeddingCache) or form_of(one) == "samples"
     }
     opened = open_sets(held, as_embeddings, extractor, run, spaces)
     return {
@@ -271,19 +309,3 @@ def _gives_images(source: object) -> bool:
     if getattr(source, "ndim", None) == 3:
         return str(getattr(source, "dtype", "")).endswith("uint8")
     return any(base.__module__.startswith("torch.utils.data.") for base in type(source).__mro__) or gives_images(source)
-
-
-def is_samples(source: object) -> bool:
-    """Return whether a set is samples, which are embedded first, as opposed to embeddings, a sketch or statistics."""
-    if isinstance(source, Source) or is_dataset(source) or _gives_images(source):
-        return True
-    if not isinstance(source, str | Path):
-        return False
-    if Path(source).suffix.lower() in HDF5_SUFFIXES:
-        return Path(source).is_dir()
-    path = None if BRACES.search(str(source)) else file_of(source)
-    if path is None:
-        return True
-    if is_stored(path) or is_array_file(path):
-        return False
-    return not holds_statistics(path) and path.suffix.lower() != ".pkl"

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
 from finc_eval.core.words import figure, plural
-from finc_eval.embeddings.opening import is_samples
+from finc_eval.embeddings.opening import form_of
 from finc_eval.embeddings.repeats import mean_group_size
 from finc_eval.estimates.estimate import Estimate, difference, units_of
 from finc_eval.gates.evidence import LimitEvidence, Missing, Normal, Side
@@ -91,7 +91,8 @@ def _scores(sets: GateSets, label: str, metrics: list[str], names: list[str], ru
     found: dict[str, Score | str] = {}
     alone = any(get_metric(one).extractor for one in metrics)  # FID embeds samples by a network of its own
     gen, ref = (sets.sources[one] if alone else sets.as_embedded(one) for one in (label, REF))
-    extractor = sets.extractor if is_samples(gen) or is_samples(ref) else None  # no extractor is asked of embeddings
+    are_samples = "samples" in (form_of(gen), form_of(ref))
+    extractor = sets.extractor if are_samples else None  # no extractor is asked of embeddings
     try:
         scores = compute(gen, ref, metrics, extractor=extractor, run=run)
     except DataError as error:

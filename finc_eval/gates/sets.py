@@ -13,7 +13,7 @@ from finc_eval.core.forms import named
 from finc_eval.core.run import Run
 from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.embeddings.opening import is_samples
+from finc_eval.embeddings.opening import form_of
 from finc_eval.embeddings.recipe import known_space
 from finc_eval.embeddings.same_names import ID, names_of
 from finc_eval.embeddings.set_info import SetInfo
@@ -56,7 +56,7 @@ class GateSets:
 
     def as_embedded(self, label: str) -> object:
         """Return what the caller passed, but samples as they were embedded: they are not read again."""
-        return self.all[label] if is_samples(self.sources[label]) else self.sources[label]
+        return self.all[label] if form_of(self.sources[label]) == "samples" else self.sources[label]
 
     @property
     def space(self) -> str:

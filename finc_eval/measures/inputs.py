@@ -11,15 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError, check_seed
-from finc_eval.core.files.front import file_type
+from finc_eval.core.files.on_disk import on_disk
 from finc_eval.core.places import shown_place
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.core.words import join_words, plural
-from finc_eval.embeddings.array_files import holds_statistics, is_array_file
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.columns import words_of_missing
-from finc_eval.embeddings.opening import as_embeddings
+from finc_eval.embeddings.opening import as_embeddings, form_of
 from finc_eval.embeddings.recipe import extractor_of
 from finc_eval.embeddings.repeats import describe_equal
 from finc_eval.embeddings.set_info import notes_on, unlike_files
@@ -33,7 +32,6 @@ from finc_eval.numerics.kernels import median_bandwidth
 from finc_eval.numerics.names import SearchIndex
 from finc_eval.sketches.opening import as_sketch
 from finc_eval.sketches.reference import bottom_rows
-from finc_eval.sketches.sketch import Sketch
 
 MetricSet = Embeddings | GaussianStatistics
 
@@ -120,18 +118,9 @@ def open_set(source: object, name: str) -> MetricSet:
         return source
     if (sketch := as_sketch(source)) is not None:
         return blocks_of_sketches([sketch], sketch.name or name).statistics()
-    if not isinstance(source, str | Path) or is_array_file(source):
-        return as_embeddings(source, name)
-    # Of other content than statistics, these files get a sentence that says so.
-    is_of_moments = Path(source).suffix.lower() in (".npz", ".pkl") or holds_statistics(source)
-    return read_statistics(source) if is_of_moments else as_embeddings(source, name)
-
-
-def is_moments_alone(source: object) -> bool:
-    """Return whether a set is moments without embeddings: a sketch, statistics, or the path of either."""
-    if isinstance(source, str | Path):
-        return holds_statistics(source) or file_type(source) == "sketch"
-    return isinstance(source, Sketch | GaussianStatistics)
+    if isinstance(source, str | Path) and form_of(source) == "statistics":
+        return read_statistics(on_disk(source))
+    return as_embeddings(source, name)
 
 
 def gaussian_statistics(source: object, name: str = "embeddings", *, run: Run | None = None) -> GaussianStatistics:

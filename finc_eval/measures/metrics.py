@@ -21,7 +21,7 @@ from finc_eval.core.words import join_words
 from finc_eval.embeddings.array_files import holds_statistics
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.embeddings.embedding_set import take_arrays
-from finc_eval.embeddings.opening import name_of, open_sets
+from finc_eval.embeddings.opening import form_of, name_of, open_sets
 from finc_eval.embeddings.recipe import ARRAY_SPACE, extractor_of
 from finc_eval.embeddings.repeats import LOOK
 from finc_eval.embeddings.same_names import join_columns
@@ -40,7 +40,6 @@ from finc_eval.measures.inputs import (
     MetricInputs,
     MetricSet,
     describe_sets,
-    is_moments_alone,
     named,
     names_of_sets,
     open_set,
@@ -225,7 +224,7 @@ def _scores(
     for metric in chosen:
         by_extractor[how.extractor or metric.extractor].append(metric)
     for label, source in sources.items():
-        check_type(source, label, "embeddings", "sketch")
+        check_type(source, label, "embeddings", "sketch", "statistics")
     parts: list[Scores] = []
     for name, own in by_extractor.items():
         own_run = run if len(by_extractor) == 1 else run.prefixed(name or "any space")
@@ -329,7 +328,8 @@ def choose_metrics(names: Sequence[str] | str | None, given: Mapping[str, object
     The default is those of `DEFAULT_METRICS` that the sets allow.
     """
     if names is None:
-        names = DEFAULT_METRICS[:1] if any(map(is_moments_alone, given.values())) else DEFAULT_METRICS
+        moments_alone = any(form_of(one) in ("sketch", "statistics") for one in given.values())
+        names = DEFAULT_METRICS[:1] if moments_alone else DEFAULT_METRICS
     names = [names] if isinstance(names, str) else [str(one) for one in names]
     if not names:
         raise UsageError(f"no metric was named: name some of {', '.join(METRICS)}")

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import chain, combinations
 from pathlib import Path
+from typing import cast
 
 from finc_eval.core.device import Device
 from finc_eval.core.errors import UsageError, did_you_mean
-from finc_eval.core.files.front import file_type
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.embeddings.opening import as_embeddings, unmerged_error
+from finc_eval.embeddings.opening import as_embeddings, form_of, unmerged_error
 from finc_eval.embeddings.recipe import check_alike
 from finc_eval.embeddings.repeats import repeats_as_groups, warn_of_ungrouped
 from finc_eval.embeddings.same_names import join_columns
 from finc_eval.embeddings.set_info import unlike_files
 from finc_eval.sketches.sketch import Sketch
-from finc_eval.sketches.stored import SKETCH
 
 SetInput = Embeddings | Sketch  # a set as it was opened
 
@@ -27,10 +26,10 @@ def as_sketch(source: object, device: Device = None) -> Sketch | None:
 
     Without a device a sketch in memory stays where it is, and a file is read to the CPU.
     """
-    path = source if isinstance(source, str | Path) else None
-    found = Sketch.load(path, device or "cpu") if path is not None and file_type(path) == SKETCH else source
-    if not isinstance(found, Sketch):
+    if form_of(source) != "sketch":
         return None
+    path = source if isinstance(source, str | Path) else None
+    found = cast(Sketch, source) if path is None else Sketch.load(path, device or "cpu")
     found = found if device is None else found.to(device)
     if found.shards:
         raise unmerged_error(str(path or "the sketch"), found.shards[0])

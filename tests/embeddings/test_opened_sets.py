@@ -1,5 +1,8 @@
 """Functions take paths of samples, and embed them as the command line does."""
 
+import shutil
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -11,7 +14,8 @@ from finc_eval.cli.app import app
 from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
 from finc_eval.demo import example_sets
-from finc_eval.embeddings.opening import as_embeddings, is_samples, label_sets, open_sets
+from finc_eval.embeddings.opening import as_embeddings, form_of, label_sets, open_sets
+from finc_eval.measures.inputs import gaussian_statistics
 
 QUICK = {"features": 20, "modes": 1, "method": fe.Finc(clusters=False)}
 
@@ -73,6 +77,11 @@ class Numbered:
         return self.items[number]
 
 
+def hugging_face_set(images):
+    hf = pytest.importorskip("datasets")
+    return hf.Dataset.from_dict({"image": [Image.fromarray(one) for one in images]}).cast_column("image", hf.Image())
+
+
 FORMS = {
     "list of images": lambda images: [Image.fromarray(one) for one in images],
     "tuple of arrays": tuple,
@@ -83,6 +92,7 @@ FORMS = {
     "images and labels by number": lambda images: Numbered([(one, "a") for one in images]),
     "rows by number": lambda images: Numbered([{"image": Image.fromarray(one)} for one in images]),
     "iterator": lambda images: iter([Image.fromarray(one) for one in images]),
+    "Hugging Face set": hugging_face_set,
     "loader": lambda images: torch.utils.data.DataLoader([torch.from_numpy(one)[None] for one in images], 20),
 }
 """Forms of a set of samples that `extract` takes, from an array of images."""
@@ -92,16 +102,43 @@ FORMS = {
 @pytest.mark.parametrize("form", FORMS)
 def test_functions_embed_what_extract_takes(form):
     images = [(255 * rows[:60]).astype(np.uint8).reshape(-1, 28, 28) for rows in example_sets(60)]
-    assert is_samples(FORMS[form](images[0]))
+    assert form_of(FORMS[form](images[0])) == "samples"
     how = fe.Extraction("pixels", n=60)
     assert fe.extract(FORMS[form](images[0]), "pixels", n=60).n == 60
     found = fe.compare(*map(FORMS[form], images), features=20, extractor=how)
     assert (found.gen.n, found.ref.n, found.space[:7]) == (60, 60, "pixels@")
 
 
+def sizes_of(score):
+    return [int(n) for n in dict(score.signature.fields)["n"].split("/")]
+
+
+PIXELS = {"extractor": "pixels"}
+POLICY = {"metrics": {"kid": {"most": 1}}}
+BY_FUNCTION = {
+    "kinds": lambda gen, ref: fe.kinds([gen, ref], **PIXELS).sets["set 1"].n,
+    "metrics": lambda gen, ref: sizes_of(fe.metrics(gen, ref, "kid", **PIXELS)["kid_mean"])[0],
+    "leaderboard": lambda gen, ref: fe.leaderboard({"a": gen}, ref, metrics=["kid"], **PIXELS).sets["a"].n,
+    "gate": lambda gen, ref: fe.gate(gen, gen, ref, POLICY, **PIXELS).sets["gen"].n,
+    "methods": lambda gen, ref: fe.compare_methods(gen, ref, "ken", features=20, **PIXELS).comparisons["ken"].gen.n,
+    "sketch": lambda gen, ref: fe.Sketch.reference(ref, features=20, **PIXELS).n,
+    "evaluation": lambda gen, ref: fe.evaluate(gen, ref, features=20, **PIXELS).comparison.gen.n,
+    "monitor": lambda gen, ref: fe.Monitor(ref, **PIXELS).measure(gen).n,
+}
+"""The number of samples that a function found in a set."""
+
+
+@pytest.mark.one_of_each("function")
+@pytest.mark.parametrize("form", ["Hugging Face set", "list of images", "loader"])
+@pytest.mark.parametrize("function", BY_FUNCTION)
+def test_every_function_embeds_what_extract_takes(function, form):
+    sets = [(255 * rows[:60]).astype(np.uint8).reshape(-1, 28, 28) for rows in example_sets(60)]
+    assert BY_FUNCTION[function](*map(FORMS[form], sets)) == 60
+
+
 @pytest.mark.parametrize("rows", [np.ones((60, 3)).tolist(), Numbered(np.ones((60, 3), np.float32)), Numbered([])])
 def test_rows_of_numbers_are_embeddings(rows):
-    assert not is_samples(rows)
+    assert form_of(rows) == "embeddings"
 
 
 def test_the_run_has_the_portions_and_the_progress_of_the_embedding(sets):
@@ -157,12 +194,39 @@ def test_a_path_that_does_not_exist_is_told_with_the_nearest(sets):
         fe.compare("gne", "ref", extractor="pixels")
 
 
-def test_what_is_samples_and_what_is_embedded(sets):
-    np.save("x.npy", np.zeros((3, 2), np.float32))
+@pytest.fixture
+def files(sets):
+    """A file of each form of a set, and files that are none."""
+    np.save("rows.npy", np.zeros((3, 2), np.float32))
     np.savez("images.npz", arr_0=np.zeros((3, 8, 8, 3), np.uint8))
-    np.savez("stats.npz", mu=np.zeros(2), sigma=np.eye(2))
-    assert all(map(is_samples, ("gen", "images.npz", "gone", fe.open_source("gen"))))
-    assert not any(map(is_samples, ("x.npy", "stats.npz", "gone.h5", np.zeros((3, 2)))))
+    np.savez("statistics.npz", mu=np.zeros(2), sigma=np.eye(2))
+    np.savez("both.npz", embeddings=np.zeros((3, 2), np.float32), mu=np.zeros(2), sigma=np.eye(2))
+    fe.Sketch.reference(example_sets(60)[1], features=20).save("sketch.h5")
+    fe.extract("ref", "pixels", "cache.h5")
+    shutil.copy("sketch.h5", "named otherwise")
+    for name in ("damaged.npz", "damaged.h5", "of another program.pkl"):
+        Path(name).write_bytes(b"PK\x03\x04")
+    Path("folder.h5").mkdir()
+
+
+FORMS_OF_PATHS = {
+    "samples": ["gen", "images.npz", "damaged.npz", "gone", "gone.npz", "folder.h5", "{0..3}.tar"],
+    "embeddings": ["rows.npy", "both.npz", "cache.h5", "gone.h5", "damaged.h5"],
+    "sketch": ["sketch.h5", "named otherwise"],
+    "statistics": ["statistics.npz", "of another program.pkl"],
+}
+
+
+def test_a_path_says_what_the_set_is(files):
+    found = {form: [path for path in paths if form_of(path) == form] for form, paths in FORMS_OF_PATHS.items()}
+    assert found == FORMS_OF_PATHS
+
+
+def test_an_object_says_what_the_set_is(files):
+    assert form_of(fe.open_source("gen")) == "samples"
+    assert form_of(fe.Sketch.load("sketch.h5")) == "sketch"
+    assert form_of(gaussian_statistics("rows.npy")) == "statistics"
+    assert form_of(as_embeddings("cache.h5")) == form_of(np.zeros((3, 2))) == "embeddings"
 
 
 def test_sets_in_a_list_are_called_by_their_files(sets):
@@ -193,6 +257,11 @@ def test_statistics_are_not_taken_for_embeddings(tmp_path):
     np.savez(tmp_path / "fid.npz", mu=np.zeros(4), sigma=np.eye(4))
     with pytest.raises(DataError, match=r"fid\.npz holds the mean and covariance of a set, which only Fréchet"):
         as_embeddings(tmp_path / "fid.npz")
+    with pytest.raises(DataError, match="embeddings is the mean and covariance of a set, which only Fréchet"):
+        as_embeddings(gaussian_statistics(np.eye(4)))
+    (tmp_path / "rows.pkl").write_bytes(b"")
+    with pytest.raises(DataError, match=r"rows\.pkl is a pickle, .* convert it once with numpy\.save\("):
+        as_embeddings(tmp_path / "rows.pkl")
 
 
 def test_an_array_first_does_not_hide_that_two_caches_are_of_unlike_extractors(sets):

@@ -135,6 +135,11 @@ FILE_TYPES = {
     ),
     "kinds": FileType("a result of finc-eval kinds", "fe.load opens", "the .h5 file of a result of finc-eval kinds"),
     "monitor": FileType("a monitor of a training", "fe.Monitor.load opens", "a file by fe.Monitor.save"),
+    "statistics": FileType(
+        "the mean and covariance of a set",
+        "only Fréchet distances take (finc-eval metrics --metrics fd)",
+        "the statistics of a set",
+    ),
     "private sketch": FileType(
         "a private sketch",
         "finc-eval evaluate, private sketch score and private sketch compare take as --ref (in Python: "

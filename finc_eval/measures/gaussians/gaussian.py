@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -23,6 +24,8 @@ MAX_COVARIANCE_SIZE = 16_384  # largest number of rows of a covariance matrix, w
 @dataclass(frozen=True, eq=False)
 class GaussianStatistics:
     """Mean and covariance of a set of embeddings, in float64."""
+
+    type_name: ClassVar[str] = "statistics"
 
     n: int | None  # number of samples; None if another tool's file does not state it
     mean: torch.Tensor  # mean, shape (d,)
