@@ -63,7 +63,10 @@ SHOWN = {
     "neighbor_index": (("n = m", "d", "times as fast", "recall, as told", "recall"), ""),
     "neighbors": (("n = m", "PRDC, s", "prdc, s", "Rarity, s", "Rarity, n × n, s"), ""),
     "planted_modes": (("method", "recall", "purity"), "^Tiny"),
-    "precision": (("set", "smallest overlap of a mode", "largest change of a share"), "bfloat16"),
+    "precision": (
+        ("set", "smallest overlap of a mode", "largest change of a share", "largest change of a p-value"),
+        "float32",
+    ),
     "private_sketch": (
         ("features", "epsilon", "tau", "power"),
         r"planted faults \| (Hermite, degree 2|Fourier, 10,000) ",

@@ -136,7 +136,7 @@ def peak_memory():
 def gemm_rate(device):
     """Return the best rate of a float32 product of these sizes on this machine, in operations per second."""
     rows, best = torch.randn(2048, 2 * FEATURES, device=device), float("inf")
-    with arithmetic("float32"):
+    with arithmetic():
         for _ in range(5):
             start = time.perf_counter()
             float((rows.T @ rows)[0, 0])

@@ -55,12 +55,11 @@ from finc_eval.extractors.preprocess import normalize_values
 from finc_eval.measures.precision_recall import precision_recall
 from finc_eval.numerics.kernels import gaussian_kernel
 from finc_eval.numerics.moments import Moments
-from finc_eval.numerics.precision import add_product, arithmetic, prepare
+from finc_eval.numerics.precision import arithmetic
 from finc_eval.samples.opening import open_source
 
 HERE = Path(__file__).parent
 HAS_KINDS = find_spec("sknetwork") is not None
-PRECISIONS = ("float32", "tf32", "bfloat16")
 
 
 def finc_alone():
@@ -88,14 +87,14 @@ def same_modes(found, expected):
 
 
 def parity(bench):
-    """Compare the results of the device with those of the CPU, and low precisions with float64."""
+    """Compare the results of the device with those of the CPU, and with float64."""
     gen, ref = bench.pair(bench.sizes["agree"])
     size, cpu = f"{len(gen)} + {len(ref)} × {bench.sizes['dim']}", fe.Run(device="cpu")
     compared = partial(fe.compare, gen, ref, features=bench.sizes["features"], method=finc_alone())
     expected = compared(run=cpu)
     cases = {"device and CPU": ({}, expected)}
     exact = compared(precision="float64", run=bench.run)
-    cases |= {f"{precision} and float64": ({"precision": precision}, exact) for precision in PRECISIONS}
+    cases["float32 and float64"] = ({}, exact)
     for name, (options, other) in cases.items():
         overlap, apart, shares, modes = same_modes(compared(run=bench.run, **options), other)
         figure = f"overlap ≥ {overlap:.5f}, p within {apart:.1g}, {shares} of {modes} shares equal"
@@ -125,10 +124,6 @@ def comparison(bench):
         bench.row("compare, device memory, directions alone", size, seconds=alone, figure=figure)
         host = partial(fe.compare, gen, ref, method=finc_alone(), **options)
         bench.row("compare, host memory, directions alone", size, seconds=bench.seconds(host)[0])
-        if n == bench.sizes["sizes"][0]:
-            for precision in PRECISIONS[1:]:
-                low = partial(fe.compare, *device, method=finc_alone(), precision=precision, **options)
-                bench.row(f"compare, {precision}, directions alone", size, seconds=bench.seconds(low)[0])
         expected = (time.perf_counter() - started) * 5  # the next size is five times as large
 
 
@@ -153,7 +148,7 @@ def random_embedder(card, device, precision="float32"):
 def bare_network(embed, pixels, how, device):
     """Return the network's own work on a batch that lies on the device, in the same arithmetic as an extraction."""
     ready = normalize_values(send(pixels, device), how)
-    return arithmetic("float32")(torch.inference_mode()(partial(embed._run, embed._network, ready)))
+    return arithmetic()(torch.inference_mode()(partial(embed._run, embed._network, ready)))
 
 
 def write_images(folder, n, side):
@@ -250,16 +245,16 @@ def kinds(bench):
     bench.row("kinds of three sets", f"3 · {n} × {bench.sizes['dim']}", seconds=seconds, figure=figure)
 
 
-def rate(bench, precision):
+def rate(bench):
     """Return the rate of the products of the covariance, in operations per second."""
     size = 2 * bench.sizes["features"]
-    rows = prepare(torch.randn(bench.run.portion, size, device=bench.device), precision)
+    rows = torch.randn(bench.run.portion, size, device=bench.device)
     total = torch.zeros(size, size, device=bench.device)
 
     def products():
-        with arithmetic(precision):
+        with arithmetic():
             for _ in range(10):
-                add_product(total, rows, rows)
+                total.addmm_(rows.T, rows)
 
     seconds, _ = bench.seconds(products)
     return 10 * 2 * len(rows) * size**2 / seconds
@@ -269,15 +264,12 @@ def covariance(bench):
     """Measure the covariance of features against the rate of bare products."""
     size = 2 * bench.sizes["features"]
     features = torch.randn(bench.run.portion, size, device=bench.device)
-    for precision in PRECISIONS:
-        if precision == "bfloat16" and bench.device.type != "cuda":
-            continue
-        bare, moments = rate(bench, precision), Moments(size, precision, bench.device)
-        operations = 2 * len(features) * sum(block.numel() for _, block in moments.blocks())
-        seconds, _ = bench.seconds(partial(moments.update, features))
-        share = operations / seconds / bare
-        figure, shape = f"{share:.0%} of {bare / 1e12:.3g} TFLOP/s of bare products", f"{len(features)} × {size}"
-        bench.row(f"covariance, {precision}", shape, seconds=seconds, figure=figure)
+    bare, moments = rate(bench), Moments(size, "float32", bench.device)
+    operations = 2 * len(features) * sum(block.numel() for _, block in moments.blocks())
+    seconds, _ = bench.seconds(partial(moments.update, features))
+    share = operations / seconds / bare
+    figure, shape = f"{share:.0%} of {bare / 1e12:.3g} TFLOP/s of bare products", f"{len(features)} × {size}"
+    bench.row("covariance, float32", shape, seconds=seconds, figure=figure)
 
 
 def baselines(bench):

@@ -77,13 +77,10 @@ def check_av():
 
 
 def check_torch():
-    """The CPU's units for bfloat16, and torch's switches for the rounding of products."""
-    assert all(
-        isinstance(one(), bool) for one in (torch.cpu._is_avx512_bf16_supported, torch.cpu._is_amx_tile_supported)
-    )
+    """Torch's switches for the rounding of products."""
     from finc_eval.numerics.precision import arithmetic
 
-    with arithmetic("float32"):
+    with arithmetic():
         if hasattr(torch.backends.cuda.matmul, "fp32_precision"):  # newer versions refuse to read the older switches
             assert torch.backends.cuda.matmul.fp32_precision == torch.backends.cudnn.conv.fp32_precision == "ieee"
             assert torch.backends.mkldnn.matmul.fp32_precision in ("ieee", "bf16")

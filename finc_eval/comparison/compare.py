@@ -101,7 +101,7 @@ def compare(
 
 
 @show_options(Settings)
-@arithmetic("float32")
+@arithmetic()
 def compare(
     gen: object,
     ref: object,
@@ -193,7 +193,7 @@ def stages_of(settings: Settings, kinds: KindTree | None = None) -> list[str]:
     return [LOOK, SKETCH, *counted, *directions, SCORE]
 
 
-@arithmetic("float32")
+@arithmetic()
 def compare_opened(opened: OpenSets, settings: Settings, run: Run, kinds: KindTree | None = None) -> Comparison:
     """Compare two sets, "gen" and "ref", that are opened and sketched, by their own kinds or given kinds."""
     gen, ref = opened.sets["gen"], opened.sets["ref"]

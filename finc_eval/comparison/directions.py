@@ -226,8 +226,8 @@ def r_squared(
     """
     folds = [fold for one in sets for fold in one.folds]
     columns = torch.cat([vectors, *refits], 1).to(folds[0].first)
-    mean = torch.stack([fold.mean() for fold in folds]).mean(0)
-    images = torch.stack([fold.apply(columns) for fold in folds]).mean(0) - mean[:, None] * (mean @ columns)
+    mean = torch.stack([fold.mean().to(columns) for fold in folds]).mean(0)  # one sketch may be of float64
+    images = torch.stack([fold.apply(columns).to(columns) for fold in folds]).mean(0) - mean[:, None] * (mean @ columns)
     variance = (columns * images).sum(0).clamp_min(torch.finfo(images.dtype).tiny)
     count = vectors.shape[1]
     between = (images[:, :count].T @ columns[:, count:]).square() / variance[:count, None] / variance[count:]

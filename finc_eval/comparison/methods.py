@@ -107,7 +107,7 @@ class MethodComparison(SideBySide):
 
 
 @show_options(Settings)
-@arithmetic("float32")
+@arithmetic()
 def compare_methods(
     gen: object,
     ref: object,

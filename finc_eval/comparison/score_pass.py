@@ -72,7 +72,7 @@ class ScorePass:
 
         Shapes: `features` (b, q), `index` and `groups` (b,); `groups` is None if ungrouped.
         """
-        with arithmetic("float32"):
+        with arithmetic():
             scores = features @ self._vectors
         shown, *scored = torch.split(scores, self._columns, 1)
         squares = scored[fold].double().square()
@@ -246,7 +246,7 @@ def score_sets(
             sketch = one.sketch
             masses = Masses.of_sketch(sketch.folds, (first, second), scores.powers, sketch.samples_per_group)
         features, folds = one.sample
-        with arithmetic("float32"):
+        with arithmetic():
             of_first, of_second = (features @ torch.cat([first, second], 1)).cpu().tensor_split(2, 1)
         sample = torch.where(folds[:, None] == 0, of_first, of_second)
         found[label] = ScoredSet(one, scores, masses, sample, far)

@@ -103,7 +103,7 @@ class Sweep(Pictured):
 
 
 @show_options(Settings)
-@arithmetic("float32")
+@arithmetic()
 def sweep(
     gen: object,
     ref: object,

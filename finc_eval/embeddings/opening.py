@@ -33,7 +33,7 @@ HDF5_SUFFIXES = (".h5", ".hdf5")
 """Suffixes of files that are never samples, even where they are damaged: the message should be about the damage."""
 
 Form = Literal["samples", "embeddings", "sketch", "statistics"]
-"""What a set is: samples, which are embedded first; embeddings; a sketch of them; or their mean and covariance."""
+"""Forms of a set: samples, which are embedded first; embeddings; a sketch of them; their mean and covariance."""
 
 Opened = TypeVar("Opened", bound=HasSpace)
 

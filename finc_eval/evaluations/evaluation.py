@@ -122,7 +122,7 @@ NO_AUDIT = "an audit needs a training set and a holdout"
 
 
 @show_options(Settings)
-@arithmetic("float32")
+@arithmetic()
 def evaluate(
     gen: object,
     ref: object,

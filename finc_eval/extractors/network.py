@@ -90,7 +90,7 @@ class Embedder:
                 torch.cuda.empty_cache()
         return torch.cat(rows)
 
-    @arithmetic("float32")
+    @arithmetic()
     @torch.inference_mode()
     def _embed(self, pixels: torch.Tensor, times: torch.Tensor | None) -> torch.Tensor:
         batch = normalize_values(send(pixels, self.device), self._card.preprocessing)
@@ -151,7 +151,7 @@ class Embedder:
         except (DataError, RuntimeError):  # the first batch will tell
             self._network = plain
 
-    @arithmetic("float32")
+    @arithmetic()
     @torch.inference_mode()
     def _compile(self, size: int) -> Network | None:
         """Compile the network for batches of this size; None if torch cannot compile it here."""
@@ -247,7 +247,7 @@ class TextTower:
         self._network: Any = fill_network(network, of_text, found and found[0])
         self._network.requires_grad_(False).eval().to(self.device)
 
-    @arithmetic("float32")
+    @arithmetic()
     @torch.inference_mode()
     def __call__(self, texts: Sequence[str]) -> torch.Tensor:
         """Return the vectors of texts, (n, dimension) float32 on the CPU.

@@ -123,7 +123,7 @@ class RandomFourierFeatures(FeatureMap):
         )
 
     def apply(self, rows: torch.Tensor) -> torch.Tensor:
-        with arithmetic("float32"):
+        with arithmetic():
             phases = (rows - self.center) @ self.frequencies
         if phases.requires_grad:  # what is written into place has no gradient
             differentiable: torch.Tensor = torch.cat([phases.cos(), phases.sin()], 1) * self.features**-0.5

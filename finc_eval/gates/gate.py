@@ -179,7 +179,7 @@ def copying_evidence(sets: GateSets, limits: CopyingLimits, train: object | None
         yield PlainFact(name="copying.exact", value=float(found.exact), margin=float(limits.exact), n=sets.gen.n)
 
 
-@arithmetic("float32")
+@arithmetic()
 def gate(
     gen: object,
     baseline: object,

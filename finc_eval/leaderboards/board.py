@@ -43,7 +43,7 @@ _Opened = tuple[dict[str, OpenedSet], tuple[str, ...], Pairing | None]
 
 
 @show_options(LeaderboardSettings)
-@arithmetic("float32")
+@arithmetic()
 def leaderboard(
     models: Mapping[str, object] | Sequence[object],
     ref: object,

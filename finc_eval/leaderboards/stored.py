@@ -133,7 +133,7 @@ class Board:
         """Return what its models are measured by."""
         return BoardReference.load(inside(self.folder, REFERENCE_FILE))
 
-    @arithmetic("float32")
+    @arithmetic()
     def add(
         self,
         models: Mapping[str, object] | Sequence[object],
@@ -200,7 +200,7 @@ class Board:
                 self._write(None, [one for one in entries if one.name in missing])
         return tuple(missing)
 
-    @arithmetic("float32")
+    @arithmetic()
     def rank(
         self,
         models: Mapping[str, object] | Sequence[object],

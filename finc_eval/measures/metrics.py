@@ -79,7 +79,7 @@ class Metrics:
         True
     """
 
-    @arithmetic("float32")
+    @arithmetic()
     def __call__(
         self,
         gen: object,
@@ -172,7 +172,7 @@ class NamedMetric:
         """Names of the parameters of the metric itself."""
         return tuple(signature(self.metric.compute).parameters)[1:]
 
-    @arithmetic("float32")
+    @arithmetic()
     def __call__(
         self,
         gen: object,

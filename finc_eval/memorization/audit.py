@@ -66,7 +66,7 @@ MIN_AUDIT_SAMPLES = 100  # samples of each set that an audit needs: a hundredth 
 
 
 @show_options(AuditSettings)
-@arithmetic("float32")
+@arithmetic()
 def audit(
     gen: object,
     train: object,

@@ -166,7 +166,7 @@ def _signs(hashes: NDArray[np.uint8], run: Run) -> torch.Tensor:
 
 def _distances(queries: torch.Tensor, base: torch.Tensor) -> torch.Tensor:
     """Return the least number of different bits over views: (v, b, bits), (w, c, bits) → (b, c)."""
-    with arithmetic("float32"):  # exact: sums of 256 signs
+    with arithmetic():  # exact: sums of 256 signs
         products = queries.flatten(0, 1) @ base.flatten(0, 1).T
     most = products.view(*queries.shape[:2], *base.shape[:2]).amax((0, 2))
     return ((queries.shape[2] - most) / 2).long().cpu()

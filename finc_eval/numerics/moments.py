@@ -9,7 +9,7 @@ from typing import Self
 import torch
 
 from finc_eval.numerics.names import Precision
-from finc_eval.numerics.precision import add_product, arithmetic, prepare
+from finc_eval.numerics.precision import arithmetic
 
 MOMENT_BLOCK = 400
 """Rows of a second moment that one product computes. Smaller blocks skip more of the lower triangle, larger ones
@@ -62,10 +62,10 @@ class Moments:
         if not self._waiting:
             return
         waiting, self._waiting = self._waiting, []
-        with arithmetic(self.precision):
-            for rows in (prepare(rows, self.precision) for rows in waiting):
+        with arithmetic():
+            for rows in (rows.to(self.first.dtype) for rows in waiting):
                 for start, total in zip(_starts(self.size), self._second, strict=True):
-                    add_product(total, rows[:, start : start + len(total)], rows[:, start:])
+                    total.addmm_(rows[:, start : start + len(total)].T, rows[:, start:])
 
     def __add__(self, other: Moments) -> Moments:
         total = Moments(self.size, self.precision, self.first.device)
@@ -99,7 +99,7 @@ class Moments:
         columns = columns.to(self.first)
         product = torch.zeros_like(columns)
         if not self._second:
-            for vectors in (prepare(rows, self.precision).to(columns) for rows in self._waiting):
+            for vectors in (rows.to(columns) for rows in self._waiting):
                 product += vectors.T @ (vectors @ columns)
             return product.div_(self.n)
         for rows, block in self.blocks():

@@ -10,7 +10,7 @@ KERNELS: tuple[Kernel, ...] = get_args(Kernel)
 Frequencies = Literal["orthogonal", "iid"]
 FREQUENCIES: tuple[Frequencies, ...] = get_args(Frequencies)
 
-Precision = Literal["float32", "tf32", "bfloat16", "float64"]
+Precision = Literal["float32", "float64"]
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 
 SearchIndex = Literal["exact", "auto"]

@@ -1,11 +1,4 @@
-"""Matrix products in a stated precision: how the covariances of features are accumulated.
-
-A precision is the format in which features enter the product; sums are always float32 or float64. It means the same on
-every device, so that a CPU can check what a GPU will do; only the speed depends on the hardware. The one exception is
-bfloat16 on a CPU with units for it: there each product of a batch is also rounded to bfloat16 before it is added.
-
-Other settings of the process that change numbers or speed are fixed while our own code runs, and then restored.
-"""
+"""Products of float32 that round on no device: what the process sets otherwise is fixed for our code, and restored."""
 
 from __future__ import annotations
 
@@ -17,8 +10,6 @@ from typing import Any
 
 import numpy as np
 import torch
-
-from finc_eval.numerics.names import Precision
 
 AUTOCAST_DEVICES = ("cpu", "cuda", "mps", "xpu")
 
@@ -75,22 +66,6 @@ def single_threaded(small: bool = True) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-DROPPED_BITS = {"tf32": 13, "bfloat16": 16}
-"""Number of float32's 23 bits of mantissa that an input of the product loses."""
-
-
-def prepare(rows: torch.Tensor, precision: Precision) -> torch.Tensor:
-    """Return rows as they enter products of this precision: rounded, or converted."""
-    if precision == "float64":
-        return rows.double()
-    rows = rows.float()
-    if precision == "float32" or (precision == "tf32" and rows.is_cuda):
-        return rows  # tensor cores round their inputs themselves
-    if precision == "bfloat16" and (rows.is_cuda or _cpu_has_bfloat16()):
-        return rows.bfloat16()
-    return round_mantissa(rows, DROPPED_BITS[precision])
-
-
 def round_mantissa(rows: torch.Tensor, bits: int) -> torch.Tensor:
     """Round away the last `bits` bits of float32's mantissa, to nearest, ties to even."""
     whole = rows.contiguous().view(torch.int32)
@@ -98,36 +73,19 @@ def round_mantissa(rows: torch.Tensor, bits: int) -> torch.Tensor:
     return (((whole + odd + (1 << (bits - 1)) - 1) >> bits) << bits).view(torch.float32)
 
 
-def add_product(total: torch.Tensor, left: torch.Tensor, right: torch.Tensor) -> None:
-    """Add leftᵀ right of `prepare` rows to a total: (b, p) and (b, q) into (p, q)."""
-    if left.dtype != torch.bfloat16:
-        total.addmm_(left.T, right)
-    elif left.is_cuda:
-        total += torch.mm(left.T, right, out_dtype=torch.float32)
-    else:
-        total += left.T @ right  # torch has no such product with sums in float32 on a CPU
-
-
-@cache
-def _cpu_has_bfloat16() -> bool:
-    """Return whether this CPU multiplies bfloat16 in units of its own, about twice as fast as float32."""
-    return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
-
-
 @contextmanager
-def arithmetic(precision: Precision) -> Iterator[None]:
-    """Run float32 products and convolutions in the block in this precision, whatever torch is set to outside."""
-    cudnn, tf32 = torch.backends.cudnn, precision == "tf32"
-    rounding = "tf32" if tf32 else "ieee"
+def arithmetic() -> Iterator[None]:
+    """Run products and convolutions in the block in true float32, whatever torch is set to outside."""
+    cudnn = torch.backends.cudnn
     with own_settings(), ExitStack() as stack:
         _round(stack, torch.backends.mkldnn, "matmul", "bf16" if _onednn_is_exact() else "ieee")
         _round(stack, torch.backends.mkldnn, "conv", "ieee")
-        if not _round(stack, torch.backends.cuda, "matmul", rounding):
+        if not _round(stack, torch.backends.cuda, "matmul", "ieee"):
             stack.callback(torch.set_float32_matmul_precision, torch.get_float32_matmul_precision())
-            torch.set_float32_matmul_precision("high" if tf32 else "highest")
-        if not _round(stack, cudnn, "conv", rounding):
+            torch.set_float32_matmul_precision("highest")
+        if not _round(stack, cudnn, "conv", "ieee"):
             stack.callback(setattr, cudnn, "allow_tf32", cudnn.allow_tf32)
-            cudnn.allow_tf32 = tf32
+            cudnn.allow_tf32 = False
         yield
 
 

@@ -194,7 +194,7 @@ class Kinds(Mapped):
 
 
 @show_options(KindSettings)
-@arithmetic("float32")
+@arithmetic()
 def kinds(
     sets: object,
     ref: object = None,

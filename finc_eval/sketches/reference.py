@@ -20,7 +20,7 @@ from finc_eval.sketches.settings import SketchSettings
 ERROR_SAMPLE = 500  # samples on which the error of the kernel is measured, of all sets together
 
 
-@arithmetic("float32")
+@arithmetic()
 def reference_feature_map(
     reference: Sequence[Embeddings], settings: SketchSettings, device: torch.device
 ) -> tuple[FeatureMap, str]:

@@ -81,8 +81,7 @@ class SketchSettings(Configured):
     precision: Annotated[
         Precision,
         about(
-            "precision of the covariances: tf32 (on GPUs) and bfloat16 (also on some CPUs) are faster and coarser, "
-            "float64 is slower"
+            "precision of the covariances: the sums of shards in float64 are those of one process; float64 is slower"
         ),
     ] = "float32"
     groups: Groups = None

@@ -36,7 +36,7 @@ from finc_eval.sketches.folds import SAMPLE_SIZE, BottomSample, fold_chunks
 from finc_eval.sketches.reference import reference_feature_map
 from finc_eval.sketches.settings import MAX_COVARIANCE_FEATURES, SketchOptions, SketchSettings
 
-LARGEST_SQUARE = 1.02  # mean of ‖φ(x)‖² at most, if features were rounded to bfloat16
+LARGEST_SQUARE = 1.001  # mean of ‖φ(x)‖² at most; 1 + 3e-7 was measured with 50 to 4 000 frequencies, in float32
 MAX_EMBEDDING = 4096  # entries of an embedding up to which its moments are kept
 
 
@@ -55,8 +55,8 @@ class Sketch(Shown):
         feature_map: φ; sketches can be added and compared only when they share it.
         sample: number of embeddings to keep as the bottom-k sample; 0 keeps none.
         space: extractor of the embeddings, as name@digest; default: unknown.
-        precision: precision of the covariance of φ: float32, float64, or with features rounded to tf32 or bfloat16
-            before the product, which GPUs, and some CPUs, multiply faster (docs/method.md has the errors).
+        precision: precision of the covariance of φ: float32, or float64, in which the sums of shards are those of one
+            process.
 
     Attributes:
         folds: moments of φ(x) over the samples of fold 0 and of fold 1, which follow from the group, or else the id.
@@ -365,7 +365,7 @@ class Sketch(Shown):
         return f"n={self.n}, space={self.space!r}, feature_map={self.feature_map}"
 
 
-@arithmetic("float32")
+@arithmetic()
 def sketch_all(
     source: object,
     feature_maps: Sequence[FeatureMap],

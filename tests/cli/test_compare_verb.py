@@ -96,17 +96,17 @@ def test_the_cosine_kernel_goes_from_sketch_to_comparison(arrays, tmp_path):
 def test_features_and_precision_reach_the_comparison(arrays, tmp_path):
     made = run(
         "extract", "sketch", arrays / "ref.npy", "--out", tmp_path / "ref.sketch.h5",
-        "--features", 60, "--precision", "bfloat16",
+        "--features", 60, "--precision", "float64",
     )  # fmt: skip
     assert made.exit_code == 0, made.stderr
     sketch = fe.load(tmp_path / "ref.sketch.h5")
-    assert (sketch.feature_map.features, sketch.precision) == (60, "bfloat16")
+    assert (sketch.feature_map.features, sketch.precision) == (60, "float64")
     result = run(
         "compare", "--gen", arrays / "gen.npy", "--ref", arrays / "ref.npy", "--out", tmp_path / "c", "--modes", 2,
-        "--features", "auto", "--sigma", 40, "--precision", "tf32", "--json",
+        "--features", "auto", "--sigma", 40, "--precision", "float64", "--json",
     )  # fmt: skip
     made = json.loads(result.stdout)
-    assert made["settings"]["features"] == 1000 and "|prec:tf32|" in made["signature"]
+    assert made["settings"]["features"] == 1000 and "|prec:float64|" in made["signature"]
 
 
 def test_compare_takes_a_method_and_its_parameters(arrays, tmp_path):

@@ -233,10 +233,7 @@ def run(func, args, kwargs):
     elif name in CHECKED:
         Stack.count("solver check")
     own = {key: value for key, value in kwargs.items() if key not in ("device", "pin_memory")} if made_here else kwargs
-    if str(func) == "aten.mm.dtype":  # what CUDA has and the CPU has not: products of bfloat16 summed in float32
-        result = held(args[0]).to(args[2]) @ held(args[1]).to(args[2])
-    else:
-        result = func(*tree_map(held, args), **tree_map(held, own))
+    result = func(*tree_map(held, args), **tree_map(held, own))
     known = {id(one.held): one for one in sims}  # of an operator in place, the tensor that it changed
 
     def wrapped(one):

@@ -14,7 +14,7 @@ from finc_eval.feature_maps.base import CosineFeatures
 GEN, REF, THIRD = mixture(1, 6), mixture(2, 4), mixture(3, 5, 120)
 SMALL = {"features": 20, "modes": 2}
 SETTINGS = {
-    "bfloat16": {"precision": "bfloat16"},
+    "float64": {"precision": "float64"},
     "eigenvectors": {"method": fe.Finc(rotation=None)},
     "cosine": {"kernel": "cosine", "features": "auto"},
 }

@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 import torch
 from _bounds import SMALL_BATCH, check_steady, measured, mixture
-from _simulated import on_device, simulated
+from _simulated import simulated
 
 import finc_eval as fe
 from finc_eval.comparison.directions import RotationSample
 from finc_eval.comparison.score_pass import ScorePass
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
-from finc_eval.numerics.precision import add_product
 
 GEN, REF = mixture(1, 6), mixture(2, 4)
 
@@ -61,14 +60,6 @@ def test_operators_that_change_a_shape_in_place_change_what_is_said():
         assert here.unsqueeze_(0).shape == (1, 3, 2)
         assert here.resize_(2, 2).shape == (2, 2) == here.shape
         assert torch.outer(here[0] @ here, here[0]).shape == (2, 2)
-
-
-def test_products_of_bfloat16_are_summed_in_float32_as_on_a_gpu():
-    rows = torch.rand(50, 4).bfloat16()
-    with simulated():
-        total = torch.zeros(4, 4, device="sim")
-        add_product(total, on_device(rows), on_device(rows))
-        assert torch.allclose(total.cpu(), rows.float().T @ rows.float())
 
 
 def test_a_device_that_nobody_simulates_is_refused():

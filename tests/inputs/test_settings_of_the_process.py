@@ -149,7 +149,7 @@ def test_products_on_the_cpu_are_not_rounded_where_the_caller_allows_it(operatio
     if backend is None:
         pytest.skip("this torch has no such setting")
     with attribute(backend, "fp32_precision", "bf16"):
-        with arithmetic("float32"):
+        with arithmetic():
             rows = torch.full((256, 256), 1 + 2.0**-12)
             assert torch.equal((rows @ rows)[0, 0], torch.tensor(256 * (1 + 2.0**-12) ** 2))
             assert operation == "matmul" or backend.fp32_precision == "ieee"

@@ -178,7 +178,7 @@ COMPARE = [
     refused(f"compare {SETS} --sigma 0 --out o", "sigma must be a positive number"),
     refused(f"compare {SETS} --kernel cosin --out o", "'cosin' is not one of 'gaussian', 'cosine'"),
     refused(f"compare {SETS} --kernel cosine --sigma 3 --out o", "has no bandwidth"),
-    refused(f"compare {SETS} --precision float23 --out o", "'float23' is not one of 'float32', 'tf32'"),
+    refused(f"compare {SETS} --precision float23 --out o", "'float23' is not one of 'float32', 'float64'"),
     refused(f"compare {SETS} --method fnc --out o", "'fnc' is not one of 'finc', 'clusters', 'ken', 'rarity', 'fld'"),
     refused(f"compare {SETS} --method ken --no-rotation --out o", "belongs to finc, not to ken"),
     refused(f"compare {SETS} --novel 0.2 --out o", "--novel belongs to rarity and fld, not to finc"),

@@ -1,5 +1,3 @@
-from itertools import pairwise
-
 import pytest
 import torch
 
@@ -100,25 +98,14 @@ def features(request, digits):
 
 def test_the_covariance_is_the_more_exact_the_higher_the_precision(features):
     exact = features.double().T @ features.double() / len(features)
-    bounds = {"float64": 1e-14, "float32": 1e-6, "tf32": 5e-5, "bfloat16": 2e-3}
-    errors = []
-    for precision, bound in bounds.items():
-        covariance = moments_of(features, precision).mean_square().double()
-        errors.append(float((covariance - exact).norm() / exact.norm()))
-        assert errors[-1] <= bound, precision
-    assert errors == sorted(errors)
-    # One step apart each, so that no two names mean the same thing.
-    assert all(5 * finer < coarser for finer, coarser in pairwise(errors))
+    double, single = (moments_of(features, one).mean_square().double() for one in ("float64", "float32"))
+    errors = [float((one - exact).norm() / exact.norm()) for one in (double, single)]
+    assert errors[0] <= 1e-14 and 1e-9 < errors[1] <= 1e-6
     # Masses are read off these matrices: they are wrong by no more than the largest eigenvalue of the error.
-    assert float(torch.linalg.eigvalsh(covariance - exact).abs().max()) < 1e-4
+    assert float(torch.linalg.eigvalsh(single - exact).abs().max()) < 1e-6
 
 
-def test_the_first_moment_loses_nothing_to_a_low_precision(features):
-    mean = moments_of(features, "bfloat16").mean()
-    torch.testing.assert_close(mean.double(), features.double().mean(0), rtol=1e-5, atol=1e-6)
-
-
-@pytest.mark.parametrize("precision", ["float32", "tf32", "bfloat16", "float64"])
+@pytest.mark.parametrize("precision", ["float32", "float64"])
 def test_few_vectors_are_applied_without_their_products(precision):
     """Until somebody asks for the products, and to the same result."""
     rows = vectors(MOMENT_BLOCK + 1, n=HELD)
@@ -127,7 +114,7 @@ def test_few_vectors_are_applied_without_their_products(precision):
     assert not moments._second and len(moments._waiting) == HELD // 256
     moments.mean_square()
     assert moments._second and not moments._waiting
-    torch.testing.assert_close(before, moments.apply(columns), rtol=5e-3, atol=5e-3)
+    torch.testing.assert_close(before, moments.apply(columns), rtol=1e-5, atol=1e-5)
     moments.update(rows[:5])
     assert not moments._waiting
     more = moments_of(vectors(5, n=HELD + 1), precision)

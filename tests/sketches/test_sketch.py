@@ -175,15 +175,13 @@ def test_chunks_hold_every_row_once_in_its_fold_and_are_of_one_size(sizes):
         assert torch.equal(torch.cat([chunk.rows for chunk in found[fold]])[:, 0].long(), index)
 
 
-@pytest.mark.parametrize(
-    "precision", ["bfloat16", "float64", *(pytest.param(one, marks=pytest.mark.long) for one in ("float32", "tf32"))]
-)
+@pytest.mark.parametrize("precision", ["float32", "float64"])
 def test_a_sketch_keeps_its_precision_on_file_and_says_it(digits, precision, tmp_path):
     x, phi = digits[0][:300], fe.RandomFourierFeatures(dim=784, features=60, sigma=6.0)
     sketch = fe.Sketch.of(x, phi, precision=precision)
     exact = phi(x).double().T @ phi(x).double() / 300
     error = float((sketch.covariance.double() - exact).abs().max())
-    assert error < {"float32": 1e-8, "tf32": 2e-6, "bfloat16": 5e-5, "float64": 1e-16}[precision]
+    assert error < {"float32": 1e-8, "float64": 1e-16}[precision]
     sketch.save(tmp_path / "a.h5")
     loaded = fe.load(tmp_path / "a.h5")
     assert loaded.precision == precision
@@ -192,17 +190,19 @@ def test_a_sketch_keeps_its_precision_on_file_and_says_it(digits, precision, tmp
     assert f"prec:{precision}" in str(fe.compare(gen=loaded, ref=sketch, modes=2).signature).split("|")
 
 
-def test_precisions_do_not_add_but_compare(digits):
+@pytest.mark.parametrize("precisions", [("float32", "float64"), ("float64", "float32")])
+def test_precisions_do_not_add_but_compare(digits, precisions):
     x, phi = digits[0], fe.RandomFourierFeatures(dim=784, features=60, sigma=6.0)
-    exact, coarse = fe.Sketch.of(x[:300], phi), fe.Sketch.of(x[300:700], phi, precision="bfloat16")
-    with pytest.raises(fe.FincEvalError, match="in float32, the other in bfloat16: make one again"):
-        exact + coarse
-    mixed = fe.compare(gen=exact, ref=coarse, modes=3)
-    plain = fe.compare(gen=exact, ref=fe.Sketch.of(x[300:700], phi), modes=3)
-    assert "prec:float32/bfloat16" in str(mixed.signature)
-    assert mixed.over[0].excess == pytest.approx(plain.over[0].excess, abs=1e-3)
-    with pytest.raises(fe.FincEvalError, match="precision must be one of"):
-        fe.Sketch(phi, precision="half")
+    parts = x[:300], x[300:700]
+    first, second = (fe.Sketch.of(one, phi, precision=kind) for one, kind in zip(parts, precisions, strict=True))
+    with pytest.raises(fe.FincEvalError, match="in {}, the other in {}: make one again".format(*precisions)):
+        first + second
+    mixed = fe.compare(gen=first, ref=second, modes=3)
+    plain = fe.compare(*(fe.Sketch.of(one, phi) for one in parts), modes=3)
+    assert f"prec:{'/'.join(precisions)}" in str(mixed.signature)
+    assert mixed.over[0].excess == pytest.approx(plain.over[0].excess, abs=1e-5)
+    with pytest.raises(fe.FincEvalError, match="precision must be one of float32, float64, got 'tf32'"):
+        fe.Sketch(phi, precision="tf32")
 
 
 def test_several_sketches_come_from_one_pass_each_as_if_alone(digits):

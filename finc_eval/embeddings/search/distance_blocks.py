@@ -96,7 +96,7 @@ class DistanceBlock:
         self.x, self.y, self.rows, self.columns, self.unit = x, y, x.places, y.places, unit
         if lower is None:
             below = 1 - x.relative_error
-            with arithmetic("float32"):
+            with arithmetic():
                 lower = torch.addmm(y.norms * below - SMALLEST_SQUARE, x.centered, y.centered.T, alpha=-2)
             lower += x.norms[:, None] * below
         self.lower = lower
