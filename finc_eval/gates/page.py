@@ -40,8 +40,6 @@ HOW = (
     "share of samples a kind has gained that the reference lacks."
 )
 
-PRINTED = 6  # limits of a table that fit on the one page of a printed verdict; `report.css` leaves out the others
-
 
 def page(result: Verdict, samples: Mapping[str, Samples]) -> str:
     """Return the page: limits that did not hold come first, with their samples."""
@@ -68,7 +66,7 @@ def page(result: Verdict, samples: Mapping[str, Samples]) -> str:
     shared = f", shared by {result.policy.interim} runs" if result.policy.interim > 1 else ""
     facts = [*result.sets.items(), ("Noise covered", result.noise), ("α", f"{result.policy.alpha:g}{shared}")]
     sections.append(Section("settings", "Settings and data", facts=facts))
-    return render(result, said, gallery(result, samples), sections=sections, brief=True)
+    return render(result, said, gallery(result, samples), sections=sections)
 
 
 def gallery(result: Verdict, samples: Mapping[str, Samples]) -> Gallery:
@@ -162,7 +160,7 @@ def _tables(result: Verdict, groups: Mapping[str, tuple[Verb, ...]]) -> list[Tex
             words=["Verdict", "Note"],
             muted=[verbs == SETTLED for _ in limits],
             legend="The name of a limit on a kind leads to samples of all sets; the samples here come from the set "
-            "with most of it." + f" On paper, the first {PRINTED} of {len(rows)} limits." * (len(rows) > PRINTED),
+            "with most of it.",
         )
         tables += [one] if rows else []
     return tables

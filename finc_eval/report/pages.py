@@ -22,6 +22,10 @@ from finc_eval.report.exports.outline import Cell, Outline, TextTable, how_made
 from finc_eval.report.formats import optional_percent, p_value, printable
 
 NO_GALLERY = Gallery({})  # pictures of a page that shows no samples
+ON_PAPER = {"rows": 6, "heat": 12, "board": 24, "forest": 12, "cards": 2}
+"""Rows of tables, by their look, warnings, and cards of a page that is printed in short: pages of all types of results
+then have at most two sheets of A4 (`tests/browser/test_family_in_browser.py`)."""
+
 WHISKER_WIDTH = 160  # width of an interval drawing, in its own units; 6 are kept free at each end
 
 
@@ -60,6 +64,7 @@ def environment() -> Environment:
         finalize=printable,
     )
     made.filters["p_value"], made.filters["percent"] = p_value, optional_percent
+    made.globals["on_paper"] = ON_PAPER
     made.filters["count"] = lambda value: f"{value:,}"
     made.filters["unbroken"] = lambda text: Markup(str(escape(printable(text))).replace(" %", "&nbsp;%"))
     return made
@@ -152,7 +157,6 @@ def frame(
         "pictures": {},
         "previews": {},
         "notes": (),
-        "brief": False,  # whether print leaves out what is folded and what a reader looks up
         "has_pictures": lambda view: any(context["pictures"].get(one.label) for one in view.grids),
     }
     text = environment().get_template(template).render({**shared, **context})

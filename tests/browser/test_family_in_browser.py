@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from _pages import a_comparison, a_kind
 from _pdf import pictures_in
 from typer.testing import CliRunner
 
@@ -148,28 +149,69 @@ def test_kinds_and_limits_are_sorted_and_led_to_and_their_samples_enlarge(browse
     page.close()
 
 
-@pytest.mark.parametrize("script", [True, False], ids=["script", "no-script"])
-@pytest.mark.parametrize("name", ["comparison", "kinds"])
-def test_a_printed_page_has_every_picture(browser, pictured, name, script):
+def printed(browser, path, *, whole=False, script=True):
+    """The sheets of a page that is printed on A4, in short or everything; as bytes of a PDF, and their number."""
     context = browser.new_context(java_script_enabled=script)
     page = context.new_page()
+    page.goto(path.as_uri())
+    if whole:
+        page.locator("#whole").check()
+    data = page.pdf(format="A4", margin=dict.fromkeys(("top", "right", "bottom", "left"), "10mm"))
+    context.close()
+    return data, len(re.findall(rb"/Type\s*/Page\b", data))
+
+
+SCRIPT = pytest.mark.parametrize("script", [True, False], ids=["script", "no-script"])
+
+
+@pytest.mark.parametrize("type_name", RESULTS)
+def test_a_page_of_any_type_is_printed_on_two_sheets(browser, folder, type_name):
+    assert 1 <= printed(browser, folder / "a b#?" / f"{type_name}.html")[1] <= 2
+
+
+@SCRIPT
+@pytest.mark.parametrize(("name", "most"), [("verdict", 1), ("leaderboard", 2), ("comparison", 2), ("kinds", 2)])
+def test_a_page_with_pictures_is_printed_on_two_sheets_and_a_verdict_on_one(browser, pictured, name, most, script):
+    data, sheets = printed(browser, pictured[name], script=script)
+    assert sheets <= most and pictures_in(data) > 0  # those of the first tables stay
+
+
+def test_forty_kinds_are_printed_on_two_sheets_which_say_what_is_left_out(browser, tmp_path):
+    kinds = [a_kind(f"k{i}", 0.02 + i / 1000, 0.01, name=f"colour {i}") for i in range(40)]
+    path = a_comparison(kinds=kinds).to_html(tmp_path / "c.html")
+    assert printed(browser, path)[1] <= 2 and printed(browser, path, whole=True)[1] > 4
+    page = browser.new_page()
+    page.goto(path.as_uri())
+    said = page.locator("#forest .on-paper")
+    assert said.is_hidden()
+    page.emulate_media(media="print")
+    rows = page.locator("#forest > tbody")
+    shown = sum(row.is_visible() for row in rows.all())
+    assert said.inner_text() == f"On paper, the first {shown} of {rows.count()} rows." and shown < rows.count()
+    assert sum(card.is_visible() for card in page.locator(".card").all()) > 0
+    page.close()
+
+
+def test_what_a_reader_opens_is_printed(browser, pictured):
+    page = browser.new_page()
+    page.goto(pictured["comparison"].as_uri())
+    page.emulate_media(media="print")
+    facts = page.locator(".card dl.facts").first
+    assert facts.is_hidden()
+    page.locator(".card > details").first.evaluate("one => { one.open = true; }")
+    assert facts.is_visible()
+    page.close()
+
+
+@SCRIPT
+@pytest.mark.parametrize("name", ["comparison", "kinds"])
+def test_everything_is_printed_with_every_picture_if_that_is_asked(browser, pictured, name, script):
+    page = browser.new_page()
     page.goto(pictured[name].as_uri())
     shown = page.locator("main img, main image").count()
-    assert shown > 8 and pictures_in(page.pdf()) == shown
-    context.close()
-
-
-@pytest.mark.parametrize("script", [True, False], ids=["script", "no-script"])
-@pytest.mark.parametrize(("name", "most"), [("verdict", 1), ("leaderboard", 2)])
-def test_a_verdict_is_printed_on_one_page_and_a_board_on_two(browser, pictured, name, most, script):
-    context = browser.new_context(java_script_enabled=script)
-    page = context.new_page()
-    page.goto(pictured[name].as_uri())
-    edges = dict.fromkeys(("top", "right", "bottom", "left"), "10mm")
-    printed = page.pdf(format="A4", margin=edges)
-    assert len(re.findall(rb"/Type\s*/Page\b", printed)) <= most
-    assert pictures_in(printed) > 0  # those of the first tables stay
-    context.close()
+    page.close()
+    data, _ = printed(browser, pictured[name], whole=True, script=script)
+    assert shown > 8 and pictures_in(data) == shown > pictures_in(printed(browser, pictured[name], script=script)[0])
 
 
 def test_the_count_of_printed_pictures_misses_one_that_is_not_there(browser, pictured, tmp_path):
@@ -178,6 +220,7 @@ def test_the_count_of_printed_pictures_misses_one_that_is_not_there(browser, pic
     path.write_text(re.sub(r"<details(?! open)", "<details hidden", text), encoding="utf-8")
     page = browser.new_page()
     page.goto(path.as_uri())
+    page.locator("#whole").check()
     assert pictures_in(page.pdf()) < page.locator("main img").count()
     page.close()
 

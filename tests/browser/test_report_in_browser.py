@@ -221,8 +221,9 @@ def test_the_nearest_reference_sample_stands_beside_a_generated_one_and_no_other
     assert second.is_hidden()
 
 
-def test_print_shows_all_that_is_folded_and_every_picture(browser, desk):
+def test_everything_is_printed_if_that_is_asked_and_folds_close_again(desk):
     shown = "[...document.querySelectorAll('main img')].filter(i => i.checkVisibility() && i.clientWidth > 0).length"
+    desk.locator("#whole").check()
     desk.evaluate("dispatchEvent(new Event('beforeprint'))")
     desk.emulate_media(media="print")
     assert desk.evaluate(shown) == desk.locator("main img").count()
@@ -231,10 +232,21 @@ def test_print_shows_all_that_is_folded_and_every_picture(browser, desk):
     assert desk.locator("details[open]").count() == 0
 
 
+def test_in_short_the_first_screen_is_printed_without_what_is_folded(desk):
+    desk.evaluate("dispatchEvent(new Event('beforeprint'))")
+    desk.emulate_media(media="print")
+    assert desk.locator("details[open]").count() == 0
+    for part in (".summary", "#forest tbody tr", "svg.map", "footer .signature"):
+        assert desk.locator(part).first.is_visible()
+    for part in (".card dl.facts", ".how", "#settings", ".whole"):
+        assert desk.locator(part).first.is_hidden()
+
+
 def test_it_prints_to_paper_without_script_too(browser, report):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(report[1].as_uri())
+    page.locator("#whole").check()
     page.emulate_media(media="print")
     assert page.locator(".card dl.facts").first.is_visible()
     assert len(page.pdf()) > 20_000

@@ -8,8 +8,9 @@
     return node;
   };
 
-  // Print everything: folded parts too.
-  addEventListener("beforeprint", () => all("details:not([open])").forEach((node) => { node.open = true; node.dataset.folded = ""; }));
+  // Print everything, if that is asked for: folded parts too.
+  const whole = document.getElementById("whole");
+  addEventListener("beforeprint", () => whole?.checked && all("details:not([open])").forEach((node) => { node.open = true; node.dataset.folded = ""; }));
   addEventListener("afterprint", () => all("details[data-folded]").forEach((node) => { node.open = false; delete node.dataset.folded; }));
 
   // Enlarge: every sample opens large, with its neighbors by the arrow keys. Beside it stands its nearest reference
