@@ -12,8 +12,7 @@ from finc_eval.embeddings.base import Embeddings
 from finc_eval.extractors.imagenet import imagenet_tree
 from finc_eval.naming.classes import SEEN, class_weights, probabilities
 from finc_eval.naming.evidence import CLASSIFIER, LOOKS_LIKE, WORD, Name
-from finc_eval.naming.properties import TEXT_COLUMNS, Indices, Mask, missing_value
-from finc_eval.naming.properties import WORD as WORD_OF_TEXT
+from finc_eval.naming.properties import TEXT_COLUMNS, Indices, Mask, missing_value, split_words
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,7 @@ def have(one: Embeddings, rows: Indices, properties: Sequence[Property]) -> Mask
     values = {name: np.array(one.column(name), object)[rows] for name in columns}
     words = {name: [{*WORD.findall(text)} for text in mine] for name, mine in values.items()}
     for name in columns & {*TEXT_COLUMNS}:
-        words[name] = [{*WORD_OF_TEXT.findall(text.lower())} for text in values[name]]
+        words[name] = [{*split_words(text)} for text in values[name]]
     for place, each in enumerate(properties):
         if each.source == CLASSIFIER and seen is not None:
             found[:, place] = seen[:, [other == each.value for other in names]].any(1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from calendar import month_name
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -88,7 +89,24 @@ def _one_of_each(groups: NDArray[np.uint64], mask: Mask, order: Indices) -> Mask
 MAX_VALUES = 1000  # distinct values of a column above which its values are not properties
 TEXT_COLUMNS = ("prompt", "caption", "text")  # columns that are read word by word
 
-WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+
+def split_words(text: str) -> list[str]:
+    """Return the words of a prompt or caption, in lower case; "Fox's" and "T-shirt" are words.
+
+    Example:
+        >>> from finc_eval.naming.properties import split_words
+        >>> split_words("A fox's den, seen by night")
+        ['a', "fox's", 'den', 'seen', 'by', 'night']
+    """
+    return re.findall(r"[^\W_]+(?:['’-][^\W_]+)*", text.lower())
+
+
+def common_word(texts: Sequence[str], every: Sequence[str]) -> str:
+    """Return the rarest word that most of some texts have, of all texts; "" if none is rarer among the others."""
+    own, of_all = (Counter(word for text in some for word in set(split_words(text))) for some in (texts, every))
+    most = [word for word, count in own.items() if count >= 0.8 * len(texts)]
+    word = min(most, key=lambda one: (of_all[one], one), default="")
+    return word if word and of_all[word] < len(every) / 2 else ""
 
 
 BINS = 24
@@ -136,7 +154,7 @@ def metadata_properties(panel: SampledSets) -> Iterator[Properties]:
         has = [np.full(len(rows), name in one.columns) for one, rows, _ in panel.by_set()]
         known = np.concatenate(has)
         if name in TEXT_COLUMNS:
-            yield properties_of(name, [WORD.findall(value.lower()) for value in values], known)
+            yield properties_of(name, [split_words(value) for value in values], known)
         elif ranges := None if name == "label" else ranges_of(values):
             yield replace(properties_of(name, ranges, known), are_ranges=True)
         elif why_unused(per_set) is None:

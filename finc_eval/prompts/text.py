@@ -32,7 +32,7 @@ from finc_eval.extractors.card import BY_FRAMES, Card
 from finc_eval.extractors.catalog import available_cards, card_again, load_card
 from finc_eval.extractors.network import TextTower
 from finc_eval.extractors.weights import check_weights
-from finc_eval.naming.properties import TEXT_COLUMNS, WORD
+from finc_eval.naming.properties import TEXT_COLUMNS, split_words
 from finc_eval.numerics.inference import student_quantile
 from finc_eval.numerics.kernels import median_bandwidth
 from finc_eval.sketches.folds import SAMPLE_SIZE
@@ -150,7 +150,7 @@ def hash_words(prompts: Sequence[str]) -> NDArray[np.float32]:
     """Return the signed counts of hashed words and of pairs of neighboring words, of length 1, shape (p, 512)."""
     found = np.zeros((len(prompts), BLOCKS, BLOCK), np.float32)
     for row, prompt in zip(found, prompts, strict=True):
-        words = WORD.findall(prompt.lower())
+        words = split_words(prompt)
         for term in (*words, *map(" ".join, pairwise(words))):
             hashed = np.frombuffer(blake2b(term.encode(), digest_size=BLOCKS).digest(), np.uint8).astype(int)
             row[range(BLOCKS), hashed % BLOCK] += np.where(hashed < 128, 1, -1)

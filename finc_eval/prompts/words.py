@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from finc_eval.naming.properties import WORD
+from finc_eval.naming.properties import split_words
 from finc_eval.numerics.exchanges import TIE
 from finc_eval.numerics.inference import ALPHA
 
@@ -75,7 +75,7 @@ class Phrases:
         """Find the phrases of prompts; of phrases in the same prompts, the shortest stands for all."""
         found: dict[str, list[int]] = {"": list(range(len(prompts)))}
         for row, prompt in enumerate(prompts):
-            words = WORD.findall(prompt.lower())
+            words = split_words(prompt)
             for text in {" ".join(words[i : i + n]) for n in range(1, LONGEST + 1) for i in range(len(words) - n + 1)}:
                 found.setdefault(text, []).append(row)
         kept: dict[tuple[int, ...], str] = {}

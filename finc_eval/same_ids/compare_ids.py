@@ -15,7 +15,7 @@ from finc_eval.core.progress import Progress, silent
 from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.same_names import ID, names_of
-from finc_eval.naming.properties import TEXT_COLUMNS
+from finc_eval.naming.properties import TEXT_COLUMNS, common_word
 from finc_eval.naming.repeated import number_repeats
 from finc_eval.numerics.exchanges import unit_numbers
 from finc_eval.numerics.inference import ALPHA, share_bounds
@@ -27,7 +27,6 @@ from finc_eval.same_ids.result import SHOWN, ById
 from finc_eval.same_ids.worse import (
     BAD,
     Margin,
-    common_word,
     error_of,
     judge_diversity,
     judge_fit,

@@ -5,7 +5,6 @@ The pairs are those that are not broken. All bounds hold together at 95 % (Bonfe
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -204,15 +203,6 @@ def _flips(more: NDArray[np.int64], fewer: NDArray[np.int64], n: int, error: flo
 
 def _verdict(low: float, high: float, margin: float) -> Verdict:
     return "worse" if low > margin else "not worse" if high <= margin else "undecided"
-
-
-def common_word(texts: Sequence[str], every: Sequence[str]) -> str:
-    """Return the rarest word that most of some texts have, of all texts; "" if none is rarer among the others."""
-    words = Counter(word for text in texts for word in set(text.lower().split()))
-    of_all = Counter(word for text in every for word in set(text.lower().split()))
-    most = [word for word, count in words.items() if count >= 0.8 * len(texts)]
-    word = min(most, key=lambda one: (of_all[one], one), default="")
-    return word if word and of_all[word] < len(every) / 2 else ""
 
 
 def error_of(questions: int, alpha: float = ALPHA) -> float:

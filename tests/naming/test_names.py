@@ -4,6 +4,7 @@ from naming._described import Described
 from PIL import Image
 
 from finc_eval.naming.names import name_modes
+from finc_eval.naming.properties import common_word
 
 
 def digits(n, seed):
@@ -164,3 +165,16 @@ def test_borders_are_seen():
     gen = Described(300, images=[picture(120, rng, border=3 * (index < 40)) for index in range(300)])
     (name,) = named([{"gen": np.arange(40)}], gen, Described(300))
     assert "with borders" in [evidence.value for evidence in name.evidence]
+
+
+@pytest.mark.parametrize(
+    "texts, word",
+    [
+        (["A red fox, at night", "a red FOX.", "fox (red)"], "fox"),  # the rarer of two
+        (["a red car", "a blue car"], "car"),
+        (["a red van", "a blue bus"], ""),  # most have none in common but what all have
+    ],
+)
+def test_some_texts_are_named_by_the_rarest_word_that_most_of_them_have(texts, word):
+    every = [*texts, "a red dog", "a red cat", "a cow", "a hen", "a pig"]
+    assert common_word(texts, every) == word
