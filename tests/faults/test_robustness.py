@@ -1,108 +1,10 @@
 """Inputs that nobody would choose: each gets a right answer, or one clear error."""
 
-import warnings
-from math import isfinite
-
 import numpy as np
 import pytest
-import torch
-from _portions import portions_of
+from faults._planted import CENTERS, check_planted, compared, differing, draw, normal
 
 import finc_eval as fe
-from finc_eval.embeddings.base import ArrayEmbeddings
-from finc_eval.embeddings.cache import EmbeddingCache
-from finc_eval.embeddings.recipe import Identity, recipe_of
-from finc_eval.embeddings.writer import CacheWriter, only_writer
-from finc_eval.samples.source import Manifest
-from finc_eval.samples.traits import Traits
-
-PNG = Traits("PNG", "RGB", 28, 28, False)
-CENTERS = 6 * np.eye(5, 6)
-
-#                    more            fewer           as many
-GEN, REF = np.array([[0.40, 0.25, 0.05, 0.10, 0.20], [0.10, 0.05, 0.25, 0.40, 0.20]])
-
-
-def normal(n, dim, seed=0):
-    return np.random.default_rng(seed).standard_normal((n, dim)).astype(np.float32)
-
-
-def draw(shares, n, seed, spread=0.3):
-    """Five kinds; `spread` of all of them, or of each."""
-    rng = np.random.default_rng(seed)
-    kinds = rng.choice(5, n, p=shares)
-    spreads = np.broadcast_to(spread, 5)[kinds, None]
-    return (CENTERS[kinds] + spreads * rng.standard_normal((n, 6))).astype(np.float32)
-
-
-@pytest.fixture(scope="module")
-def planted():
-    return draw(GEN, 900, 0), draw(REF, 1100, 1)
-
-
-def compared(gen, ref, **settings):
-    """A comparison, checked to hold nothing but numbers in their ranges."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        found = fe.compare(gen, ref, **{"features": 150, **settings})
-    found.to_json()  # refuses NaN and infinity
-    for kind in found.kinds:
-        assert 0 <= kind.p_value <= 1 and kind.interval[0] <= kind.difference <= kind.interval[1]
-        for share in kind.shares.values():
-            assert 0 <= share.interval[0] <= share.share <= share.interval[1] <= 1
-    if found.kinds:
-        assert [sum(kind.shares[label].count for kind in found.kinds) for label in ("gen", "ref")] == [
-            found.gen.n,
-            found.ref.n,
-        ]
-        assert 0 <= found.explained <= found.difference <= 1
-    for mode in found.directions:
-        numbers = (mode.excess, *mode.interval, mode.standard_error, mode.fitted_excess)
-        shares = (mode.mass_gen, mode.mass_ref, mode.p_value, mode.share_gen, mode.share_ref)
-        intervals = (mode.share_gen_interval, mode.share_ref_interval, mode.share_difference_interval)
-        assert all(isfinite(number) for number in numbers)
-        assert all(0 <= share <= 1 for share in shares)
-        assert mode.stability is None or 0 <= mode.stability <= 1
-        assert mode.share_difference == pytest.approx(mode.share_gen - mode.share_ref)
-        for value, (low, high) in zip((mode.share_gen, mode.share_ref, mode.share_difference), intervals, strict=True):
-            assert low <= value <= high
-        assert mode.interval[0] <= mode.excess <= mode.interval[1]
-        assert np.isfinite(mode.direction).all()
-        assert np.linalg.norm(mode.direction) == pytest.approx(1, abs=1e-4)
-    assert np.isfinite([*found.spectrum.over, *found.spectrum.under]).all()
-    return found
-
-
-@pytest.fixture(scope="module")
-def usual(planted):
-    """The comparison of the planted sets as they are."""
-    return compared(*planted)
-
-
-def differing(found):
-    """The significant directions."""
-    return [mode for mode in found.directions if mode.p_value <= 0.05]
-
-
-def planted_kinds(found, scale=1.0):
-    """The significant directions that show planted kinds: (role, kind) to (mass in gen, mass in ref)."""
-    likeness = found.feature_map(scale * CENTERS).numpy() @ np.array([m.direction for m in differing(found)]).T
-    kinds = (likeness**2).argmax(0)
-    return {
-        (mode.role, int(kind)): (mode.mass_gen, mode.mass_ref)
-        for mode, kind in zip(differing(found), kinds, strict=True)
-        if mode.excess > 0.03
-    }
-
-
-def check_planted(found, scale=1.0, tolerance=0.06):
-    kinds = planted_kinds(found, scale)
-    assert set(kinds) == {("over", 0), ("over", 1), ("under", 2), ("under", 3)}
-    for (_, kind), masses in kinds.items():
-        assert masses == pytest.approx((GEN[kind], REF[kind]), abs=tolerance)
-    shares = np.array([kind.share_difference for kind in found.significant()])
-    if found.kinds:  # a planted kind may lie in several
-        assert (shares[shares > 0].sum(), shares[shares < 0].sum()) == pytest.approx((0.5, -0.5), abs=0.05)
 
 
 def test_the_planted_kinds_are_found_where_nothing_is_wrong(usual):
@@ -319,99 +221,6 @@ def test_embeddings_in_half_precision_give_the_same_modes(planted, usual):
     assert all(mine.excess == pytest.approx(other.excess, abs=1e-3) for mine, other in pairs)
 
 
-def check_same_modes(mine, other, tolerance=1e-3):
-    assert [kind.id for kind in mine.significant()] == [kind.id for kind in other.significant()]
-    assert [mode.id for mode in differing(mine)] == [mode.id for mode in differing(other)]
-    for one, same in zip(differing(mine), differing(other), strict=True):
-        assert abs(float(one.direction @ same.direction)) > 0.999
-        assert one.p_value == pytest.approx(same.p_value, abs=tolerance)
-        assert one.excess == pytest.approx(same.excess, abs=tolerance)
-
-
-@pytest.fixture(scope="module")
-def thinned(digits):
-    x, labels = digits
-    return x[:600, ::4][labels[:600] > 2], x[600:1200, ::4]
-
-
-@pytest.mark.long  # as of sketches and of kinds: test_sketch.py, test_kinds_of_comparison.py
-@pytest.mark.parametrize("kernel", ["gaussian", pytest.param("cosine", marks=pytest.mark.long)])
-def test_portions_change_nothing(thinned, kernel):
-    large = compared(*thinned, kernel=kernel, modes=5)
-    with portions_of(64):
-        small = compared(*thinned, kernel=kernel, modes=5)
-    assert small.significant()
-    check_same_modes(small, large)
-    assert [mode.id for mode in small.directions] == [mode.id for mode in large.directions]
-    assert [kind.shares for kind in small.kinds] == [kind.shares for kind in large.kinds]
-    assert small.signature == large.signature
-
-
-@pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
-@pytest.mark.parametrize("kernel", ["gaussian", "cosine"])
-def test_neither_portions_nor_device_change_anything(thinned, kernel):
-    on_cpu = compared(*thinned, kernel=kernel, modes=5, run=fe.Run(device="cpu"))
-    for size in (64, 8192):
-        with portions_of(size):
-            check_same_modes(on_cpu, compared(*thinned, kernel=kernel, modes=5, run=fe.Run(device="cuda")))
-
-
-class Counted(ArrayEmbeddings):
-    """Embeddings that count how often they are read in full, and how large their batches are."""
-
-    def __init__(self, rows):
-        super().__init__(rows)
-        self.passes, self.sizes = 0, set()
-
-    def _rows_in_order(self, size):
-        self.passes += 1
-        for rows in super()._rows_in_order(size):
-            self.sizes.add(len(rows))
-            yield rows
-
-
-def test_a_set_is_read_to_find_repeats_to_sketch_to_count_kinds_and_to_score(planted):
-    gen, ref = map(Counted, planted)
-    with portions_of(100):
-        compared(gen, ref)
-    for one in (gen, ref):
-        assert one.passes <= 5  # near-repeats, too
-        assert one.sizes == {100}
-
-
-@pytest.mark.long
-def test_of_a_cache_nothing_of_the_size_of_the_set_is_held(tmp_path, monkeypatch):
-    sizes, between = [], EmbeddingCache.ids_between
-
-    def recorded(self, start, stop):
-        sizes.append(stop - start)
-        return between(self, start, stop)
-
-    for name, shares in (("gen", GEN), ("ref", REF)):
-        rows = draw(shares, 2000, len(name) + ord(name[0]))
-        ids = [f"{'a/long/folder' * 20}/{number}.png" for number in range(2000)]
-        manifest = Manifest("folder", 2000, name * 20, {})
-        identity = Identity(f"/data/{name}", manifest, "pixels", recipe_of(fe.load_card("pixels"), "float32"))
-        path = tmp_path / f"{name}.h5"
-        with only_writer(path), CacheWriter(path, identity.key, ids, {"embeddings": 6}, 1000) as writer:
-            for start in range(0, 2000, 1000):
-                part = slice(start, start + 1000)
-                writer.write(rows[part], np.arange(start, start + 1000, dtype=np.uint64), [None] * 1000, [PNG] * 1000)
-            writer.finish(identity)
-    monkeypatch.setattr(EmbeddingCache, "ids", property(lambda self: pytest.fail("all ids were read at once")))
-    monkeypatch.setattr(EmbeddingCache, "__array__", lambda *_: pytest.fail("all rows were read at once"))
-    monkeypatch.setattr(EmbeddingCache, "ids_between", recorded)
-    monkeypatch.setattr("finc_eval.embeddings.cache.ID_BLOCK", 100)
-    monkeypatch.setattr("finc_eval.embeddings.pictures.ID_BLOCK", 100)
-    monkeypatch.setattr("finc_eval.embeddings.base.PORTION", 250)
-    with portions_of(200):
-        found = compared(tmp_path / "gen.h5", tmp_path / "ref.h5")
-    check_planted(found)
-    assert max(sizes) <= 250
-    assert found.over[0].tails[0].gen_ids[0].endswith(f"/{found.over[0].top_gen[0]}.png")
-
-
 LOOSE = np.array([0.3, 1.3, 0.3, 1.3, 0.3])
 """Spreads under which samples of two of the four kinds that differ resemble each other little."""
 
@@ -447,24 +256,6 @@ def test_planted_kinds_are_stable_and_the_noise_of_two_halves_is_not(usual, digi
     of_noise = [mode.stability for mode in compared(x[:1000], x[1000:2000]).directions]
     assert np.mean(of_noise) < 0.75
     assert min(of_noise) < 0.6
-
-
-@pytest.mark.one_of_each
-@pytest.mark.parametrize("settings", [{"rho": 2.0}, {"kernel": "cosine"}, {"kernel": "cosine", "rho": 2.0}])
-def test_sketches_alone_find_the_same_and_are_less_sure(thinned, settings):
-    gen, ref = thinned
-    directions = {"method": fe.Finc(clusters=False), "modes": 5}
-    sharp = compared(gen, ref, **directions, **settings)
-    phi, rho = sharp.feature_map, settings.get("rho", 1.0)
-    from_sketches = compared(fe.Sketch.of(gen, phi), fe.Sketch.of(ref, phi), **directions, rho=rho)
-    found = {mode.id: mode for mode in from_sketches.directions}
-    assert found.keys() == {mode.id for mode in sharp.directions}
-    for exact in sharp.directions:
-        mine = found[exact.id]
-        assert abs(float(mine.direction @ exact.direction)) > 0.99
-        assert mine.excess == pytest.approx(exact.excess, abs=1e-5)
-        assert mine.interval[0] <= exact.interval[0] <= exact.interval[1] <= mine.interval[1]
-        assert mine.p_value >= exact.p_value - 1e-9 or mine.excess < 0
 
 
 def test_a_file_that_is_not_ours_is_not_called_a_cache(tmp_path):

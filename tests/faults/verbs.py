@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 from _releases import release
-from faults.kinds import make_description, make_people
+from faults.files_of_privacy import make_description, make_people
 from PIL import Image
 
 
