@@ -2,11 +2,11 @@
 
     python benchmarks/monitor.py [--regime digits … --runs … --jobs …]
 
-A run draws a reference and looks, with replacement, from one pool. *unchanged*: 50 looks of one law. Each drift begins
-at the first look: *saturation* grows by 1 % a step, *kind*: a class of a tenth fades over 20 steps, *diversity*: all
-distances to the mean shrink to one half over 20 steps, *grid*: a faint grid grows. A drift counts as named if its own
-thing has an alarm before step 20; if a class fades, the alarm is on a kind that gets
-rarer and has mostly samples of that class.
+A run draws a reference and looks, with replacement, from one pool. *unchanged*: 50 looks of one law. The first 100 runs
+have drifts, too. Each begins at the first look: *saturation* grows by 1 % a step, *kind*: a class of a tenth fades over
+20 steps, *diversity*: all distances to the mean shrink to one half over 20 steps, *grid*: a faint grid grows. A drift
+counts as named if its own thing has an alarm before step 20; if a class fades, the alarm is on a kind that gets rarer
+and has mostly samples of that class.
 Photographs are embedded as 8 × 8 pixels, in which classes are not kinds; "network" has their features.
 *alone*: the median step at which a test of one look, at 5 % for all things of that look, names it for the first time.
 """
@@ -25,24 +25,22 @@ from PIL import Image, ImageEnhance
 from scipy.stats import norm
 
 import finc_eval as fe
+from finc_eval.monitoring import measuring
 
 REGIMES = {
     # name: pool, samples of the reference, samples of a look
     "clusters, 1000, 64": ("clusters", 1000, 64),
     "clusters, 200, 64": ("clusters", 200, 64),
     "clusters, 5000, 16": ("clusters", 5000, 16),
-    "clusters, 1000, 256": ("clusters", 1000, 256),
     "heavy tails, 1000, 64": ("heavy tails", 1000, 64),
     "digits, 1000, 64": ("digits", 1000, 64),
     "digits, 5000, 64": ("digits", 5000, 64),
-    "digits, 1000, 16": ("digits", 1000, 16),
     "network, 1000, 64": ("network", 1000, 64),
     "network, 3000, 64": ("network", 3000, 64),
     "photographs, 1000, 64": ("photographs", 1000, 64),
     "photographs, 3000, 64": ("photographs", 3000, 64),
-    "photographs, 1000, 16": ("photographs", 1000, 16),
 }
-LOOKS, END = 50, 20
+LOOKS, END, DRIFTS = 50, 20, 100
 CLASSES = 10
 
 
@@ -152,6 +150,24 @@ def follow(monitor, kind, pool, rng, size, probe):
     return None, alone
 
 
+def once_a_picture(measure):
+    """Return a function of pictures that measures each of them once: looks are drawn from few thousand."""
+    known = {}
+
+    def measured(images):
+        keys = [one.tobytes() for one in images]
+        new = {key: one for key, one in zip(keys, images, strict=True) if key not in known}
+        if new:
+            known.update(zip(new, measure(list(new.values())), strict=True))
+        return np.stack([known[key] for key in keys])
+
+    return measured
+
+
+measuring.looks_of = once_a_picture(measuring.looks_of)
+measuring.thumbnail = lambda *_: None  # no page is made here
+
+
 def one(regime, seed):
     pool, n, size = REGIMES[regime]
     rng = np.random.default_rng(seed)
@@ -159,6 +175,7 @@ def one(regime, seed):
     monitor = fe.Monitor(a_set(rows, pixels), seed=seed, run=fe.Run(device="cpu"))
     probe = draw(pool, np.random.default_rng(seed + 1), 1000)[:2]
     kinds = ("kind", "diversity") + (("saturation", "grid") if pixels is not None else ())
+    kinds = kinds if seed < DRIFTS else ()
     found = {kind: follow(copy.deepcopy(monitor), kind, pool, rng, size, probe) for kind in kinds}
     for step in range(LOOKS):
         rows, _, pixels = draw(pool, rng, size)

@@ -12,6 +12,7 @@ from PIL import Image
 
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.search.neighbors import nearest
 from finc_eval.gallery.thumbnails import Thumbnail, thumbnail
 from finc_eval.monitoring.basis import Basis
 from finc_eval.monitoring.exchange import Array, Counts
@@ -81,14 +82,14 @@ def _of_rows(
     distance = basis.distances(rows, run)
     has = np.concatenate([basis.members[:, leaf], [distance > basis.far]])
     units = rows[torch.from_numpy(rng.permutation(np.flatnonzero(counted)))]
-    nearest, _ = _distances(units, REPEATED)
-    repeats = nearest <= basis.repeat
+    closest, _ = _distances(units, REPEATED)
+    repeats = closest <= basis.repeat
     shares = np.concatenate(
         [np.column_stack([has[:, counted].sum(1), np.full(len(has), counted.sum())]), [[repeats.sum(), len(repeats)]]]
     )
     _, between = _distances(units, TOGETHER)
     inside = _within(rows, prompts)
-    again = _repeated(rows, basis.repeat)
+    again = _repeated(rows, basis.repeat, run)
     sums = [*((one.sum(), n) for one in has), (again, n), *_empty(FLAGS), (distance.sum(), n)]
     sums += [(between.sum(), len(between)), (inside.sum(), len(inside)), *_empty(LOOKS)]
     scores = {"distance": distance[counted], "diversity": between, "diversity within prompts": inside}
@@ -128,11 +129,12 @@ def _within(rows: torch.Tensor, prompts: Groups) -> Array:
     return np.array([float(one) for one in found])
 
 
-def _repeated(rows: torch.Tensor, within: float) -> int:
+def _repeated(rows: torch.Tensor, within: float, run: Run) -> int:
     """Return how many rows have another row within a distance."""
-    distance = _exact(rows.double(), rows.double())
-    distance.fill_diagonal_(float("inf"))
-    return int((distance.min(1).values <= within).sum()) if len(rows) > 1 else 0
+    if len(rows) < 2:
+        return 0
+    own = nearest(rows, rows, 1, exclude_self=True, device=run.torch_device).distances[:, 0]
+    return int((own <= within).sum())
 
 
 def _with_pictures(
@@ -141,21 +143,20 @@ def _with_pictures(
     """Add the looks of the pictures, and a thumbnail of each kind; without pictures, return the part."""
     rows = looked_rows(embeddings)
     parts: list[Array] = []
-    places = {trait.name: place for place, trait in enumerate(TRAITS)}
     found: dict[str, Thumbnail] = {}
     for start in range(0, len(rows), PICTURES):
         some = rows[start : start + PICTURES]
         images = embeddings.images_at(some)
         if images is None:
             return part
-        parts.append(measure_looks(images)[0])
-        parts[-1][:, places["saturation"]] = _saturation(images)
+        parts.append(looks_of(images))
         if thumbnails and len(found) < len(basis.nodes):
             leaf, _ = basis.tree.assign(embeddings.rows_at(some), run)
             for name, inside in zip(basis.names, basis.members[:, leaf], strict=True):
                 if inside.any() and name not in found:
                     found[name] = thumbnail(np.asarray(images[int(inside.argmax())].convert("RGB")), EDGE)
     values, own = np.concatenate(parts), counted[rows]
+    places = {trait.name: place for place, trait in enumerate(TRAITS)}
     flags = np.array([values[:, places[one.name]] >= (one.least or 0) for one in FLAGS])
     looks = [values[:, places[one.name]] for one in LOOKS]
     shares, sums = part.shares.copy(), part.sums.copy()
@@ -165,6 +166,13 @@ def _with_pictures(
     sums[-len(LOOKS) :] = [(one.sum(), len(rows)) for one in looks]
     scores = (*part.scores[: len(SCORES)], *(one[own] for one in looks))
     return replace(part, shares=shares, scores=scores, sums=sums, pictures=found)
+
+
+def looks_of(images: Sequence[Image.Image]) -> Array:
+    """Return the traits of pictures, shape (n, traits), in the order of `TRAITS`, with a saturation of vivid parts."""
+    found, _ = measure_looks(images)
+    found[:, next(place for place, trait in enumerate(TRAITS) if trait.name == "saturation")] = _saturation(images)
+    return found
 
 
 def _saturation(images: Sequence[Image.Image]) -> Array:
