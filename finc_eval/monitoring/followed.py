@@ -40,7 +40,8 @@ def say(name: str, since: float, before: float, after: float, spread: float) -> 
     """Return the sentence of an alarm, from the mean before, the mean since then, and the spread of the reference."""
     start = f"since step {since:g} "
     if name in SCORES or any(one.name == name for one in LOOKS):
-        size = _relative(before, after) if name in RELATIVE and before > 0 else f"{(after - before) / spread:+.1f} σ"
+        in_spreads = f"{(after - before) / spread:+.1f} σ".replace("-", "−")
+        size = _relative(before, after) if name in RELATIVE and before > 0 else in_spreads
         return start + _of_score(name, after > before, size)
     size = f"{_percent(before)} → {_percent(after)} %"
     start_of_share = start + ("more " if after > before else "fewer ")
