@@ -61,12 +61,16 @@ def outline(course: Course) -> Outline:
 
 
 def _alarms(course: Course) -> TextTable:
+    last = {one.name: one.values[-1] for one in course.followed}
     return TextTable.of(
         "Alarms",
         {
             "What": lambda one: one.name,
             "Raised at step": lambda one: f"{one.step:g}",
             "What has changed": lambda one: one.text,
+            "Before": lambda one: number(one.before),
+            "Since then": lambda one: number(one.after),
+            "Last look": lambda one: _value(last.get(one.name)),
         },
         course.alarms,
         words=["What has changed"],
