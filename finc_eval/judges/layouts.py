@@ -1,13 +1,14 @@
 """Result files of public tools as rows of scores, each recognized by its content.
 
-Layouts, read in the tools' own code:
+Layouts, read in the tools' own code. VBench 0.1.5 and lmms-eval 0.7.3 wrote files with their own functions, which are
+read:
 
 - VBench `*_eval_results.json`: `{dimension: [mean, [{video_path, video_results}]]}`.
 - GenEval `results.jsonl`: a line an image, with `filename`, `tag`, `prompt` and `correct`.
 - GenEval 2: a list of the atoms' scores of each prompt, in the order of its prompts, or `results` with `atom_scores`.
 - HPS: `{style: [scores]}`, in the order of the prompts of each style, also by the name of the model.
-- ImageReward: a list of `{id, prompt, mean_score, rewards}`.
-- lmms-eval `*_samples_*.jsonl`: a line a sample, with `doc_id`, `filtered_resps` and metrics.
+- ImageReward: a list of `{id, prompt, mean_score, rewards}`, also of its other scores, which the name of the file says.
+- lmms-eval `*_samples_*.jsonl`: a line a sample, with `doc_id`, `filtered_resps`, `input` and metrics.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ EXPECTED = (
 
 LOGGED = ("doc_id", "doc", "target", "resps", "filtered_resps", "doc_hash", "input", "arguments", "token_counts")
 """Keys of lmms-eval's lines that are not metrics."""
+
+IMAGE_REWARD_SCORES = ("clip", "blip", "aesthetic")  # scores that ImageReward's benchmark writes besides its own
 
 
 def rows_of(table: RowTable) -> list[Row]:
@@ -87,10 +90,15 @@ def _atoms(scores: Any) -> bool:
     return isinstance(scores, list) and bool(scores) and all(number_of(one) is not None for one in scores)
 
 
+def _is_order(scores: Any) -> bool:
+    """Return whether numbers are 0, 1, 2, … in any order, as in the rankings that HPS writes."""
+    return len(scores) > 1 and sorted(scores) == [*range(len(scores))]
+
+
 def _is_geneval2(table: RowTable) -> bool:
     value = table.value
     if isinstance(value, list):
-        return bool(value) and all(_atoms(one) for one in value)
+        return bool(value) and all(_atoms(one) for one in value) and not all(map(_is_order, value))
     results = value.get("results") if isinstance(value, Mapping) else None
     return (
         isinstance(results, list)
@@ -131,12 +139,14 @@ def _is_image_reward(table: RowTable) -> bool:
 
 
 def _image_reward(table: RowTable) -> Iterator[Row]:
+    judge = PurePosixPath(table.name).name.partition("-benchmark-")[0].lower()
+    judge = judge if judge in IMAGE_REWARD_SCORES else "image_reward"
     for row in table.rows:
         rewards = row["rewards"] if isinstance(row["rewards"], list) else [row["rewards"]]
         for seed, reward in enumerate(rewards):
             score = reward[0] if isinstance(reward, list) and len(reward) == 1 else reward
             name = f"{row['id']}_{seed}.png" if "id" in row else f"{row['prompt']} {seed}"
-            yield {"id": name, "prompt": row["prompt"], "seed": seed, "image_reward": score}
+            yield {"id": name, "prompt": row["prompt"], "seed": seed, judge: score}
 
 
 def _is_lmms(table: RowTable) -> bool:
@@ -144,19 +154,27 @@ def _is_lmms(table: RowTable) -> bool:
 
 
 def _lmms(table: RowTable) -> Iterator[Row]:
-    for row in table.rows:
+    prompts = [_prompt_of(row) for row in table.rows]
+    if len({*prompts}) < len(prompts):  # one question about many pictures does not say which sample it is
+        prompts = [str(row["doc_id"]) for row in table.rows]
+    for row, prompt in zip(table.rows, prompts, strict=True):
         scores = dict(_numbers({key: value for key, value in row.items() if key not in LOGGED}))
-        doc = row.get("doc")
-        prompt = doc.get("prompt") if isinstance(doc, Mapping) else None
-        yield {"id": row["doc_id"], "prompt": prompt if isinstance(prompt, str) else row["doc_id"], **scores}
+        yield {"id": row["doc_id"], "prompt": prompt, **scores}
+
+
+def _prompt_of(row: Row) -> str:
+    """Return the prompt of a logged sample, or else the text that the model was given."""
+    doc = row.get("doc")
+    found = doc.get("prompt") if isinstance(doc, Mapping) else None
+    return next((one for one in (found, row.get("input")) if isinstance(one, str) and one), str(row["doc_id"]))
 
 
 def _numbers(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, float]]:
-    """Yield numbers, also of tables one level down, by their names."""
+    """Yield numbers that are not ids, also of tables one level down, by their names."""
     for key, value in values.items():
         if isinstance(value, Mapping) and not before:
             yield from _numbers(value, f"{key}.")
-        elif isinstance(value, bool | int | float):
+        elif isinstance(value, bool | int | float) and key not in ("id", "index") and not key.endswith("_id"):
             yield f"{before}{key}", float(value)
 
 

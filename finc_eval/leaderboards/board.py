@@ -160,7 +160,11 @@ def measure_models(
 def read_judged(
     models: Mapping[str, object] | Sequence[object], scores: object, votes: object, asked: LeaderboardSettings
 ) -> Judgments | None:
-    """Read scores and votes before the work; None if there are neither."""
+    """Read scores and votes before the work; None if there are neither, and settings of them are refused."""
+    if asked.plan and scores is None and votes is None:
+        raise UsageError(
+            "plan is for scores and votes, and none are given: give some (--scores, --votes), or leave it out"
+        )
     return Judgments.read(scores, votes, [*label_sets(models, "model", taken=REFERENCE)], asked.lower, asked.covariates)
 
 

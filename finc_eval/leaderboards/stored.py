@@ -16,7 +16,7 @@ from finc_eval.core.doors import inside
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError, did_you_mean
 from finc_eval.core.files.front import file_type
 from finc_eval.core.files.parsed import read_json
-from finc_eval.core.marks import CHECKSUM, read_sealed, seal
+from finc_eval.core.marks import CHECKSUM, mark_of, read_sealed, seal
 from finc_eval.core.places import disk_path
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import Record, plain, settings_from, structure
@@ -167,8 +167,9 @@ class Board:
         if not sources:
             raise UsageError("no model was given to add: pass one as NAME=PATH")
         if not self.exists:
-            check_own_folder(self.folder, (INDEX, REFERENCE_FILE, ENTRIES))
+            self._refuse_others()
             chosen = settings_from(LeaderboardSettings, settings, options)
+            read_judged(sources, None, None, chosen)
             if chosen.pairs is not None:
                 raise UsageError(
                     f"a stored board takes models of other prompts later, so it is not paired by {chosen.pairs!r}: "
@@ -341,6 +342,15 @@ class Board:
             models[entry.name] = Listed(file, entry.save(inside(self.folder, file)))
         # The index last, in one step: a kill just before leaves the board as it was, and files that nobody lists.
         write_text(self.folder / INDEX, Index(signature, models).to_text())
+
+    def _refuse_others(self) -> None:
+        """Refuse to make a board in a folder that has other files."""
+        if (mark_of(self.folder / f"{Leaderboard.type_name}.json") or "").startswith(f"{Leaderboard.type_name} "):
+            raise UsageError(
+                f"{self.folder} has a board that later models cannot be added to, such as with scores, votes or pairs: "
+                "rank all models at once (finc-eval leaderboard), or name a new folder"
+            )
+        check_own_folder(self.folder, (INDEX, REFERENCE_FILE, ENTRIES))
 
     def _new_of(self, models: Mapping[str, Sequence[OpenedSet]]) -> dict[str, Sequence[OpenedSet]]:
         """Return the models that the board lacks or has in a damaged file; refuse names that have other samples."""

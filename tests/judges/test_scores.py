@@ -104,11 +104,20 @@ PUBLIC_LINES = {
                 "filtered_resps": ["y"],
                 "doc_hash": "h",
                 "clip_score": 0.5,
-                "vqa": {"exact": 1.0},
+                "vqa": {"question_id": 17, "exact": 1.0, "category": "x"},
+                "input": "What is it?",
             }
         ],
         {"clip_score": [0.5], "vqa.exact": [1.0]},
-        ["3"],
+        ["What is it?"],
+    ),
+    "lmms-eval, one question": (
+        [
+            {"doc_id": n, "filtered_resps": "y", "exact_match": 1.0, "input": "Is it real?", "token_counts": [None]}
+            for n in (0, 1)
+        ],
+        {"exact_match": [1.0, 1.0]},
+        ["0", "1"],
     ),
 }
 
@@ -124,9 +133,17 @@ def test_public_result_files_are_known_by_their_content(tmp_path, tool):
     assert list(one.prompts) == prompts
 
 
+@pytest.mark.parametrize(("kind", "judge"), [("CLIP", "clip"), ("ImageReward-v1.0", "image_reward")])
+def test_the_benchmark_of_image_reward_names_its_other_scores_in_the_file(tmp_path, kind, judge):
+    path = written(tmp_path, f"{kind}-benchmark-sd-result.json", [{"id": "7", "prompt": "a cat", "rewards": 0.5}])
+    one = read_scores({"one": path}, ["one"])["one"]
+    assert [*one.judges] == [judge] and one.ids == ("7_0.png",)
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
+        ("[[0, 1, 2], [2, 0, 1]]", "has a layout that is not known: expected columns: id or prompt"),  # HPS's rankings
         ('{"scores": {"deep": {"deeper": 1}}}', "has a layout that is not known: expected columns: id or prompt"),
         ("id,name2\nx,dog\ny,cat\n", "has no column of numbers, only id and name2: expected columns"),
         ("id,clip\nx,0.5\nx,0.7\n", "scores 'x' 2 times: keep one row a sample"),

@@ -195,3 +195,36 @@ def test_the_command_line_reads_scores_and_votes(tmp_path):
     found = json.loads(CliRunner().invoke(app, [*command, "--out", str(tmp_path / "board"), "--json"]).stdout)
     assert {one["judge"]: one["name"] for one in reversed(found["scores"])} == {"clip": "two", "loss": "two"}
     assert found["votes"][0]["name"] == "two" and found["plan"][0]["judge"] == "votes"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"lower": ("clip",)}, "lower names clip, and no scores are given"),
+        ({"covariates": ("side",)}, "covariates names side, and no votes are given"),
+        ({"plan": True}, "plan is for scores and votes, and none are given"),
+    ],
+)
+def test_settings_of_scores_and_votes_are_refused_where_there_are_none(models, tmp_path, options, said):
+    for call in (fe.leaderboard, fe.Board(tmp_path / "ranked").rank, fe.Board(tmp_path / "added").add):
+        with pytest.raises(UsageError, match=said):
+            call(models, drawn(5), **options)
+    fe.Board(tmp_path / "kept").add(models, drawn(5))
+    with pytest.raises(fe.FincEvalError, match="leave the option out"):
+        fe.Board(tmp_path / "kept").add({"four": drawn(4)}, drawn(5), **options)
+
+
+def test_a_board_with_votes_is_not_replaced_by_a_model_that_is_added(models, tmp_path):
+    ballots = tmp_path / "votes.json"
+    ballots.write_text(json.dumps(votes(1, {"one": 1.0, "two": 0.0})))
+    for name, one in {**models, "ref": drawn(5)}.items():
+        np.save(tmp_path / f"{name}.npy", np.asarray(one.rows_at(np.arange(N))))
+    sets = [f"{name}={tmp_path / name}.npy" for name in ("one", "two")]
+    ref = ["--ref", str(tmp_path / "ref.npy")]
+    folder = tmp_path / "board"
+    done = CliRunner().invoke(app, ["leaderboard", *sets, *ref, "--votes", str(ballots), "--out", str(folder)])
+    assert done.exit_code == 0, done.output
+    before = (folder / "leaderboard.json").read_bytes()
+    done = CliRunner().invoke(app, ["leaderboard", "add", str(folder), *ref, f"three={tmp_path}/three.npy"])
+    assert done.exit_code == 3 and "later models cannot be added to" in done.output
+    assert (folder / "leaderboard.json").read_bytes() == before

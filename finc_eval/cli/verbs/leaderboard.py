@@ -136,7 +136,7 @@ def rank(
 
 
 @leaderboard.command()
-@takes(LeaderboardSettings, "settings", lower=None, plan=None)
+@takes(LeaderboardSettings, "settings", lower=None, plan=None, covariates=None)
 @embeds
 def add(
     board: Board,
