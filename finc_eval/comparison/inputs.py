@@ -19,8 +19,9 @@ from finc_eval.core.run import Run
 from finc_eval.core.words import plural
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.embeddings.cache import EmbeddingCache
+from finc_eval.embeddings.near_repeats import near_repeat_warnings
 from finc_eval.embeddings.opening import as_embeddings, open_sets
-from finc_eval.embeddings.repeats import few_groups, near_repeat_warnings, too_few_groups
+from finc_eval.embeddings.repeats import few_groups, too_few_groups
 from finc_eval.embeddings.same_names import ID
 from finc_eval.embeddings.set_info import SetInfo, set_info
 from finc_eval.extractors.settings import AnyExtractor, extraction_of

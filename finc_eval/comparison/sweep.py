@@ -22,7 +22,7 @@ from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import Record, show_options
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.embeddings.repeats import near_repeat_warnings
+from finc_eval.embeddings.near_repeats import near_repeat_warnings
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.gallery.pictured import Pictured

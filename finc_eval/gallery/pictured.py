@@ -27,7 +27,6 @@ from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.gallery.counts import SHOWN_SAMPLES, check_shown
 from finc_eval.gallery.thumbnails import DEFAULT_FPS, MAX_EDGE, Kind, Thumbnail, preview, thumbnail
 from finc_eval.samples.clips import Clip
-from finc_eval.samples.opening import open_source
 from finc_eval.samples.source import Samples
 
 Thumbnails = dict[str, Thumbnail]
@@ -56,6 +55,8 @@ def read_gallery(
     Pictures of a set come from what the caller gives, else from what the file of the result kept, else from the samples
     that were compared in this process. A path that a file names is never opened. Sentences call the sets by `names`.
     """
+    if given:
+        from finc_eval.samples.opening import open_source  # the readers of samples, which few results need
     for label, samples in given.items():
         if label not in sets:
             raise UsageError(f"the result has no set {label!r}: it has {', '.join(sets)}")
@@ -97,6 +98,8 @@ def read_thumbnails(
             place = f"{shown_place(source.place)}, or are not the samples that were embedded"
             samples = source.read(wanted)
         else:
+            from finc_eval.samples.opening import open_source
+
             opened = open_source(source, clip=clip)
             place, samples = (
                 shown_place(opened.name),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -15,9 +16,11 @@ from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.recipe import spaces_of
 from finc_eval.extractors.catalog import available_cards, load_card
 from finc_eval.extractors.imagenet import ClassTree, imagenet_tree
-from finc_eval.extractors.network import Classifier, load_classifier
 from finc_eval.naming.evidence import CLASSIFIER
 from finc_eval.naming.properties import Indices, Mask, Properties, SampledSets
+
+if TYPE_CHECKING:
+    from finc_eval.extractors.network import Classifier
 
 Floats = NDArray[np.float64]
 
@@ -143,6 +146,8 @@ def classifier_of(space: str) -> Classifier | None:
     card = load_card(name)
     if card.head is None:
         return None
+    from finc_eval.extractors.network import load_classifier  # the networks, which arrays do not need
+
     try:
         return load_classifier(card) if space in spaces_of(card) else None
     except DataError:  # the weights cannot be used: the mode goes without this evidence

@@ -145,7 +145,7 @@ def test_only_the_samples_shown_are_read_and_none_is_held(monkeypatch):
                 assert sum(reference() is not None for reference in read) <= 2
                 yield Sample(str(number), image)
 
-    monkeypatch.setattr("finc_eval.gallery.pictured.open_source", lambda source, clip: Recorder())
+    monkeypatch.setattr("finc_eval.samples.opening.open_source", lambda source, clip: Recorder())
     gallery = read_gallery({"x": a_set(samples="x")}, {"x": [str(i) for i in range(0, 2000, 10)]}, {})
     assert gallery.notes == () and len(gallery.pictures["x"]) == 200
     assert asked == list(range(0, 2000, 10))
