@@ -93,15 +93,11 @@ class BudgetError(FincEvalError):
     """
 
 
-MAX_HINT_LETTERS, MAX_COMPARED = 100, 3000
-"""Letters of a word that is compared with others, and number of the others: each takes up to a millisecond."""
-
-
 def close_match(word: str, known: Iterable[str]) -> str | None:
     """Return the known word nearest to `word`, or None."""
-    if len(word) > MAX_HINT_LETTERS:
+    if len(word) > 100:  # letters: a comparison takes up to a millisecond
         return None
-    return next(iter(difflib.get_close_matches(word, [*islice(known, MAX_COMPARED)], n=1)), None)
+    return next(iter(difflib.get_close_matches(word, [*islice(known, 3000)], n=1)), None)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

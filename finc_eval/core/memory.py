@@ -29,8 +29,6 @@ BYTES_PER_PIXEL = 12
 Pillow does."""
 
 BYTES_PER_LINE = 350  # bytes that a line of a text takes as a row by names of columns, without its letters
-BYTES_PER_SAMPLE = 200
-"""Bytes that a sample takes before it is read: its id, label and prompt, its digest, and its place in the order."""
 
 BYTES_PER_TEXT_BYTE = 8  # bytes that a byte of a table of metadata takes while the table is read: 7 were measured
 
@@ -69,7 +67,7 @@ def check_decoded(size: int, what: str) -> None:
         raise DataError(f"{what} takes {found}: make it smaller, or set {VARIABLE} to {-(-size // 2**30)}GiB")
 
 
-def check_list(n: int, where: str, what: str = "samples", bytes_each: int = BYTES_PER_SAMPLE) -> None:
+def check_list(n: int, where: str, what: str = "samples", bytes_each: int = 200) -> None:
     """Raise DataError if a list of n samples, or of what else there is, takes more memory than is allowed."""
     check_decoded(bytes_each * n, f"{where}: the list of {n:,} {what}")
 

@@ -125,7 +125,6 @@ REVISION = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 REFERENCE = re.compile(r"ref: (refs/[^\x00-\x20\x7f]+)")
 GIT_FOLDER = re.compile(r"gitdir: ([^\x00-\x1f\x7f]+)")
 
-MAX_REFERENCE = 1 << 12  # bytes of a file that holds one revision, reference or path
 MAX_PACKED = 1 << 24  # bytes of a list of packed references: about 200,000 of them
 
 
@@ -170,7 +169,7 @@ def _git_folder(folder: Path) -> Path | None:
     return git if any(git.is_relative_to(above / ".git" / "modules") for above in place.parent.parents) else None
 
 
-def _text(path: Path, most: int = MAX_REFERENCE) -> str:
+def _text(path: Path, most: int = 1 << 12) -> str:
     """Read a regular file that no link leads to, without the end of its last line."""
     if path.resolve() != path:
         raise ValueError("a link")

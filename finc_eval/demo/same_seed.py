@@ -12,8 +12,6 @@ from finc_eval.demo.prompts import PromptedSet, prompted_sets
 NOISE_NEW, NOISE_AGAIN = 2.0, 1.0
 """Standard deviations of noise, of 255: in the new run, and in the old run once more. No eye sees it."""
 
-SHIFT = 6  # pixels by which the shifted pictures are off
-
 
 @dataclass(frozen=True)
 class SameSeed:
@@ -36,7 +34,7 @@ def runs_of_one_seed(prompts: int = 75, each: int = 4, seed: int = 0) -> SameSee
         if what == "black":
             images[place] = 0
         elif what == "shifted":
-            images[place] = np.roll(images[place], SHIFT, 1)
+            images[place] = np.roll(images[place], 6, 1)
         else:
             images[place] = old.images[place - len(images) // 2]
         broken[f"{place:05d}.png"] = what

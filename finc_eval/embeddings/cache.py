@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from finc_eval.samples.source import Source
 
 WHOLE = "embeddings"  # type of the file of a finished cache
-ID_BLOCK, MAX_ID_BLOCKS = 4096, 64  # ids that are read together, and number of such blocks that are kept
+ID_BLOCK = 4096  # ids that are read together
 
 NOT_A_CACHE = "{} is not a finc-eval embedding cache of this version: make one with finc-eval extract"
 
@@ -126,7 +126,7 @@ class EmbeddingCache(Shown):
         self.reading, self.held = header.reading, cast("Source | None", None)
         # The function holds the texts alone: a cycle through `self` would keep the file open.
         names = self._ids
-        self._id_block = lru_cache(MAX_ID_BLOCKS)(lambda b: names.bytes_between(b * ID_BLOCK, (b + 1) * ID_BLOCK))
+        self._id_block = lru_cache(64)(lambda b: names.bytes_between(b * ID_BLOCK, (b + 1) * ID_BLOCK))
 
     @cached_property
     def ids(self) -> list[str]:

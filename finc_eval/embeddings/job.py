@@ -54,9 +54,6 @@ CPU_PIXELS, GPU_PIXELS = 16 * 224 * 224, 64 * 224 * 224
 """Pixels of the network inputs of a batch by default: 16 or 64 images of 224 x 224. On a CPU more images save nothing
 and take memory: a batch of 16 or 32 takes 17 ms an image, one of 4 takes 21."""
 
-MAX_IMAGES_PER_BATCH, MAX_CLIPS_PER_BATCH = 256, 32
-"""Limits of the default batch. Small inputs can take much memory: their networks keep the size for many layers."""
-
 Item = TypeVar("Item")
 
 
@@ -141,7 +138,8 @@ def _batch(samples: list[Decoded], place: Place | None) -> DecodedBatch:
 def default_batch_size(card: Card, device: torch.device) -> int:
     """Return the samples per pass through the network of a card, unless the user says."""
     height, width = card.preprocessing.size
-    frames, most = (card.clip.frames, MAX_CLIPS_PER_BATCH) if card.clip else (1, MAX_IMAGES_PER_BATCH)
+    # Small inputs can take much memory, too: their networks keep the size for many layers.
+    frames, most = (card.clip.frames, 32) if card.clip else (1, 256)
     pixels = CPU_PIXELS if device.type == "cpu" else GPU_PIXELS
     return max(1, min(most, pixels // (frames * height * width)))
 

@@ -30,8 +30,6 @@ TEXTS = 64  # prompts of a batch
 NO_IMAGES = {"image_size": 16, "layers": 1, "width": 16, "patch_size": 16, "head_width": 16}
 """Smallest image tower of open_clip, which makes both towers; it is not used."""
 
-NOISE_SEED, VALUES_SHOWN = 0, 4  # seed of the noise, and first values reported, for a card without golden values
-
 
 class Embedder:
     """The network of a card, ready to embed, with float32 as true float32 or the others under autocast.
@@ -271,7 +269,7 @@ class TextTower:
 def _noise(card: Card) -> torch.Tensor:
     """Return one sample of noise, resized, that the card's golden values are of."""
     golden, frames = card.golden, (card.clip.frames,) if card.clip else ()
-    shape, seed = (golden.shape, golden.seed) if golden else ((*frames, *card.preprocessing.size, 3), NOISE_SEED)
+    shape, seed = (golden.shape, golden.seed) if golden else ((*frames, *card.preprocessing.size, 3), 0)
     noise = np.random.default_rng(seed).integers(0, 256, shape, dtype=np.uint8)
     return torch.from_numpy(np.stack([resize_frames(noise, card.preprocessing)]))
 
@@ -301,7 +299,7 @@ def check_extractor(card: Card, device: str | torch.device | None = None) -> Ext
     embedder, golden = Embedder(card, device), card.golden
     row = embedder(_noise(card))[0].double().cpu()
     embedding = row[: card.output.dimension]
-    norm, first = float(embedding.norm()), embedding[: len(golden.first) if golden else VALUES_SHOWN].tolist()
+    norm, first = float(embedding.norm()), embedding[: len(golden.first) if golden else 4].tolist()
     deviation: float | None = None
     compared: Literal["agrees", "differs", "none"] = "none"
     if golden:

@@ -142,7 +142,7 @@ def _noise(entries: Sequence[Entry]) -> tuple[str, list[str]]:
     runs, names = sum(len(one.runs) for one in repeated), join_words([one.name for one in repeated])
     alike = ", taken to be alike for all models" if len(repeated) < len(entries) else ""
     covers = f"sampling noise, and training noise as {plural(runs, 'run')} of {names} show it{alike}"
-    if runs - len(repeated) >= ENOUGH_DEGREES:
+    if runs - len(repeated) >= 4:  # degrees of freedom, as of three runs of each of two models
         return covers, []
     return covers, [
         f"the {runs} training runs of {names} say little about the noise of training, so that all intervals and ranks "
@@ -273,10 +273,6 @@ def _rows(
         )
         for name in order
     )
-
-
-ENOUGH_DEGREES = 4
-"""Degrees of freedom of the noise of training from which on a board does not warn: three runs of each of two models."""
 
 
 def _same_samples(entries: Sequence[Entry]) -> list[str]:

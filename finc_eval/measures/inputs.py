@@ -38,7 +38,6 @@ MetricSet = Embeddings | GaussianStatistics
 MIN_INTERVAL_SAMPLES = 200  # number of samples of a set from which on metrics give a resampled interval and a floor
 
 
-MAX_NAMED = 5  # classes without a value that a note names
 Rows = dict[str, NDArray[np.int64]]  # rows of the samples of each class; samples without a class are under ""
 
 
@@ -264,7 +263,7 @@ def scores_by_class(
         found += [replace(score, of=name) for score in made]
     notes = [_note_of_unclassed(label, sets[label], column, own) for label, own in rows.items() if "" in own]
     if without:
-        named = [f"{name} ({why})" for name, why in list(without.items())[:MAX_NAMED]]
+        named = [f"{name} ({why})" for name, why in list(without.items())[:5]]
         more = len(without) - len(named)
         notes.append("not computed for " + join_words([*named, *([f"{more} other classes"] if more else [])]))
     return found, tuple(notes)

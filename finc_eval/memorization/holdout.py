@@ -95,10 +95,6 @@ MOST_SUSPICIOUS = 12
 """Real samples, each by the generated sample nearest to it, that are checked for their set: ten of the training set
 are enough (p = .02), which are as many copies as the tests of single samples need."""
 
-CLEARLY_NEARER = 0.9
-"""Part of the distance to the holdout within which a sample is nearer to the training set: medians of a few hundred
-distances are not known better."""
-
 
 @dataclass(frozen=True, eq=False)
 class Sides:
@@ -129,7 +125,8 @@ class Sides:
         rows = rows[np.argsort(least, kind="stable")]
         _, first = np.unique(self.nearest[rows], return_index=True)
         rows = rows[np.sort(first)[:MOST_SUSPICIOUS]]
-        nearer = int((self.to_train < CLEARLY_NEARER * self.to_holdout)[rows].sum())
+        # 0.9: medians of a few hundred distances are not known better.
+        nearer = int((self.to_train < 0.9 * self.to_holdout)[rows].sum())
         return float(binom.sf(nearer - 1, len(rows), 0.5))
 
 

@@ -24,10 +24,6 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-BEST_CLASSES = 5
-"""Most probable classes of a sample that count. The rest of its probability is spread over all others, most so where
-the layer is unsure, or was trained with smoothed labels."""
-
 SEEN = 0.2
 """Part of the probability of its best classes from which a sample is seen as of a class or noun.
 
@@ -94,7 +90,8 @@ def class_weights(chance: torch.Tensor) -> NDArray[np.float32]:
     Nouns that say too little have nothing.
     """
     tree = imagenet_tree()
-    most, best = chance.topk(BEST_CLASSES)
+    # The five best classes count: the rest of the probability is spread over all others where the layer is unsure.
+    most, best = chance.topk(5)
     among = torch.zeros_like(chance).scatter_(1, best, most / most.sum(1, keepdim=True))
     return np.asarray(among.numpy() @ (tree.below * (tree.parts <= WIDEST)).astype(np.float32))
 

@@ -30,7 +30,6 @@ from finc_eval.numerics.exchanges import Exchanged, UnitSums, exchange_units, fl
 from finc_eval.numerics.inference import BESIDE_ALPHA
 
 MIN_MEASURED = 4  # samples of a set that no look explains yet, below which nothing more is said
-EXCHANGES = 999  # random exchanges behind the p-values of looks
 CLIPPED = 4.0  # standard deviations at which values count no further
 EXAMPLES = 8  # samples of a look that are shown
 
@@ -100,7 +99,7 @@ def look_at(
     blocks: Mapping[str, NDArray[np.int64]] | None = None,
     kinds: Callable[[torch.Tensor], Sequence[str]] | None = None,
     known: MeasuredSets | None = None,
-    exchanges: int = EXCHANGES,
+    exchanges: int = 999,
 ) -> list[tuple[Look, Has]]:
     """Return the looks of `find_looks`, and which of the samples of `looked_rows` have each of them.
 

@@ -116,7 +116,6 @@ def log_odds(members_with: Counts, others_with: Counts) -> Floats:
 
 
 SIDE = 64  # side of the thumbnails in pixels
-MEMBERS_SEEN, OTHERS_SEEN = 50, 300  # pictures of members of a mode, and of other samples, that are read
 FEWEST = 10  # members from which ranks are tested: the normal approximation of the rank sum needs them
 MOST_DEVIATIONS = 1000.0  # standard deviations up to which distances from the others decide the order of traits
 COLORED = 0.25  # saturation and brightness from which a pixel has a hue
@@ -222,8 +221,8 @@ def trait_questions(panel: SampledSets) -> Iterator[Question]:
     does not mark a mode.
     """
     wanted = np.zeros(panel.members.shape[1], bool)
-    members = [_some(mask, MEMBERS_SEEN) for mask in panel.members]
-    others = [_some(mask, OTHERS_SEEN) for mask in panel.others & panel.same_sets]
+    members = [_some(mask, 50) for mask in panel.members]
+    others = [_some(mask, 300) for mask in panel.others & panel.same_sets]
     for chosen in (*members, *others):
         wanted[chosen] = True
     if all(extractor_of(one.space) == MOTION for one in panel.sets.values()):

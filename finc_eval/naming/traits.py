@@ -18,7 +18,6 @@ Pixels = NDArray[np.floating[Any]]
 SIDE = 64  # side of the thumbnails in which color and light are measured, in pixels
 TOGETHER = 2**16  # pixels that are measured at a time: they stay in the cache
 CROP = 256  # side of the middle of a picture in which texture is measured, in pixels, a multiple of 8
-COLORLESS = 0.03  # mean saturation of squares, beyond `UNSEEN_COLOR`, below which a picture counts as gray
 SQUARES = 8  # squares along each side whose mean color counts for that
 
 UNSEEN_COLOR = 2 / 255
@@ -181,7 +180,7 @@ def has_no_color(pixels: Pixels) -> NDArray[np.bool_]:
     squares = pixels.reshape(len(pixels), SQUARES, side, SQUARES, side, 3).mean((2, 4))
     largest, smallest = squares.max(-1), squares.min(-1)
     seen = np.maximum(largest - smallest - UNSEEN_COLOR, 0) / np.maximum(largest, 1 / 255)
-    return np.asarray(_flat(seen).mean(1) < COLORLESS)
+    return np.asarray(_flat(seen).mean(1) < 0.03)  # mean saturation of squares, beyond what nobody sees
 
 
 def color(pixels: Pixels) -> dict[str, Pixels]:

@@ -134,7 +134,6 @@ BEYOND = SAMPLES_PER_PROTOTYPE / (SAMPLES_PER_PROTOTYPE - 1)
 Within the largest distance itself, .2 to .3 % of later samples of the same law were far in four data sets; within this
 radius none, nearly all of a new blob, and 17 % of a new action of clips. A new digit is not far from the others."""
 
-MOST_UNIT = 1e150  # unit of the axes in a file: its square is finite
 NEIGHBORS = 15  # Nearest neighbors of each sample. With 10 or 25, planted kinds are met as well.
 COPIES = NEIGHBORS + 1  # equal samples that are fitted at most
 
@@ -235,7 +234,7 @@ class KindTree:
         once = np.sort(joins.ravel())
         unit, radius = float(header["unit"]), float(header["radius"])
         if not (
-            0 < unit < MOST_UNIT
+            0 < unit < 1e150  # its square is finite
             and 0 <= radius < np.inf
             and all(one.isfinite().all() for one in (origin, axes, prototypes))
             and np.array_equal(np.unique(leaf), np.arange(tree.leaves))

@@ -100,7 +100,7 @@ _before: list[tuple[Any, str, object]] = []
 _users = 0
 
 ORIENTATION, BITS_PER_SAMPLE, PHOTOMETRIC, SAMPLE_FORMAT = 0x0112, 0x0102, 0x0106, 0x0153
-"""Tags of TIFF, the first also of EXIF."""
+"""Tags of TIFF 6.0, the first also of EXIF."""
 
 GRAY_MODES = ("1", "L", "LA", "La", "I", "F")
 

@@ -42,8 +42,6 @@ OWN_FREQUENCIES = 256
 
 SCREEN = 0.05  # p-value by two moments above which no exchanges are drawn where only p ≤ .0125 would be said
 
-RIDGE = 0.1  # part of the mean variance of an axis, over both sets, that is added to the variance of each
-
 
 @dataclass(frozen=True)
 class Separability(Record):
@@ -241,7 +239,8 @@ def _score_folds(rows: torch.Tensor, owner: torch.Tensor, folds: torch.Tensor) -
         means = [part.mean(0) for part in parts]
         within = torch.stack([part.T.cov().reshape(axes, axes) for part in parts]).mean(0)
         # The variance over all rows: two sets of one point each have none within.
-        ridge = RIDGE * float(rows.square().mean()) * torch.eye(axes, dtype=torch.double)
+        # 0.1: part of the mean variance of an axis that is added to each.
+        ridge = 0.1 * float(rows.square().mean()) * torch.eye(axes, dtype=torch.double)
         normal = torch.linalg.solve(within + ridge, means[0] - means[1])
         mine = folds == fold
         scores[mine] = (rows[mine] - (means[0] + means[1]) / 2) @ normal

@@ -7,7 +7,6 @@ import os
 import struct
 from typing import IO
 
-HEAD_BYTES, OGG_PAGE = 1 << 16, 65_307  # bytes in which a file says how long it is, and of the longest page of an Ogg
 MAX_BOXES = 1 << 17  # boxes of an MP4 that are looked at; files can be all boxes, and a recording has two a second
 
 BOXES = frozenset(b"ftyp moov mdat moof free skip wide uuid sidx styp mfra meta udta pdin emsg".split())
@@ -27,10 +26,10 @@ def find_missing_end(kind: str, stream: IO[bytes]) -> str | None:
         stream: the file; it must be seekable.
     """
     size = stream.seek(0, os.SEEK_END)
-    stream.seek(max(0, size - OGG_PAGE))
+    stream.seek(max(0, size - 65_307))  # bytes of the longest page of an Ogg
     tail = stream.read()
     stream.seek(0)
-    head = stream.read(HEAD_BYTES)
+    head = stream.read(1 << 16)  # bytes in which a file says how long it is
     end: int | None = None
     match kind.split(",")[0]:
         case "gif":  # its trailer is a semicolon; some programs append zeros

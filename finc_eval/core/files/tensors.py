@@ -34,7 +34,6 @@ MEAN = r"mean|average|avg|center|mu|(?<![a-z])m(?![a-z])"  # parts of the name o
 LABEL_ARRAYS = ("labels", "label", "targets", "arr_1", "1")
 """Usual names of labels beside arrays of samples; the last two are what stands second without a name."""
 
-MOST_ARRAYS, MOST_LAYERS = 20, 4  # arrays that a message shows, and layers of a network
 PICKLE = "data.pkl"  # member of an archive of PyTorch that says what its tensors are
 MAX_TENSORS = 100_000  # tensors by name: a tensor takes 8 µs, and a file is opened several times
 MAX_SHOWN = 10  # times its size that all tensors of a file may show: each is looked at as a mean or a covariance
@@ -65,7 +64,7 @@ def find_labels(arrays: Mapping[str, Any], n: int) -> tuple[str | None, list[Any
     return None, None
 
 
-def in_short(shapes: Shapes, most: int = MOST_ARRAYS) -> str:
+def in_short(shapes: Shapes, most: int = 20) -> str:
     """Return names and shapes as a message has them: "mu (3,), sigma (3, 3)"; of many, the first."""
     shown = [f"{name} {shape}" for name, shape in islice(shapes.items(), most)]
     return ", ".join([*shown, "…"] if len(shapes) > most else shown)
@@ -99,7 +98,7 @@ def refuse_layers(chosen: str | None, shapes: Shapes, where: str) -> None:
         are_layers = are_layers or (len(several) > 0 and chosen in weights)
     if are_layers:
         raise DataError(
-            f"{where} holds {in_short(shapes, MOST_LAYERS)}: these look like the weights of a network, not samples: "
+            f"{where} holds {in_short(shapes, 4)}: these look like the weights of a network, not samples: "
             "call the samples embeddings or images"
         )
 

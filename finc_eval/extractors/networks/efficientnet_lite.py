@@ -16,7 +16,7 @@ from finc_eval.extractors.card import Card
 STAGES = ((2, 3, 2, 24), (2, 5, 2, 40), (3, 3, 2, 80), (3, 5, 1, 112), (4, 5, 2, 192), (1, 3, 1, 320))
 """Blocks, width of the kernel, step of the first block, and channels of each stage after the first."""
 
-WIDER, CLASSES = 6, 1000  # channels inside of a block for each that it takes, and classes of ImageNet
+CLASSES = 1000  # classes of ImageNet
 
 
 class Conv2dSame(nn.Conv2d):
@@ -73,7 +73,7 @@ def _first(channels: int, outputs: int) -> _Block:
 
 def _inverted(channels: int, width: int, step: int, outputs: int) -> _Block:
     """Return the block of MobileNet-v2 (arXiv 1801.04381): it widens, filters each channel, and narrows."""
-    inside = WIDER * channels
+    inside = 6 * channels
     layers = {
         "conv_pw": nn.Conv2d(channels, inside, 1, bias=False),
         "bn1": _norm(inside),

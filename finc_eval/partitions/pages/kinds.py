@@ -18,8 +18,6 @@ from finc_eval.report.formats import p_value
 from finc_eval.report.pages import Section, render
 from finc_eval.samples.source import Samples
 
-NAMED = 2  # examples of each group that a sentence names
-
 TITLE = f"Share of each kind in each set ({UNDER.strip()} under a heading)"
 
 HOW = (
@@ -101,7 +99,7 @@ def says(result: Kinds) -> dict[str, str]:
 def _such_as(kinds: Sequence[Kind], groups: Sequence[tuple[str, Sequence[Kind]]]) -> list[str]:
     """Return the clearest named kinds of each group as the end of a sentence; no two read the same."""
     names = UniqueNames(kinds)
-    examples = names.examples([[one for one in found if one.name] for _, found in groups], NAMED)
+    examples = names.examples([[one for one in found if one.name] for _, found in groups], 2)
     texts = [
         [f"{names.kind(one)} ({percent(one.shares[label].share)} of {label})" for one in few]
         for (label, _), few in zip(groups, examples, strict=True)
