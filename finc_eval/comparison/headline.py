@@ -293,10 +293,11 @@ def details(found: _Compared) -> list[str]:
     if significant(found.kinds, ALPHA) and found.difference and found.explained is not None:
         part, whole = 100 * found.explained, 100 * found.difference
         sentences.append(f"These kinds explain {part:.0f} of the {whole:.0f} points.")
-    return [*sentences, *_drifts(found)]
+    return [*sentences, *say_drifts(found)]
 
 
-def _drifts(found: _Compared) -> list[str]:
+def say_drifts(found: _Compared) -> list[str]:
+    """Return which directions no kind shows, in a sentence, where there are any."""
     if found.explained is None or found.looks or not (alone := drifts(found.directions)):
         return []
     names = UniqueNames(found.directions)

@@ -32,7 +32,7 @@ from finc_eval.gallery.pictured import Captions, Pictured, check_captions, store
 from finc_eval.naming.looks import Look
 from finc_eval.numerics.exchanges import MeanLaw
 from finc_eval.numerics.inference import ALPHA, significant
-from finc_eval.partitions.atlas import Mapped
+from finc_eval.partitions.atlas import Mapped, Members
 from finc_eval.partitions.blocks import Pairs
 from finc_eval.partitions.counts import KindsOfSamples, read_kinds
 from finc_eval.partitions.kind import Kind, check_kinds, shown_of
@@ -254,9 +254,8 @@ class Comparison(Mapped):
     def drawn_ids(self, label: str) -> tuple[str, ...]:
         """Return the ids of samples drawn at random, which a page shows where no kind, direction or look was found."""
         differs = self.looks or self.significant(ALPHA) or any(one.p_value <= ALPHA for one in self.directions)
-        return (
-            () if differs or self.map is None or not self.shown else self.map.drawn(label, 24)
-        )  # as many as a row of eight three times
+        # 24: as many as a row of eight three times.
+        return () if differs or self.map is None or not self.shown else self.map.drawn(label, 24)
 
     def nearest(self, direction: Direction) -> tuple[str, ...]:
         """Return the ids of the reference samples nearest to the first half of the typical generated samples."""
@@ -273,6 +272,14 @@ class Comparison(Mapped):
     def shown_samples(self) -> Mapping[str, list[str]]:
         """Return the ids of the samples of both sets that a page shows."""
         return {label: self.shown_ids(label) for label in SET_NAMES}
+
+    def member_lists(self) -> list[Members]:
+        """Return the members of all kinds and headings, and the samples that looks and directions keep."""
+        lists = super().member_lists() if self.kinds else []
+        which = "The samples that the result keeps of it, the most typical first."
+        lists += [Members(one.name, one.sentence, which, one.examples) for one in self.looks]
+        ends = ((one, {"gen": one.typical("gen"), "ref": one.typical("ref")}) for one in self.directions)
+        return lists + [Members(one.id, one.title, which, ids) for one, ids in ends]
 
     def score(self, embeddings: object, modes: Sequence[Direction] | None = None) -> NDArray[np.float32]:
         """Score any samples on the directions: s = φ(x)·v is high for samples of the direction.

@@ -209,6 +209,7 @@ class Pictured(Document):
     Attributes:
         shown: samples of each set and mode that its page shows and its file keeps pictures of; 0 for none.
         kept: pictures that the file had; None for a result that was not read from one.
+        folder_of_members: name of the folder beside its page that has all members of its kinds; "" without one.
     """
 
     names_in_sentences: ClassVar[Mapping[str, str]] = {}
@@ -216,6 +217,7 @@ class Pictured(Document):
 
     shown: int = field(default=SHOWN_SAMPLES, kw_only=True)
     kept: Annotated[Pictures | None, *NOT_IN_JSON] = field(default=None, kw_only=True, repr=False)
+    folder_of_members: Annotated[str, *NOT_IN_JSON] = field(default="", kw_only=True, repr=False)
 
     def pictured_sets(self) -> Mapping[str, SetInfo]:
         """Return the sets whose samples a page shows, by label."""
@@ -233,6 +235,11 @@ class Pictured(Document):
         """
         check_shown(count)
         return replace(self, shown=count)
+
+    def showing_fewer(self, samples: Mapping[str, Samples]) -> Self:
+        """Return the result with half of its samples shown; those that are at hand are not read again."""
+        fewer = replace(self, shown=self.shown // 2)
+        return fewer if samples or self.gallery.notes else replace(fewer, kept=self.gallery.pictures)
 
     @cached_property
     def gallery(self) -> Gallery:

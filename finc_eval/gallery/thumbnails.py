@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -68,7 +69,7 @@ class Thumbnail(NamedTuple):
     @property
     def still(self) -> Thumbnail:
         """The last frame of a preview, without lines, which a page shows until the reader asks for more."""
-        return _webp(self._frames()[-1], lossless=self.is_small)
+        return _still(self)
 
     def small(self, edge: int) -> Thumbnail:
         """The picture at most this large, encoded again if it is larger; of a clip its last frame."""
@@ -90,17 +91,25 @@ class Thumbnail(NamedTuple):
     @property
     def strip(self) -> Thumbnail | None:
         """Frames of a preview side by side, for print and for who cannot watch it; None for a picture that stands."""
-        if not self.is_moving:
-            return None
-        frames = self._frames()
-        shown = [frames[place] for place in spread_evenly(len(frames), STRIP_FRAMES)]
-        for one in shown:
-            one.thumbnail((STRIP_EDGE, STRIP_EDGE), Image.Resampling.LANCZOS)
-        width, height = shown[0].size
-        strip = Image.new("RGB", (width * len(shown), height))
-        for place, one in enumerate(shown):
-            strip.paste(one, (place * width, 0))
-        return _webp(strip, lossless=self.is_small)
+        return _strip(self) if self.is_moving else None
+
+
+@lru_cache(maxsize=1000)  # a page shows a clip in several places, and is drawn again if it is too large
+def _still(clip: Thumbnail) -> Thumbnail:
+    return _webp(clip._frames()[-1], lossless=clip.is_small)
+
+
+@lru_cache(maxsize=1000)
+def _strip(clip: Thumbnail) -> Thumbnail:
+    frames = clip._frames()
+    shown = [frames[place] for place in spread_evenly(len(frames), STRIP_FRAMES)]
+    for one in shown:
+        one.thumbnail((STRIP_EDGE, STRIP_EDGE), Image.Resampling.LANCZOS)
+    width, height = shown[0].size
+    strip = Image.new("RGB", (width * len(shown), height))
+    for place, one in enumerate(shown):
+        strip.paste(one, (place * width, 0))
+    return _webp(strip, lossless=clip.is_small)
 
 
 def thumbnail(image: npt.NDArray[np.uint8], edge: int = MAX_EDGE) -> Thumbnail:

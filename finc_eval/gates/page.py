@@ -66,7 +66,8 @@ def page(result: Verdict, samples: Mapping[str, Samples]) -> str:
     shared = f", shared by {result.policy.interim} runs" if result.policy.interim > 1 else ""
     facts = [*result.sets.items(), ("Noise covered", result.noise), ("α", f"{result.policy.alpha:g}{shared}")]
     sections.append(Section("settings", "Settings and data", facts=facts))
-    return render(result, said, gallery(result, samples), sections=sections)
+    colors = {label: INKS.get(label, "other") for label in said.sets}
+    return render(result, said, gallery(result, samples), sections=sections, colors=colors)
 
 
 def gallery(result: Verdict, samples: Mapping[str, Samples]) -> Gallery:

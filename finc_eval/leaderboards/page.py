@@ -83,7 +83,6 @@ def page(board: Leaderboard, samples: Mapping[str, Samples]) -> str:
         noise=_noise(board),
         sight=sight(board),
         reference=REFERENCE,
-        anchor=anchor,
         settings=[
             *board.sets.items(),
             ("Ranks cover", board.covers),

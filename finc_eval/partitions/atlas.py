@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from finc_eval.core.doors import inside
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.record import NOT_IN_JSON
+from finc_eval.core.words import join_words, plural
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.gallery.pictured import Pictured, Pictures, read_gallery
 from finc_eval.naming.evidence import UniqueNames
@@ -20,6 +21,15 @@ from finc_eval.samples.source import Samples
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+class Members(NamedTuple):
+    """Samples of a kind, a look or a direction."""
+
+    id: str  # of the kind, look or direction
+    title: str
+    which: str  # which samples of it these are, as a sentence
+    ids: Mapping[str, Sequence[str]]  # by set, from typical to odd
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,10 +63,11 @@ class Mapped(Pictured):
     def members(self, kind: str) -> dict[str, tuple[str, ...]]:
         """Return the ids of the samples on the map that are of a kind or under a heading, by set, from typical to odd.
 
-        They are all members of sets of at most 4 000 samples in all, and of larger sets a random sample of them.
+        They are all members of sets of at most 4 000 samples in all, and of larger sets a random sample of them. Of a
+        direction or a look, they are the samples that the result keeps: the most typical.
 
         Args:
-            kind: id of a kind or of a heading, such as "k12".
+            kind: id of a kind, a heading or a direction, such as "k12", or name of a look.
 
         Raises:
             UsageError: the result has no such kind.
@@ -70,11 +81,25 @@ class Mapped(Pictured):
             >>> len(comparison.members(first.id)["gen"]) == first.shares["gen"].count
             True
         """
-        known = {one.id: one.children or (one.id,) for one in (*self.kinds, *self.headings)}
+        known = {one.id: one for one in self.member_lists()}
         if kind not in known:
             raise UsageError(f"the result has no kind {kind!r}{did_you_mean(kind, known)}: take an id of its list")
-        found = self._known_map
-        return {label: found.members(label, known[kind]) for label in self.pictured_sets()}
+        return {label: tuple(ids) for label, ids in known[kind].ids.items()}
+
+    def member_lists(self) -> list[Members]:
+        """Return the members of all kinds and headings, as `members` does.
+
+        Raises:
+            DataError: the result has no map.
+        """
+        found, names, sets = self._known_map, UniqueNames((*self.headings, *self.kinds)), self.pictured_sets()
+        lists = []
+        for kind in (*self.headings, *self.kinds):
+            ids = {label: found.members(label, kind.children or (kind.id,)) for label in sets}
+            counts = [(len(ids[label]), kind.shares[label].count, label) for label in sets]
+            which = join_words([f"{n:,} of its {plural(count, 'sample')} of {label}" for n, count, label in counts])
+            lists.append(Members(kind.id, names.title(kind), f"{which}, from typical to odd.", ids))
+        return lists
 
     def to_atlas(self, *, thumbnails: bool = False, samples: Mapping[str, Samples] | None = None) -> pd.DataFrame:
         """Return the samples of the map as a pandas data frame that explorers of embeddings take as it is.

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from finc_eval.report.exports.outline import Outline
 
 
+MAX_PAGE = 1_500_000
+"""Bytes of a page, beyond which it shows half of the pictures of each kind: mails and comments take it so."""
+
+
 @dataclass(frozen=True)
 class Page:
     """Drawing of a type of result: what it says, and the outputs in which it says more than its outline."""
@@ -37,8 +41,18 @@ class Page:
         """Return the page of a result: one HTML file that loads nothing.
 
         Samples that cannot be read are shown by their ids, and the page says why. `samples` are where the samples of a
-        set are now, by label.
+        set are now, by label. A page of more than 1.5 MB shows fewer pictures, unless more than usual were asked for.
         """
+        from finc_eval.gallery.counts import SHOWN_SAMPLES
+        from finc_eval.gallery.pictured import Pictured
+
+        text = self._html(result, samples)
+        while len(text) > MAX_PAGE and isinstance(result, Pictured) and 1 < result.shown <= SHOWN_SAMPLES:
+            result = result.showing_fewer(samples)
+            text = self._html(result, samples)
+        return text
+
+    def _html(self, result: Document, samples: Mapping[str, Any]) -> str:
         from finc_eval.gallery.pictured import Pictured
         from finc_eval.report.pages import render
 

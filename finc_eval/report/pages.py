@@ -8,21 +8,23 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from html import unescape
 from typing import Any
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup, escape
 
 from finc_eval.core.serialize import Document
 from finc_eval.gallery.pictured import Gallery
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.report.cards import Cards, PageCard
+from finc_eval.report.cards import Cards, PageCard, anchor
 from finc_eval.report.drawings import Axis
 from finc_eval.report.exports.outline import Cell, Outline, TextTable, how_made
 from finc_eval.report.formats import optional_percent, p_value, printable
 
 NO_GALLERY = Gallery({})  # pictures of a page that shows no samples
-ON_PAPER = {"rows": 6, "heat": 12, "board": 24, "forest": 12, "cards": 2}
+ON_PAPER = {"rows": 6, "heat": 12, "board": 24, "forest": 12, "cards": 2, "members": 60}
 """Rows of tables, by their look, warnings, and cards of a page that is printed in short: pages of all types of results
 then have at most two sheets of A4 (`tests/browser/test_family_in_browser.py`)."""
 
@@ -64,13 +66,15 @@ def environment() -> Environment:
         finalize=printable,
     )
     made.filters["p_value"], made.filters["percent"] = p_value, optional_percent
-    made.globals["on_paper"] = ON_PAPER
+    made.globals |= {"on_paper": ON_PAPER, "anchor": anchor}
     made.filters["count"] = lambda value: f"{value:,}"
     made.filters["unbroken"] = lambda text: Markup(str(escape(printable(text))).replace(" %", "&nbsp;%"))
     return made
 
 
 NAVIGATION = "<!-- navigation -->"  # place of the links to the sections of a page
+PREVIEWS = "/* previews */"  # place of the moving pictures of the clips that a page shows
+MOVING = re.compile(r'data-moving="([^"]*)"')
 
 SECTION = re.compile(r'<h2 id="([\w-]+)"[^>]*>(.*?)</h2>', re.DOTALL)
 
@@ -130,6 +134,7 @@ def render(
             if one.is_moving
         },
         notes=gallery.notes,
+        members_at=getattr(result, "folder_of_members", ""),
         sections=sections_of(outline) if sections is None else sections,
         **context,
     )
@@ -146,6 +151,7 @@ def frame(
         "style_hash": hash_of(style),
         "script_hash": hash_of(script),
         "navigation": Markup(NAVIGATION),
+        "moving": Markup(PREVIEWS),
         "outline": outline,
         "alpha": ALPHA,
         "mark": mark,
@@ -156,12 +162,16 @@ def frame(
         "sections": (),
         "pictures": {},
         "previews": {},
+        "colors": {},  # classes of sets at the top of a page that have another than that of their label
         "notes": (),
+        "members_at": "",  # folder of the pages with all members of kinds; "" without one
         "has_pictures": lambda view: any(context["pictures"].get(one.label) for one in view.grids),
     }
     text = environment().get_template(template).render({**shared, **context})
     links = (f'<li><a href="#{name}">{Markup(heading).striptags()}</a></li>' for name, heading in SECTION.findall(text))
-    return text.replace(NAVIGATION, "".join(links), 1)
+    previews = context.get("previews", {})
+    moving = {key: previews[key] for key in sorted({unescape(one) for one in MOVING.findall(text)})}
+    return text.replace(NAVIGATION, "".join(links), 1).replace(PREVIEWS, htmlsafe_json_dumps(moving), 1)
 
 
 def notebook_view(outline: Outline, gallery: Gallery) -> str:

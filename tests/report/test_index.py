@@ -140,7 +140,7 @@ def test_an_index_replaces_no_other_file(folder, tmp_path):
     (folder / "index.html").write_text("my own page")
     assert "index.html exists, and this command with these inputs did not make it" in refused(folder)
     assert "must end in .html, got" in refused(folder, "--out", tmp_path / "x.pdf")
-    assert "leave out --format and --samples" in refused(folder, "--format", "md")
+    assert "leave out --format, --samples and --gallery" in refused(folder, "--format", "md")
     assert run(folder, "--force").exit_code == 0
     other = tmp_path / "other"
     other.mkdir()

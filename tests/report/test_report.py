@@ -44,6 +44,7 @@ from finc_eval.feature_maps.base import CosineFeatures
 from finc_eval.gallery.thumbnails import thumbnail
 from finc_eval.naming.evidence import Evidence
 from finc_eval.report import fragment
+from finc_eval.report import page as any_page
 from finc_eval.report.drawings import forest_axis, forest_scale
 from finc_eval.report.formats import optional_percent, p_value, ratio
 
@@ -180,9 +181,20 @@ def test_thirty_kinds_of_digits_stay_small():
     ids = tuple(str(i) for i in range(16))
     kinds = [a_kind(f"k{k}", 0.03, 0.01 + k / 1000, ids=ids, p_value=0.001 if k < 15 else 1.0) for k in range(30)]
     text = page_of(a_comparison(kinds=kinds), gen=noise(1), ref=noise(2))
-    # Of each kind and set, eight typical samples and eight drawn ones; and three of each in the first table.
-    assert len(Page(text).find("img")) == 30 * (2 * (8 + 8) + 3 + 3)
-    assert len(text.encode()) < 4_500_000  # of noise, which no format makes smaller
+    # Of each kind and set, eight typical samples and eight drawn ones; and three of each in the first table. Kinds that
+    # do not differ have four typical ones, and three in the table.
+    assert len(Page(text).find("img")) == 15 * (2 * (8 + 8) + 3 + 3) + 15 * (2 * 4 + 3)
+    assert len(text.encode()) < 3_000_000  # of noise, which no format makes smaller
+
+
+@pytest.mark.parametrize(("shown", "fits"), [(8, True), (16, False)])
+def test_a_page_shows_fewer_samples_of_each_kind_rather_than_be_large(shown, fits):
+    ids = tuple(str(i) for i in range(16))
+    kinds = [a_kind(f"k{k}", 0.03, 0.01 + k / 1000, ids=ids) for k in range(20)]
+    found = a_comparison(kinds=kinds, shown=shown)
+    text = any_page(found, {"gen": noise(1, size=90), "ref": noise(2, size=90)})
+    assert (len(text.encode()) < 1_500_000) is fits  # more samples than usual were asked for: they are shown
+    assert all(Page(text).find("img", inside=Page(text).section(kind)) for kind in kinds)
 
 
 def test_every_picture_is_the_sample_it_is_labeled_with():
@@ -653,7 +665,10 @@ def test_page_and_notebook_begin_with_the_headline():
     comparison = a_comparison([OVER], [UNDER], [MORE, LESS, SAME])
     page = Page(page_of(comparison))
     assert page.texts("p", "summary") == [comparison.headline]
-    assert page.texts("p", "lede") == [" ".join(details(comparison))]
+    # The first table says what the kinds explain.
+    explained = [one for one in details(comparison) if one.startswith("These kinds explain")]
+    lede = page.texts("p", "lede")[0]
+    assert explained and lede == " ".join(one for one in details(comparison) if one not in explained)
     assert comparison.headline in Page(fragment(comparison)).texts("caption")[0]
 
 

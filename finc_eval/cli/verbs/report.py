@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -21,6 +22,9 @@ from finc_eval.cli.output import (
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.marks import mark_of
 from finc_eval.core.storage import write_text
+
+if TYPE_CHECKING:
+    from finc_eval.core.serialize import Document
 
 
 def report(
@@ -57,6 +61,14 @@ def report(
             "the most typical first, instead of the page.",
         ),
     ] = None,
+    gallery: Annotated[
+        bool,
+        typer.Option(
+            "--gallery",
+            help="Write a folder beside the page, too: all members of each kind, look and direction, at most 1 000, "
+            "from typical to odd, both sets side by side.",
+        ),
+    ] = False,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -72,39 +84,69 @@ def report(
     check_given([result, *moved.values()])
     page = out or (result / f"index.{form}" if result.is_dir() else result.with_suffix(f".{form}"))
     check_suffix(page, f".{form}")
-    if result.is_dir() and (form != "html" or moved):
-        raise UsageError("the index of a folder is a page without samples: leave out --format and --samples")
-    # They load torch: wrong options need not wait.
-    from finc_eval.loading import load_result, results_in
-    from finc_eval.report.index import ResultIndex
-
+    if result.is_dir() and (form != "html" or moved or gallery):
+        raise UsageError("the index of a folder is a page without samples: leave out --format, --samples and --gallery")
+    if gallery and form != "html":
+        raise UsageError(f"--gallery is a folder beside a page: leave out --format {form}")
     if result.is_dir():
-        index = ResultIndex(result, page)
-        refuse_loss(page, lambda found: mark_of(found) == index.mark, force)
-        found = list(results_in(result))
-        if not found:
-            raise DataError(f"{result} holds no results of finc-eval: pass the folder that a verb wrote to with --out")
-        for name, one in found:
-            index.add(name, one)
-        text = index.page()
+        write_text(page, _index_of(result, page, force))
     else:
-        made = load_result(result)
-        refuse_loss(page, lambda found: mark_of(found) == made.mark, force)
-        if form == "html":
-            text = pages.page(made, moved)
-            if PICTURE.decode() not in text:
-                refuse_loss_of_pictures(page, force)
-        else:
-            texts = {
-                "md": made.to_markdown,
-                "csv": made.to_csv,
-                "tex": lambda: f"% finc-eval: {made.mark}\n{made.to_latex()}",
-            }
-            text = texts[form]()
-    write_text(page, text)
+        _write(result, form, page, moved, gallery, force)
     print_json({"path": str(page)}) if as_json else print(page)
     if form == "html":
         warn_of_large(page)
+
+
+def _index_of(folder: Path, page: Path, force: bool) -> str:
+    """Return the index of the results in a folder."""
+    # They load torch: wrong options need not wait.
+    from finc_eval.loading import results_in
+    from finc_eval.report.index import ResultIndex
+
+    index = ResultIndex(folder, page)
+    refuse_loss(page, lambda found: mark_of(found) == index.mark, force)
+    found = list(results_in(folder))
+    if not found:
+        raise DataError(f"{folder} holds no results of finc-eval: pass the folder that a verb wrote to with --out")
+    for name, one in found:
+        index.add(name, one)
+    return index.page()
+
+
+def _write(result: Path, form: str, page: Path, moved: Mapping[str, str], gallery: bool, force: bool) -> None:
+    """Write a result in a form, and the folder of all members if that is asked for."""
+    from finc_eval.loading import load_result
+
+    made = load_result(result)
+    refuse_loss(page, lambda found: mark_of(found) == made.mark, force)
+    if gallery:
+        _write_gallery(made, page, moved, force)
+        return
+    text = _text_of(made, form, moved)
+    if form == "html" and PICTURE.decode() not in text:
+        refuse_loss_of_pictures(page, force)
+    write_text(page, text)
+
+
+def _text_of(made: Document, form: str, moved: Mapping[str, str]) -> str:
+    """Return a result in a form."""
+    if form == "html":
+        return pages.page(made, moved)
+    if form == "tex":
+        return f"% finc-eval: {made.mark}\n{made.to_latex()}"
+    return made.to_markdown() if form == "md" else made.to_csv()
+
+
+def _write_gallery(made: Document, page: Path, moved: Mapping[str, str], force: bool) -> None:
+    """Write the page of a result, and the folder of all members of its kinds."""
+    from finc_eval.partitions.atlas import Mapped
+    from finc_eval.partitions.pages.members import gallery_files, write_gallery
+
+    if not isinstance(made, Mapped):
+        raise UsageError(f"a {made.type_name} has no kinds with a map: pass --gallery with a comparison or kinds")
+    for path in gallery_files(made, page).values():
+        refuse_loss(path, lambda found: mark_of(found) == made.mark, force)
+    write_gallery(made, page, moved)
 
 
 def _write_members(result: Path, kind: str, out: Path | None, force: bool) -> None:

@@ -12,7 +12,7 @@ from pathlib import PurePath
 from typing import Any
 
 from finc_eval.comparison.direction import SETS_OF, Direction, Role
-from finc_eval.comparison.headline import details, drifts, says
+from finc_eval.comparison.headline import details, drifts, overall, say_drifts, says
 from finc_eval.comparison.pages.directions import (
     OPEN,
     SHOWN_BY_NONE,
@@ -87,7 +87,7 @@ def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
         cards_of_kinds=cards,
         **_directions_on_page(comparison, names),
         titles=names,
-        lead=" ".join(details(comparison)),
+        lead=" ".join([*overall(comparison), *say_drifts(comparison)]),  # the table has what kinds explain
         captions=comparison.captions,
         prompt_tables=[*mix_tables(comparison.kinds, shown), *prompt_tables(comparison.prompts, shown)],
         directions_title=_directions_title(comparison),

@@ -24,6 +24,7 @@ class Seen:
     views: tuple[CardView, ...]
     ink: Ink = "other"
     legend: str = ""
+    name: str = ""  # of the look
 
 
 def seen_first(comparison: Comparison, titles: tuple[str, str]) -> list[Seen]:
@@ -48,6 +49,7 @@ def _look(look: Look, titles: Mapping[str, str], shown: int) -> Seen:
         ),
         INKS[look.more_in],
         f"p = {p_value(look.p_value)}, adjusted for all looks",
+        look.name,
     )
 
 

@@ -155,7 +155,7 @@ def _table(rows: Sequence[CardRow], common: Common) -> CardRows:
         legend["other sets"] = "other"
     return CardRows(
         id="forest",
-        caption=f"Share of each kind in each set, in percent{most}. All intervals hold together with probability 0.95.",
+        caption=f"Share of each set, in percent{most}; all intervals hold together (95 %).",
         legend=legend,
         thing="Kind",
         samples="Typical, and at random",

@@ -1,0 +1,100 @@
+"""All members of a kind: as ids, and in the folder of pages beside the page of a result."""
+
+import re
+
+import numpy as np
+import pytest
+from _pages import Page
+from typer.testing import CliRunner
+
+import finc_eval as fe
+from finc_eval.cli.app import app
+from finc_eval.demo.planted import planted_sets
+
+
+@pytest.fixture(scope="module")
+def digits():
+    """Digits with planted kinds."""
+    return [one.images[::4] for one in planted_sets()]
+
+
+@pytest.fixture(scope="module")
+def result(digits):
+    return fe.compare(*(fe.extract(images, "pixels") for images in digits), features=60, modes=2)
+
+
+@pytest.fixture
+def written(result, digits, tmp_path):
+    """The page of a result and the folder beside it, by the command line."""
+    for name, images in zip(("gen", "ref"), digits, strict=True):
+        np.savez(tmp_path / f"{name}.npz", images)
+    result.save(tmp_path / "c.h5")
+    given = [f"--samples={name}={tmp_path / name}.npz" for name in ("gen", "ref")]
+    done = CliRunner().invoke(app, ["report", str(tmp_path / "c.h5"), "--gallery", *given])
+    assert done.exit_code == 0, done.output
+    return tmp_path
+
+
+def member_page(folder, name):
+    return Page((folder / "c-members" / f"mode-{name}.html").read_text(encoding="utf-8"))
+
+
+def test_each_kind_look_and_direction_has_a_page_and_a_link_to_it(result, written):
+    files = {path.name for path in (written / "c-members").iterdir()}
+    assert len(files) == len(result.kinds) + len(result.headings) + len(result.looks) + len(result.directions)
+    text = (written / "c.html").read_text(encoding="utf-8")
+    links = re.findall(r'href="(c-members/[^"]*)"', text)
+    assert {name.removeprefix("c-members/") for name in links} == files
+    for name in files:
+        back = re.search(r'href="\.\./c\.html#([^"]*)"', (written / "c-members" / name).read_text(encoding="utf-8"))
+        assert f'id="{back[1]}"' in text
+
+
+def test_a_page_has_all_members_of_both_sets_with_their_pictures_from_typical_to_odd(result, written):
+    for kind in result.kinds:
+        page = member_page(written, kind.id)
+        shown = [page.attributes(one)["alt"] for one in page.find("img")]
+        members = result.members(kind.id)
+        assert shown == [*members["gen"], *members["ref"]]
+        assert [len(members[label]) for label in ("gen", "ref")] == [kind.shares[label].count for label in members]
+        odd = dict(zip(zip(result.map.sets, result.map.ids, strict=True), result.map.oddness.tolist(), strict=True))
+        for label, ids in members.items():
+            assert [odd[label, name] for name in ids] == sorted(odd[label, name] for name in ids)
+        copied = [text.split() for text in page.texts("code", inside=page.find("pre")[0])]
+        assert copied == [[*members["gen"]]]
+
+
+def test_without_a_gallery_no_page_leads_to_a_folder(result, tmp_path):
+    assert "members/" not in result.to_html(tmp_path / "c.html").read_text(encoding="utf-8")
+
+
+def test_a_page_has_at_most_a_thousand_members(result, digits, tmp_path, monkeypatch):
+    monkeypatch.setattr("finc_eval.partitions.pages.members.MOST_MEMBERS", 20)
+    result.save(tmp_path / "c.h5")
+    assert CliRunner().invoke(app, ["report", str(tmp_path / "c.h5"), "--gallery"]).exit_code == 0
+    kind = max(result.kinds, key=lambda one: one.shares["gen"].count)
+    page = member_page(tmp_path, kind.id)
+    assert len(page.texts("code", inside=page.find("pre")[0])[0].split()) == 10
+
+
+def test_members_of_directions_and_looks_are_what_the_result_keeps(result):
+    for one in result.directions:
+        assert result.members(one.id) == {"gen": one.typical("gen"), "ref": one.typical("ref")}
+    for one in result.looks:
+        assert result.members(one.name) == one.examples
+    with pytest.raises(fe.UsageError, match="has no kind 'k9999'"):
+        result.members("k9999")
+
+
+def test_a_gallery_refuses_what_has_no_map_another_form_and_foreign_files(result, written):
+    def refused(*arguments):
+        done = CliRunner().invoke(app, ["report", *map(str, arguments), "--gallery"])
+        assert done.exit_code == 3
+        return str(done.exception or "") + done.output + done.stderr
+
+    assert "leave out --format md" in refused(written / "c.h5", "--format", "md")
+    alone = (written / "c.json").rename(written / "alone.json")  # without its .h5 file
+    assert "has no map: load its .h5 file" in refused(alone)
+    foreign = next((written / "c-members").iterdir())
+    foreign.write_text("mine")
+    assert "did not make it" in refused(written / "c.h5") and foreign.read_text() == "mine"
