@@ -132,8 +132,8 @@ def sweep(
     parameter: Annotated[
         Literal["sigma", "rho"],
         typer.Option(
-            help="Parameter to vary: sigma, the bandwidth, shows which modes there are at which scale; rho shows which "
-            "modes remain when one set must have many times the mass of the other."
+            help="Parameter to vary: sigma, the bandwidth, shows which directions there are at which scale; rho shows "
+            "which of them remain when one set must have many times the mass of the other."
         ),
     ],
     settings: Settings,
