@@ -11,7 +11,6 @@ from finc_eval.core.doors import inside
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.record import NOT_IN_JSON
 from finc_eval.core.words import join_words, plural
-from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.gallery.pictured import Pictured, Pictures, read_gallery
 from finc_eval.naming.evidence import UniqueNames
 from finc_eval.numerics.inference import ALPHA
@@ -136,7 +135,8 @@ class Mapped(Pictured):
         known = {one.id: (names.title(one), one.p_value <= ALPHA) for one in self.kinds}
         titles, significant = zip(*(known.get(one, ("", False)) for one in found.kinds), strict=True)
         labels = [*zip(found.sets, found.ids, strict=True)]
-        pictures = self._pictures_of(labels, samples or {}) if thumbnails else self.gallery_of(samples or {}).pictures
+        given = samples or {}
+        pictures = self._pictures_of(labels, given) if thumbnails else self.gallery_of(given).pictures
         small = (pictures.get(label, {}).get(name) for label, name in labels)
         sets = self.pictured_sets()
         return pd.DataFrame(
@@ -149,7 +149,7 @@ class Mapped(Pictured):
                 "significant": significant,
                 "id": found.ids,
                 "picture": [one and one.uri for one in small],
-                "path": [_path_of(sets[label], name) for label, name in labels],
+                "path": [_path_of(given.get(label, sets[label].samples), name) for label, name in labels],
                 "neighbors": [
                     {"ids": near.tolist(), "distances": far.tolist()}
                     for near, far in zip(found.neighbors, found.distances, strict=True)
@@ -166,9 +166,9 @@ class Mapped(Pictured):
         return read_gallery(sets, wanted, samples, kept=self.kept, names=self.names_in_sentences).pictures
 
 
-def _path_of(info: SetInfo, name: str) -> str | None:
-    """Return the path of the file of a sample, of a folder that this process has embedded; None if it is not there."""
-    place: Any = getattr(info.samples, "place", None)
+def _path_of(samples: Any, name: str) -> str | None:
+    """Return the path of the file of a sample, of a folder that was given or embedded; None if it is not there."""
+    place = samples if isinstance(samples, str | Path) else getattr(samples, "place", None)
     if place is None or not Path(str(place)).is_dir():
         return None
     try:

@@ -4,7 +4,8 @@ import re
 
 import numpy as np
 import pytest
-from _pages import Page
+from _pages import Page, noise
+from PIL import Image
 from typer.testing import CliRunner
 
 import finc_eval as fe
@@ -98,3 +99,16 @@ def test_a_gallery_refuses_what_has_no_map_another_form_and_foreign_files(result
     foreign = next((written / "c-members").iterdir())
     foreign.write_text("mine")
     assert "did not make it" in refused(written / "c.h5") and foreign.read_text() == "mine"
+
+
+def test_an_atlas_has_the_paths_of_samples_in_a_folder_that_is_given(tmp_path):
+    for name, label in (("gen", "g"), ("ref", "r")):
+        (tmp_path / name).mkdir()
+        for place, image in enumerate(noise(len(name + label), 40, 12)):
+            Image.fromarray(image // (1 + place % 2)).save(tmp_path / name / f"{place}.png")
+    given = {name: tmp_path / name for name in ("gen", "ref")}
+    fe.compare(*(fe.extract(one, "pixels") for one in given.values()), features=30).save(tmp_path / "c.h5")
+    loaded = fe.load(tmp_path / "c.h5")
+    assert loaded.to_atlas().path.isna().all()
+    frame = loaded.to_atlas(samples=given)
+    assert frame.path.tolist() == [str(given[row.set] / row.id) for row in frame.itertuples()]
