@@ -20,6 +20,7 @@ from finc_eval.judges.votes import COLUMNS
 from finc_eval.report.pages import environment, hash_of
 from finc_eval.samples.clips import Clip
 from finc_eval.samples.files import NoImagesError
+from finc_eval.samples.images import ANIMATION
 from finc_eval.samples.opening import open_source
 from finc_eval.samples.source import Samples, Source
 
@@ -74,9 +75,11 @@ def vote_page(models: Mapping[str, Samples], number: int = 100, seed: int = 0, e
 
 def _open(samples: Samples) -> Source:
     try:
-        return open_source(samples)
+        source = open_source(samples)
     except NoImagesError:
         return open_source(samples, clip=CLIP)
+    is_moving = next(iter(source.take([0]))).error == ANIMATION
+    return open_source(samples, clip=CLIP) if is_moving else source
 
 
 def _by_prompt(source: Source) -> dict[str, list[int]]:
@@ -131,7 +134,9 @@ def _pictures(
         numbers = sorted(number for model, number in wanted if model == name)
         for number, sample in zip(numbers, source.take(numbers), strict=True):
             if sample.pixels is None:
-                raise DataError(f"the sample {sample.id} of {name} cannot be read: take it out of all models")
+                raise DataError(
+                    f"the sample {sample.id} of {name} cannot be read ({sample.error}): take it out of all models"
+                )
             is_clip = sample.pixels.ndim > 3 and len(sample.pixels) > 1
             still = sample.pixels if sample.pixels.ndim == 3 else sample.pixels[0]
             fps = CLIP.fps or 1.0

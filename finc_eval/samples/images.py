@@ -41,6 +41,7 @@ from finc_eval.samples.reading import EVERYTHING, STORED, Reading
 from finc_eval.samples.source import NOT_OF_THE_SAMPLE, Pixels, Sample, content_digest, reason
 from finc_eval.samples.traits import CMYK, UNREADABLE, Traits, is_gray, jpeg_quality, mark
 
+ANIMATION = "an animation: choose an extractor for clips, such as motion"  # reason why an image is not read
 IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm", ".gif"}) | {
     *(".jfif", ".jpe", ".avif", ".jp2", ".j2k", ".jpf", ".jpx", ".pnm", ".dib")
 }
@@ -318,7 +319,7 @@ def _check_range(image: Image.Image, *, is_signed: bool, is_stated: bool) -> Non
         raise ValueError(f"mode {mode} has no 8-bit range: state it (range=, --range), or save it with 8 or 16 bits")
     # Pillow takes long to count the frames.
     if getattr(image, "is_animated", False) and image.format != "MPO":
-        raise ValueError("an animation: choose an extractor for clips, such as motion")
+        raise ValueError(ANIMATION)
 
 
 def _turn_of(image: Image.Image) -> Image.Transpose | None:

@@ -1,9 +1,13 @@
 """The page to vote on as a browser shows it: keys, progress after a reload, the saved CSV, and no names."""
 
+import base64
 import csv
+import io
 import json
 
+import numpy as np
 import pytest
+from _videos import encode
 from PIL import Image
 
 from finc_eval.judges.strengths import Strengths
@@ -94,3 +98,44 @@ def test_votes_last_over_a_reload_where_a_browser_keeps_only_some(visit, voted, 
     page.keyboard.press("ArrowDown")
     page.reload()
     assert page.locator("#progress").inner_text() == f"2 of {PAIRS} votes" and events["console"] == []
+
+
+def written(suffix, frames):
+    """Return the bytes of a clip of eight frames a second."""
+    if suffix == "mp4":
+        return encode(suffix, frames, rate=8)
+    pictures, file = [Image.fromarray(one) for one in frames], io.BytesIO()
+    pictures[0].save(file, "GIF", save_all=True, append_images=pictures[1:], duration=125, loop=0)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("suffix", ["mp4", "gif"])
+def test_clips_move_and_are_voted_on(visit, check_page, tmp_path, suffix):
+    for name, color in zip(MODELS, ((200, 30, 30), (30, 30, 200)), strict=True):
+        (tmp_path / name).mkdir()
+        for number in range(2):
+            frames = np.full((24, 48, 64, 3), color, np.uint8)
+            for place in range(24):
+                frames[place, 8:16, 2 * place : 2 * place + 8] = 255
+            (tmp_path / name / f"a dog runs {number}.{suffix}").write_bytes(written(suffix, frames))
+    out = tmp_path / "vote.html"
+    out.write_text(vote_page({name: str(tmp_path / name) for name in MODELS}, seed=5))
+    page, events = visit(out)
+    check_page(page, events, out)
+    assert "zebra" not in page.content()
+    for number in range(2):
+        for side in ("left", "right"):
+            source = page.locator(f"#{side}").get_attribute("src")
+            assert source.startswith("data:image/webp;base64,")
+            with Image.open(io.BytesIO(base64.b64decode(source.partition(",")[2]))) as clip:
+                assert clip.is_animated and clip.n_frames > 10
+        assert page.locator("#prompt").inner_text().startswith("a dog runs")
+        page.keyboard.press("ArrowLeft" if is_red(page, "left") else "ArrowRight")
+        assert page.locator("#progress").inner_text()[0] in (str(number + 1), "A")
+    with page.expect_download() as waiting:
+        page.locator("#save").click()
+    waiting.value.save_as(tmp_path / "votes.csv")
+    votes = read_votes(tmp_path / "votes.csv", MODELS)
+    assert votes.n == 2 and {votes.prompts[one] for one in votes.prompt} == {"a dog runs 0", "a dog runs 1"}
+    assert {row["winner"] for row in csv.DictReader((tmp_path / "votes.csv").open())} == {"zebra-one"}
+    page.evaluate("localStorage.clear()")
