@@ -90,7 +90,8 @@ def strengths_at_equal(votes: Votes, covariates: Sequence[Covariate]) -> EqualSt
         raise DataError(f"{names} would explain some votes entirely, so that strengths have no bound: leave it out")
     clusters = [np.unique(one, return_inverse=True)[1] for one in (prompt, voter)]
     lacking = votes.n - int(known.sum())
-    notes = [f"{plural(lacking, 'vote')} of {votes.n:,} without a known {names} are not counted at equal {names}"]
+    are = "is" if lacking == 1 else "are"
+    notes = [f"{plural(lacking, 'vote')} of {votes.n:,} without a known {names} {are} not counted at equal {names}"]
     return EqualStrengths(
         fit=fit,
         spread=spread_of(fit, *clusters),

@@ -69,6 +69,8 @@ def read_table(source: object, name: str) -> RowTable:
             return RowTable(name, list(source))
         if all(isinstance(one, int | float) for one in source):
             return RowTable(name, [{"score": one} for one in source])
+    if isinstance(source, Sequence) and not source:
+        raise DataError(f"{name} have no row: give some, or leave them out")
     raise UsageError(f"{name} must be a path, a frame, columns by name or rows, got {type(source).__name__}")
 
 

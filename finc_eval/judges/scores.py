@@ -110,6 +110,8 @@ def scores_of(rows: Sequence[Row], name: str, first: int = 1) -> SampleScores:
             judges[str(column).strip()] = found
     if not judges:
         known = [str(one) for one in columns]
+        if any(_is_empty(rows, one) for one in columns if one not in (key, text, seed)):
+            raise DataError(f"{name} has no number in any row of {join_words(known)}: fill some in, or leave it out")
         raise DataError(f"{name} has no column of numbers, only {join_words(known) or 'nothing'}: {EXPECTED}")
     ids, prompts, seeds = ([text_of(row.get(one)) if one else "" for row in rows] for one in (key, text, seed))
     _check_once(name, ids, prompts, seeds, key is not None)
@@ -123,6 +125,12 @@ def scores_of(rows: Sequence[Row], name: str, first: int = 1) -> SampleScores:
         has_prompts=text is not None,
         labels=labels,
     )
+
+
+def _is_empty(rows: Sequence[Row], column: str) -> bool:
+    """Return whether a column may be of numbers and has none."""
+    numbers = [number_of(row.get(column)) for row in rows]
+    return all(one is not None and np.isnan(one) for one in numbers)
 
 
 def _values_of(rows: Sequence[Row], column: str, name: str, first: int) -> Array | None:

@@ -9,11 +9,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from finc_eval.core.errors import DataError, did_you_mean
+from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.words import join_words, plural
 from finc_eval.judges.bradley_terry import LEFT, RIGHT, TIE
 from finc_eval.judges.rows import RowTable, find_column, read_table, text_of
 
+TIED = "tie"  # winner of a vote for neither model
 COLUMNS = ("prompt", "left", "right", "winner", "voter")
 
 Integers = NDArray[np.int64]
@@ -55,8 +56,11 @@ def read_votes(source: object, models: Sequence[str], covariates: Sequence[str] 
     one table. Covariates may have two columns each, left_NAME and right_NAME, or NAME_left and NAME_right.
 
     Raises:
+        UsageError: a model is called "tie".
         DataError: a column is missing, a row cannot be read, or a model is not on the board.
     """
+    if named := [one for one in models if one.lower() == TIED]:
+        raise UsageError(f"a model is called {named[0]!r}, as a vote for neither is: rename it")
     if isinstance(source, list | tuple) and source and all(isinstance(one, str | Path) for one in source):
         table = RowTable.joined([read_table(one, "votes") for one in source])
     else:
@@ -134,5 +138,5 @@ def _check(table: RowTable, number: int, prompt: str, left: str, right: str, win
             raise DataError(f"{where} has an empty {name}: fill it in, or take the row out")
     if left == right:
         raise DataError(f"{where} compares {left!r} with itself: take it out")
-    if winner not in (left, right) and winner.lower() != "tie":
+    if winner not in (left, right) and winner.lower() != TIED:
         raise DataError(f"{where} has the winner {winner!r}: write {left!r}, {right!r} or 'tie'")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from finc_eval.core.errors import DataError
+from finc_eval.core.errors import DataError, UsageError
 from finc_eval.judges.bradley_terry import LEFT, RIGHT, TIE, fit_strengths, spread_of
 from finc_eval.judges.strengths import Strengths
 from finc_eval.judges.votes import read_votes
@@ -48,6 +48,11 @@ def test_files_of_several_voters_are_one_table_whose_rows_are_named_by_their_fil
     paths[1].write_text("prompt,left,right,winner,voter\np,a,b,nobody,v\n")
     with pytest.raises(DataError, match=r"row 2 of .*ben.csv has the winner 'nobody'"):
         read_votes(paths, ["a", "b"])
+
+
+def test_a_model_called_tie_is_refused():
+    with pytest.raises(UsageError, match="a model is called 'Tie', as a vote for neither is: rename it"):
+        read_votes([{"prompt": "p", "left": "Tie", "right": "a", "winner": "tie", "voter": "v"}], ["Tie", "a"])
 
 
 def test_missing_columns_are_named(tmp_path):

@@ -111,7 +111,7 @@ def test_all_outputs_say_who_is_first_and_what_decides(board, tmp_path):
         assert "First is two by votes and one by clip." in text
         assert "would be first by votes instead of two" in text
         assert "What decides the margins" in text
-    assert "two is first by votes and last by clip, surely apart." in board.to_markdown()
+    assert "two is first by votes and last by clip, surely apart. It loses most on " in board.to_markdown()
     assert "votes" in {line.split(",")[-1] for line in board.to_csv().splitlines()} or ",votes," in board.to_csv()
 
 
@@ -152,6 +152,8 @@ def test_columns_of_the_sets_are_scores(models, given):
         ({"votes": votes(1, {"one": 0, "four": 0})}, DataError, "'four' .row 1 of votes. of the votes is not on the"),
         ({"scores": {"one": scores(1)}, "lower": ("clap",)}, UsageError, "lower names 'clap', which no scores have"),
         ({"lower": ("clip",)}, UsageError, "lower names clip, and no scores are given"),
+        ({"votes": []}, DataError, "votes have no row: give some"),
+        ({"scores": {"one": {"clip": [float("nan")] * 3}}}, DataError, "has no number in any row of clip: fill some"),
         ({"scores": {"one": scores(1)}, "rank_by": "votes"}, UsageError, "no number is called 'votes'"),
     ],
 )
