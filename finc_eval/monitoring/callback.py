@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from finc_eval.core.errors import check_count
 from finc_eval.monitoring.followed import Alarm
@@ -20,6 +20,7 @@ class MonitorCallback:
         sample: function that draws samples of the generator with new seeds, as `Monitor.update` takes them.
         trackers: trackers to log to, as `log_to` takes them.
         every: steps from one look to the next.
+        prompts: prompt of each sample, if `sample` always draws samples of the same prompts; default: their column.
 
     Raises:
         UsageError: `every` is not a positive whole number.
@@ -36,14 +37,22 @@ class MonitorCallback:
         [0.0, 50.0, 100.0]
     """
 
-    def __init__(self, monitor: Monitor, sample: Callable[[], object], *trackers: object, every: int = EVERY) -> None:
+    def __init__(
+        self,
+        monitor: Monitor,
+        sample: Callable[[], object],
+        *trackers: object,
+        every: int = EVERY,
+        prompts: Sequence[str] | None = None,
+    ) -> None:
         self.monitor, self.sample, self.trackers, self.every = monitor, sample, trackers, check_count("every", every)
+        self.prompts = prompts
 
     def __call__(self, step: int) -> list[Alarm]:
         """Look if it is time, log the look, and return the new alarms."""
         if step % self.every:
             return []
-        alarms = self.monitor.update(step, self.sample())
+        alarms = self.monitor.update(step, self.sample(), prompts=self.prompts)
         for tracker in self.trackers:
             log_to(tracker, self.monitor.result)
         return alarms

@@ -8,7 +8,8 @@ from finc_eval.core.record import Record
 from finc_eval.naming.traits import TRAITS, Trait
 
 SHARES = ("new kinds", "repeats")  # shares besides those of kinds
-SCORES = ("distance", "diversity", "diversity within prompts")  # scores besides looks
+FIT = "fit"  # of samples to their prompts
+SCORES = ("distance", "diversity", "diversity within prompts", FIT)  # scores besides looks
 LOOKLESS = ("mark", "pixels", "shape")  # traits of many pictures together, and of their size
 FLAGS = tuple(one for one in TRAITS if one.least is not None)  # looks that a picture has or has not
 LOOKS = tuple(one for one in TRAITS if one.least is None and one.name not in LOOKLESS)
@@ -74,6 +75,8 @@ def _of_score(name: str, more: bool, size: str) -> str:
             return f"samples are {'more' if more else 'less'} diverse ({size})"
         case "diversity within prompts":
             return f"samples of a prompt are {'more' if more else 'less'} diverse ({size})"
+        case "fit":
+            return f"samples fit their prompts {'better' if more else 'less'} ({size})"
     return f"everything is {words_of(name, more)} ({name} {size})"
 
 

@@ -16,7 +16,7 @@ from finc_eval.embeddings.search.neighbors import nearest
 from finc_eval.gallery.thumbnails import Thumbnail, thumbnail
 from finc_eval.monitoring.basis import Basis
 from finc_eval.monitoring.exchange import Array, Counts
-from finc_eval.monitoring.followed import FLAGS, LOOKS, SCORES, SHARES
+from finc_eval.monitoring.followed import FIT, FLAGS, LOOKS, SCORES, SHARES
 from finc_eval.monitoring.part import TRACED, LookPart, join_parts
 from finc_eval.naming.measured import looked_rows
 from finc_eval.naming.traits import SIDE, TRAITS, measure_looks
@@ -42,6 +42,7 @@ def measure(
     *,
     prompts: Groups = None,
     alone: Groups = None,
+    fits: Array | None = None,
     run: Run,
     pictures: bool = True,
 ) -> LookPart:
@@ -53,6 +54,7 @@ def measure(
         rng: draws the units of diversity and repeats, and the samples of `alone`.
         prompts: number of the prompt of each sample, for the diversity within prompts.
         alone: number of the group of each sample: in the tests, one sample of a group counts; None: all count.
+        fits: fit of each sample to its prompt; None if it is not known.
         run: device and portions.
         pictures: whether thumbnails are kept.
     """
@@ -61,7 +63,8 @@ def measure(
     for batch in embeddings.batches(run.portion):
         here = np.arange(batch.start, batch.start + len(batch.rows))
         own = None if prompts is None else prompts[here]
-        parts.append(_of_rows(batch.rows.cpu(), basis, rng, counted[here], own, run))
+        fit = np.empty(0) if fits is None else fits[here]
+        parts.append(_with_fit(_of_rows(batch.rows.cpu(), basis, rng, counted[here], own, run), fit, counted[here]))
     whole = join_parts(parts)
     return _with_pictures(whole, embeddings, basis, counted, run, pictures)
 
@@ -91,16 +94,26 @@ def _of_rows(
     inside = _within(rows, prompts)
     again = _repeated(rows, basis.repeat, run)
     sums = [*((one.sum(), n) for one in has), (again, n), *_empty(FLAGS), (distance.sum(), n)]
-    sums += [(between.sum(), len(between)), (inside.sum(), len(inside)), *_empty(LOOKS)]
+    sums += [(between.sum(), len(between)), (inside.sum(), len(inside)), *_empty([FIT, *LOOKS])]
     scores = {"distance": distance[counted], "diversity": between, "diversity within prompts": inside}
     return LookPart(
         n,
         np.concatenate([shares, np.array(_empty(FLAGS), np.int64).reshape(-1, 2)]).astype(np.int64),
-        (*(scores[name] for name in SCORES), *(np.empty(0) for _ in LOOKS)),
+        (*(scores.get(name, np.empty(0)) for name in SCORES), *(np.empty(0) for _ in LOOKS)),
         np.array(sums, np.float64),
         basis.phi(rows).double().sum(0).cpu().numpy(),
         basis.trace(rows[:TRACED]),
     )
+
+
+def _with_fit(part: LookPart, fit: Array, counted: NDArray[np.bool_]) -> LookPart:
+    """Add the fit of each sample to its prompt, shape (n,), or (0,) if it is not known."""
+    if not len(fit):
+        return part
+    place, sums = SCORES.index(FIT), part.sums.copy()
+    sums[len(part.shares) + place] = fit.sum(), len(fit)
+    scores = (*part.scores[:place], fit[counted], *part.scores[place + 1 :])
+    return replace(part, sums=sums, scores=scores)
 
 
 def _empty(names: Sequence[object]) -> list[tuple[int, int]]:

@@ -22,6 +22,7 @@ from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.monitoring.basis import Basis, divide_reference
 from finc_eval.monitoring.betting import adjust, weigh
 from finc_eval.monitoring.course import Course, course_of
+from finc_eval.monitoring.exchange import Array
 from finc_eval.monitoring.followed import FLAGS, LOOKS, SCORES, SHARES, Alarm, say
 from finc_eval.monitoring.looks import Looks
 from finc_eval.monitoring.measuring import measure, numbers_of
@@ -30,9 +31,10 @@ from finc_eval.monitoring.part import LookPart, join_parts
 from finc_eval.monitoring.strips import Strips
 from finc_eval.naming.properties import TEXT_COLUMNS
 from finc_eval.numerics.inference import ALPHA
+from finc_eval.prompts.text import fit_to_prompts
 
 LOOK = 64  # samples of a look, as long as there was none
-TYPE, LAYOUT = "monitor", 1  # type and layout of the file of a monitor
+TYPE, LAYOUT = "monitor", 2  # type and layout of the file of a monitor
 
 
 class Monitor:
@@ -51,6 +53,8 @@ class Monitor:
             tensor, or a set in any form that `compare` takes. At least 40; kinds follow from a third of them.
         prompts: prompt of each sample of the reference; default: its column "prompt", "caption" or "text".
         extractor: how to embed samples that are not embedded; see `compare`.
+        text: how to embed prompts in the space of the samples, for the fit of samples to prompts: a card with a text
+            tower, or the path of a file of vectors of the prompts; default: the text tower of the extractor, if any.
         alpha: probability of any false alarm.
         seed: random seed of the parts of the reference, of the kinds, and of ties.
         run: device, portions, threads and progress.
@@ -81,11 +85,12 @@ class Monitor:
         *,
         prompts: Sequence[str] | None = None,
         extractor: AnyExtractor = None,
+        text: str | None = None,
         alpha: float = ALPHA,
         seed: int = 0,
         run: Run | None = None,
     ) -> None:
-        self._extractor, self._run = extractor, Run.of(run)
+        self._extractor, self._text, self._run = extractor, text, Run.of(run)
         self.alpha, self.seed = check_fraction("alpha", alpha), check_seed(seed)
         one = self._open(reference, "reference")
         own = _prompts_of(one, prompts)
@@ -93,7 +98,7 @@ class Monitor:
         self.basis = Basis.fit(one, fitted, seed, self._run)
         self.prompts = frozenset() if own is None else frozenset(own)
         rng = np.random.default_rng([seed, 1])
-        numbers = None if own is None else numbers_of(own)
+        numbers, fits = None if own is None else numbers_of(own), self._fits(one, own)
         # What is fitted to one part is counted in the other; what is not fitted at all is counted in both.
         parts = [
             measure(
@@ -101,6 +106,7 @@ class Monitor:
                 self.basis,
                 rng,
                 prompts=None if numbers is None else numbers[rows],
+                fits=None if fits is None else fits[rows],
                 run=self._run,
                 pictures=False,
             )
@@ -162,6 +168,7 @@ class Monitor:
             np.random.default_rng([self.seed, self.history.looks, *seed]),
             prompts=numbers,
             alone=None if is_stratified else numbers,
+            fits=self._fits(one, own),
             run=self._run,
         )
 
@@ -229,6 +236,10 @@ class Monitor:
             for one in alarms
         )
 
+    def _fits(self, one: Embeddings, prompts: list[str] | None) -> Array | None:
+        """Return the fit of each sample to its prompt; None without prompts or a text tower."""
+        return None if prompts is None else fit_to_prompts(one, prompts, self._text, self._run)
+
     def _open(self, source: object, label: str) -> Embeddings:
         space = getattr(self, "space", None)
         opened = open_sets(
@@ -282,19 +293,22 @@ class Monitor:
             self.strips.write(file)
 
     @classmethod
-    def load(cls, path: str | Path, *, extractor: AnyExtractor = None, run: Run | None = None) -> Monitor:
+    def load(
+        cls, path: str | Path, *, extractor: AnyExtractor = None, text: str | None = None, run: Run | None = None
+    ) -> Monitor:
         """Read a monitor that `save` wrote.
 
         Args:
             path: the file.
             extractor: how to embed samples that are not embedded.
+            text: how to embed prompts.
             run: device, portions, threads and progress.
 
         Raises:
             DataError: the file is missing, damaged, or not a monitor.
         """
         found = cls.__new__(cls)
-        found._extractor, found._run = extractor, Run.of(run)
+        found._extractor, found._text, found._run = extractor, text, Run.of(run)
         with existing_file(path, TYPE, LAYOUT) as file:
             header = file.header["monitor"]
             found.alpha, found.seed = check_fraction("alpha", header["alpha"]), check_seed(header["seed"])

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from math import ceil
+
 import numpy as np
+from scipy.special import ndtri
 
 from finc_eval.core.words import plural
 from finc_eval.monitoring.betting import weigh
@@ -30,6 +33,15 @@ def looks_needed(shift: float, reference: int, samples: int, things: int, alpha:
     return next(reached, None)
 
 
+def samples_alone(shift: float, reference: int, things: int, alpha: float) -> int | None:
+    """Return how many samples a test of one look alone needs for the same change; None if no number is enough.
+
+    At this number, its mean score is at the level of Bonferroni, for all followed things of this look.
+    """
+    variance = (shift / float(ndtri(1 - alpha / (2 * things)))) ** 2 - 1 / reference
+    return None if variance <= 0 else ceil(1 / variance)
+
+
 SHIFT, SHARE = 0.5, 0.1  # sizes of changes: of a mean in standard deviations, and of the share of a kind
 
 
@@ -39,7 +51,9 @@ def say_needed(reference: int, samples: int, things: int, alpha: float) -> str:
     found = [looks_needed(shift, reference, samples, things, alpha) for shift in (SHIFT, float(gone))]
     words = ["is not found" if one is None else f"has an alarm after {plural(one, 'look')}" for one in found]
     first = f"With {plural(samples, 'sample')} a look and {reference:,} of the reference, on average a shift of all "
+    alone = [samples_alone(shift, reference, things, alpha) for shift in (SHIFT, float(gone))]
+    counts = " and ".join("a larger reference" if one is None else plural(one, "sample") for one in alone)
     return first + (
         f"samples by {SHIFT:g} of their standard deviations {words[0]}, and a kind of {100 * SHARE:.0f} % that "
-        f"vanishes {words[1]}."
+        f"vanishes {words[1]}. A test of one look alone, which does not hold over several looks, needs {counts}."
     )

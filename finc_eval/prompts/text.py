@@ -287,5 +287,21 @@ def fits_of(sets: Mapping[str, Embeddings], text: str | None, run: Run) -> dict[
         return {}
 
 
+def fit_to_prompts(one: Embeddings, prompts: Sequence[str], text: str | None, run: Run) -> Array | None:
+    """Return the CLIPScore of each image to its prompt, shape (n,); None without a text tower.
+
+    Raises:
+        FincEvalError: `text` is given and gives no vectors; see `tower_of`.
+    """
+    names, of = np.unique(np.array(prompts), return_inverse=True)
+    try:
+        scores, _ = scores_by_set({"": one}, {"": of}, names.tolist(), text, run)
+    except (DataError, IncompatibleError, UsageError):
+        if text is not None:
+            raise
+        return None
+    return scores[""]
+
+
 def _unit(rows: torch.Tensor) -> torch.Tensor:
     return torch.nn.functional.normalize(rows.double(), dim=1)

@@ -141,6 +141,34 @@ def test_diversity_within_prompts_is_followed():
     assert "diversity within prompts" in {one.name for one in monitor.alarms}
 
 
+def test_the_fit_to_prompts_is_followed(tmp_path):
+    """Vectors of prompts are those of the samples and noise; later, samples are of other prompts than they say."""
+    rng = np.random.default_rng(12)
+    names, vectors = [f"prompt {one}" for one in range(12)], rng.normal(size=(12, 6)).astype(np.float32)
+    np.savez(tmp_path / "vectors.npz", embeddings=vectors, prompts=np.array(names))
+
+    def draw(n, wrong):
+        of = rng.permutation(np.arange(n) % 12)
+        rows = vectors[np.where(rng.random(n) < wrong, rng.integers(12, size=n), of)] + 0.3 * rng.normal(size=(n, 6))
+        return rows, [names[one] for one in of]
+
+    rows, prompts = draw(600, 0)
+    monitor = fe.Monitor(rows, prompts=prompts, text=str(tmp_path / "vectors.npz"))
+    for step in range(12):
+        rows, prompts = draw(60, 0.3 if step > 3 else 0)
+        monitor.update(step, rows, prompts=prompts)
+    alarm = next(one for one in monitor.alarms if one.name == "fit")
+    assert "samples fit their prompts less (−" in alarm.text and alarm.since >= 3
+    wanted = vectors[[names.index(one) for one in prompts]]
+    cosine = (rows * wanted).sum(1) / np.linalg.norm(rows, axis=1) / np.linalg.norm(wanted, axis=1)
+    shown = next(one for one in monitor.result.followed if one.name == "fit").values[-1]
+    assert shown == pytest.approx(2.5 * np.maximum(cosine, 0).mean(), rel=1e-5)
+    with pytest.raises(fe.DataError, match="has no embedding for 1 of 13 prompts"):
+        monitor.update(99, rows, prompts=["other", *prompts[1:]])
+    unknown = fe.Monitor(draw(60, 0)[0], prompts=names * 5)
+    assert "fit" not in {one.name for one in unknown.result.followed}
+
+
 def test_memory_does_not_grow_with_the_samples(fresh):
     def size(monitor):
         return sum(one.nbytes for one in vars(monitor.history).values())

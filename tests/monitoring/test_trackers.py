@@ -64,6 +64,13 @@ def test_a_callback_looks_now_and_then_and_logs():
     assert [step for step, _ in kept.logged] == monitor.steps == [0, 10, 20]
 
 
+def test_a_callback_knows_the_prompts_of_its_samples():
+    rng, prompts = np.random.default_rng(1), [f"prompt {one // 4}" for one in range(32)]
+    monitor = fe.Monitor(rng.normal(size=(100, 4)))
+    fe.MonitorCallback(monitor, lambda: rng.normal(size=(32, 4)), prompts=prompts)(0)
+    assert value_of(monitor.result, "diversity within prompts") > 0
+
+
 def test_what_is_no_tracker_is_refused(course):
     with pytest.raises(fe.UsageError, match="a list is not a tracker"):
         fe.log_to([], course)
