@@ -8,7 +8,7 @@ from finc_eval.core.record import Record
 from finc_eval.naming.traits import TRAITS, Trait
 
 SHARES = ("new kinds", "repeats")  # shares besides those of kinds
-FIT = "fit"  # of samples to their prompts
+FIT = "fit"  # name of the fit of samples to their prompts
 SCORES = ("distance", "diversity", "diversity within prompts", FIT)  # scores besides looks
 LOOKLESS = ("mark", "pixels", "shape")  # traits of many pictures together, and of their size
 FLAGS = tuple(one for one in TRAITS if one.least is not None)  # looks that a picture has or has not
