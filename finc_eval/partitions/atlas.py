@@ -27,7 +27,7 @@ class Members(NamedTuple):
 
     id: str  # of the kind, look or direction
     title: str
-    which: str  # which samples of it these are, as a sentence
+    described: str  # which samples of it these are, as a sentence
     ids: Mapping[str, Sequence[str]]  # by set, from typical to odd
 
 
@@ -96,8 +96,8 @@ class Mapped(Pictured):
         for kind in (*self.headings, *self.kinds):
             ids = {label: found.members(label, kind.children or (kind.id,)) for label in sets}
             counts = [(len(ids[label]), kind.shares[label].count, label) for label in sets]
-            which = join_words([f"{n:,} of its {plural(count, 'sample')} of {label}" for n, count, label in counts])
-            lists.append(Members(kind.id, names.title(kind), f"{which}, from typical to odd.", ids))
+            described = join_words([f"{n:,} of its {plural(count, 'sample')} of {label}" for n, count, label in counts])
+            lists.append(Members(kind.id, names.title(kind), f"{described}, from typical to odd.", ids))
         return lists
 
     def to_atlas(self, *, thumbnails: bool = False, samples: Mapping[str, Samples] | None = None) -> pd.DataFrame:

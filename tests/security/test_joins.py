@@ -16,6 +16,12 @@ REVIEWED = {
         "cli/verbs/gate.py": {"path.with_name(name)"},
         "cli/verbs/leaderboard.py": {"board.folder / f'leaderboard{suffix}'"},
         "cli/verbs/report.py": {"result / f'index.{form}'"},
+        "leaderboards/stored.py": {"self.folder / f'{Leaderboard.type_name}.json'"},
+        "partitions/pages/members.py": {
+            "page.with_name(f'{page.stem}-members')",
+            "members_folder(page) / member_page(one.id)",
+        },
+        "same_ids/kept.py": {"folder_of_pairs() / f'{sha256_of(keys, *self.names)}.npz'"},
         "core/provenance.py": {"Path(sys.argv[0])"},
         "cli/app.py": {"Path(args[0])"},
         "demo/planted.py": {"folder_inside(folder, kind) / f'{number:04d}.png'"},

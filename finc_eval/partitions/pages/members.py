@@ -69,7 +69,7 @@ def members_page(result: Mapped, members: Members, gallery: Gallery, back: str) 
         said,
         kind="all members",
         title=members.title,
-        says={"members": members.which},
+        says={"members": members.described},
         sets={label: len(names) for label, names in ids.items()},
         tables=(),
         warnings=(),
