@@ -7,7 +7,7 @@ the limit, is a regression. That none is beyond it is not promised; `detectable`
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import hypot, isfinite, sqrt
 
 import numpy as np
@@ -35,20 +35,25 @@ NO_PICTURES = "the pictures of a set are not at hand: pass a folder, or what ext
 class Beyond(LimitEvidence):
     """A gain of one look, which counts as far as it is a gain on the baseline and on the reference.
 
-    So a release may come to look like the reference.
+    So a release may come to look like the reference. An unchanged release is protected by the gain on the baseline, at
+    the level that all limits share; one that came to the reference by the gain on the reference, at a level of its own.
     """
 
     trait: str  # what was measured
     old: LimitEvidence  # the gain on the baseline
     ref: LimitEvidence  # the gain on the reference
+    level_of_ref: float = (
+        0.0  # least level of the gain on the reference: α over the looks, however many limits there are
+    )
 
     def bound(self, side: Side, level: float, factor: float = 1.0) -> float:
         """Return the smaller bound."""
-        return min(self.old.bound(side, level, factor), self.ref.bound(side, level, factor))
+        of_ref = max(level, self.level_of_ref) if side == "low" else level
+        return min(self.old.bound(side, level, factor), self.ref.bound(side, of_ref, factor))
 
     def detectable(self, level: float) -> float | None:
         """Return the gain that is called a regression with probability 0.8; None if none would be."""
-        found = [one.detectable(level) for one in (self.old, self.ref)]
+        found = [self.old.detectable(level), self.ref.detectable(max(level, self.level_of_ref))]
         return None if None in found else max(one for one in found if one is not None)
 
 
@@ -97,7 +102,8 @@ def look_evidence(
     for against in sets.comparisons:
         for rule, margin in limits.given.items():
             name = against.rule(f"appearance.{rule}")
-            looks = tuple(_looks(against, pictures, name, alpha))
+            found = list(_looks(against, pictures, name, alpha))
+            looks = tuple(replace(one, level_of_ref=alpha / len(found)) for one in found)
             missing = Missing(name=name, margin=margin, note=NO_PICTURES)
             yield Clearest.of(name, margin, looks, sets.gen.n) if looks else missing
 

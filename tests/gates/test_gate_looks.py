@@ -8,6 +8,8 @@ from _limits import by_name
 from _pictures import blur, both, darken, release
 
 import finc_eval as fe
+from finc_eval.gates.appearance import Beyond
+from finc_eval.gates.evidence import Normal
 from finc_eval.gates.first_policy import first_policy
 from finc_eval.gates.policy import Policy
 
@@ -37,6 +39,25 @@ def test_a_look_away_from_baseline_and_reference_is_a_regression_and_no_other_lo
     assert len(verdict.limits) == 2 and verdict.overall == ("regression" if broken else "pass")
     assert re.match(words, verdict.headline), verdict.headline
     assert verdict.headline.count("blurred") <= 1  # one cause, though both limits are broken
+
+
+GAINS = {  # gains on the baseline and on the reference, in standard errors; whether that is a regression of 25 looks
+    "of both": (5, 5, True),
+    "surely of the baseline, and beyond the reference by all looks alone": (4.2, 3.1, True),
+    "not surely of the baseline": (3.1, 5, False),
+    "surely of the baseline, and hardly of the reference": (6, 1, False),
+    "the reference is on the other side": (6, -3, False),
+}
+
+
+@pytest.mark.parametrize("case", GAINS)
+def test_other_limits_ask_more_of_the_gain_on_the_baseline_alone(case):
+    *gains, expected = GAINS[case]
+    old, ref = (Normal(name="appearance.whole", value=one, margin=0.0, error=1.0) for one in gains)
+    look = Beyond(
+        name="appearance.whole", value=min(gains), margin=0.0, trait="light", old=old, ref=ref, level_of_ref=0.05 / 25
+    )
+    assert (look.bound("low", 0.05 / 25 / 16) > 0) == expected
 
 
 def test_a_lost_kind_is_told_beside_a_look_of_the_whole_release():
