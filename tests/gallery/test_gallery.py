@@ -196,7 +196,10 @@ def test_pictures_in_memory_arrive_in_the_page_and_in_the_file(tmp_path):
         first = mode.typical("gen")[0]
         shown = found.gallery.pictures["gen"][first]
         strips = Page(page(found, {})).find("img", "strip")
-        assert len(strips) == (len(found.shown_ids("gen")) if held is clips else 0)
+        if held is clips:  # what does not count stands still
+            assert len(mode.typical("gen")) <= len(strips) < len(found.shown_ids("gen"))
+        else:
+            assert not strips
         if held is clips:
             assert Image.open(io.BytesIO(shown.data)).n_frames == 4
         else:
