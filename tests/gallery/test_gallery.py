@@ -197,7 +197,7 @@ def test_pictures_in_memory_arrive_in_the_page_and_in_the_file(tmp_path):
         shown = found.gallery.pictures["gen"][first]
         strips = Page(page(found, {})).find("img", "strip")
         if held is clips:  # what does not count stands still
-            assert len(mode.typical("gen")) <= len(strips) < len(found.shown_ids("gen"))
+            assert 0 < len(strips) < len(found.shown_ids("gen"))
         else:
             assert not strips
         if held is clips:
