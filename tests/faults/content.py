@@ -1,4 +1,4 @@
-"""What the files of these tests hold."""
+"""The contents of the files that these tests damage."""
 
 import io
 

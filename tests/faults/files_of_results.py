@@ -132,7 +132,7 @@ def make_bundle(path):
 
 
 def use_bundle(path):
-    """A history one file of which was damaged."""
+    """A history with a damaged file."""
     folder = path.with_suffix(".history")
     shutil.copytree(path.parent.parent / "valid" / folder.name, folder)
     shutil.copy(path, folder / "0001" / "baseline.json")

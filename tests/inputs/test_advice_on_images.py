@@ -1,4 +1,4 @@
-"""What is not images of 8 bits is refused, with the call that makes them; it runs."""
+"""Images that do not have 8 bits are refused, with a call that converts them; the tests run that call."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What looks of a size can find, before the first look."""
+"""How well looks of a size find a change, said before the first look."""
 
 import numpy as np
 from scipy import stats
