@@ -11,6 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import Any, TypeVar
 
 import numpy as np
@@ -305,12 +306,26 @@ def in_parts(
 
 
 def prefetch(items: Iterator[Item]) -> Generator[Item, None, None]:
-    """Yield the same items in the same order; a thread makes the next item while one is in use."""
-    with ThreadPoolExecutor(1) as reader:
-        waiting = reader.submit(lambda: next(items, None))
-        while (item := waiting.result()) is not None:
-            waiting = reader.submit(lambda: next(items, None))
-            yield item
+    """Yield the same items in the same order; a thread makes the next item while one is in use.
+
+    When this has ended, however it ends, no thread uses `items`: the caller can close what they are read from.
+    """
+    turn = Lock()
+
+    def following() -> Item | None:
+        with turn:
+            return next(items, None)
+
+    try:
+        with ThreadPoolExecutor(1) as reader:
+            waiting = reader.submit(following)
+            while (item := waiting.result()) is not None:
+                waiting = reader.submit(following)
+                yield item
+    finally:
+        # The pool does not wait for a thread that Ctrl-C met while it was being started.
+        with turn:
+            items = iter(())
 
 
 def count_decoding(function: Callable[[Item], Result]) -> Callable[[Item], Result]:

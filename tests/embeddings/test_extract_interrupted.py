@@ -3,6 +3,8 @@
 import errno
 import os
 import signal
+import threading
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +17,7 @@ from finc_eval.embeddings import writer as cache_writer
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.writer import part_of
 from finc_eval.samples.opening import open_source
-from finc_eval.samples.source import Sample
+from finc_eval.samples.source import Sample, prefetch
 
 pytestmark = pytest.mark.usefixtures("own_cache_folder")
 
@@ -48,6 +50,30 @@ def extract_and_wait(source, out, begun, may_go_on):
             may_go_on.wait(60)
 
     extract(source, out=out, batch_size=BATCH, progress=progress)
+
+
+def test_ctrl_c_while_the_reader_is_started_ends_what_it_reads(monkeypatch):
+    start, reading, may_go_on, ended = threading.Thread.start, threading.Event(), threading.Event(), []
+
+    def items():
+        try:
+            reading.set()
+            may_go_on.wait(60)
+            yield "an item"
+        finally:
+            ended.append(threading.current_thread())
+
+    def start_and_interrupt(thread):
+        start(thread)
+        assert reading.wait(60)
+        monkeypatch.undo()
+        threading.Timer(0.1, may_go_on.set).start()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading.Thread, "start", start_and_interrupt)
+    with pytest.raises(KeyboardInterrupt), closing(items()) as made:
+        next(prefetch(made))
+    assert ended == [threading.current_thread()]
 
 
 def test_ctrl_c_leaves_a_part_that_the_next_run_resumes(tmp_path, images):
