@@ -122,7 +122,7 @@ def _altered(name, everything, clean, rng, repeats, with_views, size, most):
                 }
                 key = ("none" if not count else kind, share)
                 if repeat < with_views:
-                    moved = multi_view_distances(tried, *tests.values(), train, k, fe.AuditSettings().suspects, run)
+                    moved = multi_view_distances(tried, *tests.values(), train, k, views.SUSPECTS, run)
                     tests["views"] = [distances for distances, _ in moved]
                 p = {test: tail_p_value(np.concatenate(low[1:]), low[0]) for test, low in tests.items()}
                 found.setdefault(key, []).append(p)

@@ -11,7 +11,7 @@ from finc_eval.core.record import Record
 from finc_eval.core.run import Run
 from finc_eval.core.words import percent
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.naming.evidence import ADJECTIVE, UniqueNames, starts_with_trait
+from finc_eval.naming.evidence import ADJECTIVE, SLIGHT, UniqueNames, starts_with_trait
 from finc_eval.naming.looks import REPEAT, Look, look_at
 from finc_eval.naming.measured import PictureLooks, measure_sets
 from finc_eval.numerics.blocks import Blocked
@@ -149,7 +149,7 @@ def find_slight(
         return (), {}
     apart = separate(*map(KeptSample.of, sets.values()))
     share = CHANCE if apart is None or apart.interval[0] <= CHANCE else apart.value
-    found = Finding("everything may have changed a little", "sets", True, share, CHANCE, p)
+    found = Finding(SLIGHT, "sets", True, share, CHANCE, p)
     return (found,), {} if apart is None else apart.surest
 
 

@@ -10,7 +10,7 @@ from typing import Protocol
 from finc_eval.comparison.direction import Direction, Interval
 from finc_eval.comparison.settings import StoredSettings
 from finc_eval.core.words import join_words, percent, percent_range, plural, quote
-from finc_eval.naming.evidence import LOOKS_LIKE, UniqueNames
+from finc_eval.naming.evidence import LOOKS_LIKE, SLIGHT, UniqueNames
 from finc_eval.naming.looks import Look
 from finc_eval.numerics.inference import ALPHA, BESIDE_ALPHA, significant
 from finc_eval.partitions.answer import LARGEST
@@ -214,7 +214,7 @@ def sets_differ(found: _Compared) -> bool:
 
 def say_apart(found: _Compared) -> dict[str, str]:
     """Return that the sets differ though nothing names it, and how well they can be told apart, in sentences."""
-    slight = ": everything may have changed a little" * (found.sets_p_value is not None)
+    slight = f": {SLIGHT}" * (found.sets_p_value is not None)
     sentences = {"sets": f"The sets differ (p = {_p_of_sets(found):.2g}), but no {_thing(found)} does{slight}."}
     if (apart := found.separability) is not None and apart.interval[0] > CHANCE:
         share = f"{percent(apart.value)} [{percent_range(apart.interval, CHANCE)}]"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import hypot, isfinite, sqrt
+from typing import ClassVar
 
 import numpy as np
 
@@ -42,9 +43,8 @@ class Beyond(LimitEvidence):
     trait: str  # what was measured
     old: LimitEvidence  # the gain on the baseline
     ref: LimitEvidence  # the gain on the reference
-    level_of_ref: float = (
-        0.0  # least level of the gain on the reference: α over the looks, however many limits there are
-    )
+    # least level of the gain on the reference: α over the looks, however many limits there are
+    level_of_ref: float = 0.0
 
     def bound(self, side: Side, level: float, factor: float = 1.0) -> float:
         """Return the smaller bound."""
@@ -61,6 +61,7 @@ class Beyond(LimitEvidence):
 class Clearest(LimitEvidence):
     """The look that is most surely a gain, among many; each takes an equal part of the level (Bonferroni)."""
 
+    spends_own: ClassVar[bool] = True
     surely: float | None = 0.0
     is_search: bool = True
     looks: tuple[Beyond, ...]

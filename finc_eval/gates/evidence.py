@@ -27,6 +27,8 @@ class LimitEvidence(ABC):
     most: ClassVar[float] = inf  # largest value that there can be
     certain: ClassVar[bool] = False
     """True for plain facts about these files, which have no error and spend no α."""
+    spends_own: ClassVar[bool] = False
+    """True if a release that came to the reference is protected by an α of this limit's own, beside that of all."""
 
     name: str
     value: float

@@ -16,13 +16,11 @@ MAX_ANNOTATIONS = 10  # annotations of one step that GitHub shows
 def junit_xml(verdict: Verdict) -> str:
     """Return the verdict as JUnit XML.
 
-    A regression is a failure, what is missing an error. What is undecided is an error or, if the policy says "warn",
-    skipped. Times are 0, so that equal verdicts are equal files.
+    A regression is a failure; what is missing or undecided is an error, as neither passes. Times are 0, so that equal
+    verdicts are equal files.
     """
     tags = {"regressed": "failure", "missing": "error", "undecided": "error"}
-    if verdict.policy.undecided == "warn":
-        tags["undecided"] = "skipped"
-    counts = {"failure": 0, "error": 0, "skipped": 0}
+    counts = {"failure": 0, "error": 0}
     suites = Element("testsuites")
     suite = SubElement(suites, "testsuite", name="finc-eval gate", time="0")
     properties = SubElement(suite, "properties")
@@ -49,7 +47,7 @@ def junit_xml(verdict: Verdict) -> str:
             counts["error"] += 1
             SubElement(case, "error", type="missing", message="the policy limits nothing")
     suite.set("tests", str(max(len(verdict.limits), 1)))
-    for tag, attribute in (("failure", "failures"), ("error", "errors"), ("skipped", "skipped")):
+    for tag, attribute in (("failure", "failures"), ("error", "errors")):
         suite.set(attribute, str(counts[tag]))
     indent(suites, " ")
     return '<?xml version="1.0" encoding="utf-8"?>\n' + tostring(suites, encoding="unicode") + "\n"
@@ -60,9 +58,8 @@ def annotation_lines(verdict: Verdict) -> Iterator[str]:
     urgent = [limit for limit in verdict.by_urgency if limit.verdict in ("regressed", "missing", "undecided")]
     shown = urgent if len(urgent) <= MAX_ANNOTATIONS else urgent[: MAX_ANNOTATIONS - 1]
     for limit in shown:
-        level = "warning" if limit.verdict == "undecided" and verdict.policy.undecided == "warn" else "error"
         escaped = visible(limit.sentence).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-        yield f"::{level} title=finc-eval gate::{escaped}"
+        yield f"::error title=finc-eval gate::{escaped}"
     if len(shown) < len(urgent):
         yield f"::error title=finc-eval gate::{len(urgent) - len(shown)} more limits did not hold, see verdict.html"
 

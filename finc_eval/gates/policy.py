@@ -267,9 +267,6 @@ class Policy(Record):
     ] = None
     alpha: Annotated[float, about("largest probability of a false regression in any limit, and of a false pass")] = 0.05
     interim: Annotated[int, about("number of runs with more and more samples that share alpha")] = 1
-    undecided: Annotated[
-        Literal["fail", "warn"], about("whether JUnit and CI pages show what is undecided as an error or as skipped")
-    ] = "fail"
     groups: Annotated[
         str | None, about("metadata column that names the groups: samples of one group are not independent")
     ] = None
@@ -296,7 +293,6 @@ class Policy(Record):
         for name in self.slices:
             if not name or not name.isprintable() or set(name) & set(" @"):
                 raise UsageError(f'the slice {name!r} must have a name without spaces and "@", such as night')
-        check_choice("undecided", self.undecided, ("fail", "warn"))
         if self.by_id and self.pairs not in (None, ID):
             raise UsageError(f"by_id pairs the samples by their ids, and pairs is {self.pairs!r}: leave out pairs")
         self._store(

@@ -124,11 +124,13 @@ def family_sentence(judged: Sequence[Judged], alpha: float, interim: int) -> str
     if not family:
         return "Nothing that was judged is a matter of chance."
     plain = f", besides {plural(facts, 'plain fact')}" if facts else ""
+    looks = any(one.evidence.spends_own for one in judged)
+    added = f", and {alpha:g} more in each limit on looks if the release came to look like the reference" * looks
     near, far = (f"{100 * (1 - level):.4g} %" for level in (judged[0].near, judged[0].far))
     shared = f", and this run, 1 of {interim}, spends {alpha / interim:.2g} of it" if interim > 1 else ""
     return (
         f"Family of {plural(family, 'limit')}{plain}: a false regression in any of them has probability "
-        f"{alpha:g} at most (Holm){shared}; a pass needs all of them to hold, and is false with probability "
+        f"{alpha:g} at most (Holm){added}{shared}; a pass needs all of them to hold, and is false with probability "
         f"{alpha:g} at most. Each end of an interval is a one-sided bound of {near}; for limits that held, of {far}."
     )
 

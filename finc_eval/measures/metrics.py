@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from inspect import signature
 from pathlib import Path
-from typing import Any, Never, get_args, overload
+from typing import Any, Never, ParamSpec, Protocol, cast, get_args, overload
 
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError, check_choice, did_you_mean
 from finc_eval.core.files.front import check_type
@@ -60,103 +60,6 @@ DEFAULT_METRICS = ("fd", "kid", "vendi")
 """Metrics of embeddings if none is named; of moments, the first alone can be computed."""
 
 
-class Metrics:
-    """Metrics of a generated set against a reference set: `fe.metrics(gen, ref, names)`.
-
-    Each metric is also a function by its name, with its own parameters: `fe.metrics.kid(gen, ref, degree=2)`. In a
-    training loop, `fe.metrics.running` takes the sets batch by batch.
-
-    Example:
-        >>> import finc_eval as fe
-        >>> from finc_eval.demo import example_sets
-        >>> gen, ref = example_sets(300)
-        >>> scores = fe.metrics(gen, ref, ["vendi", "prdc"])
-        >>> print(f"{scores['vendi'].value:.1f} effective kinds, {scores['vendi'].floor:.1f} in the reference")
-        18.4 effective kinds, 22.0 in the reference
-        >>> print(f"recall {scores['recall'].value:.2f}")
-        recall 0.92
-        >>> fe.metrics.prdc(gen, ref, k=3)["recall"].value < scores["recall"].value
-        True
-    """
-
-    @arithmetic()
-    def __call__(
-        self,
-        gen: object,
-        ref: object,
-        metrics: Sequence[str] | str | None = None,
-        *,
-        test: object = None,
-        labels: object = None,
-        by: str | None = None,
-        save_statistics: str | Path | None = None,
-        extractor: AnyExtractor = None,
-        index: SearchIndex = "exact",
-        run: Run | None = None,
-        **unknown: Never,
-    ) -> Scores:
-        """Compute metrics by their names.
-
-        Args:
-            gen: generated set: embeddings (array or tensor (n, d), `EmbeddingCache` or its path), a `Sketch`,
-                `GaussianStatistics`, an npz of statistics, or the path of samples, which are embedded first. Moments
-                are enough for Fréchet distances only.
-            ref: reference set, in the same forms. For metrics of memorization (fld, authpct) it is the training set.
-            metrics: names from `METRICS`, or one name; default: fd, kid and vendi, or fd alone for moments. A metric
-                that is defined on one extractor, as fid is, refuses embeddings of others.
-            test: embeddings of real samples that the generator has not seen: fld needs them, authpct takes its floor
-                from them.
-            labels: labels of the samples of sets that are arrays, by "gen" and "ref" or as a pair: the column "label".
-            by: column of metadata, such as "label": each metric is also computed for the samples of each of its values
-                (intra-FID is the mean of these, Miyato and Koyama 2018); default: for whole sets alone.
-            save_statistics: path of an npz for mean, covariance and number of samples of the reference (mu, sigma, n),
-                by the extractor of the first metric. It is a reference later, and other tools read it.
-            extractor: how to embed sets of samples; default: by the extractor that defines a metric, or else the
-                extractor behind the other set.
-            index: how prdc, precision_recall, realism, rarity and authpct find neighbors: "exact", or "auto" for an
-                inverted file of faiss for more than 10^10 pairs. A note states its recall.
-            run: device, portions, threads and progress; default: CUDA if available, silent.
-            unknown: options that do not exist, which are refused.
-
-        Returns:
-            The scores. A metric that refuses these sets is in `Scores.failures` with its reason, if another does not.
-
-        Raises:
-            UsageError: a name is unknown, fld has no test set, or a set is a private sketch.
-            DataError: a set cannot be opened, or none of the metrics can be computed.
-        """
-        refuse_unknown(unknown, [*signature(self).parameters][:-1])
-        given = {"gen": gen, "ref": ref} | ({} if test is None else {"test": test})
-        sources, options = take_arrays(given, labels, {"by": by, "save_statistics": save_statistics})
-        return _scores(choose_metrics(metrics, sources), sources, extractor, index, run, **options)
-
-    def __getattr__(self, name: str) -> NamedMetric:
-        if name not in METRICS:
-            raise AttributeError(f"no metric is called {name!r}{did_you_mean(name, METRICS)}")
-        return NamedMetric(METRICS[name])
-
-    def __dir__(self) -> list[str]:
-        return [*METRICS, "running"]
-
-    @overload
-    def running(self, judge: Sequence[str] | str | None = None) -> RunningSets[Scores]: ...
-    @overload
-    def running(self, judge: Callable[[Embeddings, Embeddings], Found]) -> RunningSets[Found]: ...
-    def running(self, judge: object = None) -> RunningSets[Any]:
-        """Return an object that takes both sets batch by batch, see `RunningSets`.
-
-        Args:
-            judge: names of metrics, or a function of both sets, such as `fe.compare` for FINC; default: fd, kid, vendi.
-
-        Raises:
-            UsageError: a name is unknown, or a metric needs a third set.
-        """
-        if callable(judge):
-            return RunningSets(judge)
-        names = [one.name for one in choose_metrics(judge, {"gen": None, "ref": None})]  # type: ignore[arg-type]
-        return RunningSets(partial(self, metrics=names))
-
-
 @dataclass(frozen=True)
 class NamedMetric:
     """One metric as a function of two sets, with its own parameters as keywords: `fe.metrics.kid(gen, ref, degree=2)`.
@@ -202,7 +105,113 @@ class NamedMetric:
         return _scores([chosen], sources, extractor, index, run, by=by)
 
 
-metrics = Metrics()  # the verb `fe.metrics`, and each metric by its name
+@overload
+def running(judge: Sequence[str] | str | None = None) -> RunningSets[Scores]: ...
+@overload
+def running(judge: Callable[[Embeddings, Embeddings], Found]) -> RunningSets[Found]: ...
+def running(judge: object = None) -> RunningSets[Any]:
+    """Return an object that takes both sets batch by batch, see `RunningSets`: `fe.metrics.running`.
+
+    Args:
+        judge: names of metrics, or a function of both sets, such as `fe.compare` for FINC; default: fd, kid, vendi.
+
+    Raises:
+        UsageError: a name is unknown, or a metric needs a third set.
+    """
+    if callable(judge):
+        return RunningSets(judge)
+    names = [one.name for one in choose_metrics(judge, {"gen": None, "ref": None})]  # type: ignore[arg-type]
+    return RunningSets(partial(metrics, metrics=names))
+
+
+Options = ParamSpec("Options")
+
+
+class WithEachMetric(Protocol[Options]):
+    """The type of the function `metrics`, which has each metric as an attribute by its name."""
+
+    running: Callable[..., RunningSets[Any]]
+
+    def __call__(self, *args: Options.args, **options: Options.kwargs) -> Scores:
+        """Compute metrics by their names."""
+
+    def __getattr__(self, name: str) -> NamedMetric: ...
+
+
+def with_each_metric(function: Callable[Options, Scores]) -> WithEachMetric[Options]:
+    """Return the function with each metric, and `running`, as attributes by their names."""
+    vars(function).update({name: NamedMetric(metric) for name, metric in METRICS.items()}, running=running)
+    return cast(WithEachMetric[Options], function)
+
+
+@with_each_metric
+@arithmetic()
+def metrics(
+    gen: object,
+    ref: object,
+    metrics: Sequence[str] | str | None = None,
+    *,
+    test: object = None,
+    labels: object = None,
+    by: str | None = None,
+    save_statistics: str | Path | None = None,
+    extractor: AnyExtractor = None,
+    index: SearchIndex = "exact",
+    run: Run | None = None,
+    **unknown: Never,
+) -> Scores:
+    """Compute metrics of a generated set against a reference set by their names.
+
+    Each metric is also a function by its name, with its own parameters: `fe.metrics.kid(gen, ref, degree=2)`. In a
+    training loop, `fe.metrics.running` takes the sets batch by batch.
+
+    Args:
+        gen: generated set: embeddings (array or tensor (n, d), `EmbeddingCache` or its path), a `Sketch`,
+            `GaussianStatistics`, an npz of statistics, or the path of samples, which are embedded first. Moments
+            are enough for Fréchet distances only.
+        ref: reference set, in the same forms. For metrics of memorization (fld, authpct) it is the training set.
+        metrics: names from `METRICS`, or one name; default: fd, kid and vendi, or fd alone for moments. A metric
+            that is defined on one extractor, as fid is, refuses embeddings of others.
+        test: embeddings of real samples that the generator has not seen: fld needs them, authpct takes its floor
+            from them.
+        labels: labels of the samples of sets that are arrays, by "gen" and "ref" or as a pair: the column "label".
+        by: column of metadata, such as "label": each metric is also computed for the samples of each of its values
+            (intra-FID is the mean of these, Miyato and Koyama 2018); default: for whole sets alone.
+        save_statistics: path of an npz for mean, covariance and number of samples of the reference (mu, sigma, n),
+            by the extractor of the first metric. It is a reference later, and other tools read it.
+        extractor: how to embed sets of samples; default: by the extractor that defines a metric, or else the
+            extractor behind the other set.
+        index: how prdc, precision_recall, realism, rarity and authpct find neighbors: "exact", or "auto" for an
+            inverted file of faiss for more than 10^10 pairs. A note states its recall.
+        run: device, portions, threads and progress; default: CUDA if available, silent.
+        unknown: options that do not exist, which are refused.
+
+    Returns:
+        The scores. A metric that refuses these sets is in `Scores.failures` with its reason, if another does not.
+
+    Raises:
+        UsageError: a name is unknown, fld has no test set, or a set is a private sketch.
+        DataError: a set cannot be opened, or none of the metrics can be computed.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> from finc_eval.demo import example_sets
+        >>> gen, ref = example_sets(300)
+        >>> scores = fe.metrics(gen, ref, ["vendi", "prdc"])
+        >>> print(f"{scores['vendi'].value:.1f} effective kinds, {scores['vendi'].floor:.1f} in the reference")
+        18.4 effective kinds, 22.0 in the reference
+        >>> print(f"recall {scores['recall'].value:.2f}")
+        recall 0.92
+        >>> fe.metrics.prdc(gen, ref, k=3)["recall"].value < scores["recall"].value
+        True
+    """
+    refuse_unknown(unknown, OPTIONS)
+    given = {"gen": gen, "ref": ref} | ({} if test is None else {"test": test})
+    sources, options = take_arrays(given, labels, {"by": by, "save_statistics": save_statistics})
+    return _scores(choose_metrics(metrics, sources), sources, extractor, index, run, **options)
+
+
+OPTIONS = [*signature(metrics).parameters][:-1]  # what it takes, by name
 
 
 def _scores(

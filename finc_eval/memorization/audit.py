@@ -224,7 +224,6 @@ class _Distances:
             ("ref", "+".join(one.digest[:12] for label, one in self.sets.items() if label != "gen")),
             ("neighbors", str(self.neighbors)),
             *index_signature(self.recall),
-            ("suspects", str(settings.suspects)),
             ("seed", str(settings.seed)),
         )
 

@@ -22,7 +22,7 @@ from finc_eval.memorization.result import SuspiciousPair
 from finc_eval.memorization.settings import AuditSettings
 from finc_eval.memorization.tails import Power, calibrated_distances, least_copies, powers
 from finc_eval.memorization.verdict import CopiesFound
-from finc_eval.memorization.views import altered_distances, multi_view_distances
+from finc_eval.memorization.views import SUSPECTS, altered_distances, multi_view_distances
 
 NO_PICTURES = (
     "the pictures are not at hand: copies that are mirrored, cropped, shifted or compressed again are looked for in "
@@ -171,19 +171,16 @@ def nearness_to(
         return replace(found, notes=(f"perceptual hashes and views are left out: {error}",))
     ways = found.ways | {"hash": Near.of(gen, fresh)}
     notes = [NO_SHIFTS] if searched == PLAIN_VIEWS else []
-    if settings.suspects:
-        try:
-            ways["views"] = _over_views(sets, near_to, ways["calibrated"], ways["hash"], k, settings.suspects, run)
-        except DataError as error:
-            notes.append(f"views of suspects are left out: {error}")
+    try:
+        ways["views"] = _over_views(sets, near_to, ways["calibrated"], ways["hash"], k, run)
+    except DataError as error:
+        notes.append(f"views of suspects are left out: {error}")
     return Nearness(ways, (gen.distances[:, 0], fresh.distances[:, 0]), notes=tuple(notes), base=hashes)
 
 
-def _over_views(
-    sets: Mapping[str, Embeddings], base: Embeddings, plain: Near, by_hash: Near, k: int, suspects: int, run: Run
-) -> Near:
+def _over_views(sets: Mapping[str, Embeddings], base: Embeddings, plain: Near, by_hash: Near, k: int, run: Run) -> Near:
     calibrated, bits = (plain.gen, plain.fresh), (by_hash.gen, by_hash.fresh)
-    (gen, partners), (fresh, _) = multi_view_distances(sets, calibrated, bits, base, k, suspects, run)
+    (gen, partners), (fresh, _) = multi_view_distances(sets, calibrated, bits, base, k, SUSPECTS, run)
     return Near(gen, fresh, np.where(partners < 0, plain.partners, partners))
 
 

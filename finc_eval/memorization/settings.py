@@ -45,9 +45,6 @@ class AuditSettings(Configured):
     ] = None
     stated_delta: Annotated[float | None, about("δ of that guarantee; 0 if it is pure")] = None
     pairs: Annotated[int, about("number of the most suspicious pairs to keep")] = 24
-    suspects: Annotated[
-        int, about("number of suspicious samples, generated and fresh, whose altered views are also embedded; 0: none")
-    ] = 200
     index: Annotated[SearchIndex, about(f"how neighbors are found: {INDEXES}")] = "exact"
     seed: Annotated[int, about("random seed of subsets, planted copies and kernel affine hull machines")] = 0
 
@@ -58,9 +55,8 @@ class AuditSettings(Configured):
         if epsilon is not None and delta is not None:
             epsilon, delta = check_guarantee(epsilon, delta)
         pairs, seed = check_count("pairs", self.pairs), check_seed(self.seed)
-        suspects = check_count("suspects", self.suspects, least=0)
         check_choice("index", self.index, get_args(SearchIndex))
-        self._store(stated_epsilon=epsilon, stated_delta=delta, pairs=pairs, suspects=suspects, seed=seed)
+        self._store(stated_epsilon=epsilon, stated_delta=delta, pairs=pairs, seed=seed)
 
 
 class AuditOptions(TypedDict, total=False):
@@ -69,7 +65,6 @@ class AuditOptions(TypedDict, total=False):
     stated_epsilon: float | None
     stated_delta: float | None
     pairs: int
-    suspects: int
     index: SearchIndex
     seed: int
 

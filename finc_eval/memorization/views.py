@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 WIDENED = 1 / 18
 """Mirrored border of the widened view, in sides: the picture is 0.9 of it, as a crop is of its original."""
 
+SUSPECTS = 200  # suspicious samples, generated and fresh, whose views are embedded: ten embeddings of each
+
 MAX_ALTERED = 100  # number of training pictures that are altered, in each way
 NOISE_DEVIATION = 8  # standard deviation of the noise, of 255
 

@@ -54,12 +54,12 @@ CASES = {
     ),
     "a slight change of all": (
         [SAME], {**EQUAL, "sets_p_value": 0.002, "separability": APART},
-        "The sets differ (p = 0.002), but no kind does: everything may have changed a little. A classifier assigns "
+        "The sets differ (p = 0.002), but no kind does: many things may have changed a little. A classifier assigns "
         f"77 % [72, 81] of held-out samples to their set; 50 % is chance. {MISSED}",
     ),
     "a change that a classifier may guess": (
         [SAME], {**EQUAL, "sets_p_value": 0.002, "separability": Separability(0.53, (0.48, 0.58), {})},
-        f"The sets differ (p = 0.002), but no kind does: everything may have changed a little. {MISSED}",
+        f"The sets differ (p = 0.002), but no kind does: many things may have changed a little. {MISSED}",
     ),
     "sets without a test of their own": (
         [SAME], {"difference_p_value": 0.001}, f"The sets differ (p = 0.001), but no kind does. {MISSED}"

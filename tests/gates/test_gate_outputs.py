@@ -37,17 +37,17 @@ def check_junit(text):
         assert {child.tag for child in parent} <= children
     (suite,) = root
     assert {"name", "tests", "failures", "errors"} <= set(suite.attrib)
-    for tag, count in (("failure", "failures"), ("error", "errors"), ("skipped", "skipped"), ("testcase", "tests")):
+    for tag, count in (("failure", "failures"), ("error", "errors"), ("testcase", "tests")):
         assert int(suite.attrib[count]) == len(list(suite.iter(tag)))
     return suite
 
 
-def with_verdicts(verdict, *verdicts, undecided="fail", long=""):
+def with_verdicts(verdict, *verdicts, long=""):
     """A verdict whose limits have these verdicts."""
     limits = tuple(
         replace(verdict.limits[0], name=f"kinds.lose <k&{i}|\x1b>{long}", verdict=one) for i, one in enumerate(verdicts)
     )
-    return replace(verdict, limits=limits, policy=replace(verdict.policy, undecided=undecided))
+    return replace(verdict, limits=limits)
 
 
 def test_junit_has_a_case_per_limit(passed, failed):
@@ -59,12 +59,9 @@ def test_junit_has_a_case_per_limit(passed, failed):
     assert int(suite.attrib["failures"]) == len(failed.of("regressed")) > 0
 
 
-@pytest.mark.parametrize("undecided, errors, skipped", [("fail", 2, 0), ("warn", 1, 1)])
-def test_what_is_undecided_is_an_error_or_skipped_by_policy(passed, undecided, errors, skipped):
-    verdict = with_verdicts(passed, "held", "undecided", "missing", "regressed", undecided=undecided)
-    suite = check_junit(junit_xml(verdict))
-    assert (int(suite.attrib["errors"]), int(suite.attrib["skipped"])) == (errors, skipped)
-    assert suite.attrib["failures"] == "1"
+def test_what_is_undecided_is_an_error_as_what_is_missing(passed):
+    suite = check_junit(junit_xml(with_verdicts(passed, "held", "undecided", "missing", "regressed")))
+    assert (suite.attrib["errors"], suite.attrib["failures"]) == ("2", "1")
 
 
 def test_a_verdict_without_limits_is_not_a_success(passed):
@@ -89,8 +86,8 @@ def test_github_gets_ten_annotations_at_most(passed):
     assert "31 more limits did not hold" in lines[-1]
     assert not any("\n" in line for line in lines)
     assert list(annotation_lines(passed)) == []
-    (warning,) = annotation_lines(with_verdicts(passed, "undecided", undecided="warn"))
-    assert warning.startswith("::warning ")
+    (error,) = annotation_lines(with_verdicts(passed, "undecided"))
+    assert error.startswith("::error ")
 
 
 def test_github_gets_the_verdict_where_it_asks_for_it(passed, tmp_path):

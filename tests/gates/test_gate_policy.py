@@ -44,9 +44,9 @@ def test_a_wrong_policy_is_refused_in_one_sentence(table, error, message):
 
 def test_a_policy_is_read_from_toml(tmp_path):
     path = tmp_path / "gate.toml"
-    path.write_text('kinds.lose = 0.5\nmetrics.fd.worse = "noise"\nundecided = "warn"\n')
+    path.write_text('kinds.lose = 0.5\nmetrics.fd.worse = "noise"\n')
     policy = fe.Policy.of(path)
-    assert (policy.kinds.lose, policy.metrics["fd"].worse, policy.undecided) == (0.5, "noise", "warn")
+    assert (policy.kinds.lose, policy.metrics["fd"].worse) == (0.5, "noise")
     path.write_text("kinds.lose = ")
     with pytest.raises(fe.DataError, match="cannot be read as a policy in TOML"):
         fe.Policy.of(path)

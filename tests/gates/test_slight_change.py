@@ -8,7 +8,7 @@ import pytest
 import finc_eval as fe
 from finc_eval.comparison.findings import Finding
 
-SLIGHT = "everything may have changed a little"
+SLIGHT = "many things may have changed a little"
 
 
 def law(seed, scale=1.0, n=500):

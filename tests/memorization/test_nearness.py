@@ -31,6 +31,6 @@ def test_a_sample_that_is_nearer_by_a_view_has_the_partner_of_that_view(monkeypa
     monkeypatch.setattr(nearness, "multi_view_distances", lambda *_: moved)
     plain = near([0.4, 0.8], [0.5], [2, 3])
     sets = {"gen": as_embeddings(np.zeros((2, 2))), "holdout": as_embeddings(np.ones((1, 2)))}
-    found = nearness._over_views(sets, sets["gen"], plain, plain, 1, 10, Run())
+    found = nearness._over_views(sets, sets["gen"], plain, plain, 1, Run())
     assert found.partners.tolist() == [7, 3]
     assert found.gen.tolist() == [0.1, 0.8]

@@ -2,6 +2,7 @@
 
 import pickle
 from functools import partial
+from inspect import isfunction
 
 import numpy as np
 import pytest
@@ -30,12 +31,13 @@ def filled(judge, parts):
 
 
 def test_every_metric_is_a_function_by_its_name():
+    assert isfunction(fe.metrics)
     assert set(METRICS) < set(dir(fe.metrics))
     run = fe.Run(device="cpu")  # a GPU does not sum twice in one order
     for name in ("fd", "kid", "prdc", "mmd", "vendi"):
         assert values(getattr(fe.metrics, name)(GEN, REF, run=run)) == values(fe.metrics(GEN, REF, name, run=run))
     assert fe.metrics.fd(GEN, REF).value == fe.metrics(GEN, REF, "fd")["fd"].value
-    with pytest.raises(AttributeError, match=r"no metric is called 'fidd'.*fid"):
+    with pytest.raises(AttributeError, match="fidd"):
         fe.metrics.fidd  # noqa: B018
     with pytest.raises(fe.DataError, match="fid is defined on inception-fid"):
         fe.metrics.fid(GEN, REF)

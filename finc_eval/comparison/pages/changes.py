@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from finc_eval.comparison.changes import ORDER, Change, Changes
 from finc_eval.comparison.direction import Role
 from finc_eval.core.words import percent, plural, points
-from finc_eval.naming.evidence import with_id
+from finc_eval.naming.evidence import SLIGHT, with_id
 from finc_eval.numerics.inference import ALPHA, BESIDE_ALPHA
 from finc_eval.partitions.pages.cards import kinds_on_page
 from finc_eval.report import Page
@@ -79,7 +79,7 @@ def says(changes: Changes) -> dict[str, str]:
     """Return what changed, in a sentence."""
     p = changes.sets_p_value
     if p is not None and p <= BESIDE_ALPHA and not any(change.has_changed for change in changes):
-        return {"sets": f"The releases differ (p = {p:.2g}), but no kind does: everything may have changed a little."}
+        return {"sets": f"The releases differ (p = {p:.2g}), but no kind does: {SLIGHT}."}
     nothing = "Nothing changed" if p is None else "The releases do not differ significantly"
     if not len(changes):
         return {"nothing": f"{nothing}: no kind differs in either comparison (adjusted p ≤ {changes.alpha:g})."}

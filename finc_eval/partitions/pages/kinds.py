@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from finc_eval.core.words import figure, join_words, percent
-from finc_eval.naming.evidence import UniqueNames
+from finc_eval.naming.evidence import SLIGHT, UniqueNames
 from finc_eval.numerics.inference import ALPHA, BESIDE_ALPHA
 from finc_eval.partitions.kind import Kind, top_level
 from finc_eval.partitions.kinds import Kinds
@@ -134,7 +134,7 @@ def _slight(result: Kinds) -> dict[str, str]:
         return {}
     known = {label: one for label, one in result.sets_p_values.items() if one is not None}
     who = "The sets differ" if len(result.sets) == 2 else f"{min(known, key=known.__getitem__)} differs from the others"
-    return {"sets": f"{who} all the same (p = {p:.2g}): everything may have changed a little."}
+    return {"sets": f"{who} all the same (p = {p:.2g}): {SLIGHT}."}
 
 
 def _p(value: float | None) -> str:

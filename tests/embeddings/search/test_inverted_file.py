@@ -115,7 +115,7 @@ def test_an_evaluation_hands_the_index_to_all_its_parts(few_pairs):
 def test_an_audit_by_an_inverted_file_finds_the_copies_and_tells_its_recall(few_pairs):
     train, holdout, gen = (clustered(600, seed) for seed in (3, 4, 5))
     gen[:30] = train[:30]
-    exact, found = (fe.audit(gen, train, holdout, suspects=0, index=index) for index in ("exact", "auto"))
+    exact, found = (fe.audit(gen, train, holdout, index=index) for index in ("exact", "auto"))
     assert found.copying.copies == exact.copying.copies and found.copying.copies.same_embedding == 30
     for mine, other in zip(found.attacks, exact.attacks, strict=True):
         assert mine.statistics.auc == pytest.approx(other.statistics.auc, abs=0.03)
