@@ -306,7 +306,7 @@ def _name(
     if answer is None:
         return directions, (), (), None
     listed, headings, divided = answer.described(sets)
-    # A kind too rare to be significant among all shows a direction all the same.
+    # A kind can explain a direction even if it is too rare to be significant itself.
     alike = dict(zip(ROLES, answer.choice.tests.raw[:, list(answer.choice.listed)] <= ALPHA, strict=True))
     placed = [
         place_in_kinds(one, sets[SETS_OF[one.role][0]], listed, alike[one.role], divided, run) for one in directions

@@ -377,7 +377,7 @@ def check_length(frames: int, size: int, stream: IO[bytes]) -> None:
     """Raise ValueError for a small file of so many large frames that decoding would take hours."""
     # 16: times FINC_EVAL_MAX_DECODED that the frames of any file may take, one after the other.
     if size > max(16 * max_decoded(), MAX_UNPACKING * stream.seek(0, os.SEEK_END)):
-        raise ValueError(f"{frames:,} frames of {readable(size)} in a small file: cut it, or make its frames smaller")
+        raise ValueError(f"a small file claims {frames:,} frames of {readable(size)}: cut the video, or scale it down")
 
 
 def _frames(
