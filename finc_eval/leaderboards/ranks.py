@@ -101,7 +101,8 @@ def rank(
     """Rank models by estimates, and find which differences are certain.
 
     What estimates (p,) share, such as a reference, is in their covariance (p, p). Estimates beyond `best`, such
-    as 0 for a distance, count as equal to it; a model is called worse only if it is surely not at `best`. α is the probability that any statement is wrong.
+    as 0 for a distance, count as equal to it; a model is called worse only if it is surely not at `best`. α is the
+    probability that any statement is wrong.
     """
     worth, shared = np.asarray(values, float), np.asarray(covariance, float)
     if worth.ndim != 1 or shared.shape != (len(worth), len(worth)):
