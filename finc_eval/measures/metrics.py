@@ -211,7 +211,7 @@ def metrics(
     return _scores(choose_metrics(metrics, sources), sources, extractor, index, run, **options)
 
 
-OPTIONS = [*signature(metrics).parameters][:-1]  # what it takes, by name
+OPTIONS = [*signature(metrics).parameters][:-1]  # names of the options
 
 
 def _scores(

@@ -87,7 +87,7 @@ LOOKS_LIKE = "looks like "
 """Beginning of a name that the extractor's classes gave, which need not be the classes of the samples."""
 
 SLIGHT = "many things may have changed a little"
-"""What is said of sets that differ where no kind and no look does."""
+"""Sentence on sets that differ where no kind and no look does."""
 
 SHARES = re.compile(r" \([\d %,]+\)")  # the shares of members in a name, such as " (50 %, 41 %)"
 BETWEEN_PARTS = re.compile(r", | and ")  # words between the parts of a name, which may come in any order
