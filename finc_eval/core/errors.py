@@ -139,6 +139,14 @@ def check_positive(name: str, value: Any, most: float = MAX_POSITIVE, least: flo
     return number
 
 
+def check_finite(name: str, value: Any) -> float:
+    """Return a finite number, or raise UsageError."""
+    number = _number(value)
+    if not -inf < number < inf:
+        raise UsageError(f"{name} must be a number, got {_show(value)}")
+    return number
+
+
 def check_count(name: str, value: Any, least: int = 1, most: int = MAX_COUNT) -> int:
     """Return a whole number from `least` to `most`, or raise UsageError."""
     number = _number(value)

@@ -68,7 +68,7 @@ class Basis:
         nodes = np.flatnonzero((shares >= LEAST_SHARE) & (shares <= 1 - LEAST_SHARE))
         drawn = fitted[: 2 * FEATURES]
         phi = RandomFourierFeatures(
-            fitted.shape[1], FEATURES, sigma=median_bandwidth(drawn), seed=seed, center=fitted.mean(0)
+            fitted.shape[1], FEATURES, sigma=_bandwidth(drawn), seed=seed, center=fitted.mean(0)
         )
         noise = float(phi(drawn).T.cov().square().sum()) if len(drawn) > 1 else 0.0
         names = name_kinds(reference, rows, has[nodes], nodes.tolist())
@@ -140,6 +140,15 @@ class Basis:
         if not phi(fitted).isfinite().all():  # a frequency times a sample is beyond all numbers
             raise ValueError("its feature map is not of its reference")
         return cls(tree, fitted, far, repeat, phi, noise, nodes, names)
+
+
+def _bandwidth(rows: torch.Tensor) -> float:
+    try:
+        return median_bandwidth(rows)
+    except DataError:  # it advises a setting that a monitor does not have
+        raise DataError(
+            "most samples of the reference are equal, or too far apart for numbers: pass a reference of different samples"
+        ) from None
 
 
 def divide_reference(reference: Embeddings, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -8,8 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import torch
 
-from finc_eval.core.errors import IncompatibleError, UsageError, check_fraction, check_seed
+from finc_eval.core.errors import IncompatibleError, UsageError, check_finite, check_fraction, check_seed
 from finc_eval.core.files.reading import existing_file
 from finc_eval.core.files.writing import new_file
 from finc_eval.core.record import plain, structure
@@ -17,6 +18,7 @@ from finc_eval.core.run import Run
 from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import as_embeddings, open_sets
+from finc_eval.embeddings.set_info import notes_on
 from finc_eval.embeddings.subset import Subset
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.monitoring.basis import Basis, divide_reference
@@ -34,6 +36,7 @@ from finc_eval.numerics.inference import ALPHA
 from finc_eval.prompts.text import fit_to_prompts
 
 LOOK = 64  # samples of a look, as long as there was none
+NEW_SEEDS = "alarms hold only if each look has new seeds"
 TYPE, LAYOUT = "monitor", 2  # type and layout of the file of a monitor
 
 
@@ -115,7 +118,7 @@ class Monitor:
         self.history = Looks.of(_without_fitted(parts[0], self.basis) + parts[1])
         self.alarms: list[Alarm] = []
         self.strips, self._traces = Strips(), np.empty((0, 0))
-        self.warnings: list[str] = []
+        self.warnings = notes_on("the reference", one)
         self.space = one.space
 
     @property
@@ -139,20 +142,23 @@ class Monitor:
             prompts: prompt of each sample; default: the column of the samples.
 
         Raises:
-            UsageError: the step is not after the last one.
+            UsageError: the step is not a number, or not after the last one.
+            DataError: an embedding is not finite.
             IncompatibleError: the samples are of another extractor, or have another number of entries.
         """
-        self._check_step(step)
+        step = self._check_step(step)
         return self.add(step, [self.measure(samples, prompts=prompts)])
 
     def measure(self, samples: object, *, prompts: Sequence[str] | None = None) -> LookPart:
         """Measure the samples that this process has of a look; `add` takes the parts of all processes.
 
+        A tensor of embeddings on a device is copied once, and everything else is computed on the host.
+
         Args:
             samples: samples, in any form that the reference may have.
             prompts: prompt of each sample; default: the column of the samples.
         """
-        one = self._open(samples, "samples")
+        one = self._open(_on_host(samples), "samples")
         if one.dim != self.basis.dim:
             raise IncompatibleError(
                 f"the samples have {one.dim} entries per embedding, and the reference {self.basis.dim}: extract both "
@@ -161,16 +167,17 @@ class Monitor:
         own = _prompts_of(one, prompts)
         numbers = None if own is None else numbers_of(own)
         is_stratified = own is not None and frozenset(own) == self.prompts
-        seed = np.frombuffer(one.rows_at(np.arange(1)).numpy().tobytes()[:8].ljust(8, b"\0"), np.uint32).tolist()
-        return measure(
+        seed = np.frombuffer(one.rows_at(np.arange(1)).cpu().numpy().tobytes()[:8].ljust(8, b"\0"), np.uint32).tolist()
+        found = measure(
             one,
             self.basis,
             np.random.default_rng([self.seed, self.history.looks, *seed]),
             prompts=numbers,
             alone=None if is_stratified else numbers,
             fits=self._fits(one, own),
-            run=self._run,
+            run=replace(self._run, device="cpu"),
         )
+        return replace(found, notes=tuple(notes_on("the look", one)))
 
     def add(self, step: float, parts: Iterable[LookPart]) -> list[Alarm]:
         """Look at a step by the parts of all processes, and return the new alarms.
@@ -178,10 +185,15 @@ class Monitor:
         Args:
             step: number of the step, larger than those before.
             parts: what `measure` returned on each process, such as `torch.distributed.all_gather_object` collects it.
+
+        Raises:
+            UsageError: the step is not a number, or not after the last one, or the parts are not a list of parts.
+            IncompatibleError: a part was measured by another monitor.
         """
-        self._check_step(step)
-        whole = join_parts(parts)
+        step = self._check_step(step)
+        whole = join_parts(self._check_parts(parts))
         self._warn_of_seeds(step, whole)
+        self.warnings += [f"step {step:g}: {note}" for note in whole.notes]
         self.history.add(step, whole, self.seed)
         self.strips.add(step, whole.pictures)
         found = self._new_alarms(step)
@@ -190,22 +202,39 @@ class Monitor:
 
     def _warn_of_seeds(self, step: float, whole: LookPart) -> None:
         """Warn, once, if the samples of a look are those of the look before, slightly changed."""
-        if self.basis.are_the_same(whole.traces, self._traces) and not self.warnings:
+        is_known = any(one.endswith(NEW_SEEDS) for one in self.warnings)
+        if self.basis.are_the_same(whole.traces, self._traces) and not is_known:
             self.warnings.append(
                 f"the samples of step {step:g} are those of the look before, in the same order and hardly changed: "
-                "alarms hold only if each look has new seeds"
+                f"{NEW_SEEDS}"
             )
             warnings.warn(self.warnings[-1], stacklevel=4)
         self._traces = whole.traces
 
-    def _check_step(self, step: float) -> None:
-        if not np.isfinite(step):
-            raise UsageError(f"step is {step}: pass the number of the step")
+    def _check_parts(self, parts: Iterable[LookPart]) -> list[LookPart]:
+        found = [*parts] if isinstance(parts, Iterable) else []
+        wrong = next((one for one in found if not isinstance(one, LookPart)), None)
+        if not found or wrong is not None:
+            what = type(parts).__name__ if not isinstance(parts, Iterable) else "an empty list"
+            what = what if wrong is None else type(wrong).__name__
+            raise UsageError(f"parts must be a list of what measure returned on each process, got {what}")
+        history = self.history
+        for one in found:
+            if one.shares.shape != history.shares.shape or len(one.phi) + 1 != history.phi.shape[1]:
+                raise IncompatibleError(
+                    f"a part has {plural(len(one.shares), 'share')}, and this monitor {len(history.shares)}: load the "
+                    "same file of a monitor on each process, and measure with it"
+                )
+        return found
+
+    def _check_step(self, step: float) -> float:
+        step = check_finite("step", step)
         if self.history.looks and step <= self.history.steps[-1]:
             raise UsageError(
                 f"step {step:g} comes after step {self.history.steps[-1]:g}: pass steps in ascending order, or load "
                 "the monitor that was saved before it"
             )
+        return step
 
     def _new_alarms(self, step: float) -> list[Alarm]:
         """Return an alarm for each thing whose evidence reaches 1/α, unless one was raised for it already."""
@@ -323,6 +352,11 @@ class Monitor:
 
     def __repr__(self) -> str:
         return f"Monitor({plural(self.history.looks, 'look')}, {plural(len(self.alarms), 'alarm')})"
+
+
+def _on_host(samples: object) -> object:
+    """Return a tensor of embeddings on the host, and anything else, such as pictures on a device, as it is."""
+    return samples.detach().cpu() if isinstance(samples, torch.Tensor) and samples.ndim == 2 else samples
 
 
 def _prompts_of(one: Embeddings, prompts: Sequence[str] | None) -> list[str] | None:

@@ -52,7 +52,9 @@ def say_needed(reference: int, samples: int, things: int, alpha: float) -> str:
     words = ["is not found" if one is None else f"has an alarm after {plural(one, 'look')}" for one in found]
     first = f"With {plural(samples, 'sample')} a look and {reference:,} of the reference, on average a shift of all "
     alone = [samples_alone(shift, reference, things, alpha) for shift in (SHIFT, float(gone))]
-    counts = " and ".join("a larger reference" if one is None else plural(one, "sample") for one in alone)
+    counts = " and ".join(
+        dict.fromkeys("a larger reference" if one is None else plural(one, "sample") for one in alone)
+    )
     return first + (
         f"samples by {SHIFT:g} of their standard deviations {words[0]}, and a kind of {100 * SHARE:.0f} % that "
         f"vanishes {words[1]}. A test of one look alone, which does not hold over several looks, needs {counts}."

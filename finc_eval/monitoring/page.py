@@ -61,7 +61,7 @@ def outline(course: Course) -> Outline:
 
 
 def _alarms(course: Course) -> TextTable:
-    last = {one.name: one.values[-1] for one in course.followed}
+    last = {one.name: one.values[-1] for one in course.followed if one.values}
     return TextTable.of(
         "Alarms",
         {

@@ -28,6 +28,7 @@ class LookPart:
     phi: Array  # sum of φ over all samples, shape (q,)
     traces: Array  # random projections of the first samples, by which those of the same seeds are known, shape (m, 16)
     pictures: dict[str, Thumbnail] = field(default_factory=dict)  # a sample of each kind, by the name of the kind
+    notes: tuple[str, ...] = ()  # what to know of the samples, such as how many could not be read
 
     def __add__(self, other: LookPart) -> LookPart:
         traces = np.concatenate([self.traces, other.traces])[:TRACED]
@@ -39,6 +40,7 @@ class LookPart:
             self.phi + other.phi,
             traces,
             other.pictures | self.pictures,
+            self.notes + other.notes,
         )
 
 

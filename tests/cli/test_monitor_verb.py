@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from PIL import Image
 from _verbs import done, run
 
 
@@ -37,6 +38,20 @@ def test_without_a_reference_the_first_step_is_it(steps):
         done("monitor", *steps.glob("ckpt-*"), "--json", "--quiet", "--out", steps / "page.html").stdout
     )
     assert course["steps"] == [200, 900, 1000]
+
+
+def test_a_picture_that_is_half_written_is_counted(tmp_path):
+    rng = np.random.default_rng(0)
+    for name, n in (("real", 45), ("ckpt-100", 8)):
+        (tmp_path / name).mkdir()
+        for place in range(n):
+            image = Image.fromarray(rng.integers(0, 256, (16, 16, 3), dtype=np.uint8))
+            image.save(tmp_path / name / f"{place}.png")
+    half = tmp_path / "ckpt-100" / "3.png"
+    half.write_bytes(half.read_bytes()[:100])
+    options = ("--ref", tmp_path / "real", "--out", tmp_path / "page.html", "--extractor", "pixels")
+    course = json.loads(done("monitor", tmp_path / "ckpt-100", *options, "--json", "--quiet").stdout)
+    assert course["samples"] == [7] and "step 100: 1 sample of the look could not be read" in course["warnings"][0]
 
 
 def test_mistakes_end_with_one_sentence(steps):

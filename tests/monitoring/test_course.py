@@ -47,3 +47,9 @@ def test_outputs_say_the_same(tmp_path):
         assert "samples are less diverse" in text
     frame = course.to_frame()
     assert set(frame[frame["name"] == "diversity"]["step"]) == set(range(6))
+
+
+def test_a_monitor_without_a_look_has_a_page(tmp_path):
+    monitor = fe.Monitor(np.random.default_rng(0).normal(size=(100, 4)))
+    page = monitor.to_html(tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "No alarm in 0 looks" in page and monitor.result.keep is None

@@ -129,6 +129,25 @@ def test_parts_of_processes_add_up(fresh):
     assert np.allclose(whole.history.distances, several.history.distances)
 
 
+def test_what_are_no_parts_of_this_monitor_is_refused(fresh):
+    monitor, rng = copy.deepcopy(fresh), np.random.default_rng(9)
+    part = monitor.measure(samples(rng)[0])
+    for parts, got in (([], "an empty list"), (part, "LookPart"), ([part, 3], "int"), (None, "NoneType")):
+        with pytest.raises(fe.UsageError, match=f"a list of what measure returned on each process, got {got}"):
+            monitor.add(1, parts)
+    other = fe.Monitor(rng.normal(size=(100, 3)))
+    with pytest.raises(fe.IncompatibleError, match="load the same file of a monitor on each process"):
+        monitor.add(1, [part, other.measure(rng.normal(size=(64, 3)))])
+    assert not monitor.steps
+
+
+def test_a_look_of_a_single_sample_counts(fresh):
+    monitor = copy.deepcopy(fresh)
+    for step in torch.arange(1, 4):  # as trainers have it
+        monitor.update(step, samples(np.random.default_rng(int(step)), 1)[0])
+    assert monitor.steps == [1, 2, 3] and monitor.result.samples == (1, 1, 1) and not monitor.alarms
+
+
 def test_diversity_within_prompts_is_followed():
     rng = np.random.default_rng(9)
     prompts = [f"prompt {number // 4}" for number in range(400)]
@@ -197,13 +216,22 @@ def test_samples_of_the_same_seeds_are_warned_of_once(fresh):
     assert not noise.warnings
 
 
+NO_STEPS = ((one, "step must be a number, got") for one in ("6", None, float("nan"), True, np.arange(2)))
+
+
 def test_mistakes_get_one_sentence(fresh):
     monitor = copy.deepcopy(fresh)
     monitor.update(5, samples(np.random.default_rng(0))[0])
-    with pytest.raises(fe.UsageError, match="step 5 comes after step 5"):
-        monitor.update(5, samples(np.random.default_rng(0))[0])
+    for step, words in ((5, "step 5 comes after step 5"), (4, "step 4 comes after step 5"), *NO_STEPS):
+        with pytest.raises(fe.UsageError, match=words):
+            monitor.update(step, samples(np.random.default_rng(0))[0])
     with pytest.raises(fe.IncompatibleError, match="7 entries per embedding, and the reference 12"):
         monitor.update(6, np.zeros((64, 7)))
+    with pytest.raises(fe.DataError, match="row 3 is not finite"):
+        monitor.update(6, np.where(np.arange(64)[:, None] == 3, np.nan, samples(np.random.default_rng(0))[0]))
+    assert monitor.steps == [5]
+    with pytest.raises(fe.DataError, match="most samples of the reference are equal"):
+        fe.Monitor(np.ones((100, 3)))
     with pytest.raises(fe.DataError, match="39 samples, and a monitor needs at least 40"):
         fe.Monitor(np.random.default_rng(0).normal(size=(39, 3)))
     with pytest.raises(fe.UsageError, match="2 prompts for 64 samples"):

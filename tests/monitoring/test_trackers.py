@@ -132,15 +132,22 @@ def test_trackio(course, tmp_path, monkeypatch):
     assert found["step"] == 40 and found["course/diversity"] == pytest.approx(value_of(course, "diversity"))
 
 
-def test_accelerate(course, tmp_path):
-    accelerate = pytest.importorskip("accelerate")
+def test_accelerate(course, tmp_path, monkeypatch, caplog):
+    accelerate, mlflow = pytest.importorskip("accelerate"), pytest.importorskip("mlflow")
     pytest.importorskip("tensorboard")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    accelerator = accelerate.Accelerator(log_with="tensorboard", project_dir=str(tmp_path), cpu=True)
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", tmp_path.as_uri())
+    mlflow.set_tracking_uri(tmp_path.as_uri())
+    accelerator = accelerate.Accelerator(log_with=["tensorboard", "mlflow"], project_dir=str(tmp_path), cpu=True)
     accelerator.init_trackers("test")
     fe.log_to(accelerator, course)
+    run = mlflow.active_run().info.run_id
     accelerator.end_training()
+    assert mlflow.get_run(run).data.metrics["course/diversity"] == value_of(course, "diversity")
+    assert not [one for one in caplog.records if "dropped" in one.getMessage()]
     read = EventAccumulator(str(tmp_path / "test"))
     read.Reload()
     assert read.Scalars("course/diversity")[0].step == 40
+    assert len(read.Images("course/kinds")) == 1 and "course/headline/text_summary" in read.Tags()["tensors"]

@@ -126,8 +126,11 @@ def _to_log(tracker: Any, logged: _Logged) -> None:
     if package in ("wandb", "trackio") and logged.pictures:
         module = __import__(package)
         images = {name: module.Image(np.asarray(image)) for name, image in logged.pictures.items()}
-    tracker.log({**logged.numbers, **logged.text, **images}, step=logged.step)
-    for one in getattr(tracker, "trackers", ()):
+    several = [*getattr(tracker, "trackers", ())]  # of accelerate
+    tracker.log({**logged.numbers, **({} if several else logged.text), **images}, step=logged.step)
+    for one in several:
+        if getattr(one, "name", "") != "mlflow":  # it drops each text with a warning
+            one.log(dict(logged.text), step=logged.step)
         if logged.pictures and hasattr(one, "log_images"):
             form = {"dataformats": "NHWC"} if getattr(one, "name", "") == "tensorboard" else {}
             one.log_images(
