@@ -4,8 +4,8 @@ import json
 
 import numpy as np
 import pytest
-from PIL import Image
 from _verbs import done, run
+from PIL import Image
 
 
 @pytest.fixture
