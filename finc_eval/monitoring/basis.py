@@ -147,7 +147,7 @@ def _bandwidth(rows: torch.Tensor) -> float:
         return median_bandwidth(rows)
     except DataError:  # it advises a setting that a monitor does not have
         raise DataError(
-            "most samples of the reference are equal, or too far apart for numbers: pass a reference of different samples"
+            "most samples of the reference are equal, or too far apart: pass a reference of different samples"
         ) from None
 
 
