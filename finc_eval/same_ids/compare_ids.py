@@ -228,15 +228,15 @@ def _questions(
 ) -> tuple[list[Harm], Callable[[float], list[str]]]:
     """Return what may be worse, and what else may have moved.
 
-    Looks and kinds are of the pairs that are not broken; repeats and diversity are of all, as many pairs that became
-    one picture are broken, each by itself.
+    Looks and kinds are of the pairs that are not broken, looks of the drawn ones among these. Repeats and diversity are
+    of all, as many pairs that became one picture are broken, each by itself.
     """
     if len(kept) < 2:
         return [], lambda _: []
-    part = pairs.part(kept)
-    traits = None if table.traits is None else (table.traits[0][kept], table.traits[1][kept])
-    looks = PairTable({}, table.others[kept], traits)
-    units = unit_numbers(part.gen.unit_keys()[part.rows[0]])
+    looked = kept if table.traits is None else kept[~np.isnan(table.traits[0][kept]).any(1)]
+    traits = None if table.traits is None else (table.traits[0][looked], table.traits[1][looked])
+    looks, part = PairTable({}, table.others[looked], traits), pairs.part(kept)
+    units = unit_numbers(pairs.gen.unit_keys()[pairs.rows[0][looked]])
     found = [Harm(0 if traits is None else len(BAD), partial(judge_looks, looks, units))]
     if kinds is not None:
         cells, names = kinds

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 import torch
@@ -20,9 +21,14 @@ TOGETHER = 2**18
 """Pixels of pictures that are measured at once. Of 512 × 512 pixels, a pair takes half the time if it is alone: the
 fields that SSIM multiplies then stay in the cache."""
 
+LARGE = 256
+"""Pixels of the shorter side from which SSIM's window is at every other place along both sides. The window is so smooth
+that the places between follow from these: of 40 photographs under eleven changes, from noise to another picture, no
+SSIM or MS-SSIM changed by more than 0.0004."""
 
-def measure_pairs(first: NDArray[np.uint8], second: NDArray[np.uint8]) -> dict[str, Array]:
-    """Measure pairs of pictures of one size, (n, h, w, 3) uint8 each.
+
+def measure_pairs(first: Sequence[NDArray[np.uint8]], second: Sequence[NDArray[np.uint8]]) -> dict[str, Array]:
+    """Measure pairs of pictures of one size, uint8 of shape (h, w, 3) each.
 
     Returns:
         Arrays of shape (n,). "mse" is the mean squared difference of all values in [0, 1], from which PSNR follows.
@@ -37,23 +43,29 @@ def measure_pairs(first: NDArray[np.uint8], second: NDArray[np.uint8]) -> dict[s
         >>> {name: round(float(value[0]), 4) for name, value in measure_pairs(black, white).items()}
         {'mse': 1.0, 'ssim': 0.0001, 'ms_ssim': 0.0001, 'structure': 1.0, 'detail': 0.0}
     """
-    count = max(1, TOGETHER // (first.shape[1] * first.shape[2]))
-    parts = [_measure(first[at : at + count], second[at : at + count]) for at in range(0, len(first), count)]
+    count = max(1, TOGETHER // max(first[0][..., 0].size, 1))
+    some = [slice(at, at + count) for at in range(0, len(first), count)]
+    parts = [_measure(np.stack(first[one]), np.stack(second[one])) for one in some]
     return {name: np.concatenate([one[name] for one in parts]) for name in parts[0]}
 
 
 def _measure(first: NDArray[np.uint8], second: NDArray[np.uint8]) -> dict[str, Array]:
-    one, other = (torch.from_numpy(pixels).float().div_(255) for pixels in (first, second))
-    scales = _similarities(one @ torch.tensor(LUMA), other @ torch.tensor(LUMA))
-    steps = [other.diff(dim=axis).square_().mean((1, 2, 3), dtype=torch.float64).numpy() for axis in (1, 2)]
-    squares = one.sub_(other).square_().mean((1, 2, 3), dtype=torch.float64).numpy()
+    one, other = (torch.from_numpy(pixels).float() for pixels in (first, second))
+    scales = _similarities(torch.stack([pixels @ (torch.tensor(LUMA) / 255) for pixels in (one, other)], 1))
+    steps = [_mean_square(other.diff(dim=axis)) for axis in (1, 2)]
     return {
-        "mse": squares,
+        "mse": _mean_square(one.sub_(other)),
         "ssim": scales[0][0],
         "ms_ssim": _product([*(similar for _, similar, _ in scales[:-1]), scales[-1][0]]),
         "structure": _product([alone for *_, alone in scales]),
         "detail": (steps[0] + steps[1]) / 2,
     }
+
+
+def _mean_square(codes: torch.Tensor) -> Array:
+    """Return the mean square of values in [0, 255], (n, …), as of values in [0, 1]; rows are summed in float64."""
+    rows = torch.linalg.vector_norm(codes.flatten(2), dim=2).double()
+    return np.asarray(rows.square().sum(1).div(max(codes[0].numel(), 1) * 255**2).numpy())
 
 
 def psnr(squares: Array) -> Array:
@@ -68,48 +80,70 @@ def _product(scales: Sequence[Array]) -> Array:
     return np.asarray(np.prod(powers, axis=0))
 
 
-def _similarities(one: torch.Tensor, other: torch.Tensor) -> list[tuple[Array, Array, Array]]:
-    """Return mean SSIM, its factor of contrast and structure, and structure alone, of light (n, h, w) at each scale."""
+def _similarities(light: torch.Tensor) -> list[tuple[Array, ...]]:
+    """Return mean SSIM, its factor of contrast and structure, and structure alone, of light (n, 2, h, w) by scale."""
     found = []
-    one, other = one[:, None], other[:, None]
     for _ in SCALES:
-        found.append(_ssim(one, other))
-        if min(one.shape[2:]) < 2 * WINDOW:
+        found.append(_ssim(light))
+        if min(light.shape[2:]) < 2 * WINDOW:
             break
-        one, other = (avg_pool2d(light, 2, padding=[side % 2 for side in light.shape[2:]]) for light in (one, other))
+        light = _halve(light)
     return found
 
 
-def _ssim(one: torch.Tensor, other: torch.Tensor) -> tuple[Array, Array, Array]:
-    side = min(WINDOW, *one.shape[2:])
-    first, second, squares, other_squares, both = (
-        _blur(light, side) for light in (one, other, one * one, other * other, one * other)
-    )
-    covariance = both - first * second
-    variance, other_variance = squares - first**2, other_squares - second**2
+def _ssim(light: torch.Tensor) -> tuple[Array, ...]:
+    side = min(WINDOW, *light.shape[2:])
+    step = 2 if min(light.shape[2:]) >= LARGE else 1
+    one, other = light.unbind(1)
+    fields = torch.stack([one, other, one * one, other * other, one * other], 1)
+    first, second, squares, other_squares, both = _blur(fields, side, step).unbind(1)
+    product, first_square, second_square = first * second, first.square(), second.square()
+    covariance = both - product
+    variance, other_variance = squares - first_square, other_squares - second_square
     similar = (2 * covariance + STABLE[1]) / (variance + other_variance + STABLE[1])
-    whole = similar * (2 * first * second + STABLE[0]) / (first**2 + second**2 + STABLE[0])
+    whole = similar * (2 * product + STABLE[0]) / (first_square + second_square + STABLE[0])
     deviations = (variance.clamp(min=0) * other_variance.clamp(min=0)).sqrt()
     alone = (covariance + STABLE[1] / 2) / (deviations + STABLE[1] / 2)
-    return _mean(whole), _mean(similar), _mean(alone)
+    rows, columns = (_weigh(size - side + 1, step) for size in light.shape[2:])
+    return tuple(np.asarray((values.double() @ columns @ rows).numpy()) for values in (whole, similar, alone))
 
 
-def _blur(light: torch.Tensor, side: int) -> torch.Tensor:
-    """Return light, (n, 1, h, w), under a Gaussian window of so many pixels, where the whole window is inside.
+def _blur(fields: torch.Tensor, side: int, step: int) -> torch.Tensor:
+    """Return fields, (…, h, w), under a Gaussian window of so many pixels, at every so-manyth place inside.
 
     Sums of shifted copies take a sixth of the time of products with a banded matrix, and a twentieth of a convolution.
     """
     place = torch.arange(side) - (side - 1) / 2
     weights = torch.exp(-(place**2) / (2 * SIGMA**2))
-    for axis in (-1, -2):
-        places = light.shape[axis] - side + 1
+    for axis in (-2, -1):
+        places = (fields.shape[axis] - side) // step + 1
+        every = [_from(fields, axis, start, step) for start in range(step)]
         sums = torch.zeros(())
         for shift, weight in enumerate((weights / weights.sum()).tolist()):
-            moved = light.narrow(axis, shift, places)
+            moved = every[shift % step].narrow(axis, shift // step, places)
             sums = sums.add_(moved, alpha=weight) if shift else moved * weight
-        light = sums
-    return light
+        fields = sums
+    return fields
 
 
-def _mean(values: torch.Tensor) -> Array:
-    return np.asarray(values.mean((1, 2, 3), dtype=torch.float64).numpy())
+def _from(fields: torch.Tensor, axis: int, start: int, step: int) -> torch.Tensor:
+    """Return every so-manyth row (axis −2) or column (−1), so that neighbors in a row lie side by side in memory."""
+    return fields[..., start::step, :] if axis == -2 else fields[..., start::step].contiguous()
+
+
+@cache
+def _weigh(places: int, step: int) -> torch.Tensor:
+    """Return the parts of a mean over all places that each measured place has; between two, values change evenly."""
+    at = torch.arange(places, dtype=torch.float64) / step
+    before, part = at.long(), at.frac()
+    found = torch.zeros(int(before[-1]) + 1, dtype=torch.float64)
+    found.index_add_(0, before, 1 - part)
+    return found.index_add_(0, (before + 1).clamp(max=len(found) - 1), part) / places
+
+
+def _halve(light: torch.Tensor) -> torch.Tensor:
+    """Return light of half the size, by means of four pixels."""
+    if any(side % 2 for side in light.shape[2:]):
+        return avg_pool2d(light, 2, padding=[side % 2 for side in light.shape[2:]])
+    rows = light[..., ::2, :] + light[..., 1::2, :]  # an eighth of the time of avg_pool2d
+    return (rows[..., ::2] + rows[..., 1::2]) / 4

@@ -5,6 +5,7 @@ import pytest
 from PIL import Image
 
 import finc_eval as fe
+from finc_eval.naming import measured
 from finc_eval.same_ids import kept, pairs
 from finc_eval.same_ids.kept import KeptPairs, folder_of_pairs
 
@@ -58,6 +59,18 @@ def test_a_run_that_was_stopped_goes_on_and_says_the_same(counted):
         path.unlink()
     assert compare(run_of(1), run_of(2)).to_dict() == again.to_dict()
     assert sum(counted) == 60 + N
+
+
+def test_looks_are_of_pairs_drawn_by_their_ids_so_that_shards_add(monkeypatch):
+    sizes, measure = [], pairs.measure_looks
+    monkeypatch.setattr(pairs, "measure_looks", lambda images: (sizes.append(len(images)), measure(images))[1])
+    monkeypatch.setattr(measured, "LOOKED", 20)
+    for part in (range(30), range(30, N)):
+        assert compare(run_of(1, part), run_of(2, part)).n == 30
+    assert sum(sizes) == 2 * (20 + 20)
+    whole = compare(run_of(1), run_of(2))
+    assert sum(sizes) == 2 * (20 + 20)
+    assert any(one.what == "look" for one in [*whole.worse, *whole.not_worse, *whole.undecided])
 
 
 def test_shards_add_whatever_their_order(counted):

@@ -18,10 +18,24 @@ def noisy(first, deviation=10):
     return np.clip(np.rint(first + noise), 0, 255).astype(np.uint8)
 
 
-def test_ssim_and_multi_scale_ssim_are_those_of_pytorch_msssim():
+CHANGES = {
+    "noise": noisy,
+    "half darker": lambda first: np.concatenate([first[:, :100], first[:, 100:] // 4], 1),
+    "side darker": lambda first: np.concatenate([first[:, :, :-40], first[:, :, -40:] // 4], 2),
+}
+
+
+@pytest.mark.parametrize(
+    ("shape", "change", "error"),
+    [
+        ((3, 200, 190, 3), "noise", 1e-4),
+        *(((1, *size, 3), change, 4e-4) for size in ((256, 300), (301, 257)) for change in CHANGES),
+    ],
+)
+def test_ssim_and_multi_scale_ssim_are_those_of_pytorch_msssim(shape, change, error):
     oracle = pytest.importorskip("pytorch_msssim")
-    first = pictures()
-    second = noisy(first)
+    first = pictures(shape)
+    second = CHANGES[change](first)
     light = [
         (torch.from_numpy(one).double() / 255 @ torch.tensor(LUMA, dtype=torch.float64))[:, None]
         for one in (first, second)
@@ -29,7 +43,7 @@ def test_ssim_and_multi_scale_ssim_are_those_of_pytorch_msssim():
     found = measure_pairs(first, second)
     for name, function in (("ssim", oracle.ssim), ("ms_ssim", oracle.ms_ssim)):
         expected = function(*light, data_range=1, size_average=False).numpy()
-        assert found[name] == pytest.approx(expected, abs=1e-4)
+        assert found[name] == pytest.approx(expected, abs=error)
 
 
 def test_psnr_is_of_the_mean_squared_difference_of_all_values():
