@@ -12,6 +12,10 @@ pictures of the reference. *collapse*: all samples are of a tenth of the picture
 everything is 10 % darker.
 
 The limit on new kinds is drawn by itself, too: alone it takes a tenth of the time.
+
+Three designs have an unchanged and a darker release each: 250 digits of a release against 3 000 of the baseline; 1 000
+digits in groups of four of one class and of like brightness, with `groups` in the policy; and 500 photographs of which
+the baseline is darker, so that the release came to look like the reference.
 """
 
 import io
@@ -43,6 +47,10 @@ SIZES = {
 ALONE = " by kinds.new alone"
 """End of the regimes in which the policy limits new kinds alone, with the limit that `first_policy` writes."""
 NEW_KINDS = ("photographs-500", "digits-1000", "digits-3000")  # regimes that are also drawn so
+
+SMALL, GROUPS, RETURNED = "digits-250 against 3000", "digits-1000 in fours", "photographs-500 like the reference"
+DESIGNS = {SMALL: (250, 3000, 4000), GROUPS: (1000, 1000, 4000), RETURNED: (500, 500, 500)}
+"""Designs, with the sizes of release, baseline and reference."""
 
 FAULTS = ("unchanged", "lost", "part-lost", "new", "blur", "repeats", "copies", "collapse", "darker")
 CLASS = 0.1  # share of the class that is lost, wholly or in part
@@ -153,6 +161,8 @@ def release(data, fault, parts, rest, which, extra, rng):
 
 
 def one(regime, seed):
+    if regime in DESIGNS:
+        return one_design(regime, seed)
     size, alone, _ = regime.partition(ALONE)
     n, m = SIZES[size]
     data, rng = source(regime.partition("-")[0]), np.random.default_rng(seed)
@@ -171,6 +181,49 @@ def one(regime, seed):
     return found
 
 
+def draw_groups(data, sizes):
+    """Return a function that draws indices by a generator: groups of four of one class and of like brightness."""
+    brightness = [np.asarray(one, np.float32).mean() for one in data.images]
+    order = np.lexsort((brightness, data.labels))
+    groups = order[: len(order) // 4 * 4].reshape(-1, 4)
+    ends = np.cumsum(sizes) // 4
+
+    def of(rng):
+        drawn = rng.permutation(groups)
+        return [one.ravel() for one in np.split(drawn, ends)[: len(sizes)]]
+
+    return of
+
+
+def one_design(regime, seed):
+    data, rng, sizes = source(regime.partition("-")[0]), np.random.default_rng(seed), DESIGNS[regime]
+    if regime == GROUPS:
+        parts = draw_groups(data, sizes)(rng)
+    else:
+        parts = np.split(rng.permutation(len(data.images)), np.cumsum(sizes))[:3]
+    changes = [darker if regime == RETURNED and place == 1 else None for place in range(3)]
+    sets = [design_set(data, index, change, regime) for index, change in zip(parts, changes, strict=True)]
+    found = {}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "gate.toml"
+        path.write_text(first_policy([sets[1]], sets[2], groups="group" if regime == GROUPS else None))
+        for fault, change in {"unchanged": None, "darker": darker}.items():
+            verdict = fe.gate(design_set(data, parts[0], change, regime), *sets[1:], path)
+            found |= {fault: verdict.overall, f"{fault} headline": verdict.headline}
+            found[f"{fault} causes"] = len(verdict.causes)
+    return found
+
+
+def design_set(data, index, change, regime):
+    """Return samples by index, all of them changed if there is a change, in groups of four that follow each other."""
+    images, rows = [data.images[one] for one in index], data.rows[index]
+    if change:
+        images = [change(one, None) for one in images]
+        rows = data.embed(images)
+    groups = {"group": [f"group {place // 4}" for place in range(len(index))]} if regime == GROUPS else None
+    return fe.EmbeddingSet(rows, images=images, metadata=groups)
+
+
 def report(found):
     rows = []
     for regime, runs in found.items():
@@ -185,4 +238,4 @@ def report(found):
 
 
 if __name__ == "__main__":
-    run("gate_faults", [*SIZES, *(name + ALONE for name in NEW_KINDS)], one, report, RUNS)
+    run("gate_faults", [*SIZES, *DESIGNS, *(name + ALONE for name in NEW_KINDS)], one, report, RUNS)

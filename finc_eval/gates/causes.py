@@ -175,6 +175,8 @@ def find_causes(
     for one in suspects:
         if any(other is not None and other.is_same(one) for *_, other in told) or any(map(one.holds, held)):
             continue
+        if one.finding.what == "sets" and found:
+            continue  # the sets as a whole are said to differ only where nothing names it
         finding, limit_on = one.finding, next((name for name, other in waiting if one.holds(other)), None)
         if finding.what == "look":
             rule = WHOLE if finding.whole else PART

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -44,9 +45,17 @@ METRICS = ("fd", "kid")  # metrics; the first with an interval is proposed
 
 
 def first_policy(
-    baselines: Sequence[object], ref: object, *, extractor: AnyExtractor = None, run: Run | None = None
+    baselines: Sequence[object],
+    ref: object,
+    *,
+    groups: str | None = None,
+    extractor: AnyExtractor = None,
+    run: Run | None = None,
 ) -> str:
-    """Return a policy as TOML, with the floor of each limit: what an unchanged release keeps with probability 0.95."""
+    """Return a policy as TOML, with the floor of each limit: what an unchanged release keeps with probability 0.95.
+
+    `groups` is the column of samples that are not independent, which the policy then names.
+    """
     run = Run.of(run).planned(
         LOOK,
         OF_REF,
@@ -56,7 +65,7 @@ def first_policy(
         Stage.of_parts("copies", (LOOK,)),
     )
     # The baseline stands for a new release without a change.
-    sets = GateSets.open(baselines[0], baselines, ref, None, run, extractor=extractor)
+    sets = GateSets.open(baselines[0], baselines, ref, groups, run, extractor=extractor)
     is_by_id = _has_same_ids(sets)
     # Pairs show what the whole set looks like, and do so within their noise, which a metric does not know.
     sets, looks = (sets.as_runs(), {PART: LOOKS[PART]}) if is_by_id else (sets, LOOKS)
@@ -68,6 +77,8 @@ def first_policy(
     ]
     if len(baselines) < MIN_REPLICATES:
         lines.append(f"# They cover {SAMPLING_ONLY}.")
+    if groups is not None:
+        lines.append(f"groups = {json.dumps(groups)}  # column of samples that are not independent")
     if not sets.space.startswith(ARRAY_SPACE):
         lines.append(f'extractor = "{sets.space}"  # that the limits are for')
     lines += _lose_lines(sets, run)

@@ -80,3 +80,21 @@ def test_a_policy_is_for_one_extractor(tmp_path, monkeypatch):
     rows = np.random.default_rng(1).normal(size=(3, 60, 4))
     assert fe.gate(*rows, limits | {"extractor": "resnet50"}).overall == "pass"
     assert "extractor" not in first_policy([rows[0]], rows[1])
+
+
+@pytest.mark.long
+def test_the_first_policy_names_the_groups_and_a_release_of_such_groups_passes(tmp_path):
+    rng = np.random.default_rng(2)
+
+    def grouped(n):
+        centers = rng.normal(size=(n // 4, 6))
+        rows = np.repeat(centers, 4, axis=0) + 0.1 * rng.normal(size=(n, 6))
+        return fe.EmbeddingSet(rows, metadata={"prompt": np.repeat(np.arange(n // 4), 4).astype(str)})
+
+    new, old, ref = grouped(800), grouped(800), grouped(800)
+    grouped_policy, plain = (tomllib.loads(first_policy([old], ref, groups=one)) for one in ("prompt", None))
+    assert grouped_policy["groups"] == "prompt"
+    assert grouped_policy["kinds"]["lose"] > plain["kinds"]["lose"]
+    assert fe.gate(new, old, ref, grouped_policy).overall == "pass"
+    with pytest.raises(fe.UsageError, match="has no column .scene.: it has prompt"):
+        first_policy([old], ref, groups="scene")

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
@@ -62,6 +62,10 @@ def gate(
     interim: Annotated[
         int | None, typer.Option(help="Number of runs with more and more samples that share the policy's alpha.")
     ] = None,
+    groups: Annotated[
+        str | None,
+        typer.Option(help="Metadata column of samples that are not independent, for the policy, which --init writes."),
+    ] = None,
     first: Annotated[
         bool, typer.Option("--first", help="Make the first baseline, in the folder --baseline, and say so everywhere.")
     ] = False,
@@ -99,7 +103,7 @@ def gate(
     labels = ["baseline"] if len(baseline) == 1 else [f"baseline-{i}" for i in range(1, len(baseline) + 1)]
     older = {} if first else {name: str(samples_of(one)) for name, one in zip(labels, baseline, strict=True)}
     if init:
-        _write_policy(policy, older, ref, extraction, work, force=force)
+        _write_policy(policy, older, ref, groups, extraction, work, force=force)
         return
     if gen is None:
         raise UsageError("the gate needs the new release: pass --gen, or --init to write a policy")
@@ -108,7 +112,8 @@ def gate(
     sources = {"gen": gen, **older, "ref": ref} | {name: source for name, source in given.items() if source is not None}
     check_given(sources.values(), extraction.extractor)
     limits = Policy.of(policy)
-    limits = limits if interim is None else replace(limits, interim=interim)
+    stated: dict[str, Any] = {"interim": interim, "groups": groups}
+    limits = replace(limits, **{name: value for name, value in stated.items() if value is not None})
     if history is not None:
         # What is the latest baseline already is said before its outputs are held against those of the first time.
         with work.running() as run:
@@ -137,7 +142,14 @@ def _check_options(*, init: bool, promote: bool, judges: bool, reason: str | Non
 
 
 def _write_policy(
-    policy: Path, older: Mapping[str, str], ref: str, extraction: Extraction, work: Work, *, force: bool
+    policy: Path,
+    older: Mapping[str, str],
+    ref: str,
+    groups: str | None,
+    extraction: Extraction,
+    work: Work,
+    *,
+    force: bool,
 ) -> None:
     """Write the first policy, from the baselines by label, and print it."""
     from finc_eval.gates.first_policy import first_policy
@@ -149,7 +161,8 @@ def _write_policy(
     own = mark("policy", job)
     refuse_loss(policy, lambda found: mark_of(found) == own, force, option="--policy")
     with work.running() as run:
-        text = mark_text("policy", job, first_policy(list(older.values()), ref, extractor=extraction, run=run))
+        found = first_policy(list(older.values()), ref, groups=groups, extractor=extraction, run=run)
+        text = mark_text("policy", job, found)
     write_text(policy, text)
     print(text, end="")
 
