@@ -96,5 +96,5 @@ def test_the_first_policy_names_the_groups_and_a_release_of_such_groups_passes(t
     assert grouped_policy["groups"] == "prompt"
     assert grouped_policy["kinds"]["lose"] > plain["kinds"]["lose"]
     assert fe.gate(new, old, ref, grouped_policy).overall == "pass"
-    with pytest.raises(fe.UsageError, match="has no column .scene.: it has prompt"):
+    with pytest.raises(fe.UsageError, match="has no column 'scene': it has prompt"):
         first_policy([old], ref, groups="scene")
