@@ -350,7 +350,7 @@ def _of_pairs(
 
         kinds = None if answer is None else answer.cells_of_names(listed, divided)
         fits = fits_of(opened.pairing.sets, opened.tower, run)
-        measured = MeasuredRuns.of(opened.pairing, opened.again, kinds, run.progress, fits)
+        measured = MeasuredRuns.of(opened.pairing, opened.again, kinds, run, fits)
         return found | {"by_id": measured.answer()}
     if answer is None:
         return found

@@ -211,6 +211,7 @@ class Card(Record):
         extra: further outputs of the same pass that are kept with the embedding, by name ("logits").
         head: layer that names what the embeddings show; None if there is none that applies to them.
         text: text tower of the same model; None if there is none.
+        lpips: linear layers by which the network measures LPIPS; None without any.
         golden: reference values; None if the weights were not available to compute them.
     """
 
@@ -226,6 +227,7 @@ class Card(Record):
     extra: dict[str, Output] = field(default_factory=dict)
     head: Head | None = None
     text: Text | None = None
+    lpips: Weights | None = None
     golden: Golden | None = None
 
     @property
@@ -251,6 +253,10 @@ class Card(Record):
             raise UsageError(f"{self.name} takes clips, and not their frames: name it without {BY_FRAMES}")
         output = replace(self.output, frames="mean")
         return replace(self, name=self.name + BY_FRAMES, clip=TWO_SECONDS, output=output, golden=None)
+
+    def with_lpips(self) -> Card:
+        """Return the card with the linear layers of LPIPS as its weights."""
+        return replace(self, name=f"LPIPS on {self.name}", weights=self.lpips)
 
     def resampled(self, fps: float | None) -> Card:
         """Return the same extractor for videos at this rate; None: at the rate of the card."""

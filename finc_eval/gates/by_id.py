@@ -55,7 +55,7 @@ def compare_runs(sets: GateSets, answer: Answer | None, seed: int, run: Run) -> 
     kinds, _, divided = answer.described(two)
     cells = replace(answer, cells=cells_of(pairing, answer.kinds, run)).cells_of_names(kinds, divided)
     fits = fits_of(pairing.sets, None, run)
-    return MeasuredRuns.of(pairing, sets.again, cells, run.progress, fits), answer
+    return MeasuredRuns.of(pairing, sets.again, cells, run, fits), answer
 
 
 def by_id_evidence(measured: MeasuredRuns, found: ById, limits: ByIdLimits) -> Iterator[LimitEvidence]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.errors import DataError
-from finc_eval.core.progress import Progress, silent
+from finc_eval.core.run import Run
 from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.same_names import ID, names_of
@@ -59,7 +59,7 @@ class MeasuredRuns:
         pairing: Pairing,
         again: Mapping[str, Embeddings],
         kinds: tuple[NDArray[np.int64], Sequence[str]] | None = None,
-        progress: Progress = silent,
+        run: Run | None = None,
         fits: Mapping[str, Array] | None = None,
     ) -> MeasuredRuns:
         """Measure two sets, "gen" and "ref", that are paired by their ids, pair by pair.
@@ -68,16 +68,17 @@ class MeasuredRuns:
             pairing: the paired sets.
             again: further runs of the baseline, by label.
             kinds: the kind of each sample, of one set after the other, and the names of the kinds; None without kinds.
-            progress: progress of the pictures that are read.
+            run: progress of the pictures that are read, and the device of LPIPS.
             fits: fit of each image to its prompt, by label; none if it is not known.
         """
         pairs = align({label: pairing.names[block] for label, block in pairing.block.items()}, pairing.sets)
-        table = measure(pairs, progress, with_traits=True)
+        run = Run.of(run)
+        table = measure(pairs, run, with_traits=True)
         runs = _baselines(pairing, pairs, again)
-        floor = _floor(runs, progress)
+        floor = _floor(runs, run)
         nearest = table
-        for run in list(runs.values())[1:]:
-            nearest = _nearest(nearest, pairs, run, progress)
+        for other in list(runs.values())[1:]:
+            nearest = _nearest(nearest, pairs, other, run)
         kept = np.flatnonzero(~find_broken(nearest, floor))
         questions, looks = _questions(pairs, table, kept, kinds, pairing)
         if fits and len(kept) > 1:
@@ -144,7 +145,7 @@ def _baselines(pairing: Pairing, pairs: Aligned, again: Mapping[str, Embeddings]
     return found
 
 
-def _floor(runs: Mapping[str, Aligned], progress: Progress) -> PairTable | None:
+def _floor(runs: Mapping[str, Aligned], run: Run) -> PairTable | None:
     """Return the pairs of runs of the baseline: each sample with the nearest of the other runs; None without any.
 
     The ids are those that all runs have. The first run is the reference; each other run knows the rows of the
@@ -157,15 +158,14 @@ def _floor(runs: Mapping[str, Aligned], progress: Progress) -> PairTable | None:
     found = [one.part(np.searchsorted(one.ids, ids)) for _, one in again]
     sets = [(ref.ref, found[0].rows[1]), *((one.gen, one.rows[0]) for one in found)]
     measured = {
-        (first, second): measure(
-            Aligned(ids, sets[second][0], sets[first][0], (sets[second][1], sets[first][1])), progress
-        )
+        (first, second): measure(Aligned(ids, sets[second][0], sets[first][0], (sets[second][1], sets[first][1])), run)
         for first, second in combinations(range(len(sets)), 2)
     }
     if len(measured) == 1:
         return measured[0, 1]
     tables = [
-        reduce(PairTable.nearest, [one for pair, one in measured.items() if run in pair]) for run in range(len(sets))
+        reduce(PairTable.nearest, [one for pair, one in measured.items() if number in pair])
+        for number in range(len(sets))
     ]
     return PairTable(
         {name: np.concatenate([one.values[name] for one in tables]) for name in tables[0].values},
@@ -174,10 +174,10 @@ def _floor(runs: Mapping[str, Aligned], progress: Progress) -> PairTable | None:
     )
 
 
-def _nearest(table: PairTable, pairs: Aligned, run: Aligned, progress: Progress) -> PairTable:
+def _nearest(table: PairTable, pairs: Aligned, again: Aligned, run: Run) -> PairTable:
     """Return the table with each sample's nearer pair: that of the table, or that of a further run of the baseline."""
-    ids, mine, theirs = np.intersect1d(pairs.ids, run.ids, return_indices=True)
-    other = measure(Aligned(ids, pairs.gen, run.gen, (pairs.rows[0][mine], run.rows[0][theirs])), progress)
+    ids, mine, theirs = np.intersect1d(pairs.ids, again.ids, return_indices=True)
+    other = measure(Aligned(ids, pairs.gen, again.gen, (pairs.rows[0][mine], again.rows[0][theirs])), run)
     values = {}
     for name, own in table.values.items():
         whole = np.full(len(own), np.inf)

@@ -18,12 +18,17 @@ QUANTILES = {"Least alike": 0.0, "1 in 20 is less": 0.05, "Half are less": 0.5, 
 
 TITLES = {"psnr": "PSNR, dB", "ssim": "SSIM", "ms_ssim": "MS-SSIM", "structure": "Structure", "coarse": "Thumbnails"}
 
-APART = {"motion": "Motion", "distance": "Distance"}  # measures that are larger for pairs further apart
+APART = {
+    "lpips": "LPIPS",
+    "motion": "Motion",
+    "distance": "Distance",
+}  # measures that are larger for pairs further apart
 
 LEGEND = (
     "PSNR is of all values; SSIM and MS-SSIM are of the light. Structure is SSIM's third factor alone. Thumbnails: "
     "correlation of both pictures at 16 × 16 pixels. Distance: in the space of the extractor, 1 for two unlike ids."
 )
+LEGEND_OF_LPIPS = " LPIPS: by AlexNet, version 0.1."
 LEGEND_OF_CLIPS = " Of clips: means over frames. Motion: difference of both flows, in parts of the second's."
 
 
@@ -57,7 +62,7 @@ def id_tables(found: ById | None, labels: Iterable[str]) -> list[TextTable]:
             ["Id", "What it is", *headings, *apart.values()],
             pairs,
             words=["What it is"],
-            legend=LEGEND + LEGEND_OF_CLIPS * ("motion" in apart),
+            legend=LEGEND + LEGEND_OF_LPIPS * ("lpips" in apart) + LEGEND_OF_CLIPS * ("motion" in apart),
         )
     ]
     if spread:

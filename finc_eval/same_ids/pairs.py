@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 
-from finc_eval.core.progress import Progress, silent
+from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.pictures import picture
 from finc_eval.embeddings.subset import Subset
@@ -20,6 +20,7 @@ from finc_eval.naming.repeated import pixels_of
 from finc_eval.naming.traits import TRAITS, measure_looks
 from finc_eval.same_ids.clips import MOTION, Clips, frames_of, measure_motion
 from finc_eval.same_ids.kept import KeptPairs
+from finc_eval.same_ids.lpips import Lpips, find_lpips
 from finc_eval.same_ids.measures import measure_pairs
 
 Array = NDArray[np.float64]
@@ -104,10 +105,10 @@ def align(names: Mapping[str, NDArray[np.str_]], sets: Mapping[str, Embeddings])
     return Aligned(ids, gen, ref, (rows[0].astype(np.int64), rows[1].astype(np.int64)))
 
 
-def measure(pairs: Aligned, progress: Progress = silent, *, with_traits: bool = False) -> PairTable:
+def measure(pairs: Aligned, run: Run, *, with_traits: bool = False) -> PairTable:
     """Measure all pairs: in the space of the embeddings, and their pictures, where these are at hand."""
     distance, others = _in_space(pairs)
-    found = _pictures(pairs, progress, with_traits)
+    found = _pictures(pairs, run, with_traits)
     values = {"distance": distance} if found is None else {**found[0], "distance": distance}
     return PairTable(values, others, None if found is None else found[1])
 
@@ -133,10 +134,11 @@ def _in_space(pairs: Aligned) -> tuple[Array, Array]:
 
 
 def _pictures(
-    pairs: Aligned, progress: Progress, with_traits: bool
+    pairs: Aligned, run: Run, with_traits: bool
 ) -> tuple[dict[str, Array], tuple[Array, Array] | None] | None:
     """Read and measure the pictures of all pairs, a few at a time, but for those that an earlier run kept."""
-    names = [*MEASURES, *(MOTION if pairs.are_clips else ())]
+    lpips = find_lpips(run.torch_device)
+    names = [*MEASURES, *(MOTION if pairs.are_clips else ()), *(() if lpips is None else ("lpips",))]
     n, together = len(pairs.ids), CLIPS_TOGETHER if pairs.are_clips else READ_TOGETHER
     contents, looked = pairs.contents(), pairs.looked if with_traits else np.empty(0, np.int64)
     kept = KeptPairs(contents, n, names)
@@ -147,14 +149,15 @@ def _pictures(
         pixels = pairs.pixels(some)
         if pixels is None:
             return None
-        values = measure_clips(*pixels) if pairs.are_clips else measure_pictures(*pixels)
+        values = (measure_clips if pairs.are_clips else measure_pictures)(*pixels, lpips)
         kept.add(some, np.column_stack([values[name] for name in names]))
         _, places, among = np.intersect1d(some, looked, return_indices=True)
         if len(places):
             traits = [measure_looks([picture(one[place]) for place in places])[0] for one in pixels]
             looks.add(among, np.column_stack(traits))
-        progress(PAIRS, n - len(missing) + start + len(some), n)
-    return dict(zip(names, kept.values.T, strict=True)), _spread(looks.values, looked, n) if with_traits else None
+        run.progress(PAIRS, n - len(missing) + start + len(some), n)
+    found = {name: own for name, own in zip(names, kept.values.T, strict=True) if not np.isnan(own).any()}
+    return found, _spread(looks.values, looked, n) if with_traits else None
 
 
 def _spread(traits: Array, looked: NDArray[np.int64], n: int) -> tuple[Array, Array]:
@@ -165,17 +168,21 @@ def _spread(traits: Array, looked: NDArray[np.int64], n: int) -> tuple[Array, Ar
     return first, second
 
 
-def measure_clips(first: Clips, second: Clips) -> dict[str, Array]:
+def measure_clips(first: Clips, second: Clips, lpips: Lpips | None = None) -> dict[str, Array]:
     """Measure pairs of clips: their frames as pictures, on average, and their motion."""
     parts = []
     for one, other in zip(frames_of(first), frames_of(second), strict=True):
         count = min(len(one), len(other))
-        parts.append({name: values.mean() for name, values in measure_pictures(one[:count], other[:count]).items()})
+        parts.append(
+            {name: values.mean() for name, values in measure_pictures(one[:count], other[:count], lpips).items()}
+        )
     return {name: np.array([one[name] for one in parts]) for name in parts[0]} | measure_motion(first, second)
 
 
 def measure_pictures(
-    first: Sequence[Image.Image | NDArray[np.uint8]], second: Sequence[Image.Image | NDArray[np.uint8]]
+    first: Sequence[Image.Image | NDArray[np.uint8]],
+    second: Sequence[Image.Image | NDArray[np.uint8]],
+    lpips: Lpips | None = None,
 ) -> dict[str, Array]:
     """Measure pairs of pictures of any sizes; the first takes the size of the second."""
     alike: dict[tuple[int, ...], list[int]] = {}
@@ -186,7 +193,7 @@ def measure_pictures(
     found: dict[str, Array] = {}
     for places in alike.values():
         both = [[one[place] for place in places] for one in (own, before)]
-        values = measure_pairs(*both)
+        values = measure_pairs(*both) | ({} if lpips is None else {"lpips": lpips.measure(*both)})
         for name, some in values.items():
             found.setdefault(name, np.empty(len(second)))[places] = some
     return found | {"coarse": correlate(first, second)}

@@ -41,8 +41,9 @@ class ById(Record, Shown):
         furthest: ids of the pairs that are furthest apart, at most 12.
         ids: ids of all pairs.
         measured: measures of all pairs, by name: of pictures "mse" of values in [0, 1], "ssim", "ms_ssim", "structure"
-            and "coarse", the correlation of thumbnails; "distance" in the space of the extractor, 1 for unlike ids.
-            Of clips these are means over frames, and "motion" is how unlike they move, in parts of the motion.
+            and "coarse", the correlation of thumbnails, and "lpips" where its weights are; "distance" in the space of
+            the extractor, 1 for unlike ids. Of clips these are means over frames, and "motion" is how unlike they move,
+            in parts of the motion.
 
     Example:
         >>> import finc_eval as fe

@@ -81,7 +81,7 @@ def show(extractor: ExtractorName, as_json: Json = False) -> None:
     print(f"{space or card.name}\n\n{card.description}\n\nSource: {card.citation}\n")
     sections = {
         "network": values["loader"],
-        **{name: values[name] for name in ("weights", "clip", "preprocessing", "output")},
+        **{name: values[name] for name in ("weights", "lpips", "clip", "preprocessing", "output")},
         **{f"extra {name}": output for name, output in values["extra"].items()},
         "golden": values["golden"],
     }
@@ -148,7 +148,11 @@ def list_weights(extractors: Extractors = None, as_json: Json = False) -> None:
 def fetch(extractors: ExtractorNames, quiet: Quiet = False, as_json: Json = False) -> None:
     """Download weights and check them. A download that was cut is resumed."""
     with show_progress(quiet) as progress:
-        paths = {name: str(fetch_weights(load_card(name), progress)) for name in extractors}
+        cards = {name: load_card(name) for name in extractors}
+        paths = {name: str(fetch_weights(card, progress)) for name, card in cards.items()}
+        for name, card in cards.items():
+            if card.lpips is not None:
+                paths[f"{name}: LPIPS"] = str(fetch_weights(card.with_lpips(), progress))
     print_json(paths) if as_json else print(*paths.values(), sep="\n")
 
 

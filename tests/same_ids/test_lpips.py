@@ -1,0 +1,98 @@
+"""LPIPS equals that of the package lpips, and is measured where both files of its weights are."""
+
+import hashlib
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+import torchvision
+from test_measures import noisy, pictures
+
+from finc_eval.core.errors import DataError
+from finc_eval.core.run import Run
+from finc_eval.extractors.catalog import load_card
+from finc_eval.extractors.weights import MissingWeightsError
+from finc_eval.same_ids import lpips, pairs
+from finc_eval.same_ids.lpips import LAYERS, Lpips
+
+CPU = torch.device("cpu")
+
+
+def saved(weights, path, tensors):
+    torch.save(tensors, path)
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    return replace(weights, file=str(path), sha256=digest, package=None, urls=())
+
+
+@pytest.fixture
+def card(tmp_path):
+    """The card with weights drawn by chance."""
+    torch.manual_seed(0)
+    whole = load_card("alexnet")
+    network = torchvision.models.alexnet()
+    channels = [network.features[place - 1].out_channels for place in LAYERS]
+    heads = {f"lin{number}.model.1.weight": torch.rand(1, one, 1, 1) for number, one in enumerate(channels)}
+    return replace(
+        whole,
+        weights=saved(whole.weights, tmp_path / "alexnet.pth", network.state_dict()),
+        lpips=saved(whole.lpips, tmp_path / "linear.pth", heads),
+    )
+
+
+@pytest.mark.parametrize("size", [(512, 512), (257, 191), (31, 64)])
+def test_it_is_that_of_the_package_lpips(card, size):
+    package = pytest.importorskip("lpips", reason="lpips is missing: pip install .[test]")
+    oracle = package.LPIPS(pnet_rand=True, pretrained=False, verbose=False)
+    network = torchvision.models.alexnet()
+    network.load_state_dict(torch.load(card.weights.file))
+    for one in (getattr(oracle.net, f"slice{number + 1}") for number in range(len(LAYERS))):
+        for place, layer in one.named_children():
+            layer.load_state_dict(network.features[int(place)].state_dict())
+    oracle.load_state_dict(torch.load(card.lpips.file), strict=False)
+    first = pictures((2, *size, 3))
+    second = noisy(first)
+    both = [torch.from_numpy(one).permute(0, 3, 1, 2).float() / 255 for one in (first, second)]
+    expected = oracle(*both, normalize=True).flatten().tolist()
+    assert Lpips(card, CPU).measure(first, second) == pytest.approx(expected, rel=1e-4)
+
+
+def test_equal_pictures_are_0_apart_and_small_ones_are_not_measured(card):
+    measure = Lpips(card, CPU).measure
+    first = pictures((1, 40, 40, 3))
+    assert measure(first, first) == [0]
+    assert np.isnan(measure(first[:, :30], first[:, :30])).all()
+
+
+@pytest.mark.parametrize("lacking", ["weights", "lpips"])
+def test_without_one_of_the_files_it_is_not_measured(card, lacking, monkeypatch):
+    gone = replace(card, **{lacking: replace(getattr(card, lacking), file="/nowhere/weights.pth")})
+    with pytest.raises(MissingWeightsError, match=r"weights\.pth.* are not at /nowhere"):
+        Lpips(gone, CPU)
+    monkeypatch.setattr(lpips, "load_card", lambda name: gone)
+    assert lpips.find_lpips(CPU) is None
+    monkeypatch.setattr(lpips, "load_card", lambda name: card)
+    assert lpips.find_lpips(CPU) is not None
+
+
+def test_a_file_of_other_tensors_is_refused(card):
+    other = replace(card, lpips=card.weights)
+    with pytest.raises(DataError, match="does not hold the linear layers of LPIPS"):
+        Lpips(other, CPU)
+
+
+@pytest.mark.parametrize(("side", "is_there"), [(40, True), (16, False)])
+def test_the_table_has_it_for_pictures_that_are_large_enough(card, monkeypatch, side, is_there):
+    import finc_eval as fe
+
+    monkeypatch.setattr(pairs, "find_lpips", lambda device: Lpips(card, device))
+    old = pictures((30, side, side, 3))
+    sets = [
+        fe.EmbeddingSet(
+            one[:, ::8, ::8].reshape(30, -1).astype(np.float32), [f"{row}.png" for row in range(30)], {}, one
+        )
+        for one in (noisy(old), old)
+    ]
+    found = fe.compare(*sets, pairs="id", features=20, run=Run(device="cpu"))
+    assert ("lpips" in found.by_id.table) is is_there
+    assert found.by_id.table["ssim"].notna().all()
