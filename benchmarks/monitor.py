@@ -9,6 +9,8 @@ counts as named if its own thing has an alarm before step 20; if a class fades, 
 and has mostly samples of that class.
 Photographs are embedded as 8 × 8 pixels, in which classes are not kinds; "network" has their features.
 *alone*: the median step at which a test of one look, at 5 % for all things of that look, names it for the first time.
+*knows*: the likelihood ratio of a test that knows which class fades, when and how fast, on the followed kind that
+shows it best, against the level of one of all things.
 """
 
 import copy
@@ -135,7 +137,7 @@ def names_it(monitor, kind, alarm, probe):
 
 def follow(monitor, kind, pool, rng, size, probe):
     """Return the step at which a drift is named, and the step at which one look alone would, None if not."""
-    middle, alone = probe[0].mean(0), None
+    middle, alone, named = probe[0].mean(0), None, None
     for step in range(1, END):
         new = monitor.update(step, drifting(kind, pool, rng, size, step, middle))
         history = monitor.history
@@ -146,9 +148,29 @@ def follow(monitor, kind, pool, rng, size, probe):
             one == {"grid": "pattern"}.get(kind, kind) or (kind == "kind" and one.startswith("kind")) for one in unusual
         ):
             alone = step
-        if any(names_it(monitor, kind, one, probe) for one in new):
-            return step, alone
-    return None, alone
+        if named is None and any(names_it(monitor, kind, one, probe) for one in new):
+            named = step
+    return named, alone
+
+
+def knows(monitor, probe, size):
+    """Return whether the likelihood ratio of the best followed kind, most of whose samples fade, reaches K/α."""
+    rows, labels = probe
+    leaf, _ = monitor.basis.tree.assign(rows)
+    fading, history = np.arange(1, END) / END, monitor.history
+    before = history.reference[0, 1] + size * np.arange(END - 1)
+    reached = []
+    for place, members in enumerate(monitor.basis.members[:, leaf]):
+        share, part = members.mean(), (labels[members] == 3).mean() if members.any() else 0
+        if part <= 0.5:
+            continue
+        rest = (1 - part) * (1 + fading / (CLASSES - 1))  # others stand for samples of the class that fades
+        moves = share * (part * (1 - fading) + rest - 1)
+        since = np.concatenate([[0], np.cumsum(size * moves)[:-1]]) / before
+        shift = (moves - since) / np.sqrt(share * (1 - share) * (1 / size + 1 / before))
+        scores = np.nan_to_num(history.scores[:, place])
+        reached.append(np.cumsum(shift * scores - shift**2 / 2).max())
+    return bool(max(reached, default=-np.inf) >= np.log(history.is_followed.sum() / monitor.alpha))
 
 
 def once_a_picture(measure):
@@ -178,7 +200,13 @@ def one(regime, seed):
     probe = draw(pool, np.random.default_rng(seed + 1), 1000)[:2]
     kinds = ("kind", "diversity") + (("saturation", "grid") if pixels is not None else ())
     kinds = kinds if seed < DRIFTS else ()
-    found = {kind: follow(copy.deepcopy(monitor), kind, pool, rng, size, probe) for kind in kinds}
+    found = {}
+    for place, kind in enumerate(kinds):
+        drifted = copy.deepcopy(monitor)
+        found[kind] = follow(drifted, kind, pool, np.random.default_rng([seed, place + 1]), size, probe)
+        if kind == "kind":
+            found["knows"] = knows(drifted, probe, size)
+    rng = np.random.default_rng([seed, 0])
     for step in range(LOOKS):
         rows, _, pixels = draw(pool, rng, size)
         monitor.update(step, a_set(rows, pixels))
@@ -197,6 +225,8 @@ def report(regimes):
         for kind in ("kind", "diversity", "saturation", "grid"):
             told = [{"named": one[kind][0] is not None, "step": one[kind]} for one in runs if kind in one]
             row[kind] = rate(told, "named")
+            if kind == "kind":
+                row["kind: knows"] = rate(runs, "knows")
             steps = np.array([[np.inf if step is None else step for step in one["step"]] for one in told])
             row[f"{kind}: step, alone"] = " / ".join(map(step_of, np.median(steps, 0))) if told else ""
         rows.append(row)
