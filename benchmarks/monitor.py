@@ -206,7 +206,7 @@ def one(regime, seed):
         found[kind] = follow(drifted, kind, pool, np.random.default_rng([seed, place + 1]), size, probe)
         if kind == "kind":
             found["knows"] = knows(drifted, probe, size)
-    rng = np.random.default_rng([seed, 0])
+    rng = np.random.default_rng([seed, LOOKS])  # and not [seed, 0], which draws what seed draws
     for step in range(LOOKS):
         rows, _, pixels = draw(pool, rng, size)
         monitor.update(step, a_set(rows, pixels))
