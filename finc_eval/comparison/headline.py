@@ -179,7 +179,7 @@ def _on_words(found: _Compared) -> list[str]:
     """Return in which words of prompts images differ, at the level of all that a headline adds to kinds."""
     if found.prompts is None:
         return []
-    clear = tuple(one for one in found.prompts.words if one.p_value <= BESIDE_ALPHA)
+    clear = found.prompts.clear
     sentences = replace(found.prompts, words=clear).sentences({"gen": "gen", "ref": "ref"})
     return [one for one in sentences if len(one.split()) <= MAX_SENTENCE] or (
         [f"Images of both sets differ with {plural(len(clear), 'word')} of prompts."] if clear else []

@@ -14,7 +14,7 @@ from finc_eval.gates.rule import Verb
 from finc_eval.gates.sets import BASELINE, GEN
 from finc_eval.gates.verdict import FAILED, FIRST, SETTLED, UNJUDGED, VERBS, Limit, Verdict
 from finc_eval.report import Page
-from finc_eval.report.cards import LEAD_SAMPLES, Cards, CardView, Grid, PageCard, anchor
+from finc_eval.report.cards import LEAD_SAMPLES, Cards, CardView, Grid, PageCard, Seen, anchor
 from finc_eval.report.drawings import Axis, Drawn, Ink, forest, forest_scale
 from finc_eval.report.exports.markdown import escape, paragraph
 from finc_eval.report.exports.outline import Cell, Outline, TextTable, call, sizes, source, unreadable
@@ -29,6 +29,7 @@ INKS: dict[str, Ink] = {"gen": "gen", "ref": "ref"}  # colors of the sets that a
 SORTS = {"": "urgency", "name": "name"}  # values to sort limits by
 
 MARKER = "<!-- finc-eval gate -->"  # line of a comment by which a pipeline finds the comment of its last run
+CAUSES = 8  # causes that a comment and a page show, with pictures
 MAX_COMMENT = 60_000  # bytes of a comment: GitHub takes 65,536 characters
 
 HOW = (
@@ -67,7 +68,31 @@ def page(result: Verdict, samples: Mapping[str, Samples]) -> str:
     facts = [*result.sets.items(), ("Noise covered", result.noise), ("α", f"{result.policy.alpha:g}{shared}")]
     sections.append(Section("settings", "Settings and data", facts=facts))
     colors = {label: INKS.get(label, "other") for label in said.sets}
-    return render(result, said, gallery(result, samples), sections=sections, colors=colors)
+    seen = _seen(result, colors)
+    return render(result, said, gallery(result, samples), sections=sections, colors=colors, seen=seen)
+
+
+def _seen(result: Verdict, colors: Mapping[str, str]) -> list[Seen]:
+    """Return the causes that have samples, each with those of the release next to those of its baseline."""
+    old = _baselines(result)[:1]
+    return [
+        Seen(
+            cause.words.partition(" (")[0],  # the headline has the numbers
+            tuple(
+                CardView(INKS.get(label, "other"), label, "", (Grid(when, label, cause.examples[label]),))
+                for label, when in zip((GEN, *old), ("now", "before"), strict=False)
+                if cause.examples.get(label)
+            ),
+            "gen",
+            tuple(
+                (percent(share, 1), ink)
+                for share, ink in ((cause.share, INKS["gen"]), (cause.before, "other"))
+                if share is not None and cause.before is not None
+            ),
+        )
+        for cause in result.causes[:CAUSES]
+        if cause.examples
+    ]
 
 
 def gallery(result: Verdict, samples: Mapping[str, Samples]) -> Gallery:
@@ -76,6 +101,9 @@ def gallery(result: Verdict, samples: Mapping[str, Samples]) -> Gallery:
         label: [id for limit in _choose_pictured(result) for id in limit.examples.get(label, ())[:SHOWN_SAMPLES]]
         for label in result.sets
     }
+    for cause in result.causes[:CAUSES]:
+        for label, ids in cause.examples.items():
+            shown.setdefault(label, []).extend(ids)
     if result.by_id is not None:
         for label in (GEN, _baselines(result)[0]):
             shown[label] += result.by_id.shown()
@@ -160,8 +188,7 @@ def _tables(result: Verdict, groups: Mapping[str, tuple[Verb, ...]]) -> list[Tex
             rows if has_notes else [row[:-1] for row in rows],
             words=["Verdict", "Note"],
             muted=[verbs == SETTLED for _ in limits],
-            legend="The name of a limit on a kind leads to samples of all sets; the samples here come from the set "
-            "with most of it.",
+            legend="Pictures: the set with most of a kind." if any(limit in pictured for limit in limits) else "",
         )
         tables += [one] if rows else []
     return tables
@@ -185,7 +212,7 @@ def comment(result: Verdict, samples: Mapping[str, Samples], stem: str) -> tuple
 
     Each cause has a row, with pictures of the samples before and now.
     """
-    told = result.causes[:8]  # 8: causes that a comment tells, with pictures
+    told = result.causes[:CAUSES]
     old = next(iter(_baselines(result)), None)
     shown = {label: [id for one in told for id in one.examples.get(label, ())[:LEAD_SAMPLES]] for label in result.sets}
     found = read_gallery(result.sets, shown, samples)

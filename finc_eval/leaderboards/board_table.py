@@ -65,7 +65,8 @@ def _cells_of(board: Leaderboard, row: Row, criteria: Sequence[Criterion]) -> li
     notes = [f"{row.runs} training runs"] * (row.runs > 1) + ["depends on the space"] * is_moved
     mark = colors_of(board).get(row.name, "")
     where, note = anchor(row.name, of="model"), ", ".join(notes)
-    name = Cell(row.name, f"({row.fault})" if row.fault else "", anchor=where, note=note, mark=mark)
+    faults = "; ".join(one.partition(" (")[0] for one in row.faults)  # the headline has the numbers
+    name = Cell(row.name, f"({faults})" if faults else "", anchor=where, note=note, mark=mark)
     cells: list[Cell | str] = [name, ranks(row.rank_set), "–" if row.group is None else str(row.group)]
     for one in criteria:
         found = row.scores[one.key]
@@ -115,8 +116,8 @@ def estimate_text(criterion: Criterion, standing: Standing | Place) -> str:
 
 
 def _number(criterion: Criterion, standing: Standing | Place, rank: str = "") -> Cell:
-    """Return a cell of the board: the number, and in small print on a page its interval and its rank."""
-    small = " · ".join(one for one in (_interval(criterion, standing), rank) if one)
+    """Return a cell of the board: the number and its rank, which a page has further below; small, the interval."""
+    small = _interval(criterion, standing)
     text = ", ".join(one for one in (estimate_text(criterion, standing), rank) if one)
     return Cell(text, html=Markup("{} <small>{}</small>").format(_value(criterion, standing), small))
 

@@ -138,6 +138,11 @@ class PromptDifferences(Record):
     fit: Fit | None = None
     unmeasured: str = ""
 
+    @property
+    def clear(self) -> tuple[Word, ...]:
+        """The words at the level of all that a headline says in addition to kinds."""
+        return tuple(one for one in self.words if one.p_value <= BESIDE_ALPHA)
+
     def shown(self, label: str) -> list[str]:
         """Return the ids of the images of a set that a page shows."""
         shown = [one.sets for one in self.words] + [one.sets for one in self.prompts[:PROMPTS_SHOWN]]

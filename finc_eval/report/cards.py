@@ -83,6 +83,21 @@ class CardView(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Seen:
+    """Pictures of sets next to each other, which a page shows first.
+
+    With a heading, such as "blurred", and shares in the colors of their sets, it shows a few and folds the others.
+    """
+
+    heading: str  # "" for none
+    views: tuple[CardView, ...]
+    ink: Ink = "other"
+    shares: tuple[tuple[str, Ink], ...] = ()
+    legend: str = ""
+    name: str = ""  # of the look that it shows, by which links find it
+
+
+@dataclass(frozen=True)
 class PageCard:
     """A direction as a page shows it.
 
@@ -106,6 +121,7 @@ class PageCard:
     named: tuple[tuple[str, Sequence[str]], ...] = ()  # ids of samples, each list with what they are
     folded: tuple[CardView, ...] = ()  # samples that are folded away
     notes: tuple[str, ...] = ()  # sentences that are folded away
+    inside: tuple[PageCard, ...] = ()  # cards of the kinds under a heading, which are folded below it
     keys: Mapping[str, str] = field(default_factory=dict)  # values to sort and filter by
     place: str = ""  # end of the anchor, if a page has several cards of this direction
 

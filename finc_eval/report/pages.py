@@ -18,7 +18,7 @@ from markupsafe import Markup, escape
 from finc_eval.core.serialize import Document
 from finc_eval.gallery.pictured import Gallery
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.report.cards import Cards, PageCard, anchor
+from finc_eval.report.cards import LEAD_SAMPLES, Cards, PageCard, anchor
 from finc_eval.report.drawings import Axis
 from finc_eval.report.exports.outline import Cell, Outline, TextTable, how_made
 from finc_eval.report.formats import optional_percent, p_value, printable
@@ -66,7 +66,7 @@ def environment() -> Environment:
         finalize=printable,
     )
     made.filters["p_value"], made.filters["percent"] = p_value, optional_percent
-    made.globals |= {"on_paper": ON_PAPER, "anchor": anchor}
+    made.globals |= {"on_paper": ON_PAPER, "anchor": anchor, "lead_samples": LEAD_SAMPLES}
     made.filters["count"] = lambda value: f"{value:,}"
     made.filters["unbroken"] = lambda text: Markup(str(escape(printable(text))).replace(" %", "&nbsp;%"))
     return made
@@ -159,7 +159,10 @@ def frame(
         "warnings": outline.warnings,
         "forest": None,
         "map": None,
+        "seen": (),
         "sections": (),
+        # sections before the warnings: what a page shows first, if it has no list and no map
+        "leading": 0 if context.get("forest") or context.get("map") else 1,
         "pictures": {},
         "previews": {},
         "colors": {},  # classes of sets at the top of a page that have another than that of their label

@@ -169,6 +169,33 @@ def test_a_page_of_any_type_is_printed_on_two_sheets(browser, folder, type_name)
     assert 1 <= printed(browser, folder / "a b#?" / f"{type_name}.html")[1] <= 2
 
 
+WORDS = """() => {
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), range = document.createRange();
+  let count = 0;
+  while (texts.nextNode()) {
+    const text = texts.currentNode, parent = text.parentElement;
+    if (!parent.closest(".top, .title, .first") || parent.closest("title, desc, .hidden") || !parent.checkVisibility())
+      continue;
+    for (const word of text.data.matchAll(/\\S*\\p{L}{2}\\S*/gu)) {
+      range.setStart(text, word.index);
+      range.setEnd(text, word.index + word[0].length);
+      const box = range.getBoundingClientRect();
+      count += box.width > 0 && box.top < innerHeight && box.bottom > 0;
+    }
+  }
+  return count;
+}"""
+
+
+@pytest.mark.parametrize("name", ["comparison", "leaderboard", "verdict"])
+def test_the_first_screen_has_at_most_120_words_and_says_what_is_wrong(browser, pictured, name):
+    page = browser.new_page(viewport={"width": 1400, "height": 900})
+    page.goto(pictured[name].as_uri())
+    assert 30 < page.evaluate(WORDS) <= 120  # of what stands before the warnings
+    assert page.locator("main img").first.bounding_box()["y"] < 900
+    page.close()
+
+
 @SCRIPT
 @pytest.mark.parametrize(("name", "most"), [("verdict", 1), ("leaderboard", 2), ("comparison", 2), ("kinds", 2)])
 def test_a_page_with_pictures_is_printed_on_two_sheets_and_a_verdict_on_one(browser, pictured, name, most, script):
@@ -198,7 +225,7 @@ def test_what_a_reader_opens_is_printed(browser, pictured):
     page.emulate_media(media="print")
     facts = page.locator(".card dl.facts").first
     assert facts.is_hidden()
-    page.locator(".card > details").first.evaluate("one => { one.open = true; }")
+    page.locator(".card:not(.look) > details").first.evaluate("one => { one.open = true; }")
     assert facts.is_visible()
     page.close()
 

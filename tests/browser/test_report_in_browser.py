@@ -63,7 +63,7 @@ def test_the_first_screen_has_verdict_forest_and_pictures(desk):
 def test_the_map_stands_beside_the_list_where_there_is_room_and_below_it_on_a_phone(browser, report, width):
     page = browser.new_page(viewport={"width": width, "height": 900})
     page.goto(report[1].as_uri())
-    drawn, listed = (page.locator(one).bounding_box() for one in ("svg.map", ".beside > .forest"))
+    drawn, listed = (page.locator(one).bounding_box() for one in ("svg.map", ".beside .forest"))
     if width < 1000:
         assert drawn["y"] >= listed["y"] + listed["height"]
     else:
@@ -188,6 +188,7 @@ def test_a_link_to_a_folded_mode_opens_the_fold(desk, report):
 
 
 def test_samples_enlarge_by_mouse_and_by_keyboard(desk):
+    desk.locator("[aria-labelledby=directions] .folded > summary").first.click()
     desk.locator("[aria-labelledby=directions] .card img[data-near]").first.click()
     dialog = desk.locator("dialog")
     assert dialog.is_visible() and dialog.locator("img").first.bounding_box()["width"] >= 200

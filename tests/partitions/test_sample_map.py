@@ -193,13 +193,28 @@ def test_labels_lie_on_the_drawing_and_not_on_each_other():
     labels = [Label(60, 50, x, y) for x, y in rng.uniform(0, 400, (12, 2))]
     boxes = place_labels(labels, (400, 400), rng.uniform(0, 400, (300, 2)), rng.random(300))
     found = [one for one in boxes if one is not None]
-    assert len(found) == 12
+    assert len(found) >= 10
     for place, one in enumerate(found):
         assert min(one.left, one.top) >= 0 and max(one.left + one.width, one.top + one.height) <= 400
         for other in found[:place]:
             apart = abs(one.left - other.left) >= 60 or abs(one.top - other.top) >= 50
             assert apart
     assert place_labels([Label(390, 390, 5, 5)] * 2, (400, 400), np.zeros((0, 2)), np.zeros(0))[1] is None
+
+
+def test_no_line_to_a_label_crosses_another_label_and_a_label_that_is_far_loses_its_picture():
+    rng, lost = np.random.default_rng(1), 0
+    for _ in range(20):
+        labels = [Label(90, 70, x, y, 30) for x, y in rng.uniform(100, 300, (12, 2))]
+        boxes = place_labels(labels, (400, 400), rng.uniform(0, 400, (300, 2)), rng.random(300))
+        placed = [(box, one) for box, one in zip(boxes, labels, strict=True) if box is not None]
+        for box, one in placed:
+            line = np.linspace((one.x, one.y), box.nearest(one.x, one.y), 50)
+            for other in (other for other, _ in placed if other is not box):
+                low, high = (other.left, other.top), (other.left + other.width, other.top + other.height)
+                assert not ((line > low) & (line < high)).all(1).any()
+        lost += sum(box.height == 30 for box, _ in placed)
+    assert 0 < lost < 120
 
 
 def test_labels_name_kinds_that_differ_before_others(comparison):

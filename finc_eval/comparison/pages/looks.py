@@ -3,51 +3,69 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
-from finc_eval.comparison.headline import size_of
+from finc_eval.comparison.direction import Direction
+from finc_eval.comparison.headline import size_of, two_shares
 from finc_eval.comparison.result import Comparison
 from finc_eval.naming.looks import Look
 from finc_eval.numerics.inference import ALPHA, significant
-from finc_eval.report.cards import CardView, Grid
+from finc_eval.partitions.kind import Kind
+from finc_eval.prompts.table import Word
+from finc_eval.report.cards import CardView, Grid, Seen
 from finc_eval.report.drawings import Ink
 from finc_eval.report.formats import p_value
 
 INKS: Mapping[str, Ink] = {"gen": "gen", "ref": "ref"}
 
 
-@dataclass(frozen=True)
-class Seen:
-    """Pictures of both sets under a heading; "" for none."""
+class SeenFirst(NamedTuple):
+    """What a page shows with pictures: above the list of kinds in the whole width, before it, and after it."""
 
-    heading: str
-    views: tuple[CardView, ...]
-    ink: Ink = "other"
-    legend: str = ""
-    name: str = ""  # of the look
+    above: Sequence[Seen] = ()
+    first: Sequence[Seen] = ()
+    later: Sequence[Seen] = ()
 
 
-def seen_first(comparison: Comparison, titles: tuple[str, str]) -> list[Seen]:
-    """Return the looks with their pictures, or both sets side by side where nothing was found."""
+def seen_first(comparison: Comparison, titles: tuple[str, str]) -> SeenFirst:
+    """Return looks and words of prompts with their pictures, or both sets side by side where nothing was found.
+
+    They stand in the order of the headline: before the list of kinds what is larger than the largest of them.
+    """
     known = dict(zip(INKS, titles, strict=True))
-    if comparison.looks:
-        in_order = sorted(comparison.looks, key=lambda look: -size_of(look))  # as the headline has them
-        return [_look(one, known, comparison.shown) for one in in_order]
-    differ = any(significant(comparison.kinds, ALPHA)) or any(significant(comparison.directions, ALPHA))
-    return [] if differ else _both(comparison, known)
+    differ: list[Kind | Direction] = [*significant(comparison.kinds, ALPHA), *significant(comparison.directions, ALPHA)]
+    words = [] if comparison.prompts is None else comparison.prompts.clear
+    if not (comparison.looks or words or differ):
+        return SeenFirst(above=_both(comparison, known))
+    largest = max((size_of(one) for one in differ), default=0.0)
+    looks = sorted(comparison.looks, key=lambda look: -size_of(look))
+    shown = [(one, _look(one, known, comparison.shown)) for one in looks]
+    return SeenFirst(
+        first=[*(_word(one, known) for one in words), *(seen for look, seen in shown if size_of(look) >= largest)],
+        later=[seen for look, seen in shown if size_of(look) < largest],
+    )
+
+
+def _word(word: Word, titles: Mapping[str, str]) -> Seen:
+    views = tuple(
+        CardView(INKS[label], title, "", (Grid("", label, word.sets[label].ids),)) for label, title in titles.items()
+    )
+    return Seen(f"{word.what} of {f'prompts with {word.title}' if word.text else word.title}", views)
 
 
 def _look(look: Look, titles: Mapping[str, str], shown: int) -> Seen:
     other = "ref" if look.more_in == "gen" else "gen"
     headings = {look.more_in: "The clearest", other: "Typical samples"}
+    shares = two_shares(look.share_gen, look.share_ref)
     return Seen(
-        look.sentence,
+        f"everything {look.name}" if look.whole else look.name,
         tuple(
             CardView(INKS[label], titles[label], "", (Grid(headings[label], label, look.examples[label][:shown]),))
             for label in (look.more_in, other)
             if look.examples.get(label)
         ),
         INKS[look.more_in],
+        () if look.whole else tuple(zip(shares, INKS.values(), strict=True)),
         f"p = {p_value(look.p_value)}, adjusted for all looks",
         look.name,
     )

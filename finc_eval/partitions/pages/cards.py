@@ -29,7 +29,7 @@ from finc_eval.report.cards import (
     anchor,
 )
 from finc_eval.report.drawings import Axis, Drawn, Ink, forest, forest_axis, forest_scale
-from finc_eval.report.exports.outline import Cell
+from finc_eval.report.exports.outline import NOT_MANY, Cell, several
 from finc_eval.report.formats import p_value, points_interval, points_range, share_interval
 
 NO_KIND = "No kind of samples is significantly more or less frequent in one set."
@@ -86,21 +86,25 @@ def kinds_on_page(
     scale = forest_scale([*(part.interval[1] for kind in every for part in kind.shares.values()), *also])
     tag = tag or (partial(more_in, titles) if len(titles) == 2 else lambda kind: kind.side)
     common = Common(titles, UniqueNames(every), scale, shown, tag)
-    ordered = [one for kind in top_level(kinds, headings) for one in (kind, *below(kind, known))]
+    first = top_level(kinds, headings)
+    ordered = [one for kind in first for one in (kind, *below(kind, known))]
     others = [kind for kind in kinds if kind.p_value > ALPHA]
     rows = []
-    for said, inside, first in groups_of(kinds, headings, titles, tag):
+    for said, inside, top in groups_of(kinds, headings, titles, tag):
         rows += [_sum(said, inside, common, is_group=True)] if said else []
-        rows += [_row(kind, common, [_row(one, common) for one in below(kind, known)]) for kind in first]
+        rows += [_row(kind, common, [_row(one, common) for one in below(kind, known)]) for kind in top]
     if others:
-        rest, show = _sum(not_differing(len(others)), others, common), "it" if len(others) == 1 else "them"
+        rest = _sum(not_differing(len(others)), others, common)
         folded = [_row(kind, common) for kind in others]
-        rows.append(replace(rest, is_muted=True, below=folded, summary=f"Show {show}"))
+        rows.append(replace(rest, is_muted=True, below=folded, summary="Show"))
     rows += more(scale) if more else []
     sets = dict(zip(("first", "second"), titles.values(), strict=True)) if common.are_two else {}
     sorts = {key: f"share of {title}" for key, title in sets.items()} or {"share": "largest share"}
     return _table(rows, common) if kinds else None, Cards(
-        shown=[_card(kind, common, known) for kind in ordered],
+        shown=[
+            replace(_card(kind, common, known), inside=tuple(_card(one, common, known) for one in below(kind, known)))
+            for kind in first
+        ],
         folded=[_card(kind, common, known) for kind in others],
         roles={tag: tag for tag in dict.fromkeys(map(tag, ordered))},
         sorts={"": "difference", **sorts, "p": "p", "name": "name"},
@@ -127,7 +131,8 @@ def _row(kind: Kind, common: Common, inside: Sequence[CardRow] = ()) -> CardRow:
         others = [part.share for label, part in kind.shares.items() if label != set_apart(kind)]
         between = dict.fromkeys(percent(end, 1) for end in (min(others), max(others)))
         cells = [shares[set_apart(kind)], Cell(" to ".join(between))]
-    names = join_words([f"{row.words} {row.id}".strip() for row in inside])
+    words = [f"{row.words} {row.id}".strip() for row in inside]
+    names = join_words(words) if len(words) <= NOT_MANY else several(words)
     return CardRow(
         words=common.names.words(kind),
         cells=[*([] if common.are_two else [Cell(kind.side)]), *cells, Cell(points(value), points_interval(ends))],
@@ -155,10 +160,10 @@ def _table(rows: Sequence[CardRow], common: Common) -> CardRows:
         legend["other sets"] = "other"
     return CardRows(
         id="forest",
-        caption=f"Share of each set, in percent{most}; all intervals hold together (95 %).",
+        caption=f"Shares with joint 95 % intervals{most}.",
         legend=legend,
         thing="Kind",
-        samples="Typical, and at random",
+        samples="Typical · random",
         axis=forest_axis(common.scale),
         columns=columns,
         rows=rows,

@@ -25,6 +25,7 @@ from finc_eval.report.exports.outline import Cell, TextTable
 from finc_eval.report.formats import printable
 
 WIDTH = 400.0  # pixels of the drawing, which is as high as the samples reach
+LEAST_HEIGHT = 320.0  # pixels of a flat drawing, so that labels find room above and below
 AROUND = 26.0  # pixels around the samples, where labels find room
 CELLS = (4.8, 8.0)  # radius of a cell in pixels: the smaller for 4 000 samples, the larger for few
 
@@ -102,9 +103,9 @@ def _in_pixels(xy: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
     low, spread = xy.min(0), np.ptp(xy, axis=0)
     room = np.array([WIDTH, 1.1 * WIDTH]) - 2 * AROUND  # 1.1: height of a drawing at most, in widths
     scale = float((room / np.maximum(spread, np.finfo(float).eps)).min()) if spread.any() else 1.0
-    height = scale * spread[1] + 2 * AROUND
-    left = (WIDTH - scale * spread[0]) / 2
-    return np.stack([left + scale * (xy[:, 0] - low[0]), height - AROUND - scale * (xy[:, 1] - low[1])], 1), height
+    height = max(scale * spread[1] + 2 * AROUND, LEAST_HEIGHT)
+    left, under = (WIDTH - scale * spread[0]) / 2, (height - scale * spread[1]) / 2
+    return np.stack([left + scale * (xy[:, 0] - low[0]), height - under - scale * (xy[:, 1] - low[1])], 1), height
 
 
 def _regions(found: SampleMap, kinds: Sequence[Kind], places: NDArray[np.float64]) -> list[_Region]:
@@ -209,10 +210,14 @@ class _MapParts:
         weights = np.concatenate(
             [np.full(n, 1 + 60 * one.differs / n) for one in self.regions if (n := len(one.cells))]
         )
-        labels = [Label(*size, *one.center) for size, (one, _, _) in zip(sizes, made, strict=True)]
+        bare = [_size(None, [*lines, *self._shares_line(one, lines)])[1] if lines else None for one, _, lines in made]
+        labels = [Label(*size, *one.center, low) for size, low, (one, _, _) in zip(sizes, bare, made, strict=True)]
         boxes = place_labels(labels, (WIDTH, self.height), cells, weights)
-        pairs = [(*one, box) for one, box in zip(made, boxes, strict=True) if box is not None]
-        return [self._label(*one) for one in pairs]
+        return [
+            self._label(one, small if box.height == size[1] else None, lines, box)
+            for (one, small, lines), size, box in zip(made, sizes, boxes, strict=True)
+            if box is not None
+        ]
 
     def _picture(self, kind: Kind) -> Thumbnail | None:
         """Return a small picture of the most typical sample of the set with most of a kind, if one is at hand."""
@@ -334,10 +339,10 @@ def _says(colored: Sequence[_Region], drawn: _MapParts) -> str:
         if any(drawn.ink(one.kind) == ink for one in colored)
     ]
     if not colored:
-        return "Samples that are alike lie together. Everything is grey: no kind has significantly more of one set."
+        return "Near samples are alike. Everything is grey: no kind differs."
     return (
-        f"Samples that are alike lie together. {len(colored)} of {plural(len(drawn.regions), 'kind')} "
-        f"{'is' if len(colored) == 1 else 'are'} in color: {join_words(sets)}. Grey is within chance."
+        f"Near samples are alike. {len(colored)} of {plural(len(drawn.regions), 'kind')} "
+        f"{'differs' if len(colored) == 1 else 'differ'}: {join_words(sets)}; grey is chance."
     )
 
 

@@ -152,7 +152,8 @@
 
   // Sort, filter and find modes; the choice is in the address.
   const tools = document.querySelector("form.tools");
-  const cards = tools ? all(":scope > .card", tools.parentNode) : [];
+  const cards = tools ? all(".card", tools.parentNode) : [];
+  const homes = new Map(cards.map((card) => [card, card.parentNode]));
   if (tools && cards.length > 1) {
     tools.hidden = false;
     const rows = new Map(all("[data-mode]").map((row) => [row.dataset.mode, row]));
@@ -163,17 +164,23 @@
       p: (a, b) => a.dataset.p - b.dataset.p,
       name: (a, b) => title(a).localeCompare(title(b)),
     };
-    const words = new Map(cards.map((card) => [card, card.textContent.toLowerCase()]));
+    const wordsOf = (card) => {
+      const own = card.cloneNode(true);
+      all(".card", own).forEach((node) => node.remove());
+      return own.textContent.toLowerCase();
+    };
+    const words = new Map(cards.map((card) => [card, wordsOf(card)]));
     const output = tools.querySelector("output");
     const apply = () => {
       const [q, role, sort] = fields.map((field) => field.value);
+      const flat = q || role || sort; // else kinds lie folded in the card of their heading
       const found = [...cards].sort(orders[sort] || ((a, b) => b.dataset[sort] - a.dataset[sort]));
       let count = 0;
       for (const card of found) {
         const hide = (role && card.dataset.role !== role) || q.toLowerCase().split(/\s+/).some((word) => !words.get(card).includes(word));
         card.hidden = hide;
         count += !hide;
-        tools.parentNode.append(card);
+        (flat ? tools.parentNode : homes.get(card)).append(card);
         const row = rows.get(card.id);
         if (row) row.hidden = hide;
         if (row?.tagName === "TR") row.parentNode.append(row);
