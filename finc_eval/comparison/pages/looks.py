@@ -55,7 +55,7 @@ def _word(word: Word, titles: Mapping[str, str]) -> Seen:
 
 def _look(look: Look, titles: Mapping[str, str], shown: int) -> Seen:
     other = "ref" if look.more_in == "gen" else "gen"
-    headings = {look.more_in: "The clearest", other: "Typical samples"}
+    headings = {look.more_in: "clearest", other: "typical"}
     shares = two_shares(look.share_gen, look.share_ref)
     return Seen(
         f"everything {look.name}" if look.whole else look.name,

@@ -367,7 +367,7 @@ def _table(regions: Sequence[_Region], drawn: _MapParts) -> TextTable:
             ]
         )
     return TextTable(
-        "The map as a table",
+        "As a table",
         ["Kind", "More in", *drawn.titles.values(), "Lies next to"],
         rows,
         words=["More in", "Lies next to"],
