@@ -27,7 +27,7 @@ from finc_eval.comparison.pages.directions import (
 )
 from finc_eval.comparison.pages.facts import METHOD_NAMES, kernel_facts, stability
 from finc_eval.comparison.pages.figures import spectrum_svg
-from finc_eval.comparison.pages.looks import INKS, SeenFirst, seen_first
+from finc_eval.comparison.pages.looks import INKS, seen_first
 from finc_eval.comparison.result import SHOWN_COPIES, Comparison, Spectrum
 from finc_eval.core.words import SET_NAMES, join_words, one_line, percent, plural
 from finc_eval.naming.evidence import UniqueNames, with_id
@@ -81,9 +81,7 @@ def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
         "comparison/pages/comparison.html",
         table=table,
         map=map_on_page(comparison.map, comparison.kinds, shown, INKS, gallery.pictures),
-        seen=SeenFirst()
-        if comparison.by_id
-        else seen_first(comparison, names),  # looks of two runs are judged by their margins
+        seen=seen_first(comparison, names),
         of_pairs=_sections("pairs", id_tables(comparison.by_id, shown)),
         sections=_sections("values", value_tables(comparison.by, shown)),
         cards_of_kinds=cards,

@@ -20,7 +20,7 @@ INKS: Mapping[str, Ink] = {"gen": "gen", "ref": "ref"}
 
 
 class SeenFirst(NamedTuple):
-    """What a page shows with pictures: above the list of kinds in the whole width, before it, and after it."""
+    """Pictures of a page: above the list of kinds in the whole width, before it, and after it."""
 
     above: Sequence[Seen] = ()
     first: Sequence[Seen] = ()
@@ -32,6 +32,8 @@ def seen_first(comparison: Comparison, titles: tuple[str, str]) -> SeenFirst:
 
     They stand in the order of the headline: before the list of kinds what is larger than the largest of them.
     """
+    if comparison.by_id:  # looks of two runs are judged by their margins
+        return SeenFirst()
     known = dict(zip(INKS, titles, strict=True))
     differ: list[Kind | Direction] = [*significant(comparison.kinds, ALPHA), *significant(comparison.directions, ALPHA)]
     words = [] if comparison.prompts is None else comparison.prompts.clear

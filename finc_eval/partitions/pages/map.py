@@ -25,7 +25,6 @@ from finc_eval.report.exports.outline import Cell, TextTable
 from finc_eval.report.formats import printable
 
 WIDTH = 400.0  # pixels of the drawing, which is as high as the samples reach
-LEAST_HEIGHT = 320.0  # pixels of a flat drawing, so that labels find room above and below
 AROUND = 26.0  # pixels around the samples, where labels find room
 CELLS = (4.8, 8.0)  # radius of a cell in pixels: the smaller for 4 000 samples, the larger for few
 
@@ -103,7 +102,8 @@ def _in_pixels(xy: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
     low, spread = xy.min(0), np.ptp(xy, axis=0)
     room = np.array([WIDTH, 1.1 * WIDTH]) - 2 * AROUND  # 1.1: height of a drawing at most, in widths
     scale = float((room / np.maximum(spread, np.finfo(float).eps)).min()) if spread.any() else 1.0
-    height = max(scale * spread[1] + 2 * AROUND, LEAST_HEIGHT)
+    # 320: pixels of a flat drawing, so that labels find room above and below its samples.
+    height = max(scale * spread[1] + 2 * AROUND, 320.0)
     left, under = (WIDTH - scale * spread[0]) / 2, (height - scale * spread[1]) / 2
     return np.stack([left + scale * (xy[:, 0] - low[0]), height - under - scale * (xy[:, 1] - low[1])], 1), height
 
