@@ -5,7 +5,10 @@
 Photographs of 64 pixels are the baseline. A run is what an engine makes of them: noise as number formats leave it, of
 one size or of many, codecs, moves by parts of a pixel, smooth fields, and changes of all light and color. *equals*:
 nothing is broken. *other*, *shift*, *black*: 5 % of the new pictures are other ones, shifted by 8 pixels, or black.
-Every other draw has a floor, a further run of the same engine, as the second run of the baseline.
+Every other draw has a floor, a further run of the same engine, as the second run of the baseline. *prompts*: each
+picture has the prompt of its class, one of ten, so that the diversity within prompts and the words of repeats are
+judged, too; the fault is that half of the pictures of one prompt have become one picture, which must be called worse
+by name.
 """
 
 import io
@@ -59,9 +62,10 @@ ENGINES = {
     "30 % brighter": lambda one, _: as_pixels(one * 1.3),
     "tinted": lambda one, _: as_pixels(one + np.array([20.0, 0, -20])),
 }
+PROMPTS = {f"prompts, {name}": ENGINES[name] for name in ("noise of 3/255", "JPEG 85")}
 FAULTS = ("other", "shift", "black")
 RUNS = 20
-PAIRS = 300
+PAIRS, WORDS = 300, 10
 
 
 @cache
@@ -71,14 +75,48 @@ def photographs():
         return [np.asarray(Image.open(io.BytesIO(archive.read(name))).convert("RGB")) for name in names]
 
 
-def a_set(pictures):
+@cache
+def classes():
+    with zipfile.ZipFile(asset("photos", "tiny_imagenet_24x300.zip")) as archive:
+        names = [name for name in archive.namelist() if name.lower().endswith((".jpeg", ".jpg", ".png"))]
+        return [name.split("/")[-2] for name in names]
+
+
+def a_set(pictures, columns=None):
     images = [Image.fromarray(one) for one in pictures]
     rows = np.stack([np.asarray(one.resize((8, 8), Image.Resampling.BOX), np.float32).ravel() / 255 for one in images])
-    return fe.EmbeddingSet(rows, [f"{number:04d}.png" for number in range(len(rows))], {}, images)
+    return fe.EmbeddingSet(rows, [f"{number:04d}.png" for number in range(len(rows))], columns or {}, images)
+
+
+def one_of_prompts(engine, seed):
+    """Return what a run of equals says, and whether the word of a prompt is named whose pictures became one."""
+    rng, pool = np.random.default_rng(seed), photographs()
+    drawn = set(rng.choice(sorted(set(classes())), WORDS, replace=False))
+    chosen = rng.choice([row for row, word in enumerate(classes()) if word in drawn], PAIRS, replace=False)
+    words = [classes()[row] for row in chosen]
+    columns = {"prompt": [f"a photo of {word}" for word in words]}
+    old = [pool[row] for row in chosen]
+    new = [PROMPTS[engine](one, rng) for one in old]
+    equals = fe.compare(a_set(new, columns), a_set(old, columns), pairs="id", features=200).by_id
+    word = words[rng.integers(PAIRS)]
+    mine = [row for row, other in enumerate(words) if other == word]
+    for row in mine[: len(mine) // 2]:
+        new[row] = new[mine[0]]
+    found = fe.compare(a_set(new, columns), a_set(old, columns), pairs="id", features=200).by_id
+    return {
+        "listed": bool(equals.broken),
+        "worse": [one.name for one in equals.worse],
+        "collapsed": any(
+            one.what == "repeats" and any(part in one.name for part in word.replace("_", " ").split())
+            for one in found.worse
+        ),
+    }
 
 
 def one(engine, seed):
     """Return what a run of equals says, and what is listed where one of the faults is planted."""
+    if engine in PROMPTS:
+        return one_of_prompts(engine, seed)
     rng, pool = np.random.default_rng(seed), photographs()
     old = [pool[row] for row in rng.choice(len(pool), PAIRS, replace=False)]
     new = [ENGINES[engine](one, rng) for one in old]
@@ -108,6 +146,9 @@ def report(regimes):
     rows = []
     for engine, runs in regimes.items():
         row = {"engine": engine, "a list of equals": rate(runs, "listed"), "equals worse": rate(runs, "worse")}
+        if engine in PROMPTS:
+            rows.append(row | {"collapsed": rate(runs, "collapsed")})
+            continue
         for fault in FAULTS:
             mine = [one for one in runs if one["fault"] == fault]
             row[fault] = counted(sum(one["found"] for one in mine), sum(one["of"] for one in mine))
@@ -118,4 +159,4 @@ def report(regimes):
 
 
 if __name__ == "__main__":
-    run("same_ids", tuple(ENGINES), one, report, RUNS)
+    run("same_ids", (*ENGINES, *PROMPTS), one, report, RUNS)
