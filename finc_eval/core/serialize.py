@@ -129,6 +129,7 @@ class _Drawn(Protocol):
 
     @property
     def says(self) -> Callable[[Any], Mapping[str, str]]: ...
+    def with_gallery(self, result: Any, path: Path, samples: Mapping[str, Any]) -> Path: ...
     def html(self, result: Document, samples: Mapping[str, Any], /) -> str: ...
     def markdown(self, result: Document, /) -> str: ...
     def latex(self, result: Document, /) -> str: ...
@@ -223,17 +224,22 @@ class Document(Record, Shown):
             "required": [*dict.fromkeys([*head, *body.get("required", ()), *last])],
         }
 
-    def to_html(self, path: str | Path, *, samples: Mapping[str, Any] | None = None) -> Path:
+    def to_html(self, path: str | Path, *, samples: Mapping[str, Any] | None = None, gallery: bool = False) -> Path:
         """Write the page of the result: one self-contained HTML file.
 
         Args:
             path: file to write.
             samples: where the samples of a set are now, by the set's label, if not where they were embedded from:
                 a folder, zip, npz or array.
+            gallery: whether to write the folder beside the page, too, with all members of each kind.
 
         Raises:
-            DataError: samples that were passed cannot be opened, or the file cannot be written.
+            DataError: samples that were passed cannot be opened, the file cannot be written, or the result has no map
+                for a gallery.
+            UsageError: a gallery of a type of result that has no kinds with a map.
         """
+        if gallery:
+            return self._drawn.with_gallery(self, Path(path), samples or {})
         return write_text(path, self._drawn.html(self, samples or {}))
 
     def to_markdown(self, path: str | Path | None = None) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
@@ -35,7 +36,16 @@ class Page:
     draw: Callable[[Any, Mapping[str, Any]], str] | None = None  # its page, with samples, cards or further sections
     notebook: Callable[[Any], Outline] | None = None  # what a notebook shows instead of the outline
     gallery: Callable[[Any, Mapping[str, Any]], Gallery] | None = None  # its pictures; default: its `gallery_of`
+    # writes its page and the folder of all members of its kinds; None without such kinds
+    write_gallery: Callable[[Any, Path, Mapping[str, Any]], None] | None = None
     print: Callable[[Any], None] | None = None  # its text on a terminal
+
+    def with_gallery(self, result: Document, path: Path, samples: Mapping[str, Any]) -> Path:
+        """Write the page of a result, and the folder of all members of its kinds; return the path of the page."""
+        if self.write_gallery is None:
+            raise UsageError(f"a {result.type_name} has no kinds with a map: pass gallery with a comparison or kinds")
+        self.write_gallery(result, path, samples)
+        return path
 
     def html(self, result: Document, samples: Mapping[str, Any]) -> str:
         """Return the page of a result: one HTML file that loads nothing.

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 import finc_eval as fe
 from finc_eval.cli.app import app
+from finc_eval.core.errors import UsageError
 from finc_eval.demo.planted import planted_sets
 
 
@@ -34,6 +35,16 @@ def written(result, digits, tmp_path):
     done = CliRunner().invoke(app, ["report", str(tmp_path / "c.h5"), "--gallery", *given])
     assert done.exit_code == 0, done.output
     return tmp_path
+
+
+def test_python_writes_the_same_folder_as_the_command(written, result, digits, tmp_path):
+    given = {name: tmp_path / f"{name}.npz" for name in ("gen", "ref")}
+    assert fe.load(tmp_path / "c.h5").to_html(tmp_path / "p.html", samples=given, gallery=True) == tmp_path / "p.html"
+    names = {path.name for path in (tmp_path / "p-members").iterdir()}
+    assert names == {path.name for path in (written / "c-members").iterdir()}
+    with pytest.raises(UsageError, match="has no kinds with a map"):
+        fe.metrics(*digits, ["fd"], extractor="pixels").to_html(tmp_path / "m.html", gallery=True)
+    assert not (tmp_path / "m.html").exists()
 
 
 def member_page(folder, name):

@@ -35,6 +35,7 @@ from finc_eval.numerics.inference import ALPHA, significant
 from finc_eval.partitions.kind import Kind
 from finc_eval.partitions.pages.cards import kinds_on_page
 from finc_eval.partitions.pages.map import map_on_page
+from finc_eval.partitions.pages.members import write_gallery
 from finc_eval.partitions.pages.tables import TEXT_SAMPLES, UNDER, kind_tables, mix_tables, value_tables
 from finc_eval.prompts.page import prompt_tables
 from finc_eval.report import Page
@@ -340,4 +341,4 @@ def open_shares(comparison: Comparison) -> Iterator[str]:
         yield f"{join_words(held)}:{OPEN}"
 
 
-PAGE = Page(says, outline, draw=page, notebook=notebook, print=show)
+PAGE = Page(says, outline, draw=page, notebook=notebook, write_gallery=write_gallery, print=show)

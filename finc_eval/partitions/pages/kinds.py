@@ -11,6 +11,7 @@ from finc_eval.partitions.kind import Kind, top_level
 from finc_eval.partitions.kinds import Kinds
 from finc_eval.partitions.pages.cards import kinds_on_page
 from finc_eval.partitions.pages.map import inks_of, map_on_page
+from finc_eval.partitions.pages.members import write_gallery
 from finc_eval.partitions.pages.tables import UNDER, kind_tables, kinds_in_words, mix_tables, value_tables
 from finc_eval.report import Page
 from finc_eval.report.exports.outline import Outline, call, several, sizes, sources, unreadable
@@ -157,4 +158,4 @@ def say_missed(detectable: float | None) -> dict[str, str]:
     return {"missed": f"A separate kind that makes up less than {share} of one set alone may have been missed."}
 
 
-PAGE = Page(says, outline, draw=page)
+PAGE = Page(says, outline, draw=page, write_gallery=write_gallery)
