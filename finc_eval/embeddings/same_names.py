@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.forms import SameNames, join_names
+from finc_eval.core.words import join_words
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.columns import MISSING
 
 ID = "id"  # name of a column whose values are the ids of the samples
+
+SUFFIX = re.compile(r"\.[A-Za-z]\w{1,4}$")  # end of the name of a file, such as .png or .mp4
 
 MAX_JOINED_VALUES = 200_000
 """Different values of a column that are looked at: matching takes 10 µs for each. Columns of more are compared as they
@@ -40,10 +44,29 @@ def join_columns(
 
 
 def names_of(sets: Mapping[str, Embeddings], by: str) -> tuple[dict[str, NDArray[np.str_]], list[str]]:
-    """Return the name of each sample by a column, or else by its id, with one spelling for each name of all sets."""
+    """Return the name of each sample by a column, or else by its id, with one spelling for each name of all sets.
+
+    Ids are the names of files: where no set has an id of another, and all have ids without suffixes in common, such as
+    of pictures that were saved in another format, their names are these.
+    """
     values = {label: one.column(by) if by in one.columns else one.ids_between(0, one.n) for label, one in sets.items()}
+    are_ids = not any(by in one.columns for one in sets.values())
+    values, suffixes = without_suffixes(values) if are_ids else (values, [])
     found = _same({label: set(own) for label, own in values.items()}, by)
-    return {label: np.array(found.of(own)) for label, own in values.items()}, list(found.notes)
+    return {label: np.array(found.of(own)) for label, own in values.items()}, [*suffixes, *found.notes]
+
+
+def without_suffixes(ids: dict[str, list[str]]) -> tuple[dict[str, list[str]], list[str]]:
+    """Return ids without the suffixes of files if these alone tell sets apart, with a sentence; else as they are."""
+    bare = {label: [SUFFIX.sub("", one) for one in own] for label, own in ids.items()}
+    if set.intersection(*map(set, ids.values())) or any(len(set(own)) < len(own) for own in bare.values()):
+        return ids, []
+    shared = set.intersection(*map(set, bare.values()))
+    if not shared:
+        return ids, []
+    name = min(shared)
+    as_written = [f"{ids[label][own.index(name)]!r} of {label}" for label, own in bare.items()]
+    return bare, [f"ids differ in their suffix, as {join_words(as_written)}: they are compared without it"]
 
 
 def _unlike_missing(values: Mapping[str, set[str]], name: str) -> list[str]:

@@ -6,9 +6,11 @@ import re
 import numpy as np
 import pytest
 from _runs_of_scenes import OLD, SIDE, N, blurred, broken, noise, run_of, scenes, thumbnails
+from PIL import Image
 
 import finc_eval as fe
 from finc_eval.core.errors import DataError, UsageError
+from finc_eval.embeddings.same_names import without_suffixes
 from finc_eval.same_ids.worse import error_of, judge_kinds
 
 
@@ -58,6 +60,35 @@ def test_a_run_that_is_as_far_as_runs_of_the_baseline_has_not_changed():
     found = compare(noise(OLD, 1, seed=4), [noise(OLD, 1, seed=2)])
     assert found.changed < 0.05
     assert found.interval[0] == 0
+
+
+UNLIKE_IDS = {
+    "another format": (["a.webp", "b.c.webp"], ["b.c.png", "a.png"], ["a", "b.c"]),
+    "a folder": (["x/a.JPEG", "x/b.JPEG"], ["x/a.png", "x/b.png"], ["x/a", "x/b"]),
+    "some that are equal": (["a.webp", "b.png"], ["a.png", "b.png"], None),
+    "two files of one stem": (["a.webp", "a.jpg"], ["a.png", "b.png"], None),
+    "numbers": (["v1.0", "v2.0"], ["v1.1", "v2.1"], None),
+    "other names": (["c.webp"], ["a.png"], None),
+}
+"""Ids of two runs, and those of the first as they are compared; None where they stay as they are."""
+
+
+@pytest.mark.parametrize("case", UNLIKE_IDS)
+def test_ids_are_compared_without_suffixes_where_these_alone_are_unlike(case):
+    gen, ref, expected = UNLIKE_IDS[case]
+    found, said = without_suffixes({"gen": gen, "ref": ref})
+    assert found["gen"] == (expected or gen)
+    assert bool(said) == bool(expected)
+
+
+def test_a_run_in_another_format_is_paired_and_it_is_said(tmp_path):
+    for folder, suffix in (("new", "webp"), ("old", "png")):
+        (tmp_path / folder).mkdir()
+        for number, pixels in enumerate(OLD[:60]):
+            Image.fromarray(pixels).save(tmp_path / folder / f"{number:03}.{suffix}", lossless=True)
+    found = fe.compare(tmp_path / "new", tmp_path / "old", extractor="pixels", features=20)
+    assert found.by_id.changed == 0 and len(found.by_id.table) == 60
+    assert "'000.webp' of gen and '000.png' of ref" in " ".join(found.warnings)
 
 
 @pytest.mark.long
