@@ -12,7 +12,7 @@ from finc_eval.core.run import Run
 from finc_eval.core.words import percent
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.naming.evidence import ADJECTIVE, SLIGHT, UniqueNames, starts_with_trait
-from finc_eval.naming.looks import REPEAT, Look, look_at
+from finc_eval.naming.looks import REPEAT, Look, look_at, predicate
 from finc_eval.naming.measured import PictureLooks, measure_sets
 from finc_eval.numerics.blocks import Blocked
 from finc_eval.numerics.exchanges import EXCHANGED
@@ -76,7 +76,7 @@ class Finding(Record):
             return self.name if self.is_more else f"fewer repeats: {self.name}"
         if self.what == "look":
             part = "everything" if self.whole else part_in_words(self.share)
-            return f"{part} is {self.name}" if self.is_more or self.whole else f"only {part} is {self.name}"
+            return f"{'' if self.is_more or self.whole else 'only '}{part} {predicate(self.name)}"
         if self.is_more:
             return f"too many {self.name}"
         return f"lacks {self.name}" if self.share <= LACKING * self.before else f"too few {self.name}"

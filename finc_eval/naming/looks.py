@@ -70,8 +70,14 @@ class Look(Record):
     def sentence(self) -> str:
         """Say it of the generated set, with the shares."""
         if self.whole:
-            return f"The whole generated set is {self.name}."
-        return f"{percent(self.share_gen)} of the generated set is {self.name} (reference {percent(self.share_ref)})."
+            return f"The whole generated set {predicate(self.name)}."
+        shares = f"(reference {percent(self.share_ref)})"
+        return f"{percent(self.share_gen)} of the generated set {predicate(self.name)} {shares}."
+
+
+def predicate(name: str) -> str:
+    """Return what is said of a set by the name of a look: "is darker", "has repeated frames"."""
+    return f"has {name.removeprefix('with ')}" if name.startswith("with ") else f"is {name}"
 
 
 def find_looks(

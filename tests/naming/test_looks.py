@@ -10,7 +10,7 @@ from PIL import Image, ImageEnhance, ImageFilter, ImageOps
 
 import finc_eval as fe
 from finc_eval.naming import looks as looks_of_sets
-from finc_eval.naming.looks import REPEAT, find_looks, look_at
+from finc_eval.naming.looks import REPEAT, find_looks, look_at, predicate
 from finc_eval.naming.measured import Measured, measure_pictures, measure_sets
 from finc_eval.naming.traits import TRAITS
 from finc_eval.numerics.inference import BESIDE_ALPHA
@@ -207,3 +207,11 @@ def test_the_kinds_of_a_look_are_those_whose_members_have_it():
 def test_sets_without_pictures_have_no_looks():
     plain = fe.EmbeddingSet(np.zeros((50, 2), np.float32))
     assert find_looks({"gen": plain, "ref": as_set(pictures(1, 50))}, 0) == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("darker", "is darker"), ("noisier, with specks", "is noisier, with specks"), ("with a cut", "has a cut")],
+)
+def test_a_look_is_said_with_its_verb(name, said):
+    assert predicate(name) == said
