@@ -84,8 +84,10 @@ def load_card(name_or_path: str | Path) -> Card:
         return card_of_file(name, all_cards())
     known = available_cards()
     if name not in known:
+        near = did_you_mean(name, known)
+        every = "finc-eval doctor extractors list shows all" if near else f"choose one of {', '.join(known)}"
         raise UsageError(
-            f'unknown extractor "{name}"{did_you_mean(name, known)}: choose one of {", ".join(known)}, '
+            f'unknown extractor "{name}"{near}: {every}; or '
             "pass the path of a card ending in .toml, of a file of weights, or timm:NAME"
         )
     return _packaged(name)

@@ -99,7 +99,8 @@ def test_weights_may_lie_beside_the_users_card(edited, tmp_path):
 def test_an_unknown_extractor_is_named_with_the_nearest_and_the_list():
     text = message(load_card, "pixel")
     assert 'unknown extractor "pixel" (did you mean "pixels"?)' in text
-    assert "choose one of " + ", ".join(available_cards()) in text
+    assert "finc-eval doctor extractors list shows all" in text
+    assert "choose one of " + ", ".join(available_cards()) in message(load_card, "nosuch")
 
 
 @pytest.mark.parametrize(

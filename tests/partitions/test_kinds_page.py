@@ -31,8 +31,9 @@ def found() -> fe.Kinds:
 
 
 def cards(page):
-    """The cards of a page and, of each, whether it is folded away."""
-    return {page.attributes(n)["id"]: page.folded(n) for n in page.find("article", "card")}
+    """The cards of a page below its first screen and, of each, whether it is folded away."""
+    below = set(page.find("article", "card")) - set(page.find("article", "look"))
+    return {page.attributes(n)["id"]: page.folded(n) for n in sorted(below)}
 
 
 def expected_cards(found):
