@@ -90,7 +90,8 @@ class Finding(Record):
             numbers = ""
         else:
             own, before = two_shares(self.share, self.before)
-            numbers = f"{own}, {other} {before}"
+            is_said = self.words.startswith((own, f"only {own}"))
+            numbers = f"{other} {before}" if is_said else f"{own}, {other} {before}"
         inside = "; ".join(one for one in (numbers, allowed) if one)
         return f"{self.words} ({inside})" if inside else self.words
 

@@ -12,7 +12,7 @@ from finc_eval.gallery.pictured import Gallery, read_gallery
 from finc_eval.gallery.thumbnails import side_by_side
 from finc_eval.gates.rule import Verb
 from finc_eval.gates.sets import BASELINE, GEN
-from finc_eval.gates.verdict import FAILED, FIRST, SETTLED, UNJUDGED, VERBS, Limit, Verdict
+from finc_eval.gates.verdict import FAILED, FIRST, SETTLED, UNJUDGED, VERBS, Cause, Limit, Verdict
 from finc_eval.report import Page
 from finc_eval.report.cards import LEAD_SAMPLES, Cards, CardView, Grid, PageCard, Seen, anchor
 from finc_eval.report.drawings import Axis, Drawn, Ink, forest, forest_scale
@@ -79,20 +79,21 @@ def _seen(result: Verdict, colors: Mapping[str, str]) -> list[Seen]:
         Seen(
             cause.words.partition(" (")[0],  # the headline has the numbers
             tuple(
-                CardView(INKS.get(label, "other"), label, "", (Grid(when, label, cause.examples[label]),))
-                for label, when in zip((GEN, *old), ("now", "before"), strict=False)
-                if cause.examples.get(label)
+                CardView(INKS.get(label, "other"), label, "", (Grid(when, label, cause.examples.get(label, ())),))
+                for label, when in zip((GEN, *old), _times(cause), strict=False)
             ),
             "gen",
-            tuple(
-                (percent(share, 1), ink)
-                for share, ink in ((cause.share, INKS["gen"]), (cause.before, "other"))
-                if share is not None and cause.before is not None
-            ),
         )
         for cause in result.causes[:CAUSES]
         if cause.examples
     ]
+
+
+def _times(cause: Cause) -> tuple[str, str]:
+    """Return what is said of the samples of a release, and of its baseline: their shares, and when."""
+    if cause.share is None or cause.before is None:
+        return "now", "before"
+    return f"{percent(cause.share, 1)} now", f"{percent(cause.before, 1)} before"
 
 
 def gallery(result: Verdict, samples: Mapping[str, Samples]) -> Gallery:

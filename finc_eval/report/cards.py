@@ -86,13 +86,12 @@ class CardView(NamedTuple):
 class Seen:
     """Pictures of sets next to each other, which a page shows first.
 
-    With a heading, such as "blurred", and shares in the colors of their sets, it shows a few and folds the others.
+    With a heading, such as "blurred", it shows a few and folds the others; a set of which there are none has its title.
     """
 
     heading: str  # "" for none
     views: tuple[CardView, ...]
     ink: Ink = "other"
-    shares: tuple[tuple[str, Ink], ...] = ()
     legend: str = ""
     name: str = ""  # of the look that it shows, by which links find it
 

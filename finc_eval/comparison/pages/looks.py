@@ -57,8 +57,9 @@ def _word(word: Word, titles: Mapping[str, str]) -> Seen:
 
 def _look(look: Look, titles: Mapping[str, str], shown: int) -> Seen:
     other = "ref" if look.more_in == "gen" else "gen"
-    headings = {look.more_in: "clearest", other: "typical"}
-    shares = two_shares(look.share_gen, look.share_ref)
+    shares = ("", "") if look.whole else two_shares(look.share_gen, look.share_ref)
+    which = {look.more_in: "clearest", other: "typical"}
+    headings = {label: f"{share} {which[label]}".strip() for label, share in zip(("gen", "ref"), shares, strict=True)}
     return Seen(
         f"everything {look.name}" if look.whole else look.name,
         tuple(
@@ -67,7 +68,6 @@ def _look(look: Look, titles: Mapping[str, str], shown: int) -> Seen:
             if look.examples.get(label)
         ),
         INKS[look.more_in],
-        () if look.whole else tuple(zip(shares, INKS.values(), strict=True)),
         f"p = {p_value(look.p_value)}, adjusted for all looks",
         look.name,
     )
