@@ -75,11 +75,19 @@ class Finding(Record):
         if self.what == "repeat":
             return self.name if self.is_more else f"fewer repeats: {self.name}"
         if self.what == "look":
-            part = "everything" if self.whole else part_in_words(self.share)
-            return f"{'' if self.is_more or self.whole else 'only '}{part} {predicate(self.name)}"
+            return f"{self._part} {predicate(self.name)}"
         if self.is_more:
             return f"too many {self.name}"
         return f"lacks {self.name}" if self.share <= LACKING * self.before else f"too few {self.name}"
+
+    @property
+    def _part(self) -> str:
+        """The part of the set that has a look, in words."""
+        if self.whole:
+            return "everything"
+        if self.is_more:
+            return part_in_words(self.share)
+        return f"only {two_shares(self.share, self.before)[0]}" if self.share else "none"
 
     def say(self, other: str, allowed: str = "") -> str:
         """Say it with both shares: "a quarter is blurred (25 %, reference 1.0 %)"; `allowed` follows them."""
@@ -90,7 +98,7 @@ class Finding(Record):
             numbers = ""
         else:
             own, before = two_shares(self.share, self.before)
-            is_said = self.words.startswith((own, f"only {own}"))
+            is_said = self.words.startswith((own, f"only {own}", "none is", "none has"))
             numbers = f"{other} {before}" if is_said else f"{own}, {other} {before}"
         inside = "; ".join(one for one in (numbers, allowed) if one)
         return f"{self.words} ({inside})" if inside else self.words
