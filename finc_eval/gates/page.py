@@ -68,11 +68,10 @@ def page(result: Verdict, samples: Mapping[str, Samples]) -> str:
     facts = [*result.sets.items(), ("Noise covered", result.noise), ("α", f"{result.policy.alpha:g}{shared}")]
     sections.append(Section("settings", "Settings and data", facts=facts))
     colors = {label: INKS.get(label, "other") for label in said.sets}
-    seen = _seen(result, colors)
-    return render(result, said, gallery(result, samples), sections=sections, colors=colors, seen=seen)
+    return render(result, said, gallery(result, samples), sections=sections, colors=colors, seen=_seen(result))
 
 
-def _seen(result: Verdict, colors: Mapping[str, str]) -> list[Seen]:
+def _seen(result: Verdict) -> list[Seen]:
     """Return the causes that have samples, each with those of the release next to those of its baseline."""
     old = _baselines(result)[:1]
     return [
