@@ -142,19 +142,20 @@ def one(engine, seed):
     }
 
 
+def row_of(engine, runs, faults):
+    """Return the row of an engine: how often equals are called broken or worse, and which planted faults are found."""
+    row = {"engine": engine, "a list of equals": rate(runs, "listed"), "equals worse": rate(runs, "worse")}
+    if engine in PROMPTS:
+        return row | {"collapsed": rate(runs, "collapsed")}
+    for fault in faults:
+        mine = [one for one in runs if one["fault"] == fault]
+        row[fault] = counted(sum(one["found"] for one in mine), sum(one["of"] for one in mine))
+    false = sum(one["false"] for one in runs)
+    return row | {"false of the lists": f"{false}/{false + sum(one['found'] for one in runs)}"}
+
+
 def report(regimes):
-    rows = []
-    for engine, runs in regimes.items():
-        row = {"engine": engine, "a list of equals": rate(runs, "listed"), "equals worse": rate(runs, "worse")}
-        if engine in PROMPTS:
-            rows.append(row | {"collapsed": rate(runs, "collapsed")})
-            continue
-        for fault in FAULTS:
-            mine = [one for one in runs if one["fault"] == fault]
-            row[fault] = counted(sum(one["found"] for one in mine), sum(one["of"] for one in mine))
-        false = sum(one["false"] for one in runs)
-        row["false of the lists"] = f"{false}/{false + sum(one['found'] for one in runs)}"
-        rows.append(row)
+    rows = [row_of(engine, runs, FAULTS) for engine, runs in regimes.items()]
     record("same_ids", rows, "Runs, and broken pairs found of those planted, with 95 % intervals.")
 
 

@@ -13,8 +13,8 @@ import av
 import numpy as np
 from _real import asset
 from _record import record
-from _runs import counted, rate, run
-from same_ids import coded, noisy
+from _runs import run
+from same_ids import coded, noisy, row_of
 
 import finc_eval as fe
 
@@ -82,15 +82,7 @@ def one(engine, seed):
 
 
 def report(regimes):
-    rows = []
-    for engine, runs in regimes.items():
-        row = {"engine": engine, "a list of equals": rate(runs, "listed"), "equals worse": rate(runs, "worse")}
-        for fault in FAULTS:
-            mine = [one for one in runs if one["fault"] == fault]
-            row[fault] = counted(sum(one["found"] for one in mine), sum(one["of"] for one in mine))
-        false = sum(one["false"] for one in runs)
-        row["false of the lists"] = f"{false}/{false + sum(one['found'] for one in runs)}"
-        rows.append(row)
+    rows = [row_of(engine, runs, FAULTS) for engine, runs in regimes.items()]
     record("same_ids_clips", rows, "Runs, and broken clips found of those planted, with 95 % intervals.")
 
 

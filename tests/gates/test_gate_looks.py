@@ -38,6 +38,7 @@ def test_a_look_away_from_baseline_and_reference_is_a_regression_and_no_other_lo
     assert [one.name for one in verdict.of("regressed")] == [f"appearance.{one}" for one in broken]
     assert len(verdict.limits) == 2 and verdict.overall == ("regression" if broken else "pass")
     assert re.match(words, verdict.headline), verdict.headline
+    assert "and 0.05 more in each limit on looks" in verdict.family
     assert verdict.headline.count("blurred") <= 1  # one cause, though both limits are broken
 
 

@@ -1,12 +1,14 @@
 """A slight change of every sample, which no kind and no look shows, is said by every verb that says how sets differ."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import finc_eval as fe
 from finc_eval.comparison.findings import Finding
+from finc_eval.gates.causes import Suspect, find_causes
 
 SLIGHT = "many things may have changed a little"
 
@@ -88,3 +90,11 @@ def test_a_kind_that_differs_is_said_instead():
     board = fe.leaderboard({"gen": gen, "old": OLD}, REF)
     assert board["gen"].fault and SLIGHT not in board.headline
     assert SLIGHT not in fe.gate(gen, OLD, REF, {"kinds": {"lose": 0.9}}).headline
+
+
+def test_that_many_things_changed_is_a_cause_where_no_other_is():
+    whole = Suspect(Finding(SLIGHT, "sets", True, 0.6, 0.5, 0.001), {}, {})
+    other = Suspect(Finding("darker", "look", True, 0.6, 0.5, 0.001), {}, {})
+    sets = SimpleNamespace(baselines={"baseline": OLD})
+    assert [one.words.partition(" (")[0] for one in find_causes([], [whole], sets)] == [SLIGHT]
+    assert [one.words for one in find_causes([], [other, whole], sets)] == ["everything is darker"]
