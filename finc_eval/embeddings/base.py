@@ -134,7 +134,7 @@ class Embeddings(ABC):
     def metadata_of(self, ids: Container[str]) -> dict[str, tuple[int, dict[str, str]]]:
         """Return the row and the metadata of a few samples by id; missing values are left out."""
         found: dict[str, tuple[int, dict[str, str]]] = {}
-        for start, stop in self._portions():
+        for start, stop in self.portions():
             names = self.ids_between(start, stop)
             rows = [row for row, name in enumerate(names) if name in ids]
             columns = {key: self._column_between(key, start, stop) for key in self.columns} if rows else {}
@@ -181,7 +181,7 @@ class Embeddings(ABC):
         """
         if column is None:
             return self.with_groups(None, None)
-        portions = ((self._spelled(column, *ends), self.ids_between(*ends)) for ends in self._portions())
+        portions = ((self._spelled(column, *ends), self.ids_between(*ends)) for ends in self.portions())
         # No file name has a NUL, so that no value equals the stand-in of a missing one.
         hashes = [
             string_hashes([value or f"\0{name}" for value, name in zip(*portion, strict=True)]) for portion in portions
@@ -211,7 +211,7 @@ class Embeddings(ABC):
 
     @cached_property
     def _hashes(self) -> Hashes:
-        parts = [self._hashes_between(start, stop) for start, stop in self._portions()]
+        parts = [self._hashes_between(start, stop) for start, stop in self.portions()]
         ids = np.concatenate([np.empty(0, np.uint64), *(own for own, _ in parts)])  # a shard may be without samples
         if all(videos is None for _, videos in parts):
             return ids, None
@@ -230,7 +230,8 @@ class Embeddings(ABC):
         groups = self.group_hashes()
         return self.id_keys() if groups is None else groups
 
-    def _portions(self) -> Iterator[tuple[int, int]]:
+    def portions(self) -> Iterator[tuple[int, int]]:
+        """Return where each portion of samples starts and stops whose ids are read together."""
         return ((start, min(start + PORTION, self.n)) for start in range(0, self.n, PORTION))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +67,22 @@ def without_suffixes(ids: dict[str, list[str]]) -> tuple[dict[str, list[str]], l
     name = min(shared)
     as_written = [f"{ids[label][own.index(name)]!r} of {label}" for label, own in bare.items()]
     return bare, [f"ids differ in their suffix, as {join_words(as_written)}: they are compared without it"]
+
+
+def rows_of(samples: Embeddings, names: Sequence[str]) -> dict[str, int]:
+    """Return the row of each of these ids that a set has, or, if it has none, of each without its suffix.
+
+    The ids of the set are read in portions: none of its size is held.
+    """
+    wanted, bare = set(names), {SUFFIX.sub("", one): one for one in names}
+    as_written, without = {}, {}
+    for start, stop in samples.portions():
+        for row, name in enumerate(samples.ids_between(start, stop), start):
+            if name in wanted:
+                as_written[name] = row
+            elif not as_written and (found := bare.get(SUFFIX.sub("", name))):
+                without[found] = row
+    return as_written or without
 
 
 def _unlike_missing(values: Mapping[str, set[str]], name: str) -> list[str]:

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.embeddings.same_names import MAX_JOINED_VALUES, without_suffixes
+from finc_eval.embeddings.same_names import MAX_JOINED_VALUES, rows_of
 
 COMMON = 0.9  # part of the ids of both sets that must be the same: nearly all
 NEAREST = 0.5
@@ -29,14 +29,11 @@ def are_two_runs(sets: Mapping[str, Embeddings]) -> bool:
         return False
     # 200: samples whose nearest sample of the other set is looked for, among as many.
     drawn = np.unique(np.linspace(0, gen.n - 1, 200).astype(np.int64))
-    if all(name.isdecimal() for name in gen.ids_at(drawn)):  # numbers of rows name nothing
+    names = gen.ids_at(drawn)
+    if all(name.isdecimal() for name in names):  # numbers of rows name nothing
         return False
-    ids, _ = without_suffixes({label: one.ids_between(0, one.n) for label, one in sets.items()})
-    own, other = ids.values()
-    names = [own[row] for row in drawn]
-    wanted = set(names)
-    rows = {name: row for row, name in enumerate(other) if name in wanted}
-    if len(rows) < COMMON * len(wanted):
+    rows = rows_of(ref, names)
+    if len(rows) < COMMON * len(names):
         return False
     shared = [place for place, name in enumerate(names) if name in rows]
     first = gen.rows_at(drawn[shared]).cpu().double()

@@ -10,7 +10,7 @@ from PIL import Image
 
 import finc_eval as fe
 from finc_eval.core.errors import DataError, UsageError
-from finc_eval.embeddings.same_names import without_suffixes
+from finc_eval.embeddings.same_names import rows_of, without_suffixes
 from finc_eval.same_ids.worse import error_of, judge_kinds
 
 
@@ -79,6 +79,20 @@ def test_ids_are_compared_without_suffixes_where_these_alone_are_unlike(case):
     found, said = without_suffixes({"gen": gen, "ref": ref})
     assert found["gen"] == (expected or gen)
     assert bool(said) == bool(expected)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [one for one in UNLIKE_IDS if one != "two files of one stem"],  # told apart where all ids are known
+)
+def test_rows_are_found_by_the_ids_by_which_samples_are_compared(case):
+    gen, ref, _ = UNLIKE_IDS[case]
+    names, _ = without_suffixes({"gen": gen, "ref": ref})
+    samples = fe.EmbeddingSet(np.eye(len(ref), dtype=np.float32), ids=ref)
+    expected = {
+        one: names["ref"].index(name) for one, name in zip(gen, names["gen"], strict=True) if name in names["ref"]
+    }
+    assert rows_of(samples, gen) == expected
 
 
 def test_a_run_in_another_format_is_paired_and_it_is_said(tmp_path):
