@@ -8,6 +8,11 @@ with half of the other samples, after the best rotation, in spreads of the map; 
 scikit-learn and of openTSNE, UMAP, and the spectral layout of the neighbor graph lay out the same coordinates; what is
 not installed is left out. Seconds are of one core, of the layout alone.
 
+*Placed*: a reference has its map, and other samples are placed on it by its kinds alone, as a gate places releases:
+samples of the same source, of a source with a label that the reference lacks, and of this label alone. *Cells* are the
+places that a page of a gate draws, at most 256. *Reference moved* is how far any place of the map moves from the map of
+one release to that of the next.
+
 *Null*: two samples of one set are compared, 300 against 300; *in color* is whether any kind is.
 """
 
@@ -24,9 +29,11 @@ from scipy.spatial import procrustes
 from sklearn.manifold import trustworthiness
 
 import finc_eval as fe
+from finc_eval.embeddings.base import ArrayEmbeddings
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.numerics.neighbor_embedding import first_two_axes
 from finc_eval.partitions.kind_tree import KindTree, directions
+from finc_eval.partitions.placed import ReleaseMap, lay_out
 from finc_eval.partitions.sample_map import Layout
 
 DATA = {"digits": mnist, "photographs": tiny_imagenet, "clips": ucf101}
@@ -81,11 +88,14 @@ LAYOUTS = {
 NEEDS = {"t-SNE, openTSNE": "openTSNE", "UMAP": "umap"}
 KEPT = [f"{data}: {layout}" for data in DATA for layout in LAYOUTS if find_spec(NEEDS.get(layout, "numpy"))]
 NULLS = [f"null of {data}" for data in DATA]
+PLACED = [f"placed {data}" for data in DATA]
 
 
 def one(regime, seed):
     if regime in NULLS:
         return one_null(regime.removeprefix("null of "), seed)
+    if regime in PLACED:
+        return one_placed(regime.removeprefix("placed "), seed)
     data, layout = regime.split(": ")
     return one_layout(data, LAYOUTS[layout], seed)
 
@@ -113,6 +123,52 @@ def one_layout(data, layout, seed):
     }
 
 
+def one_placed(data, seed):
+    """Place samples on the map of a reference that has no samples of one label."""
+    rows, labels = rows_of(data), np.asarray(DATA[data]()[1])
+    rng = np.random.default_rng(seed)
+    lacked = rng.choice(np.unique(labels))
+    order = rng.permutation(len(rows))
+    half, others = np.array_split(order, 2)
+    ref = half[labels[half] != lacked]
+    tree = KindTree.fit(rows[torch.from_numpy(ref)][:10_000])
+    known, new = others[labels[others] != lacked][:SHOWN], order[labels[order] == lacked][:SHOWN]
+    mixed = np.r_[known[: len(known) - min(len(new), len(known) // 10)], new[: len(known) // 10]]
+    found = {}
+    for name, chosen in {
+        "the reference": ref[:SHOWN],
+        "same source": known,
+        "with a new kind": mixed,
+        "new": new,
+    }.items():
+        some = rows[torch.from_numpy(chosen)]
+        xy, x = Layout.of(tree)(some)
+        if len(x) > 3 * NEIGHBORS:
+            found[name] = both_ways(x, xy) | {"cells": both_ways(x, on_cells(tree, x, rng))["trust"]}
+    releases = [
+        ReleaseMap.of(
+            tree, {"gen": ArrayEmbeddings(rows[torch.from_numpy(one)])}, (), lambda at: [""] * len(at), ("", "")
+        )
+        for one in (known, mixed)
+    ]
+    return {"sets": found, "moved": float(np.abs(np.subtract(*(one.xy for one in releases))).max())}
+
+
+def both_ways(x, xy):
+    count = min(NEIGHBORS, len(x) // 3)
+    return {
+        "trust": float(trustworthiness(x.numpy(), xy, n_neighbors=count)),
+        "together": float(trustworthiness(xy, x.numpy(), n_neighbors=count)),
+    }
+
+
+def on_cells(tree, x, rng):
+    """Return the cell of each sample on the page of a gate; equal places are told apart at random."""
+    xy, step = lay_out(tree)
+    near = torch.cdist(x, tree.prototypes[::step]).argmin(1).numpy()
+    return np.array(xy)[near] + 1e-6 * rng.normal(size=(len(x), 2))
+
+
 def moved(first, second):
     """Return how far points move from one map to another, after the best rotation, in spreads of the map."""
     one, other, _ = procrustes(first, second)
@@ -129,8 +185,21 @@ def one_null(data, seed):
 
 def report(regimes):
     kept = {name: runs for name, runs in regimes.items() if name in KEPT}
-    nulls = {name: runs for name, runs in regimes.items() if name in NULLS}
     mean = lambda runs, key: f"{np.mean([one[key] for one in runs]):.3f}"  # noqa: E731
+    placed = {name: runs for name, runs in regimes.items() if name in PLACED}
+    if placed:
+        rows = [
+            {
+                "samples": f"{name.removeprefix('placed ')}: {of}",
+                **{key: mean(sets, key) for key in ("trust", "together", "cells")},
+                "reference moved": f"{max(one['moved'] for one in runs):g}",
+            }
+            for name, runs in placed.items()
+            for of in runs[0]["sets"]
+            for sets in [[one["sets"][of] for one in runs if of in one["sets"]]]
+        ]
+        record("map_placed", rows, "Means over draws, of at most 2 000 samples; trust of 10 neighbors.")
+    nulls = {name: runs for name, runs in regimes.items() if name in NULLS}
     if kept:
         rows = [
             {
@@ -151,4 +220,5 @@ def report(regimes):
 
 
 if __name__ == "__main__":
-    run("map", KEPT + NULLS, one, report, {name: 100 if name in NULLS else 2 for name in KEPT + NULLS})
+    regimes = KEPT + PLACED + NULLS
+    run("map", regimes, one, report, {name: 100 if name in NULLS else 5 if name in PLACED else 2 for name in regimes})

@@ -6,10 +6,11 @@ told by what they have in common with these findings: nested kinds, and a look t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from finc_eval.comparison.findings import Finding, find_differences, find_slight, look_finding
@@ -26,7 +27,7 @@ from finc_eval.naming.looks import EXAMPLES, look_at
 from finc_eval.naming.measured import PictureLooks, looked_rows, measure_sets
 from finc_eval.naming.traits import Trait
 from finc_eval.partitions.answer import Answer
-from finc_eval.partitions.kind import kinds_of_rows
+from finc_eval.partitions.kind import Kind, kinds_of_rows
 from finc_eval.prompts.table import clear_prompts
 from finc_eval.same_ids.result import ById
 
@@ -73,16 +74,36 @@ class Suspect:
         return self.is_same(other) and bool(both >= MOST * other.members[label].sum())
 
 
+@dataclass(frozen=True)
+class ReleaseKinds:
+    """The kinds of a release and an older one, tested, and which of them rows are of."""
+
+    kinds: tuple[Kind, ...]
+    headings: tuple[Kind, ...]
+    kinds_of: Callable[[torch.Tensor], list[str]]
+
+    @classmethod
+    def of(cls, sets: GateSets, answer: Answer, old: str, run: Run) -> ReleaseKinds:
+        """Describe the kinds of an answer on a release and an older one, labelled "ref"."""
+        kinds, headings, divided = answer.described({GEN: sets.gen, "ref": sets.all[old]})
+        return cls(kinds, headings, kinds_of_rows(kinds, divided, run))
+
+
 def find_suspects(
-    sets: GateSets, answer: Answer, old: str, seed: int, pictures: Mapping[str, PictureLooks | None], run: Run
+    sets: GateSets,
+    answer: Answer,
+    changes: ReleaseKinds,
+    old: str,
+    seed: int,
+    pictures: Mapping[str, PictureLooks | None],
+    run: Run,
 ) -> list[Suspect]:
     """Return the looks, repeats and kinds in which a release differs from an older one, the largest first.
 
     `pictures` has what was measured of the pictures of sets, by label, as far as it was.
     """
     pair = {GEN: sets.gen, "ref": sets.all[old]}
-    kinds, headings, divided = answer.described(pair)
-    kinds_of = kinds_of_rows(kinds, divided, run)
+    kinds, headings, kinds_of = changes.kinds, changes.headings, changes.kinds_of
     known = {label: pictures[name] for label, name in ((GEN, GEN), ("ref", old)) if name in pictures}
     traits, measured = measure_sets(pair, known)
     looks = look_at(pair, seed, None, kinds_of, (traits, measured))

@@ -24,7 +24,7 @@ from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.gates.appearance import look_evidence, pictures_of
 from finc_eval.gates.baseline import History, is_history, samples_of
 from finc_eval.gates.by_id import by_id_evidence, compare_runs
-from finc_eval.gates.causes import MOVES, Suspect, find_causes, find_suspects, name_prompts
+from finc_eval.gates.causes import MOVES, ReleaseKinds, Suspect, find_causes, find_suspects, name_prompts
 from finc_eval.gates.copies import share_of_copies
 from finc_eval.gates.divisions import DIFFERENCES, MOVED, OF_REF, OF_SETS, tree_of_reference
 from finc_eval.gates.evidence import LimitEvidence, Missing, PlainFact
@@ -41,6 +41,7 @@ from finc_eval.memorization.audit import NearTraining
 from finc_eval.memorization.settings import AUDIT_ALPHA
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.partitions.kind_tree import KindTree
+from finc_eval.partitions.placed import ReleaseMap
 from finc_eval.same_ids.pairs import PAIRS
 from finc_eval.samples.profile import unlike_encodings
 
@@ -241,6 +242,7 @@ def gate(
     judged = judge([one.evidence for one in found.all], policy.alpha, policy.interim)
     shown = shown_limits(judged, found.all)
     limits = tuple(limit for limit, _ in shown)
+    causes = causes_of(shown, found, sets, policy.seed, run)  # it places the release on the map, too
     notes = (*_notes_on(found, policy), *[FIRST] * first, *_notes_of_history(history, sets, limits))
     return Verdict(
         overall="pass" if first and not limits else overall_of([one.verdict for one in limits]),
@@ -255,8 +257,9 @@ def gate(
         sets=sets.infos,
         signature=_signature(sets, policy, "+".join(dict.fromkeys(found.digests)) or "none"),
         warnings=(*_same_samples(sets), *sets.warnings, *notes),
-        causes=causes_of(shown, found, sets, policy.seed, run),
+        causes=causes,
         tree=found.tree,
+        map=found.map,
         by_id=found.by_id,
         provenance=Provenance.here(run.device),
     )
@@ -343,13 +346,17 @@ def _limit_of(one: Judged, part: KindEvidence) -> Limit:
 def causes_of(
     shown: Sequence[tuple[Limit, KindEvidence]], found: Gathered, sets: GateSets, seed: int, run: Run
 ) -> tuple[Cause, ...]:
-    """Return what is wrong with a release, by name; of a first release, nothing was compared."""
+    """Return what is wrong with a release, by name, and gather its map; of a first release, nothing was compared."""
     suspects: list[Suspect] = []
     prompts = ""
     if sets.baselines:
         old = next(iter(sets.baselines))
         answer = found.answer or compare_two(sets, old, seed, run.prefixed(DIFFERENCES))
-        suspects = find_suspects(sets, answer, old, seed, found.pictures, run)
+        changes = ReleaseKinds.of(sets, answer, old, run)
+        suspects = find_suspects(sets, answer, changes, old, seed, found.pictures, run)
+        if found.tree is not None:
+            placed = {REF: sets.ref, old: sets.all[old], GEN: sets.gen}
+            found.map = ReleaseMap.of(found.tree, placed, changes.kinds, changes.kinds_of, (GEN, old))
         if any(limit.rule == MOVES and limit.verdict == "regressed" for limit, _ in shown):
             prompts = name_prompts(sets, answer, seed, run)
     return find_causes(shown, suspects, sets, prompts, found.by_id)

@@ -39,6 +39,7 @@ from finc_eval.partitions.answer import Answer, divide, kind_counts, main_counts
 from finc_eval.partitions.blocks import Pairing, count_by_design, designs, missing_values
 from finc_eval.partitions.difference import paired_variation, total_variation
 from finc_eval.partitions.kind_tree import KindTree
+from finc_eval.partitions.placed import ReleaseMap
 from finc_eval.partitions.tests import EffectiveCounts
 from finc_eval.same_ids.result import ById
 
@@ -95,6 +96,7 @@ class Gathered:
     warnings: list[str] = field(default_factory=list)
     pictures: dict[str, PictureLooks | None] = field(default_factory=dict)  # what was measured of pictures, by label
     answer: Answer | None = None  # the release and its baseline, divided into kinds of their own
+    map: ReleaseMap | None = None  # where the release and its baseline lie on the map of the reference
     by_id: ById | None = None  # pairs of the release and its baseline; None without limits on these
 
     @property

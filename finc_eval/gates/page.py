@@ -13,9 +13,11 @@ from finc_eval.gallery.thumbnails import side_by_side
 from finc_eval.gates.rule import Verb
 from finc_eval.gates.sets import BASELINE, GEN
 from finc_eval.gates.verdict import FAILED, FIRST, SETTLED, UNJUDGED, VERBS, Cause, Limit, Verdict
+from finc_eval.partitions.pages.small_maps import maps_of_releases
 from finc_eval.report import Page
 from finc_eval.report.cards import LEAD_SAMPLES, Cards, CardView, Grid, PageCard, Seen, anchor
-from finc_eval.report.drawings import Axis, Drawn, Ink, forest, forest_scale
+from finc_eval.report.colors import PAIR, Ink
+from finc_eval.report.drawings import Axis, Drawn, forest, forest_scale
 from finc_eval.report.exports.markdown import escape, paragraph
 from finc_eval.report.exports.outline import Cell, Outline, TextTable, call, sizes, source, unreadable
 from finc_eval.report.pages import Section, render
@@ -25,7 +27,6 @@ from finc_eval.samples.source import Samples
 COLUMNS = ["Limit", "Verdict", "Value", "Interval", "Allowed", "Seen from", "Samples to decide"]
 """Columns of a table of limits."""
 
-INKS: dict[str, Ink] = {"gen": "gen", "ref": "ref"}  # colors of the sets that are not baselines
 SORTS = {"": "urgency", "name": "name"}  # values to sort limits by
 
 MARKER = "<!-- finc-eval gate -->"  # line of a comment by which a pipeline finds the comment of its last run
@@ -52,6 +53,7 @@ def page(result: Verdict, samples: Mapping[str, Samples]) -> str:
     sections = [Section(one.title.split()[-1], one.title, table=one) for one in said.tables]
     for one in _tables(result, {"What held": SETTLED}):
         sections.append(Section("held", one.title, texts=[result.held], parts=[Section("", "Each of them", table=one)]))
+    sections += _map(result)
     if cards:
         shown = Cards(
             [card for name, card in cards.items() if name not in settled],
@@ -67,8 +69,25 @@ def page(result: Verdict, samples: Mapping[str, Samples]) -> str:
     shared = f", shared by {result.policy.interim} runs" if result.policy.interim > 1 else ""
     facts = [*result.sets.items(), ("Noise covered", result.noise), ("α", f"{result.policy.alpha:g}{shared}")]
     sections.append(Section("settings", "Settings and data", facts=facts))
-    colors = {label: INKS.get(label, "other") for label in said.sets}
+    colors = {label: PAIR.get(label, "other") for label in said.sets}
     return render(result, said, gallery(result, samples), sections=sections, colors=colors, seen=_seen(result))
+
+
+def _map(result: Verdict) -> list[Section]:
+    """Return the map of the reference with the release and its baseline, as a section; none without a map."""
+    found = result.map
+    if found is None:
+        return []
+    legend = (
+        "Places are those of the kinds of the reference, and stay where they are: the pages of all releases that are "
+        f"judged by these kinds (digest {found.digest[:12]}) can be laid side by side. A cell is the larger, the more "
+        "of the set lies there. What surely changed since the baseline is in color: filled if it is more, and empty if "
+        "it is less."
+    )
+    rows: list[list[Cell | str]] = [[one.title, percent(one.before, 1), percent(one.share, 1)] for one in found.changes]
+    table = TextTable("What surely changed", ["Kind", "Before", "Now"], rows, names=["Kind"])
+    parts = [Section("", "As a table", table=table)] if rows else []
+    return [Section("map", "On the map of the reference", legend, maps=maps_of_releases(found), parts=parts)]
 
 
 def _seen(result: Verdict) -> list[Seen]:
@@ -78,7 +97,7 @@ def _seen(result: Verdict) -> list[Seen]:
         Seen(
             cause.words.partition(" (")[0],  # the headline has the numbers
             tuple(
-                CardView(INKS.get(label, "other"), label, "", (Grid(when, label, cause.examples.get(label, ())),))
+                CardView(PAIR.get(label, "other"), label, "", (Grid(when, label, cause.examples.get(label, ())),))
                 for label, when in zip((GEN, *old), _times(cause), strict=False)
             ),
             "gen",
@@ -116,7 +135,7 @@ def _choose_pictured(result: Verdict) -> list[Limit]:
 
 
 def _card(limit: Limit, scale: Axis, with_samples: bool) -> PageCard:
-    ink: dict[str, Ink] = {label: INKS.get(label, "other") for label in limit.shares}
+    ink: dict[str, Ink] = {label: PAIR.get(label, "other") for label in limit.shares}
     views = [
         CardView(ink[label], label, "", (Grid("Nearest to the center of the kind", label, ids[:SHOWN_SAMPLES]),))
         for label, ids in limit.examples.items()

@@ -17,6 +17,7 @@ from finc_eval.gates.evidence import Distance, Side
 from finc_eval.gates.policy import Policy
 from finc_eval.gates.rule import Overall, Verb
 from finc_eval.partitions.kind_tree import KindTree
+from finc_eval.partitions.placed import ReleaseMap
 from finc_eval.same_ids.result import ById
 
 EXIT_CODES: dict[Overall, int] = {"pass": 0, "regression": 1, "undecided": 2, "error": 3}  # exit code of each verdict
@@ -207,6 +208,7 @@ class Verdict(Document):
         causes: what is wrong with the release, each cause once and the largest first, and then what differs from the
             baseline without a limit on it.
         tree: kinds of the reference that limits on lost kinds are on; None without such limits.
+        map: where the release and its baseline lie on the map of the reference; None without limits on lost kinds.
         by_id: what changed, broke and is worse, pair by pair; None without limits on pairs.
 
     Example:
@@ -237,6 +239,7 @@ class Verdict(Document):
     warnings: tuple[str, ...]
     causes: tuple[Cause, ...] = field(default=(), kw_only=True)
     tree: Annotated[KindTree | None, *NOT_IN_JSON] = field(default=None, kw_only=True, repr=False)
+    map: ReleaseMap | None = field(default=None, kw_only=True, repr=False)
     by_id: ById | None = field(default=None, kw_only=True)
 
     @model_validator(mode="after")

@@ -27,7 +27,7 @@ from finc_eval.measures.registry import METRICS
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.answer import LARGEST, Choice, names_of_nodes
 from finc_eval.partitions.kind import Kind
-from finc_eval.partitions.sample_map import KindPlaces
+from finc_eval.partitions.placed import KindPlaces
 from finc_eval.partitions.settings import REFERENCE
 from finc_eval.partitions.tests import Tally, test_kinds
 from finc_eval.partitions.values import SharesBy, join_spellings, shares_of

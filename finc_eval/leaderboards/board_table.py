@@ -12,18 +12,18 @@ from finc_eval.leaderboards.standings import Criterion, Row, Standing
 from finc_eval.measures.frechet import not_fid
 from finc_eval.partitions.settings import REFERENCE
 from finc_eval.report.cards import anchor
+from finc_eval.report.colors import Ink, inks_of
 from finc_eval.report.exports.outline import Cell, TextTable
 from finc_eval.report.formats import bare_percent, share_interval
 
 IN_THOUSANDTHS = ("kid",)  # metrics that are written × 10³, as papers write them; JSON and CSV have them as they are
-COLORS = 8  # models of a page that has a color for each; of more, colors could not be told apart
 REAL_DATA = "real data, same size"  # row of a board with what samples of the reference get instead of a model
 
 
-def colors_of(board: Leaderboard) -> dict[str, str]:
-    """Return the class of the color of each model, by its name; none where there are more than `COLORS`."""
-    names = sorted(row.name for row in board.rows)
-    return {} if len(names) > COLORS else {name: f"model-{place}" for place, name in enumerate(names)}
+def colors_of(board: Leaderboard) -> dict[str, Ink]:
+    """Return the color of each model that has its own, and of the reference, by name."""
+    found = inks_of([*(row.name for row in board.rows), REFERENCE], REFERENCE)
+    return {name: ink for name, ink in found.items() if ink != "gen" or len(board.rows) == 1}
 
 
 def ranks(rank_set: tuple[int, int] | None) -> str:

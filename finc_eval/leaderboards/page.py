@@ -29,7 +29,7 @@ from finc_eval.naming.evidence import UniqueNames
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.kind import Kind, shown_of
 from finc_eval.partitions.pages.cards import NO_KIND, kinds_on_page
-from finc_eval.partitions.pages.small_maps import small_maps
+from finc_eval.partitions.pages.small_maps import maps_of_models
 from finc_eval.partitions.pages.tables import value_tables
 from finc_eval.partitions.settings import REFERENCE
 from finc_eval.report import Page
@@ -69,7 +69,7 @@ def page(board: Leaderboard, samples: Mapping[str, Samples]) -> str:
         pairs=_pairs_table(board, names),
         profiles=[_profile(board, row) for row in board.rows],
         names=names,
-        maps=small_maps(board.places, board.kinds, [row.name for row in board.rows][:12], REFERENCE, names),
+        maps=maps_of_models(board.places, board.kinds, [row.name for row in board.rows][:12], names),
         # 12: models of a page that says at its top how many samples each has.
         keyed=12,
         groups=[_how_sure(board), *group_sentences(board), *disagreement_sentences(board)],
@@ -262,11 +262,13 @@ def _noise(board: Leaderboard) -> list[str]:
 
 def _kinds_table(board: Leaderboard, names: UniqueNames) -> TextTable:
     """Return the share of each set that are of each kind that differs, and where it is surely beyond the reference."""
+    colors = colors_of(board)
 
     def share(label: str, kind: Kind) -> Cell:
         own, ref = kind.shares[label], kind.shares[REFERENCE].interval
         side = "more" if own.interval[0] > ref[1] else "less" if own.interval[1] < ref[0] else ""
-        return Cell(percent(own.share, 1), f"{share_interval(own.interval)} {side}".strip(), mark=side)
+        mark = f"{side} {colors.get(label, '')}".strip() if side else ""
+        return Cell(percent(own.share, 1), f"{share_interval(own.interval)} {side}".strip(), mark=mark)
 
     def name(kind: Kind) -> Cell:
         samples = [(kind.set_with_most, kind.shares[kind.set_with_most].top_ids[:LEAD_SAMPLES])]
@@ -275,7 +277,7 @@ def _kinds_table(board: Leaderboard, names: UniqueNames) -> TextTable:
     labels = [REFERENCE, *(row.name for row in board.rows)]
     columns: dict[str, Callable[[Kind], Cell]] = {"Kind": name, **{label: partial(share, label) for label in labels}}
     differ = [one for one in board.kinds if one.p_value <= ALPHA]
-    return TextTable.of("Kinds", columns, differ, nothing=NO_KIND, marks=colors_of(board))
+    return TextTable.of("Kinds", columns, differ, nothing=NO_KIND, marks=colors)
 
 
 def _pairs_table(board: Leaderboard, names: UniqueNames) -> TextTable | None:

@@ -24,7 +24,7 @@ from finc_eval.judges.strengths import Upset
 from finc_eval.leaderboards.settings import LeaderboardSettings
 from finc_eval.leaderboards.standings import Criterion, Row, ScoreStanding, Standing, VoteStanding, run_label
 from finc_eval.partitions.kind import Kind, check_kinds
-from finc_eval.partitions.sample_map import KindPlaces
+from finc_eval.partitions.placed import KindPlaces
 from finc_eval.partitions.settings import REFERENCE
 from finc_eval.partitions.values import SharesBy
 

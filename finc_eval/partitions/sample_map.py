@@ -30,9 +30,6 @@ MAX_LANDMARKS = 1024
 """Prototypes that are laid out. A tree has 1 000 of 10 000 samples: they take .4 s, 2 % of a comparison of 50 000 +
 50 000 samples of 1280 entries."""
 
-MAX_PLACES = 256
-"""Prototypes on the small maps of a board, whose JSON has 8 kB of them: 1 024 would take 30 kB and .4 s."""
-
 KEPT_NEIGHBORS = 10  # nearest samples that a map keeps of each sample, as many as its quality is measured by
 
 
@@ -62,26 +59,6 @@ class Layout:
         """Return the places of embeddings, (n, d) → (n, 2), and their coordinates on the axes of the tree, (n, k)."""
         x = self.tree.axes(directions(rows.float().cpu()))
         return place_between(x, self.landmarks, self.places), x
-
-
-@dataclass(frozen=True)
-class KindPlaces(Record):
-    """Places of prototypes of a tree in the plane: a map without samples, which any set can be counted on.
-
-    Attributes:
-        xy: places, between −1 and 1.
-        kinds: id of the listed kind of each place.
-    """
-
-    xy: tuple[tuple[float, float], ...]
-    kinds: tuple[str, ...]
-
-    @classmethod
-    def of(cls, tree: KindTree, place: NDArray[np.int64], ids: Sequence[str]) -> Self:
-        """Lay out some prototypes of a tree, from the place of each leaf's kind among the listed kinds, (leaves,)."""
-        step = -(-len(tree.prototypes) // MAX_PLACES)
-        xy = embed_neighbors(tree.prototypes[::step]).double().round(decimals=3).tolist()
-        return cls(tuple((x, y) for x, y in xy), tuple(ids[one] for one in place[tree.leaf[::step]].tolist()))
 
 
 @dataclass(frozen=True, eq=False)

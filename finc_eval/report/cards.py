@@ -10,7 +10,7 @@ from urllib.parse import quote as percent_encode
 from markupsafe import Markup
 
 from finc_eval.naming.evidence import Evidence
-from finc_eval.report.drawings import Ink
+from finc_eval.report.colors import Ink
 from finc_eval.report.exports.outline import Cell
 from finc_eval.report.formats import printable
 

@@ -9,17 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log, log10
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from markupsafe import Markup
 
 from finc_eval.core.words import percent
+from finc_eval.report.colors import COLORS, Ink
 from finc_eval.report.formats import printable, share_interval
-
-Ink = Literal["gen", "ref", "other", "rule", "ink"]
-
-COLORS: dict[Ink, str] = {"gen": "#b04a12", "ref": "#1f5f9e", "other": "#56616e", "rule": "#ccd2d9", "ink": "#17202b"}
-"""Colors of a light page, by the class for which the style has the colors of both themes."""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from html import unescape
 from typing import Any
@@ -87,6 +87,7 @@ class Section:
     title: str
     legend: str = ""
     figure: Markup | str = ""
+    maps: Mapping[str, Markup] = field(default_factory=dict)  # maps side by side, by what is above each
     view: Markup | str = ""  # view of a notebook
     table: TextTable | None = None
     texts: Sequence[str] = ()

@@ -48,7 +48,7 @@ def drawn(found, tmp_path):
 
 def colored(svg):
     """Cards of the kinds whose cells are in color."""
-    return set(re.findall(r'<g class="(?:gen|ref)" data-mode="([^"]+)"', svg))
+    return set(re.findall(r'<g class="(?:gen|ref|model-\d)(?: less)?" data-mode="([^"]+)"', svg))
 
 
 def test_neighbors_of_digits_stay_neighbors(digits):
@@ -232,7 +232,8 @@ def test_kinds_of_several_sets_have_a_map_with_the_set_that_a_kind_sets_apart(pl
     assert set(found.map.sets) == set(sets) and len(found.map) <= MAP_SAMPLES + 100
     text, svg = drawn(found, tmp_path)
     assert colored(svg) == {f"mode-{kind.id}" for kind in found.significant()} != set()
-    assert "orange where a or b has more" in text and "· a<" in svg
+    assert "purple where a has more" in text and "· a<" in svg
+    assert '<g class="model-0" data-mode' in svg and '<g class="gen"' not in svg
     found.save(tmp_path / "kinds.h5")
     assert fe.load(tmp_path / "kinds.h5").to_atlas().set.value_counts().to_dict() == {
         label: found.map.sets.count(label) for label in sets
@@ -286,4 +287,15 @@ def test_a_board_draws_each_model_on_one_map_of_the_kinds(planted, tmp_path):
             or kind.shares[name].interval[1] < kind.shares["ref"].interval[0]
         }
         assert surely and colored(maps[name]) == {one for one in surely if one in maps[name]}
+    # The models have their own colors, by the order of their names, in the maps, the rows and the bars alike.
+    assert set(re.findall(r'<g class="(model-\d)', maps["demo"])) == {"model-1"}
+    assert set(re.findall(r'<g class="(model-\d less)', maps["lacking"])) == {"model-2 less"}
+    drawn = re.findall(r'<g class="([\w-]+)"[^>]*><title>(demo|lacking|clean|ref) [\d.]', text)
+    assert {name: {ink for ink, own in drawn if own == name} for name in (*models, "ref")} == {
+        "clean": {"model-0"},
+        "demo": {"model-1"},
+        "lacking": {"model-2"},
+        "ref": {"ref"},
+    }
+    assert re.findall(r'<th role="rowheader" scope="row" class="id (model-\d)"><a[^>]*>demo<', text) == ["model-1"]
     assert fe.Leaderboard.from_dict(board.to_dict()).places == board.places

@@ -27,7 +27,7 @@ from finc_eval.comparison.pages.directions import (
 )
 from finc_eval.comparison.pages.facts import METHOD_NAMES, kernel_facts, stability
 from finc_eval.comparison.pages.figures import spectrum_svg
-from finc_eval.comparison.pages.looks import INKS, seen_first
+from finc_eval.comparison.pages.looks import seen_first
 from finc_eval.comparison.result import SHOWN_COPIES, Comparison, Spectrum
 from finc_eval.core.words import SET_NAMES, join_words, one_line, percent, plural
 from finc_eval.naming.evidence import UniqueNames, with_id
@@ -40,6 +40,7 @@ from finc_eval.partitions.pages.tables import TEXT_SAMPLES, UNDER, kind_tables, 
 from finc_eval.prompts.page import prompt_tables
 from finc_eval.report import Page
 from finc_eval.report.cards import CardRow, CardRows, Cards, Link, PageCard, anchor
+from finc_eval.report.colors import PAIR
 from finc_eval.report.drawings import Axis, forest_axis
 from finc_eval.report.exports.outline import Cell, Outline, TextTable, call, source, unreadable
 from finc_eval.report.formats import bare_percent, number, p_value
@@ -81,7 +82,7 @@ def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
         gallery,
         "comparison/pages/comparison.html",
         table=table,
-        map=map_on_page(comparison.map, comparison.kinds, shown, INKS, gallery.pictures),
+        map=map_on_page(comparison.map, comparison.kinds, shown, PAIR, gallery.pictures),
         seen=seen_first(comparison, names),
         of_pairs=_sections("pairs", id_tables(comparison.by_id, shown)),
         sections=_sections("values", value_tables(comparison.by, shown)),
@@ -285,7 +286,7 @@ def notebook(comparison: Comparison) -> Outline:
     lacking = [] if found else [f"No {thing} is significantly more or less frequent in the generated set."]
     said, others = outline(comparison), not_significant(comparison, ".")
     found_too = {"not significant": others} if others else {}
-    drawn = map_on_page(comparison.map, comparison.kinds, LABELS, INKS, comparison.gallery.pictures)
+    drawn = map_on_page(comparison.map, comparison.kinds, LABELS, PAIR, comparison.gallery.pictures)
     return replace(
         said,
         says={**said.says, **found_too},

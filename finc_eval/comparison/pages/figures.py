@@ -10,7 +10,8 @@ from markupsafe import Markup
 
 from finc_eval.comparison.direction import Role
 from finc_eval.core.words import figure
-from finc_eval.report.drawings import Axis, Ink, drawing, line, mark, text
+from finc_eval.report.colors import Ink
+from finc_eval.report.drawings import Axis, drawing, line, mark, text
 
 INKS: dict[Role, tuple[Ink, str]] = {
     "over": ("gen", "more in the generated set"),

@@ -13,10 +13,8 @@ from finc_eval.numerics.inference import ALPHA, significant
 from finc_eval.partitions.kind import Kind
 from finc_eval.prompts.table import Word
 from finc_eval.report.cards import CardView, Grid, Seen
-from finc_eval.report.drawings import Ink
+from finc_eval.report.colors import PAIR
 from finc_eval.report.formats import p_value
-
-INKS: Mapping[str, Ink] = {"gen": "gen", "ref": "ref"}
 
 
 class SeenFirst(NamedTuple):
@@ -34,7 +32,7 @@ def seen_first(comparison: Comparison, titles: tuple[str, str]) -> SeenFirst:
     """
     if comparison.by_id:  # looks of two runs are judged by their margins
         return SeenFirst()
-    known = dict(zip(INKS, titles, strict=True))
+    known = dict(zip(PAIR, titles, strict=True))
     differ: list[Kind | Direction] = [*significant(comparison.kinds, ALPHA), *significant(comparison.directions, ALPHA)]
     words = [] if comparison.prompts is None else comparison.prompts.clear
     if not (comparison.looks or words or differ):
@@ -50,7 +48,7 @@ def seen_first(comparison: Comparison, titles: tuple[str, str]) -> SeenFirst:
 
 def _word(word: Word, titles: Mapping[str, str]) -> Seen:
     views = tuple(
-        CardView(INKS[label], title, "", (Grid("", label, word.sets[label].ids),)) for label, title in titles.items()
+        CardView(PAIR[label], title, "", (Grid("", label, word.sets[label].ids),)) for label, title in titles.items()
     )
     return Seen(f"{word.what} of {f'prompts with {word.title}' if word.text else word.title}", views)
 
@@ -63,11 +61,11 @@ def _look(look: Look, titles: Mapping[str, str], shown: int) -> Seen:
     return Seen(
         f"everything {look.name}" if look.whole else look.name,
         tuple(
-            CardView(INKS[label], titles[label], "", (Grid(headings[label], label, look.examples[label][:shown]),))
+            CardView(PAIR[label], titles[label], "", (Grid(headings[label], label, look.examples[label][:shown]),))
             for label in (look.more_in, other)
             if look.examples.get(label)
         ),
-        INKS[look.more_in],
+        PAIR[look.more_in],
         f"p = {p_value(look.p_value)}, adjusted for all looks",
         look.name,
     )
@@ -82,7 +80,7 @@ def _both(comparison: Comparison, titles: Mapping[str, str]) -> list[Seen]:
     if not all(ids.values()):
         return []
     views = (
-        CardView(INKS[label], title, "", (Grid("Drawn at random", label, ids[label]),))
+        CardView(PAIR[label], title, "", (Grid("Drawn at random", label, ids[label]),))
         for label, title in titles.items()
     )
     return [Seen("", tuple(views))]

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from finc_eval.comparison.pages.comparison import titles
 from finc_eval.comparison.spaces import SAME, Spaces
 from finc_eval.core.words import join_words, percent, plural
+from finc_eval.gallery.pictured import Pictures
 from finc_eval.naming.evidence import with_id
 from finc_eval.numerics.inference import ALPHA
+from finc_eval.partitions.pages.map import MapOnPage, map_on_page
 from finc_eval.partitions.pages.tables import TEXT_SAMPLES, kind_row
 from finc_eval.report import Page
+from finc_eval.report.colors import PAIR
 from finc_eval.report.exports.outline import Cell, Outline, TextTable, call, source, unreadable
 from finc_eval.report.formats import number, optional_percent, p_value
+from finc_eval.report.pages import Section, render, sections_of
+from finc_eval.samples.source import Samples
 
 HOW = (
     "Each space has kinds of its own. Its p-values are multiplied by the number of spaces, so that a false kind in any "
@@ -46,6 +52,31 @@ def outline(result: Spaces) -> Outline:
         failures=unreadable(sets),
         how=HOW,
     )
+
+
+def page(result: Spaces, samples: Mapping[str, Samples]) -> str:
+    """Return the page: the tables, with a map of each space before them."""
+    said, gallery = outline(result), result.gallery_of(samples)
+    first, *others = sections_of(said)
+    return render(result, said, gallery, sections=[first, *_maps(result, gallery.pictures), *others])
+
+
+def _maps(result: Spaces, pictures: Pictures) -> list[Section]:
+    """Return the maps of all spaces side by side, as a section; none without maps.
+
+    A kind is in color if it differs over all spaces together, as in the list.
+    """
+    found: dict[str, MapOnPage] = {}
+    for name, one in result.comparisons.items():
+        kinds = [replace(kind, p_value=min(1.0, len(result.comparisons) * kind.p_value)) for kind in one.kinds]
+        drawn = map_on_page(one.map, kinds, dict(zip(PAIR, titles(one), strict=True)), PAIR, pictures)
+        found |= {} if drawn is None else {name: drawn}
+    if not found:
+        return []
+    texts = [f"{name}: {one.legend}" for name, one in found.items()]
+    parts = [Section("", f"{name} as a table", table=one.table) for name, one in found.items()]
+    maps = {name: one.figure for name, one in found.items()}
+    return [Section("map", "A map of each space", maps=maps, texts=texts, parts=parts)]
 
 
 def says(result: Spaces) -> dict[str, str]:
@@ -116,4 +147,4 @@ def _clusters(result: Spaces) -> TextTable:
     )
 
 
-PAGE = Page(says, outline)
+PAGE = Page(says, outline, draw=page)

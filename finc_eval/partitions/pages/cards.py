@@ -28,7 +28,8 @@ from finc_eval.report.cards import (
     PageCard,
     anchor,
 )
-from finc_eval.report.drawings import Axis, Drawn, Ink, forest, forest_axis, forest_scale
+from finc_eval.report.colors import MODELS, Ink, inks_of
+from finc_eval.report.drawings import Axis, Drawn, forest, forest_axis, forest_scale
 from finc_eval.report.exports.outline import NOT_MANY, Cell, several
 from finc_eval.report.formats import p_value, points_interval, points_range, share_interval
 
@@ -52,11 +53,15 @@ class Common:
         """True for two sets, whose difference is first minus second."""
         return len(self.titles) == 2
 
+    @property
+    def has_colors(self) -> bool:
+        """True where each set has a color of its own."""
+        return len({*self.titles} - {REFERENCE}) <= MODELS
+
     def inks(self, own: str = "") -> dict[str, Ink]:
-        """Return the colors of the sets: two sets have a color each; of more, the reference and the set with most."""
-        if self.are_two:
-            ref = REFERENCE if REFERENCE in self.titles else [*self.titles][1]
-            return {label: "ref" if label == ref else "gen" for label in self.titles}
+        """Return the colors of the sets; where they are too many for that, of the reference and the set with most."""
+        if self.has_colors:
+            return inks_of(self.titles, REFERENCE)
         return {label: "ref" if label == REFERENCE else "gen" if label == own else "other" for label in self.titles}
 
     def draw(self, kind: Kind) -> Markup:
@@ -151,12 +156,13 @@ def _row(kind: Kind, common: Common, inside: Sequence[CardRow] = ()) -> CardRow:
 def _table(rows: Sequence[CardRow], common: Common) -> CardRows:
     titles, inks = common.titles, common.inks()
     if common.are_two:
-        columns, most = [*titles.values(), "Difference, points"], ""
-        legend: dict[str, Ink] = {titles[label]: ink for label, ink in inks.items()}
+        columns = [*titles.values(), "Difference, points"]
     else:
         shares = [*titles.values()] if len(titles) <= MAX_COLUMNS else ["Share there", "In others"]
-        columns, most = ["Set apart", *shares, "Apart by, points"], ", the set with most in color"
-        legend = {titles[REFERENCE]: "ref"} if REFERENCE in titles else {}
+        columns = ["Set apart", *shares, "Apart by, points"]
+    most, legend = "", {titles[label]: ink for label, ink in inks.items()}
+    if not common.has_colors:
+        most, legend = ", the set with most in color", {titles[one]: "ref" for one in titles if one == REFERENCE}
         legend["other sets"] = "other"
     return CardRows(
         id="forest",

@@ -10,10 +10,11 @@ from finc_eval.numerics.inference import ALPHA, BESIDE_ALPHA
 from finc_eval.partitions.kind import Kind, top_level
 from finc_eval.partitions.kinds import Kinds
 from finc_eval.partitions.pages.cards import kinds_on_page
-from finc_eval.partitions.pages.map import inks_of, map_on_page
+from finc_eval.partitions.pages.map import map_on_page
 from finc_eval.partitions.pages.members import write_gallery
 from finc_eval.partitions.pages.tables import UNDER, kind_tables, kinds_in_words, mix_tables, value_tables
 from finc_eval.report import Page
+from finc_eval.report.colors import inks_of
 from finc_eval.report.exports.outline import Outline, call, several, sizes, sources, unreadable
 from finc_eval.report.formats import p_value
 from finc_eval.report.pages import Section, render

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,9 +18,9 @@ from finc_eval.partitions.kind import Kind
 from finc_eval.partitions.pages.groups import set_apart
 from finc_eval.partitions.pages.map_labels import Box, Label, place_labels
 from finc_eval.partitions.sample_map import MAP_SAMPLES, SampleMap, labeled
-from finc_eval.partitions.settings import REFERENCE
 from finc_eval.report.cards import anchor
-from finc_eval.report.drawings import COLORS, Ink, drawing
+from finc_eval.report.colors import COLOR_NAMES, COLORS, Ink
+from finc_eval.report.drawings import drawing
 from finc_eval.report.exports.outline import Cell, TextTable
 from finc_eval.report.formats import printable
 
@@ -73,13 +73,6 @@ def map_on_page(
         said,
         _table(regions, drawn),
     )
-
-
-def inks_of(labels: Iterable[str]) -> dict[str, Ink]:
-    """Return the colors of sets: one for the reference, or else the last of two sets, and one for all others."""
-    known = [*labels]
-    ref = REFERENCE if REFERENCE in known or len(known) > 2 else known[-1]
-    return {label: "ref" if label == ref else "gen" for label in known}
 
 
 @dataclass(frozen=True, eq=False)
@@ -344,9 +337,6 @@ def _says(colored: Sequence[_Region], drawn: _MapParts) -> str:
         f"Near samples are alike. {len(colored)} of {plural(len(drawn.regions), 'kind')} "
         f"{'differs' if len(colored) == 1 else 'differ'}: {join_words(sets)}; grey is chance."
     )
-
-
-COLOR_NAMES: Mapping[Ink, str] = {"gen": "orange", "ref": "blue"}
 
 
 def _table(regions: Sequence[_Region], drawn: _MapParts) -> TextTable:

@@ -1,56 +1,113 @@
-"""Small multiples of one map: what each of several sets surely has more of, or less of, than a reference."""
+"""Small multiples of one map, each in the color of its set: filled where it has more of a kind, empty where less."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from markupsafe import Markup
+from numpy.typing import NDArray
 
 from finc_eval.core.words import percent, plural
 from finc_eval.naming.evidence import UniqueNames
 from finc_eval.partitions.kind import Kind
-from finc_eval.partitions.sample_map import KindPlaces
+from finc_eval.partitions.placed import KindPlaces, ReleaseMap
+from finc_eval.partitions.settings import REFERENCE
 from finc_eval.report.cards import anchor
-from finc_eval.report.drawings import COLORS, Ink, drawing
+from finc_eval.report.colors import COLORS, Ink, inks_of
+from finc_eval.report.drawings import drawing
 from finc_eval.report.formats import printable
 
 SIDE, CELL = 168.0, 4.6  # pixels along a side of a small map, and half the side of a cell
 
+Array = NDArray[np.float64]
 
-def small_maps(
-    places: KindPlaces | None, kinds: Sequence[Kind], labels: Sequence[str], reference: str, names: UniqueNames
+
+class _Group(NamedTuple):
+    """Cells of a kind on a small map."""
+
+    said: str
+    cells: Array  # centers in pixels, shape (c, 2)
+    sizes: Array  # halves of their sides, shape (c,)
+    more: bool | None = None  # whether the set has more of it, or less; None if that is not sure
+    mode: str = ""  # anchor of its card; "" without one
+
+
+def maps_of_models(
+    places: KindPlaces | None, kinds: Sequence[Kind], models: Sequence[str], names: UniqueNames
 ) -> dict[str, Markup]:
-    """Draw a map for each set, by its label; none without places.
+    """Draw a map for each model, by its name; none without places.
 
-    A kind is in color if the intervals of its share of the set and of the reference are apart, as all intervals hold
-    together: orange if the set has more of it, and blue if it has less.
+    A kind is in the color of the model if the intervals of its share of the model and of the reference are apart, as
+    all intervals hold together: filled if the model has more of it, and empty if it has less.
     """
     if places is None or not places.kinds:
         return {}
-    spots = SIDE / 2 + (SIDE / 2 - 2 * CELL) * np.array(places.xy) * [1, -1]
-    at = {kind.id: spots[[one == kind.id for one in places.kinds]] for kind in kinds}
-    return {label: _draw(label, reference, [one for one in kinds if len(at[one.id])], at, names) for label in labels}
+    spots, inks, owner = _spots(places.xy), inks_of([*kinds[0].shares], REFERENCE), np.array(places.kinds)
+
+    def group(model: str, kind: Kind) -> _Group:
+        own, ref = kind.shares[model], kind.shares[REFERENCE]
+        said = f"{names.title(kind)}: {percent(own.share, 1)} of {model}, {percent(ref.share, 1)} of {REFERENCE}"
+        more = True if own.interval[0] > ref.interval[1] else False if own.interval[1] < ref.interval[0] else None
+        cells = spots[owner == kind.id]
+        return _Group(said, cells, np.full(len(cells), CELL), more, anchor(kind.id))
+
+    found = {}
+    for model in models:
+        groups = [group(model, kind) for kind in kinds if (owner == kind.id).any()]
+        sure = sum(one.more is not None for one in groups)
+        said = f"{plural(sure, 'kind')} of {len(groups)} surely {'differs' if sure == 1 else 'differ'} from {REFERENCE}"
+        found[model] = _draw(f"Map of {model}", said, groups, inks[model])
+    return found
 
 
-def _draw(
-    label: str, reference: str, kinds: Sequence[Kind], at: Mapping[str, np.ndarray], names: UniqueNames
-) -> Markup:
-    groups, colored = [], 0
-    for kind in kinds:
-        own, ref = kind.shares[label], kind.shares[reference]
-        ink: Ink = (
-            "gen" if own.interval[0] > ref.interval[1] else "ref" if own.interval[1] < ref.interval[0] else "other"
-        )
-        colored += ink != "other"
+def maps_of_releases(found: ReleaseMap) -> dict[str, Markup]:
+    """Draw a map for each set of a gate, by its label: cells are the larger, the more of the set lies there.
+
+    What surely changed is in color on every map: filled if the release has more of it, empty if it has less.
+    """
+    spots, owner = _spots(found.xy), np.array(found.kinds)
+    most = max((share for shares in found.shares.values() for share in shares), default=1.0)
+    drawn = {}
+    for label, shares in found.shares.items():
+        # 0.3: size of the smallest cell that is drawn, in sizes of the largest.
+        sizes = np.where(np.array(shares) > 0, CELL * np.sqrt(np.array(shares) / most).clip(0.3), 0.0)
+        named = {one.id: one for one in found.changes}
+        groups = [_Group("the same as before", spots[owner == ""], sizes[owner == ""])]
+        for name, one in named.items():
+            said = f"{one.title}: {percent(one.before, 1)} before, {percent(one.share, 1)} now"
+            groups.append(_Group(said, spots[owner == name], sizes[owner == name], one.share > one.before))
+        said = f"{plural(len(named), 'kind')} surely {'differs' if len(named) == 1 else 'differ'} between the releases"
+        drawn[label] = _draw(f"Map of {label}", said, groups, "gen")
+    return drawn
+
+
+def _spots(xy: Sequence[tuple[float, float]]) -> Array:
+    """Return places in pixels of a small map."""
+    return np.asarray(SIDE / 2 + (SIDE / 2 - 2 * CELL) * np.array(xy) * [1, -1])
+
+
+def _draw(title: str, said: str, groups: Sequence[_Group], ink: Ink) -> Markup:
+    """Draw the cells of all kinds, those that differ on top."""
+    parts = []
+    for one in sorted(groups, key=lambda one: one.more is not None):
         path = "".join(
-            f"M{x - CELL:.0f} {y - CELL:.0f}h{2 * CELL:.0f}v{2 * CELL:.0f}h-{2 * CELL:.0f}z" for x, y in at[kind.id]
+            f"M{x - half:.1f} {y - half:.1f}h{2 * half:.1f}v{2 * half:.1f}h-{2 * half:.1f}z"
+            for (x, y), half in zip(one.cells, one.sizes.tolist(), strict=True)
+            if half
         )
-        said = f"{names.title(kind)}: {percent(own.share, 1)} of {label}, {percent(ref.share, 1)} of {reference}"
-        groups.append(
-            Markup('<g class="{}" data-mode="{}" fill="{}" opacity="{}"><title>{}</title><path d="{}"/></g>').format(
-                ink, anchor(kind.id), COLORS[ink], ".25" if ink == "other" else "1", printable(said), path
+        own: Ink = "other" if one.more is None else ink
+        look = {None: 'fill="{0}" opacity=".25"', True: 'fill="{0}"', False: 'fill="none" stroke="{0}"'}[one.more]
+        mode = Markup(' data-mode="{}"').format(one.mode) if one.mode else ""
+        parts.append(
+            Markup('<g class="{}{}"{} {}><title>{}</title><path d="{}"/></g>').format(
+                own,
+                " less" if one.more is False else "",
+                mode,
+                Markup(look).format(COLORS[own]),
+                printable(one.said),
+                path,
             )
         )
-    are = f"{plural(colored, 'kind')} of {len(kinds)} surely differ from {reference}"
-    return drawing(f"Map of {label}", are, (SIDE, SIDE), groups, look="map small-map")
+    return drawing(title, said, (SIDE, SIDE), parts, look="map small-map")

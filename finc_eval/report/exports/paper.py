@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from finc_eval.core.errors import DataError
 from finc_eval.core.words import SET_NAMES
-from finc_eval.report.drawings import COLORS
+from finc_eval.report.colors import COLORS
 from finc_eval.report.exports.outline import Outline, TextTable
 from finc_eval.report.formats import printable
 
