@@ -1,5 +1,7 @@
 """Two sets in several spaces: which space sees which kind, one α for all, and SPEC's clusters."""
 
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -177,3 +179,14 @@ def test_beside_an_extractor_of_clips_a_network_of_images_embeds_frames():
         "motion": "motion",
     }
     assert list(extractions_by_space(["efficientnet-lite0", "pixels"])) == ["efficientnet-lite0", "pixels"]
+
+
+def test_each_space_has_a_map_with_the_kinds_of_the_list_in_color(moved, tmp_path):
+    text = moved.to_html(tmp_path / "page.html").read_text()
+    maps = re.findall(
+        r'<figcaption><span class="">(\w+)</span></figcaption>(<svg class="map".*?</svg>)', text, re.DOTALL
+    )
+    assert [name for name, _ in maps] == ["content", "motion"]
+    seen = {name: len(re.findall(r'<g class="(?:gen|ref)" fill', svg)) for name, svg in maps}
+    assert seen == {name: sum(one.space == name for one in moved.kinds) for name in moved.comparisons}
+    assert seen["motion"] > 0 and all(len(svg) < 150_000 for _, svg in maps)

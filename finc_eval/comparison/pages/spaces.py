@@ -69,7 +69,7 @@ def _maps(result: Spaces, pictures: Pictures) -> list[Section]:
     found: dict[str, MapOnPage] = {}
     for name, one in result.comparisons.items():
         kinds = [replace(kind, p_value=min(1.0, len(result.comparisons) * kind.p_value)) for kind in one.kinds]
-        drawn = map_on_page(one.map, kinds, dict(zip(PAIR, titles(one), strict=True)), PAIR, pictures)
+        drawn = map_on_page(one.map, kinds, dict(zip(PAIR, titles(one), strict=True)), PAIR, pictures, has_cards=False)
         found |= {} if drawn is None else {name: drawn}
     if not found:
         return []

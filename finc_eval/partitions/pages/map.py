@@ -51,6 +51,8 @@ def map_on_page(
     titles: Mapping[str, str],
     inks: Mapping[str, Ink],
     pictures: Pictures,
+    *,
+    has_cards: bool = True,
 ) -> MapOnPage | None:
     """Return a map for a page; None without a map of these kinds.
 
@@ -60,12 +62,13 @@ def map_on_page(
         titles: titles of the sets, by label.
         inks: their colors; a set without one has the color of others.
         pictures: pictures of samples, by label and id.
+        has_cards: whether the page has a card of each kind, which the map leads to.
     """
     if found is None or not {kind.id for kind in kinds} & set(found.kinds):
         return None
     places, height = _in_pixels(np.asarray(found.xy, float))
     regions = _regions(found, kinds, places)
-    drawn = _MapParts(titles, inks, UniqueNames(kinds), pictures, regions, height)
+    drawn = _MapParts(titles, inks, UniqueNames(kinds), pictures, regions, height, has_cards)
     colored = [one for one in regions if one.differs]
     said = _says(colored, drawn)
     return MapOnPage(
@@ -148,6 +151,7 @@ class _MapParts:
     pictures: Pictures
     regions: Sequence[_Region]
     height: float
+    has_cards: bool
 
     def parts(self) -> list[Markup]:
         """Return the elements of the drawing: paper, cells, then labels with pictures."""
@@ -160,6 +164,14 @@ class _MapParts:
     def ink(self, kind: Kind) -> Ink:
         """Return the color of the set that has more of a kind; of kinds that do not differ, that of others."""
         return self.inks.get(kind.set_with_most, "other") if kind.p_value <= ALPHA else "other"
+
+    def anchor(self, kind: Kind) -> str | None:
+        """Return the name by which links find the card of a kind; None without cards."""
+        return anchor(kind.id) if self.has_cards else None
+
+    def mode(self, kind: Kind) -> Markup:
+        """Return the attribute by which the page's script finds a kind in the list and its card."""
+        return Markup(' data-mode="{}"').format(self.anchor(kind)) if self.has_cards else Markup("")
 
     def words(self, kind: Kind) -> str:
         """Return the name of a kind, with its id where others are called the same."""
@@ -182,9 +194,9 @@ class _MapParts:
             f"M{x:.0f} {y - radius:.0f}{_hexagon(radius)}"
             for (x, y), radius in zip(region.cells, region.radii.tolist(), strict=True)
         )
-        return Markup(
-            '<g class="{}" data-mode="{}" fill="{}" opacity="{:.2f}"{}><title>{}</title><path d="{}"/></g>'
-        ).format(ink, anchor(region.kind.id), COLORS[ink], opacity, edge, printable(self.said(region.kind)), path)
+        return Markup('<g class="{}"{} fill="{}" opacity="{:.2f}"{}><title>{}</title><path d="{}"/></g>').format(
+            ink, self.mode(region.kind), COLORS[ink], opacity, edge, printable(self.said(region.kind)), path
+        )
 
     def _labels(self) -> list[Markup]:
         chosen = [one for one in self.regions if one.is_labeled]
@@ -254,8 +266,8 @@ class _MapParts:
             y += LINE * len(lines)
         if self._shares_line(region, lines):
             drawn.append(self._shares(region.kind, middle, y + LINE - 3))
-        return Markup('<g class="label {}" data-mode="{}" fill="{}">{}</g>').format(
-            ink, anchor(region.kind.id), COLORS[ink], Markup("").join(drawn)
+        return Markup('<g class="label {}"{} fill="{}">{}</g>').format(
+            ink, self.mode(region.kind), COLORS[ink], Markup("").join(drawn)
         )
 
     def _shares_line(self, region: _Region, lines: Sequence[str]) -> list[str]:
@@ -350,7 +362,7 @@ def _table(regions: Sequence[_Region], drawn: _MapParts) -> TextTable:
         shares = [part.share for part in one.kind.shares.values()]
         rows.append(
             [
-                Cell(drawn.words(one.kind), anchor=anchor(one.kind.id)),
+                Cell(drawn.words(one.kind), anchor=drawn.anchor(one.kind)),
                 more,
                 *(percent(share, 1) for share in shares),
                 join_words(beside),
