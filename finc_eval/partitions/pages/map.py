@@ -165,9 +165,9 @@ class _MapParts:
         """Return the color of the set that has more of a kind; of kinds that do not differ, that of others."""
         return self.inks.get(kind.set_with_most, "other") if kind.p_value <= ALPHA else "other"
 
-    def anchor(self, kind: Kind) -> str | None:
-        """Return the name by which links find the card of a kind; None without cards."""
-        return anchor(kind.id) if self.has_cards else None
+    def anchor(self, kind: Kind) -> str:
+        """Return the name by which links find the card of a kind; "" without cards."""
+        return anchor(kind.id) if self.has_cards else ""
 
     def mode(self, kind: Kind) -> Markup:
         """Return the attribute by which the page's script finds a kind in the list and its card."""
