@@ -38,10 +38,11 @@ BASE = 0.85  # quantile at which the tail begins
 LOGARITHMS: dict[str, Callable[[dict[str, Array]], Array]] = {
     "mse": lambda one: np.log(one["mse"] + 0.001),
     "relative": lambda one: np.log((one["mse"] + 0.001) / (one["detail"] + 0.001)),
-    "structure": lambda one: np.log(1 - one["structure"] + 0.02),
+    "structure": lambda one: np.log(1 - one["structure"] + 0.01),
     "coarse": lambda one: np.log(1 - one["coarse"] + 0.02),
 }
-"""Logarithms of the measures of pictures, with what no eye sees added. SSIM is not among them: where everything is
+"""Logarithms of the measures of pictures, with what no eye sees added. Twice as much for structure hides how the bulk
+spreads: where noise is of many sizes, 9 of 139 runs then have a list instead of 5. SSIM is not among them: where everything is
 brighter or tinted, it falls far in a few pictures: with it, 30 of 32 such runs had a pair that was called broken."""
 
 

@@ -95,14 +95,15 @@ class MeasuredRuns:
 
     def margins(self, alpha: float = ALPHA) -> list[Margin]:
         """Return what was shown of each thing that may be worse; all bounds hold together at 1 − `alpha`."""
-        return [margin for one in self.questions for margin in one.judge(self._error(alpha))]
+        return [margin for one in self.questions for margin in one.judge(self._error(one.count, alpha))]
 
     def count_worse(self, alpha: float) -> int:
         """Return the number of things that are surely worse by more than their margin."""
         return sum(one.verdict == "worse" for one in self.margins(alpha))
 
-    def _error(self, alpha: float) -> float:
-        return error_of(sum(one.count for one in self.questions), alpha)
+    def _error(self, bounds: int, alpha: float = ALPHA) -> float:
+        """Return the error of each bound of a question: all questions have the same part of the whole error."""
+        return error_of(bounds * sum(one.count > 0 for one in self.questions), alpha)
 
     def answer(self) -> ById:
         """Answer all questions at 95 %."""
@@ -118,7 +119,7 @@ class MeasuredRuns:
             [one for one in margins if one.verdict == "worse"],
             [one for one in margins if one.verdict == "not worse"],
             [one for one in margins if one.verdict == "undecided"],
-            self.looks(self._error(ALPHA)),
+            self.looks(self._error(len(BAD))),
             tuple(self.pairs.ids[order[:SHOWN]].tolist()),
             tuple(self.pairs.ids.tolist()),
             {name: _short(values) for name, values in self.nearest.values.items() if name != "detail"},

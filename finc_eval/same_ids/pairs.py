@@ -18,6 +18,7 @@ from finc_eval.embeddings.subset import Subset
 from finc_eval.naming.measured import looked_rows
 from finc_eval.naming.repeated import pixels_of
 from finc_eval.naming.traits import TRAITS, measure_looks
+from finc_eval.samples.source import prefetch
 from finc_eval.same_ids.clips import MOTION, Clips, frames_of, measure_motion
 from finc_eval.same_ids.kept import KeptPairs
 from finc_eval.same_ids.lpips import Lpips, find_lpips
@@ -28,7 +29,9 @@ Array = NDArray[np.float64]
 MEASURES = ("mse", "ssim", "ms_ssim", "structure", "detail", "coarse")  # measures of a pair of pictures
 LOOKS = [f"{side}: {trait.name}" for side in ("gen", "ref") for trait in TRAITS]  # columns of the traits of a pair
 PAIRS = "measure pairs"  # stage of progress
-READ_TOGETHER, CLIPS_TOGETHER = 64, 4  # pairs in memory: of 512 × 512 pixels, and 16 frames, 100 MB
+READ_TOGETHER, CLIPS_TOGETHER = 32, 2
+"""Pairs that are read while as many are measured: of 512 × 512 pixels, and 16 frames, 100 MB together."""
+
 COARSE = 16  # side of the thumbnails whose correlation is measured, in pixels
 OTHERS = 1000  # pictures of other ids that a sample is compared with
 
@@ -144,9 +147,9 @@ def _pictures(
     kept = KeptPairs(contents, n, names)
     looks = KeptPairs(None if contents is None else contents[looked], len(looked), LOOKS)
     missing = np.union1d(kept.missing, looked[looks.missing])
-    for start in range(0, len(missing), together):
-        some = missing[start : start + together]
-        pixels = pairs.pixels(some)
+    parts = (missing[start : start + together] for start in range(0, len(missing), together))
+    done = n - len(missing)
+    for some, pixels in prefetch((some, pairs.pixels(some)) for some in parts):
         if pixels is None:
             return None
         values = (measure_clips if pairs.are_clips else measure_pictures)(*pixels, lpips)
@@ -155,7 +158,8 @@ def _pictures(
         if len(places):
             traits = [measure_looks([picture(one[place]) for place in places])[0] for one in pixels]
             looks.add(among, np.column_stack(traits))
-        run.progress(PAIRS, n - len(missing) + start + len(some), n)
+        done += len(some)
+        run.progress(PAIRS, done, n)
     found = {name: own for name, own in zip(names, kept.values.T, strict=True) if not np.isnan(own).any()}
     return found, _spread(looks.values, looked, n) if with_traits else None
 
