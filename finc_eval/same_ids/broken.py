@@ -42,8 +42,9 @@ LOGARITHMS: dict[str, Callable[[dict[str, Array]], Array]] = {
     "coarse": lambda one: np.log(1 - one["coarse"] + 0.02),
 }
 """Logarithms of the measures of pictures, with what no eye sees added. Twice as much for structure hides how the bulk
-spreads: where noise is of many sizes, 9 of 139 runs then have a list instead of 5. SSIM is not among them: where everything is
-brighter or tinted, it falls far in a few pictures: with it, 30 of 32 such runs had a pair that was called broken."""
+spreads: where noise is of many sizes, 9 of 139 runs then have a list instead of 5. SSIM is not among them: where
+everything is brighter or tinted, it falls far in a few pictures: with it, 30 of 32 such runs had a pair that was called
+broken."""
 
 
 def logarithms(table: PairTable) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import combinations
 
@@ -52,6 +52,7 @@ class MeasuredRuns:
     runs: int  # number of further runs
     questions: Sequence[Harm]  # what may be worse
     looks: Callable[[float], list[str]]  # how all pictures look otherwise, by the error of each bound
+    unread: tuple[str, ...] = ()  # ids of pairs that are left out, as their pictures are not those that were embedded
 
     @classmethod
     def of(
@@ -74,8 +75,10 @@ class MeasuredRuns:
         pairs = align({label: pairing.names[block] for label, block in pairing.block.items()}, pairing.sets)
         run = Run.of(run)
         table = measure(pairs, run, with_traits=True)
+        unread = tuple(pairs.ids[table.lost].tolist())
+        pairs, table = pairs.part(np.flatnonzero(~table.lost)), table.part(~table.lost)
         runs = _baselines(pairing, pairs, again)
-        floor = _floor(runs, run)
+        floor = _like(table, _floor(runs, run))
         nearest = table
         for other in list(runs.values())[1:]:
             nearest = _nearest(nearest, pairs, other, run)
@@ -83,7 +86,7 @@ class MeasuredRuns:
         questions, looks = _questions(pairs, table, kept, kinds, pairing)
         if fits and len(kept) > 1:
             questions.append(_fit_question(pairs.part(kept), fits))
-        return cls(pairs, nearest, floor, len(again), questions, looks)
+        return cls(pairs, nearest, floor, len(again), questions, looks, unread)
 
     def broken(self, rate: float = RATE) -> NDArray[np.bool_]:
         """Return which pairs do not belong to their run; see `find_broken`."""
@@ -123,6 +126,7 @@ class MeasuredRuns:
             tuple(self.pairs.ids[order[:SHOWN]].tolist()),
             tuple(self.pairs.ids.tolist()),
             {name: _short(values) for name, values in self.nearest.values.items() if name != "detail"},
+            self.unread,
         )
 
 
@@ -173,6 +177,18 @@ def _floor(runs: Mapping[str, Aligned], run: Run) -> PairTable | None:
         np.concatenate([one.others for one in tables]),
         None,
     )
+
+
+def _like(table: PairTable, floor: PairTable | None) -> PairTable | None:
+    """Return the pairs of the floor whose pictures were read, with the measures that a table has, too."""
+    if floor is None:
+        return None
+    if "mse" in table.values and "mse" not in floor.values:
+        raise DataError(
+            "the pictures of a run in again are not at hand, while those of gen and ref are: give it with its pictures"
+        )
+    known = floor.part(~floor.lost)
+    return replace(known, values={name: own for name, own in known.values.items() if name in table.values})
 
 
 def _nearest(table: PairTable, pairs: Aligned, again: Aligned, run: Run) -> PairTable:

@@ -61,8 +61,8 @@ class KeptPairs:
         """Add the measurements of some pairs, (b, columns), and keep them on the disk with the others of their file."""
         self.values[pairs], self._known[pairs] = values, True
         self._fresh.append(pairs)
-        if sum(map(len, self._fresh)) >= TOGETHER or self._known.all():
-            self._write()
+        if sum(map(len, self._fresh)) >= TOGETHER:
+            self.write()
 
     def _take(self, stored: NDArray[np.uint64], values: Array) -> None:
         """Take what is stored of these pairs."""
@@ -75,16 +75,17 @@ class KeptPairs:
         self.values[found >= 0] = values[found[found >= 0]]
         self._known |= found >= 0
 
-    def _write(self) -> None:
-        fresh, self._fresh = np.concatenate(self._fresh), []
-        if self._keys is None:
+    def write(self) -> None:
+        """Keep the pairs on the disk that were added since the last file."""
+        fresh, self._fresh = np.concatenate([np.empty(0, np.int64), *self._fresh]), []
+        if self._keys is None or not len(fresh):
             return
         keys = self._keys[fresh]
         arrays = {"names": np.array(self.names), "keys": keys, "values": self.values[fresh]}
         try:
             path = folder_of_pairs() / f"{sha256_of(keys, *self.names)}.npz"
             with write_whole(path) as temporary, create_file(temporary) as file:
-                np.savez(file, **arrays)  # type: ignore[arg-type]  # of the keyword allow_pickle
+                np.savez(file, **arrays)
         except DataError as error:
             warnings.warn(f"measured pairs are not kept, and a stopped run starts again: {error}", stacklevel=2)
             self._keys = None

@@ -18,11 +18,11 @@ from finc_eval.embeddings.subset import Subset
 from finc_eval.naming.measured import looked_rows
 from finc_eval.naming.repeated import pixels_of
 from finc_eval.naming.traits import TRAITS, measure_looks
-from finc_eval.samples.source import prefetch
 from finc_eval.same_ids.clips import MOTION, Clips, frames_of, measure_motion
 from finc_eval.same_ids.kept import KeptPairs
 from finc_eval.same_ids.lpips import Lpips, find_lpips
 from finc_eval.same_ids.measures import measure_pairs
+from finc_eval.samples.source import prefetch
 
 Array = NDArray[np.float64]
 
@@ -52,7 +52,7 @@ class Aligned:
     @cached_property
     def are_clips(self) -> bool:
         """True if the samples of both sets are clips whose frames are at hand."""
-        one = self.pixels(slice(0, 1))
+        _, one = self.read(np.arange(min(len(self.ids), CLIPS_TOGETHER)))
         return one is not None and all(clip.ndim == 4 and len(clip) > 1 for side in one for clip in side)
 
     @property
@@ -66,6 +66,15 @@ class Aligned:
         second = None if first is None else self.ref.pixels_at(self.rows[1][chosen])
         return None if first is None or second is None else (first, second)
 
+    def read(self, chosen: NDArray[np.int64]) -> tuple[NDArray[np.int64], tuple[Clips, Clips] | None]:
+        """Return those of some pairs whose pixels can be read again as they were embedded, and these; None of none."""
+        pixels = self.pixels(chosen)
+        if pixels is not None or self.gen.samples is None or self.ref.samples is None:
+            return chosen, pixels
+        alone = {place: one for place in chosen.tolist() if (one := self.pixels(np.array([place]))) is not None}
+        first, second = ([pair[side][0] for pair in alone.values()] for side in (0, 1))
+        return np.array([*alone], np.int64), (first, second) if alone else None
+
     def contents(self) -> NDArray[np.uint64] | None:
         """Return the digests of both pictures of each pair, (n, 2); None if they are unknown, and for clips."""
         first, second = (pixels_of(one) for one in (self.gen, self.ref))
@@ -73,16 +82,10 @@ class Aligned:
             return None
         return np.column_stack([first[self.rows[0]], second[self.rows[1]]])
 
-    def pictures(self, chosen: slice | NDArray[np.int64]) -> tuple[list[Image.Image], list[Image.Image]] | None:
-        """Read the pictures of some pairs again; None if one of them is not at hand."""
-        first = self.gen.images_at(self.rows[0][chosen])
-        second = None if first is None else self.ref.images_at(self.rows[1][chosen])
-        return None if first is None or second is None else (first, second)
-
 
 @dataclass(frozen=True, eq=False)
 class PairTable:
-    """Measurements of pairs, shape (n,) each."""
+    """Measurements of pairs, shape (n,) each; those of pictures are NaN where these are not as they were embedded."""
 
     values: dict[str, Array]  # by the name of the measure
     others: Array  # part of other ids whose sample is at most as far from the first sample as its own
@@ -91,10 +94,20 @@ class PairTable:
     def __len__(self) -> int:
         return len(self.others)
 
+    @property
+    def lost(self) -> NDArray[np.bool_]:
+        """Pairs whose pictures could not be read, while those of others could."""
+        return np.isnan(self.values.get("mse", self.others))
+
+    def part(self, chosen: NDArray[np.bool_]) -> PairTable:
+        """Return some of the pairs."""
+        traits = None if self.traits is None else (self.traits[0][chosen], self.traits[1][chosen])
+        return PairTable({name: own[chosen] for name, own in self.values.items()}, self.others[chosen], traits)
+
     def nearest(self, other: PairTable) -> PairTable:
         """Return, of two tables of the same first samples, the nearer pair of each."""
         name = "mse" if "mse" in self.values and "mse" in other.values else "distance"
-        takes = self.values[name] <= other.values[name]
+        takes = (self.values[name] <= other.values[name]) | np.isnan(other.values[name])
         values = {
             key: np.where(takes, one, other.values[key]) for key, one in self.values.items() if key in other.values
         }
@@ -149,18 +162,23 @@ def _pictures(
     missing = np.union1d(kept.missing, looked[looks.missing])
     parts = (missing[start : start + together] for start in range(0, len(missing), together))
     done = n - len(missing)
-    for some, pixels in prefetch((some, pairs.pixels(some)) for some in parts):
+    for part, (some, pixels) in prefetch((part, pairs.read(part)) for part in parts):
+        done += len(part)
+        if pixels is None and len(kept.missing) == n:
+            return None  # no pictures are at hand
         if pixels is None:
-            return None
+            continue
         values = (measure_clips if pairs.are_clips else measure_pictures)(*pixels, lpips)
         kept.add(some, np.column_stack([values[name] for name in names]))
         _, places, among = np.intersect1d(some, looked, return_indices=True)
         if len(places):
             traits = [measure_looks([picture(one[place]) for place in places])[0] for one in pixels]
             looks.add(among, np.column_stack(traits))
-        done += len(some)
         run.progress(PAIRS, done, n)
-    found = {name: own for name, own in zip(names, kept.values.T, strict=True) if not np.isnan(own).any()}
+    kept.write()
+    looks.write()
+    known = np.delete(np.arange(n), kept.missing)
+    found = {name: own for name, own in zip(names, kept.values.T, strict=True) if not np.isnan(own[known]).any()}
     return found, _spread(looks.values, looked, n) if with_traits else None
 
 

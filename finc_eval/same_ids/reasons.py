@@ -7,6 +7,7 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 
+from finc_eval.embeddings.pictures import picture
 from finc_eval.same_ids.broken import OTHER, UNLIKE_MOTION
 from finc_eval.same_ids.pairs import OTHERS, Aligned, PairTable, correlate, measure_pictures
 from finc_eval.same_ids.result import PICTURE_OF
@@ -28,10 +29,10 @@ def reasons_of(pairs: Aligned, table: PairTable, broken: NDArray[np.bool_]) -> d
         is_other = table.others[places] >= OTHER
         found |= dict.fromkeys(pairs.ids[places[is_other]].tolist(), "another sample")
         return found
-    places = places[:SHOWN]
-    pictures = pairs.pictures(places) if len(places) else None
-    if pictures is None:
+    places, pixels = pairs.read(places[:SHOWN])
+    if pixels is None or not len(places):
         return found
+    pictures = ([picture(one) for one in side] for side in pixels)
     nearest = _nearest_others(pairs, places)
     for place, other, first, second in zip(places.tolist(), nearest.tolist(), *pictures, strict=True):
         found[str(pairs.ids[place])] = _reason(first, second, pairs, table, (place, other))

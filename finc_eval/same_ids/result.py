@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +45,7 @@ class ById(Record, Shown):
             and "coarse", the correlation of thumbnails, and "lpips" where its weights are; "distance" in the space of
             the extractor, 1 for unlike ids. Of clips these are means over frames, and "motion" is how unlike they move,
             in parts of the motion.
+        unread: ids of pairs that are left out, as a picture cannot be read again, or has changed since it was embedded.
 
     Example:
         >>> import finc_eval as fe
@@ -66,6 +68,7 @@ class ById(Record, Shown):
     furthest: tuple[str, ...]
     ids: tuple[str, ...]
     measured: dict[str, tuple[float, ...]]
+    unread: tuple[str, ...] = ()
 
     @property
     def n(self) -> int:
@@ -113,6 +116,9 @@ class ById(Record, Shown):
         share = f"{percent(self.changed)} [{percent_range(self.interval)}]"
         thing = f"{self.n:,} {'pictures' if 'mse' in self.measured else 'samples'}"
         looks = f"; everything is {join_words(self.looks[:NAMED])}" if self.looks else ""
+        if self.unread:
+            left_out = f"{_pairs_are(len(self.unread), 'further pair')} left out"
+            looks += f"; {left_out}, with pictures that are not those that were embedded: {_some(self.unread)}"
         if self.floor:
             return f"{share} of the {thing} changed beyond runs of the baseline{looks}"
         return f"{share} of the {thing} are not equal, and no second run of the baseline is known{looks}"
@@ -123,10 +129,7 @@ class ById(Record, Shown):
         looks = [self.reasons[one] for one in self.broken]
         counts = Counter(ANOTHER if one.startswith(PICTURE_OF) else one.partition(" by ")[0] for one in looks)
         what = join_words([f"{count:,} {reason}" for reason, count in counts.most_common()])
-        more = len(self.broken) - NAMED
-        shown = join_words([*self.broken[:NAMED], *([f"{more:,} more"] if more > 0 else [])])
-        are = "is" if len(self.broken) == 1 else "are"
-        return f"{plural(len(self.broken), 'pair')} {are} broken ({what}): {shown}"
+        return f"{_pairs_are(len(self.broken), 'pair')} broken ({what}): {_some(self.broken)}"
 
     def _say_worse(self) -> str:
         if self.worse:
@@ -145,3 +148,13 @@ class ById(Record, Shown):
             limit = 100 * max(one.interval[1] for one in shares)
             found = [f"{join_words([one.name for one in shares])} are undecided below {limit:.2g} points"]
         return [*found, *([f"undecided: {join_words(others[:NAMED])}"] if others else [])]
+
+
+def _pairs_are(count: int, thing: str) -> str:
+    return f"{plural(count, thing)} {'is' if count == 1 else 'are'}"
+
+
+def _some(ids: Sequence[str]) -> str:
+    """Name some ids, and how many more there are."""
+    more = len(ids) - NAMED
+    return join_words([*ids[:NAMED], *([f"{more:,} more"] if more > 0 else [])])
