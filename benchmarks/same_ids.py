@@ -107,8 +107,7 @@ def one_of_prompts(engine, seed):
         "listed": bool(equals.broken),
         "worse": [one.name for one in equals.worse],
         "collapsed": any(
-            one.what == "repeats" and any(part in one.name for part in word.lower().split("_"))
-            for one in found.worse
+            one.what == "repeats" and any(part in one.name for part in word.lower().split("_")) for one in found.worse
         ),
     }
 
