@@ -11,8 +11,10 @@ from pydantic import computed_field
 
 from finc_eval.core.record import ABSENT, NOT_IN_JSON, Indices, Numbers, Record, plain
 from finc_eval.core.serialize import Shown
+from finc_eval.gallery.counts import shown_if_muted
 from finc_eval.naming.causes import CauseKind
 from finc_eval.naming.evidence import Evidence
+from finc_eval.numerics.inference import ALPHA
 
 Role = Literal["over", "under"]
 
@@ -164,7 +166,9 @@ class Direction(Record, Shown):
         return self.tails[1].gen_ids if label == "gen" else self.tails[1].ref_ids
 
     def shown(self, label: SetLabel, count: int) -> list[str]:
-        """Return the ids of the samples of a set that a page shows, `count` of each draw."""
+        """Return the ids of the samples of a set that a page shows, `count` of each draw; fewer if it is muted."""
+        if self.p_value > ALPHA:
+            return [*self.typical(label)[: shown_if_muted(count)]]
         draws = (self.typical(label), self.drawn(label), self.opposite(label))
         return [name for ids in draws for name in ids[:count]]
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from math import isfinite
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
@@ -15,6 +14,7 @@ from pydantic import computed_field, model_validator
 
 from finc_eval.comparison.direction import Direction, Interval, SetLabel
 from finc_eval.comparison.headline import more_and_less, says, short
+from finc_eval.comparison.sets_test import read_law
 from finc_eval.comparison.settings import StoredSettings
 from finc_eval.core.errors import UsageError
 from finc_eval.core.files.reading import StoredFile
@@ -248,8 +248,12 @@ class Comparison(Mapped):
         if self.by_id is not None and self.shown:
             found += self.by_id.shown()
         if label == "ref":
-            found += (other for one in self.directions for other in self.nearest(one))
+            found += (other for one in significant(self.directions, ALPHA) for other in self.nearest(one))
         return found
+
+    def _counting(self) -> Self:
+        over, under = tuple(significant(self.over, ALPHA)), tuple(significant(self.under, ALPHA))
+        return replace(self, kinds=tuple(significant(self.kinds, ALPHA)), over=over, under=under)
 
     def drawn_ids(self, label: str) -> tuple[str, ...]:
         """Return the ids of samples drawn at random, which a page shows where no kind, direction or look was found."""
@@ -342,7 +346,7 @@ class Comparison(Mapped):
             "divided": read_kinds(file, len(data["kinds"])) if data["kinds"] else None,
             "map": read_map(file, [str(kind["id"]) for kind in data["kinds"]], [*SET_NAMES]),
             "captions": check_captions(file.header["captions"]),
-            "law": _read_law(file),
+            "law": read_law(file),
         }
 
     def _frame_rows(self) -> Sequence[object]:
@@ -353,17 +357,6 @@ class Comparison(Mapped):
 
     def _summary(self) -> str:
         return f"{self.gen.n:,} generated, {self.ref.n:,} reference, {self.space}: {short(self)}"
-
-
-def _read_law(file: StoredFile) -> MeanLaw | None:
-    """Read the mean of φ over the generated set; older files have none."""
-    if (moments := file.header.get("law")) is None:
-        return None
-    mean = file.array("law", None, dtype="<f8")
-    trace, squares = (float(one) for one in moments)
-    if not (np.isfinite(mean).all() and isfinite(trace) and isfinite(squares) and min(trace, squares) >= 0):
-        raise ValueError("the mean of its features has numbers that are not finite")
-    return MeanLaw(mean, trace, squares)
 
 
 @dataclass(frozen=True, eq=False)

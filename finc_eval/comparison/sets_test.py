@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isfinite
 
+import numpy as np
 import torch
 
 from finc_eval.comparison.inputs import OpenSets, SketchedSet
-from finc_eval.numerics.exchanges import UnitSums, exchange_units, flip_blocks, sketched_p_value, unit_numbers
+from finc_eval.core.files.reading import StoredFile
+from finc_eval.numerics.exchanges import MeanLaw, UnitSums, exchange_units, flip_blocks, sketched_p_value, unit_numbers
 from finc_eval.numerics.moments import weighted_sum
 from finc_eval.sketches.one_law import UnitFeatures, block_units
 
@@ -52,3 +55,14 @@ def _of_sketches(gen: SketchedSet, ref: SketchedSet) -> float:
     second = weighted_sum([(1 / (n + m), fold) for fold in folds]).double().cpu()
     covariance = (second - torch.outer(middle, middle)) * (n + m) / (n + m - 1)
     return sketched_p_value(float((means[0] - means[1]).square().sum()), covariance.numpy(), (n, m))
+
+
+def read_law(file: StoredFile) -> MeanLaw | None:
+    """Read the mean of φ over the generated set; older files have none."""
+    if (moments := file.header.get("law")) is None:
+        return None
+    mean = file.array("law", None, dtype="<f8")
+    trace, squares = (float(one) for one in moments)
+    if not (np.isfinite(mean).all() and isfinite(trace) and isfinite(squares) and min(trace, squares) >= 0):
+        raise ValueError("the mean of its features has numbers that are not finite")
+    return MeanLaw(mean, trace, squares)

@@ -8,10 +8,17 @@ SHOWN_SAMPLES = 8
 """Samples of each set and mode that a page shows: as many typical ones, as many drawn at random, half as many reference
 samples nearest to them, and as many of the opposite tail where that matters, of about 3 kB each."""
 
+LEAD_SAMPLES = 3  # samples of a kind or a direction in a table
+
 KEPT = 50  # samples of each set that a kind keeps, nearest to its center, and that a direction keeps of each tail
 
 MAX_SHOWN = 16
 """Largest number of samples of a kind that a page shows, and members of each set that a mode keeps as a random draw."""
+
+
+def shown_if_muted(count: int) -> int:
+    """Return how many typical samples a page shows of what does not count, of so many of what does: half."""
+    return (count + 1) // 2
 
 
 def check_shown(count: int) -> int:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, NamedTuple, Self, get_args
 
 import numpy as np
@@ -49,11 +50,13 @@ def read_gallery(
     *,
     kept: Mapping[str, Thumbnails] | None = None,
     names: Mapping[str, str] | None = None,
+    still: Mapping[str, Collection[str]] = MappingProxyType({}),
 ) -> Gallery:
     """Gather the pictures of the samples that a result shows, all by the label of their set.
 
     Pictures of a set come from what the caller gives, else from what the file of the result kept, else from the samples
     that were compared in this process. A path that a file names is never opened. Sentences call the sets by `names`.
+    The pictures of clips with the ids `still` are their last frames.
     """
     if given:
         from finc_eval.samples.opening import open_source  # the readers of samples, which few results need
@@ -70,7 +73,7 @@ def read_gallery(
             held, reason = (kept or {}).get(label, {}), "only their ids are at hand"
             pictures[label] = {name: one for name, one in held.items() if name in wanted}
         else:
-            pictures[label], reason = read_thumbnails(source, wanted, info.clip)
+            pictures[label], reason = read_thumbnails(source, wanted, info.clip, still=still.get(label, ()))
         if lacking := len(wanted) - len(pictures[label]):
             count = "the" if lacking == len(wanted) else f"{lacking} of the {len(wanted)}"
             missing.setdefault(reason, []).append((label, f"{count} samples of {(names or {}).get(label, label)}"))
@@ -84,11 +87,12 @@ def read_gallery(
 
 
 def read_thumbnails(
-    source: Any, wanted: set[str], clip: Clip | None, still_edge: int | None = None
+    source: Any, wanted: set[str], clip: Clip | None, still_edge: int | None = None, *, still: Collection[str] = ()
 ) -> tuple[Thumbnails, str]:
     """Read samples from anything `open_source` takes; return their pictures, and why some are missing if some are.
 
-    With `still_edge`, the pictures of clips are the frame in their middle, and no edge is longer.
+    With `still_edge`, the pictures of clips are the frame in their middle, and no edge is longer. Of clips with the
+    ids `still`, they are the last frame, as the first picture of a preview is.
     """
     found: Thumbnails = {}
     if not wanted:
@@ -110,6 +114,8 @@ def read_thumbnails(
             if pixels is not None and still_edge is not None:
                 image = pixels if pixels.ndim == 3 else pixels[len(pixels) // 2]
                 found[sample.id] = thumbnail(image, still_edge)
+            elif pixels is not None and pixels.ndim > 3 and sample.id in still:
+                found[sample.id] = thumbnail(pixels[-1])
             elif pixels is not None and pixels.ndim > 3 and len(pixels) > 1:
                 fps = (clip and clip.fps) or (traits and traits.fps) or DEFAULT_FPS
                 found[sample.id] = preview(pixels, fps / clip.stride if clip else fps)
@@ -227,6 +233,13 @@ class Pictured(Document):
         """Return the ids of the samples of each set that a page shows, by label."""
         raise NotImplementedError
 
+    def still_samples(self) -> Mapping[str, Collection[str]]:
+        """Return the ids, among `shown_samples`, of clips that a page shows by their last frame alone; default: none.
+
+        It shows what does not count so. The preview of a clip takes twenty times as long to make.
+        """
+        return {}
+
     def showing(self, count: int) -> Self:
         """Return the result with this many samples of each set and mode shown and kept in its file; 0 for none.
 
@@ -253,7 +266,9 @@ class Pictured(Document):
     def _gather(self, samples: Mapping[str, Samples]) -> Gallery:
         """Gather the pictures of the samples that a page shows."""
         sets, shown = self.pictured_sets(), self.shown_samples()
-        return read_gallery(sets, shown, samples, kept=self.kept, names=self.names_in_sentences)
+        return read_gallery(
+            sets, shown, samples, kept=self.kept, names=self.names_in_sentences, still=self.still_samples()
+        )
 
     def save(self, path: str | Path) -> None:
         """Write an HDF5 file, from which `load` restores the result, and its JSON twin.

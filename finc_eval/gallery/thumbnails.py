@@ -6,6 +6,7 @@ import base64
 import io
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -192,7 +193,11 @@ def _encode(picture: Image.Image, kind: str, **options: Any) -> bytes:
     return stream.getvalue()
 
 
-SIDE, LINES = 64, 8  # pixels along a side on which flow is computed, and lines along a side
+SIDE, LINES, EVERY = 48, 8, 2
+"""Pixels along a side on which flow is computed, lines along a side, and frames from one flow to the next.
+
+Of photographs that move by up to .02 of a side a frame, lines are wrong by .003 to .007 of a side on average amid the
+picture. From every frame on 64 pixels they are wrong by .002 to .011, and take three times as long."""
 
 LEAST = 0.01
 """Motion from one shown frame to the next, in sides of the picture, below which no line is drawn: less than a pixel."""
@@ -205,16 +210,18 @@ def draw_motion(pictures: Sequence[Image.Image], frames: npt.NDArray[np.uint8], 
 
     `shown` has the places of the pictures among all frames, ascending.
     """
-    small = [
-        np.asarray(Image.fromarray(one).convert("L").resize((SIDE, SIDE))) for one in frames[shown[0] : shown[-1] + 1]
-    ]
-    gray = torch.from_numpy(np.stack(small))[:, None].float() / 255
-    if len(gray) < 2:
+    if len(shown) < 2:
         return
+    steps = [
+        spread_evenly(stop - start + 1, -(-(stop - start) // EVERY) + 1) + start for start, stop in pairwise(shown)
+    ]
+    read = np.unique(np.concatenate(steps))
+    small = [np.asarray(Image.fromarray(one).convert("L").resize((SIDE, SIDE))) for one in frames[read]]
+    gray = torch.from_numpy(np.stack(small))[:, None].float() / 255
     flow, _ = optical_flow(gray[:-1], gray[1:])
-    cells = adaptive_avg_pool2d(flow, LINES) / SIDE
-    for picture, start, stop in zip(pictures, shown, shown[1:], strict=False):
-        moves = cells[start - shown[0] : stop - shown[0]].sum(0).clamp(-REACH, REACH)
+    parts = (adaptive_avg_pool2d(flow, LINES) / SIDE).split([len(one) - 1 for one in steps])
+    for picture, part in zip(pictures, parts, strict=False):
+        moves = part.sum(0).clamp(-REACH, REACH)
         draw, (width, height) = ImageDraw.Draw(picture), picture.size
         for row, column in (moves.norm(dim=0) > LEAST).nonzero().tolist():
             across, down = moves[:, row, column].tolist()

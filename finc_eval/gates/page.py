@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from finc_eval.core.words import join_words, percent
-from finc_eval.gallery.counts import SHOWN_SAMPLES
+from finc_eval.gallery.counts import LEAD_SAMPLES, SHOWN_SAMPLES
 from finc_eval.gallery.pictured import Gallery, read_gallery
 from finc_eval.gallery.thumbnails import side_by_side
 from finc_eval.gates.rule import Verb
@@ -15,7 +15,7 @@ from finc_eval.gates.sets import BASELINE, GEN
 from finc_eval.gates.verdict import FAILED, FIRST, SETTLED, UNJUDGED, VERBS, Cause, Limit, Verdict
 from finc_eval.partitions.pages.small_maps import maps_of_releases
 from finc_eval.report import Page
-from finc_eval.report.cards import LEAD_SAMPLES, Cards, CardView, Grid, PageCard, Seen, anchor
+from finc_eval.report.cards import Cards, CardView, Grid, PageCard, Seen, anchor
 from finc_eval.report.colors import PAIR, Ink
 from finc_eval.report.drawings import Axis, Drawn, forest, forest_scale
 from finc_eval.report.exports.markdown import escape, paragraph

@@ -8,7 +8,7 @@ from functools import partial
 
 from finc_eval.core.words import join_words, percent, plural
 from finc_eval.embeddings.recipe import ARRAY_SPACE
-from finc_eval.gallery.counts import SHOWN_SAMPLES
+from finc_eval.gallery.counts import LEAD_SAMPLES, SHOWN_SAMPLES
 from finc_eval.gallery.pictured import Gallery, read_gallery
 from finc_eval.leaderboards.board_table import (
     about_real_data,
@@ -33,7 +33,7 @@ from finc_eval.partitions.pages.small_maps import maps_of_models
 from finc_eval.partitions.pages.tables import value_tables
 from finc_eval.partitions.settings import REFERENCE
 from finc_eval.report import Page
-from finc_eval.report.cards import LEAD_SAMPLES, anchor
+from finc_eval.report.cards import anchor
 from finc_eval.report.exports.outline import (
     NOT_MANY,
     Cell,

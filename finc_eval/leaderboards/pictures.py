@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from finc_eval.core.errors import DataError
 from finc_eval.core.record import Record
 from finc_eval.embeddings.set_info import SetInfo
+from finc_eval.gallery.counts import LEAD_SAMPLES
 from finc_eval.gallery.pictured import Thumbnails, read_thumbnails
 from finc_eval.gallery.thumbnails import MAX_EDGE, Thumbnail
 from finc_eval.partitions.counts import Examples
 from finc_eval.partitions.kind import Kind
-from finc_eval.report.cards import LEAD_SAMPLES
 
 KEPT_EDGE = 64  # pixels of the longer edge of a picture that a board keeps
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self
 
 from finc_eval.core.doors import inside
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
@@ -58,6 +58,15 @@ class Mapped(Pictured):
                 "the result has no map: load its .h5 file, or compare embeddings with kinds by this version"
             )
         return self.map
+
+    def still_samples(self) -> Mapping[str, Collection[str]]:
+        """Return the ids of the samples of each set that only what does not differ shows."""
+        counting = self._counting().shown_samples()
+        return {label: {*ids} - {*counting[label]} for label, ids in self.shown_samples().items()}
+
+    def _counting(self) -> Self:
+        """Return the result without what does not differ."""
+        raise NotImplementedError
 
     def members(self, kind: str) -> dict[str, tuple[str, ...]]:
         """Return the ids of the samples on the map that are of a kind or under a heading, by set, from typical to odd.

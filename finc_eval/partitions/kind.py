@@ -16,6 +16,7 @@ from finc_eval.core.record import Record, check_names, plain
 from finc_eval.core.run import Run
 from finc_eval.core.serialize import Shown
 from finc_eval.embeddings.base import Embeddings
+from finc_eval.gallery.counts import shown_if_muted
 from finc_eval.naming.evidence import Evidence, Name
 from finc_eval.naming.names import name_modes
 from finc_eval.numerics.inference import ALPHA, DEFAULT_CONFIDENCE, clopper_pearson, mover, significant
@@ -201,12 +202,14 @@ def choose_sets(kind: Kind) -> tuple[str, str]:
 
 
 def shown_of(kinds: Iterable[Kind], labels: Iterable[str], count: int) -> dict[str, list[str]]:
-    """Return the ids of the samples of each set that a page shows."""
+    """Return the ids of the samples of each set that a page shows: of kinds that do not differ, few typical ones."""
     found: dict[str, list[str]] = {label: [] for label in labels}
     for kind in kinds:
+        differs = kind.p_value <= ALPHA
         for label in choose_sets(kind):
             part = kind.shares[label]
-            found[label] += (*part.top_ids[:count], *part.drawn_ids[:count])
+            found[label] += part.top_ids[: count if differs else shown_if_muted(count)]
+            found[label] += part.drawn_ids[:count] if differs else ()
     return found
 
 

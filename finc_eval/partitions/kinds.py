@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Self, Unpack
 
 import numpy as np
@@ -25,6 +25,7 @@ from finc_eval.embeddings.repeats import LOOK
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.naming.properties import unused_columns
+from finc_eval.numerics.inference import ALPHA, significant
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.partitions.answer import divide
 from finc_eval.partitions.atlas import Mapped
@@ -164,6 +165,9 @@ class Kinds(Mapped):
     def shown_samples(self) -> Mapping[str, list[str]]:
         """Return the ids of the samples of each set that a page shows."""
         return shown_of((*self.kinds, *self.headings), self.sets, self.shown)
+
+    def _counting(self) -> Self:
+        return replace(self, kinds=tuple(significant(self.kinds, ALPHA)))
 
     def _write(self, file: NewFile) -> None:
         self.divided.write(file)

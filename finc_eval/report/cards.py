@@ -14,8 +14,6 @@ from finc_eval.report.colors import Ink
 from finc_eval.report.exports.outline import Cell
 from finc_eval.report.formats import printable
 
-LEAD_SAMPLES = 3  # samples of a kind or a direction in a table
-
 
 class Link(NamedTuple):
     """A link to a card: its anchor, and its words."""

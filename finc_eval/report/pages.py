@@ -16,9 +16,10 @@ from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup, escape
 
 from finc_eval.core.serialize import Document
+from finc_eval.gallery.counts import LEAD_SAMPLES, shown_if_muted
 from finc_eval.gallery.pictured import Gallery
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.report.cards import LEAD_SAMPLES, Cards, PageCard, anchor
+from finc_eval.report.cards import Cards, PageCard, anchor
 from finc_eval.report.drawings import Axis
 from finc_eval.report.exports.outline import Cell, Outline, TextTable, how_made
 from finc_eval.report.formats import optional_percent, p_value, printable
@@ -66,7 +67,12 @@ def environment() -> Environment:
         finalize=printable,
     )
     made.filters["p_value"], made.filters["percent"] = p_value, optional_percent
-    made.globals |= {"on_paper": ON_PAPER, "anchor": anchor, "lead_samples": LEAD_SAMPLES}
+    made.globals |= {
+        "on_paper": ON_PAPER,
+        "anchor": anchor,
+        "lead_samples": LEAD_SAMPLES,
+        "shown_if_muted": shown_if_muted,
+    }
     made.filters["count"] = lambda value: f"{value:,}"
     made.filters["unbroken"] = lambda text: Markup(str(escape(printable(text))).replace(" %", "&nbsp;%"))
     return made

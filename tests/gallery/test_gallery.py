@@ -208,3 +208,41 @@ def test_pictures_in_memory_arrive_in_the_page_and_in_the_file(tmp_path):
         assert found.captions["gen"][first].nearest is not None
         found.save(tmp_path / "c.h5")
         assert page(fe.load(tmp_path / "c.h5"), {}) == page(found, {})
+
+
+def clips_of_two_kinds(seed, shares):
+    """Embeddings and clips, 6 frames of 40 × 40 pixels, of five kinds with these shares."""
+    rng = np.random.default_rng(seed)
+    kinds = rng.choice(5, 120, p=shares)
+    centers = np.random.default_rng(0).normal(size=(5, 24)) * 4
+    rows = (centers[kinds] + rng.normal(size=(120, 24))).astype(np.float32)
+    ids = [f"{seed}-{number}" for number in range(120)]
+    return EmbeddingSet(rows, ids=ids, images=[noise(seed * 1000 + one, 6, 40) for one in range(120)])
+
+
+@pytest.fixture(scope="module")
+def of_clips():
+    gen = clips_of_two_kinds(1, [0.5, 0.125, 0.125, 0.125, 0.125])
+    return compare(gen, clips_of_two_kinds(2, [0.0, 0.25, 0.25, 0.25, 0.25]), features=100)
+
+
+def test_only_what_the_page_shows_is_read_and_only_what_moves_has_a_preview(of_clips):
+    assert of_clips.significant() and any(kind.p_value > 0.05 for kind in of_clips.kinds)
+    found = Page(page(of_clips, {}))
+    images = [found.attributes(n) for n in found.find("img")]
+    known = {(label, name): one for label, of_set in of_clips.gallery.pictures.items() for name, one in of_set.items()}
+    assert {name for _, name in known} == {one["alt"].partition(",")[0].removeprefix("frames of ") for one in images}
+    moving = {one["data-moving"] for one in images if "data-moving" in one}
+    assert moving == {f"{label}/{name}" for (label, name), one in known.items() if one.is_moving}
+    assert len(known) > len(moving) > 0
+
+
+def test_a_clip_that_does_not_move_on_a_page_is_shown_by_its_last_frame(of_clips):
+    still, shown_ids = of_clips.still_samples(), of_clips.shown_samples()
+    for label, of_set in of_clips.gallery.pictures.items():
+        assert {*still[label]} < {*shown_ids[label]}
+        for name in still[label]:
+            clip = noise(int(name[0]) * 1000 + int(name[2:]), 6, 40)
+            assert not of_set[name].is_moving
+            off = np.abs(np.asarray(of_set[name].last, int) - clip.astype(int)).mean((1, 2, 3))
+            assert off.argmin() == 5

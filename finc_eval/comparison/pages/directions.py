@@ -10,21 +10,11 @@ from numpy.typing import NDArray
 
 from finc_eval.comparison.direction import FIRM_STABILITY, SETS_OF, Direction, Role, SetLabel, Tail
 from finc_eval.core.words import SET_NAMES, percent, points
+from finc_eval.gallery.counts import LEAD_SAMPLES
 from finc_eval.naming.causes import CauseKind
 from finc_eval.naming.evidence import UniqueNames
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.report.cards import (
-    DRAWN,
-    LEAD_SAMPLES,
-    NOT_SIGNIFICANT,
-    TYPICAL,
-    CardRow,
-    CardView,
-    Grid,
-    Link,
-    PageCard,
-    anchor,
-)
+from finc_eval.report.cards import DRAWN, NOT_SIGNIFICANT, TYPICAL, CardRow, CardView, Grid, Link, PageCard, anchor
 from finc_eval.report.drawings import Axis, Drawn, forest, forest_scale
 from finc_eval.report.exports.outline import Cell
 from finc_eval.report.formats import (

@@ -9,6 +9,7 @@ from functools import partial
 from markupsafe import Markup
 
 from finc_eval.core.words import join_words, percent, plural, points
+from finc_eval.gallery.counts import LEAD_SAMPLES
 from finc_eval.naming.evidence import UniqueNames
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.kind import Kind, choose_sets, top_level
@@ -16,7 +17,6 @@ from finc_eval.partitions.pages.groups import below, difference_of, groups_of, m
 from finc_eval.partitions.settings import REFERENCE
 from finc_eval.report.cards import (
     DRAWN,
-    LEAD_SAMPLES,
     NOT_SIGNIFICANT,
     TYPICAL,
     CardRow,
