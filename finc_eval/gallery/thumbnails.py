@@ -219,9 +219,10 @@ def draw_motion(pictures: Sequence[Image.Image], frames: npt.NDArray[np.uint8], 
     small = [np.asarray(Image.fromarray(one).convert("L").resize((SIDE, SIDE))) for one in frames[read]]
     gray = torch.from_numpy(np.stack(small))[:, None].float() / 255
     flow, _ = optical_flow(gray[:-1], gray[1:])
-    parts = (adaptive_avg_pool2d(flow, LINES) / SIDE).split([len(one) - 1 for one in steps])
-    for picture, part in zip(pictures, parts, strict=False):
-        moves = part.sum(0).clamp(-REACH, REACH)
+    cells = adaptive_avg_pool2d(flow, LINES) / SIDE
+    ends = np.cumsum([0, *(len(one) - 1 for one in steps)]).tolist()
+    for picture, (start, stop) in zip(pictures, pairwise(ends), strict=False):
+        moves = cells[start:stop].sum(0).clamp(-REACH, REACH)
         draw, (width, height) = ImageDraw.Draw(picture), picture.size
         for row, column in (moves.norm(dim=0) > LEAST).nonzero().tolist():
             across, down = moves[:, row, column].tolist()

@@ -13,7 +13,7 @@ from finc_eval.core.errors import DataError, UsageError
 from finc_eval.demo.planted import planted_sets, shipped_digits
 from finc_eval.numerics.neighbor_embedding import embed_neighbors, place_between
 from finc_eval.partitions.kind_tree import KindTree
-from finc_eval.partitions.pages.map_labels import Label, place_labels
+from finc_eval.partitions.pages.map_labels import Label, place_labels, shorten_names
 from finc_eval.partitions.sample_map import MAP_SAMPLES, Layout, labeled
 
 
@@ -188,33 +188,88 @@ def test_sketches_have_a_map_and_comparisons_without_kinds_have_none(planted):
         without.to_atlas()
 
 
+def some_labels(rng, count, width, height, bare=None):
+    """Labels of things of three points each."""
+    return [Label(width, height, at + rng.uniform(-8, 8, (3, 2)), bare) for at in rng.uniform(50, 350, (count, 2))]
+
+
 def test_labels_lie_on_the_drawing_and_not_on_each_other():
     rng = np.random.default_rng(0)
-    labels = [Label(60, 50, x, y) for x, y in rng.uniform(0, 400, (12, 2))]
+    labels = some_labels(rng, 12, 60, 50)
     boxes = place_labels(labels, (400, 400), rng.uniform(0, 400, (300, 2)), rng.random(300))
-    found = [one for one in boxes if one is not None]
+    found = [one.box for one in boxes if one is not None]
     assert len(found) >= 10
     for place, one in enumerate(found):
         assert min(one.left, one.top) >= 0 and max(one.left + one.width, one.top + one.height) <= 400
         for other in found[:place]:
             apart = abs(one.left - other.left) >= 60 or abs(one.top - other.top) >= 50
             assert apart
-    assert place_labels([Label(390, 390, 5, 5)] * 2, (400, 400), np.zeros((0, 2)), np.zeros(0))[1] is None
+    alone = np.full((1, 2), 5.0)
+    assert place_labels([Label(390, 390, alone)] * 2, (400, 400), np.zeros((0, 2)), np.zeros(0))[1] is None
 
 
-def test_no_line_to_a_label_crosses_another_label_and_a_label_that_is_far_loses_its_picture():
+def test_a_label_stands_beside_what_it_names_with_a_short_line():
+    rng, lengths = np.random.default_rng(2), []
+    for _ in range(20):
+        labels = some_labels(rng, 6, 80, 40)
+        placed = place_labels(labels, (400, 400), np.zeros((0, 2)), np.zeros(0))
+        for label, one in ((label, one) for label, one in zip(labels, placed, strict=True) if one is not None):
+            box, (x, y) = one.box, label.points.T
+            covered = (x > box.left) & (x < box.left + box.width) & (y > box.top) & (y < box.top + box.height)
+            assert not covered.any()
+            assert one.point in [tuple(each) for each in label.points]
+            lengths.append(np.hypot(*np.subtract(one.point, one.end)))
+    assert len(lengths) > 110 and np.median(lengths) < 15
+
+
+def test_a_label_that_costs_too_much_is_left_out():
+    cells = np.stack(np.meshgrid(np.arange(0, 400, 10.0), np.arange(0, 400, 10.0)), -1).reshape(-1, 2)
+    label = Label(60, 50, np.full((1, 2), 200.0))
+    for most, is_there in ((np.inf, True), (40, False)):
+        placed = place_labels([label._replace(most=most)], (400, 400), cells, np.full(len(cells), 5.0))
+        assert (placed[0] is not None) is is_there
+
+
+def test_no_line_to_a_label_crosses_another_label_and_a_label_without_room_loses_its_picture():
     rng, lost = np.random.default_rng(1), 0
     for _ in range(20):
-        labels = [Label(90, 70, x, y, 30) for x, y in rng.uniform(100, 300, (12, 2))]
-        boxes = place_labels(labels, (400, 400), rng.uniform(0, 400, (300, 2)), rng.random(300))
-        placed = [(box, one) for box, one in zip(boxes, labels, strict=True) if box is not None]
-        for box, one in placed:
-            line = np.linspace((one.x, one.y), box.nearest(one.x, one.y), 50)
-            for other in (other for other, _ in placed if other is not box):
+        labels = some_labels(rng, 12, 90, 70, 30)
+        found = place_labels(labels, (400, 400), rng.uniform(0, 400, (300, 2)), rng.random(300))
+        placed = [one for one in found if one is not None]
+        for one in placed:
+            line = np.linspace(one.point, one.end, 50)
+            for other in (other.box for other in placed if other is not one):
                 low, high = (other.left, other.top), (other.left + other.width, other.top + other.height)
                 assert not ((line > low) & (line < high)).all(1).any()
-        lost += sum(box.height == 30 for box, _ in placed)
-    assert 0 < lost < 120
+        lost += sum(one.box.height == 30 for one in placed)
+    assert 0 < lost < 200
+
+
+NAMES = {
+    "short": (["gray"], [["gray"]]),
+    "two lines": (["blurrier, with less contrast"], [["blurrier, with less", "contrast"]]),
+    "the middle is left out": (
+        ["looks like a barn spider on a web at night"],
+        [["looks like a barn", "…on a web at night"]],
+    ),
+    "what differs at the end stays": (
+        ["looks like a barn on a green hill, gray", "looks like a barn on a green hill, blurred"],
+        [["looks like a barn on", "a green hill, gray"], ["looks like a barn on", "…green hill, blurred"]],
+    ),
+    "what differs in the middle stays": (
+        ["looks like a barn spider that sits on a web", "looks like a barn owl that sits on a web"],
+        [["…spider that sits on", "a web"], ["…owl that sits on a", "web"]],
+    ),
+    "a long word": (["a" * 30 + "b"], [["aaaaaaaaa…aaaaaaaab"]]),
+    "names that are the same": (["one " * 20] * 2, [["one one one one one", "…one one one one one"]] * 2),
+    "nothing": ([""], [[""]]),
+}
+
+
+@pytest.mark.parametrize(("names", "lines"), NAMES.values(), ids=NAMES)
+def test_names_that_are_too_long_keep_what_differs(names, lines):
+    assert shorten_names(names) == lines
+    assert all(len(one) <= 2 and max(map(len, one)) <= 20 for one in shorten_names(names))
 
 
 def test_labels_name_kinds_that_differ_before_others(comparison):

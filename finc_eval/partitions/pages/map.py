@@ -16,7 +16,7 @@ from finc_eval.naming.evidence import UniqueNames
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.kind import Kind
 from finc_eval.partitions.pages.groups import set_apart
-from finc_eval.partitions.pages.map_labels import Box, Label, place_labels
+from finc_eval.partitions.pages.map_labels import COVERED, LINES, Box, Label, Placed, place_labels, shorten_names
 from finc_eval.partitions.sample_map import MAP_SAMPLES, SampleMap, labeled
 from finc_eval.report.cards import anchor
 from finc_eval.report.colors import COLOR_NAMES, COLORS, Ink
@@ -31,7 +31,6 @@ CELLS = (4.8, 8.0)  # radius of a cell in pixels: the smaller for 4 000 samples,
 _SIZES = np.array([0.5, 0.65, 0.8, 0.95])  # sizes of cells, by their density, in units of the largest there is room for
 EDGE = 38  # pixels of the longer edge of a picture, and of the pictures that are encoded for it
 TEXT, LINE = 11.5, 13.5  # pixels of letters, and from one line to the next
-LETTERS, LINES = 20, 2  # letters of a line, and lines of a name
 
 MOST_BYTES = 100_000  # bytes of the pictures of a map; the map without pictures takes 40 kB
 
@@ -202,26 +201,28 @@ class _MapParts:
         chosen = [one for one in self.regions if one.is_labeled]
         chosen.sort(key=lambda one: (not one.differs, -abs(one.kind.difference)))
         room, made = MOST_BYTES, list[tuple[_Region, Thumbnail | None, list[str]]]()
-        for one in chosen:
+        names = shorten_names([self.words(one.kind) for one in chosen])
+        for one, name in zip(chosen, names, strict=True):
             small = self._picture(one.kind)
             small = small if small is not None and len(small.uri) <= room else None
             room -= len(small.uri) if small else 0
-            lines = _wrap(self.words(one.kind)) if one.kind.name or one.differs else []
+            lines = name if one.kind.name or one.differs else []
             if lines or small:
                 made.append((one, small, lines))
         sizes = [_size(small, [*lines, *self._shares_line(one, lines)]) for one, small, lines in made]
         cells = np.concatenate([one.cells for one in self.regions])
-        # 60: what it costs to hide a kind in color, in pixels that a label may rather stand away.
-        weights = np.concatenate(
-            [np.full(n, 1 + 60 * one.differs / n) for one in self.regions if (n := len(one.cells))]
-        )
+        weights = np.concatenate([np.full(len(one.cells), _weight(one)) for one in self.regions])
         bare = [_size(None, [*lines, *self._shares_line(one, lines)])[1] if lines else None for one, _, lines in made]
-        labels = [Label(*size, *one.center, low) for size, low, (one, _, _) in zip(sizes, bare, made, strict=True)]
-        boxes = place_labels(labels, (WIDTH, self.height), cells, weights)
+        labels = [
+            # A kind that does not differ has no label where it would hide one that does.
+            Label(*size, _amid(one), low, np.inf if one.differs else COVERED)
+            for size, low, (one, *_) in zip(sizes, bare, made, strict=True)
+        ]
+        placed = place_labels(labels, (WIDTH, self.height), cells, weights)
         return [
-            self._label(one, small if box.height == size[1] else None, lines, box)
-            for (one, small, lines), size, box in zip(made, sizes, boxes, strict=True)
-            if box is not None
+            self._label(one, small if found.box.height == size[1] else None, lines, found)
+            for (one, small, lines), size, found in zip(made, sizes, placed, strict=True)
+            if found is not None
         ]
 
     def _picture(self, kind: Kind) -> Thumbnail | None:
@@ -230,13 +231,12 @@ class _MapParts:
         names = [name for name in kind.shares[kind.set_with_most].top_ids if name in known]
         return known[names[0]].small(2 * EDGE) if names else None
 
-    def _label(self, region: _Region, small: Thumbnail | None, lines: Sequence[str], box: Box) -> Markup:
-        ink = self.ink(region.kind)
+    def _label(self, region: _Region, small: Thumbnail | None, lines: Sequence[str], placed: Placed) -> Markup:
+        ink, box = self.ink(region.kind), placed.box
         middle, y = box.left + box.width / 2, box.top
-        end = box.nearest(*region.center)
         drawn = [
             Markup('<path d="M{:.0f} {:.0f}L{:.0f} {:.0f}" stroke="{}" fill="none"/>').format(
-                *region.center, *end, COLORS[ink]
+                *placed.point, *placed.end, COLORS[ink]
             )
         ]
         if small is not None:
@@ -275,7 +275,11 @@ class _MapParts:
         if not (lines and region.differs):
             return []
         shares = [share for _, share in self.shares(region.kind)]
-        return [" · ".join(shares if len(shares) > 1 else [*shares, _wrap(self.titles[set_apart(region.kind)])[0]])]
+        return [
+            " · ".join(
+                shares if len(shares) > 1 else [*shares, shorten_names([self.titles[set_apart(region.kind)]])[0][0]]
+            )
+        ]
 
     def _shares(self, kind: Kind, x: float, y: float) -> Markup:
         spans = [
@@ -285,26 +289,27 @@ class _MapParts:
             for label, share in self.shares(kind)
         ]
         if len(spans) == 1:
-            spans.append(Markup("{}").format(_wrap(self.titles[set_apart(kind)])[0]))
+            spans.append(Markup("{}").format(shorten_names([self.titles[set_apart(kind)]])[0][0]))
         return _text(x, y, Markup(" · ").join(spans))
+
+
+def _amid(region: _Region) -> NDArray[np.float64]:
+    """Return the half of the cells of a region that is nearest to its middle, shape (c, 2)."""
+    if not len(region.cells):
+        return np.array([region.center])
+    away = np.square(region.cells - region.center).sum(1)
+    return np.asarray(region.cells[away.argsort(kind="stable")[: (len(away) + 1) // 2]])
+
+
+def _weight(region: _Region) -> float:
+    """Return how many pixels a label rather stands away than to hide a cell: more in color, most of a rare kind."""
+    return 1.0 + max(3.0, COVERED / len(region.cells)) if region.differs and len(region.cells) else 1.0
 
 
 def _strength(kind: Kind) -> float:
     """Return how strong the color of a kind is: the part of it that one set has more of for sure, from .4 to 1."""
     surely = min(abs(end) for end in kind.interval)
     return 0.4 + 0.6 * min(1.0, surely / max(sum(part.share for part in kind.shares.values()), ALPHA**9))
-
-
-def _wrap(words: str) -> list[str]:
-    """Break a name into lines; what is left over is cut."""
-    lines = [""]
-    for word in words.split():
-        if lines[-1] and len(lines[-1]) + 1 + len(word) > LETTERS:
-            lines.append("")
-        lines[-1] = f"{lines[-1]} {word}".strip()
-    if len(lines) > LINES:
-        lines = [*lines[: LINES - 1], f"{lines[LINES - 1]}…"]
-    return [one if len(one) <= LETTERS + 1 else f"{one[:LETTERS]}…" for one in lines]
 
 
 def _size(small: Thumbnail | None, lines: Sequence[str]) -> tuple[float, float]:

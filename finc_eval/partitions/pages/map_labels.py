@@ -1,15 +1,19 @@
-"""The places of the labels of a map: near what they name, over no other label or its line, and over few cells."""
+"""The labels of a map: their names, made short where they differ least, and their places beside what they name."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+LETTERS, LINES = 20, 2  # letters of a line, and lines of a name
 GRID = 6.0  # pixels from one place that is tried to the next
-FAR = 60.0  # pixels from a label to what it names, from which a label without its picture is tried
+PICTURE = 40.0  # pixels that a label rather stands away than to be without its picture
+COVERED = 40.0  # pixels that a label rather stands away than to cover a cell that is in color, or of what it names
 
 Array = NDArray[np.float64]
 
@@ -28,20 +32,80 @@ class Box(NamedTuple):
 
 
 class Label(NamedTuple):
-    """Size of a label in pixels, the point that it names, and its height without its picture, if it may go."""
+    """Size of a label in pixels, and the points that it names, shape (k, 2)."""
 
     width: float
     height: float
-    x: float
-    y: float
-    bare: float | None = None
+    points: Array
+    bare: float | None = None  # height without its picture; None if that may not go
+    most: float = float("inf")  # pixels that its place may cost; where it costs more, the label is left out
 
 
-def place_labels(labels: Sequence[Label], size: tuple[float, float], cells: Array, weights: Array) -> list[Box | None]:
+class Placed(NamedTuple):
+    """The box of a label, and the point of what it names that its line leads to."""
+
+    box: Box
+    point: tuple[float, float]
+
+    @property
+    def end(self) -> tuple[float, float]:
+        """The end of the line at the label."""
+        return self.box.nearest(*self.point)
+
+
+def shorten_names(names: Sequence[str]) -> list[list[str]]:
+    """Break names into two lines; what is too long loses its middle, or the words that it begins with like others.
+
+    Example:
+        >>> shorten_names(["gray", "looks like a barn spider on a web in the dark"])
+        [['gray'], ['looks like a barn', '…a web in the dark']]
+    """
+    found = [_wrap(name) for name in names]
+    alike = Counter(map(tuple, found))
+    again = {tuple(lines) for lines in found if alike[tuple(lines)] > 1}
+    for lines in again:
+        same = [place for place, one in enumerate(found) if tuple(one) == lines]
+        words = [names[place].split() for place in same]
+        shared = sum(1 for _ in takewhile(lambda column: len({*column}) == 1, zip(*words, strict=False)))
+        if all(len(one) > shared for one in words):
+            for place, one in zip(same, words, strict=True):
+                found[place] = _wrap(f"…{' '.join(one[shared:])}")
+    return found
+
+
+def _wrap(name: str) -> list[str]:
+    """Break a name into lines; of a name that is too long, the last line has its end."""
+    words = [_cut_middle(word, LETTERS) for word in name.split()]
+    lines, rest = list[str](), words
+    while rest and len(lines) < LINES - 1:
+        count = _fitting(rest, LETTERS)
+        lines.append(" ".join(rest[:count]))
+        rest = rest[count:]
+    if len(" ".join(rest)) > LETTERS:
+        count = _fitting(rest[::-1], LETTERS - 1)
+        rest = [f"…{' '.join(rest[len(rest) - count :])}"]
+    return [*lines, *([" ".join(rest)] if rest else [])] or [""]
+
+
+def _fitting(words: Sequence[str], letters: int) -> int:
+    """Return how many of the first words fit into a line, at least 1."""
+    ends = np.cumsum([len(word) + 1 for word in words]) - 1
+    return max(1, int((ends <= letters).sum()))
+
+
+def _cut_middle(word: str, letters: int) -> str:
+    """Return a word, without its middle if it is too long."""
+    half = (letters - 1) // 2
+    return word if len(word) <= letters else f"{word[:half]}…{word[-half:]}"
+
+
+def place_labels(
+    labels: Sequence[Label], size: tuple[float, float], cells: Array, weights: Array
+) -> list[Placed | None]:
     """Place labels one after the other, the first ones best; None for a label without room.
 
-    No label lies on another, on the line from another to what it names, or has a line across another. A label that is
-    far from what it names has the height without its picture, if it is nearer then.
+    No label lies on another, on the line from another to what it names, or has a line across another. A label stands
+    beside what it names, and without its picture if it is much nearer then.
 
     Args:
         labels: the labels, the most important first.
@@ -49,52 +113,55 @@ def place_labels(labels: Sequence[Label], size: tuple[float, float], cells: Arra
         cells: centers of the cells that the drawing shows, shape (c, 2).
         weights: pixels that a label may rather stand away than cover a cell, shape (c,).
     """
-    taken: list[tuple[Box, Label]] = []
-    found: list[Box | None] = []
+    taken = list[Placed]()
+    found = list[Placed | None]()
     for one in labels:
-        tried = [_place(one, one.height, size, cells, weights, taken)]
-        if one.bare is not None and tried[0][1] > FAR:
-            tried.append(_place(one, one.bare, size, cells, weights, taken))
-        box, away = min(tried, key=lambda each: each[1])
-        found.append(box if np.isfinite(away) else None)
-        taken += [(box, one)] * bool(np.isfinite(away))
+        tried = [(_place(one, one.height, size, cells, weights, taken), 0.0)]
+        if one.bare is not None and one.bare < one.height:
+            tried.append((_place(one, one.bare, size, cells, weights, taken), PICTURE))
+        (best, cost), _ = min(tried, key=lambda each: each[0][1] + each[1])
+        is_placed = bool(np.isfinite(cost)) and cost <= one.most
+        found.append(best if is_placed else None)
+        taken += [best] * is_placed
     return found
 
 
 def _place(
-    one: Label,
-    height: float,
-    size: tuple[float, float],
-    cells: Array,
-    weights: Array,
-    taken: Sequence[tuple[Box, Label]],
-) -> tuple[Box, float]:
-    """Return the best place of a label of a height, and how far it is from what it names; infinite without room."""
+    one: Label, height: float, size: tuple[float, float], cells: Array, weights: Array, taken: Sequence[Placed]
+) -> tuple[Placed, float]:
+    """Return the best place of a label of a height, and its cost in pixels; infinite without room."""
     xs = np.arange(0, max(size[0] - one.width, 0) + 1, GRID)
     ys = np.arange(0, max(size[1] - height, 0) + 1, GRID)
     left, top = (each.ravel() for each in np.meshgrid(xs, ys))
     right, bottom = left + one.width, top + height
-    end = np.stack([np.clip(one.x, left, right), np.clip(one.y, top, bottom)])
-    away = np.hypot(end[0] - one.x, end[1] - one.y)
-    over = (
-        (cells[:, 0] >= left[:, None])
-        & (cells[:, 0] <= right[:, None])
-        & (cells[:, 1] >= top[:, None])
-        & (cells[:, 1] <= bottom[:, None])
-    )
-    cost = away + over @ weights
+    (x, y), (low, high) = one.points.T, (left[:, None], right[:, None])
+    far = np.hypot(x - np.clip(x, low, high), y - np.clip(y, top[:, None], bottom[:, None]))
+    nearest = far.argmin(1)
+    start, away = one.points[nearest].T, far.min(1)
+    end = np.stack([np.clip(start[0], left, right), np.clip(start[1], top, bottom)])
+    # 4: pixels from the center of a cell to its edge, which a label leaves free.
+    over = _inside(cells, left, right, top, bottom, 4) @ weights
+    over += COVERED * _inside(one.points, left, right, top, bottom, 4).sum(1)
+    cost = away + over
     # 2: pixels between two labels at least.
     around = np.stack([left - 2, top - 2, right + 2, bottom + 2])
-    for box, other in taken:
+    for other in taken:
+        box = other.box
         held = np.array([box.left, box.top, box.left + box.width, box.top + box.height])
         meets = (around[:2] < held[2:, None]).all(0) & (around[2:] > held[:2, None]).all(0)
-        meets |= _crosses(np.array([[one.x], [one.y]]), end, held[:, None])
-        own = np.array(box.nearest(other.x, other.y))
-        meets |= _crosses(np.array([[other.x], [other.y]]), own[:, None], around)
+        meets |= _crosses(start, end, held[:, None])
+        meets |= _crosses(np.array(other.point)[:, None], np.array(other.end)[:, None], around)
         cost = np.where(meets, np.inf, cost)
     best = int(cost.argmin())
-    box = Box(float(left[best]), float(top[best]), one.width, height)
-    return box, float(away[best]) if np.isfinite(cost[best]) else np.inf
+    placed = Placed(Box(float(left[best]), float(top[best]), one.width, height), (start[0, best], start[1, best]))
+    return placed, float(cost[best])
+
+
+def _inside(points: Array, left: Array, right: Array, top: Array, bottom: Array, margin: float) -> NDArray[np.bool_]:
+    """Return which points lie in which boxes, or next to them, shape (boxes, points)."""
+    x, y = points.T
+    across = (x >= left[:, None] - margin) & (x <= right[:, None] + margin)
+    return np.asarray(across & (y >= top[:, None] - margin) & (y <= bottom[:, None] + margin))
 
 
 def _crosses(start: Array, end: Array, boxes: Array) -> NDArray[np.bool_]:
