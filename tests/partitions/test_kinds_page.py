@@ -11,9 +11,9 @@ from _pages import HOSTILE, Page, a_kind, named, noise
 import finc_eval as fe
 from finc_eval import report
 from finc_eval.core.words import percent
-from finc_eval.gallery.counts import SHOWN_SAMPLES
+from finc_eval.gallery.counts import LEAD_SAMPLES, SHOWN_SAMPLES
 from finc_eval.naming.evidence import Evidence
-from finc_eval.report.cards import LEAD_SAMPLES, anchor
+from finc_eval.report.cards import anchor
 
 CENTERS = np.random.default_rng(0).normal(0, 3, (6, 16))
 

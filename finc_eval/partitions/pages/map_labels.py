@@ -12,8 +12,11 @@ from numpy.typing import NDArray
 
 LETTERS, LINES = 20, 2  # letters of a line, and lines of a name
 GRID = 6.0  # pixels from one place that is tried to the next
-PICTURE = 40.0  # pixels that a label rather stands away than to be without its picture
 COVERED = 40.0  # pixels that a label rather stands away than to cover a cell that is in color, or of what it names
+
+PICTURE = 40.0
+"""Pixels that a label rather stands away than to be without its picture. Of 16 labels on five pages, 2 keep theirs with
+0, 10 with 20, 11 with 40, and 12 with 80; half of all lines are 6 pixels long with each."""
 
 Array = NDArray[np.float64]
 
