@@ -10,7 +10,8 @@ from typing import Protocol
 from finc_eval.comparison.direction import Direction, Interval
 from finc_eval.comparison.settings import StoredSettings
 from finc_eval.core.words import join_words, percent, percent_range, plural, quote
-from finc_eval.naming.evidence import LOOKS_LIKE, SLIGHT, UniqueNames
+from finc_eval.embeddings.set_info import SetInfo, titles_of
+from finc_eval.naming.evidence import LOOKS_LIKE, SLIGHT, UniqueNames, read_alike
 from finc_eval.naming.looks import Look
 from finc_eval.numerics.inference import ALPHA, BESIDE_ALPHA, significant
 from finc_eval.partitions.answer import LARGEST
@@ -29,6 +30,10 @@ MAX_NAME = 5  # words of the name of a kind in it
 class _Compared(Protocol):
     """Part of a `Comparison` that the headline reads."""
 
+    @property
+    def gen(self) -> SetInfo: ...
+    @property
+    def ref(self) -> SetInfo: ...
     @property
     def kinds(self) -> tuple[Kind, ...]: ...
     @property
@@ -180,7 +185,8 @@ def _on_words(found: _Compared) -> list[str]:
     if found.prompts is None:
         return []
     clear = found.prompts.clear
-    sentences = replace(found.prompts, words=clear).sentences({"gen": "gen", "ref": "ref"})
+    titles = dict(zip(("gen", "ref"), titles_of(found.gen, found.ref), strict=True))
+    sentences = replace(found.prompts, words=clear).sentences(titles)
     return [one for one in sentences if len(one.split()) <= MAX_SENTENCE] or (
         [f"Images of both sets differ with {plural(len(clear), 'word')} of prompts."] if clear else []
     )
@@ -224,7 +230,7 @@ def say_apart(found: _Compared) -> dict[str, str]:
 
 
 def _nothing(found: _Compared) -> str:
-    """Return that nothing was found, and how small what was missed may be, in twelve words."""
+    """Return that nothing was found, and how rare a kind may have been missed, in a sentence."""
     if (untested := say_untested(found)) is not None:
         return untested
     what = (
@@ -235,7 +241,7 @@ def _nothing(found: _Compared) -> str:
     if found.detectable is None:
         return f"{what}."
     return (
-        f"{what}; kinds below {percent(found.detectable, 1)} may hide."
+        f"{what}; kinds below {percent(found.detectable, 1)} may be missed."
         if found.detectable < 1
         else f"{what}; {TOO_FEW}"
     )
@@ -273,9 +279,15 @@ def more_and_less(kinds: Sequence[Kind]) -> tuple[list[Kind], list[Kind]]:
     return more, [kind for kind in kinds if kind.share_difference <= 0]
 
 
-def drifts(directions: Sequence[Direction]) -> list[Direction]:
-    """Return the directions that differ significantly, which refits find again, and which no kinds show."""
-    return [one for one in significant(directions, ALPHA) if one.firm and not one.shown_by_kinds]
+def drifts(found: _Compared) -> list[Direction]:
+    """Return the directions that differ significantly, which refits find again, and which no kind shows."""
+    return [one for one in significant(found.directions, ALPHA) if one.firm and not is_shown(found, one)]
+
+
+def is_shown(found: _Compared, one: Direction) -> bool:
+    """Return whether a kind shows a direction: it has its best samples, or the same name."""
+    kinds = significant(found.kinds, ALPHA)
+    return one.shown_by_kinds or any(read_alike(one, kind) for kind in kinds)
 
 
 def _estimate(found: _Compared) -> str:
@@ -292,13 +304,13 @@ def details(found: _Compared) -> list[str]:
     sentences = overall(found)
     if significant(found.kinds, ALPHA) and found.difference and found.explained is not None:
         part, whole = 100 * found.explained, 100 * found.difference
-        sentences.append(f"These kinds explain {part:.0f} of the {whole:.0f} points.")
+        sentences.append(f"The kinds that differ explain {part:.0f} of the {whole:.0f} points.")
     return [*sentences, *say_drifts(found)]
 
 
 def say_drifts(found: _Compared) -> list[str]:
     """Return which directions no kind shows, in a sentence, where there are any."""
-    if found.explained is None or found.looks or not (alone := drifts(found.directions)):
+    if found.explained is None or found.looks or not (alone := drifts(found)):
         return []
     names = UniqueNames(found.directions)
     more = [f"{len(alone) - LARGEST} more"] if len(alone) > LARGEST else []

@@ -19,13 +19,14 @@ from finc_eval.core.device import send
 from finc_eval.core.errors import DataError
 from finc_eval.core.progress import Stage
 from finc_eval.core.run import Run
-from finc_eval.core.words import plural
+from finc_eval.core.words import join_words, plural
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.keys import hash_rows, mix_bits
 from finc_eval.numerics.design_effects import MIN_INDEPENDENT, GroupSizes
 
 REPEATS = "exact repeats"  # name of the grouping of equal rows
 FEW_REPEATS = 0.01  # share of a set's samples that may repeat others before anything is done about it
+NAMED_PAIRS = 5  # pairs of sets, after the first, that a sentence on samples that sets share names at most
 IN_BOTH = "are also in"  # words of the sentence on samples that two sets share
 REPEATS_ITSELF = "repeats itself"  # words of the sentence on a generator that makes the same samples again and again
 REFERENCE = "ref"  # label of the reference, whose repeats are never draws
@@ -101,22 +102,41 @@ def repeats_as_groups(
                 f"{only}: the tests count each once (if all are draws of their own, name a column of different values "
                 "as groups)"
             )
-    return grouped, sentences + [
-        f"{sentence}: the sets are not independent, and what they share cannot differ"
-        for (label, _), sentence in _find_shared(hashes).items()
+    pairs = {
+        (label, other): shared
+        for (label, other), shared in _count_shared(hashes).items()
         if len(own := hashes[label]) - _distinct(own) <= FEW_REPEATS * len(own)
-    ]
+    }
+    return grouped, sentences + _say_shared(pairs, hashes)
 
 
-def _find_shared(hashes: Mapping[str, NDArray[np.uint64]]) -> dict[tuple[str, ...], str]:
-    """Return a sentence on each pair of sets that share samples."""
-    sentences: dict[tuple[str, ...], str] = {}
+def _count_shared(hashes: Mapping[str, NDArray[np.uint64]]) -> dict[tuple[str, str], int]:
+    """Return how many samples of the first of each pair of sets the second has, of the pairs that share some."""
+    found = {}
     for (label, own), (other_label, other) in combinations(hashes.items(), 2):
-        shared, n = int(np.isin(own, other).sum()), len(own)
-        if shared > FEW_REPEATS * n:
-            some = f"all {n:,}" if shared == n else f"{shared:,} of the {n:,}"
-            sentences[label, other_label] = f"{some} samples of {label} {IN_BOTH} {other_label}, with equal embeddings"
-    return sentences
+        shared = int(np.isin(own, other).sum())
+        if shared > FEW_REPEATS * len(own):
+            found[label, other_label] = shared
+    return found
+
+
+def _say_pair(pair: tuple[str, str], shared: int, n: int) -> str:
+    """Return that two sets share samples, in a sentence."""
+    some = f"all {n:,}" if shared == n else f"{shared:,} of the {n:,}"
+    return f"{some} samples of {pair[0]} {IN_BOTH} {pair[1]}, with equal embeddings"
+
+
+def _say_shared(pairs: Mapping[tuple[str, str], int], hashes: Mapping[str, NDArray[np.uint64]]) -> list[str]:
+    """Return which sets share samples, in one sentence for all pairs of them; none if no sets do."""
+    if not pairs:
+        return []
+    ((first, shared), *others) = sorted(pairs.items(), key=lambda one: -one[1])
+    said = _say_pair(first, shared, len(hashes[first[0]]))
+    if others:
+        named = [f"{own} and {other} ({count:,})" for (own, other), count in [(first, shared), *others[:NAMED_PAIRS]]]
+        more = [plural(len(others) - NAMED_PAIRS, "more pair")] if len(others) > NAMED_PAIRS else []
+        said = f"some sets share samples with equal embeddings: {join_words([*named, *more])}"
+    return [f"{said}: the sets are not independent, and what they share cannot differ"]
 
 
 def describe_equal(sets: Mapping[str, Embeddings], run: Run | None = None) -> dict[tuple[str, ...], str]:
@@ -132,7 +152,9 @@ def describe_equal(sets: Mapping[str, Embeddings], run: Run | None = None) -> di
                 f"{label} has only {plural(len(times), 'distinct sample')} among {len(own):,}, one of them "
                 f"{times.max():,} times: its distance to its k-th neighbor is 0 for k below {times.max():,}"
             )
-    return found | _find_shared(hashes)
+    for pair, shared in _count_shared(hashes).items():
+        found[pair] = _say_pair(pair, shared, len(hashes[pair[0]]))
+    return found
 
 
 def same_embedding(name: str) -> str:

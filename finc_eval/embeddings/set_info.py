@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import ceil
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Annotated
 
 from finc_eval.core.places import is_place, is_url
@@ -84,6 +84,16 @@ class SetInfo(Record):
                 + join_words([*names, *([f"{more:,} more"] if more else [])])
             )
         return found
+
+
+def titles_of(one: SetInfo, other: SetInfo) -> tuple[str, str]:
+    """Return the titles of two sets: the ends of their paths, as long as needed to make them differ."""
+    first, second = (PurePath(info.source or info.name) for info in (one, other))
+    for length in range(1, max(len(first.parts), len(second.parts)) + 1):
+        ends = [str(PurePath(*path.parts[-length:])) for path in (first, second)]
+        if ends[0] != ends[1]:
+            return ends[0], ends[1]
+    return one.name, other.name
 
 
 def notes_on(label: str, embeddings: Embeddings) -> list[str]:

@@ -166,9 +166,9 @@ class Distance(Record):
         """Say the distance in one sentence, without its interval if a limited rule is on it."""
         low, high = (in_percent(end, 2) for end in self.interval)
         is_limited = (f"kinds.moved-{ANCHOR}" if self.to == ANCHOR else "kinds.moved") in limited
-        interval = "" if is_limited else f" [95 % interval: {low} to {high}]"
+        interval = "" if is_limited else f" [{low} to {high}]"
         moved = f"{in_percent(self.moved, 2)}{interval} of the samples"
-        return f"{moved} have moved between the {self.kinds} kinds since the {self.to}."
+        return f"{moved} have moved between {self.kinds} kinds since the {self.to}."
 
 
 @dataclass(frozen=True, kw_only=True)

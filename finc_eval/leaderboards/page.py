@@ -116,8 +116,8 @@ def outline(board: Leaderboard) -> Outline:
     given = [f"{{{', '.join(models)}}}", source(REFERENCE, board.sets[REFERENCE])]
     given += [f"{name}=…" for name in ("scores", "votes") if getattr(board, name)]
     return Outline(
-        kind=f"{len(board.rows)} models ranked against one reference",
-        title=f"{several(row.name for row in board.rows)} against {board.sets[REFERENCE].name}",
+        kind="leaderboard",
+        title=f"{_models(board)} against {board.sets[REFERENCE].name}",
         says=says(board),
         sets=sizes(board.sets),
         signatures=[*dict.fromkeys([board.signature, *(one.signature for one in board.criteria)])],
@@ -161,6 +161,12 @@ def says(board: Leaderboard) -> dict[str, str]:
     return {"faults": board.headline, "order": _order(board)} | ({"judges": judges} if judges else {})
 
 
+def _models(board: Leaderboard) -> str:
+    """Return the names of the models; their number, if a title does not name so many."""
+    names = [row.name for row in board.rows]
+    return several(names) if len(names) <= NOT_MANY else plural(len(names), "model")
+
+
 def _order(board: Leaderboard) -> str:
     """Return who is first, in a sentence."""
     main = board.criterion()
@@ -168,8 +174,8 @@ def _order(board: Leaderboard) -> str:
         return f"By {main.key}, {header(main)}."
     first, *others = main.groups[0]
     names = join_words(others) if len(others) <= NOT_MANY else f"{len(others)} others"
-    tied = f", and {names} cannot be distinguished from it" if others and len(main.names) > 2 else ""
-    return f"By {main.key} alone, {first} is first of {len(main.names)} models{tied}."
+    tied = f"; {names} cannot be distinguished from it" if others and len(main.names) > 2 else ""
+    return f"By {main.key} alone, {first} is first{tied}."
 
 
 def _how_sure(board: Leaderboard) -> str:

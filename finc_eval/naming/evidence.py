@@ -163,6 +163,12 @@ class UniqueNames:
         return chosen
 
 
+def read_alike(one: _Named, other: _Named) -> bool:
+    """Return whether two modes have names that read the same."""
+    named = one.name is not None and other.name is not None
+    return named and _reading(_without_shares(one)) == _reading(_without_shares(other))
+
+
 def with_id(one: _Named) -> str:
     """Return the name with the id, as tables have it; the id alone without a name."""
     return one.id if one.title == one.id else f"{one.title}, {one.id}"

@@ -18,6 +18,7 @@ from finc_eval.core.words import join_words
 from finc_eval.numerics.inference import BESIDE_ALPHA, student_quantile
 from finc_eval.partitions.blocks import Pairing
 from finc_eval.partitions.kind_tree import KindTree
+from finc_eval.prompts.became import name_change
 from finc_eval.prompts.images import Permuted, PromptImages, coordinates, images_of, unit_of, vendi_score
 from finc_eval.prompts.text import CLIP_SCALE, Fit, ModelFit, mean_interval, mean_p_value, ratio_interval, scores_by_set
 from finc_eval.prompts.words import SIGNS, Chosen, Phrases, choose, whiten
@@ -95,6 +96,8 @@ class Word(Record, Shown):
         p_value: p-value adjusted for all words.
         sets: images of its prompts, by label.
         examples: places of some of its prompts, by text.
+        became: of content, what the first set's images look like: words of other prompts in quotes, such as “cat”,
+            whose images of the second set are nearest, or a class; "" if neither describes most of them.
     """
 
     text: str
@@ -105,6 +108,7 @@ class Word(Record, Shown):
     p_value: float
     sets: dict[str, PromptSet]
     examples: tuple[str, ...]
+    became: str = ""
 
     @property
     def title(self) -> str:
@@ -150,25 +154,27 @@ class PromptDifferences(Record):
 
     def sentences(self, titles: Mapping[str, str]) -> Iterator[str]:
         """Say which words differ, in sentences, with the titles of the sets by label."""
+        first, second = titles
         content = [one for one in self.words if one.what == "content"]
-        if named := [one.title for one in content if one.text]:
-            either = join_words(named, "or")
-            yield f"On the same prompts, images differ in content where the {self.column} has {either}."
+        named = [one for one in content if one.text]
+        like = {one.text: f" (like {one.became} in {titles[first]})" if one.became else "" for one in named}
+        if named:
+            either = join_words([f"{one.title}{like[one.text]}" for one in named], "or")
+            yield f"Images of {self.column}s with {either} differ in content."
         if len(content) > len(named):
-            others = "the others, " if named else ""
-            yield f"On the same prompts, images of {others}all {self.column}s together differ in content."
+            others = "other " if named else ""
+            yield f"Images of all {others}{self.column}s together differ in content."
         for one in self.words:
             where = f"with {one.title}" if one.text else "in general"
             if one.what == "diversity":
-                first, second = one.sets
                 label, other = (first, second) if one.difference < 0 else (second, first)
                 numbers = ""
                 if any(part.distinct < part.n for part in one.sets.values()):
                     own, rest = (f"{one.sets[name].distinct:,} of {one.sets[name].n:,}" for name in (label, other))
-                    numbers = f": {own} are distinct, and {rest} in {titles[other]}"
+                    numbers = f": {own} are distinct ({titles[other]} {rest})"
                 yield f"Images of one {self.column} {where} are more alike in {titles[label]}{numbers}."
             if one.what == "fit":
-                yield f"Images fit {self.column}s {where} less in {titles[tuple(one.sets)[one.difference > 0]]}."
+                yield f"Images fit {self.column}s {where} less in {titles[(first, second)[one.difference > 0]]}."
 
 
 def prompt_differences(
@@ -288,10 +294,15 @@ class _Table:
         return words
 
     def _word(self, one: Chosen, what: What, found: tuple[float, tuple[float, float]]) -> Word:
-        """Describe a word."""
-        examples = tuple(self.prompts[row] for row in one.rows[:PICTURES])
-        sets = self._sets(one.rows.tolist())
-        return Word(self.phrases.texts[one.phrase], what, len(one.rows), *found, one.p_value, sets, examples)
+        """Describe a word; images of one prompt side by side show its diversity, and images of several its content."""
+        rows, became = one.rows, ""
+        if what == "diversity":
+            rows = rows[np.abs(self.diversity[rows]).argsort(kind="stable")[-1:]]
+        elif what == "content":
+            became = name_change(rows, self.phrases, self.images, self.pairing)
+        examples = tuple(self.prompts[row] for row in rows[:PICTURES])
+        sets = self._sets(one.rows.tolist(), shown=rows[:PICTURES].tolist())
+        return Word(self.phrases.texts[one.phrase], what, len(one.rows), *found, one.p_value, sets, examples, became)
 
     def differing_prompts(self) -> Iterator[Prompt]:
         """Yield the prompts that differ most, with the largest difference between the means of their images."""
@@ -323,15 +334,16 @@ class _Table:
         better = self.fits[0] - self.fits[1]
         return Fit(*mean_interval(better, CLIP_SCALE), mean_p_value(better))
 
-    def _sets(self, blocks: Sequence[int], vendi: Mapping[str, Array] | None = None) -> dict[str, PromptSet]:
-        """Describe the images of prompts in both sets."""
+    def _sets(
+        self, blocks: Sequence[int], vendi: Mapping[str, Array] | None = None, shown: Sequence[int] | None = None
+    ) -> dict[str, PromptSet]:
+        """Describe the images of prompts in both sets, with ids of images of some of the prompts."""
+        pictured = blocks[:PICTURES] if shown is None else shown
         found = {}
         for label, one in self.images.items():
             within = one.within[blocks]
             known = within[np.isfinite(within)]
-            rows = np.concatenate(
-                [one.rows(block)[: PICTURES if len(blocks) == 1 else 1] for block in blocks[:PICTURES]]
-            )
+            rows = np.concatenate([one.rows(block)[: PICTURES if len(pictured) == 1 else 1] for block in pictured])
             scores = None if vendi is None else vendi[label][blocks]
             found[label] = PromptSet(
                 n=int(one.n[blocks].sum()),

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
-from pathlib import PurePath
 from typing import Any
 
 from finc_eval.comparison.direction import SETS_OF, Direction, Role
-from finc_eval.comparison.headline import details, drifts, overall, say_drifts, says
+from finc_eval.comparison.headline import details, drifts, is_shown, says
 from finc_eval.comparison.pages.directions import (
     OPEN,
     SHOWN_BY_NONE,
@@ -30,6 +29,7 @@ from finc_eval.comparison.pages.figures import spectrum_svg
 from finc_eval.comparison.pages.looks import seen_first
 from finc_eval.comparison.result import SHOWN_COPIES, Comparison, Spectrum
 from finc_eval.core.words import SET_NAMES, join_words, one_line, percent, plural
+from finc_eval.embeddings.set_info import titles_of
 from finc_eval.naming.evidence import UniqueNames, with_id
 from finc_eval.numerics.inference import ALPHA, significant
 from finc_eval.partitions.kind import Kind
@@ -57,14 +57,12 @@ ROLES: tuple[tuple[Role, str, str], ...] = (
 
 LABELS = {"gen": "Gen", "ref": "Ref"}  # short titles of the sets in tables of text
 
-UNEXPLAINED = "Not explained by kinds"
-
 
 def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
     """Return the page."""
     spectrum, names = comparison.spectrum, titles(comparison)
     shown: dict[str, str] = dict(zip(SET_NAMES, names, strict=True))
-    alone = drifts(comparison.directions)
+    alone = drifts(comparison)
     table, cards = kinds_on_page(
         comparison.kinds,
         comparison.headings,
@@ -89,7 +87,7 @@ def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
         cards_of_kinds=cards,
         **_directions_on_page(comparison, names),
         titles=names,
-        lead=" ".join([*overall(comparison), *say_drifts(comparison)]),  # the table has what kinds explain
+        lead=" ".join(details(comparison)),
         captions=comparison.captions,
         prompt_tables=[*mix_tables(comparison.kinds, shown), *prompt_tables(comparison.prompts, shown)],
         directions_title=_directions_title(comparison),
@@ -207,21 +205,9 @@ def _in_order(modes: Sequence[Direction]) -> list[Direction]:
 def _after_kinds(
     comparison: Comparison, alone: Sequence[Direction], names: tuple[str, str], scale: Axis
 ) -> list[CardRow]:
-    """Return the rows that follow the kinds: what these do not explain, and the directions that none of them shows."""
+    """Return the rows that follow the kinds: the directions that none of them shows."""
     unique = UniqueNames(comparison.directions)
-    rows = [mode_row(mode, names, unique, scale, said=f"a direction: {SHOWN_BY_NONE}") for mode in alone]
-    if (rest := unexplained_part(comparison)) is None:
-        return rows
-    said = f"of {100 * (comparison.difference or 0):.1f} points"
-    cells = [Cell("–"), Cell("–"), Cell(f"{100 * rest:.1f}")]
-    return [CardRow(words=UNEXPLAINED, cells=cells, remark=said), *rows]
-
-
-def unexplained_part(comparison: Comparison) -> float | None:
-    """Return the part of the overall difference that the kinds do not explain; None without kinds that differ."""
-    if comparison.difference is None or comparison.explained is None or not significant(comparison.kinds, ALPHA):
-        return None
-    return comparison.difference - comparison.explained
+    return [mode_row(mode, names, unique, scale, said=f"a direction: {SHOWN_BY_NONE}") for mode in alone]
 
 
 def kind_links(comparison: Comparison, mode: Direction) -> list[Link]:
@@ -233,7 +219,7 @@ def kind_links(comparison: Comparison, mode: Direction) -> list[Link]:
 
 def _say_unshown(comparison: Comparison, mode: Direction) -> str:
     """Return that no kind shows a direction; "" if one does, and for a comparison without kinds."""
-    return SHOWN_BY_NONE if comparison.kinds and not mode.shown_by_kinds else ""
+    return SHOWN_BY_NONE if comparison.kinds and not is_shown(comparison, mode) else ""
 
 
 def outline(comparison: Comparison) -> Outline:
@@ -255,10 +241,8 @@ def outline(comparison: Comparison) -> Outline:
 
 
 def _tables(comparison: Comparison) -> list[TextTable]:
-    rest = unexplained_part(comparison)
-    more = [] if rest is None else [[UNEXPLAINED, "–", "–", f"{100 * rest:.1f}", "–"]]
     title = f"Kinds that differ ({UNDER.strip()} under a heading)"
-    found = kind_tables(title, comparison.kinds, comparison.headings, LABELS, _too, more)
+    found = kind_tables(title, comparison.kinds, comparison.headings, LABELS, _too)
     modes = _in_order(significant(comparison.directions, ALPHA))
     if not modes:
         return found
@@ -315,12 +299,7 @@ def show(comparison: Comparison) -> None:
 
 def titles(comparison: Comparison) -> tuple[str, str]:
     """Return the titles of the two sets: the ends of their paths, as long as needed to make them differ."""
-    gen, ref = (PurePath(info.source or info.name) for info in (comparison.gen, comparison.ref))
-    for length in range(1, max(len(gen.parts), len(ref.parts)) + 1):
-        ends = [str(PurePath(*path.parts[-length:])) for path in (gen, ref)]
-        if ends[0] != ends[1]:
-            return ends[0], ends[1]
-    return comparison.gen.name, comparison.ref.name
+    return titles_of(comparison.gen, comparison.ref)
 
 
 def tests_in_words(comparison: Comparison) -> str:

@@ -50,7 +50,8 @@ def _word(word: Word, titles: Mapping[str, str]) -> Seen:
     views = tuple(
         CardView(PAIR[label], title, "", (Grid("", label, word.sets[label].ids),)) for label, title in titles.items()
     )
-    return Seen(f"{word.what} of {f'prompts with {word.title}' if word.text else word.title}", views)
+    whose = f"prompts with {word.title}" if word.text else word.title
+    return Seen(f"{whose}: like {word.became}" if word.became else f"{whose}: {word.what}", views)
 
 
 def _look(look: Look, titles: Mapping[str, str], shown: int) -> Seen:

@@ -23,12 +23,10 @@ def kind_tables(
     headings: Sequence[Kind],
     titles: Mapping[str, str],
     tag: Callable[[Kind], str] | None = None,
-    more: Sequence[Sequence[Cell | str]] = (),
 ) -> list[TextTable]:
     """Return a table of all kinds that differ, below their sums and headings, and of all others; none without any.
 
-    Where the sets have unlike mixes of prompts, a table of the parts of differences follows. `more` are rows that
-    follow the kinds.
+    Where the sets have unlike mixes of prompts, a table of the parts of differences follows.
     """
     known = {kind.id: kind for kind in kinds}
     rows: list[list[Cell | str]] = []
@@ -42,7 +40,7 @@ def kind_tables(
         return mix_tables(kinds, titles)
     rows += [_sum(not_differing(len(others)), others, titles)] if others else []
     apart = [] if len(titles) == 2 else ["Set apart"]
-    found = TextTable(title, ["Kind", *_columns(titles)], [*rows, *more], words=apart)
+    found = TextTable(title, ["Kind", *_columns(titles)], rows, words=apart)
     return [found, *mix_tables(kinds, titles)]
 
 
