@@ -11,7 +11,7 @@ from finc_eval.core.record import Record
 from finc_eval.core.run import Run
 from finc_eval.core.words import percent
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.naming.evidence import ADJECTIVE, SLIGHT, UniqueNames, starts_with_trait
+from finc_eval.naming.evidence import ADJECTIVE, SLIGHT, UniqueNames, starts_with_trait, unnamed
 from finc_eval.naming.looks import REPEAT, Look, look_at, predicate
 from finc_eval.naming.measured import PictureLooks, measure_sets
 from finc_eval.numerics.blocks import Blocked
@@ -189,7 +189,7 @@ def _kind_finding(kind: Kind, names: UniqueNames) -> Finding:
 def _short_name(kind: Kind, names: UniqueNames) -> str:
     """Return a name of a few words; with the id where others read the same, or without a name."""
     if kind.name is None:
-        return f"samples of kind {kind.id}"
+        return unnamed(kind.id)
     short = cut_name(kind, names)
     short = f"{ADJECTIVE}{short}" if starts_with_trait(kind.name, kind.evidence) else short
     return f"{short} ({kind.id})" if names.is_shared(kind) else short

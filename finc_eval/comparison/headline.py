@@ -11,7 +11,7 @@ from finc_eval.comparison.direction import Direction, Interval
 from finc_eval.comparison.settings import StoredSettings
 from finc_eval.core.words import join_words, percent, percent_range, plural, quote
 from finc_eval.embeddings.set_info import SetInfo, titles_of
-from finc_eval.naming.evidence import LOOKS_LIKE, SLIGHT, UniqueNames, read_alike
+from finc_eval.naming.evidence import LOOKS_LIKE, SLIGHT, UniqueNames, read_alike, unnamed
 from finc_eval.naming.looks import Look
 from finc_eval.numerics.inference import ALPHA, BESIDE_ALPHA, significant
 from finc_eval.partitions.answer import LARGEST
@@ -149,7 +149,8 @@ def size_of(one: Look | Kind | Direction) -> float:
 def _of_shares(thing: str, verb: str, one: Kind | Direction, names: UniqueNames) -> Fact:
     """Return what share of each set a kind, or a direction, has."""
     own, other = two_shares(one.share_gen, one.share_ref)
-    share = f"The {thing} {_name(one, names)} {verb} {own}"
+    called = unnamed(one.id) if one.name is None and thing == "kind" else f"{thing} {_name(one, names)}"
+    share = f"The {called} {verb} {own}"
     first = f"{share} of the generated set (reference {other})."
     return Fact(one.id, first, f"{share} (reference {other}).", size_of(one), thing)
 

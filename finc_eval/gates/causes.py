@@ -19,10 +19,11 @@ from finc_eval.core.words import in_percent, join_words, quote
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.gates.appearance import PART, WHOLE, Clearest
 from finc_eval.gates.by_id import SureCount, find_pair_causes
+from finc_eval.gates.divisions import OF_ALL
 from finc_eval.gates.kinds import KindEvidence
 from finc_eval.gates.sets import GEN, GateSets
 from finc_eval.gates.verdict import Cause, Limit
-from finc_eval.naming.evidence import MOST
+from finc_eval.naming.evidence import MOST, unnamed
 from finc_eval.naming.looks import EXAMPLES, look_at
 from finc_eval.naming.measured import PictureLooks, looked_rows, measure_sets
 from finc_eval.naming.traits import Trait
@@ -196,14 +197,19 @@ def find_causes(
     for one in suspects:
         if any(other is not None and other.is_same(one) for *_, other in told) or any(map(one.holds, held)):
             continue
-        if one.finding.what == "sets" and found:
-            continue  # the sets as a whole are said to differ only where nothing names it
+        if one.finding.what == "sets" and not all(map(_is_of_metric, found)):
+            continue  # the sets as a whole are said to differ only where nothing names it, as no metric does
         finding, limit_on = one.finding, next((name for name, other in waiting if one.holds(other)), None)
         if finding.what == "look":
             rule = WHOLE if finding.whole else PART
             limit_on = next((one.name for one, _ in looks if one.name == rule and one.verdict == "held"), None)
         found.append(_cause(one, finding.say("before"), None, limit_on))
     return tuple(found)
+
+
+def _is_of_metric(cause: Cause) -> bool:
+    """Return whether a cause is that a metric is worse, which names nothing."""
+    return cause.limit is not None and cause.limit.startswith("metrics.")
 
 
 def _look_causes(
@@ -227,7 +233,7 @@ def _suspect_of(limit: Limit, part: KindEvidence, sets: GateSets, suspects: Sequ
     old = next(iter(sets.baselines), None)
     if rule not in NAMED or old is None or inside or old not in limit.shares:
         return None
-    name = part.noun or limit.about.partition("=")[2] or f"samples of kind {limit.about}"
+    name = part.noun or limit.about.partition("=")[2] or unnamed(limit.about.removeprefix(OF_ALL))
     share, before = limit.shares[GEN], limit.shares[old]
     finding = Finding(name, "kind", False, share, before, 0.0)
     if rule == "kinds.lose" and finding.is_more:  # nothing is lost
@@ -239,16 +245,21 @@ def _suspect_of(limit: Limit, part: KindEvidence, sets: GateSets, suspects: Sequ
 
 def _named_cause(suspect: Suspect, limit: Limit) -> Cause:
     """Return a finding that broke a limit, with what is allowed of it."""
-    finding, allowed, end = suspect.finding, limit.margin, "allowed"
+    finding, allowed = suspect.finding, limit.margin
     if limit.rule == "kinds.lose":
-        allowed, end = finding.before * (1 - limit.margin), "allowed down to"
+        allowed = finding.before * (1 - limit.margin)
+        lost = 1 - finding.share / finding.before if finding.before else 0.0
+        change = f"{in_percent(lost)} of it lost, "
     elif finding.whole or limit.rule.startswith(WHOLE):  # no share is allowed
         by = f"by {limit.number(limit.value)} of the spread; allowed {limit.margin:g}"
         shift = by if finding.name == limit.note else ""
         return _cause(suspect, finding.say("before", shift), None, limit.name)
-    elif limit.rule != REPEATS:
+    elif limit.rule == REPEATS:
+        change = ""
+    else:
         allowed = finding.before + limit.margin
-    words = finding.say("before", f"{end} {in_percent(allowed, 2)}")
+        change = f"{in_percent(finding.share - finding.before)} more, "
+    words = finding.say("before", f"{change}allowed {limit.number(limit.margin)}")  # in the unit of the limit
     return _cause(suspect, words, allowed, limit.name)
 
 

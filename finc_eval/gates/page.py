@@ -95,16 +95,24 @@ def _seen(result: Verdict) -> list[Seen]:
     old = _baselines(result)[:1]
     return [
         Seen(
-            cause.words.partition(" (")[0],  # the headline has the numbers
+            f"{_standing(result, cause)}{cause.words.partition(' (')[0]}",  # the headline has the numbers
             tuple(
                 CardView(PAIR.get(label, "other"), label, "", (Grid(when, label, cause.examples.get(label, ())),))
                 for label, when in zip((GEN, *old), _times(cause), strict=False)
             ),
-            "gen",
+            "other" if _standing(result, cause) else "gen",
         )
         for cause in result.causes[:CAUSES]
         if cause.examples
     ]
+
+
+def _standing(result: Verdict, cause: Cause) -> str:
+    """Return how a cause stands that broke no limit, before its words; "" for one that did."""
+    if cause.limit is None:
+        return "Not limited: "
+    verdict = next((one.verdict for one in result.limits if one.name == cause.limit), "undecided")
+    return "" if verdict in FAILED else "Within its limit: " if verdict in SETTLED else "Undecided: "
 
 
 def _times(cause: Cause) -> tuple[str, str]:

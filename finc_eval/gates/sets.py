@@ -95,7 +95,10 @@ class GateSets:
         """
         labels = [BASELINE] if len(baselines) == 1 else [f"{BASELINE}-{i}" for i in range(1, len(baselines) + 1)]
         old = {} if anchor is None else {ANCHOR: anchor}
-        sources = {GEN: gen, **dict(zip(labels, baselines, strict=True)), **old, REF: ref}
+        named = dict(zip(labels, baselines, strict=True))
+        sources = {GEN: gen, **named, **old, REF: ref}
+        if any(one is gen for one in baselines):  # it stands for a release: what is wrong with it is the baseline's
+            sources = {**named, GEN: gen, **old, REF: ref}
         # With the groups of the policy: of a set without them there is but a warning, which may be overlooked.
         opened, warnings = countable_sets(sources, groups, run, extractor, columns=[groups, *columns])
         embeddings = {label: one.embeddings for label, one in opened.items()}

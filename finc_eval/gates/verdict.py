@@ -46,8 +46,8 @@ WORDS = {
     "appearance.whole": "the whole release is {note}, by {value} of the spread",
     "basics.samples": "the release has {value} samples",
     "basics.unreadable": "{value} of the samples cannot be read",
-    "basics.duplicates": "{value} of the samples repeat others",
-    "basics.copies": "{value} of the samples are copies of reference samples",
+    "basics.duplicates": "{value} of samples repeat others",
+    "basics.copies": "{value} of samples copy reference samples",
     "by_id.broken": "{note}",
     "by_id.worse": "{note}",
     "by_id.changed": "{value} of the pairs with the same id have changed",
@@ -170,7 +170,7 @@ class Cause(Record):
     """Something that is wrong with a release.
 
     Attributes:
-        words: it in a few words, with shares: "a quarter is blurred (25 %, before 1.0 %; allowed 3.0 %)".
+        words: it in a few words, with shares: "a quarter is blurred (25 %, before 1.0 %; 24 % more, allowed 2 %)".
         change: the same as a change since the baseline, such as "lost: jellyfish 4.4 → 0.2 %".
         share: share of the release; None for what is not a share.
         before: share of the baseline.

@@ -122,7 +122,9 @@ class UniqueNames:
         self._full = Counter(_reading(_without_shares(one)) for one in known)
 
     def words(self, one: _Named) -> str:
-        """Return the name, with traits only if they distinguish it; the id without a name."""
+        """Return the name, with traits only if they distinguish it; the id of an unnamed kind."""
+        if one.name is None:
+            return unnamed(one.title)
         short, full = _without_traits(one), _without_shares(one)
         return full if self._short[_reading(short)] > 1 and self._full[_reading(full)] == 1 else short
 
@@ -137,7 +139,7 @@ class UniqueNames:
     def kind(self, one: _Named) -> str:
         """Return the kind of samples as the object of a sentence."""
         if one.name is None:
-            return f"samples without a name, {one.id}"
+            return f"samples of {unnamed(one.id)}"
         words = self.words(one)
         if starts_with_trait(one.name, one.evidence):
             text = f"{ADJECTIVE}{quote(words)}"
@@ -161,6 +163,14 @@ class UniqueNames:
                     taken.add(reading)
                     chosen[-1].append(one)
         return chosen
+
+
+KIND_ID = re.compile(r"k\d+")  # id of a kind, which other modes do not have
+
+
+def unnamed(mode_id: str) -> str:
+    """Return what a reader is told of a kind that no name describes; the id alone of any other mode."""
+    return f"unnamed kind {mode_id}" if KIND_ID.fullmatch(mode_id) else mode_id
 
 
 def read_alike(one: _Named, other: _Named) -> bool:

@@ -26,8 +26,8 @@ def name_change(rows: NDArray[np.int64], phrases: Phrases, images: Mapping[str, 
 
     A word, in quotes, is of the prompts whose mean images in the second set are nearest to the mean images of these
     prompts in the first; more of them have it than of the prompts themselves (Fisher's exact test, times the number of
-    words). A class is what the extractor's own last layer sees in most of the first set's images, and in fewer images of
-    the same prompts in the second set.
+    words). A class is what the extractor's own last layer sees in most of the first set's images, and in fewer images
+    of the same prompts in the second set.
     """
     first, second = images.values()
     rows = rows[np.linspace(0, len(rows) - 1, min(len(rows), LOOKED_AT)).round().astype(np.int64)]

@@ -43,7 +43,7 @@ def test_every_kind_and_direction_has_a_row_of_a_table_and_a_card(opened, report
     comparison, _ = report
     assert comparison.over and comparison.significant()
     kinds = len(comparison.kinds) + len(comparison.headings)
-    alone = len(drifts(comparison.directions))
+    alone = len(drifts(comparison))
     assert page.locator("#forest tbody[data-mode]").count() == kinds + alone
     directions = sum(mode.p_value <= 0.05 for mode in comparison.directions)
     assert page.locator("#direction-table tbody[data-mode]").count() == directions

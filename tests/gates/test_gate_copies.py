@@ -22,7 +22,7 @@ def test_copies_fail_as_far_as_they_are_nearly_verbatim(noise, verdict):
     found = fe.gate(with_copies(noise), release(N, 2), release(N, 3), {"basics.copies": 0.01})
     (limit,) = found.limits
     assert limit.verdict == verdict and limit.value == pytest.approx(0.3 if verdict == "regressed" else 0.0, abs=0.01)
-    copied = "FAIL: 30 % of the samples are copies of reference samples (allowed 1 %)."
+    copied = "FAIL: 30 % of samples copy reference samples (allowed 1 %)."
     assert (found.headline == copied) is (verdict == "regressed")
 
 

@@ -39,7 +39,7 @@ WITHOUT_OWLS = [0.79, 0.2, 0.0, 0.01]
         (
             labelled(3, shares=WITHOUT_OWLS),
             {"kinds": {"lose": 0.5, "column": "label", "only": ["owl", "cat"]}},
-            r"FAIL: lacks owl \(0\.0 %, before \d\d\.\d %; allowed down to [\d.]+ %\)\.",
+            r"FAIL: lacks owl \(0\.0 %, before \d\d\.\d %; 100 % of it lost, allowed [\d.]+ %\)\.",
         ),
         pytest.param(
             labelled(3, shares=WITHOUT_OWLS),

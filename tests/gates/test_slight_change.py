@@ -80,7 +80,7 @@ def test_it_is_said_where_no_kind_differs(verb, case, tmp_path):
 
 def test_how_well_samples_are_told_apart_is_said_where_it_is_above_chance():
     found = Finding(SLIGHT, "sets", True, 0.64, 0.5, 0.002)
-    assert found.say("before") == f"{SLIGHT} (p = 0.002; a classifier assigns 64 % of held-out samples to their set)"
+    assert found.say("before") == f"{SLIGHT} (p = 0.002; a classifier assigns 64 % to their set)"
     assert replace(found, share=0.5).say("before") == f"{SLIGHT} (p = 0.002)"
     assert found.size == pytest.approx(0.14), "less than any look of a whole set"
 

@@ -13,7 +13,7 @@ from finc_eval.naming.evidence import Name, UniqueNames, with_id
     [
         (THREES, "“3”", "3"),
         (SEVENS, "“7 and 9”", "7 and 9"),
-        (OVER, "samples without a name, over-aaaaaa", "over-aaaaaa"),
+        (OVER, "samples of over-aaaaaa", "over-aaaaaa"),
         (
             named(OVER, "brighter, bluer", ("trait", "brighter"), ("trait", "bluer")),
             "samples that are “brighter, bluer”",

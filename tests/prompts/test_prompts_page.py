@@ -38,8 +38,8 @@ def test_page_headline_and_terminal_name_them(found, tmp_path, capsys):
     page = found.to_html(tmp_path / "page.html").read_text()
     report.show(found)
     for text in (page, found.headline, capsys.readouterr().out):
-        assert "“purple” or “seven”" in text or "“seven” or “purple”" in text
-        assert re.search(r"“pink” are more alike in gen: \d+ of (\d+) are distinct, and \1 of \1 in ref\.", text)
+        assert "“purple” (like “blue” in gen)" in text and "“seven” (like “one” in gen)" in text
+        assert re.search(r"“pink” are more alike in gen: \d+ of (\d+) are distinct \(ref \1 of \1\)\.", text)
     section = page[page.index('id="prompts"') : page.index('id="settings"')]
     assert section.count("<img") >= 12
     assert "paired by prompt" in page

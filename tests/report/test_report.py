@@ -322,31 +322,34 @@ def test_the_first_table_has_all_kinds_by_role_with_sums_and_their_shares_add_up
     page = Page(page_of(a_comparison(kinds=kinds)))
     assert cells(page, "forest") == [
         ["Too many: 2 kinds", "18.1 %", "4.0 %", "+14.1"],
-        ["k1", "13.1 % [10.1, 16.1]", "4.0 % [1.0, 7.0]", "+9.1 [+6.1, +12.1]"],
-        ["k4", "5.0 % [2.0, 8.0]", "0.0 % [0.0, 3.0]", "+5.0 [+2.0, +8.0]"],
-        ["k2", "2.0 % [0.0, 5.0]", "10.0 % [7.0, 13.0]", "−8.0 [−11.0, −5.0]"],
+        ["unnamed kind k1", "13.1 % [10.1, 16.1]", "4.0 % [1.0, 7.0]", "+9.1 [+6.1, +12.1]"],
+        ["unnamed kind k4", "5.0 % [2.0, 8.0]", "0.0 % [0.0, 3.0]", "+5.0 [+2.0, +8.0]"],
+        ["unnamed kind k2", "2.0 % [0.0, 5.0]", "10.0 % [7.0, 13.0]", "−8.0 [−11.0, −5.0]"],
         ["2 kinds that do not differ", "79.9 %", "86.0 %", "−6.1"],
-        ["Not explained by kinds of 12.0 points", "–", "–", "0.0"],
     ]
     (folded,) = page.find("details", inside=page.by_id("forest"))
-    assert page.texts("th", "name", page.find("tbody", inside=folded)[0]) == ["k5 not significant"]
+    assert page.texts("th", "name", page.find("tbody", inside=folded)[0]) == ["unnamed kind k5 not significant"]
     shares = [float(row[place].split()[0]) for place in (1, 2) for row in cells(page, "forest")[1:5]]
     assert sum(shares[:4]) == pytest.approx(100) and sum(shares[4:]) == pytest.approx(100)
 
 
-def test_what_the_kinds_do_not_explain_stands_below_them():
+def test_what_the_kinds_explain_is_said_once():
     page = Page(page_of(a_comparison(kinds=[MORE, SAME])))
-    assert cells(page, "forest")[-1] == ["Not explained by kinds of 12.0 points", "–", "–", "2.9"]
-    assert not any("Not explained" in row[0] for row in cells(Page(page_of(a_comparison(kinds=[SAME]))), "forest"))
+    assert page.texts("p", "lede")[0].endswith("The kinds that differ explain 9 of the 12 points.")
+    assert "explain" not in Page(page_of(a_comparison(kinds=[SAME]))).texts("p", "lede")[0]
 
 
 def test_a_heading_stands_above_its_kinds_which_are_folded_below_it():
     other = a_kind("k4", 0.05, 0.0)
     heading = a_kind("k9", 0.181, 0.04, children=("k1", "k4"))
     page = Page(page_of(a_comparison(kinds=[MORE, other, SAME], headings=[heading])))
-    assert [row[0] for row in cells(page, "forest")][:3] == ["Too many: 2 kinds", "k9", "1 kind that does not differ"]
+    assert [row[0] for row in cells(page, "forest")][:3] == [
+        "Too many: 2 kinds",
+        "unnamed kind k9",
+        "1 kind that does not differ",
+    ]
     first, _ = page.find("details", inside=page.by_id("forest"))
-    assert page.texts("summary", inside=first) == ["2 kinds: k1 and k4"]
+    assert page.texts("summary", inside=first) == ["2 kinds: unnamed kind k1 and unnamed kind k4"]
     below = page.find("tbody", inside=first)
     assert [page.attributes(n)["data-mode"] for n in below] == ["mode-k1", "mode-k4"]
     assert [*tags(page)] == ["k9", "k1", "k4", "k3"]
@@ -660,10 +663,7 @@ def test_page_and_notebook_begin_with_the_headline():
     comparison = a_comparison([OVER], [UNDER], [MORE, LESS, SAME])
     page = Page(page_of(comparison))
     assert page.texts("p", "summary") == [comparison.headline]
-    # The first table says what the kinds explain.
-    explained = [one for one in details(comparison) if one.startswith("These kinds explain")]
-    lede = page.texts("p", "lede")[0]
-    assert explained and lede == " ".join(one for one in details(comparison) if one not in explained)
+    assert page.texts("p", "lede")[0] == " ".join(details(comparison))
     assert comparison.headline in Page(fragment(comparison)).texts("caption")[0]
 
 
@@ -745,14 +745,13 @@ def test_the_fragment_is_compact_and_styles_only_itself():
         ["k9"],
         ["· k1"],
         ["1 kind that does not differ"],
-        ["Not explained by kinds"],
         ["over-aaaaaa"],
         ["under-bbbbbb"],
     ]
     assert page.find("span", "missing") == []
     ends = "13.1 [10.1, 16.1]", "4.0 [1.0, 7.0]"
     assert page.texts("td", inside=rows[1]) == [*ends, "+9.1 [+6.1, +12.1]", "3.2e-09"]
-    assert page.texts("td", inside=rows[4])[1:4] == ["13.1", "4.0", "+9.1 [+6.2, +12.0]"]
+    assert page.texts("td", inside=rows[3])[1:4] == ["13.1", "4.0", "+9.1 [+6.2, +12.0]"]
     assert comparison._repr_html_() == text
 
 
