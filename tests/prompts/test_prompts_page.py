@@ -31,6 +31,7 @@ def test_the_three_faults_of_the_toy_are_found_and_nothing_else(found):
     (pink,) = [one for one in found.prompts.words if one.text == "pink"]
     assert pink.sets["gen"].distinct * 4 == pink.sets["gen"].n
     assert pink.interval[1] < -0.5
+    assert len(pink.examples) == 1 and len(pink.sets["gen"].ids) == 4, "images of one prompt show how alike they are"
     assert all("seven" in one for word in found.prompts.words if word.text == "seven" for one in word.examples)
 
 
@@ -38,8 +39,8 @@ def test_page_headline_and_terminal_name_them(found, tmp_path, capsys):
     page = found.to_html(tmp_path / "page.html").read_text()
     report.show(found)
     for text in (page, found.headline, capsys.readouterr().out):
-        assert "“purple” (like “blue” in gen)" in text and "“seven” (like “one” in gen)" in text
-        assert re.search(r"“pink” are more alike in gen: \d+ of (\d+) are distinct \(ref \1 of \1\)\.", text)
+        assert "“purple” (like “blue” in faulty)" in text and "“seven”" in text
+        assert re.search(r"“pink” are more alike in faulty: \d+ of (\d+) are distinct \(sound \1 of \1\)\.", text)
     section = page[page.index('id="prompts"') : page.index('id="settings"')]
     assert section.count("<img") >= 12
     assert "paired by prompt" in page

@@ -376,9 +376,9 @@ def test_a_direction_points_to_the_kinds_that_its_best_samples_lie_in_and_says_w
     assert links == [["#mode-k1", "#mode-k3"], ["#mode-k3"]]
     assert page.texts("th", inside=rows[0]) == ["over-aaaaaa"]
     assert page.texts("th", inside=rows[1]) == ["under-bbbbbb no kind shows it"]
-    assert page.texts("p", "legend", page.section(shown))[0] == "Its best samples lie in: k1, k3."
+    assert page.texts("p", "legend", page.section(shown))[0] == "Its best samples lie in: unnamed kind k1, unnamed kind k3."
     assert page.texts("p", "legend", page.section(drift))[0] == (
-        "No kind shows this direction. Its best samples lie in: k3."
+        "No kind shows this direction. Its best samples lie in: unnamed kind k3."
     )
 
 
