@@ -305,7 +305,7 @@ def details(found: _Compared) -> list[str]:
     sentences = overall(found)
     if significant(found.kinds, ALPHA) and found.difference and found.explained is not None:
         part, whole = 100 * found.explained, 100 * found.difference
-        sentences.append(f"The kinds that differ explain {part:.0f} of the {whole:.0f} points.")
+        sentences.append(f"Kinds that differ explain {part:.0f} of {whole:.0f} points.")
     return [*sentences, *say_drifts(found)]
 
 

@@ -19,7 +19,7 @@ from finc_eval.core.device import send
 from finc_eval.core.errors import DataError
 from finc_eval.core.progress import Stage
 from finc_eval.core.run import Run
-from finc_eval.core.words import join_words, plural
+from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.keys import hash_rows, mix_bits
 from finc_eval.numerics.design_effects import MIN_INDEPENDENT, GroupSizes
@@ -135,7 +135,7 @@ def _say_shared(pairs: Mapping[tuple[str, str], int], hashes: Mapping[str, NDArr
     if others:
         named = [f"{own} and {other} ({count:,})" for (own, other), count in [(first, shared), *others[:NAMED_PAIRS]]]
         more = [plural(len(others) - NAMED_PAIRS, "more pair")] if len(others) > NAMED_PAIRS else []
-        said = f"some sets share samples with equal embeddings: {join_words([*named, *more])}"
+        return [f"sets share samples with equal embeddings, and are not independent: {', '.join([*named, *more])}"]
     return [f"{said}: the sets are not independent, and what they share cannot differ"]
 
 

@@ -171,7 +171,7 @@ def outline(result: Verdict) -> Outline:
     baseline = ", ".join(source(label, result.sets[label]) for label in baselines)
     gen, ref = (source(label, result.sets[label]) if label in result.sets else label for label in ("gen", "ref"))
     return Outline(
-        kind="a new release against the release before it",
+        kind="gate",
         title=f"Release gate: {result.overall}",
         says=says(result),
         sets=sizes(result.sets),

@@ -157,10 +157,10 @@ class PromptDifferences(Record):
         first, second = titles
         content = [one for one in self.words if one.what == "content"]
         named = [one for one in content if one.text]
-        like = {one.text: f" (like {one.became} in {titles[first]})" if one.became else "" for one in named}
-        if named:
-            either = join_words([f"{one.title}{like[one.text]}" for one in named], "or")
-            yield f"Images of {self.column}s with {either} differ in content."
+        if like := [f"with {one.title} look like {one.became}" for one in named if one.became]:
+            yield f"In {titles[first]}, images of {self.column}s {join_words(like)}."
+        if unlike := [one.title for one in named if not one.became]:
+            yield f"Images of {self.column}s with {join_words(unlike, 'or')} differ in content."
         if len(content) > len(named):
             others = "other " if named else ""
             yield f"Images of all {others}{self.column}s together differ in content."
@@ -172,7 +172,8 @@ class PromptDifferences(Record):
                 if any(part.distinct < part.n for part in one.sets.values()):
                     own, rest = (f"{one.sets[name].distinct:,} of {one.sets[name].n:,}" for name in (label, other))
                     numbers = f": {own} are distinct ({titles[other]} {rest})"
-                yield f"Images of one {self.column} {where} are more alike in {titles[label]}{numbers}."
+                alike = "repeat" if numbers and one.sets[label].distinct < one.sets[label].n else "are more alike"
+                yield f"Images of one {self.column} {where} {alike} in {titles[label]}{numbers}."
             if one.what == "fit":
                 yield f"Images fit {self.column}s {where} less in {titles[(first, second)[one.difference > 0]]}."
 

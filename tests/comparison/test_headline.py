@@ -69,7 +69,8 @@ CASES = {
         [named(MORE, "mostly 3 (94 %)")], {}, f"{OF_MORE.replace('unnamed kind k1', 'kind “3”')} {MISSED}"
     ),
     "a kind by what it looks like": (
-        [named(MORE, f"{LOOKS_LIKE}jellyfish (80 %)")], {}, f"{OF_MORE.replace('unnamed kind k1', 'kind like “jellyfish”')} {MISSED}"
+        [named(MORE, f"{LOOKS_LIKE}jellyfish (80 %)")], {},
+        f"{OF_MORE.replace('unnamed kind k1', 'kind like “jellyfish”')} {MISSED}",
     ),
     "a long name": (
         [named(MORE, "one two three four five six seven")], {},
@@ -90,7 +91,8 @@ CASES = {
     ),
     "more kinds than three": (
         many(5), {},
-        "The unnamed kind k1 is 9.9 % of the generated set (reference 1.0 %). The unnamed kind k2 is 9.8 % (reference 1.0 %). "
+        "The unnamed kind k1 is 9.9 % of the generated set (reference 1.0 %). "
+        "The unnamed kind k2 is 9.8 % (reference 1.0 %). "
         f"The unnamed kind k3 is 9.7 % (reference 1.0 %). 2 more kinds differ. {MISSED}",
     ),
 }  # fmt: skip
@@ -224,7 +226,7 @@ def test_each_finding_of_a_headline_has_a_key():
 def test_behind_the_headline_stands_how_much_of_the_difference_the_kinds_explain():
     told = " ".join(details(a_comparison(kinds=BOTH)))
     assert told.startswith("About 12 % [9, 15] of the samples would have to change kind to make the sets alike.")
-    assert "The kinds that differ explain 9 of the 12 points." in told
+    assert "Kinds that differ explain 9 of 12 points." in told
 
 
 @pytest.mark.parametrize("kinds", [[MORE, SAME], [SAME]])
@@ -264,9 +266,7 @@ def test_two_kinds_of_one_name_do_not_read_the_same():
     assert "The kind “3”, k1, is 13.1 %" in told and "The kind “3”, k2, is 2.0 %" in told
 
 
-@pytest.mark.parametrize(
-    ("difference", "says"), [(0.2, "explain 9 of the 20 points"), (0.08, "explain 8 of the 8 points")]
-)
+@pytest.mark.parametrize(("difference", "says"), [(0.2, "explain 9 of 20 points"), (0.08, "explain 8 of 8 points")])
 def test_kinds_explain_no_more_than_there_is(difference, says):
     found = a_comparison(kinds=BOTH, difference=difference, difference_interval=(0.01, 0.3))
     assert says in " ".join(details(found)) and found.explained <= found.difference

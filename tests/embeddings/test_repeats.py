@@ -208,3 +208,14 @@ def test_samples_that_a_generator_repeats_are_grouped_only_where_all_files_are_d
     sets, (sentence,) = repeats_as_groups(opened(np.concatenate([rows, rows[:15]]), normal(300, 2)))
     assert sets["gen"].group_hashes() is None  # nearly all occur equally often, but once: nothing was duplicated
     assert sentence.endswith("300 distinct samples among 315, which count as they come")
+
+
+def test_sets_that_share_samples_are_named_in_one_sentence():
+    rows = np.random.default_rng(0).normal(size=(400, 4)).astype(np.float32)
+    parts = {"a": rows[:100], "b": rows[90:190], "c": np.concatenate([rows[:20], rows[300:380]])}
+    sets = {label: fe.EmbeddingSet(one) for label, one in parts.items()}
+    assert repeats_as_groups(sets)[1] == [
+        "sets share samples with equal embeddings, and are not independent: a and c (20), a and b (10)"
+    ]
+    (pair,) = repeats_as_groups({label: sets[label] for label in "ab"})[1]
+    assert pair.startswith("10 of the 100 samples of a are also in b, with equal embeddings: the sets are not")

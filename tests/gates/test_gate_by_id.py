@@ -96,3 +96,13 @@ def test_the_first_policy_limits_pairs_where_ids_are_common():
 def test_a_first_release_has_no_pairs_and_passes(tmp_path):
     verdict = fe.gate(run_of(OLD), tmp_path / "releases", REF, POLICY, first=True)
     assert (verdict.overall, verdict.by_id) == ("pass", None)
+
+
+@pytest.mark.parametrize("older", [1, 2])
+def test_what_is_wrong_with_a_baseline_is_said_of_the_baseline(older):
+    from finc_eval.gates.first_policy import first_policy
+
+    sets = [fe.EmbeddingSet(np.random.default_rng(i).normal(size=(60, 4)).astype(np.float32)) for i in range(older + 1)]
+    with pytest.raises(fe.FincEvalError, match=r"\bbaseline" + "-1" * (older > 1)) as raised:
+        first_policy(sets[:-1], sets[-1], groups="patient")
+    assert "gen" not in str(raised.value)

@@ -9,6 +9,9 @@ import pytest
 import finc_eval as fe
 from finc_eval.comparison.findings import Finding
 from finc_eval.gates.causes import Suspect, find_causes
+from finc_eval.gates.evidence import PlainFact
+from finc_eval.gates.kinds import KindEvidence
+from finc_eval.gates.verdict import Limit
 
 SLIGHT = "many things may have changed a little"
 
@@ -98,3 +101,13 @@ def test_that_many_things_changed_is_a_cause_where_no_other_is():
     sets = SimpleNamespace(baselines={"baseline": OLD})
     assert [one.words.partition(" (")[0] for one in find_causes([], [whole], sets)] == [SLIGHT]
     assert [one.words for one in find_causes([], [other, whole], sets)] == ["everything is darker"]
+
+
+@pytest.mark.parametrize(("rule", "is_said"), [("metrics.fd worse", True), ("basics.duplicates", False)])
+def test_that_many_things_changed_is_said_beside_a_metric_which_names_nothing(rule, is_said):
+    whole = Suspect(Finding(SLIGHT, "sets", True, 0.6, 0.5, 0.001), {}, {})
+    limit = Limit(rule, "regressed", 0.5, (0.4, 0.6), 0.1, "high", 0.2, None, "", {}, {})
+    part = KindEvidence(PlainFact(name=rule, value=0.5, margin=0.1))
+    found = find_causes([(limit, part)], [whole], SimpleNamespace(baselines={"baseline": OLD}))
+    assert [one.limit for one in found] == [rule] + [None] * is_said
+    assert (SLIGHT in found[-1].words) == is_said

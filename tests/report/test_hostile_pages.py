@@ -2,8 +2,8 @@
 
 import random
 from dataclasses import replace
-from itertools import count
 from functools import cache
+from itertools import count
 
 import pytest
 from _pages import BREAKOUT, HOSTILE, LESS, Page, a_comparison, a_kind, a_mode, a_tail, made_by, noise

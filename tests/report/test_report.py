@@ -335,7 +335,7 @@ def test_the_first_table_has_all_kinds_by_role_with_sums_and_their_shares_add_up
 
 def test_what_the_kinds_explain_is_said_once():
     page = Page(page_of(a_comparison(kinds=[MORE, SAME])))
-    assert page.texts("p", "lede")[0].endswith("The kinds that differ explain 9 of the 12 points.")
+    assert page.texts("p", "lede")[0].endswith("Kinds that differ explain 9 of 12 points.")
     assert "explain" not in Page(page_of(a_comparison(kinds=[SAME]))).texts("p", "lede")[0]
 
 
@@ -376,7 +376,10 @@ def test_a_direction_points_to_the_kinds_that_its_best_samples_lie_in_and_says_w
     assert links == [["#mode-k1", "#mode-k3"], ["#mode-k3"]]
     assert page.texts("th", inside=rows[0]) == ["over-aaaaaa"]
     assert page.texts("th", inside=rows[1]) == ["under-bbbbbb no kind shows it"]
-    assert page.texts("p", "legend", page.section(shown))[0] == "Its best samples lie in: unnamed kind k1, unnamed kind k3."
+    assert (
+        page.texts("p", "legend", page.section(shown))[0]
+        == "Its best samples lie in: unnamed kind k1, unnamed kind k3."
+    )
     assert page.texts("p", "legend", page.section(drift))[0] == (
         "No kind shows this direction. Its best samples lie in: unnamed kind k3."
     )

@@ -227,7 +227,7 @@ def outline(comparison: Comparison) -> Outline:
     gen, ref = titles(comparison)
     sets = {"gen": comparison.gen, "ref": comparison.ref}
     return Outline(
-        kind="comparison of two sets of samples",
+        kind="comparison",
         title=f"{gen} against {ref}",
         says=says(comparison),
         sets={gen: comparison.gen.n, ref: comparison.ref.n},

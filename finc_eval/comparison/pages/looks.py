@@ -50,8 +50,7 @@ def _word(word: Word, titles: Mapping[str, str]) -> Seen:
     views = tuple(
         CardView(PAIR[label], title, "", (Grid("", label, word.sets[label].ids),)) for label, title in titles.items()
     )
-    whose = f"prompts with {word.title}" if word.text else word.title
-    return Seen(f"{whose}: like {word.became}" if word.became else f"{whose}: {word.what}", views)
+    return Seen(f"{word.title}: like {word.became}" if word.became else f"{word.title}: {word.what}", views)
 
 
 def _look(look: Look, titles: Mapping[str, str], shown: int) -> Seen:

@@ -92,7 +92,7 @@ class TextTable:
 class Outline:
     """Contents that all outputs of a result share."""
 
-    kind: str  # what it is, in a few words, such as "comparison of two sets of samples"
+    kind: str  # what it is, in a few words, such as "comparison"
     title: str  # what it is about, such as "gen against ref"
     says: Mapping[str, str]  # what was found, a sentence or two by key, in order; `Document.says` of a result
     sets: Mapping[str, int | None]  # number of samples of each set, by name; None if it is not known
