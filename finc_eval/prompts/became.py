@@ -1,4 +1,4 @@
-"""What the images of a word became: like those of another word, or of a class."""
+"""`name_change`: the word or the class that the images of a word look like in one set and not in the other."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from finc_eval.partitions.blocks import Pairing
 from finc_eval.prompts.images import PromptImages
 from finc_eval.prompts.words import Phrases
 
-LOOKED_AT = 64  # prompts of a word that are looked at: their distances to all prompts are held at once
+LOOKED_AT = 64
+"""Prompts of a word that are looked at. Their distances to 100 000 prompts on 64 axes take 0.2 s on a core, and 51 MB."""
 
 
 def name_change(rows: NDArray[np.int64], phrases: Phrases, images: Mapping[str, PromptImages], pairing: Pairing) -> str:
