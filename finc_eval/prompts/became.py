@@ -19,7 +19,7 @@ from finc_eval.prompts.images import PromptImages
 from finc_eval.prompts.words import Phrases
 
 LOOKED_AT = 64
-"""Prompts of a word that are looked at. Their distances to 100 000 prompts on 64 axes take 0.2 s on a core, and 51 MB."""
+"""Prompts of a word that are looked at. Their distances to 100 000 prompts on 64 axes take 0.2 s and 51 MB."""
 
 
 def name_change(rows: NDArray[np.int64], phrases: Phrases, images: Mapping[str, PromptImages], pairing: Pairing) -> str:
