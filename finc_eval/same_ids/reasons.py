@@ -1,4 +1,4 @@
-"""Looks of broken pairs: blank, shifted, the picture of another id, or another picture."""
+"""Looks of broken pairs: blank, shifted, in other colors, the picture of another id, or another picture."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from finc_eval.embeddings.pictures import picture
-from finc_eval.same_ids.broken import OTHER, UNLIKE_MOTION
+from finc_eval.same_ids.broken import ALIKE, OTHER, UNLIKE_MOTION
 from finc_eval.same_ids.pairs import OTHERS, Aligned, PairTable, correlate, measure_pictures
 from finc_eval.same_ids.result import PICTURE_OF
 
@@ -49,6 +49,8 @@ def _reason(first: Image.Image, second: Image.Image, pairs: Aligned, table: Pair
         return "frozen" if table.values["speed"][place] < UNLIKE_MOTION else "moving otherwise"
     if (moved := _shift(own, before)) is not None:
         return f"shifted by {moved[1]:+d}, {moved[0]:+d} pixels"
+    if table.values["structure"][place] >= ALIKE:
+        return "in other colors or light"
     if table.others[place] > 0 and (name := _same_as(first, pairs, places)) is not None:
         return f"{PICTURE_OF}{name}"
     if table.others[place] >= OTHER or coarse < UNLIKE:

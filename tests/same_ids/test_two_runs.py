@@ -21,7 +21,7 @@ def compare(new, again=(), **columns):
 
 
 @pytest.mark.one_of_each("how", "again")
-@pytest.mark.parametrize("how", ["another picture", "black", "white", "shifted", "the picture of"])
+@pytest.mark.parametrize("how", ["another picture", "black", "white", "shifted", "the picture of", "in other colors"])
 @pytest.mark.parametrize("again", [[], [noise(OLD, 1, seed=2)]], ids=["alone", "with a floor"])
 def test_broken_pairs_are_listed_by_id_with_what_they_are(how, again):
     new, expected = broken(how)
