@@ -2,7 +2,7 @@
 
 Differences that no eye sees count alike. Above the bulk, the logarithm of a measure is taken to have an exponential
 tail, which is heavier than that of noise, of compression and of blur (benchmarks/same_ids.py). A pair is also broken if
-other ids are as near as its own, where nearly all pairs are nearest to their own.
+other ids are as near as its own, where nearly all pairs are nearest to their own, or if it shows nothing.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def find_broken(table: PairTable, floor: PairTable | None = None, rate: float = 
         p_values = np.maximum(p_values, _tails(values, logarithms(floor), is_bulk=False))
     smallest = np.minimum(1, p_values.min(1) * p_values.shape[1])
     is_far: NDArray[np.bool_] = false_discovery_control(smallest) <= rate
-    return (is_far | of_other_ids(table, floor)) & is_seen(table)
+    return (is_far | of_other_ids(table, floor) | is_blank(table, floor)) & is_seen(table)
 
 
 def is_seen(table: PairTable) -> NDArray[np.bool_]:
@@ -75,6 +75,14 @@ def is_seen(table: PairTable) -> NDArray[np.bool_]:
     alike = np.minimum(table.values["structure"], table.values["coarse"])
     moves = table.values.get("motion", np.zeros(len(table))) > UNLIKE_MOTION
     return ((table.values["mse"] > LEAST_SEEN) & (alike < ALIKE)) | moves
+
+
+def is_blank(table: PairTable, floor: PairTable | None = None) -> NDArray[np.bool_]:
+    """Return which first pictures show nothing while the second does, however many; none where some of the floor do."""
+    blank = [
+        one.values.get("blank", np.zeros(len(one))) > 0.5 for one in (table, floor) if one is not None
+    ]  # of frames
+    return blank[0] if len(blank) < 2 or not blank[1].any() else np.zeros(len(table), bool)
 
 
 def of_other_ids(table: PairTable, floor: PairTable | None = None) -> NDArray[np.bool_]:

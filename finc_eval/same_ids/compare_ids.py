@@ -39,6 +39,7 @@ from finc_eval.same_ids.worse import (
 Array = NDArray[np.float64]
 
 REPEATS = 10_000  # pairs among which repeats are looked for, in 15 CPU seconds: the time grows as the square
+UNSHOWN = ("detail", "blank")  # measures that are no distance, and are not told
 LEAST_FLOOR = 20  # pairs of two runs of the baseline from which they are a floor
 
 
@@ -125,7 +126,7 @@ class MeasuredRuns:
             self.looks(self._error(len(BAD))),
             tuple(self.pairs.ids[order[:SHOWN]].tolist()),
             tuple(self.pairs.ids.tolist()),
-            {name: _short(values) for name, values in self.nearest.values.items() if name != "detail"},
+            {name: _short(values) for name, values in self.nearest.values.items() if name not in UNSHOWN},
             self.unread,
         )
 
@@ -248,8 +249,8 @@ def _questions(
     Looks and kinds are of the pairs that are not broken, looks of the drawn ones among these. Repeats and diversity are
     of all, as many pairs that became one picture are broken, each by itself.
     """
-    if len(kept) < 2:
-        return [], lambda _: []
+    if len(kept) < 2:  # all are broken: the whole run is judged
+        kept = np.arange(len(pairs.ids))
     looked = kept if table.traits is None else kept[~np.isnan(table.traits[0][kept]).any(1)]
     traits = None if table.traits is None else (table.traits[0][looked], table.traits[1][looked])
     looks, part = PairTable({}, table.others[looked], traits), pairs.part(kept)

@@ -15,6 +15,7 @@ Array = NDArray[np.float64]
 WINDOW, SIGMA = 11, 1.5  # side and standard deviation of SSIM's Gaussian window, in pixels (Wang et al. 2004)
 STABLE = (0.01**2, 0.03**2)  # C1 and C2 of SSIM, for light in [0, 1]
 SCALES = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)  # weights of the scales of MS-SSIM, the finest first (Wang 2003)
+BLANK = 2 / 255  # standard deviation of light below which a picture shows nothing
 LUMA = (0.299, 0.587, 0.114)  # weights of red, green and blue in light (ITU-R BT.601)
 
 TOGETHER = 2**18
@@ -35,13 +36,14 @@ def measure_pairs(first: Sequence[NDArray[np.uint8]], second: Sequence[NDArray[n
         "ssim" (Wang et al. 2004) and "ms_ssim" (Wang et al. 2003) are of the light. "structure" is SSIM's third factor
         alone, over the scales of MS-SSIM: other brightness and contrast leave it as it is. There are as many of the
         five scales as leave room for the window of 11 pixels, and their weights add to 1. Smaller pictures have a
-        smaller window. "detail" is the mean squared step from pixel to pixel of the second pictures.
+        smaller window. "detail" is the mean squared step from pixel to pixel of the second pictures. "blank" is 1 where
+        the first shows nothing and the second does, else 0.
 
     Example:
         >>> import numpy as np
         >>> black, white = np.zeros((1, 16, 16, 3), np.uint8), np.full((1, 16, 16, 3), 255, np.uint8)
         >>> {name: round(float(value[0]), 4) for name, value in measure_pairs(black, white).items()}
-        {'mse': 1.0, 'ssim': 0.0001, 'ms_ssim': 0.0001, 'structure': 1.0, 'detail': 0.0}
+        {'mse': 1.0, 'ssim': 0.0001, 'ms_ssim': 0.0001, 'structure': 1.0, 'detail': 0.0, 'blank': 0.0}
     """
     count = max(1, TOGETHER // max(first[0][..., 0].size, 1))
     some = [slice(at, at + count) for at in range(0, len(first), count)]
@@ -51,7 +53,9 @@ def measure_pairs(first: Sequence[NDArray[np.uint8]], second: Sequence[NDArray[n
 
 def _measure(first: NDArray[np.uint8], second: NDArray[np.uint8]) -> dict[str, Array]:
     one, other = (torch.from_numpy(pixels).float() for pixels in (first, second))
-    scales = _similarities(torch.stack([pixels @ (torch.tensor(LUMA) / 255) for pixels in (one, other)], 1))
+    light = torch.stack([pixels @ (torch.tensor(LUMA) / 255) for pixels in (one, other)], 1)
+    is_blank = light.flatten(2).std(2, correction=0).numpy() < BLANK
+    scales = _similarities(light)
     steps = [_mean_square(other.diff(dim=axis)) for axis in (1, 2)]
     return {
         "mse": _mean_square(one.sub_(other)),
@@ -59,6 +63,7 @@ def _measure(first: NDArray[np.uint8], second: NDArray[np.uint8]) -> dict[str, A
         "ms_ssim": _product([*(similar for _, similar, _ in scales[:-1]), scales[-1][0]]),
         "structure": _product([alone for *_, alone in scales]),
         "detail": (steps[0] + steps[1]) / 2,
+        "blank": (is_blank[:, 0] & ~is_blank[:, 1]).astype(np.float64),
     }
 
 

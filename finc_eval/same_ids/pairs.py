@@ -26,7 +26,7 @@ from finc_eval.samples.source import prefetch
 
 Array = NDArray[np.float64]
 
-MEASURES = ("mse", "ssim", "ms_ssim", "structure", "detail", "coarse")  # measures of a pair of pictures
+MEASURES = ("mse", "ssim", "ms_ssim", "structure", "detail", "blank", "coarse")  # measures of a pair of pictures
 LOOKS = [f"{side}: {trait.name}" for side in ("gen", "ref") for trait in TRAITS]  # columns of the traits of a pair
 PAIRS = "measure pairs"  # stage of progress
 READ_TOGETHER, CLIPS_TOGETHER = 32, 2

@@ -9,6 +9,7 @@ from PIL import Image
 
 from finc_eval.embeddings.pictures import picture
 from finc_eval.same_ids.broken import ALIKE, OTHER, UNLIKE_MOTION
+from finc_eval.same_ids.measures import BLANK
 from finc_eval.same_ids.pairs import OTHERS, Aligned, PairTable, correlate, measure_pictures
 from finc_eval.same_ids.result import PICTURE_OF
 
@@ -42,7 +43,7 @@ def reasons_of(pairs: Aligned, table: PairTable, broken: NDArray[np.bool_]) -> d
 def _reason(first: Image.Image, second: Image.Image, pairs: Aligned, table: PairTable, places: tuple[int, int]) -> str:
     place, _ = places
     own, before = (_light(one, second.size) for one in (first, second))
-    if own.std() < 2 / 255:  # nothing is shown
+    if own.std() < BLANK:
         return "black" if own.mean() < DARK else "white" if own.mean() > LIGHT else "blank"
     coarse = float(correlate([first], [second])[0])  # of clips, of the frame in the middle
     if "motion" in table.values and table.values["motion"][place] > UNLIKE_MOTION and coarse >= UNLIKE:

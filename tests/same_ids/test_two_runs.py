@@ -30,6 +30,22 @@ def test_broken_pairs_are_listed_by_id_with_what_they_are(how, again):
     assert {one.startswith(how) for one in found.reasons.values()} == {True}
 
 
+def test_a_run_in_which_all_is_broken_is_judged_as_a_whole():
+    found = compare([one * 0 for one in OLD])
+    assert len(found.broken) == N
+    assert {one.what for one in found.worse} >= {"look", "repeats"}
+
+
+@pytest.mark.parametrize(("shade", "again"), [(0, False), (255, True)])
+def test_blank_pictures_are_broken_however_many_they_are_unless_the_baseline_has_them(shade, again):
+    new = [np.full_like(one, shade) if row < N // 2 else one for row, one in enumerate(noise(OLD, 3))]
+    found = compare(new, [noise(OLD, 1, seed=2)] if again else [])
+    assert set(found.broken) == {f"{row:04d}.png" for row in range(N // 2)}
+    assert set(found.reasons.values()) <= {"black" if shade == 0 else "white", "further apart than other pairs"}
+    blank_before = [np.full_like(one, shade) if row < 20 else one for row, one in enumerate(OLD)]
+    assert compare(new, [blank_before]).broken == []
+
+
 SAME = {
     "equal": lambda: OLD,
     "noise of 1/255": lambda: noise(OLD, 1),
