@@ -39,7 +39,7 @@ from finc_eval.same_ids.worse import (
 Array = NDArray[np.float64]
 
 REPEATS = 10_000  # pairs among which repeats are looked for, in 15 CPU seconds: the time grows as the square
-UNSHOWN = ("detail", "blank")  # measures that are no distance, and are not told
+UNSHOWN = ("detail", "blank")  # measures of a pair that are not its distance
 LEAST_FLOOR = 20  # pairs of two runs of the baseline from which they are a floor
 
 
