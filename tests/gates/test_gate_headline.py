@@ -3,6 +3,7 @@
 import html
 import json
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +12,9 @@ from PIL import Image
 
 import finc_eval as fe
 from finc_eval import report
+from finc_eval.gates.page import _seen
 from finc_eval.gates.pipelines import junit_xml
+from finc_eval.gates.verdict import Cause
 
 CASES = {
     "a limit on repeats names the picture": (
@@ -61,3 +64,23 @@ def test_a_repeated_picture_that_is_a_new_kind_is_one_cause():
     verdict = fe.gate(release(3, stamp), release(1), release(2), {"basics.duplicates": 0.01, "kinds.new": 0.05})
     assert {limit.rule for limit in verdict.of("regressed")} == {"basics.duplicates", "kinds.new"}
     assert [cause.words.partition(" (")[0] for cause in verdict.causes if cause.limit] == ["one picture, 30 times"]
+
+
+@pytest.mark.parametrize(
+    ("limit", "verdict", "words"),
+    [
+        (None, "held", "Not limited: "),
+        ("a", "held", "Within its limit: "),
+        ("a", "undecided", "Undecided: "),
+        ("a", "regressed", ""),
+    ],
+)
+def test_what_broke_no_limit_is_marked_apart_from_what_failed(limit, verdict, words):
+    cause = Cause(
+        "lacks owls (0 %, before 9 %)", "lost: owls 9 → 0 %", 0.0, 0.09, None, limit, {"gen": (), "ref": ("1",)}
+    )
+    found = SimpleNamespace(
+        causes=[cause], limits=[SimpleNamespace(name="a", verdict=verdict)], sets=("gen", "baseline")
+    )
+    (seen,) = _seen(found)
+    assert seen.heading == f"{words}lacks owls" and seen.ink == ("other" if words else "gen")
