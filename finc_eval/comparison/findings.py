@@ -12,7 +12,7 @@ from finc_eval.core.run import Run
 from finc_eval.core.words import percent
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.naming.evidence import ADJECTIVE, SLIGHT, UniqueNames, starts_with_trait, unnamed
-from finc_eval.naming.looks import REPEAT, Look, look_at, predicate
+from finc_eval.naming.looks import REPEAT, Look, look_at, predicate, say_whole
 from finc_eval.naming.measured import PictureLooks, measure_sets
 from finc_eval.numerics.blocks import Blocked
 from finc_eval.numerics.exchanges import EXCHANGED
@@ -75,19 +75,19 @@ class Finding(Record):
         if self.what == "repeat":
             return self.name if self.is_more else f"fewer repeats: {self.name}"
         if self.what == "look":
-            return f"{self._part} {predicate(self.name)}"
+            return self._say_look()
         if self.is_more:
             return f"too many {self.name}"
         return f"lacks {self.name}" if self.share <= LACKING * self.before else f"too few {self.name}"
 
-    @property
-    def _part(self) -> str:
-        """The part of the set that has a look, in words."""
+    def _say_look(self) -> str:
+        """Say a look of the part of the set that has it, or of the whole set."""
         if self.whole:
-            return "everything"
+            return say_whole(self.name, self.share, "the set")
         if self.is_more:
-            return part_in_words(self.share)
-        return f"only {two_shares(self.share, self.before)[0]}" if self.share else "none"
+            return f"{part_in_words(self.share)} {predicate(self.name)}"
+        part = f"only {two_shares(self.share, self.before)[0]}" if self.share else "none"
+        return f"{part} {predicate(self.name)}"
 
     def say(self, other: str, allowed: str = "") -> str:
         """Say it with both shares: "a quarter is blurred (25 %, reference 1.0 %)"; `allowed` follows them."""

@@ -23,7 +23,8 @@ from finc_eval.gates.shares import GainedShare, TwoCounts
 from finc_eval.naming.explained import TAIL
 from finc_eval.naming.looks import CLIPPED
 from finc_eval.naming.measured import PictureLooks, measure_pictures, measure_sets
-from finc_eval.naming.traits import LOOKS_OF_CLIPS, TRAITS, Array, Trait
+from finc_eval.naming.texture import Array
+from finc_eval.naming.traits import LOOKS_OF_CLIPS, TRAITS, Trait
 from finc_eval.numerics.inference import ALPHA
 
 PART, WHOLE = "appearance.part", "appearance.whole"  # rules of the limits on looks

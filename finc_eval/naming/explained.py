@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from finc_eval.naming.traits import Array, Trait
+from finc_eval.naming.texture import Array
+from finc_eval.naming.traits import Trait
 
 Has = dict[str, NDArray[np.bool_]]  # whether each measured sample has a look, by set
 

@@ -24,7 +24,8 @@ from finc_eval.naming.explained import STRONG, TAIL, Explained, Has, explain, na
 from finc_eval.naming.measured import Measured, MeasuredSets, looked_rows, measure_sets
 from finc_eval.naming.questions import MOTION
 from finc_eval.naming.repeated import number_repeats, pixels_of, shares_of_repeats
-from finc_eval.naming.traits import Array, Trait
+from finc_eval.naming.texture import Array
+from finc_eval.naming.traits import Trait
 from finc_eval.numerics.blocks import MIN_BLOCKS, Blocked
 from finc_eval.numerics.exchanges import Exchanged, UnitSums, exchange_units, flip_blocks, step_down, unit_numbers
 from finc_eval.numerics.inference import BESIDE_ALPHA
@@ -70,7 +71,8 @@ class Look(Record):
     def sentence(self) -> str:
         """Say it of the generated set, with the shares."""
         if self.whole:
-            return f"The whole generated set {predicate(self.name)}."
+            said = say_whole(self.name, self.share_gen, "the generated set")
+            return f"{said[0].upper()}{said[1:]}."
         shares = f"(reference {percent(self.share_ref)})"
         return f"{percent(self.share_gen)} of the generated set {predicate(self.name)} {shares}."
 
@@ -78,6 +80,23 @@ class Look(Record):
 def predicate(name: str) -> str:
     """Return what is said of a set by the name of a look: "is darker", "has repeated frames"."""
     return f"has {name.removeprefix('with ')}" if name.startswith("with ") else f"is {name}"
+
+
+def say_whole(name: str, share: float, set_name: str) -> str:
+    """Say a look of a whole set, of which a share lies beyond the middle of both sets.
+
+    Of 100 photographs of which a half, or all, have become a little darker, nobody can say which has happened.
+
+    Example:
+        >>> from finc_eval.naming.looks import say_whole
+        >>> say_whole("darker", 0.6, "the set")
+        'the set is darker on average'
+        >>> say_whole("darker", 0.98, "the set")
+        'nearly all of the set is darker'
+    """
+    if share >= 1 - TAIL:
+        return f"nearly all of {set_name} {predicate(name)}"
+    return f"{set_name} {predicate(name)} on average"
 
 
 def find_looks(

@@ -15,7 +15,8 @@ from finc_eval.embeddings.recipe import extractor_of
 from finc_eval.extractors.networks import motion
 from finc_eval.naming.properties import TEXT_COLUMNS, smallest_hashes
 from finc_eval.naming.questions import MOTION
-from finc_eval.naming.traits import LOOKS_OF_CLIPS, SIDE, TRAITS, Array, Trait, marks, measure_clips, measure_looks
+from finc_eval.naming.texture import Array, marks
+from finc_eval.naming.traits import LOOKS_OF_CLIPS, SIDE, TRAITS, Trait, measure_clips, measure_looks
 
 LOOKED = 1000  # samples of a set that are measured: a part of 5 % has 50 of these
 

@@ -115,7 +115,7 @@ class ById(Record, Shown):
     def _say_changed(self) -> str:
         share = f"{percent(self.changed)} [{percent_range(self.interval)}]"
         thing = f"{self.n:,} {'pictures' if 'mse' in self.measured else 'samples'}"
-        looks = f"; everything is {join_words(self.looks[:NAMED])}" if self.looks else ""
+        looks = f"; on average they are {join_words(self.looks[:NAMED])}" if self.looks else ""
         if self.unread:
             left_out = f"{_pairs_are(len(self.unread), 'further pair')} left out"
             looks += f"; {left_out}, with pictures that are not those that were embedded: {_some(self.unread)}"

@@ -100,7 +100,7 @@ def test_that_many_things_changed_is_a_cause_where_no_other_is():
     other = Suspect(Finding("darker", "look", True, 0.6, 0.5, 0.001), {}, {})
     sets = SimpleNamespace(baselines={"baseline": OLD})
     assert [one.words.partition(" (")[0] for one in find_causes([], [whole], sets)] == [SLIGHT]
-    assert [one.words for one in find_causes([], [other, whole], sets)] == ["everything is darker"]
+    assert [one.words for one in find_causes([], [other, whole], sets)] == ["the set is darker on average"]
 
 
 @pytest.mark.parametrize(("rule", "is_said"), [("metrics.fd worse", True), ("basics.duplicates", False)])

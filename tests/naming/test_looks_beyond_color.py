@@ -11,7 +11,8 @@ from test_motion_traits import FAULTS, clean, embed, embedded, long  # noqa: F40
 
 import finc_eval as fe
 from finc_eval.naming.looks import find_looks
-from finc_eval.naming.traits import TRAITS, marks, measure_looks
+from finc_eval.naming.texture import at_multiples, marks
+from finc_eval.naming.traits import TRAITS, measure_looks
 
 
 def as_jpeg(image, quality):
@@ -50,6 +51,7 @@ PLANTED = {
     "blurred": lambda one: smaller(one, 4, Image.Resampling.BICUBIC),
     "posterized": lambda one: ImageOps.posterize(one, 2),
     "JPEG": lambda one: as_jpeg(one, 8),
+    "toned": lambda one: ImageOps.colorize(one.convert("L"), (40, 15, 0), (255, 235, 190)),
 }
 
 
@@ -60,6 +62,14 @@ def test_a_fault_of_a_quarter_is_said(word):
     found = looks([*images[:LAST], *map(PLANTED[word], images[LAST:])], pictures(2))
     assert word in found[0].name and found[0].more_in == "gen"
     assert found[0].share_gen == pytest.approx(0.25, abs=0.1) and found[0].share_ref <= 0.08
+
+
+@pytest.mark.parametrize(("places", "expected"), [([31], 0.0), (range(7, 63, 8), np.log(3)), ([], 0.0)])
+def test_one_seam_is_no_pattern_of_blocks(places, expected):
+    """A collage has one large step at a multiple of 8, and pictures saved as JPEG have steps at all of them."""
+    steps = np.ones((1, 63))
+    steps[:, [*places]] = 3 if len(places) > 1 else 20
+    assert at_multiples([steps, steps], 8)[0] == pytest.approx(expected, abs=0.01)
 
 
 def test_pictures_of_both_sets_show_with_and_without_the_look():
@@ -133,7 +143,7 @@ def test_numbers_of_the_metadata_are_looks():
         (0.25, 0), abs=0.02
     )
     (moved,) = find_looks(tables(seconds=(rng.normal(1, 1, N), rng.normal(0, 1, N))), 0)
-    assert moved.sentence == "The whole generated set is higher in “seconds”."
+    assert moved.sentence == "The generated set is higher in “seconds” on average."
 
 
 @pytest.mark.parametrize(

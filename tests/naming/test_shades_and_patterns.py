@@ -9,7 +9,7 @@ from PIL import Image, ImageDraw, ImageFilter, ImageOps
 import finc_eval as fe
 from finc_eval.naming.looks import look_at
 from finc_eval.naming.measured import measure_pictures, measure_sets
-from finc_eval.naming.traits import periodicity, shades
+from finc_eval.naming.texture import periodicity, shades
 
 N = 120
 """Pictures of each set."""
