@@ -109,7 +109,7 @@ def at_multiples(steps: list[Pixels], side: int, apart: int | None = None) -> Ar
     """Return the logarithm of mean steps from pixel to pixel at multiples of a number, against all other steps.
 
     Steps have the shape (n, places). Steps at multiples of `apart` are left out. The means leave out as large a part of
-    both: one seam, such as that of a collage, is no pattern.
+    both, so that one seam, such as that of a collage, does not count.
     """
     inside, beside = np.zeros((2, len(steps[0])))
     for one in steps:

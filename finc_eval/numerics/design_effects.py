@@ -66,8 +66,9 @@ class GroupedShares:
         ρ is the correlation within the groups of a kind (Kish 1965), averaged with 1, which counts like one more group.
         A kind that by chance has only small groups looks less grouped than it is.
         """
-        together = np.divide(self.seen - 1, self.around - 1, out=np.ones(self.seen.shape), where=self.around > 1)
-        together = (self.groups * np.clip(together, 0, 1) + 1) / (self.groups + 1)
+        most = self.around - 1
+        together = np.divide(np.clip(self.seen - 1, 0, most), most, out=np.ones(most.shape), where=most > 0)
+        together = (self.groups * together + 1) / (self.groups + 1)
         return np.asarray(1 + together * (self.sizes.mean - 1))
 
 
