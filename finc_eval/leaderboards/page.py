@@ -175,7 +175,7 @@ def _order(board: Leaderboard) -> str:
     first, *others = main.groups[0]
     names = join_words(others) if len(others) <= NOT_MANY else f"{len(others)} others"
     tied = f"; {names} cannot be distinguished from it" if others and len(main.names) > 2 else ""
-    return f"By {main.key} alone, {first} is first{tied}."
+    return f"By {main.key} alone, {first} is first of {len(main.names)} models{tied}."
 
 
 def _how_sure(board: Leaderboard) -> str:

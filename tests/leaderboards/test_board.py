@@ -66,10 +66,10 @@ def test_every_number_says_how_many_pairs_it_can_tell_apart(board):
 def test_the_summary_says_who_is_first(board, sets):
     (first, *tied), (_, twin, *_) = board.groups[0], sets
     assert twin in board.groups[0]
-    told = f"By unmatched alone, {first} is first; {join_words(tied)} cannot be distinguished from it."
+    told = f"By unmatched alone, {first} is first of 4 models; {join_words(tied)} cannot be distinguished from it."
     assert told in board.says["order"]
     clear = fe.leaderboard({name: sets[name] for name in ("gaps", "good")}, samples(range(10), 750, 5))
-    assert clear.says["order"] == "By unmatched alone, good is first."
+    assert clear.says["order"] == "By unmatched alone, good is first of 2 models."
     assert "By unmatched, the two can be distinguished (5 %). Ranks cover sampling noise only" in clear.to_markdown()
 
 
@@ -293,7 +293,7 @@ def test_the_top_of_a_page_of_many_models_stays_short():
     assert page.texts("h1") == [f"{', '.join(first[:4])} and 10 more against ref"]
     assert "14 models, 60 samples each" in page.texts("p", "key")[0]
     (tied,) = [text for text in page.texts("p") if text.startswith("Group 1")]
-    assert f"By unmatched alone, {first[0]} is first; 13 others cannot be" in board.says["order"]
+    assert f"By unmatched alone, {first[0]} is first of 14 models; 13 others cannot be" in board.says["order"]
     assert all(name in tied for name in first)
 
 
