@@ -70,6 +70,8 @@ def explain(trait: Trait, tail: int, z: float, largest_tail: float, values: Mapp
         if moved and abs(z) >= ALL * largest_tail:
             whole, more_in, side = True, "gen", 1 if z > 0 else -1
         whole = bool(whole and moved and abs(z) > largest_tail)
+        if moved and not whole and _z_of_part(side, more_in, values) < STRONG * abs(z):
+            whole, more_in, side = True, "gen", 1 if z > 0 else -1  # a part alone does not explain the mean
     if trait.least is not None and trait.low is not None and values["ref"].mean() > 0.5:
         side, more_in = -side, OTHER[more_in]  # what the reference seldom has is said
     if whole and more_in == "ref":  # said of the generated set, in the other direction
@@ -83,6 +85,15 @@ def explain(trait: Trait, tail: int, z: float, largest_tail: float, values: Mapp
         threshold = threshold_of(own, rest) if trait.least is None else side * trait.least
         name = trait.high if side > 0 else trait.low
     return Explained(trait, z, whole, more_in, name, order, threshold)
+
+
+def _z_of_part(side: int, more_in: str, values: Mapping[str, Array]) -> float:
+    """Return the difference of the shares that have a look, in standard errors of independent samples."""
+    own, rest = side * values[more_in], side * values[OTHER[more_in]]
+    threshold = threshold_of(own, rest)
+    shares, sizes = np.array([(own >= threshold).mean(), (rest >= threshold).mean()]), np.array([len(own), len(rest)])
+    both = float(shares @ sizes / sizes.sum())
+    return float((shares[0] - shares[1]) / max(np.sqrt(both * (1 - both) * (1 / sizes).sum()), 1e-12))
 
 
 def threshold_of(own: Array, rest: Array) -> float:
@@ -150,7 +161,9 @@ def distance(own: Array, rest: Array) -> float:
 
 
 ALIKE = 0.7  # part of the z, and of the share, of the clearest look from which another look may name the same cause
-STRONG = 0.5  # the same, of a trait that brings the clearest; and the part of its z that a second look must keep
+STRONG = 0.5
+"""The same, of a trait that brings the clearest; and the part of its z that a second look must keep, and that the share
+of a part of a set must have."""
 
 
 def name_cause(found: list[Explained], order: list[str]) -> Explained:
