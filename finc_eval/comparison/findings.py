@@ -92,7 +92,7 @@ class Finding(Record):
     def say(self, other: str, allowed: str = "") -> str:
         """Say it with both shares: "a quarter is blurred (25 %, reference 1.0 %)"; `allowed` follows them."""
         if self.what == "sets":
-            held_out = f"a classifier assigns {percent(self.share)} to their set"
+            held_out = f"a classifier assigns {percent(self.share)} of held-out samples to their set"
             numbers = "; ".join([f"p = {self.p_value:.2g}", *[held_out] * (self.share > self.before)])
         elif self.whole:
             numbers = ""

@@ -43,7 +43,7 @@ WORDS = {
     "copying.near": "{value} more of the samples are near to training samples than of fresh samples",
     "copying.exact": "{value} samples are training samples",
     "appearance.part": "{value} more of the samples are {note}",
-    "appearance.whole": "the release is {note} on average, by {value} of the spread",
+    "appearance.whole": "the release is on average {note}, by {value} of the spread",
     "basics.samples": "the release has {value} samples",
     "basics.unreadable": "{value} of the samples cannot be read",
     "basics.duplicates": "{value} of samples repeat others",

@@ -77,7 +77,7 @@ def _of_score(name: str, more: bool, size: str) -> str:
             return f"samples of a prompt are {'more' if more else 'less'} diverse ({size})"
         case "fit":
             return f"samples fit their prompts {'better' if more else 'less'} ({size})"
-    return f"samples are {words_of(name, more)} on average ({name} {size})"
+    return f"samples are on average {words_of(name, more)} ({name} {size})"
 
 
 COLORFUL = {True: "more vivid and colorful", False: "paler and less colorful"}

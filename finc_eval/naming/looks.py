@@ -90,13 +90,14 @@ def say_whole(name: str, share: float, set_name: str) -> str:
     Example:
         >>> from finc_eval.naming.looks import say_whole
         >>> say_whole("darker", 0.6, "the set")
-        'the set is darker on average'
+        'the set is on average darker'
         >>> say_whole("darker", 0.98, "the set")
         'nearly all of the set is darker'
     """
     if share >= 1 - TAIL:
         return f"nearly all of {set_name} {predicate(name)}"
-    return f"{set_name} {predicate(name)} on average"
+    verb, _, rest = predicate(name).partition(" ")
+    return f"{set_name} {verb} on average {rest}"
 
 
 def find_looks(

@@ -87,7 +87,7 @@ CASES = {
     ),
     "a look of all before a larger kind": (
         [*BOTH], {"looks": (BLURRED, DARKER)},
-        f"The generated set is darker on average. {OF_LOOK} 2 more kinds differ. {MISSED}",
+        f"The generated set is on average darker. {OF_LOOK} 2 more kinds differ. {MISSED}",
     ),
     "more kinds than three": (
         many(5), {},

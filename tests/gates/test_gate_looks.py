@@ -23,9 +23,9 @@ def as_it_is(images, labels):
 CASES = {  # changes of release, baseline and reference; the limits that are broken; words of the headline
     "nothing changed": (as_it_is, as_it_is, as_it_is, [], "PASS: all 2 limits held"),
     "a quarter is blurred": (blur, as_it_is, as_it_is, ["part", "whole"], r"FAIL: a quarter is blurred \(\d"),
-    "everything is darker": (darken, as_it_is, as_it_is, ["part", "whole"], "FAIL: the set is darker on average"),
+    "everything is darker": (darken, as_it_is, as_it_is, ["part", "whole"], "FAIL: the set is on average darker"),
     "the baseline was darker already": (darken, darken, as_it_is, [], "PASS: all 2 limits held"),
-    "the release comes to look like the reference": (darken, as_it_is, darken, [], "PASS: .*set is darker on average"),
+    "the release comes to look like the reference": (darken, as_it_is, darken, [], "PASS: .*set is on average darker"),
     "the baseline was blurred and the release is not": (as_it_is, blur, as_it_is, [], "PASS: all 2 limits held"),
 }  # fmt: skip
 
@@ -64,7 +64,7 @@ def test_other_limits_ask_more_of_the_gain_on_the_baseline_alone(case):
 def test_a_lost_kind_is_told_beside_a_look_of_the_whole_release():
     policy = LOOKS | {"kinds": {"lose": 0.5, "column": "label"}}
     headline = fe.gate(release(3, both), release(1), release(2), policy).headline
-    assert "the set is darker on average" in headline and "lacks" in headline and "color-0" in headline
+    assert "the set is on average darker" in headline and "lacks" in headline and "color-0" in headline
 
 
 def test_a_small_look_holds_as_far_as_the_limit_allows_it():

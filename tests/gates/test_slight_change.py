@@ -83,7 +83,7 @@ def test_it_is_said_where_no_kind_differs(verb, case, tmp_path):
 
 def test_how_well_samples_are_told_apart_is_said_where_it_is_above_chance():
     found = Finding(SLIGHT, "sets", True, 0.64, 0.5, 0.002)
-    assert found.say("before") == f"{SLIGHT} (p = 0.002; a classifier assigns 64 % to their set)"
+    assert found.say("before") == f"{SLIGHT} (p = 0.002; a classifier assigns 64 % of held-out samples to their set)"
     assert replace(found, share=0.5).say("before") == f"{SLIGHT} (p = 0.002)"
     assert found.size == pytest.approx(0.14), "less than any look of a whole set"
 
@@ -100,7 +100,7 @@ def test_that_many_things_changed_is_a_cause_where_no_other_is():
     other = Suspect(Finding("darker", "look", True, 0.6, 0.5, 0.001), {}, {})
     sets = SimpleNamespace(baselines={"baseline": OLD})
     assert [one.words.partition(" (")[0] for one in find_causes([], [whole], sets)] == [SLIGHT]
-    assert [one.words for one in find_causes([], [other, whole], sets)] == ["the set is darker on average"]
+    assert [one.words for one in find_causes([], [other, whole], sets)] == ["the set is on average darker"]
 
 
 @pytest.mark.parametrize(("rule", "is_said"), [("metrics.fd worse", True), ("basics.duplicates", False)])

@@ -74,7 +74,7 @@ CASES = {  # faults of the models and of the reference; what the fault of each m
     "one picture 40 times": ([CLEAN, MANY], CLEAN, [(), ("one picture, 40 times",)]),
     "a kind missing": ([GONE, CLEAN], CLEAN, [(LACKS,), ()]),
     "a new kind": ([CLEAN, Faults(new=0.15)], CLEAN, [(), ("too many kerria",)]),
-    "everything darker": ([Faults(dark=0.75), CLEAN], CLEAN, [("the set is darker on average",), ()]),
+    "everything darker": ([Faults(dark=0.75), CLEAN], CLEAN, [("the set is on average darker",), ()]),
     "two faults": ([Faults(blurred=0.25, lost=1.0), CLEAN], CLEAN, [(A_QUARTER, LACKS), ()]),
     "a little moved": ([Faults(moved=0.1), CLEAN], CLEAN, [(), ()]),
     "an odd reference": ([CLEAN, CLEAN], BLUR, [("none is blurred (reference",), ("only 0.6 % is blurred",)]),
@@ -104,4 +104,4 @@ def test_of_models_with_equal_faults_the_last_by_rank_is_worst():
     sets = {"near": drawn(10, Faults(dark=0.75)), "far": drawn(11, Faults(dark=0.75, moved=3.0))}
     board = fe.leaderboard(sets, drawn(1, CLEAN), metrics=("kid",))
     assert [row.name for row in board.rows] == ["near", "far"]
-    assert board.headline.startswith("far is worst: the set is darker on average")
+    assert board.headline.startswith("far is worst: the set is on average darker")

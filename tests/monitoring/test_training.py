@@ -25,7 +25,7 @@ def follow(trained, seed, **how):
 def test_a_reward_for_redness_is_named(trained):
     monitor = follow(trained, 0, redness=5.0)
     alarm = next(one for one in monitor.alarms if one.name == "warmth")
-    assert "samples are redder" in alarm.text and alarm.step <= 160
+    assert "samples are on average redder" in alarm.text and alarm.step <= 160
 
 
 def test_a_collapse_is_named(trained):

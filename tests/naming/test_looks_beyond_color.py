@@ -143,7 +143,7 @@ def test_numbers_of_the_metadata_are_looks():
         (0.25, 0), abs=0.02
     )
     (moved,) = find_looks(tables(seconds=(rng.normal(1, 1, N), rng.normal(0, 1, N))), 0)
-    assert moved.sentence == "The generated set is higher in “seconds” on average."
+    assert moved.sentence == "The generated set is on average higher in “seconds”."
 
 
 @pytest.mark.parametrize(

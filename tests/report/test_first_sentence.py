@@ -52,7 +52,7 @@ def test_the_cards_of_looks_come_in_the_order_of_the_headline():
     )
     words = ("darker", "gray", "blurred")
     seen = seen_first(found, TITLES)  # k2 differs by 8 points: more than the blurred 5 %
-    assert [one.heading for one in seen.first] == ["darker on average", "gray"]
+    assert [one.heading for one in seen.first] == ["on average darker", "gray"]
     assert [one.heading for one in seen.later] == ["blurred"]
     assert [view.grids[0].heading for view in seen.later[0].views] == ["5.0 % clearest", "0.0 % typical"]
     assert sorted(words, key=found.headline.index) == [*words]

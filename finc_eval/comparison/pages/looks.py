@@ -59,7 +59,7 @@ def _look(look: Look, titles: Mapping[str, str], shown: int) -> Seen:
     which = {look.more_in: "clearest", other: "typical"}
     headings = {label: f"{share} {which[label]}".strip() for label, share in zip(("gen", "ref"), shares, strict=True)}
     return Seen(
-        f"{look.name} on average" if look.whole else look.name,
+        f"on average {look.name}" if look.whole else look.name,
         tuple(
             CardView(PAIR[label], titles[label], "", (Grid(headings[label], label, look.examples[label][:shown]),))
             for label in (look.more_in, other)
