@@ -47,14 +47,16 @@ def measure_pairs(first: Sequence[NDArray[np.uint8]], second: Sequence[NDArray[n
     """
     count = max(1, TOGETHER // max(first[0][..., 0].size, 1))
     some = [slice(at, at + count) for at in range(0, len(first), count)]
-    parts = [_measure(np.stack(first[one]), np.stack(second[one])) for one in some]
+    parts = [_measure(np.stack([first[one], second[one]], 1)) for one in some]
     return {name: np.concatenate([one[name] for one in parts]) for name in parts[0]}
 
 
-def _measure(first: NDArray[np.uint8], second: NDArray[np.uint8]) -> dict[str, Array]:
-    one, other = (torch.from_numpy(pixels).float() for pixels in (first, second))
-    light = torch.stack([pixels @ (torch.tensor(LUMA) / 255) for pixels in (one, other)], 1)
-    is_blank = light.flatten(2).std(2, correction=0).numpy() < BLANK
+def _measure(pairs: NDArray[np.uint8]) -> dict[str, Array]:
+    """Measure pairs of shape (n, 2, h, w, 3)."""
+    both = torch.from_numpy(pairs).float()
+    one, other = both.unbind(1)
+    light = both @ (torch.tensor(LUMA) / 255)
+    is_blank = _is_blank(light)
     scales = _similarities(light)
     steps = [_mean_square(other.diff(dim=axis)) for axis in (1, 2)]
     return {
@@ -65,6 +67,13 @@ def _measure(first: NDArray[np.uint8], second: NDArray[np.uint8]) -> dict[str, A
         "detail": (steps[0] + steps[1]) / 2,
         "blank": (is_blank[:, 0] & ~is_blank[:, 1]).astype(np.float64),
     }
+
+
+def _is_blank(light: torch.Tensor) -> NDArray[np.bool_]:
+    """Return whether pictures, (n, 2, h, w), show nothing, by the deviation of their light."""
+    rows = light.flatten(2)
+    apart = torch.linalg.vector_norm(rows - rows.mean(2, keepdim=True), dim=2) / rows.shape[2] ** 0.5
+    return np.asarray((apart < BLANK).numpy())
 
 
 def _mean_square(codes: torch.Tensor) -> Array:
@@ -99,8 +108,10 @@ def _similarities(light: torch.Tensor) -> list[tuple[Array, ...]]:
 def _ssim(light: torch.Tensor) -> tuple[Array, ...]:
     side = min(WINDOW, *light.shape[2:])
     step = 2 if min(light.shape[2:]) >= LARGE else 1
-    one, other = light.unbind(1)
-    fields = torch.stack([one, other, one * one, other * other, one * other], 1)
+    fields = light.new_empty(len(light), 5, *light.shape[2:])
+    fields[:, :2] = light
+    torch.mul(light, light, out=fields[:, 2:4])
+    torch.mul(light[:, 0], light[:, 1], out=fields[:, 4])
     first, second, squares, other_squares, both = _blur(fields, side, step).unbind(1)
     product, first_square, second_square = first * second, first.square(), second.square()
     covariance = both - product
