@@ -74,7 +74,12 @@ def test_rows_are_by_role_with_headings_and_what_does_not_differ_folded_and_add_
     page = Page(report.page(some_kinds(found, *kinds, headings=(heading,)), {}))
     table = page.by_id("forest")
     shown = [n for n in page.find("th", "name", table) if not page.folded(n)]
-    assert [page.text(n) for n in shown] == ["Kind", "More in ref: 2 kinds", "k9", "1 kind that does not differ"]
+    assert [page.text(n) for n in shown] == [
+        "Kind",
+        "More in ref: 2 kinds",
+        "unnamed kind k9",
+        "1 kind that does not differ",
+    ]
     first, last = page.find("details", inside=table)
     assert page.texts("summary", inside=first) == ["2 kinds: k1 and k2"]
     assert page.texts("th", "name", last) == ["Kind", "k3 not significant"]
