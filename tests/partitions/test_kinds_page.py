@@ -81,8 +81,8 @@ def test_rows_are_by_role_with_headings_and_what_does_not_differ_folded_and_add_
         "1 kind that does not differ",
     ]
     first, last = page.find("details", inside=table)
-    assert page.texts("summary", inside=first) == ["2 kinds: k1 and k2"]
-    assert page.texts("th", "name", last) == ["Kind", "k3 not significant"]
+    assert page.texts("summary", inside=first) == ["2 kinds: unnamed kind k1 and unnamed kind k2"]
+    assert page.texts("th", "name", last) == ["Kind", "unnamed kind k3 not significant"]
     sums = [page.texts("td", "n", page.elements[n][2][-1]) for n in shown[1:]]
     assert [row[:2] for row in sums] == [
         ["0.0 %", "20.0 %"],
