@@ -86,7 +86,7 @@ PARTLY = "partly "  # beginning of the name of a mode if no value describes most
 LOOKS_LIKE = "looks like "
 """Beginning of a name that the extractor's classes gave, which need not be the classes of the samples."""
 
-SLIGHT = "many things may have changed a little"
+SLIGHT = "what differs has no name, such as many small changes"
 """Sentence on sets that differ where no kind and no look does."""
 
 SHARES = re.compile(r" \([\d %,]+\)")  # the shares of members in a name, such as " (50 %, 41 %)"

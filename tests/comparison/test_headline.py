@@ -15,6 +15,7 @@ from finc_eval.partitions.pages.kinds import say_missed
 from finc_eval.sketches.one_law import Separability
 
 BOTH = (MORE, LESS, SAME)
+NO_NAME = "The sets differ (p = 0.002), but no kind does: what differs has no name, such as many small changes."
 MISSED = "Kinds below 1.9 % may be missed."
 EQUAL = {"difference": 0.01, "difference_interval": (0.0, 0.04), "difference_p_value": 0.4, "sets_p_value": 0.4}
 APART = Separability(0.77, (0.72, 0.81), {})
@@ -54,12 +55,11 @@ CASES = {
     ),
     "a slight change of all": (
         [SAME], {**EQUAL, "sets_p_value": 0.002, "separability": APART},
-        "The sets differ (p = 0.002), but no kind does: many things may have changed a little. A classifier assigns "
-        f"77 % [72, 81] of held-out samples to their set; 50 % is chance. {MISSED}",
+        f"{NO_NAME} A classifier assigns 77 % [72, 81] of held-out samples to their set; 50 % is chance. {MISSED}",
     ),
     "a change that a classifier may guess": (
         [SAME], {**EQUAL, "sets_p_value": 0.002, "separability": Separability(0.53, (0.48, 0.58), {})},
-        f"The sets differ (p = 0.002), but no kind does: many things may have changed a little. {MISSED}",
+        f"{NO_NAME} {MISSED}",
     ),
     "sets without a test of their own": (
         [SAME], {"difference_p_value": 0.001}, f"The sets differ (p = 0.001), but no kind does. {MISSED}"

@@ -13,7 +13,7 @@ from finc_eval.gates.evidence import PlainFact
 from finc_eval.gates.kinds import KindEvidence
 from finc_eval.gates.verdict import Limit
 
-SLIGHT = "many things may have changed a little"
+SLIGHT = "what differs has no name, such as many small changes"
 
 
 def law(seed, scale=1.0, n=500):
