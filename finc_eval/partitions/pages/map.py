@@ -344,7 +344,7 @@ def _hexagon(radius: float) -> str:
 def _says(colored: Sequence[_Region], drawn: _MapParts) -> str:
     """Return what a map shows, in words."""
     sets = [
-        f"{name} where {' or '.join(drawn.titles[label] for label, own in drawn.inks.items() if own == ink)} has more"
+        f"{name}: more in {' or '.join(drawn.titles[label] for label, own in drawn.inks.items() if own == ink)}"
         for ink, name in COLOR_NAMES.items()
         if any(drawn.ink(one.kind) == ink for one in colored)
     ]
@@ -352,7 +352,7 @@ def _says(colored: Sequence[_Region], drawn: _MapParts) -> str:
         return "Near samples are alike. Everything is grey: no kind differs."
     return (
         f"Near samples are alike. {len(colored)} of {plural(len(drawn.regions), 'kind')} "
-        f"{'differs' if len(colored) == 1 else 'differ'}: {join_words(sets)}; grey is chance."
+        f"{'differs' if len(colored) == 1 else 'differ'}; {'; '.join([*sets, 'grey: chance'])}."
     )
 
 
