@@ -287,7 +287,7 @@ def test_kinds_of_several_sets_have_a_map_with_the_set_that_a_kind_sets_apart(pl
     assert set(found.map.sets) == set(sets) and len(found.map) <= MAP_SAMPLES + 100
     text, svg = drawn(found, tmp_path)
     assert colored(svg) == {f"mode-{kind.id}" for kind in found.significant()} != set()
-    assert "purple where a has more" in text and "· a<" in svg
+    assert "purple: more in a" in text and "· a<" in svg
     assert '<g class="model-0" data-mode' in svg and '<g class="gen"' not in svg
     found.save(tmp_path / "kinds.h5")
     assert fe.load(tmp_path / "kinds.h5").to_atlas().set.value_counts().to_dict() == {
