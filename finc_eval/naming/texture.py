@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import trim_mean
 
 Array = NDArray[np.float64]
 Pixels = NDArray[np.floating[Any]]
@@ -117,10 +116,16 @@ def at_multiples(steps: list[Pixels], side: int, apart: int | None = None) -> Ar
         counted = place % apart > 0 if apart else place > 0
         there = counted & (place % side == 0)
         count = max(1, there.sum())
-        left_out = (int(LARGEST_STEPS * count) + 0.01) / count
-        inside += trim_mean(one[:, there], left_out, axis=1) if there.any() else 0.0
-        beside += trim_mean(one[:, counted & ~there], left_out, axis=1)
+        left_out = int(LARGEST_STEPS * count) / count
+        inside += _trimmed_mean(one[:, there], left_out) if there.any() else 0.0
+        beside += _trimmed_mean(one[:, counted & ~there], left_out)
     return np.asarray(np.log((inside + STEP) / (beside + STEP)), np.float64)
+
+
+def _trimmed_mean(values: Pixels, share: float) -> Pixels:
+    """Return the means of values, (n, m), without a share of them at each end, shape (n,)."""
+    count = int(share * values.shape[1] + 1e-9)  # 1/7 of 7 may be a little less than 1
+    return np.asarray(np.sort(values, axis=1)[:, count : values.shape[1] - count].mean(1))
 
 
 def streaks(light: Pixels) -> Pixels:

@@ -151,8 +151,8 @@ def test_the_distances_to_the_last_and_to_the_first_baseline_are_printed(history
     gate("--promote")
     np.save("third.npy", release(600, 5))
     shown = " ".join(gate(gen="third.npy").output.split())
-    assert "have moved between the 50 kinds since the baseline" in shown
-    assert "have moved between the 50 kinds since the anchor" in shown
+    assert "have moved between 50 kinds since the baseline" in shown
+    assert "have moved between 50 kinds since the anchor" in shown
     verdict = fe.load("out/verdict.json")
     assert [one.to for one in verdict.distances] == ["baseline", "anchor"]
     assert {"kinds.moved", "kinds.moved-anchor", "metrics.fd-anchor"} <= {one.rule for one in verdict.limits}

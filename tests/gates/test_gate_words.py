@@ -95,8 +95,8 @@ def test_outputs_group_limits_and_say_in_one_line_what_held(capsys):
 def test_one_number_has_one_interval():
     limits = {"kinds": {"moved": 0.5, "column": "label"}}
     verdict = judged(labelled(3), **limits)
-    assert "95 % interval" not in verdict.summary
-    assert "95 % interval" in judged(labelled(3), kinds={"new": 0.1, "column": "label"}).summary
+    assert "% of the samples have moved" in verdict.summary and " % [" not in verdict.summary
+    assert " % [" in judged(labelled(3), kinds={"new": 0.1, "column": "label"}).summary
 
 
 @pytest.mark.parametrize(
