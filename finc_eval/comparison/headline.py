@@ -304,8 +304,8 @@ def details(found: _Compared) -> list[str]:
     """
     sentences = overall(found)
     if significant(found.kinds, ALPHA) and found.difference and found.explained is not None:
-        part, whole = 100 * found.explained, 100 * found.difference
-        sentences.append(f"Kinds that differ explain {part:.0f} of {whole:.0f} points.")
+        part, whole = (f"{100 * one:.0f}" for one in (found.explained, found.difference))
+        sentences += [f"Kinds that differ explain {part} of {whole} points."] if whole != "0" else []
     return [*sentences, *say_drifts(found)]
 
 

@@ -237,6 +237,7 @@ def test_the_page_shows_broken_pairs_first_and_has_each_anchor_once(tmp_path):
     anchors = re.findall(r'\sid="([^"]+)"', page)
     assert len(anchors) == len(set(anchors))
     assert page.index(">Broken pairs<") < page.index(">Is anything worse?<") < page.index(">Kinds in both runs<")
+    assert page.index(">Broken pairs<") < page.index('<svg class="map'), "the largest difference is seen first"
     assert all(f">{name}<" in page for name in expected)
 
 
