@@ -163,7 +163,7 @@ def both_ways(x, xy):
 
 
 def on_cells(tree, x, rng):
-    """Return the cell of each sample on the page of a gate; equal places are told apart at random."""
+    """Return the cell of each sample on the page of a gate, moved a little at random, so that no two are equal."""
     xy, step = lay_out(tree)
     near = torch.cdist(x, tree.prototypes[::step]).argmin(1).numpy()
     return np.array(xy)[near] + 1e-6 * rng.normal(size=(len(x), 2))

@@ -70,7 +70,7 @@ def demo():
 
 
 def of_clips():
-    """Return a comparison of clips in five kinds, of which a set alone has the first; None without the assets."""
+    """Return a comparison of clips in five kinds, the first of the generated set alone; None without the assets."""
     made = scenes(2 * CLIPS, seed=3)
     if made is None:
         return None

@@ -169,7 +169,7 @@ KIND_ID = re.compile(r"k\d+")  # id of a kind, which other modes do not have
 
 
 def unnamed(mode_id: str) -> str:
-    """Return what a reader is told of a kind that no name describes; the id alone of any other mode."""
+    """Return the words for a kind without a name, such as "unnamed kind k9"; for other modes, the id alone."""
     return f"unnamed kind {mode_id}" if KIND_ID.fullmatch(mode_id) else mode_id
 
 

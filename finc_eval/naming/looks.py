@@ -83,9 +83,10 @@ def predicate(name: str) -> str:
 
 
 def say_whole(name: str, share: float, set_name: str) -> str:
-    """Say a look of a whole set, of which a share lies beyond the middle of both sets.
+    """Say that a whole set looks otherwise; `share` is the part of it beyond the middle of both sets.
 
-    Of 100 photographs of which a half, or all, have become a little darker, nobody can say which has happened.
+    Photographs that are all a little darker, and those of which a half is much darker, have nearly the same values.
+    So only a set that lies beyond the middle nearly as a whole is said to have changed as a whole.
 
     Example:
         >>> from finc_eval.naming.looks import say_whole

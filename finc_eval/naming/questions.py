@@ -186,7 +186,7 @@ def measure(image: Image.Image) -> NDArray[np.float64]:
     """Measure a picture: shares, in the order of `MEASURED`, and its size in pixels."""
     width, height = image.size
     pixels = np.asarray(image.convert("RGB").resize((SIDE, SIDE), Image.Resampling.BOX), np.float64) / 255
-    gray = pixels @ np.array([0.299, 0.587, 0.114])
+    gray = pixels @ np.array(motion.LUMA)
     laplacian = 4 * gray[1:-1, 1:-1] - gray[:-2, 1:-1] - gray[2:, 1:-1] - gray[1:-1, :-2] - gray[1:-1, 2:]
     channels = np.moveaxis(pixels, 2, 0)  # a reduction of so short an axis is slow
     largest, smallest = reduce(np.maximum, channels), reduce(np.minimum, channels)

@@ -11,6 +11,7 @@ Array = NDArray[np.float64]
 Pixels = NDArray[np.floating[Any]]
 
 MOSAIC = (2, 3, 4, 5, 6)  # sides of the squares, in pixels, that pictures may consist of
+BLANK = 2 / 255  # standard deviation of light below which a picture shows nothing
 STEP = 0.5 / 255  # half a step of brightness: smaller differences are rounding
 
 ENDS, NEARLY_ONE, AROUND = 16, 3, 25

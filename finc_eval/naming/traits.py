@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from finc_eval.extractors.networks import motion
-from finc_eval.naming.texture import Array, Pixels, flat, residual, streaks, texture
+from finc_eval.naming.texture import BLANK, Array, Pixels, flat, residual, streaks, texture
 
 SIDE = 64  # side of the thumbnails in which color and light are measured, in pixels
 TOGETHER = 2**16  # pixels that are measured at a time: they stay in the cache
 CROP = 256  # side of the middle of a picture in which texture is measured, in pixels, a multiple of 8
-LIGHT = np.array([0.299, 0.587, 0.114])  # brightness of red, green and blue (Rec. 601), as Pillow has it
 SQUARES = 8  # squares along each side whose mean color counts for that
 
 UNSEEN_COLOR = 2 / 255
@@ -147,10 +146,10 @@ def _measure_of_one_size(images: Sequence[Image.Image]) -> tuple[Array, NDArray[
     gray = np.stack([np.asarray(image.convert("L").crop(box)) for image in colored]) / np.float32(255)
     thumbnails = [np.asarray(image.resize((SIDE, SIDE), Image.Resampling.BOX)) for image in colored]
     small = np.stack(thumbnails) / np.float32(255)
-    light = small @ LIGHT.astype(np.float32)
+    light = small @ np.array(motion.LUMA, np.float32)
     known: dict[str, NDArray[Any]] = color(small) | tone(light) | texture(gray)
     deviation = flat(light).std(1)
-    known |= {"blank": deviation < 2 / 255, "gray": (gray_ones := has_no_color(small))}
+    known |= {"blank": deviation < BLANK, "gray": (gray_ones := has_no_color(small))}
     known |= {"toned": has_one_tone(small) & ~gray_ones}
     known |= {"frame": has_frame(small, deviation), "streaks": streaks(light)}
     shape = {"pixels": np.log(width * height), "shape": np.log(width / height), "mark": 0.0}  # marks are of many
@@ -169,7 +168,7 @@ def has_no_color(pixels: Pixels) -> NDArray[np.bool_]:
 def has_one_tone(pixels: Pixels) -> NDArray[np.bool_]:
     """Return whether brightness alone decides the color of the squares of pictures, (n, SIDE, SIDE, 3), as in sepia."""
     squares = _squares(pixels).astype(float)
-    light = squares @ LIGHT
+    light = squares @ np.array(motion.LUMA)
     powers = (light - light.mean(1, keepdims=True))[..., None] ** np.arange(3)
     curve = powers @ np.linalg.pinv(powers) @ squares
     apart = np.abs(squares - curve).mean((1, 2))

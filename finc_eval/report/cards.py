@@ -84,7 +84,8 @@ class CardView(NamedTuple):
 class Seen:
     """Pictures of sets next to each other, which a page shows first.
 
-    With a heading, such as "blurred", it shows a few and folds the others; a set of which there are none has its title.
+    With a heading, such as "blurred", it shows a few samples and folds the others. A set without such samples has its
+    title alone.
     """
 
     heading: str  # "" for none

@@ -11,8 +11,8 @@ from PIL import Image
 from torch.nn.functional import interpolate
 
 from finc_eval.extractors.networks.flow import optical_flow
+from finc_eval.extractors.networks.motion import LUMA
 from finc_eval.gallery.thumbnails import spread_evenly
-from finc_eval.same_ids.measures import LUMA
 
 Array = NDArray[np.float64]
 Clips = Sequence[NDArray[np.uint8]]

@@ -10,13 +10,14 @@ import torch
 from numpy.typing import NDArray
 from torch.nn.functional import avg_pool2d
 
+from finc_eval.extractors.networks.motion import LUMA
+from finc_eval.naming.texture import BLANK
+
 Array = NDArray[np.float64]
 
 WINDOW, SIGMA = 11, 1.5  # side and standard deviation of SSIM's Gaussian window, in pixels (Wang et al. 2004)
 STABLE = (0.01**2, 0.03**2)  # C1 and C2 of SSIM, for light in [0, 1]
 SCALES = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)  # weights of the scales of MS-SSIM, the finest first (Wang 2003)
-BLANK = 2 / 255  # standard deviation of light below which a picture shows nothing
-LUMA = (0.299, 0.587, 0.114)  # weights of red, green and blue in light (ITU-R BT.601)
 
 TOGETHER = 2**18
 """Pixels of pictures that are measured at once. Of 512 × 512 pixels, a pair takes half the time if it is alone: the

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from finc_eval.embeddings.pictures import picture
+from finc_eval.naming.texture import BLANK
 from finc_eval.same_ids.broken import ALIKE, OTHER, UNLIKE_MOTION
-from finc_eval.same_ids.measures import BLANK
 from finc_eval.same_ids.pairs import OTHERS, Aligned, PairTable, correlate, measure_pictures
 from finc_eval.same_ids.result import PICTURE_OF
 

@@ -10,6 +10,7 @@ from test_looks import LAST, SIDE, N, looks, pictures
 from test_motion_traits import FAULTS, clean, embed, embedded, long  # noqa: F401
 
 import finc_eval as fe
+from finc_eval.naming.explained import explain
 from finc_eval.naming.looks import find_looks
 from finc_eval.naming.texture import at_multiples, marks
 from finc_eval.naming.traits import TRAITS, measure_looks
@@ -158,3 +159,12 @@ def test_numbers_of_the_metadata_are_looks():
 )
 def test_ids_codes_and_texts_are_not_measurements(values):
     assert find_looks(tables(column=values, label=(np.zeros(N), np.linspace(0, 1, N))), 0) == ()
+
+
+def test_a_part_is_not_said_whose_share_is_small_against_the_change_of_the_mean():
+    """Half of the generated set is turned: its mean moves by 4.6 standard errors, its tail from 1.3 to 3.5 %."""
+    rng = np.random.default_rng(4)
+    ref, gen = rng.normal(0.3, 1, 400), rng.normal(0.3, 1, 400)
+    gen[:200] *= -1
+    streaks = next(one for one in TRAITS if one.name == "streaks")
+    assert explain(streaks, 0, -4.58, 2.27, {"gen": gen, "ref": ref}).whole

@@ -5,7 +5,8 @@ import pytest
 import torch
 from scipy.ndimage import gaussian_filter
 
-from finc_eval.same_ids.measures import LUMA, measure_pairs, psnr
+from finc_eval.extractors.networks.motion import LUMA
+from finc_eval.same_ids.measures import measure_pairs, psnr
 
 
 def pictures(shape=(3, 200, 190, 3), seed=0):

@@ -14,7 +14,7 @@ from torch.nn.functional import adaptive_avg_pool2d, avg_pool2d
 from finc_eval.extractors.card import Card
 from finc_eval.extractors.networks.flow import even_contrast, optical_flow
 
-LUMA = (0.299, 0.587, 0.114)
+LUMA = (0.299, 0.587, 0.114)  # weights of red, green and blue in light (ITU-R BT.601), as Pillow has them
 
 BLOCK = 4  # side of the blocks in pixels, within which the flow is averaged before it is counted
 
