@@ -89,6 +89,10 @@ class Embeddings(ABC):
     def rows_at(self, indices: NDArray[np.int64]) -> torch.Tensor:
         """Return these rows: (m, d), float32, finite."""
 
+    def is_finite(self) -> NDArray[np.bool_]:
+        """Mark the embeddings that are finite, shape (n,): a cache has no others, and an array may."""
+        return np.ones(self.n, bool)
+
     @abstractmethod
     def _rows_in_order(self, size: int) -> Iterator[torch.Tensor]: ...
 
@@ -273,6 +277,11 @@ class ArrayEmbeddings(Embeddings):
     def ids_at(self, indices: NDArray[np.int64]) -> tuple[str, ...]:
         names = self._names
         return tuple(str(index) if names is None else names[index] for index in indices.tolist())
+
+    def is_finite(self) -> NDArray[np.bool_]:
+        size = max(BATCH_ENTRIES // self.dim, 1)
+        parts = [self._rows[start : start + size].detach().float() for start in range(0, self.n, size)]
+        return torch.cat([one.isfinite().all(1) for one in parts]).cpu().numpy()
 
     def rows_at(self, indices: NDArray[np.int64]) -> torch.Tensor:
         return self._finite(self._rows[send(torch.from_numpy(indices), self._rows.device)], indices)

@@ -44,6 +44,9 @@ class Subset(Embeddings):
     def ids_at(self, indices: NDArray[np.int64]) -> tuple[str, ...]:
         return self.source.ids_at(self.rows[indices])
 
+    def is_finite(self) -> NDArray[np.bool_]:
+        return self.source.is_finite()[self.rows]
+
     def rows_at(self, indices: NDArray[np.int64]) -> torch.Tensor:
         rows = self.source.rows_at(self.rows[indices])
         return rows if self.entries is None else rows[:, send(torch.from_numpy(self.entries), rows.device)]

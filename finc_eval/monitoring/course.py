@@ -19,6 +19,7 @@ from finc_eval.monitoring.exchange import Array
 from finc_eval.monitoring.figure import Drawable, draw_courses
 from finc_eval.monitoring.followed import Alarm
 from finc_eval.monitoring.looks import Looks
+from finc_eval.monitoring.steps import step_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -183,7 +184,9 @@ def _choose(history: Looks, alarms: Sequence[Alarm], noise: float) -> tuple[floa
         why = "Alarms hold from the first look on; it is the first step whose distance to the reference is the smallest"
         return float(history.steps[near[0]]), f"{why}, within its error."
     where = (
-        "No alarm was raised" if np.isinf(first) else f"It is before step {first:g}, from which the first alarm holds"
+        "No alarm was raised"
+        if np.isinf(first)
+        else f"It is before step {step_text(first)}, from which the first alarm holds"
     )
     nearest = "the latest step whose distance to the reference is the smallest, within its error"
     return float(history.steps[near[-1]]), f"{where}, and it is {nearest}."

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from finc_eval.core.record import Record
+from finc_eval.monitoring.steps import step_text
 from finc_eval.naming.traits import TRAITS, Trait
 
 SHARES = ("new kinds", "repeats")  # shares besides those of kinds
@@ -39,7 +40,7 @@ class Alarm(Record):
 
 def say(name: str, since: float, before: float, after: float, spread: float) -> str:
     """Return the sentence of an alarm, from the mean before, the mean since then, and the spread of the reference."""
-    start = f"since step {since:g} "
+    start = f"since step {step_text(since)} "
     if name in SCORES or any(one.name == name for one in LOOKS):
         in_spreads = f"{(after - before) / spread:+.1f} σ".replace("-", "−")
         size = _relative(before, after) if name in RELATIVE and before > 0 else in_spreads

@@ -10,15 +10,18 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 
+from finc_eval.core.errors import UsageError
 from finc_eval.core.run import Run
+from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.search.neighbors import nearest
 from finc_eval.gallery.thumbnails import Thumbnail, thumbnail
-from finc_eval.monitoring.basis import Basis
+from finc_eval.monitoring.basis import TRACES, Basis
 from finc_eval.monitoring.exchange import Array, Counts
 from finc_eval.monitoring.followed import FIT, FLAGS, LOOKS, SCORES, SHARES
 from finc_eval.monitoring.part import TRACED, LookPart, join_parts
 from finc_eval.naming.measured import looked_rows
+from finc_eval.naming.properties import TEXT_COLUMNS
 from finc_eval.naming.traits import SIDE, TRAITS, measure_looks
 
 TOGETHER = 4  # samples of a unit of diversity: the mean of their six distances
@@ -200,3 +203,40 @@ def _saturation(images: Sequence[Image.Image]) -> Array:
 def numbers_of(names: Sequence[str]) -> Counts:
     """Return the number of each text among all different ones."""
     return np.asarray(np.unique(np.array(names, dtype=object).astype(str), return_inverse=True)[1], np.int64)
+
+
+def nothing(basis: Basis) -> LookPart:
+    """Return the part of a process whose samples are all left out."""
+    shares = len(basis.nodes) + len(SHARES) + len(FLAGS)
+    scores = len(SCORES) + len(LOOKS)
+    none = np.empty(0)
+    return LookPart(
+        0,
+        np.zeros((shares, 2), np.int64),
+        (none,) * scores,
+        np.zeros((shares + scores, 2)),
+        np.zeros(basis.phi.size),
+        np.empty((0, TRACES)),
+    )
+
+
+def prompts_of(one: Embeddings, prompts: Sequence[str] | None) -> list[str] | None:
+    """Return the prompt of each sample, as given or in a column; None without prompts."""
+    if prompts is not None:
+        if len(prompts) != one.n:
+            raise UsageError(
+                f"there are {plural(len(prompts), 'prompt')} for {plural(one.n, 'sample')}: give one a sample"
+            )
+        return [str(prompt) for prompt in prompts]
+    column = next((name for name in TEXT_COLUMNS if name in one.columns), None)
+    return None if column is None else one.column(column)
+
+
+def without_fitted(part: LookPart, basis: Basis) -> LookPart:
+    """Return what a part of fitted samples says about things that are not fitted: flags, diversity and looks."""
+    fitted = len(basis.nodes) + len(SHARES)
+    first = fitted + len(FLAGS)
+    shares, sums = part.shares.copy(), part.sums.copy()
+    shares[:fitted] = sums[:fitted] = 0
+    sums[first] = 0
+    return replace(part, shares=shares, sums=sums, scores=(np.empty(0), *part.scores[1:]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -21,23 +22,25 @@ from finc_eval.embeddings.opening import as_embeddings, open_sets
 from finc_eval.embeddings.set_info import notes_on
 from finc_eval.embeddings.subset import Subset
 from finc_eval.extractors.settings import AnyExtractor
-from finc_eval.monitoring.basis import Basis, divide_reference
+from finc_eval.monitoring.basis import REPEAT, TRACES, Basis, divide_reference
 from finc_eval.monitoring.betting import adjust, weigh
 from finc_eval.monitoring.course import Course, course_of
 from finc_eval.monitoring.exchange import Array
 from finc_eval.monitoring.followed import FLAGS, LOOKS, SCORES, SHARES, Alarm, say
+from finc_eval.monitoring.left_out import find_left_out, say_left_out, tell_broken, trace_all
 from finc_eval.monitoring.looks import Looks
-from finc_eval.monitoring.measuring import measure, numbers_of
+from finc_eval.monitoring.measuring import measure, nothing, numbers_of, prompts_of, without_fitted
 from finc_eval.monitoring.needed import say_needed
 from finc_eval.monitoring.part import LookPart, join_parts
+from finc_eval.monitoring.seen import COPY, Seen
+from finc_eval.monitoring.steps import step_text
 from finc_eval.monitoring.strips import Strips
-from finc_eval.naming.properties import TEXT_COLUMNS
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.prompts.text import fit_to_prompts
 
 LOOK = 64  # samples of a look, as long as there was none
 NEW_SEEDS = "alarms hold only if each look has new seeds"
-TYPE, LAYOUT = "monitor", 2  # type and layout of the file of a monitor
+TYPE, LAYOUT = "monitor", 3  # type and layout of the file of a monitor
 
 
 class Monitor:
@@ -96,7 +99,7 @@ class Monitor:
         self._extractor, self._text, self._run = extractor, text, Run.of(run)
         self.alpha, self.seed = check_fraction("alpha", alpha), check_seed(seed)
         one = self._open(reference, "reference")
-        own = _prompts_of(one, prompts)
+        own = prompts_of(one, prompts)
         fitted, rest = divide_reference(one, seed)
         self.basis = Basis.fit(one, fitted, seed, self._run)
         self.prompts = frozenset() if own is None else frozenset(own)
@@ -115,7 +118,8 @@ class Monitor:
             )
             for rows in (fitted, rest)
         ]
-        self.history = Looks.of(_without_fitted(parts[0], self.basis) + parts[1])
+        self.history = Looks.of(without_fitted(parts[0], self.basis) + parts[1])
+        self.seen = Seen.of(trace_all(one, self.basis, self._run), self.basis.repeat * COPY / REPEAT)
         self.alarms: list[Alarm] = []
         self.strips, self._traces = Strips(), np.empty((0, 0))
         self.warnings = notes_on("the reference", one)
@@ -136,6 +140,9 @@ class Monitor:
     def update(self, step: float, samples: object, *, prompts: Sequence[str] | None = None) -> list[Alarm]:
         """Look at the samples of a step, and return the new alarms.
 
+        Samples that are not finite are counted, left out, and an alarm. Samples of the reference are left out with a
+        warning. A look that is the reference, a part of it, or an earlier look is left out as a whole.
+
         Args:
             step: number of the step, larger than those before.
             samples: samples of this step, in any form that the reference may have.
@@ -143,7 +150,6 @@ class Monitor:
 
         Raises:
             UsageError: the step is not a number, or not after the last one.
-            DataError: an embedding is not finite.
             IncompatibleError: the samples are of another extractor, or have another number of entries.
         """
         step = self._check_step(step)
@@ -164,7 +170,14 @@ class Monitor:
                 f"the samples have {one.dim} entries per embedding, and the reference {self.basis.dim}: extract both "
                 "with the same extractor"
             )
-        own = _prompts_of(one, prompts)
+        own, notes = prompts_of(one, prompts), tuple(notes_on("the look", one))
+        broken, known = find_left_out(one, self.basis, self.seen, self._run)
+        kept = np.flatnonzero(~(broken | known))
+        left_out = partial(replace, broken=int(broken.sum()), known=int(known.sum()), notes=notes)
+        if not len(kept):
+            return left_out(nothing(self.basis))
+        if len(kept) < one.n:
+            one, own = Subset(one, kept), None if own is None else [own[row] for row in kept.tolist()]
         numbers = None if own is None else numbers_of(own)
         is_stratified = own is not None and frozenset(own) == self.prompts
         seed = np.frombuffer(one.rows_at(np.arange(1)).cpu().numpy().tobytes()[:8].ljust(8, b"\0"), np.uint32).tolist()
@@ -177,7 +190,7 @@ class Monitor:
             fits=self._fits(one, own),
             run=replace(self._run, device="cpu"),
         )
-        return replace(found, notes=tuple(notes_on("the look", one)))
+        return left_out(found)
 
     def add(self, step: float, parts: Iterable[LookPart]) -> list[Alarm]:
         """Look at a step by the parts of all processes, and return the new alarms.
@@ -192,11 +205,18 @@ class Monitor:
         """
         step = self._check_step(step)
         whole = join_parts(self._check_parts(parts))
-        self._warn_of_seeds(step, whole)
-        self.warnings += [f"step {step:g}: {note}" for note in whole.notes]
-        self.history.add(step, whole, self.seed)
-        self.strips.add(step, whole.pictures)
-        found = self._new_alarms(step)
+        self.warnings += [f"step {step_text(step)}: {note}" for note in whole.notes]
+        said, is_left_out = say_left_out(step, whole, self.seen.same_look(whole.traces))
+        for text in said:
+            self.warnings.append(text)
+            warnings.warn(text, stacklevel=3)
+        found = tell_broken(step, whole, self.alarms)
+        if not is_left_out:
+            self._warn_of_seeds(step, whole)
+            self.history.add(step, whole, self.seed)
+            self.seen = self.seen.with_look(step, whole.traces)
+            self.strips.add(step, whole.pictures)
+            found += self._new_alarms(step)
         self.alarms += found
         return found
 
@@ -205,8 +225,8 @@ class Monitor:
         is_known = any(one.endswith(NEW_SEEDS) for one in self.warnings)
         if self.basis.are_the_same(whole.traces, self._traces) and not is_known:
             self.warnings.append(
-                f"the samples of step {step:g} are those of the look before, in the same order and hardly changed: "
-                f"{NEW_SEEDS}"
+                f"the samples of step {step_text(step)} are those of the look before, in the same order and hardly "
+                f"changed: {NEW_SEEDS}"
             )
             warnings.warn(self.warnings[-1], stacklevel=4)
         self._traces = whole.traces
@@ -231,8 +251,8 @@ class Monitor:
         step = check_finite("step", step)
         if self.history.looks and step <= self.history.steps[-1]:
             raise UsageError(
-                f"step {step:g} comes after step {self.history.steps[-1]:g}: pass steps in ascending order, or load "
-                "the monitor that was saved before it"
+                f"step {step_text(step)} comes after step {step_text(self.history.steps[-1])}: pass steps in ascending "
+                "order, or load the monitor that was saved before it"
             )
         return step
 
@@ -319,6 +339,7 @@ class Monitor:
             file.texts("prompts", sorted(self.prompts))
             self.basis.write(file)
             self.history.write(file)
+            self.seen.write(file)
             self.strips.write(file)
 
     @classmethod
@@ -347,6 +368,7 @@ class Monitor:
             found.basis = Basis.read(file)
             shares = len(found.basis.names) + len(SHARES) + len(FLAGS)
             found.history = Looks.read(file, len(found.names), shares, found.basis.phi.size)
+            found.seen = Seen.read(file, TRACES)
             found.strips = Strips.read(file)
         return found
 
@@ -357,25 +379,3 @@ class Monitor:
 def _on_host(samples: object) -> object:
     """Return a tensor of embeddings on the host, and anything else, such as pictures on a device, as it is."""
     return samples.detach().cpu() if isinstance(samples, torch.Tensor) and samples.ndim == 2 else samples
-
-
-def _prompts_of(one: Embeddings, prompts: Sequence[str] | None) -> list[str] | None:
-    """Return the prompt of each sample, as given or in a column; None without prompts."""
-    if prompts is not None:
-        if len(prompts) != one.n:
-            raise UsageError(
-                f"there are {plural(len(prompts), 'prompt')} for {plural(one.n, 'sample')}: give one a sample"
-            )
-        return [str(prompt) for prompt in prompts]
-    column = next((name for name in TEXT_COLUMNS if name in one.columns), None)
-    return None if column is None else one.column(column)
-
-
-def _without_fitted(part: LookPart, basis: Basis) -> LookPart:
-    """Return what a part of fitted samples says about things that are not fitted: flags, diversity and looks."""
-    fitted = len(basis.nodes) + len(SHARES)
-    first = fitted + len(FLAGS)
-    shares, sums = part.shares.copy(), part.sums.copy()
-    shares[:fitted] = sums[:fitted] = 0
-    sums[first] = 0
-    return replace(part, shares=shares, sums=sums, scores=(np.empty(0), *part.scores[1:]))

@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from finc_eval.core.words import join_words, plural
 from finc_eval.monitoring.course import Course, Followed
+from finc_eval.monitoring.steps import step_text
 from finc_eval.report import Page
 from finc_eval.report.drawings import Axis, drawing, line, mark, text
 from finc_eval.report.exports.outline import Outline, TextTable
@@ -31,7 +32,7 @@ def says(course: Course) -> dict[str, str]:
     """Return the alarms, and which step to keep."""
     found = {"alarms": _say_alarms(course)}
     if course.keep is not None:
-        found["keep"] = f"Keep step {course.keep:g}. {course.why}"
+        found["keep"] = f"Keep step {step_text(course.keep)}. {course.why}"
     return found
 
 
@@ -50,7 +51,7 @@ def outline(course: Course) -> Outline:
         kind="course of a training",
         title="Monitor",
         says=says(course),
-        sets={f"step {step:g}": n for step, n in [*zip(course.steps, course.samples, strict=True)][-1:]},
+        sets={f"step {step_text(step)}": n for step, n in [*zip(course.steps, course.samples, strict=True)][-1:]},
         signatures=[],
         call="fe.Monitor(reference).update(step, samples)",
         tables=[_alarms(course), _things(course), _distances(course)],
@@ -66,7 +67,7 @@ def _alarms(course: Course) -> TextTable:
         "Alarms",
         {
             "What": lambda one: one.name,
-            "Raised at step": lambda one: f"{one.step:g}",
+            "Raised at step": lambda one: step_text(one.step),
             "What has changed": lambda one: one.text,
             "Before": lambda one: number(one.before),
             "Since then": lambda one: number(one.after),
@@ -96,7 +97,7 @@ def _things(course: Course) -> TextTable:
 def _distances(course: Course) -> TextTable:
     rows = zip(course.steps, course.samples, course.to_reference, course.to_first, course.to_previous, strict=True)
     columns = ["Step", "Samples", "To the reference", "To the first look", "To the look before"]
-    table = [[f"{step:g}", f"{n:,}", *map(number, distances)] for step, n, *distances in rows]
+    table = [[step_text(step), f"{n:,}", *map(number, distances)] for step, n, *distances in rows]
     return TextTable("Distances in φ", columns, table)
 
 
@@ -141,9 +142,11 @@ def _draw(course: Course, one: Followed) -> Markup:
             value = dict(known).get(alarm.step, ends[-1])
             parts.append(mark("gen", (across.at(alarm.step), up.at(value)), alarm.text))
     parts += [text((LEFT - 4, up.at(value) + 4), number(value), anchor="end") for value in {min(ends), max(ends)}]
-    parts += [text((across.at(step), HEIGHT - 6), f"{step:g}") for step in sorted({course.steps[0], course.steps[-1]})]
+    parts += [
+        text((across.at(step), HEIGHT - 6), step_text(step)) for step in sorted({course.steps[0], course.steps[-1]})
+    ]
     parts.append(text((LEFT, 14), one.name, anchor="start"))
-    description = f"From {number(known[0][1])} at step {known[0][0]:g} to {number(known[-1][1])} at {known[-1][0]:g}"
+    description = f"From {number(known[0][1])} at step {step_text(known[0][0])} to {number(known[-1][1])} at {step_text(known[-1][0])}"
     return drawing(f"Course of {one.name}", description, (WIDTH, HEIGHT), parts)
 
 
@@ -155,7 +158,7 @@ def _strips(course: Course) -> list[Section]:
     if not chosen:
         return []
     head = Markup("<tr><th></th>{}</tr>").format(
-        Markup("").join(Markup("<th>step {}</th>").format(f"{step:g}") for step in pictures)
+        Markup("").join(Markup("<th>step {}</th>").format(step_text(step)) for step in pictures)
     )
     cell = Markup('<td><img src="{}" width="{}" height="{}" alt="{}"></td>')
     rows = [
@@ -164,7 +167,7 @@ def _strips(course: Course) -> list[Section]:
             Markup("").join(
                 Markup("<td>–</td>")
                 if (one := found.get(name)) is None
-                else cell.format(one.uri, one.width, one.height, printable(f"{name} at step {step:g}"))
+                else cell.format(one.uri, one.width, one.height, printable(f"{name} at step {step_text(step)}"))
                 for step, found in pictures.items()
             ),
         )

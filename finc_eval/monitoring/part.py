@@ -28,6 +28,8 @@ class LookPart:
     phi: Array  # sum of φ over all samples, shape (q,)
     traces: Array  # random projections of the first samples, by which those of the same seeds are known, shape (m, 16)
     pictures: dict[str, Thumbnail] = field(default_factory=dict)  # a sample of each kind, by the name of the kind
+    broken: int = 0  # samples that are left out because they are not finite
+    known: int = 0  # samples that are left out because they are samples of the reference
     notes: tuple[str, ...] = ()  # what to know of the samples, such as how many could not be read
 
     def __add__(self, other: LookPart) -> LookPart:
@@ -40,6 +42,8 @@ class LookPart:
             self.phi + other.phi,
             traces,
             other.pictures | self.pictures,
+            self.broken + other.broken,
+            self.known + other.known,
             self.notes + other.notes,
         )
 

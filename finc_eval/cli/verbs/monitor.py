@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -13,12 +12,13 @@ import finc_eval as fe
 from finc_eval import report
 from finc_eval.cli.options import Json, Work, check_given, embeds
 from finc_eval.cli.output import Force, check_suffix, refuse_loss, warn_of_large
-from finc_eval.core.doors import with_home
 from finc_eval.core.errors import UsageError
 from finc_eval.core.marks import job_digest, mark, mark_of
 from finc_eval.core.storage import claim
 from finc_eval.core.terminal import print_data
+from finc_eval.core.words import join_words
 from finc_eval.extractors.settings import Extraction
+from finc_eval.monitoring.steps import order_steps, step_text
 
 TYPE = "course"  # type of the result
 
@@ -31,9 +31,16 @@ def monitor(
         list[str],
         typer.Argument(
             metavar="STEP…",
-            help="Samples of each step, in any form that compare takes: ckpt-*/. The last number there is its step.",
+            help="Samples of each step, in any form that compare takes: ckpt-*/. The number that differs between the names "
+            "and rises is the step.",
         ),
     ],
+    step: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--step", metavar="NAME=N", help="Step of a name that does not say it, such as final=20000; repeatable."
+        ),
+    ] = None,
     ref: Annotated[
         str | None,
         typer.Option(help="Reference set: samples of step 0, or real ones. Default: the samples of the first step."),
@@ -48,22 +55,24 @@ def monitor(
 
     If nothing changes, the probability of any alarm, over all steps, is at most 5 %. Draw new seeds at each step.
     """
-    steps = order_steps(checkpoints)
+    steps = order_steps(checkpoints, step or ())
     check_given([*steps.values(), ref], extraction.extractor)
     check_suffix(out, ".html")
     if ref is None:
         if len(steps) < 2:
             raise UsageError("one step without --ref has nothing to be compared to: pass --ref, or further steps")
         ref = steps.pop(min(steps))
-    inputs = {f"{step:g}": path for step, path in steps.items()} | {"ref": ref}
+    inputs = {step_text(at): path for at, path in steps.items()} | {"ref": ref}
     job = job_digest("monitor", inputs)
     refuse_loss(out, lambda found: mark_of(found) == mark(TYPE, job), force)
     claim(out)
     with work.running() as run:
         followed = fe.Monitor(ref, extractor=extraction, run=run)
         print(followed.needed, file=sys.stderr)
-        for step, path in steps.items():
-            followed.update(step, path)
+        for at, path in steps.items():
+            followed.update(at, path)
+    if not followed.steps:
+        raise UsageError(f"no look is left: {join_words(followed.warnings)}")
     course = followed.result.marked(job)
     course.to_html(out)
     if as_json:
@@ -72,22 +81,3 @@ def monitor(
     report.show(course)
     print("", out, sep="\n")
     warn_of_large(out)
-
-
-def order_steps(checkpoints: list[str]) -> dict[float, str]:
-    """Return the paths of checkpoints by their step, the last number in the name of each, in ascending order.
-
-    Raises:
-        UsageError: a name has no number, or two have the same.
-    """
-    found: dict[float, str] = {}
-    for path in checkpoints:
-        name = with_home(path).name
-        numbers = re.findall(r"\d+", name.split(".")[0])
-        if not numbers:
-            raise UsageError(f"{name} has no number, which would be its step: rename it, as step-100 for example")
-        step = float(numbers[-1])
-        if step in found:
-            raise UsageError(f"{found[step]} and {path} are both of step {step:g}: give each step once")
-        found[step] = path
-    return dict(sorted(found.items()))

@@ -1,0 +1,90 @@
+"""Samples of a look that are left out: not finite, or of the reference; and what is said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from finc_eval.core.run import Run
+from finc_eval.core.words import plural
+from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.subset import Subset
+from finc_eval.monitoring.basis import TRACES, Basis
+from finc_eval.monitoring.exchange import Array
+from finc_eval.monitoring.followed import Alarm
+from finc_eval.monitoring.part import LookPart
+from finc_eval.monitoring.seen import MOSTLY, Seen
+from finc_eval.monitoring.steps import step_text
+
+BROKEN = "not finite"  # name of the alarm of samples that are not finite
+
+Marks = NDArray[np.bool_]
+
+
+def trace_all(one: Embeddings, basis: Basis, run: Run) -> Array:
+    """Return the traces of all samples of a set, shape (n, 16)."""
+    return np.concatenate([np.empty((0, TRACES)), *(basis.trace(each.rows.cpu()) for each in one.batches(run.portion))])
+
+
+def find_left_out(one: Embeddings, basis: Basis, seen: Seen, run: Run) -> tuple[Marks, Marks]:
+    """Mark the samples of a look that are not finite, and those that are samples of the reference, shape (n,) each."""
+    finite = one.is_finite()
+    traces = np.full((one.n, TRACES), np.nan)
+    if finite.any():
+        rows = np.flatnonzero(finite)
+        traces[rows] = trace_all(one if len(rows) == one.n else Subset(one, rows), basis, run)
+        finite = np.isfinite(traces).all(1)  # numbers near the largest of float32 have projections beyond it
+    known = np.zeros(one.n, bool)
+    known[finite] = seen.in_reference(traces[finite])
+    return ~finite, known
+
+
+def say_left_out(step: float, look: LookPart, same: float | None) -> tuple[list[str], bool]:
+    """Return what is said of left-out samples of a look, and whether it is left out as a whole.
+
+    Args:
+        step: step of the look.
+        look: the look.
+        same: step of an earlier look that has the same samples, or None.
+    """
+    total, name, said = look.n + look.known + look.broken, step_text(step), []
+    if look.broken:
+        said.append(
+            f"step {name}: {look.broken:,} of {plural(total, 'sample')} {_are(look.broken)} {BROKEN} (NaN or Inf)"
+        )
+        said[-1] += f", and {_are(look.broken)} left out"
+    is_reference = look.known >= MOSTLY * (look.n + look.known) and look.known > 0
+    if is_reference:
+        said.append(
+            f"{look.known:,} of the {plural(total, 'sample')} of step {name} are those of the reference: this look is "
+            "left out, because a set has no distance to itself"
+        )
+    elif look.known:
+        said.append(
+            f"step {name}: {look.known:,} of {plural(total, 'sample')} {_are(look.known)} also in the reference, and "
+            f"{_are(look.known)} left out"
+        )
+    if same is not None and not is_reference:
+        said.append(
+            f"the samples of step {name} are those of step {step_text(same)}: this look is left out; give each "
+            "checkpoint once, and draw new seeds at each look"
+        )
+    if not total:
+        said.append(f"step {name} has no samples: this look is left out")
+    return said, is_reference or same is not None or not look.n
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
+def tell_broken(step: float, look: LookPart, alarms: Sequence[Alarm]) -> list[Alarm]:
+    """Return an alarm of samples that are not finite, if there are such, unless one was raised already."""
+    if not look.broken or any(one.name == BROKEN for one in alarms):
+        return []
+    total = look.n + look.known + look.broken
+    size = f"{look.broken:,} of {total:,}"
+    text = f"since step {step_text(step)} samples are {BROKEN} (NaN or Inf), and are left out: {size}"
+    return [Alarm(step, BROKEN, text, step, 0.0, look.broken / total)]

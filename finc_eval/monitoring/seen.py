@@ -1,0 +1,117 @@
+"""`Seen`: traces of the samples of the reference and of earlier looks, by which a look is known that is one of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+from scipy.stats import binom
+
+from finc_eval.core.files.reading import StoredFile
+from finc_eval.core.files.writing import NewFile
+from finc_eval.monitoring.exchange import Array
+
+COPY = 0.02
+"""Part of the median nearest distance of the reference within which two samples are copies. Half precision and batches
+of other sizes move an embedding by less; JPEG moves it by more, and so does a generator that has learned a sample."""
+
+CHANCE = 1e-6  # probability that as many samples are copies by chance, in a law that repeats itself
+MOSTLY = 0.5  # part of a look that is the reference from which on it is left out as a whole
+MARKED = 16  # samples of each look that are remembered
+
+Traces = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """Traces of samples that a monitor has seen: random projections, whose distances are about those of embeddings.
+
+    A law with few values repeats its samples, within a look and across looks alike. So copies count only if there are
+    more of them than a look, and the reference, have of themselves.
+    """
+
+    radius: float  # distance within which two traces are of copies
+    reference: Traces  # traces of all samples of the reference, shape (n, 16)
+    steps: Array  # step of each look, shape (t,)
+    marked: Traces  # traces of the first samples of each look, NaN where it has fewer, shape (t, 16, 16)
+
+    @classmethod
+    def of(cls, traces: Array, radius: float) -> Self:
+        """Begin with the traces of the reference."""
+        none = np.empty((0, MARKED, traces.shape[1]), np.float32)
+        return cls(float(radius), traces.astype(np.float32), np.empty(0), none)
+
+    @cached_property
+    def _tree(self) -> Any:
+        return cKDTree(self.reference.astype(np.float64))
+
+    @cached_property
+    def _repeated(self) -> float:
+        """Share of the reference that has a copy within it, and no less than may be unseen."""
+        return self._share_of_repeats(self.reference)
+
+    def _share_of_repeats(self, traces: Traces) -> float:
+        near = self._near(cKDTree(traces.astype(np.float64)), traces, 2)[:, 1]
+        return float((np.count_nonzero(near) + 1) / (len(traces) + 2))
+
+    def _near(self, tree: Any, traces: Traces | Array, count: int) -> NDArray[np.bool_]:
+        """Return whether the nearest `count` traces of a tree are copies, shape (m, count)."""
+        bound = np.nextafter(np.float64(self.radius), np.inf)
+        distance, _ = tree.query(traces.astype(np.float64), [*range(1, count + 1)], distance_upper_bound=bound)
+        return np.asarray(np.isfinite(distance))
+
+    def in_reference(self, traces: Array) -> NDArray[np.bool_]:
+        """Mark the samples of a look that are samples of the reference, shape (m,); none if that may be by chance."""
+        rounded = traces.astype(np.float32)
+        found = self._near(self._tree, rounded, 1)[:, 0]
+        if not found.any() or not self._are_copies(int(found.sum()), len(found), rounded, self._repeated):
+            return np.zeros(len(found), bool)
+        return found
+
+    def _are_copies(self, found: int, of: int, look: Traces, repeated: float = 0.0) -> bool:
+        expected = max(repeated, self._share_of_repeats(look))
+        return bool(binom.sf(found - 1, of, expected) < CHANCE)
+
+    def same_look(self, traces: Array) -> float | None:
+        """Return the step of an earlier look that has the same samples; None if there is none."""
+        rounded = traces.astype(np.float32)
+        if not len(rounded) or not len(self.steps):
+            return None
+        marked = self.marked.reshape(-1, self.marked.shape[-1])
+        known = np.isfinite(marked).all(1)
+        near = np.zeros(len(marked), bool)
+        near[known] = self._near(cKDTree(rounded.astype(np.float64)), marked[known], 1)[:, 0]
+        found, of = (one.reshape(len(self.steps), MARKED).sum(1) for one in (near, known))
+        for look in np.flatnonzero((of > 0) & (found >= MOSTLY * of)).tolist():
+            if self._are_copies(int(found[look]), int(of[look]), rounded):
+                return float(self.steps[look])
+        return None
+
+    def with_look(self, step: float, traces: Array) -> Self:
+        """Return the same with a look added."""
+        own = np.full((1, *self.marked.shape[1:]), np.nan, np.float32)
+        own[0, : len(traces)] = traces[:MARKED]
+        marked = np.concatenate([self.marked, own])
+        return replace(self, steps=np.append(self.steps, step), marked=marked)
+
+    def write(self, file: NewFile) -> None:
+        """Write everything into a file."""
+        file.header["seen"] = {"radius": self.radius}
+        file.array("seen/reference", self.reference)
+        file.array("seen/steps", self.steps)
+        file.array("seen/marked", self.marked)
+
+    @classmethod
+    def read(cls, file: StoredFile, entries: int) -> Self:
+        """Read what `write` wrote; call it in `content_of`."""
+        radius = float(file.header["seen"]["radius"])
+        reference = file.array("seen/reference", None, entries)
+        steps = file.array("seen/steps", None, dtype="<f8")
+        marked = file.array("seen/marked", len(steps), MARKED, entries)
+        if not (len(reference) and np.isfinite(reference).all() and np.isfinite(steps).all() and 0 <= radius < np.inf):
+            raise ValueError("what it has seen is not of samples")
+        return cls(radius, reference, steps, marked)
