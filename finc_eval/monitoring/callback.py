@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
-from finc_eval.core.errors import check_count
+from finc_eval.core.errors import FincEvalError, UsageError, check_count, check_finite
 from finc_eval.monitoring.followed import Alarm
 from finc_eval.monitoring.monitor import Monitor
-from finc_eval.report.exports.trackers import log_to
+from finc_eval.monitoring.steps import step_text
+from finc_eval.report.exports.trackers import check_tracker, log_looks
 
 EVERY = 50  # steps from one look to the next
 
@@ -15,15 +19,20 @@ EVERY = 50  # steps from one look to the next
 class MonitorCallback:
     """A monitor in a training loop: call it after each step with the number of the step.
 
+    It never ends the training. A look that fails, a tracker that cannot be reached and a file that cannot be written
+    are warnings; looks that a tracker missed are logged with the next look. A step that comes again, as under gradient
+    accumulation, is looked at once. Errors of `sample` itself are raised.
+
     Args:
         monitor: the monitor.
         sample: function that draws samples of the generator with new seeds, as `Monitor.update` takes them.
         trackers: trackers to log to, as `log_to` takes them.
         every: steps from one look to the next.
         prompts: prompt of each sample, if `sample` always draws samples of the same prompts; default: their column.
+        save: file that keeps the monitor after each look, for `Monitor.load`; default: none.
 
     Raises:
-        UsageError: `every` is not a positive whole number.
+        UsageError: `every` is not a positive whole number, or a tracker is not one.
 
     Example:
         >>> import numpy as np
@@ -44,15 +53,93 @@ class MonitorCallback:
         *trackers: object,
         every: int = EVERY,
         prompts: Sequence[str] | None = None,
+        save: str | Path | None = None,
     ) -> None:
+        for tracker in trackers:
+            check_tracker(tracker)
         self.monitor, self.sample, self.trackers, self.every = monitor, sample, trackers, check_count("every", every)
-        self.prompts = prompts
+        self.prompts, self.save = prompts, save
+        steps = monitor.steps
+        self._last = steps[-1] if steps else float("-inf")
+        self._logged = [self._last] * len(trackers)  # step of the last look that each tracker has
+        self._is_behind = False
 
-    def __call__(self, step: int) -> list[Alarm]:
+    def __call__(self, step: float) -> list[Alarm]:
         """Look if it is time, log the look, and return the new alarms."""
-        if step % self.every:
+        try:
+            step = check_finite("step", step)
+        except UsageError as error:
+            _warn(str(error))
             return []
-        alarms = self.monitor.update(step, self.sample(), prompts=self.prompts)
-        for tracker in self.trackers:
-            log_to(tracker, self.monitor.result)
+        if not self._is_time(step):
+            return []
+        samples = _Watched(self.sample())
+        self._last = step
+        try:
+            alarms = self.monitor.update(step, samples.given, prompts=self.prompts)
+        except Exception as error:
+            if error is samples.error:  # it is one of the user's own, raised as the samples were drawn
+                raise
+            _warn(f"step {step_text(step)} has no look: {_say(error)}")
+            return []
+        for place in range(len(self.trackers)):
+            self._log(place, step if alarms and step not in self.monitor.steps else None)
+        if self.save is not None:
+            self._save(self.save)
         return alarms
+
+    def _is_time(self, step: float) -> bool:
+        """Return whether to look now: not at a step that was looked at, nor at an earlier one."""
+        last = max([self._last, *self.monitor.steps[-1:]])
+        if step % self.every or step == last:
+            return False
+        if step < last and not self._is_behind:
+            _warn(
+                f"step {step_text(step)} comes after step {step_text(last)}, so that there is no look until the "
+                "training is beyond it: load the monitor that was saved with the checkpoint"
+            )
+        self._is_behind = step < last
+        return not self._is_behind
+
+    def _log(self, place: int, now: float | None) -> None:
+        """Log what a tracker has not yet; a failure is a warning."""
+        tracker = self.trackers[place]
+        try:
+            for step in log_looks(tracker, self.monitor.result, self._logged[place], now):
+                self._logged[place] = step
+        except Exception as error:
+            _warn(f"{_name_of(tracker)} did not take this look, which will be logged with the next: {_say(error)}")
+
+    def _save(self, path: str | Path) -> None:
+        try:
+            self.monitor.save(path)
+        except Exception as error:
+            _warn(f"the monitor was not saved to {path}: {_say(error)}")
+
+
+class _Watched:
+    """Samples of a user's function, and the error that it raised while they were drawn."""
+
+    def __init__(self, samples: object) -> None:
+        self.error: BaseException | None = None
+        self.given = self._draw(samples) if isinstance(samples, Iterator) else samples
+
+    def _draw(self, samples: Iterator[Any]) -> Iterator[Any]:
+        try:
+            yield from samples
+        except Exception as error:
+            self.error = error
+            raise
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, stacklevel=4)
+
+
+def _name_of(tracker: object) -> str:
+    return str(getattr(tracker, "__name__", type(tracker).__name__))
+
+
+def _say(error: Exception) -> str:
+    """Return the sentence of an error; of other packages with the name of its type."""
+    return str(error) if isinstance(error, FincEvalError) else f"{type(error).__name__}: {error}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,28 @@ Marks = NDArray[np.bool_]
 def trace_all(one: Embeddings, basis: Basis, run: Run) -> Array:
     """Return the traces of all samples of a set, shape (n, 16)."""
     return np.concatenate([np.empty((0, TRACES)), *(basis.trace(each.rows.cpu()) for each in one.batches(run.portion))])
+
+
+def split_broken(samples: Any) -> tuple[Any, Marks | None]:
+    """Return pictures in memory without those that hold NaN or Inf, and a mark at each of these.
+
+    Embeddings, paths and pictures of whole numbers are returned as they are, with None.
+    """
+    is_list = isinstance(samples, list | tuple)
+    if not is_list and len(getattr(samples, "shape", ())) not in (4, 5):
+        return samples, None
+    broken = np.array([_is_broken(one) for one in samples], np.bool_)
+    if not broken.any():
+        return samples, None
+    kept = np.flatnonzero(np.logical_not(broken)).tolist()
+    return [samples[place] for place in kept] if is_list else samples[kept], broken
+
+
+def _is_broken(one: Any) -> bool:
+    """Return whether a picture, an array or a tensor, holds NaN or Inf."""
+    if len(getattr(one, "shape", ())) < 3 or "float" not in str(getattr(one, "dtype", "")):
+        return False
+    return not np.isfinite(float(one.sum()))  # a sum is finite if its entries are
 
 
 def find_left_out(one: Embeddings, basis: Basis, seen: Seen, run: Run) -> tuple[Marks, Marks]:

@@ -68,25 +68,29 @@ class Looks:
         """Add a look, whose scores compare it to all before."""
         rng = np.random.default_rng([seed, self.looks])
         draws = rng.bit_generator.state  # random parts of a bag serve all scores whose bags have one size
-        of_scores = []
-        for before, values in zip(self.bins, part.scores, strict=True):
+        bins, of_scores = self.bins.copy(), []
+        for before, values in zip(bins, part.scores, strict=True):
             own = bins_of(values)
             rng.bit_generator.state = draws
             of_scores.append(score_of_ranks(own, before, rng))
             before += np.bincount(own, minlength=BINS)
         scores = np.concatenate([score_of_shares(part.shares, self.shares, rng), of_scores])
-        self.shares = self.shares + part.shares
-        now = np.append(part.phi, part.n)
+        phi, now = self.phi.copy(), np.append(part.phi, part.n)
         if self.looks == 0:
-            self.phi[1] = now
-        apart = [_squared_distance(now, one) for one in self.phi]
+            phi[1] = now
+        apart = [_squared_distance(now, one) for one in phi]
         if self.looks == 0:
             apart[1:] = [0.0, 0.0]
-        self.phi[2] = now
-        self.steps = np.append(self.steps, step)
-        self.sums = np.concatenate([self.sums, part.sums[None]])
-        self.scores = np.concatenate([self.scores, scores[None]])
-        self.distances = np.concatenate([self.distances, np.array(apart)[None]])
+        phi[2] = now
+        vars(self).update(  # all at once: an error above leaves everything as it was
+            shares=self.shares + part.shares,
+            bins=bins,
+            phi=phi,
+            steps=np.append(self.steps, step),
+            sums=np.concatenate([self.sums, part.sums[None]]),
+            scores=np.concatenate([self.scores, scores[None]]),
+            distances=np.concatenate([self.distances, np.array(apart)[None]]),
+        )
 
     def means(self) -> Array:
         """Return the share or mean of each thing in each look, NaN without samples, shape (t, things)."""

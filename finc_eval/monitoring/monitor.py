@@ -27,7 +27,7 @@ from finc_eval.monitoring.betting import adjust, weigh
 from finc_eval.monitoring.course import Course, course_of
 from finc_eval.monitoring.exchange import Array
 from finc_eval.monitoring.followed import FLAGS, LOOKS, SCORES, SHARES, Alarm, say
-from finc_eval.monitoring.left_out import find_left_out, say_left_out, tell_broken, trace_all
+from finc_eval.monitoring.left_out import find_left_out, say_left_out, split_broken, tell_broken, trace_all
 from finc_eval.monitoring.looks import Looks
 from finc_eval.monitoring.measuring import measure, nothing, numbers_of, prompts_of, without_fitted
 from finc_eval.monitoring.needed import say_needed
@@ -164,16 +164,22 @@ class Monitor:
             samples: samples, in any form that the reference may have.
             prompts: prompt of each sample; default: the column of the samples.
         """
-        one = self._open(_on_host(samples), "samples")
+        samples, unread = split_broken(_on_host(samples))
+        if unread is not None and unread.all():
+            return replace(nothing(self.basis), broken=len(unread))
+        one = self._open(samples, "samples")
         if one.dim != self.basis.dim:
             raise IncompatibleError(
                 f"the samples have {one.dim} entries per embedding, and the reference {self.basis.dim}: extract both "
                 "with the same extractor"
             )
+        if unread is not None and prompts is not None and len(prompts) == len(unread):
+            prompts = [prompt for prompt, is_broken in zip(prompts, unread, strict=True) if not is_broken]
         own, notes = prompts_of(one, prompts), tuple(notes_on("the look", one))
         broken, known = find_left_out(one, self.basis, self.seen, self._run)
         kept = np.flatnonzero(~(broken | known))
-        left_out = partial(replace, broken=int(broken.sum()), known=int(known.sum()), notes=notes)
+        count = int(broken.sum()) + (0 if unread is None else int(unread.sum()))
+        left_out = partial(replace, broken=count, known=int(known.sum()), notes=notes)
         if not len(kept):
             return left_out(nothing(self.basis))
         if len(kept) < one.n:

@@ -146,7 +146,8 @@ def _draw(course: Course, one: Followed) -> Markup:
         text((across.at(step), HEIGHT - 6), step_text(step)) for step in sorted({course.steps[0], course.steps[-1]})
     ]
     parts.append(text((LEFT, 14), one.name, anchor="start"))
-    description = f"From {number(known[0][1])} at step {step_text(known[0][0])} to {number(known[-1][1])} at {step_text(known[-1][0])}"
+    ends_of_it = [f"{number(value)} at step {step_text(step)}" for step, value in (known[0], known[-1])]
+    description = f"From {' to '.join(ends_of_it)}"
     return drawing(f"Course of {one.name}", description, (WIDTH, HEIGHT), parts)
 
 

@@ -51,12 +51,12 @@ class Seen:
 
     @cached_property
     def _repeated(self) -> float:
-        """Share of the reference that has a copy within it, and no less than may be unseen."""
-        return self._share_of_repeats(self.reference)
+        """Share of the reference that has a copy within it, and no less than one more sample would make it."""
+        return (self._repeats(self.reference) + 1) / (len(self.reference) + 2)
 
-    def _share_of_repeats(self, traces: Traces) -> float:
-        near = self._near(cKDTree(traces.astype(np.float64)), traces, 2)[:, 1]
-        return float((np.count_nonzero(near) + 1) / (len(traces) + 2))
+    def _repeats(self, traces: Traces) -> int:
+        """Return how many samples have a copy among the others."""
+        return int(np.count_nonzero(self._near(cKDTree(traces.astype(np.float64)), traces, 2)[:, 1]))
 
     def _near(self, tree: Any, traces: Traces | Array, count: int) -> NDArray[np.bool_]:
         """Return whether the nearest `count` traces of a tree are copies, shape (m, count)."""
@@ -73,7 +73,7 @@ class Seen:
         return found
 
     def _are_copies(self, found: int, of: int, look: Traces, repeated: float = 0.0) -> bool:
-        expected = max(repeated, self._share_of_repeats(look))
+        expected = max(repeated, self._repeats(look) / len(look))
         return bool(binom.sf(found - 1, of, expected) < CHANCE)
 
     def same_look(self, traces: Array) -> float | None:

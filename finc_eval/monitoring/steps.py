@@ -91,8 +91,12 @@ def _read_steps(names: Sequence[str]) -> dict[str, float]:
     parts = [_parts(name) for name in names]
     problems = []
     for level in range(max(map(len, parts))):
-        texts = [own[level] if level < len(own) else "" for own in parts]
-        steps, problem = _read_level(names, _fields(texts))
+        fields = _fields([own[level] if level < len(own) else "" for own in parts])
+        if (
+            level and len(names) == 1
+        ):  # numbers of folders that nothing is compared to: a word must say that it is a step
+            fields = [[one for one in fields[0] if one.kind in (Kind.STEP, Kind.EPOCH) or one.is_checkpoint]]
+        steps, problem = _read_level(names, fields)
         if steps:
             return dict(zip(names, steps, strict=True))
         problems.append(problem)

@@ -1,7 +1,10 @@
 """Results in trackers: each of the real packages, offline, read back by its own reader where it has one."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+from _loops import looks_in_tensorboard, looks_in_wandb
 
 import finc_eval as fe
 from finc_eval.demo import example_sets
@@ -71,13 +74,131 @@ def test_a_callback_knows_the_prompts_of_its_samples():
     assert value_of(monitor.result, "diversity within prompts") > 0
 
 
+class Clocked:
+    """A run with the rule of W&B: a step below its own is dropped, and each row without a step moves its own on."""
+
+    def __init__(self):
+        self.step, self.rows, self.clocks = 0, [], {}
+
+    def define_metric(self, name, step_metric=None):
+        self.clocks[name] = step_metric
+
+    def log(self, values, step=None):
+        if step is None or step >= self.step:
+            self.rows.append(values)
+            self.step = self.step + 1 if step is None else step
+
+
+EVERY, LAST = 10, 60
+
+
+def loop(*trackers, log):
+    """A loop that logs twice a step, whose own clock is ahead of the steps, and a look at each tenth step."""
+    rng = np.random.default_rng(1)
+    monitor = fe.Monitor(rng.normal(size=(100, 4)))
+    after_step = fe.MonitorCallback(monitor, lambda: rng.normal(size=(32, 4)), *trackers, every=EVERY)
+    for step in range(0, LAST + 1, 5):
+        log({"loss": 1.0}, step)
+        log({"lr": 0.1}, step)
+        after_step(step)
+    assert monitor.steps == LOOKED
+    return monitor
+
+
+LOOKED = [*range(0, LAST + 1, EVERY)]
+
+
+def test_looks_arrive_in_a_run_whose_own_step_is_ahead():
+    run = Clocked()
+    loop(run, log=lambda values, step: run.log(values))
+    assert [row["course/step"] for row in run.rows if "course/diversity" in row] == LOOKED
+    assert run.clocks == {"course/step": None, "course/*": "course/step"}
+
+
+def test_a_result_is_logged_at_a_step_of_its_own_clock():
+    run = Clocked()
+    scores = fe.metrics(*example_sets(300), ["rke"])
+    fe.log_to(run, scores, step=7)
+    fe.log_to(run, scores)
+    assert run.rows[0]["scores/step"] == 7 and "scores/step" not in run.rows[1]
+    assert run.clocks["scores/*"] == "scores/step"
+
+
+def own_steps(run):
+    return lambda values, step: run.log(values)
+
+
+def explicit_steps(run):
+    return lambda values, step: run.log(values, step=step)
+
+
+def steps_ahead(run):
+    return lambda values, step: run.log(values, step=64 * step)
+
+
+@pytest.mark.parametrize("how", [own_steps, explicit_steps, steps_ahead, None])
+def test_all_looks_arrive_in_wandb_and_nothing_of_the_loop_is_lost(how, tmp_path, monkeypatch):
+    wandb = pytest.importorskip("wandb", reason="needs the extra [loops]")
+    monkeypatch.setenv("WANDB_SILENT", "true")
+    run = wandb.init(mode="offline", dir=str(tmp_path), project="test")
+    loop(run, log=how(run) if how else lambda values, step: None)
+    folder = Path(run.dir).parent
+    run.finish()
+    looks, others = looks_in_wandb(folder)
+    assert looks == LOOKED
+    for key in ("loss", "lr"):
+        assert sum(key in row for row in others) == (13 if how else 0)
+
+
+def test_all_looks_arrive_in_tensorboard(tmp_path):
+    pytest.importorskip("tensorboard", reason="needs the extra [loops]")
+    from torch.utils.tensorboard import SummaryWriter
+
+    with SummaryWriter(str(tmp_path)) as writer:
+        loop(writer, log=lambda values, step: [writer.add_scalar(key, one, 64 * step) for key, one in values.items()])
+    assert looks_in_tensorboard(tmp_path) == LOOKED
+
+
+def test_all_looks_arrive_in_mlflow(tmp_path, monkeypatch):
+    mlflow = pytest.importorskip("mlflow", reason="needs the extra [loops]")
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    mlflow.set_tracking_uri(tmp_path.as_uri())
+    mlflow.set_experiment("test")
+    with mlflow.start_run() as run:
+        loop(mlflow, log=lambda values, step: mlflow.log_metrics(values, step=64 * step))
+    history = mlflow.MlflowClient().get_metric_history(run.info.run_id, "course/diversity")
+    assert [one.step for one in history] == LOOKED
+
+
+def test_all_looks_arrive_in_trackio(tmp_path, monkeypatch):
+    trackio = started_trackio(tmp_path, monkeypatch)
+    loop(trackio, log=lambda values, step: trackio.log(values))
+    trackio.finish()
+    from trackio.sqlite_storage import SQLiteStorage
+
+    logged = SQLiteStorage.get_logs("test", "one")
+    assert sorted(one["step"] for one in logged if "course/diversity" in one) == LOOKED
+    assert sum("loss" in one for one in logged) == 13
+
+
+def started_trackio(tmp_path, monkeypatch):
+    monkeypatch.setenv("TRACKIO_DIR", str(tmp_path))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    trackio = pytest.importorskip("trackio", reason="needs trackio, which make loops installs")
+    try:
+        trackio.init(project="test", name="one")
+    except Exception as error:  # its server may not start without a network
+        pytest.skip(f"trackio does not start here: {error}")
+    return trackio
+
+
 def test_what_is_no_tracker_is_refused(course):
     with pytest.raises(fe.UsageError, match="a list is not a tracker"):
         fe.log_to([], course)
 
 
 def test_tensorboard(course, tmp_path):
-    pytest.importorskip("tensorboard")
+    pytest.importorskip("tensorboard", reason="needs the extra [loops]")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
     from torch.utils.tensorboard import SummaryWriter
 
@@ -91,7 +212,7 @@ def test_tensorboard(course, tmp_path):
 
 
 def test_mlflow(course, tmp_path, monkeypatch):
-    mlflow = pytest.importorskip("mlflow")
+    mlflow = pytest.importorskip("mlflow", reason="needs the extra [loops]")
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     mlflow.set_tracking_uri(tmp_path.as_uri())
     mlflow.set_experiment("test")
@@ -105,24 +226,20 @@ def test_mlflow(course, tmp_path, monkeypatch):
 
 def test_wandb(course, tmp_path, monkeypatch):
     """Its offline file has names and numbers as text, in records that no public reader reads."""
-    wandb = pytest.importorskip("wandb")
+    wandb = pytest.importorskip("wandb", reason="needs the extra [loops]")
     monkeypatch.setenv("WANDB_SILENT", "true")
     run = wandb.init(mode="offline", dir=str(tmp_path), project="test")
     fe.log_to(run, course)
+    folder = Path(run.dir).parent
     run.finish()
-    written = next(tmp_path.rglob("*.wandb")).read_bytes()
+    looks_in_wandb(folder)  # waits until it is written
+    written = next(folder.rglob("*.wandb")).read_bytes()
     assert b"course/diversity" in written and repr(value_of(course, "diversity")).encode() in written
     assert b"samples are less diverse" in written and [*tmp_path.rglob("*.png")]
 
 
 def test_trackio(course, tmp_path, monkeypatch):
-    monkeypatch.setenv("TRACKIO_DIR", str(tmp_path))
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    trackio = pytest.importorskip("trackio")
-    try:
-        trackio.init(project="test", name="one")
-    except Exception as error:  # its server may not start without a network
-        pytest.skip(f"trackio does not start here: {error}")
+    trackio = started_trackio(tmp_path, monkeypatch)
     fe.log_to(trackio, course)
     trackio.finish()
     from trackio.sqlite_storage import SQLiteStorage
@@ -133,8 +250,11 @@ def test_trackio(course, tmp_path, monkeypatch):
 
 
 def test_accelerate(course, tmp_path, monkeypatch, caplog):
-    accelerate, mlflow = pytest.importorskip("accelerate"), pytest.importorskip("mlflow")
-    pytest.importorskip("tensorboard")
+    accelerate, mlflow = (
+        pytest.importorskip("accelerate", reason="needs the extra [loops]"),
+        pytest.importorskip("mlflow", reason="needs the extra [loops]"),
+    )
+    pytest.importorskip("tensorboard", reason="needs the extra [loops]")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")

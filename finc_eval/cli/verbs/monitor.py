@@ -31,8 +31,8 @@ def monitor(
         list[str],
         typer.Argument(
             metavar="STEP…",
-            help="Samples of each step, in any form that compare takes: ckpt-*/. The number that differs between the names "
-            "and rises is the step.",
+            help="Samples of each step, in any form that compare takes: ckpt-*/. The step is the number that differs "
+            "between the names and rises.",
         ),
     ],
     step: Annotated[

@@ -1,10 +1,18 @@
-"""Results in trackers of experiments: W&B, MLflow, TensorBoard, trackio, accelerate, and what has their methods."""
+"""Results in trackers of experiments: W&B, MLflow, TensorBoard, trackio, accelerate, and what has their methods.
+
+A tracker has a clock of its own, and a loop may be ahead of it. MLflow, TensorBoard and trackio take any step at any
+time. W&B drops steps below its own, so there the step of a look is a number of its own, `course/step`.
+"""
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator, Mapping
+from inspect import signature
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from PIL import Image
@@ -19,7 +27,11 @@ STEP = "step"  # column of the step of a row
 FORBIDDEN = re.compile(r"[^\w\-. /:]+")  # characters that MLflow refuses in names
 
 
+METHODS = ("add_scalar", "log_metrics", "log")  # of trackers
+
+
 class _Logged(NamedTuple):
+    type_name: str
     numbers: Mapping[str, float]
     text: Mapping[str, str]
     pictures: Mapping[str, Image.Image]
@@ -35,7 +47,7 @@ def log_to(tracker: object, result: Document, step: int | None = None) -> None:
         tracker: a run of W&B (`wandb.init()`), the module `mlflow`, `SummaryWriter` of TensorBoard, the module
             `trackio`, an `Accelerator` with trackers, or any object with `add_scalar`, `log_metrics` or `log`.
         result: any result, such as `monitor.result`, or of `compare`, `metrics` or `leaderboard`.
-        step: step of the training; default: the last step of a course.
+        step: step of the training, in W&B as the number `course/step`; default: the last step of a course.
 
     Raises:
         UsageError: the tracker has none of these methods.
@@ -51,21 +63,74 @@ def log_to(tracker: object, result: Document, step: int | None = None) -> None:
         >>> tracker.values["scores/rke/value"] > 1
         True
     """
-    last = max((row[STEP] for row in result._cell_rows() if STEP in row), default=None)
+    last = max(_steps(result), default=None)
     at = step if step is not None else None if last is None else int(last)
-    text = {f"{result.type_name}/headline": result.headline}
-    logged = _Logged(dict(_numbers(result, last)), text, dict(_pictures(result, last)), at)
-    if hasattr(tracker, "add_scalar"):
-        _to_writer(tracker, logged)
-    elif hasattr(tracker, "log_metrics"):
-        _to_mlflow(tracker, logged)
-    elif hasattr(tracker, "log"):
-        _to_log(tracker, logged)
-    else:
+    _send(tracker, _logged(result, last, at))
+
+
+def log_looks(tracker: object, course: Document, after: float = -np.inf, now: float | None = None) -> Iterator[float]:
+    """Log the looks of a course after a step, the earliest first, and yield the step of each that is logged.
+
+    The first sentences go with the last look, or with the step `now`, at which a look was left out.
+
+    Raises:
+        UsageError: the object is not a tracker.
+    """
+    steps = _steps(course)
+    for step in steps:
+        if step > after:
+            logged = _logged(course, step, int(step))
+            _send(tracker, logged if step == steps[-1] else logged._replace(text={}))
+            yield step
+    if now is not None:
+        _send(tracker, _logged(course, None, int(now))._replace(numbers={}, pictures={}))
+
+
+def check_tracker(tracker: object) -> None:
+    """Raise UsageError for an object that is not a tracker."""
+    if not any(hasattr(tracker, method) for method in METHODS):
         raise UsageError(
             f"a {type(tracker).__name__} is not a tracker: pass a run of W&B, mlflow, a SummaryWriter, trackio, an "
             "Accelerator, or an object with a method log(values, step)"
         )
+
+
+def _steps(result: Document) -> list[float]:
+    """Return the steps of the rows of a result, in ascending order."""
+    return sorted({row[STEP] for row in result._cell_rows() if STEP in row})
+
+
+def _logged(result: Document, step: float | None, at: int | None) -> _Logged:
+    """Return what is logged of a step of a result: all of it, if it has no steps."""
+    name = result.type_name
+    text = {f"{name}/headline": result.headline}
+    return _Logged(name, dict(_numbers(result, step)), text, dict(_pictures(result, step)), at)
+
+
+def _send(tracker: Any, logged: _Logged) -> None:
+    """Log to a tracker by its methods."""
+    check_tracker(tracker)
+    tracker = _inner(tracker)
+    if several := [*getattr(tracker, "trackers", ())]:
+        for one in several:
+            _to_one_of_accelerate(one, logged)
+    elif hasattr(tracker, "add_scalar"):
+        _to_writer(tracker, logged)
+    elif hasattr(tracker, "define_metric"):
+        _to_wandb(tracker, logged)
+    elif hasattr(tracker, "log_metrics"):
+        _to_mlflow(tracker, logged)
+    else:
+        _to_log(tracker, logged)
+
+
+def _inner(tracker: Any) -> Any:
+    """Return the run behind the module `wandb`, and the run or writer behind a logger of Lightning."""
+    if isinstance(tracker, ModuleType):
+        run = getattr(tracker, "run", None)
+        return run if hasattr(run, "define_metric") else tracker
+    found = getattr(tracker, "experiment", None) if hasattr(tracker, "log_metrics") else None
+    return found if hasattr(found, "add_scalar") or hasattr(found, "define_metric") else tracker
 
 
 def _numbers(result: Document, last: float | None) -> Iterator[tuple[str, float]]:
@@ -104,35 +169,68 @@ def _to_writer(writer: Any, logged: _Logged) -> None:
             writer.add_image(name, np.asarray(image), logged.step, dataformats="HWC")
 
 
+def _to_wandb(run: Any, logged: _Logged) -> None:
+    """Log to W&B with a clock of its own: W&B drops a step below that of the run.
+
+    A look waits in the row that is open, and does not end it. Else W&B would drop what the loop logs at the same step.
+    If the loop has not moved on since the look before, that look is written first.
+    """
+    clock = f"{logged.type_name}/{STEP}"
+    values = {**logged.numbers, **logged.text, **_images("wandb", logged)}
+    if logged.step is not None:
+        values[clock] = logged.step
+        run.define_metric(clock)
+        run.define_metric(f"{logged.type_name}/*", step_metric=clock)
+    if "commit" not in signature(run.log).parameters:
+        run.log(values)
+        return
+    if _WAITING.get(run) == run.step:
+        run.log({}, step=run.step + 1)
+    run.log(values, commit=False)
+    _WAITING[run] = run.step
+
+
+_WAITING: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+"""Step of each run of W&B at which its last look waits to be written: nothing but the loop's next step writes it."""
+
+
 def _to_mlflow(tracker: Any, logged: _Logged) -> None:
     """Log to MLflow, or to a logger with its `log_metrics`; texts and pictures are files of the run."""
     tracker.log_metrics(dict(logged.numbers), step=logged.step)
+    if _package(tracker) != "mlflow":  # methods of other loggers have the same names and other arguments
+        return
     end = "" if logged.step is None else f"-{logged.step}"
     for name, words in logged.text.items():
-        if hasattr(tracker, "log_text"):
-            tracker.log_text(words, f"{name}{end}.txt")
+        tracker.log_text(words, f"{name}{end}.txt")
     for name, image in logged.pictures.items():
-        if hasattr(tracker, "log_image"):
-            tracker.log_image(image, f"{name}{end}.png")
+        tracker.log_image(image, f"{name}{end}.png")
 
 
 def _to_log(tracker: Any, logged: _Logged) -> None:
-    """Log to W&B, trackio, accelerate, or an object with their `log`; pictures as the package of the tracker has them.
+    """Log to trackio, or an object with its `log`: rows have the steps that they are given."""
+    tracker.log({**logged.numbers, **logged.text, **_images(_package(tracker), logged)}, step=logged.step)
 
-    A tracker that is a module, such as trackio, is its own package.
-    """
-    package = str(getattr(tracker, "__name__", type(tracker).__module__)).partition(".")[0]
-    images: dict[str, Any] = {}
-    if package in ("wandb", "trackio") and logged.pictures:
-        module = __import__(package)
-        images = {name: module.Image(np.asarray(image)) for name, image in logged.pictures.items()}
-    several = [*getattr(tracker, "trackers", ())]  # of accelerate
-    tracker.log({**logged.numbers, **({} if several else logged.text), **images}, step=logged.step)
-    for one in several:
-        if getattr(one, "name", "") != "mlflow":  # it drops each text with a warning
-            one.log(dict(logged.text), step=logged.step)
-        if logged.pictures and hasattr(one, "log_images"):
-            form = {"dataformats": "NHWC"} if getattr(one, "name", "") == "tensorboard" else {}
-            one.log_images(
-                {name: np.asarray(image)[None] for name, image in logged.pictures.items()}, step=logged.step, **form
-            )
+
+def _to_one_of_accelerate(one: Any, logged: _Logged) -> None:
+    """Log to a tracker of accelerate, or to the run or writer behind it; on other processes it does nothing."""
+    inner = getattr(one, "tracker", None)
+    if hasattr(inner, "add_scalar") or hasattr(inner, "define_metric"):
+        _send(inner, logged)
+        return
+    is_mlflow = getattr(one, "name", "") == "mlflow"  # it drops each text with a warning
+    one.log({**logged.numbers, **({} if is_mlflow else logged.text)}, step=logged.step)
+    if logged.pictures and hasattr(one, "log_images"):
+        one.log_images({name: np.asarray(image)[None] for name, image in logged.pictures.items()}, step=logged.step)
+
+
+def _package(tracker: Any) -> str:
+    """Return the package of a tracker; a tracker that is a module, such as trackio, is its own package."""
+    return str(getattr(tracker, "__name__", type(tracker).__module__)).partition(".")[0]
+
+
+def _images(package: str, logged: _Logged) -> dict[str, Any]:
+    """Return the pictures as a package has them, if it is there and takes any."""
+    module = sys.modules.get(package) if package in ("wandb", "trackio") else None
+    if module is None:
+        return {}
+    return {name: module.Image(np.asarray(image)) for name, image in logged.pictures.items()}
