@@ -2,6 +2,7 @@
 # make lint   ruff, mypy, import-linter
 # make test   set everything up, run the tests
 # make long   run the tests that compute for many seconds
+# make loops  the tests of monitors in real training loops, with real trackers
 # make oldest the fast tests with the oldest versions that pyproject.toml allows, in .venv-oldest (Python 3.11, 8 GB)
 # make newest the tests with the newest Python that is installed and the newest packages, in .venv-newest (8 GB)
 # make dist   the wheel and the source archive, byte for byte the same for one commit
@@ -26,7 +27,7 @@ NEWEST_TESTS :=
 AXE := 4.10.3
 AXE_SHA256 := 0f2b4d7dcdf7d1219df8d1959ad68e565f51d14c3f0d88bb71cd59abeb956292
 
-.PHONY: demo test long lint oldest newest newest-python dist audit docs bench notebooks browser pictures clean
+.PHONY: demo test long loops lint oldest newest newest-python dist audit docs bench notebooks browser pictures clean
 
 demo: .venv/.demo
 	$(BIN)/finc-eval demo --out reports/demo
@@ -36,6 +37,9 @@ test: .venv/.test
 
 long: .venv/.test
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal -m long
+
+loops: .venv/.loops
+	$(BIN)/python -m pytest tests/loops tests/monitoring/test_trackers.py
 
 lint: .venv/.lint
 	$(BIN)/ruff check .
@@ -85,6 +89,14 @@ clean:
 		&& echo "$(AXE_SHA256)  .venv/axe-core-$(AXE).tgz" | sha256sum --check --quiet \
 		&& mkdir -p $@ && tar xzf .venv/axe-core-$(AXE).tgz -C $@ \
 		|| echo "axe-core $(AXE) cannot be had from npm: its tests are skipped"
+
+# trackio 0.43 excludes pillow 13, which other packages of the environment may have, and runs with it: it is installed
+# without its dependencies, and what it needs besides those of the extra is named. Its tests are skipped without it.
+.venv/.loops: pyproject.toml | .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[test,loops]" \
+		brotli "gradio-client>=2" "orjson>=3" python-multipart "uvicorn[standard]>=0.30"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps "trackio>=0.43"
+	@touch $@
 
 .venv:
 	@test -n "$(PYTHON)" || { echo "finc-eval needs Python 3.11 or newer: none found on PATH" >&2; exit 1; }

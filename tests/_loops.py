@@ -5,9 +5,16 @@ import time
 import warnings
 
 import numpy as np
+import pytest
 import torch
 
 import finc_eval as fe
+
+
+def needed(package):
+    """Import a package, or skip the test."""
+    return pytest.importorskip(package, reason=f"needs {package}: make loops installs it")
+
 
 D, EVERY, STEPS = 4, 5, 30
 LOOKS = [0, 10, 20, 25, 30]  # steps whose looks have samples: of seven, one is all NaN, and one has other dimensions

@@ -40,6 +40,36 @@ def test_without_a_reference_the_first_step_is_it(steps):
     assert course["steps"] == [200, 900, 1000]
 
 
+def course_of(steps, *words):
+    made = done("monitor", *words, "--json", "--quiet", "--out", steps / "page.html", "--force")
+    return json.loads(made.stdout), made.stderr
+
+
+def test_a_step_is_given_by_hand_where_the_name_does_not_say_it(steps):
+    (steps / "final.npy").write_bytes((steps / "ckpt-1000.npy").read_bytes())
+    (steps / "ckpt-1000.npy").unlink()
+    words = (*steps.glob("*-*.npy"), steps / "final.npy", "--ref", steps / "real.npy", "--step", "final=20k")
+    assert course_of(steps, *words)[0]["steps"] == [100, 200, 900, 20000]
+    assert course_of(steps, *words, "--step", "ckpt-100.npy=0")[0]["steps"] == [0, 200, 900, 20000]
+
+
+def test_the_reference_and_a_repeat_among_the_steps_are_left_out_and_told(steps):
+    (steps / "ckpt-300.npy").write_bytes((steps / "ckpt-200.npy").read_bytes())
+    np.save(steps / "ckpt-50.npy", np.load(steps / "real.npy")[:64])
+    course, _ = course_of(steps, *steps.glob("ckpt-*"), "--ref", steps / "real.npy")
+    assert course["steps"] == [100, 200, 900, 1000]
+    assert "64 of the 64 samples of step 50 are those of the reference" in course["warnings"][0]
+    assert "the samples of step 300 are those of step 200" in course["warnings"][1]
+    again, told = course_of(steps, *steps.glob("ckpt-*"), "--ref", steps / "ckpt-100.npy")
+    assert again["steps"] == [50, 200, 900, 1000] and told.count("are those of the reference") == 1
+
+
+def test_a_reference_alone_is_no_look(steps):
+    result = run("monitor", steps / "ckpt-100.npy", "--ref", steps / "ckpt-100.npy", "--out", steps / "page.html")
+    assert result.exit_code == 3 and "no look is left: 200 of the 200 samples" in result.output
+    assert not (steps / "page.html").exists()
+
+
 def test_a_picture_that_is_half_written_is_counted(tmp_path):
     rng = np.random.default_rng(0)
     for name, n in (("real", 45), ("ckpt-100", 8)):
@@ -58,12 +88,14 @@ def test_mistakes_end_with_one_sentence(steps):
     (steps / "last.npy").write_bytes((steps / "real.npy").read_bytes())
     (steps / "b-100.npy").write_bytes((steps / "real.npy").read_bytes())
     for files, words in (
-        (["last.npy"], "last.npy has no number"),
+        (["last.npy"], "last.npy has no number that could be its step: pass --step last.npy=500"),
         (["ckpt-100.npy", "b-100.npy"], "are both of step 100"),
         (["ckpt-100.npy"], "pass --ref, or further steps"),
     ):
         result = run("monitor", *(steps / one for one in files), "--out", steps / "new.html")
         assert result.exit_code == 3 and words in result.output and not (steps / "new.html").exists()
+    result = run("monitor", *steps.glob("ckpt-*"), steps / "last.npy", "--step", "lasst=5", "--out", steps / "new.html")
+    assert result.exit_code == 3 and 'no name (did you mean "last.npy"?)' in result.output
     (steps / "mine.html").write_text("mine")
     result = run("monitor", *steps.glob("ckpt-*"), "--out", steps / "mine.html")
     assert result.exit_code == 3 and "choose another --out" in result.output

@@ -2,13 +2,12 @@
 
 from pathlib import Path
 
-import pytest
 import torch
-from _loops import LOOKS, STEPS, Batches, Net, Watched, looks_in_tensorboard, looks_in_wandb
+from _loops import LOOKS, STEPS, Batches, Net, Watched, looks_in_tensorboard, looks_in_wandb, needed
 
-accelerate = pytest.importorskip("accelerate", reason="needs the extra [loops]")
-wandb = pytest.importorskip("wandb", reason="needs the extra [loops]")
-pytest.importorskip("tensorboard", reason="needs the extra [loops]")
+accelerate = needed("accelerate")
+wandb = needed("wandb")
+needed("tensorboard")
 
 
 def test_a_loop_with_accumulation_goes_on_and_all_looks_arrive(tmp_path, monkeypatch):

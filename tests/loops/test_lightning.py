@@ -3,13 +3,12 @@
 import csv
 from pathlib import Path
 
-import pytest
 import torch
-from _loops import LOOKS, STEPS, Batches, Net, Watched, looks_in_tensorboard, looks_in_wandb
+from _loops import LOOKS, STEPS, Batches, Net, Watched, looks_in_tensorboard, looks_in_wandb, needed
 
-lightning = pytest.importorskip("lightning", reason="needs the extra [loops]")
-pytest.importorskip("wandb", reason="needs the extra [loops]")
-pytest.importorskip("tensorboard", reason="needs the extra [loops]")
+lightning = needed("lightning")
+needed("wandb")
+needed("tensorboard")
 from lightning.pytorch import loggers  # noqa: E402  # after the check that it is there
 
 

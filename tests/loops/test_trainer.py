@@ -2,12 +2,11 @@
 
 from pathlib import Path
 
-import pytest
-from _loops import LOOKS, STEPS, Batches, Net, Watched, looks_in_tensorboard, looks_in_wandb
+from _loops import LOOKS, STEPS, Batches, Net, Watched, looks_in_tensorboard, looks_in_wandb, needed
 
-transformers = pytest.importorskip("transformers", reason="needs the extra [loops]")
-wandb = pytest.importorskip("wandb", reason="needs the extra [loops]")
-pytest.importorskip("tensorboard", reason="needs the extra [loops]")
+transformers = needed("transformers")
+wandb = needed("wandb")
+needed("tensorboard")
 from torch.utils.tensorboard import SummaryWriter  # noqa: E402  # after the check that it is there
 
 

@@ -28,8 +28,9 @@ class Draw:
 class Kept:
     """A tracker that keeps what it gets, and fails at some of its calls."""
 
-    def __init__(self, fails=(), error=ConnectionError("no route to host")):
-        self.logged, self.calls, self.fails, self.error = [], 0, fails, error
+    def __init__(self, fails=(), error=None):
+        self.logged, self.calls, self.fails = [], 0, fails
+        self.error = error or ConnectionError("no route to host")
 
     def log(self, values, step=None):
         self.calls += 1

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from _loops import looks_in_tensorboard, looks_in_wandb
+from _loops import looks_in_tensorboard, looks_in_wandb, needed
 
 import finc_eval as fe
 from finc_eval.demo import example_sets
@@ -138,7 +138,7 @@ def steps_ahead(run):
 
 @pytest.mark.parametrize("how", [own_steps, explicit_steps, steps_ahead, None])
 def test_all_looks_arrive_in_wandb_and_nothing_of_the_loop_is_lost(how, tmp_path, monkeypatch):
-    wandb = pytest.importorskip("wandb", reason="needs the extra [loops]")
+    wandb = needed("wandb")
     monkeypatch.setenv("WANDB_SILENT", "true")
     run = wandb.init(mode="offline", dir=str(tmp_path), project="test")
     loop(run, log=how(run) if how else lambda values, step: None)
@@ -151,7 +151,7 @@ def test_all_looks_arrive_in_wandb_and_nothing_of_the_loop_is_lost(how, tmp_path
 
 
 def test_all_looks_arrive_in_tensorboard(tmp_path):
-    pytest.importorskip("tensorboard", reason="needs the extra [loops]")
+    needed("tensorboard")
     from torch.utils.tensorboard import SummaryWriter
 
     with SummaryWriter(str(tmp_path)) as writer:
@@ -160,7 +160,7 @@ def test_all_looks_arrive_in_tensorboard(tmp_path):
 
 
 def test_all_looks_arrive_in_mlflow(tmp_path, monkeypatch):
-    mlflow = pytest.importorskip("mlflow", reason="needs the extra [loops]")
+    mlflow = needed("mlflow")
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     mlflow.set_tracking_uri(tmp_path.as_uri())
     mlflow.set_experiment("test")
@@ -184,7 +184,7 @@ def test_all_looks_arrive_in_trackio(tmp_path, monkeypatch):
 def started_trackio(tmp_path, monkeypatch):
     monkeypatch.setenv("TRACKIO_DIR", str(tmp_path))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    trackio = pytest.importorskip("trackio", reason="needs trackio, which make loops installs")
+    trackio = needed("trackio")
     try:
         trackio.init(project="test", name="one")
     except Exception as error:  # its server may not start without a network
@@ -198,7 +198,7 @@ def test_what_is_no_tracker_is_refused(course):
 
 
 def test_tensorboard(course, tmp_path):
-    pytest.importorskip("tensorboard", reason="needs the extra [loops]")
+    needed("tensorboard")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
     from torch.utils.tensorboard import SummaryWriter
 
@@ -212,7 +212,7 @@ def test_tensorboard(course, tmp_path):
 
 
 def test_mlflow(course, tmp_path, monkeypatch):
-    mlflow = pytest.importorskip("mlflow", reason="needs the extra [loops]")
+    mlflow = needed("mlflow")
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     mlflow.set_tracking_uri(tmp_path.as_uri())
     mlflow.set_experiment("test")
@@ -226,7 +226,7 @@ def test_mlflow(course, tmp_path, monkeypatch):
 
 def test_wandb(course, tmp_path, monkeypatch):
     """Its offline file has names and numbers as text, in records that no public reader reads."""
-    wandb = pytest.importorskip("wandb", reason="needs the extra [loops]")
+    wandb = needed("wandb")
     monkeypatch.setenv("WANDB_SILENT", "true")
     run = wandb.init(mode="offline", dir=str(tmp_path), project="test")
     fe.log_to(run, course)
@@ -250,11 +250,8 @@ def test_trackio(course, tmp_path, monkeypatch):
 
 
 def test_accelerate(course, tmp_path, monkeypatch, caplog):
-    accelerate, mlflow = (
-        pytest.importorskip("accelerate", reason="needs the extra [loops]"),
-        pytest.importorskip("mlflow", reason="needs the extra [loops]"),
-    )
-    pytest.importorskip("tensorboard", reason="needs the extra [loops]")
+    accelerate, mlflow = (needed("accelerate"), needed("mlflow"))
+    needed("tensorboard")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
