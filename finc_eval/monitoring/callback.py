@@ -95,8 +95,8 @@ class MonitorCallback:
             return False
         if step < last and not self._is_behind:
             _warn(
-                f"step {step_text(step)} comes after step {step_text(last)}, so that there is no look until the "
-                "training is beyond it: load the monitor that was saved with the checkpoint"
+                f"step {step_text(step)} comes after step {step_text(last)}, so the next look waits until the "
+                "training is beyond that: load the monitor that was saved with the checkpoint"
             )
         self._is_behind = step < last
         return not self._is_behind

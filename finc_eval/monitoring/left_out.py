@@ -16,7 +16,7 @@ from finc_eval.monitoring.basis import TRACES, Basis
 from finc_eval.monitoring.exchange import Array
 from finc_eval.monitoring.followed import Alarm
 from finc_eval.monitoring.part import LookPart
-from finc_eval.monitoring.seen import MOSTLY, Seen
+from finc_eval.monitoring.seen import MOSTLY, SeenSamples
 from finc_eval.monitoring.steps import step_text
 
 BROKEN = "not finite"  # name of the alarm of samples that are not finite
@@ -51,7 +51,7 @@ def _is_broken(one: Any) -> bool:
     return not np.isfinite(float(one.sum()))  # a sum is finite if its entries are
 
 
-def find_left_out(one: Embeddings, basis: Basis, seen: Seen, run: Run) -> tuple[Marks, Marks]:
+def find_left_out(one: Embeddings, basis: Basis, seen: SeenSamples, run: Run) -> tuple[Marks, Marks]:
     """Mark the samples of a look that are not finite, and those that are samples of the reference, shape (n,) each."""
     finite = one.is_finite()
     traces = np.full((one.n, TRACES), np.nan)

@@ -32,7 +32,7 @@ from finc_eval.monitoring.looks import Looks
 from finc_eval.monitoring.measuring import measure, nothing, numbers_of, prompts_of, without_fitted
 from finc_eval.monitoring.needed import say_needed
 from finc_eval.monitoring.part import LookPart, join_parts
-from finc_eval.monitoring.seen import COPY, Seen
+from finc_eval.monitoring.seen import COPY, SeenSamples
 from finc_eval.monitoring.steps import step_text
 from finc_eval.monitoring.strips import Strips
 from finc_eval.numerics.inference import ALPHA
@@ -119,7 +119,7 @@ class Monitor:
             for rows in (fitted, rest)
         ]
         self.history = Looks.of(without_fitted(parts[0], self.basis) + parts[1])
-        self.seen = Seen.of(trace_all(one, self.basis, self._run), self.basis.repeat * COPY / REPEAT)
+        self.seen = SeenSamples.of(trace_all(one, self.basis, self._run), self.basis.repeat * COPY / REPEAT)
         self.alarms: list[Alarm] = []
         self.strips, self._traces = Strips(), np.empty((0, 0))
         self.warnings = notes_on("the reference", one)
@@ -374,7 +374,7 @@ class Monitor:
             found.basis = Basis.read(file)
             shares = len(found.basis.names) + len(SHARES) + len(FLAGS)
             found.history = Looks.read(file, len(found.names), shares, found.basis.phi.size)
-            found.seen = Seen.read(file, TRACES)
+            found.seen = SeenSamples.read(file, TRACES)
             found.strips = Strips.read(file)
         return found
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 
-class Kind(Enum):
+class NumberKind(Enum):
     """Kinds of numbers in the names of checkpoints, by their words."""
 
     STEP = "step"  # a count of steps
@@ -42,9 +42,9 @@ SETTINGS = _words(
     "dropout cond hidden heads layers"
 )
 ENDINGS = {
-    Kind.STEP: ("step", "steps", "iter", "iters", "iteration", "iterations"),
-    Kind.EPOCH: ("epoch", "epochs"),
-    Kind.NEVER: ("loss", "seed", "score", "acc"),
+    NumberKind.STEP: ("step", "steps", "iter", "iters", "iteration", "iterations"),
+    NumberKind.EPOCH: ("epoch", "epochs"),
+    NumberKind.NEVER: ("loss", "seed", "score", "acc"),
 }  # ends of words that are written together, such as "globalstep"
 
 UNITS = {"k": 1e3, "K": 1e3, "m": 1e6, "M": 1e6, "B": 1e9, "G": 1e9}
@@ -79,14 +79,14 @@ class Field:
     """
 
     label: str
-    kind: Kind
+    kind: NumberKind
     value: float
     text: str
     unit: str = ""
 
     @property
     def is_checkpoint(self) -> bool:
-        """Whether the word is one for what is saved, such as "ckpt"."""
+        """True after a word for what is saved, such as "ckpt"."""
         return self.label in CHECKPOINT_WORDS
 
 
@@ -120,7 +120,7 @@ def fields_of(text: str, *, dates: bool, thousands: bool) -> list[Field]:
     found = []
     if dates:
         for one in split_dates(text):
-            found.append(Field("date", Kind.WEAK, float(re.sub("[^0-9]", "", one)), one))
+            found.append(Field("date", NumberKind.WEAK, float(re.sub("[^0-9]", "", one)), one))
         text = DATE.sub(NOTHING, text)
     text = HEX.sub(lambda one: one[0] if PLAIN_HEX.fullmatch(one[0]) else NOTHING, SIZE.sub(NOTHING, text))
     if thousands:
@@ -139,14 +139,14 @@ def _field(tokens: list[re.Match[str]], place: int) -> Field:
     if behind and place + 2 < len(tokens) and tokens[place + 2]["number"]:
         behind = None  # it is the word of the next number
     words = [one.lower() for one in (word, before, behind) if one]
-    clear = [one for one in words if kind_of(one) in (Kind.STEP, Kind.EPOCH, Kind.NEVER)]
-    if behind and clear and clear[0] == behind.lower() and kind_of(clear[0]) is Kind.NEVER:
+    clear = [one for one in words if kind_of(one) in (NumberKind.STEP, NumberKind.EPOCH, NumberKind.NEVER)]
+    if behind and clear and clear[0] == behind.lower() and kind_of(clear[0]) is NumberKind.NEVER:
         clear = []
     label = clear[0] if clear else (before or "").lower()
     value = _value(own["number"], "") * factor
     kind = kind_of(label)
-    if kind in (Kind.PLAIN, Kind.WEAK) and not value.is_integer():
-        kind = Kind.NEVER if kind is Kind.PLAIN else kind
+    if kind in (NumberKind.PLAIN, NumberKind.WEAK) and not value.is_integer():
+        kind = NumberKind.NEVER if kind is NumberKind.PLAIN else kind
     return Field(label, kind, value, own[0], "" if word.lower() == label else word)
 
 
@@ -160,7 +160,7 @@ def _unit(unit: str) -> tuple[float, str]:
         return 1e3, "kimg"
     is_whole_word = unit.lower() in STEP_WORDS | EPOCH_WORDS
     counted = unit[1:].lower()
-    is_counted = counted in COUNTED or kind_of(counted) in (Kind.STEP, Kind.EPOCH)
+    is_counted = counted in COUNTED or kind_of(counted) in (NumberKind.STEP, NumberKind.EPOCH)
     if not is_whole_word and unit[0] in UNITS and is_counted:
         return UNITS[unit[0]], unit[1:]
     return 1.0, unit
@@ -170,14 +170,14 @@ def _value(number: str, unit: str) -> float:
     return float(number.replace(",", "")) * UNITS.get(unit, 1.0)
 
 
-def kind_of(word: str) -> Kind:
+def kind_of(word: str) -> NumberKind:
     """Return what a word in lower case says of the number that it goes with."""
     if word in STEP_WORDS:
-        return Kind.STEP
+        return NumberKind.STEP
     if word in EPOCH_WORDS:
-        return Kind.EPOCH
+        return NumberKind.EPOCH
     if word in WEAK_WORDS:
-        return Kind.WEAK
+        return NumberKind.WEAK
     if word in RESULTS | SETTINGS | PIXELS:
-        return Kind.NEVER
-    return next((kind for kind, endings in ENDINGS.items() if word.endswith(endings)), Kind.PLAIN)
+        return NumberKind.NEVER
+    return next((kind for kind, endings in ENDINGS.items() if word.endswith(endings)), NumberKind.PLAIN)

@@ -1,4 +1,4 @@
-"""`Seen`: traces of the samples of the reference and of earlier looks, by which a look is known that is one of them."""
+"""`SeenSamples`: traces of the samples of the reference and of earlier looks, by which a look is known that is one of them."""
 
 from __future__ import annotations
 
@@ -19,15 +19,18 @@ COPY = 0.02
 """Part of the median nearest distance of the reference within which two samples are copies. Half precision and batches
 of other sizes move an embedding by less; JPEG moves it by more, and so does a generator that has learned a sample."""
 
-CHANCE = 1e-6  # probability that as many samples are copies by chance, in a law that repeats itself
-MOSTLY = 0.5  # part of a look that is the reference from which on it is left out as a whole
-MARKED = 16  # samples of each look that are remembered
+BY_CHANCE = 1e-6
+"""Probability that as many copies are by chance, in a law that repeats itself: 3 samples of a reference of 400 without
+repeats are copies at this level, and 2 are not."""
+
+MOSTLY = 0.5  # half of a look: with as many samples of the reference, the look is left out as a whole
+MARKED = 16  # samples of each look that are remembered: 8 of them again are the same look
 
 Traces = NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class SeenSamples:
     """Traces of samples that a monitor has seen: random projections, whose distances are about those of embeddings.
 
     A law with few values repeats its samples, within a look and across looks alike. So copies count only if there are
@@ -74,7 +77,7 @@ class Seen:
 
     def _are_copies(self, found: int, of: int, look: Traces, repeated: float = 0.0) -> bool:
         expected = max(repeated, self._repeats(look) / len(look))
-        return bool(binom.sf(found - 1, of, expected) < CHANCE)
+        return bool(binom.sf(found - 1, of, expected) < BY_CHANCE)
 
     def same_look(self, traces: Array) -> float | None:
         """Return the step of an earlier look that has the same samples; None if there is none."""

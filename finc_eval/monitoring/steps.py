@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 
 from finc_eval.core.errors import UsageError, did_you_mean
 from finc_eval.core.words import join_words, quote
-from finc_eval.monitoring.numbered import ENDS, Field, Kind, fields_of, joins_thousands, number_in, split_dates
+from finc_eval.monitoring.numbered import ENDS, Field, NumberKind, fields_of, joins_thousands, number_in, split_dates
 
 SHOWN = 3  # names that a sentence lists
 WAY_OUT = "--step NAME=N"
@@ -95,7 +95,9 @@ def _read_steps(names: Sequence[str]) -> dict[str, float]:
         if (
             level and len(names) == 1
         ):  # numbers of folders that nothing is compared to: a word must say that it is a step
-            fields = [[one for one in fields[0] if one.kind in (Kind.STEP, Kind.EPOCH) or one.is_checkpoint]]
+            fields = [
+                [one for one in fields[0] if one.kind in (NumberKind.STEP, NumberKind.EPOCH) or one.is_checkpoint]
+            ]
         steps, problem = _read_level(names, fields)
         if steps:
             return dict(zip(names, steps, strict=True))
@@ -107,7 +109,7 @@ def _fields(texts: Sequence[str]) -> list[list[Field]]:
     """Return the numbers of all texts; what looks like a date is a date if it is one in all of them."""
     thousands = any(map(joins_thousands, texts))
     dated = [fields_of(text, dates=True, thousands=thousands) for text in texts]
-    if len({sum(one.kind is Kind.WEAK for one in own) for own in dated}) == 1 and any(map(split_dates, texts)):
+    if len({sum(one.kind is NumberKind.WEAK for one in own) for own in dated}) == 1 and any(map(split_dates, texts)):
         return dated
     return [fields_of(text, dates=False, thousands=thousands) for text in texts]
 
@@ -116,7 +118,7 @@ def _read_level(names: Sequence[str], fields: Sequence[Sequence[Field]]) -> tupl
     """Return the step of each name from the numbers in one part of each path, or nothing and why not."""
     labels = [{one.label for one in own} for own in fields]
     some = {one for one in ENDS if len(names) == 1 or not all(one in own for own in labels)}
-    usable = [[one for one in own if one.kind is not Kind.NEVER and one.label not in some] for own in fields]
+    usable = [[one for one in own if one.kind is not NumberKind.NEVER and one.label not in some] for own in fields]
     if not any(usable):
         return [], _say_missing(names, fields) if any(fields) else ""
     if not all(usable):
@@ -155,14 +157,14 @@ def _all_differ(column: Sequence[Field]) -> bool:
 
 def _choose(names: Sequence[str], differ: Columns) -> tuple[list[float], str]:
     """Return the steps from the numbers that differ between all names, or nothing and the sentence why not."""
-    for kind in (Kind.STEP, Kind.EPOCH, Kind.PLAIN, Kind.WEAK):
+    for kind in (NumberKind.STEP, NumberKind.EPOCH, NumberKind.PLAIN, NumberKind.WEAK):
         among = {key: column for key, column in differ.items() if column[0].kind is kind}
-        if kind is Kind.STEP and among:
+        if kind is NumberKind.STEP and among:
             among |= {key: one for key, one in differ.items() if _contradicts(one, [*among.values()])}
-        if kind is Kind.PLAIN and (saved := {key: one for key, one in among.items() if one[0].is_checkpoint}):
+        if kind is NumberKind.PLAIN and (saved := {key: one for key, one in among.items() if one[0].is_checkpoint}):
             among = saved
         columns = {tuple(one.value for one in column): column for column in among.values()}
-        if len(columns) > 1 and kind is Kind.PLAIN:
+        if len(columns) > 1 and kind is NumberKind.PLAIN:
             columns = _rising(names, columns) or columns
         if len(columns) == 1:
             return [*next(iter(columns))], ""
@@ -173,7 +175,7 @@ def _choose(names: Sequence[str], differ: Columns) -> tuple[list[float], str]:
 
 def _contradicts(column: Sequence[Field], steps: Sequence[Sequence[Field]]) -> bool:
     """Return whether epochs have another order than steps, which begin again in each epoch then."""
-    return column[0].kind is Kind.EPOCH and any(_order(column) != _order(one) for one in steps)
+    return column[0].kind is NumberKind.EPOCH and any(_order(column) != _order(one) for one in steps)
 
 
 def _order(column: Sequence[Field]) -> list[int]:
@@ -208,7 +210,7 @@ def _alone(own: Sequence[Field], columns: Columns) -> Field | None:
     """
     shared = [one for key, column in columns.items() if len(column) > 1 and not _all_differ(column) for one in column]
     left = [one for one in own if not any(one is other for other in shared)] or [*own]
-    for kind in (Kind.STEP, Kind.EPOCH, Kind.PLAIN, Kind.WEAK):
+    for kind in (NumberKind.STEP, NumberKind.EPOCH, NumberKind.PLAIN, NumberKind.WEAK):
         among = [one for one in left if one.kind is kind]
         among = [one for one in among if one.is_checkpoint] or among
         if among:
@@ -255,9 +257,9 @@ def _say_equal(names: Sequence[str], steps: Sequence[float]) -> str:
 
 def _say_unclear(names: Sequence[str], fields: Sequence[Sequence[Field]], columns: Columns) -> str:
     """Return the sentence on names of which no number is the step of all."""
-    for column in sorted(columns.values(), key=lambda one: one[0].kind is not Kind.STEP):
+    for column in sorted(columns.values(), key=lambda one: one[0].kind is not NumberKind.STEP):
         place = next((at for at in range(len(column)) if column[at].value in [one.value for one in column[:at]]), None)
-        if place is not None and column[0].kind in (Kind.STEP, Kind.EPOCH):
+        if place is not None and column[0].kind in (NumberKind.STEP, NumberKind.EPOCH):
             first = next(at for at in range(place) if column[at].value == column[place].value)
             return _say_equal([names[first], names[place]], [column[place].value])
     several = max(range(len(names)), key=lambda at: len(fields[at]))

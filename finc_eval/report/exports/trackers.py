@@ -27,7 +27,7 @@ STEP = "step"  # column of the step of a row
 FORBIDDEN = re.compile(r"[^\w\-. /:]+")  # characters that MLflow refuses in names
 
 
-METHODS = ("add_scalar", "log_metrics", "log")  # of trackers
+METHODS = ("add_scalar", "log_metrics", "log")  # methods by which an object is known as a tracker
 
 
 class _Logged(NamedTuple):
