@@ -11,7 +11,8 @@ from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.judges.paired import Array, Integers
 from finc_eval.judges.parts import KIND, LOOK, Division
-from finc_eval.judges.scores import SampleScores, match_ids
+from finc_eval.judges.sample_scores import SampleScores
+from finc_eval.judges.scores import match_ids
 from finc_eval.judges.votes import Votes
 from finc_eval.naming.measured import LOOKED, looks_of, measure_rows
 from finc_eval.naming.traits import Trait

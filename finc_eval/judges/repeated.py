@@ -1,0 +1,137 @@
+"""Votes that stand several times: a file twice, exports that overlap, a table that was joined with itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from math import ceil, gcd, log
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from finc_eval.core.words import plural
+from finc_eval.judges.tables import exact_text
+
+Integers = NDArray[np.int64]
+
+CHANCE = 0.01  # expected runs of votes that two parts of a table share by chance, above which a run is no copy
+LEAST_UNLIKE = 10  # unlike votes from which it is no chance that all stand equally often: 1 of 1 024 tables
+LEAST_RUN = 5  # votes of a run that is a copy, however rare each of them is
+
+
+def once(texts: Mapping[str, Sequence[str]], columns: Mapping[str, Sequence[Any]]) -> tuple[list[int], list[str]]:
+    """Return the rows of votes that count, each vote once, and sentences on the others.
+
+    Equal rows may be votes of their own: of other samples of a prompt, or of several people without names. They are
+    copies if all rows stand equally often, if they follow each other as others do, or if a voter has more of them than
+    chance explains.
+
+    Args:
+        texts: columns of votes.
+        columns: all columns, whose further ones tell votes apart.
+    """
+    codes = _codes([*texts.values(), *_further(texts, columns)])
+    n, notes = len(codes), []
+    rows = _without_runs(codes, _least_run(texts["winner"]))
+    rows = rows[_without_multiples(codes[rows])]
+    if any(texts["voter"]):
+        rows = rows[_without_excess([[own[row] for row in rows] for own in texts.values()], codes[rows])]
+    if gone := n - len(rows):
+        stand = "stands" if gone == 1 else "stand"
+        notes.append(
+            f"{plural(gone, 'vote')} of {n:,} {stand} twice, as from a file given twice or exports that overlap: each "
+            "vote counts once"
+        )
+    alike = len(rows) - len({*codes[rows].tolist()})
+    if alike and any(texts["voter"]):
+        notes.append(f"{plural(alike, 'vote')} of {len(rows):,} equal another vote of the same voter, and count")
+    return rows.tolist(), [*notes, *_both_ways(texts, rows)]
+
+
+def _further(texts: Mapping[str, Sequence[str]], columns: Mapping[str, Sequence[Any]]) -> list[list[str]]:
+    """Return further columns, but for those that number the rows."""
+    found = []
+    for name, values in columns.items():
+        if name not in texts and name.strip():
+            own = [exact_text(one) for one in values]
+            if not all(one.isdecimal() for one in own) or len({*own}) < len(own):
+                found.append(own)
+    return found
+
+
+def _codes(columns: Sequence[Sequence[str]]) -> Integers:
+    """Return a number of each row that equal rows share."""
+    numbers: dict[tuple[str, ...], int] = {}
+    rows = zip(*columns, strict=True)
+    return np.array([numbers.setdefault(row, len(numbers)) for row in rows], np.int64)
+
+
+def _least_run(winners: Sequence[str]) -> int:
+    """Return how many votes in a row must be equal to be a copy: two people may vote on prompts in one order."""
+    _, counts = np.unique(winners, return_counts=True)
+    agree = min(float(((counts / len(winners)) ** 2).sum()), 0.9)  # more, and no run would be long enough
+    return max(LEAST_RUN, ceil(log(len(winners) ** 2 / CHANCE) / -log(agree)))
+
+
+def _without_runs(codes: Integers, least: int) -> Integers:
+    """Return the rows without runs of at least so many rows that stand before, in the same order."""
+    last: dict[int, int] = {}
+    kept, row, own = [], 0, codes.tolist()
+    while row < len(own):
+        before = last.get(own[row])
+        size = 0
+        if before is not None:
+            lag = row - before
+            while row + size < len(own) and own[row + size] == own[row + size - lag]:
+                size += 1
+        if size >= least and len({*own[row : row + size]}) >= LEAST_RUN:
+            row += size
+            continue
+        last[own[row]] = row
+        kept.append(row)
+        row += 1
+    return np.array(kept, np.int64)
+
+
+def _without_multiples(codes: Integers) -> Integers:
+    """Return the places of rows, of which a part is left out if all unlike rows stand equally often."""
+    _, codes, counts = np.unique(codes, return_inverse=True, return_counts=True)
+    times = reduce(gcd, counts.tolist())
+    if times < 2 or len(counts) < LEAST_UNLIKE:
+        return np.arange(len(codes))
+    seen = np.zeros(len(counts), np.int64)
+    kept = []
+    for place, code in enumerate(codes.tolist()):
+        seen[code] += 1
+        if seen[code] <= counts[code] // times:
+            kept.append(place)
+    return np.array(kept, np.int64)
+
+
+def _without_excess(columns: Sequence[Sequence[str]], codes: Integers) -> Integers:
+    """Return the places of rows; each unlike row stands once if more are equal than random prompts and voters give."""
+    n = len(codes)
+    first = np.sort(np.unique(codes, return_index=True)[1])
+    expected = n * (n - 1) / 2
+    for own in columns:
+        _, counts = np.unique(own, return_counts=True)
+        expected *= float(((counts / n) ** 2).sum())
+    # Twice the expected number and 4 more: a Poisson variable is above that in less than 1 % of tables.
+    return first if n - len(first) > 2 * expected + 4 else np.arange(n)
+
+
+def _both_ways(texts: Mapping[str, Sequence[str]], rows: Integers) -> list[str]:
+    """Return how many pairs a voter voted on both ways."""
+    winners: dict[tuple[str, ...], set[str]] = {}
+    pairs = texts.get("pair")
+    for row in rows.tolist():
+        if texts["voter"][row]:
+            sides = sorted((texts["left"][row], texts["right"][row]))
+            key = (texts["voter"][row], texts["prompt"][row], *sides, "" if pairs is None else pairs[row])
+            winners.setdefault(key, set()).add(texts["winner"][row])
+    twice = [key for key, own in winners.items() if len({one for one in own if one.lower() != "tie"}) > 1]
+    if not twice:
+        return []
+    voters = plural(len({key[0] for key in twice}), "voter")
+    return [f"{voters} voted both ways on {plural(len(twice), 'pair')} of a prompt and two models: both votes count"]
