@@ -89,7 +89,7 @@ def failed(values: Array) -> list[float]:
     for _ in range(2):  # a table may have both: -1 and 999
         for end in (float(values.min()), float(values.max())) if len(values) else ():
             rest = values[values != end]
-            if len(rest) >= LEAST_REST and len(rest) >= len(values) / 2 and _stands_out(end, values, rest):
+            if len(rest) >= max(LEAST_REST, len(values) / 1.5) and _stands_out(end, values, rest):
                 found.append(end)
                 values = rest
     return found
@@ -100,14 +100,16 @@ def _stands_out(end: float, values: Array, rest: Array) -> bool:
     gap = low - end if end < low else end - high
     is_whole = end.is_integer()
     is_usual = is_whole and bool(USUAL.fullmatch(str(abs(int(end)))))
-    if is_usual and (end < 0 <= low or (gap > FAR_USUAL * (high - low) and _is_mark(end, values))):
+    if is_usual and (end < 0 <= low or (gap > FAR_USUAL * (high - low) and _is_mark(end, values, rest))):
         return True
     return (is_whole or (values == end).sum() > 2) and high > low and gap > FAR * (high - low)
 
 
-def _is_mark(end: float, values: Array) -> bool:
+def _is_mark(end: float, values: Array, rest: Array) -> bool:
     """Return whether a usual number is a mark wherever it lies: a negative one, a large one, or many zeros."""
-    return end < 0 or end > 10 or (end == 0 and int((values == end).sum()) > 1)
+    if end < 0:
+        return True
+    return float(np.ptp(rest)) > 0 and (end > 10 or (end == 0 and len(values) > len(rest) + 1))
 
 
 def _without_failed(values: Array) -> Array:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import binom
 
 from finc_eval.core.words import plural
 from finc_eval.judges.tables import exact_text
@@ -16,7 +17,9 @@ from finc_eval.judges.tables import exact_text
 Integers = NDArray[np.int64]
 
 CHANCE = 0.01  # expected runs of votes that two parts of a table share by chance, above which a run is no copy
+AGREE = 0.75  # taken part of pairs that a voter judges as before: 16 of 16 by chance have probability .01
 LEAST_UNLIKE = 10  # unlike votes from which it is no chance that all stand equally often: 1 of 1 024 tables
+LOOKED = 8  # first, and last, of equal rows before at which a copied run may begin
 LEAST_RUN = 5  # votes of a run that is a copy, however rare each of them is
 
 
@@ -36,7 +39,8 @@ def once(texts: Mapping[str, Sequence[str]], columns: Mapping[str, Sequence[Any]
     rows = _without_runs(codes, _least_run(texts["winner"]))
     rows = rows[_without_multiples(codes[rows])]
     if any(texts["voter"]):
-        rows = rows[_without_excess([[own[row] for row in rows] for own in texts.values()], codes[rows])]
+        left = {name: [own[row] for row in rows] for name, own in texts.items()}
+        rows = rows[_without_excess(left, codes[rows])]
     if gone := n - len(rows):
         stand = "stands" if gone == 1 else "stand"
         notes.append(
@@ -76,22 +80,26 @@ def _least_run(winners: Sequence[str]) -> int:
 
 def _without_runs(codes: Integers, least: int) -> Integers:
     """Return the rows without runs of at least so many rows that stand before, in the same order."""
-    last: dict[int, int] = {}
+    before: dict[int, list[int]] = {}
     kept, row, own = [], 0, codes.tolist()
     while row < len(own):
-        before = last.get(own[row])
-        size = 0
-        if before is not None:
-            lag = row - before
-            while row + size < len(own) and own[row + size] == own[row + size - lag]:
-                size += 1
+        places = before.setdefault(own[row], [])
+        size = max((_length(own, row, place) for place in (*places[:LOOKED], *places[-LOOKED:])), default=0)
         if size >= least and len({*own[row : row + size]}) >= LEAST_RUN:
             row += size
             continue
-        last[own[row]] = row
+        places.append(row)
         kept.append(row)
         row += 1
     return np.array(kept, np.int64)
+
+
+def _length(codes: Sequence[int], row: int, before: int) -> int:
+    """Return how many rows from one on equal those from a row before."""
+    size = 0
+    while row + size < len(codes) and codes[row + size] == codes[before + size]:
+        size += 1
+    return size
 
 
 def _without_multiples(codes: Integers) -> Integers:
@@ -109,16 +117,25 @@ def _without_multiples(codes: Integers) -> Integers:
     return np.array(kept, np.int64)
 
 
-def _without_excess(columns: Sequence[Sequence[str]], codes: Integers) -> Integers:
-    """Return the places of rows; each unlike row stands once if more are equal than random prompts and voters give."""
+def _without_excess(texts: Mapping[str, Sequence[str]], codes: Integers) -> Integers:
+    """Return the places of rows; each unlike row stands once if more are equal than chance and people explain.
+
+    Chance: prompts, voters and winners are drawn independently of each other. People: a voter who sees a pair again
+    does not always agree.
+    """
     n = len(codes)
     first = np.sort(np.unique(codes, return_index=True)[1])
-    expected = n * (n - 1) / 2
-    for own in columns:
-        _, counts = np.unique(own, return_counts=True)
-        expected *= float(((counts / n) ** 2).sum())
+    alike, expected, agree = n - len(first), n * (n - 1) / 2, AGREE
+    for name, own in texts.items():
+        shares = np.unique(own, return_counts=True)[1] / n
+        expected *= float((shares**2).sum())
+        agree = max(agree, float((shares**2).sum())) if name == "winner" else agree
+    pairs = _codes([own for name, own in texts.items() if name != "winner"])
+    again = n - len(np.unique(pairs))
     # Twice the expected number and 4 more: a Poisson variable is above that in less than 1 % of tables.
-    return first if n - len(first) > 2 * expected + 4 else np.arange(n)
+    if alike > 2 * expected + 4 or binom.sf(alike - 1, again, agree) < CHANCE:
+        return first
+    return np.arange(n)
 
 
 def _both_ways(texts: Mapping[str, Sequence[str]], rows: Integers) -> list[str]:

@@ -51,9 +51,7 @@ def is_several(source: object) -> TypeGuard[Sequence[object]]:
     return isinstance(source, list | tuple) and any(isinstance(one, str | Path) for one in source)
 
 
-def _read_part(
-    source: object, models: Sequence[str], wanted: Sequence[str]
-) -> Iterator[tuple[str, SampleScores]]:
+def _read_part(source: object, models: Sequence[str], wanted: Sequence[str]) -> Iterator[tuple[str, SampleScores]]:
     """Yield models and their scores from tables by model, or from one table with a column "model"."""
     if isinstance(source, Mapping) and source and not any(map(is_number, source.values())):
         if strange := [str(one) for one in source if one not in models]:
