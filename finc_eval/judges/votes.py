@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,6 +22,8 @@ COLUMNS = ("prompt", "left", "right", "winner", "voter")
 PAIR = "pair"  # column that tells apart pairs of one prompt and the same models
 
 BYTES_PER_VOTE = 1000  # bytes that a vote takes in the fit, rounded up: with prompts and voters of their own, 870
+
+SURROGATES = re.compile("[\ud800-\udfff]")  # codes that are not characters, which UTF-8 does not have
 
 Integers = NDArray[np.int64]
 
@@ -52,6 +55,11 @@ class Votes:
         won = np.where(self.left[rows] == model, LEFT, RIGHT)
         points = np.where(self.outcome[rows] == TIE, 0.5, (self.outcome[rows] == won).astype(float))
         return rows, points
+
+
+def well_formed(text: str) -> str:
+    """Return a text as a browser writes it to a file: codes that are not characters become U+FFFD."""
+    return SURROGATES.sub("\ufffd", text)
 
 
 def read_votes(source: object, models: Sequence[str], covariates: Sequence[str] = ()) -> Votes:
