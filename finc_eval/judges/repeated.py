@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from math import ceil, gcd, log
@@ -71,10 +72,14 @@ def _codes(columns: Sequence[Sequence[str]]) -> Integers:
     return np.array([numbers.setdefault(row, len(numbers)) for row in rows], np.int64)
 
 
+def _agreement(texts: Sequence[str]) -> float:
+    """Return the probability that two texts drawn at random are equal."""
+    return sum(count**2 for count in Counter(texts).values()) / len(texts) ** 2
+
+
 def _least_run(winners: Sequence[str]) -> int:
     """Return how many votes in a row must be equal to be a copy: two people may vote on prompts in one order."""
-    _, counts = np.unique(winners, return_counts=True)
-    agree = min(float(((counts / len(winners)) ** 2).sum()), 0.9)  # more, and no run would be long enough
+    agree = min(_agreement(winners), 0.9)  # more, and no run would be long enough
     return max(LEAST_RUN, ceil(log(len(winners) ** 2 / CHANCE) / -log(agree)))
 
 
@@ -127,9 +132,9 @@ def _without_excess(texts: Mapping[str, Sequence[str]], codes: Integers) -> Inte
     first = np.sort(np.unique(codes, return_index=True)[1])
     alike, expected, agree = n - len(first), n * (n - 1) / 2, AGREE
     for name, own in texts.items():
-        shares = np.unique(own, return_counts=True)[1] / n
-        expected *= float((shares**2).sum())
-        agree = max(agree, float((shares**2).sum())) if name == "winner" else agree
+        share = _agreement(own)
+        expected *= share
+        agree = max(agree, share) if name == "winner" else agree
     pairs = _codes([own for name, own in texts.items() if name != "winner"])
     again = n - len(np.unique(pairs))
     # Twice the expected number and 4 more: a Poisson variable is above that in less than 1 % of tables.

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path, PurePosixPath
+from pathlib import Path
+from posixpath import splitext
 from typing import TypeGuard
 
 import numpy as np
@@ -189,13 +190,18 @@ def _check_once(name: str, ids: Sequence[str], prompts: Sequence[str], seeds: Se
             raise DataError(f"{name} scores seed {seed} of {prompt!r:.60} {count} times: keep one row a sample")
 
 
+def _parts(path: str) -> list[str]:
+    return [part for part in path.replace("\\", "/").split("/") if part not in ("", ".")]
+
+
 def _end(path: str, parts: int) -> str:
     """Return the last parts of a path."""
-    return "/".join(PurePosixPath(path.replace("\\", "/")).parts[-parts:])
+    return "/".join(_parts(path)[-parts:])
 
 
 def _stem(path: str) -> str:
-    return PurePosixPath(path).stem
+    """Return the name of a file without its folder and its ending."""
+    return splitext(_end(path, 1))[0]
 
 
 def match_ids(scored: Sequence[str], samples: Iterable[str]) -> NDArray[np.int64]:

@@ -180,7 +180,7 @@ def _read_file(source: str | Path) -> Table:
     if name.lower().endswith(".parquet"):
         found = TableText(checked(parquet_columns(path, name), name))
     else:
-        found = text_columns(read_text(source, "a table"), name, _read_csv)
+        found = text_columns(read_text(source, "a table", newline=""), name, _read_csv)
     columns, unnamed = found.columns, "" if found.has_heading else name
     if isinstance(found.value, list) and found.value and all(map(is_number, found.value)):
         columns, unnamed = {SCORE: found.value}, name
@@ -204,7 +204,9 @@ def _read_csv(text: str, name: str) -> tuple[Columns, int]:
     known = {one.strip().lower().replace(" ", "_") for one in heading} & HEADINGS
     if known or not any(map(is_data, heading)):
         columns, rows = csv_body(text, name)
-        return {**cells_by_column(columns, rows, name)}, 2
+        if not (found := cells_by_column(columns, rows, name)):
+            raise DataError(f"{name} has no row below its heading ({', '.join(columns):.200}): give it some")
+        return {**found}, 2
     body = (row for row in CsvLines(text, name) if any(map(str.strip, row)))
     numbered = [str(place) for place in range(len(heading))]
 

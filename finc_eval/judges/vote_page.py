@@ -112,8 +112,8 @@ def _by_prompt(source: Source) -> dict[str, list[int]]:
         text = well_formed(prompt or PurePosixPath(id).stem)
         if len(text) > MAX_CELL_LETTERS:
             raise DataError(
-                f"the prompt of {id} of {source.name} has {len(text):,} letters, above the {MAX_CELL_LETTERS:,} of a cell "
-                "of CSV, so that its votes could not be read: shorten it"
+                f"the prompt of {id} of {source.name} has {len(text):,} letters, above the {MAX_CELL_LETTERS:,} of a "
+                "cell of CSV, so that its votes could not be read: shorten it"
             )
         found.setdefault(text, []).append(number)
     return found

@@ -21,7 +21,7 @@ TIED = "tie"  # winner of a vote for neither model
 COLUMNS = ("prompt", "left", "right", "winner", "voter")
 PAIR = "pair"  # column that tells apart pairs of one prompt and the same models
 
-BYTES_PER_VOTE = 1000  # bytes that a vote takes in the fit, rounded up: with prompts and voters of their own, 870
+BYTES_PER_VOTE = 1400  # bytes that a vote takes on a board: measured for votes that each have a prompt and a voter
 
 SURROGATES = re.compile("[\ud800-\udfff]")  # codes that are not characters, which UTF-8 does not have
 
@@ -126,7 +126,7 @@ def _not_on_the_board(
             places.setdefault(one, table.place(row))
         if len(places) == len(shown):
             break
-    more = [plural(len(strange) - 5, "more")] * (len(strange) > 5)
+    more = [f"{len(strange) - 5:,} more"] * (len(strange) > 5)
     return DataError(
         f"{join_words([*(f'{one!r:.100} ({places[one]})' for one in strange[:5]), *more])} of the votes "
         f"{'is' if len(strange) == 1 else 'are'} not on the board{did_you_mean(strange[0], models)}: the board has "
@@ -148,6 +148,13 @@ def _shown(
     return found
 
 
+def _numbered(texts: Sequence[str]) -> tuple[tuple[str, ...], Integers]:
+    """Return unlike texts in order, and the place of each text among them."""
+    names = tuple(sorted({*texts}))
+    places = {name: place for place, name in enumerate(names)}
+    return names, np.array([places[one] for one in texts], np.int64)
+
+
 def _votes(texts: dict[str, list[str]], models: list[str], has_voters: bool) -> Votes:
     number = {name: place for place, name in enumerate(models)}
     left, right = (np.array([number[one] for one in texts[side]], np.int64) for side in ("left", "right"))
@@ -156,8 +163,8 @@ def _votes(texts: dict[str, list[str]], models: list[str], has_voters: bool) -> 
         LEFT if one == first else RIGHT if one == second else TIE
         for one, first, second in zip(winner, texts["left"], texts["right"], strict=True)
     ]
-    prompts, prompt = np.unique(texts["prompt"], return_inverse=True)
-    voters, voter = np.unique(texts["voter"], return_inverse=True)
+    # Not by np.unique: its texts are all as long as the longest, and lose NUL at their ends.
+    (prompts, prompt), (voters, voter) = (_numbered(texts[name]) for name in ("prompt", "voter"))
     notes = []
     if not has_voters or len(voters) == 1:
         who = "name no voter" if not has_voters or not voters[0] else f"are all of {voters[0]}"
@@ -169,10 +176,10 @@ def _votes(texts: dict[str, list[str]], models: list[str], has_voters: bool) -> 
         left=left,
         right=right,
         outcome=np.array(outcome, np.int64),
-        prompt=prompt.astype(np.int64),
-        voter=voter.astype(np.int64),
-        prompts=tuple(prompts.tolist()),
-        voters=tuple(voters.tolist()),
+        prompt=prompt,
+        voter=voter,
+        prompts=prompts,
+        voters=voters,
         notes=tuple(notes),
     )
 

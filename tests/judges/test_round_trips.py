@@ -44,7 +44,7 @@ SPECIAL = [
 
 
 def texts(count=200):
-    """Return unlike texts: special letters alone, at the beginning, in the middle and at the end; and all categories."""
+    """Return unlike texts: special letters alone, at the beginning, in the middle and at the end; all categories."""
     rng = np.random.default_rng(0)
     by_category = {}
     for code in range(0x110000):
@@ -58,7 +58,8 @@ def texts(count=200):
 TEXTS = [*dict.fromkeys(texts())]
 
 STANDS_FOR_A_BROWSER = """
-const fs = require("fs"), vm = require("vm"), [page, voter] = [fs.readFileSync(process.argv[2], "utf8"), process.argv[3]];
+const fs = require("fs"), vm = require("vm"), voter = process.argv[3];
+const page = fs.readFileSync(process.argv[2], "utf8");
 const [data, script] = [...page.matchAll(/<script[^>]*>([^]*?)<\\/script>/g)].map(one => one[1]);
 const found = {}, shown = [];
 const at = name => found[name] ??= {

@@ -157,7 +157,7 @@ def test_parts_of_one_judge_are_joined_and_what_the_parts_state_is_dropped(tmp_p
 
 @pytest.mark.parametrize("turned", [False, True])
 def test_two_scores_of_one_sample_are_refused_with_both(tmp_path, turned):
-    texts = ["id,clip\n" + lines(",", IDS, own) for own in (drawn(1), drawn(1)[:3] + [9.0] + drawn(1)[4:])]
+    texts = ["id,clip\n" + lines(",", IDS, own) for own in (drawn(1), [*drawn(1)[:3], 9.0, *drawn(1)[4:]])]
     files = [write(tmp_path, name, text) for name, text in zip(("a.csv", "b.csv"), texts, strict=True)]
     files = files[::-1] if turned else files
     values = [f"{drawn(1)[3]:g}", "9"]
@@ -177,7 +177,7 @@ def test_two_scores_of_one_sample_are_refused_with_both(tmp_path, turned):
 )
 def test_files_that_cannot_be_joined_are_refused(tmp_path, texts):
     files = [write(tmp_path, f"{n}.csv", text) for n, text in enumerate(texts)]
-    with pytest.raises(DataError, match="name their samples in unlike ways|several times without a seed"):
+    with pytest.raises(DataError, match=r"name their samples in unlike ways|several times without a seed"):
         read_scores({"one": files}, MODELS)
 
 

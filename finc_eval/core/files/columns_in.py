@@ -51,7 +51,7 @@ def text_columns(text: str, name: str, read_csv: Callable[[str, str], tuple[Colu
     start = text.lstrip()[:1]
     if start not in ("{", "["):
         columns, first = (csv_columns(text, name), 2) if read_csv is None else read_csv(text, name)
-        check_list(len(next(iter(columns.values()))), name, "rows", BYTES_PER_LINE)
+        check_list(len(next(iter(columns.values()), ())), name, "rows", BYTES_PER_LINE)
         return TableText({**columns}, first, has_heading=first > 1)
     check_decoded(json_size(text), name)
     lines = (line.lstrip() for line in text.split("\n"))

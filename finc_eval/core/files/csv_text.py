@@ -11,7 +11,7 @@ import io
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any, TextIO
 
@@ -49,10 +49,20 @@ def csv_text(rows: Iterable[Mapping[str, object]]) -> str:
     return text.getvalue()
 
 
-def write_rows(file: TextIO, rows: Iterable[Iterable[object]], *, end: str = "\r\n") -> None:
-    """Write rows of values as CSV: texts as they are, with formulas escaped; `end` ends each line."""
+def write_rows(file: TextIO, rows: Iterable[Sequence[object]], *, texts: int | None = None, end: str = "\r\n") -> None:
+    """Write rows of values as CSV, with formulas escaped.
+
+    Args:
+        file: text to write to.
+        rows: values of each row.
+        texts: number of first values of each row that are texts, while later ones are numbers that are written in some
+            form; default: all texts may be formulas.
+        end: end of each line.
+    """
     lines = csv.writer(file, lineterminator=end)
-    lines.writerows([escape(one) if isinstance(one, str) else one for one in row] for row in rows)
+    for row in rows:
+        some = row if texts is None else row[:texts]
+        lines.writerow([*(escape(one) if isinstance(one, str) else one for one in some), *row[len(some) :]])
 
 
 def escape(text: str) -> str:
@@ -72,7 +82,12 @@ def cell(value: object) -> object:
     """Return a value as a cell that a spreadsheet takes for no formula; None for a number that is not finite."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
-    return escape(one_line(with_urls(value))) if isinstance(value, str) else value
+    return escape(spelled(value)) if isinstance(value, str) else value
+
+
+def spelled(text: str) -> str:
+    """Return a text on one line, without control characters, and with URLs in place of their copies."""
+    return one_line(with_urls(text))
 
 
 class CsvLines:
@@ -131,13 +146,13 @@ def csv_table(text: str | Iterable[str], name: str) -> tuple[list[str], Iterator
 
 
 def csv_columns(text: str | Iterable[str], name: str) -> dict[str, list[str]]:
-    """Read a text of CSV as columns by name; DataError for too many values, and without a row."""
+    """Read a text of CSV as columns by name, none without a row; DataError for too many values."""
     columns, rows = csv_body(text, name)
     return cells_by_column(columns, rows, name)
 
 
 def cells_by_column(columns: list[str], rows: Iterator[list[str]], name: str) -> dict[str, list[str]]:
-    """Return rows as columns, some at a time; DataError for too many values, and without a row."""
+    """Return rows as columns by name, read some at a time, none without a row; DataError for too many values."""
     found: list[list[str]] = [[] for _ in columns]
     count, step = 0, max(1, FREE_CELLS // max(1, len(columns)))
     while some := [*islice(rows, step)]:
@@ -145,9 +160,7 @@ def cells_by_column(columns: list[str], rows: Iterator[list[str]], name: str) ->
         check_cells(len(columns), count, name)
         for own, values in zip(found, zip(*some, strict=True), strict=True):
             own.extend(values)
-    if not count:
-        raise DataError(f"{name} has no row below its heading ({', '.join(columns):.200}): give it some")
-    return dict(zip(columns, found, strict=True))
+    return dict(zip(columns, found, strict=True)) if count else {}
 
 
 def csv_body(text: str | Iterable[str], name: str) -> tuple[list[str], Iterator[list[str]]]:
