@@ -93,9 +93,11 @@ def _without_runs(codes: Integers, least: int) -> Integers:
         if size >= least and len({*own[row : row + size]}) >= LEAST_RUN:
             row += size
             continue
-        places.append(row)
-        kept.append(row)
-        row += 1
+        # A long run of few unlike rows stays as a whole: it is not looked through again from its next row.
+        for place in range(row, row + (size if size >= least else 1)):
+            before.setdefault(own[place], []).append(place)
+            kept.append(place)
+        row = kept[-1] + 1
     return np.array(kept, np.int64)
 
 
