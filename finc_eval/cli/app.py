@@ -22,6 +22,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from finc_eval.cli.repeats import collecting
 from finc_eval.core.errors import DataError, FincEvalError, did_you_mean
 from finc_eval.core.places import out_path
 from finc_eval.core.provenance import package_version
@@ -41,7 +42,6 @@ class VerdictExit(SystemExit):
 
 
 OUT = "out"  # name of the parameter with the output, in every verb
-SETS = ("gen", "ref")  # names of the parameters with the sets, in every verb
 HELP_ALL = "--help-all"
 USUAL = ("extractor", "groups", "rho")  # names of settings that every help shows
 
@@ -91,13 +91,9 @@ class DefaultGroup(VerbGroup):
 class Verb(Helped, TyperCommand):
     """A verb."""
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the arguments; where a verb takes one set, a second one would silently replace it."""
-        _, _, given = self.make_parser(ctx).parse_args(list(args))
-        for option in given:
-            if option.name in SETS and not option.multiple and given.count(option) > 1:
-                ctx.fail(f"{option.opts[0]} is given {given.count(option)} times, but takes one set: give it once")
-        return super().parse_args(ctx, args)
+    def make_parser(self, ctx: Any) -> Any:
+        """Return the parser of the arguments, which sees an option that is given twice."""
+        return collecting(super().make_parser(ctx), self.get_params(ctx))
 
     def invoke(self, ctx: Any) -> Any:
         """Run the verb. An output behind a URL is made on the local disk, and uploaded when it is whole."""

@@ -158,7 +158,8 @@ def _as_typer_knows(types: list[Any], default: Any) -> tuple[Any, Any, dict[str,
     first = types[0]
     if get_origin(first) is tuple:
         written = ",".join(map(str, default)) if isinstance(default, tuple) else default
-        return str, written, _listed(get_args(first)[0])
+        item, *rest = get_args(first)
+        return str, written, _listed(item, takes_several=rest == [Ellipsis])
     if len(types) == 1:
         return first, default, {}
     words = [word for literal in types[1:] for word in get_args(literal)]
@@ -196,12 +197,22 @@ def list_option(item: Callable[[str], Any], help_text: str, *names: str) -> Any:
     return typer.Option(*names, help=help_text, **_listed(item))
 
 
-def _listed(item: Callable[[str], Any]) -> dict[str, Any]:
-    def read(text: Any) -> Any:
+@dataclass(frozen=True)
+class Values:
+    """A parser of values separated by commas; an option that has one may be given several times."""
+
+    item: Callable[[str], Any]  # parser of a value
+    takes_several: bool = True  # False for a fixed number of values, such as two ends
+
+    def __call__(self, text: Any) -> tuple[Any, ...]:
+        """Return the values in a text."""
         parts = [part.strip() for part in str(text).split(",") if part.strip()]
         try:
-            return tuple(map(item, parts))
+            return tuple(map(self.item, parts))
         except ValueError:
-            raise typer.BadParameter(f"{text!r} is not a list of {NUMBER_NAMES[item]}s, such as 1,2,5") from None
+            raise typer.BadParameter(f"{text!r} is not a list of {NUMBER_NAMES[self.item]}s, such as 1,2,5") from None
 
-    return {"parser": read, "metavar": "V,V,…" if item in NUMBER_NAMES else "NAME,NAME,…"}
+
+def _listed(item: Callable[[str], Any], *, takes_several: bool = True) -> dict[str, Any]:
+    metavar = "V,V,…" if item in NUMBER_NAMES else "NAME,NAME,…"
+    return {"parser": Values(item, takes_several), "metavar": metavar}

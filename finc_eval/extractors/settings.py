@@ -73,7 +73,7 @@ class Extraction(Configured):
         ),
     ] = None
     range: Annotated[
-        tuple[float, ...] | None,
+        tuple[float, float] | None,
         about(
             "the numbers that are black and white in arrays and in image files of more than 8 bits, such as -1,1; "
             "default: 0,255, and other types than uint8 are refused"
