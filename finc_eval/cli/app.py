@@ -22,6 +22,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from finc_eval.cli.question import asking
 from finc_eval.cli.repeats import collecting
 from finc_eval.core.errors import DataError, FincEvalError, did_you_mean
 from finc_eval.core.places import out_path
@@ -99,7 +100,8 @@ class Verb(Helped, TyperCommand):
         """Run the verb. An output behind a URL is made on the local disk, and uploaded when it is whole."""
         if ctx.params.get(OUT) is not None:
             ctx.params[OUT] = out_path(ctx.params[OUT])
-        return super().invoke(ctx)
+        with asking(self.params, ctx.params):
+            return super().invoke(ctx)
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters, and --help-all where the help leaves some out."""
