@@ -121,14 +121,14 @@ def asked_of(
     values: dict[str, Any] = {}
     usual: dict[str, Any] = {}
     of_options = {option.path[0] for option in options}
-    for field in fields(cls):  # type: ignore[arg-type]
+    for field in fields(cls):
         name = field.name
         if name in of_options or own.get(name):
             continue
         key = name if name not in own or own[name] is None else f"{cls.table}_{name}"  # type: ignore[attr-defined]
         values[key], usual[key] = getattr(settings, name), _default(field)
     for option in options:
-        field = next(one for one in fields(cls) if one.name == option.path[0])  # type: ignore[arg-type]
+        field = next(one for one in fields(cls) if one.name == option.path[0])
         name = option.parameter.name
         chosen, default = getattr(settings, field.name), _default(field)
         if not option.choices:

@@ -228,8 +228,8 @@ def refuse_loss(path: Path, is_own: Callable[[Path], bool], force: bool, option:
         raise UsageError(f"{path} is a folder: name the file to write")
     if path.exists() and not force and not is_own(path):
         raise UsageError(
-            f"{path} exists, and this command with these inputs did not make it, or made it with other settings: choose "
-            f"another {option}, or pass --force"
+            f"{path} exists, and this command with these inputs did not make it, or made it with other settings: "
+            f"choose another {option}, or pass --force"
         )
 
 

@@ -109,7 +109,7 @@ class Extraction(Configured):
     def reading(self) -> Reading:
         """Files and values that are samples, and the range of numbers."""
         given = (self.include, self.exclude, self.image_key, self.range, self.prompts, self.color)
-        return Reading(*given)  # type: ignore[arg-type]
+        return Reading(*given)
 
 
 OWNERS[Extraction] = "extraction, not of a result", "extractor=fe.Extraction({0}), or embed first by fe.extract(…, {0})"

@@ -16,6 +16,7 @@ from finc_eval.core.signature import Signature
 from finc_eval.core.words import join_words, plural
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.columns import check_columns
+from finc_eval.embeddings.needs import Known, needs_columns
 from finc_eval.judges.bradley_terry import Spread, StrengthFit
 from finc_eval.judges.covariates import read_covariates, strengths_at_equal
 from finc_eval.judges.dividing import Dividing
@@ -100,6 +101,10 @@ class Judgments:
                 f"lower names {strange[0]!r}, which no scores have{did_you_mean(strange[0], self.judges)}: the judges "
                 f"are {join_words(self.judges) or 'none'}"
             )
+
+    def needs(self, sets: Mapping[str, Known]) -> None:
+        """Raise UsageError unless the sets of models, and the reference, have the columns that are scores."""
+        needs_columns(*self.columns, of=self.models)(sets)
 
     def joined(self, sets: Mapping[str, Embeddings], reference: BoardReference, run: Run) -> Judgments:
         """Return the same with the rows of the samples, their prompts and the parts that they are in.

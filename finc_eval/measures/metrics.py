@@ -21,6 +21,7 @@ from finc_eval.core.words import join_words
 from finc_eval.embeddings.array_files import holds_statistics
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.embeddings.embedding_set import take_arrays
+from finc_eval.embeddings.needs import needs_columns
 from finc_eval.embeddings.opening import form_of, name_of, open_sets
 from finc_eval.embeddings.recipe import ARRAY_SPACE, extractor_of
 from finc_eval.embeddings.repeats import LOOK
@@ -239,7 +240,7 @@ def _scores(
         own_run = run if len(by_extractor) == 1 else run.prefixed(name or "any space")
         own_run = own_run.planned(LOOK, Stage.of_parts(COMPUTE, [COMPUTE] * len(own)))
         try:
-            sets = open_sets(sources, open_set, how, own_run, preferred=name, columns=[by])
+            sets = open_sets(sources, open_set, how, own_run, preferred=name, checks=[needs_columns(by)])
         except (DataError, IncompatibleError) as error:
             if isinstance(error, MissingWeightsError):
                 error = MissingWeightsError(f"{error}{say_substitute(own)}")
