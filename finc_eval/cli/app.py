@@ -28,7 +28,7 @@ from finc_eval.core.errors import DataError, FincEvalError, did_you_mean
 from finc_eval.core.places import out_path
 from finc_eval.core.provenance import package_version
 from finc_eval.core.secrets import redact
-from finc_eval.core.storage import DISK_FULL, claims
+from finc_eval.core.storage import DISK_FULL, check_writable, claims
 from finc_eval.core.terminal import output_failure, print_error, visible, visible_output
 
 GARBAGE_THRESHOLD = 10_000
@@ -100,6 +100,7 @@ class Verb(Helped, TyperCommand):
         """Run the verb. An output behind a URL is made on the local disk, and uploaded when it is whole."""
         if ctx.params.get(OUT) is not None:
             ctx.params[OUT] = out_path(ctx.params[OUT])
+            check_writable(ctx.params[OUT])
         with asking(self.params, ctx.params):
             return super().invoke(ctx)
 

@@ -27,7 +27,7 @@ from finc_eval.core.marks import job_digest, mark, mark_of, same_settings, setti
 from finc_eval.core.places import place_of
 from finc_eval.core.record import plain
 from finc_eval.core.serialize import Document
-from finc_eval.core.storage import claim, refresh, write_text, write_together
+from finc_eval.core.storage import check_writable, claim, refresh, write_text, write_together
 from finc_eval.core.terminal import print_data
 from finc_eval.extractors.settings import Extraction
 
@@ -226,6 +226,7 @@ def refuse_loss(path: Path, is_own: Callable[[Path], bool], force: bool, option:
     refresh(path)
     if path.is_dir():
         raise UsageError(f"{path} is a folder: name the file to write")
+    check_writable(path)
     if path.exists() and not force and not is_own(path):
         raise UsageError(
             f"{path} exists, and this command with these inputs did not make it, or made it with other settings: "

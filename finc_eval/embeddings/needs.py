@@ -104,6 +104,16 @@ def needs_columns(*columns: str | None, of: Sequence[str] = ()) -> Check:
     return check
 
 
+def needs_labels(of: str, error: DataError) -> Check:
+    """Return the check that the set with the label `of` has labels; else it raises the error."""
+
+    def check(sets: Mapping[str, Known]) -> None:
+        if of in sets and "label" not in sets[of].columns:
+            raise error
+
+    return check
+
+
 def needs_groups(column: str | None, of: int) -> Check:
     """Return the check that one of so many sets has the column of groups, unless there are sketches among them."""
 

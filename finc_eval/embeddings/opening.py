@@ -287,7 +287,11 @@ def _check_made_by(extractor: str, ready: Mapping[str, HasSpace], *, needed: boo
 
 
 def embed_sources(
-    sources: Mapping[str, object], extractor: AnyExtractor, run: Run, spaces: Iterable[str] = ()
+    sources: Mapping[str, object],
+    extractor: AnyExtractor,
+    run: Run,
+    spaces: Iterable[str] = (),
+    checks: Sequence[Check] = (),
 ) -> dict[str, object]:
     """Return sets by label, those that are samples as their caches; see `open_sets`. Arrays are not looked at."""
     held = {
@@ -295,7 +299,7 @@ def embed_sources(
         for label, one in sources.items()
         if isinstance(one, str | Path | EmbeddingCache) or form_of(one) == "samples"
     }
-    opened = open_sets(held, as_embeddings, extractor, run, spaces)
+    opened = open_sets(held, as_embeddings, extractor, run, spaces, checks=checks)
     return {
         label: found.cache if isinstance(found := opened.get(label), CachedEmbeddings) else source
         for label, source in sources.items()

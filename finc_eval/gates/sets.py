@@ -21,7 +21,7 @@ from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.embeddings.subset import Subset
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.naming.properties import TEXT_COLUMNS
-from finc_eval.partitions.blocks import Pairing, designs, needs_pairs, pair
+from finc_eval.partitions.blocks import Pairing, check_pair_column, designs, needs_pairs, pair
 from finc_eval.partitions.counts import MIN_SAMPLES, countable_sets
 
 GEN, BASELINE, ANCHOR, REF = "gen", "baseline", "anchor", "ref"
@@ -201,6 +201,7 @@ def needs_partners(by: str, labels: Sequence[str], by_id: bool) -> Check:
         judged = {label: one for label, one in sets.items() if label in (GEN, *labels)}
         if len(judged) <= len(labels):  # a sketch among them says what it lacks when it is opened
             return
+        check_pair_column(judged, by)
         if is_by_block(judged.values(), by):
             needs_pairs(by)(judged)
             return

@@ -206,10 +206,7 @@ def needs_pairs(column: str | None) -> Check:
     def check(sets: Mapping[str, Known]) -> None:
         if column is None or len(sets) < 2:
             return
-        for label, one in sets.items():
-            if column not in (*one.columns, ID):
-                error = unknown_column(column, one.columns, label, " to pair by")
-                raise UsageError(f"{error}{_instead(sets, column)}")
+        check_pair_column(sets, column)
         values, notes = names_of(sets, column)
         shared = reduce(np.intersect1d, (np.setdiff1d(one, [""]) for one in values.values()))
         if len(shared) < MIN_BLOCKS:
@@ -219,6 +216,14 @@ def needs_pairs(column: str | None) -> Check:
             )
 
     return check
+
+
+def check_pair_column(sets: Mapping[str, Known], column: str) -> None:
+    """Raise UsageError unless each set has the column that pairs samples; ids are a column."""
+    for label, one in sets.items():
+        if column not in (*one.columns, ID):
+            error = unknown_column(column, one.columns, label, " to pair by")
+            raise UsageError(f"{error}{_instead(sets, column)}")
 
 
 def _instead(sets: Mapping[str, Known], column: str) -> str:
