@@ -23,6 +23,7 @@ from finc_eval.embeddings.writer import with_columns
 from finc_eval.extractors.card import NetworkPrecision
 from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, load_card
 from finc_eval.extractors.settings import Extraction
+from finc_eval.extractors.weights import check_weights
 from finc_eval.samples.opening import open_source
 from finc_eval.samples.reading import STORED, Color, Reading
 from finc_eval.samples.shards import select_shard, shard_path
@@ -198,6 +199,9 @@ def extract_all(
     for job in jobs.values():
         job.embedder = next(iter(sets.values())).embedder
     missing = [job.look((run.prefixed(label) if label else run).progress) for label, job in jobs.items()]
+    for one, lacking in zip(jobs.values(), missing, strict=True):
+        if lacking:
+            check_weights(one.card)
     if check is not None:
         check({label: job.listed(label) for label, job in jobs.items() if not job.samples.once})
     parts = divide_stage(run.progress, stage_of(jobs, [n for n in missing if n], alone), missing)

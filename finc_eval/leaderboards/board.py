@@ -181,14 +181,14 @@ def _open_with_weights(
 ) -> tuple[LeaderboardSettings, _Opened]:
     """Open sets for the metrics that were asked for, and leave out those whose extractor has no weights here."""
     try:
-        return asked, open_models(models, ref, asked, run, extractor, checks=checks)
+        return asked, open_models(models, ref, asked, run, extractor, (), checks)
     except MissingWeightsError as error:
         rest = tuple(name for name in asked.metrics if get_metric(name).extractor is None)
         gone = [name for name in asked.metrics if name not in rest]
         if not (gone and rest) or asked.rank_by in gone:
             raise
         some = replace(asked, metrics=rest)
-        opened, warnings, pairing = open_models(models, ref, some, run, extractor, checks=checks)
+        opened, warnings, pairing = open_models(models, ref, some, run, extractor, (), checks)
         note = f"{join_words(gone)} {'is' if len(gone) == 1 else 'are'} left out: {error}"
         return some, (opened, (note, *warnings), pairing)
 
