@@ -22,11 +22,13 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from finc_eval.cli.question import asking
+from finc_eval.cli.repeats import collecting
 from finc_eval.core.errors import DataError, FincEvalError, did_you_mean
 from finc_eval.core.places import out_path
 from finc_eval.core.provenance import package_version
 from finc_eval.core.secrets import redact
-from finc_eval.core.storage import DISK_FULL, claims
+from finc_eval.core.storage import DISK_FULL, check_writable, claims
 from finc_eval.core.terminal import output_failure, print_error, visible, visible_output
 
 GARBAGE_THRESHOLD = 10_000
@@ -41,7 +43,6 @@ class VerdictExit(SystemExit):
 
 
 OUT = "out"  # name of the parameter with the output, in every verb
-SETS = ("gen", "ref")  # names of the parameters with the sets, in every verb
 HELP_ALL = "--help-all"
 USUAL = ("extractor", "groups", "rho")  # names of settings that every help shows
 
@@ -91,19 +92,17 @@ class DefaultGroup(VerbGroup):
 class Verb(Helped, TyperCommand):
     """A verb."""
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the arguments; where a verb takes one set, a second one would silently replace it."""
-        _, _, given = self.make_parser(ctx).parse_args(list(args))
-        for option in given:
-            if option.name in SETS and not option.multiple and given.count(option) > 1:
-                ctx.fail(f"{option.opts[0]} is given {given.count(option)} times, but takes one set: give it once")
-        return super().parse_args(ctx, args)
+    def make_parser(self, ctx: Any) -> Any:
+        """Return the parser of the arguments, which sees an option that is given twice."""
+        return collecting(super().make_parser(ctx), self.get_params(ctx))
 
     def invoke(self, ctx: Any) -> Any:
         """Run the verb. An output behind a URL is made on the local disk, and uploaded when it is whole."""
         if ctx.params.get(OUT) is not None:
             ctx.params[OUT] = out_path(ctx.params[OUT])
-        return super().invoke(ctx)
+            check_writable(ctx.params[OUT])
+        with asking(self.params, ctx.params):
+            return super().invoke(ctx)
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters, and --help-all where the help leaves some out."""

@@ -110,6 +110,49 @@ def _choose(before: Any, values: dict[str, Any], options: list[Option]) -> Any:
     return made if several else made[0]
 
 
+def asked_of(
+    cls: type, settings: Any, options: list[Option], own: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the values of settings by the names of their options, and the defaults of these.
+
+    A field without an option, which a file of defaults gives, has its own name. `own` are the values of all options of
+    the verb: one that stands for such a field, and is given, replaces it.
+    """
+    values: dict[str, Any] = {}
+    usual: dict[str, Any] = {}
+    of_options = {option.path[0] for option in options}
+    for field in fields(cls):
+        name = field.name
+        if name in of_options or own.get(name):
+            continue
+        key = name if name not in own or own[name] is None else f"{cls.table}_{name}"  # type: ignore[attr-defined]
+        values[key], usual[key] = getattr(settings, name), _default(field)
+    for option in options:
+        field = next(one for one in fields(cls) if one.name == option.path[0])
+        name = option.parameter.name
+        chosen, default = getattr(settings, field.name), _default(field)
+        if not option.choices:
+            values[name], usual[name] = chosen, default
+            continue
+        both = [one if isinstance(one, tuple) else (one,) for one in (chosen, default)]
+        values[name], usual[name] = (_in_choices(option, one, both[1]) for one in both)
+    return values, usual
+
+
+def _in_choices(option: Option, chosen: tuple[Any, ...], default: tuple[Any, ...]) -> Any:
+    """Return the names of dataclasses, or their parameters that differ from those of the default ones."""
+    if option.path[-1] == TAG:
+        return ",".join(one.name for one in chosen)
+    usual = {one.name: one for one in default}
+    values: list[Any] = [
+        own is None if option.switches_off else own
+        for one in chosen
+        if one.name in option.owners
+        and (own := getattr(one, option.path[-1])) != getattr(usual.get(one.name, type(one)()), option.path[-1])
+    ]
+    return values[0] if len(values) == 1 else values or None
+
+
 def parameter(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
     """Return a keyword of a verb."""
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
@@ -158,7 +201,8 @@ def _as_typer_knows(types: list[Any], default: Any) -> tuple[Any, Any, dict[str,
     first = types[0]
     if get_origin(first) is tuple:
         written = ",".join(map(str, default)) if isinstance(default, tuple) else default
-        return str, written, _listed(get_args(first)[0])
+        item, *rest = get_args(first)
+        return str, written, _listed(item, takes_several=rest == [Ellipsis])
     if len(types) == 1:
         return first, default, {}
     words = [word for literal in types[1:] for word in get_args(literal)]
@@ -196,12 +240,22 @@ def list_option(item: Callable[[str], Any], help_text: str, *names: str) -> Any:
     return typer.Option(*names, help=help_text, **_listed(item))
 
 
-def _listed(item: Callable[[str], Any]) -> dict[str, Any]:
-    def read(text: Any) -> Any:
+@dataclass(frozen=True)
+class Values:
+    """A parser of values separated by commas; an option that has one may be given several times."""
+
+    item: Callable[[str], Any]  # parser of a value
+    takes_several: bool = True  # False for a fixed number of values, such as two ends
+
+    def __call__(self, text: Any) -> tuple[Any, ...]:
+        """Return the values in a text."""
         parts = [part.strip() for part in str(text).split(",") if part.strip()]
         try:
-            return tuple(map(item, parts))
+            return tuple(map(self.item, parts))
         except ValueError:
-            raise typer.BadParameter(f"{text!r} is not a list of {NUMBER_NAMES[item]}s, such as 1,2,5") from None
+            raise typer.BadParameter(f"{text!r} is not a list of {NUMBER_NAMES[self.item]}s, such as 1,2,5") from None
 
-    return {"parser": read, "metavar": "V,V,…" if item in NUMBER_NAMES else "NAME,NAME,…"}
+
+def _listed(item: Callable[[str], Any], *, takes_several: bool = True) -> dict[str, Any]:
+    metavar = "V,V,…" if item in NUMBER_NAMES else "NAME,NAME,…"
+    return {"parser": Values(item, takes_several), "metavar": metavar}

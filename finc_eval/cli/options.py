@@ -12,7 +12,8 @@ from typing import Annotated, Any, ClassVar, get_type_hints
 
 import typer
 
-from finc_eval.cli.fields import flag, options_of, parameter, settings_with
+from finc_eval.cli.fields import asked_of, flag, options_of, parameter, settings_with
+from finc_eval.cli.question import ask
 from finc_eval.core.doors import inside
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.files.parsed import read_toml
@@ -181,6 +182,7 @@ def takes(cls: type, argument: str, **narrower: Any) -> Callable[[Verb], Verb]:
                 if start is not None and isinstance(narrow, type) and not isinstance(getattr(start, name), narrow):
                     start = replace(start, **{name: narrow()})  # a default for another verb
             settings = settings_with(cls, start, options, given)
+            ask(*asked_of(cls, settings, options, values))
             # Every result that the verb makes names the file of defaults in its provenance.
             token = config_in_use.set(None if path is None else str(path))
             try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,15 +17,17 @@ import typer
 
 from finc_eval import report
 from finc_eval.cli.options import title_of
+from finc_eval.cli.question import suffix_of
 from finc_eval.core.doors import check_unlinked, read_bytes
 from finc_eval.core.errors import FincEvalError, UsageError
 from finc_eval.core.files.front import file_type
 from finc_eval.core.files.parsed import read_json
 from finc_eval.core.files.reading import header_of
-from finc_eval.core.marks import job_digest, mark, mark_of
+from finc_eval.core.marks import job_digest, mark, mark_of, same_settings, settings_beside
+from finc_eval.core.places import place_of
 from finc_eval.core.record import plain
 from finc_eval.core.serialize import Document
-from finc_eval.core.storage import claim, refresh, write_text, write_together
+from finc_eval.core.storage import check_writable, claim, refresh, write_text, write_together
 from finc_eval.core.terminal import print_data
 from finc_eval.extractors.settings import Extraction
 
@@ -49,7 +51,7 @@ Out = Annotated[
         "--out",
         metavar="DIR",
         help="Folder, or its URL, to write to: a page, the same as JSON, and an .h5 file if later steps need it. "
-        "Default: a folder in reports/ that is named by the sets.",
+        "Default: a folder in reports/ that is named by the sets, and by the settings that differ from their defaults.",
     ),
 ]
 OptionalOut = Annotated[
@@ -75,15 +77,21 @@ class TerminalOutput:
         suffixes = SUFFIXES.get(self.type_name, (".json", ".html"))
         return {suffix: self.folder / f"{self.stem}{suffix}" for suffix in suffixes}
 
+    def is_own(self, path: Path) -> bool:
+        """Return whether this job made a file."""
+        marked = path.with_suffix(".json") if path.suffix in UNMARKED else path
+        return mark_of(marked) == mark(self.type_name, self.job)
+
+    @property
+    def is_of_others(self) -> bool:
+        """True if the folder has a result of another question, and not a file of somebody else."""
+        found = [mark_of(path) for path in self.files.values() if path.suffix not in UNMARKED]
+        return any(one is not None and one != mark(self.type_name, self.job) for one in found)
+
     def check(self) -> None:
         """Raise UsageError if a file would be lost that another job made."""
-        own = mark(self.type_name, self.job)
-
-        def is_own(path: Path) -> bool:
-            return mark_of(path.with_suffix(".json") if path.suffix in UNMARKED else path) == own
-
         for path in self.files.values():
-            refuse_loss(path, is_own, self.force)
+            refuse_loss(path, self.is_own, self.force)
 
     def write(self, result: Any, texts: Mapping[str, str], samples: Mapping[str, Any]) -> None:
         """Write the files of the result, which is marked, all together."""
@@ -116,20 +124,26 @@ def output_folder(
 
     `how` is how sets are embedded, once for each space: a result of the same sets, wherever they were, is of this job.
     """
-    folder = out or default_folder(titles or [title_of(place, label) for label, place in inputs.items()])
-    if out is None:
-        check_unlinked(Path(), folder.as_posix())
+    job = job_digest(verb, inputs)
+    for folder in [out] if out is not None else default_folders(titles, inputs, job):
+        output = _output(TerminalOutput(folder, type_name, stem or type_name, job, force), inputs, how)
+        if force or not output.is_of_others:
+            break
+    output.check()
+    claim(output.files[".html"])
+    return output
+
+
+def _output(output: TerminalOutput, inputs: Mapping[str, str], how: Sequence[Extraction]) -> TerminalOutput:
+    """Return the files of a result in their folder, of the job that made them before of the same sets, if one did."""
+    folder = output.folder
     if folder.suffix in (".html", ".json", ".h5", ".csv") and not folder.is_dir():
         raise UsageError(
             f"--out is the folder of several files, got {folder}: pass {folder.with_suffix('')} for example"
         )
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file, and --out is a folder: choose another name")
-    output = TerminalOutput(folder, type_name, stem or type_name, job_digest(verb, inputs), force)
-    output = replace(output, job=_job_of_same_sets(output.files[".json"], output, inputs, how) or output.job)
-    output.check()
-    claim(output.files[".html"])
-    return output
+    return replace(output, job=_job_of_same_sets(output.files[".json"], output, inputs, how) or output.job)
 
 
 def _job_of_same_sets(
@@ -137,7 +151,8 @@ def _job_of_same_sets(
 ) -> str | None:
     """Return the job of the result in a JSON file if its sets have the content of these, by label; else None."""
     kind, _, job = (mark_of(path) or "").partition(" ")
-    if not how or output.force or kind != output.type_name or not job or job == output.job:
+    is_asked = kind == output.type_name and job != output.job and same_settings(job, output.job)
+    if not how or output.force or not job or not is_asked:
         return None
     from finc_eval.embeddings.opening import digests_of  # seconds of import, where another job's result is there alone
 
@@ -160,18 +175,40 @@ def _collect_digests(data: object, label: str, found: dict[str, list[str]]) -> N
             _collect_digests(value, str(key), found)
 
 
-def default_folder(titles: Sequence[str]) -> Path:
-    """Return the folder of a result on sets with these titles: reports/gen-vs-ref."""
+def default_folders(titles: Sequence[str] | None, inputs: Mapping[str, str], job: str) -> Iterator[Path]:
+    """Yield the folders of a result in reports/, until one has no result of another question.
+
+    The first is named by the titles of the sets and by the settings that differ from their defaults, as in
+    gen-vs-ref-n60. The next has the folders of the sets, too, as in a-gen-vs-b-ref, and the last has the job.
+    """
+    titles = titles or [title_of(place, label) for label, place in inputs.items()]
+    settings = suffix_of(settings_beside(inputs))
+    places = [Path(place_of(place)).parent.name for place in inputs.values()]
+    inside = [f"{place}-{title}".strip("-") for place, title in zip(places, titles, strict=False)]
+    for named, end in ((titles, ""), (inside or titles, ""), (titles, f"-{job}")):
+        folder = default_folder(named, settings, end)
+        check_unlinked(Path(), folder.as_posix())
+        yield folder
+
+
+def default_folder(titles: Sequence[str], settings: str = "", end: str = "") -> Path:
+    """Return the folder of a result on sets with these titles, reports/gen-vs-ref, and what follows in its name."""
     more = len(titles) - NAMED_SETS
     title = "-vs-".join([*titles[:NAMED_SETS], *([f"{more}-more"] if more > 0 else [])])
+    end = _as_name(settings, MAX_FOLDER_NAME // 2) + end
+    name = _as_name(title, MAX_FOLDER_NAME - len(end.encode()))
+    return Path("reports") / ((name if name.strip(".") else "result") + end)
+
+
+def _as_name(text: str, size: int) -> str:
+    """Return a text as a part of the name of a folder, of so many bytes at most; of long ones the beginning."""
     # A sketch or a cache brings its title, and may be from anybody; Windows has fewer names than Linux.
-    name = (
-        re.sub(r'[<>:"/\\|?*\x00-\x1f]+', "-", title)
+    return (
+        re.sub(r'[<>:"/\\|?*\x00-\x1f]+', "-", text)
         .rstrip(". ")
-        .encode("utf-8", "ignore")[:MAX_FOLDER_NAME]
+        .encode("utf-8", "ignore")[:size]
         .decode("utf-8", "ignore")
     )
-    return Path("reports") / (name if name.strip(".") else "result")
 
 
 def check_suffix(out: Path, *suffixes: str, option: str = "--out") -> None:
@@ -189,10 +226,11 @@ def refuse_loss(path: Path, is_own: Callable[[Path], bool], force: bool, option:
     refresh(path)
     if path.is_dir():
         raise UsageError(f"{path} is a folder: name the file to write")
+    check_writable(path)
     if path.exists() and not force and not is_own(path):
         raise UsageError(
-            f"{path} exists, and this command with these inputs did not make it: choose another {option}, or "
-            "pass --force"
+            f"{path} exists, and this command with these inputs did not make it, or made it with other settings: "
+            f"choose another {option}, or pass --force"
         )
 
 

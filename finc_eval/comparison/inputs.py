@@ -20,18 +20,21 @@ from finc_eval.core.words import plural
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.near_repeats import near_repeat_warnings
-from finc_eval.embeddings.opening import as_embeddings, open_sets
+from finc_eval.embeddings.needs import Check, Known, needs_groups, needs_samples
+from finc_eval.embeddings.opening import as_embeddings, form_of, open_sets
 from finc_eval.embeddings.repeats import few_groups, too_few_groups
-from finc_eval.embeddings.same_names import ID
+from finc_eval.embeddings.same_names import ID, names_of
 from finc_eval.embeddings.set_info import SetInfo, set_info
 from finc_eval.extractors.settings import AnyExtractor, extraction_of
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.numerics.arrays import fold_of, rows_of
 from finc_eval.numerics.design_effects import MIN_INDEPENDENT
-from finc_eval.partitions.blocks import Pairing, pair
+from finc_eval.partitions.blocks import Pairing, needs_pairs, pair
 from finc_eval.partitions.counts import DRAWN, MIN_SAMPLES
 from finc_eval.partitions.sample_map import DrawnSamples
-from finc_eval.prompts.text import Joint, card_of_text, join_text
+from finc_eval.partitions.values import needs_values
+from finc_eval.prompts.text import Joint, card_of_text, join_text, needs_text
+from finc_eval.same_ids.compare_ids import LEAST_FLOOR, few_of_run
 from finc_eval.same_ids.detect import FOUND, are_two_runs
 from finc_eval.sketches.opening import SetInput, as_sketch, group_sets, view_rows
 from finc_eval.sketches.reference import reference_feature_map
@@ -159,8 +162,8 @@ def sketch_sets(
 
     A source is an array, a tensor, an `EmbeddingCache`, a `Sketch`, or the path of a file or of samples.
     """
-    inputs, warnings = open_inputs(sources, settings, run, extractor)
-    runs_again = _open_again(again, settings, inputs, run, extractor)
+    inputs, warnings = open_inputs(sources, settings, run, extractor, again)
+    runs_again = {label: cast(Embeddings, inputs.pop(label)) for label in [*inputs] if label not in sources}
     embeddings = {label: one for label, one in inputs.items() if isinstance(one, Embeddings)}
     sketched = next((label for label in inputs if label not in embeddings), None)
     pairing, sentences, settings = _pair_up(embeddings, settings, sketched)
@@ -172,10 +175,6 @@ def sketch_sets(
         if opened.n < MIN_SAMPLES:
             raise _too_few(label, opened.n)
     if settings.text is not None:
-        if sketched is not None:
-            raise UsageError(
-                f"{sketched} is a sketch, which has no prompts, and text asks for them: pass its embeddings"
-            )
         column = settings.pairs if all(settings.pairs in one.columns for one in embeddings.values()) else None
         joint, sigma, unread = join_text(embeddings, ["ref"], settings.text, column, settings.sigma)
         inputs, settings = {**joint}, replace(settings, sigma=sigma)
@@ -196,29 +195,81 @@ def sketch_sets(
 
 
 def open_inputs(
-    sources: Mapping[str, object], settings: Settings, run: Run, extractor: AnyExtractor = None
+    sources: Mapping[str, object],
+    settings: Settings,
+    run: Run,
+    extractor: AnyExtractor = None,
+    again: Sequence[object] = (),
 ) -> tuple[dict[str, SetInput], tuple[str, ...]]:
-    """Open what the caller has of each set, by label, grouped; return sentences on groups and exact repeats."""
-    opened = open_sets(
-        sources,
-        lambda source, label: as_sketch(source, run.torch_device) or as_embeddings(source, label),
-        extractor,
-        run,
-        columns=[settings.by],
-    )
+    """Open what the caller has of each set, by label, grouped; return sentences on groups and exact repeats.
+
+    Further runs of the baseline are called "again 1" and so on.
+    """
+    check_again(again, settings)
+    refuse_sketches(sources, settings)
+    runs = {f"again {number}": one for number, one in enumerate(again, 1)}
+
+    def open_one(source: object, label: str) -> SetInput:
+        sketch = None if label in runs else as_sketch(source, run.torch_device)
+        return sketch or as_embeddings(source, label)
+
+    opened = open_sets({**sources, **runs}, open_one, extractor, run, checks=needs_of(settings, [*sources]))
+    of_runs = {label: opened.pop(label) for label in runs}
     grouped, sentences = group_sets(opened, settings.groups, run)
-    return {**opened, **grouped}, tuple(sentences)
+    return {**opened, **grouped, **of_runs}, tuple(sentences)
+
+
+def needs_of(settings: Settings, labels: Sequence[str] = ("gen", "ref")) -> list[Check]:
+    """Return the checks that a comparison makes of the sets with these labels before its work, by its settings."""
+
+    def of_these(check: Check) -> Check:
+        return lambda sets: check({label: one for label, one in sets.items() if label in labels})
+
+    asked = (
+        needs_values(settings.by),
+        needs_groups(settings.groups, len(labels)),
+        needs_pairs(settings.pairs),
+        needs_text(settings.text, settings.pairs),
+        needs_samples(MIN_SAMPLES, _too_few),
+    )
+
+    def of_runs(sets: Mapping[str, Known]) -> None:
+        for label in [label for label in sets if label not in labels and "ref" in sets]:
+            names, _ = names_of({one: sets[one] for one in ("ref", label)}, ID)
+            if (shared := len(np.intersect1d(names["ref"], names[label]))) < LEAST_FLOOR:
+                raise few_of_run(label, shared)
+
+    return [*map(of_these, asked), of_runs]
+
+
+def refuse_sketches(sources: Mapping[str, object], settings: Settings) -> None:
+    """Raise UsageError for sketches where settings ask for what these do not keep."""
+    for label, one in sources.items():
+        if (settings.pairs or settings.text) and form_of(one) == "sketch":
+            if settings.pairs is None:
+                raise UsageError(
+                    f"{label} is a sketch, which has no prompts, and text asks for them: pass its embeddings"
+                )
+            raise UsageError(
+                f"{label} is a sketch, which does not keep the column {settings.pairs!r} that pairs asks for: pass its "
+                "embeddings, or leave pairs out"
+            )
+
+
+def check_again(again: Sequence[object], settings: Settings) -> None:
+    """Raise UsageError unless further runs are a list, and the sets are paired by their ids."""
+    if isinstance(again, str) or not isinstance(again, Sequence):
+        raise UsageError(f"again must be a list of sets, got {type(again).__name__}: pass again=[…]")
+    if len(again) and settings.pairs != ID:
+        raise UsageError(
+            'again has runs with the same ids as ref, and the sets are not paired by them: pass pairs="id"'
+        )
 
 
 def _pair_up(
     embeddings: Mapping[str, Embeddings], settings: Settings, sketched: str | None
 ) -> tuple[Pairing | None, list[str], Settings]:
     """Pair sets as the settings ask; unasked, two runs with the same ids are paired by these. Sketches are not."""
-    if sketched is not None and settings.pairs is not None:
-        raise UsageError(
-            f"{sketched} is a sketch, which does not keep the column {settings.pairs!r} that pairs asks for: pass its "
-            "embeddings, or leave pairs out"
-        )
     if sketched is not None:
         return None, [], settings
     is_free = settings.pairs is None and settings.groups is None and settings.rho == 1
@@ -226,23 +277,6 @@ def _pair_up(
     settings = replace(settings, pairs=ID) if is_found else settings
     pairing, sentences = pair(embeddings, settings.pairs, settings.groups if settings.rho == 1 else None)
     return pairing, [*[FOUND] * is_found, *sentences], settings
-
-
-def _open_again(
-    again: Sequence[object], settings: Settings, inputs: Mapping[str, SetInput], run: Run, extractor: AnyExtractor
-) -> dict[str, Embeddings]:
-    """Open further runs of the baseline, by label."""
-    if isinstance(again, str) or not isinstance(again, Sequence):
-        raise UsageError(f"again must be a list of sets, got {type(again).__name__}: pass again=[…]")
-    if len(again) and settings.pairs != ID:
-        raise UsageError(
-            'again has runs with the same ids as ref, and the sets are not paired by them: pass pairs="id"'
-        )
-    if not len(again):
-        return {}
-    labels = {f"again {number}": one for number, one in enumerate(again, 1)}
-    opened = open_sets({"ref": inputs["ref"], **labels}, as_embeddings, extractor, run)
-    return {label: opened[label] for label in labels}
 
 
 def _with_map(settings: Settings, phi: FeatureMap) -> Settings:

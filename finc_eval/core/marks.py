@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Collection, Mapping
 from contextlib import suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -26,14 +27,38 @@ MARKS = {
 }
 """The mark at the beginning of a text: `templates/base.html`, `report/exports/markdown.py` and `Document` write it."""
 
+HALF = 8  # hexadecimal digits of a job that are of its inputs; the others are of its verb and settings
+
 TEXT_MARK = re.compile(r"# By finc-eval \(([^()]*), text ([0-9a-f]{16})\)[^\n]*\n")
 """The mark of a file that is meant to be edited, and its first line: it also has the digest of the lines below it."""
 
 
+asked: ContextVar[Mapping[str, Any] | None] = ContextVar("asked", default=None)
+"""Settings of the command that runs, by name, without those that have their defaults; the command line sets it."""
+
+
 def job_digest(verb: str, inputs: Mapping[str, str]) -> str:
-    """Return a digest of a command and of the places of its inputs, which its settings do not change."""
+    """Return a digest of what a command is asked: half is of the places of its inputs, half of verb and settings."""
     places = sorted((label, place_of(place)) for label, place in inputs.items())
-    return text_digest(json.dumps([verb, places]))
+    halves = (places, [verb, *sorted(settings_beside(inputs).items())])
+    return "".join(text_digest(json.dumps(one))[:HALF] for one in halves)
+
+
+def same_settings(job: str, other: str) -> bool:
+    """Return whether two jobs are of one verb and one set of settings, whatever the places of their inputs."""
+    return job[HALF:] == other[HALF:]
+
+
+def settings_beside(inputs: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings of the command that runs as texts, by name, without those that are its inputs."""
+    return {name: _text_of(value) for name, value in (asked.get() or {}).items() if name not in inputs}
+
+
+def _text_of(value: object) -> str:
+    """Return the value of a setting as a text, a path as its place."""
+    if isinstance(value, list | tuple):
+        return ",".join(map(_text_of, value))
+    return place_of(value) if isinstance(value, Path) else str(value)
 
 
 def text_digest(text: str) -> str:

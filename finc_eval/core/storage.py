@@ -179,6 +179,14 @@ def write_text(path: str | Path, text: str) -> Path:
     return Path(path)
 
 
+def check_writable(path: Path) -> None:
+    """Raise DataError unless a file can be made at a path, or in it if it is a folder: call it before the work."""
+    mirror.check_writable(path)
+    folder = path if path.is_dir() else next(parent for parent in path.parents if parent.exists())
+    with disk_errors(path):
+        tempfile.TemporaryFile(dir=folder).close()
+
+
 def check_own_folder(folder: Path, names: Container[str]) -> None:
     """Raise UsageError if a folder has files by other names; hidden files do not count."""
     others = sorted(one.name for one in folder.iterdir()) if folder.is_dir() else []

@@ -115,13 +115,36 @@ def check_columns(wanted: Iterable[str], columns: Collection[str], name: str) ->
             raise unknown_column(one, [*columns], name)
 
 
-def unknown_column(column: str, columns: Sequence[str], name: str) -> UsageError:
-    """Return the error for a column that a set does not have."""
+PLACES = (
+    "give it as a column of a file metadata.csv in the folder of the samples, beside a column file_name, of embeddings "
+    "as fe.EmbeddingSet(…, metadata=…), or by finc-eval extract --metadata TABLE"
+)
+"""Where the columns of a set come from."""
+
+PLACES_OF_PROMPTS = (
+    "prompts go into a file metadata.csv in the folder of the samples, with the columns file_name and prompt, or pass "
+    "--prompts FILE, in Python fe.Extraction(prompts=…); of embeddings, fe.EmbeddingSet(…, metadata={'prompt': …})"
+)
+"""Where prompts come from."""
+
+PLACES_OF_LABELS = (
+    "labels are the names of folders of classes, or go into a file metadata.csv in the folder of the samples, with the "
+    "columns file_name and label; of embeddings, fe.EmbeddingSet(…, metadata={'label': …})"
+)
+"""Where labels come from."""
+
+
+def unknown_column(column: str, columns: Sequence[str], name: str, use: str = "") -> UsageError:
+    """Return the error for a column that a set does not have, with the place where it belongs; `use` is its use."""
     has = f"it has {', '.join(columns)}" if columns else "it has no metadata"
-    for kept, keys in (("label", LABEL_KEYS), ("prompt", PROMPT_KEYS)):
-        if kept in columns and column.strip().lower() in keys:
-            has = f"{has}; the column {column} of a table is kept as {kept}"
-    return UsageError(f"{name} has no column {column!r}{did_you_mean(column, columns)}: {has}")
+    for kept, keys, places in (("label", LABEL_KEYS, PLACES_OF_LABELS), ("prompt", PROMPT_KEYS, PLACES_OF_PROMPTS)):
+        if column.strip().lower() in keys:
+            kept_as = f"the column {column} of a table is kept as {kept}"
+            has = f"{has}; {kept_as if kept in columns else places}"
+            break
+    else:
+        has = has if columns else f"{has}; {PLACES}"
+    return UsageError(f"{name} has no column {column!r}{use}{did_you_mean(column, columns)}: {has}")
 
 
 KEYS = ("file_name", "id")  # columns that hold the ids of the samples, in the order of the search

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from inspect import signature
 from pathlib import Path
@@ -15,13 +15,15 @@ from finc_eval.core.progress import divide_stage
 from finc_eval.core.record import refuse_unknown
 from finc_eval.core.run import Run
 from finc_eval.embeddings.cache import EmbeddingCache
-from finc_eval.embeddings.columns import Columns, check_columns, match_metadata
+from finc_eval.embeddings.columns import Columns, match_metadata
 from finc_eval.embeddings.job import Job, stage_of, unreadable_error
+from finc_eval.embeddings.needs import ListedSamples
 from finc_eval.embeddings.recipe import recipe_of
 from finc_eval.embeddings.writer import with_columns
 from finc_eval.extractors.card import NetworkPrecision
 from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, load_card
 from finc_eval.extractors.settings import Extraction
+from finc_eval.extractors.weights import check_weights
 from finc_eval.samples.opening import open_source
 from finc_eval.samples.reading import STORED, Color, Reading
 from finc_eval.samples.shards import select_shard, shard_path
@@ -185,21 +187,23 @@ def extract_all(
     *,
     force: bool = False,
     alone: bool = True,
-    columns: Sequence[str] = (),
+    check: Callable[[Mapping[str, ListedSamples]], object] | None = None,
 ) -> dict[str, EmbeddingCache]:
     """Embed sets by label with one network and one progress, and open their files; see `extract`.
 
-    `alone` says whether no other sets are embedded already, so that fewer samples of each can be taken. A set that is
-    to be embedded and lacks one of `columns` is refused first.
+    `alone` says whether no other sets are embedded already, so that fewer samples of each can be taken. `check` sees
+    the sets first, and refuses those that lack something; samples that can be read once are not known before.
     """
     target = None if out is None else out_path(with_home(out))
     jobs = {label: one.job(target, shard, force=force) for label, one in sets.items()}
     for job in jobs.values():
         job.embedder = next(iter(sets.values())).embedder
     missing = [job.look((run.prefixed(label) if label else run).progress) for label, job in jobs.items()]
-    for (label, job), lacking in zip(jobs.items(), missing, strict=True):
-        if lacking:  # a cache may have more columns than its samples
-            check_columns(columns, job.given, label)
+    for one, lacking in zip(jobs.values(), missing, strict=True):
+        if lacking:
+            check_weights(one.card)
+    if check is not None:
+        check({label: job.listed(label) for label, job in jobs.items() if not job.samples.once})
     parts = divide_stage(run.progress, stage_of(jobs, [n for n in missing if n], alone), missing)
     made = [job.made(run.progress, part) for job, part in zip(jobs.values(), parts, strict=True)]
     return {label: one.opened(cache, jobs[label]) for cache, (label, one) in zip(made, sets.items(), strict=True)}

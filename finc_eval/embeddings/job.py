@@ -27,7 +27,8 @@ from finc_eval.core.words import join_sizes, plural
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.columns import Columns
 from finc_eval.embeddings.folder import cache_folder
-from finc_eval.embeddings.recipe import Identity, Recipe
+from finc_eval.embeddings.needs import ListedSamples
+from finc_eval.embeddings.recipe import Identity, Recipe, space_named
 from finc_eval.embeddings.writer import (
     STREAM,
     CacheWriter,
@@ -210,6 +211,13 @@ class Job:
         """Columns that come with the samples, by name."""
         found = {"label": self.samples.labels, "prompt": self.samples.prompts, **self.samples.columns}
         return {name: values for name, values in found.items() if values is not None}
+
+    def listed(self, label: str) -> ListedSamples:
+        """Return what is known of the samples before they are embedded, once they were looked at."""
+        space = space_named(self.card.name, self.identity.extractor_digest)
+        if self.found is None:
+            return ListedSamples(label, space, self.samples.ids, self.given, source=self.samples)
+        return ListedSamples(label, space, self.found.ids, self.columns(self.found), self.found)
 
     def columns(self, cache: EmbeddingCache) -> Columns:
         """Return the columns of the samples whose rows a cache keeps."""

@@ -16,7 +16,7 @@ from finc_eval.core.run import Run
 from finc_eval.embeddings.array_files import StoredArrays, holds_statistics, is_array_file
 from finc_eval.embeddings.base import ArrayEmbeddings, CachedEmbeddings, Embeddings
 from finc_eval.embeddings.cache import EmbeddingCache
-from finc_eval.embeddings.columns import check_columns
+from finc_eval.embeddings.needs import Check, Known, check_all
 from finc_eval.embeddings.recipe import ARRAY_SPACE, HasSpace, check_alike, extractor_of
 from finc_eval.extractors.catalog import card_again, load_card
 from finc_eval.extractors.settings import AnyExtractor, extraction_of
@@ -187,31 +187,36 @@ def open_sets(
     spaces: Iterable[str] = (),
     *,
     preferred: str | None = None,
-    columns: Iterable[str | None] = (),
+    checks: Sequence[Check] = (),
 ) -> dict[str, Opened]:
     """Open sets by label, and embed those that are samples, all with one extractor.
 
     `open_one` opens a set that is embedded, from the set and its label. An extractor without a name is the one behind
-    the other sets, or else `preferred`, or the default; `spaces` are those of further sets to compare with. `columns`
-    are those that each set of samples must have, which is checked before the work; None is not a column.
+    the other sets, or else `preferred`, or the default; `spaces` are those of further sets to compare with. `checks`
+    are of all sets together, and are made before the work.
     """
-    wanted = [one for one in columns if one is not None]
+    ready, waiting = _look_at(sources, open_one, extractor, run, spaces, preferred)
 
-    def checked(source: object, label: str) -> Opened:
-        opened = open_one(source, label)
-        known = getattr(opened, "columns", None)  # what has no samples, such as statistics, has none
-        if known is not None:
-            check_columns(wanted, known, label)
-        return opened
+    def check(listed: Mapping[str, Known]) -> None:
+        known = _known(ready) | dict(listed)
+        check_all(checks, {label: known[label] for label in sources if label in known})
 
-    ready, waiting = _look_at(sources, checked, extractor, run, spaces, preferred)
     if not waiting:
+        check({})
         return ready
     from finc_eval.embeddings.extract import extract_all  # the readers of samples, which arrays do not need
 
     how = extraction_of(extractor)
-    caches = extract_all(waiting, run, shard=how.shard, alone=not ready, columns=wanted)
-    return {label: ready[label] if label in ready else checked(caches[label], label) for label in sources}
+    caches = extract_all(waiting, run, shard=how.shard, alone=not ready, check=check)
+    opened = {label: ready[label] if label in ready else open_one(caches[label], label) for label in sources}
+    check_all(checks, _known(opened))  # some samples may be unreadable, and some are known only now
+    return opened
+
+
+def _known(opened: Mapping[str, object]) -> dict[str, Known]:
+    """Return the sets that have samples with columns: neither sketches nor statistics."""
+    held = {label: getattr(one, "embeddings", one) for label, one in opened.items()}
+    return {label: one for label, one in held.items() if isinstance(one, Embeddings)}
 
 
 def digests_of(sources: Mapping[str, object], extractor: AnyExtractor) -> dict[str, str]:
@@ -282,7 +287,11 @@ def _check_made_by(extractor: str, ready: Mapping[str, HasSpace], *, needed: boo
 
 
 def embed_sources(
-    sources: Mapping[str, object], extractor: AnyExtractor, run: Run, spaces: Iterable[str] = ()
+    sources: Mapping[str, object],
+    extractor: AnyExtractor,
+    run: Run,
+    spaces: Iterable[str] = (),
+    checks: Sequence[Check] = (),
 ) -> dict[str, object]:
     """Return sets by label, those that are samples as their caches; see `open_sets`. Arrays are not looked at."""
     held = {
@@ -290,7 +299,7 @@ def embed_sources(
         for label, one in sources.items()
         if isinstance(one, str | Path | EmbeddingCache) or form_of(one) == "samples"
     }
-    opened = open_sets(held, as_embeddings, extractor, run, spaces)
+    opened = open_sets(held, as_embeddings, extractor, run, spaces, checks=checks)
     return {
         label: found.cache if isinstance(found := opened.get(label), CachedEmbeddings) else source
         for label, source in sources.items()

@@ -12,6 +12,7 @@ from finc_eval.core.forms import SameNames, join_names
 from finc_eval.core.words import join_words
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.columns import MISSING
+from finc_eval.embeddings.needs import Known
 
 ID = "id"  # name of a column whose values are the ids of the samples
 
@@ -43,7 +44,7 @@ def join_columns(
     return {label: one.with_spellings(spellings) for label, one in sets.items()}, notes
 
 
-def names_of(sets: Mapping[str, Embeddings], by: str) -> tuple[dict[str, NDArray[np.str_]], list[str]]:
+def names_of(sets: Mapping[str, Known], by: str) -> tuple[dict[str, NDArray[np.str_]], list[str]]:
     """Return the name of each sample by a column, or else by its id, with one spelling for each name of all sets.
 
     Ids are the names of files: where no set has an id of another, and all have ids without suffixes in common, such as

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal, Self, TypeVar, Unpack, get_args
 from pydantic import model_validator
 
 from finc_eval.comparison.compare import DIRECTIONS, compare, stages_of
-from finc_eval.comparison.inputs import SKETCH
+from finc_eval.comparison.inputs import SKETCH, needs_of, refuse_sketches
 from finc_eval.comparison.methods import MethodComparison, compare_methods
 from finc_eval.comparison.result import Comparison
 from finc_eval.comparison.score_pass import SCORE
@@ -178,7 +178,9 @@ def evaluate(
     given = {"gen": gen, "ref": ref, **audited}
     chosen = choose_metrics(METRICS if metrics is None else metrics, given)
     spaces = {one.extractor for one in chosen}
-    opened = open_sets(given, open_set, extractor, run, preferred=spaces.pop() if len(spaces) == 1 else None)
+    refuse_sketches({"gen": gen, "ref": ref}, settings)
+    preferred = spaces.pop() if len(spaces) == 1 else None
+    opened = open_sets(given, open_set, extractor, run, preferred=preferred, checks=needs_of(settings, ("gen", "ref")))
     # A sketch is opened again by each part, which takes it or says why not.
     sets = {label: one if isinstance(one, Embeddings) else given[label] for label, one in opened.items()}
     x, y = sets["gen"], sets["ref"]

@@ -11,6 +11,7 @@ from finc_eval.core.errors import UsageError, check_choice, check_count
 from finc_eval.core.record import OWNERS, Configured, MayNameFile, about, suffixed
 from finc_eval.extractors.card import BY_FRAMES, NetworkPrecision
 from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, card_file, load_card, not_an_extractor
+from finc_eval.extractors.weights import check_weights
 from finc_eval.samples.reading import STORED, Color, Reading
 from finc_eval.samples.shards import BY_RANK, parse_shard
 
@@ -73,7 +74,7 @@ class Extraction(Configured):
         ),
     ] = None
     range: Annotated[
-        tuple[float, ...] | None,
+        tuple[float, float] | None,
         about(
             "the numbers that are black and white in arrays and in image files of more than 8 bits, such as -1,1; "
             "default: 0,255, and other types than uint8 are refused"
@@ -109,7 +110,7 @@ class Extraction(Configured):
     def reading(self) -> Reading:
         """Files and values that are samples, and the range of numbers."""
         given = (self.include, self.exclude, self.image_key, self.range, self.prompts, self.color)
-        return Reading(*given)  # type: ignore[arg-type]
+        return Reading(*given)
 
 
 OWNERS[Extraction] = "extraction, not of a result", "extractor=fe.Extraction({0}), or embed first by fe.extract(…, {0})"
@@ -133,6 +134,8 @@ def extractions_by_space(extractors: Sequence[AnyExtractor]) -> dict[str, Extrac
     """Return how to embed in each of several spaces: beside an extractor of clips, one of images embeds frames."""
     named = [how for how in map(extraction_of, extractors) if how.extractor is not None]
     cards = [load_card(str(how.extractor)) for how in named]
+    for card in cards:
+        check_weights(card)
     of_clips = any(card.clip is not None for card in cards)
     by_frames = [BY_FRAMES if of_clips and card.clip is None else "" for card in cards]
     names = [card.name + frames for card, frames in zip(cards, by_frames, strict=True)]

@@ -18,7 +18,9 @@ from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.core.words import percent
 from finc_eval.embeddings.base import CachedEmbeddings
+from finc_eval.embeddings.needs import Check
 from finc_eval.embeddings.opening import training_runs
+from finc_eval.embeddings.recipe import ARRAY_SPACE, known_space
 from finc_eval.embeddings.repeats import LOOK, share_of_repeats
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.gates.appearance import look_evidence, pictures_of
@@ -285,10 +287,16 @@ def _open_sets(
         pairs=policy.pairs,
         by_id=policy.by_id is not None,
         columns=policy.columns,
+        checks=[policy_space(policy)],
         extractor=extractor,
     )
     policy.check_space(sets.space)
     return sets
+
+
+def policy_space(policy: Policy) -> Check:
+    """Return the check that sets are of the extractor that a policy is for."""
+    return lambda sets: policy.check_space(known_space([*(one.space for one in sets.values()), ARRAY_SPACE]))
 
 
 def _notes_on(found: Gathered, policy: Policy) -> list[str]:

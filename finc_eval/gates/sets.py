@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -13,6 +13,7 @@ from finc_eval.core.forms import named
 from finc_eval.core.run import Run
 from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.needs import Check, Known, ListedSamples
 from finc_eval.embeddings.opening import form_of
 from finc_eval.embeddings.recipe import known_space
 from finc_eval.embeddings.same_names import ID, names_of
@@ -20,7 +21,7 @@ from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.embeddings.subset import Subset
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.naming.properties import TEXT_COLUMNS
-from finc_eval.partitions.blocks import Pairing, designs, pair
+from finc_eval.partitions.blocks import Pairing, check_pair_column, designs, needs_pairs, pair
 from finc_eval.partitions.counts import MIN_SAMPLES, countable_sets
 
 GEN, BASELINE, ANCHOR, REF = "gen", "baseline", "anchor", "ref"
@@ -87,6 +88,7 @@ class GateSets:
         pairs: str | None = None,
         by_id: bool = False,
         columns: Iterable[str] = (),
+        checks: Sequence[Check] = (),
         extractor: AnyExtractor = None,
     ) -> GateSets:
         """Open the sets, and check that they are of one extractor, and have all columns that limits are on.
@@ -100,13 +102,11 @@ class GateSets:
         if any(one is gen for one in baselines):  # it stands for a release: what is wrong with it is the baseline's
             sources = {**named, GEN: gen, **old, REF: ref}
         # With the groups of the policy: of a set without them there is but a warning, which may be overlooked.
-        opened, warnings = countable_sets(sources, groups, run, extractor, columns=[groups, *columns])
+        checks = [*checks, needs_partners(pairs, labels, by_id)] if pairs is not None and labels else checks
+        opened, warnings = countable_sets(sources, groups, run, extractor, columns=[groups, *columns], checks=checks)
         embeddings = {label: one.embeddings for label, one in opened.items()}
         judged = [embeddings[label] for label in (GEN, *labels)]
-        # Values that samples share name blocks of samples, such as prompts.
-        by_block = pairs not in (None, ID) and all(
-            pairs in one.columns and len(set(one.column(pairs))) < one.n for one in judged
-        )
+        by_block = is_by_block(judged, pairs)
         if by_block and groups is None:
             embeddings = {
                 label: one.grouped(pairs) if pairs in one.columns else one for label, one in embeddings.items()
@@ -126,8 +126,6 @@ class GateSets:
         sets = sets.as_runs() if by_id else sets
         if pairs is None or by_block:
             return sets
-        if len(sets.baselines) > 1:
-            raise UsageError("samples are paired with one baseline: pass one, or take pairs out of the policy")
         return sets._pair(pairs)
 
     def as_runs(self) -> GateSets:
@@ -196,7 +194,47 @@ class GateSets:
 Names = NDArray[np.str_]
 
 
-def partners(gen: Embeddings, old: Embeddings, by: str, label: str) -> NDArray[np.int64]:
+def needs_partners(by: str, labels: Sequence[str], by_id: bool) -> Check:
+    """Return the check that the release can be paired with its baselines, which have these labels, as a policy asks."""
+
+    def check(sets: Mapping[str, Known]) -> None:
+        judged = {label: one for label, one in sets.items() if label in (GEN, *labels)}
+        if len(judged) <= len(labels):  # a sketch among them says what it lacks when it is opened
+            return
+        check_pair_column(judged, by)
+        if is_by_block(judged.values(), by):
+            needs_pairs(by)(judged)
+            return
+        first, *others = labels
+        if others and not by_id:
+            raise UsageError("samples are paired with one baseline: pass one, or take pairs out of the policy")
+        gen, old = readable_of(judged[GEN], judged[first], by)
+        partners(gen, old, by, first)
+
+    return check
+
+
+def is_by_block(sets: Iterable[Known], by: str | None) -> bool:
+    """Return whether sets are paired by blocks: by the values of a column, such as prompts, that samples share."""
+    if by is None or by == ID:
+        return False
+    return all(by in one.columns and len(set(one.column(by))) < one.n for one in sets)
+
+
+def readable_of(one: Known, other: Known, by: str) -> tuple[Known, Known]:
+    """Return two sets without the samples that cannot be read, of those that have no partner in the other set."""
+    names, _ = names_of({"one": one, "other": other}, by)
+    shared = np.intersect1d(names["one"], names["other"])
+    left = [
+        known.without_unreadable(np.flatnonzero(~np.isin(own, shared)).tolist())
+        if isinstance(known, ListedSamples)
+        else known
+        for known, own in zip((one, other), names.values(), strict=True)
+    ]
+    return left[0], left[1]
+
+
+def partners(gen: Known, old: Known, by: str, label: str) -> NDArray[np.int64]:
     """Return the row of `old` that belongs to each row of `gen`, shape (n,), by "id" or a metadata column.
 
     A sample without a partner is a DataError: to leave it out would hide what a release has lost.

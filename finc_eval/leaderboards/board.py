@@ -12,6 +12,7 @@ from finc_eval.core.record import settings_from, show_options
 from finc_eval.core.run import Run
 from finc_eval.core.words import join_words
 from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.needs import Check
 from finc_eval.embeddings.opening import label_sets, training_runs
 from finc_eval.embeddings.recipe import extractor_of
 from finc_eval.embeddings.repeats import LOOK
@@ -34,10 +35,11 @@ from finc_eval.leaderboards.settings import LeaderboardOptions, LeaderboardSetti
 from finc_eval.leaderboards.standings import run_label
 from finc_eval.measures.registry import get_metric, say_substitute
 from finc_eval.numerics.precision import arithmetic
-from finc_eval.partitions.blocks import Pairing, pair
+from finc_eval.partitions.blocks import Pairing, needs_pairs, pair
 from finc_eval.partitions.counts import OpenedSet, countable_sets
 from finc_eval.partitions.kind_tree import DIVIDE
 from finc_eval.partitions.settings import REFERENCE
+from finc_eval.partitions.values import needs_values
 
 _Opened = tuple[dict[str, OpenedSet], tuple[str, ...], Pairing | None]
 """Opened sets by label, warnings, and the pairing of their samples; None without one."""
@@ -145,7 +147,8 @@ def measure_models(
     keys = () if judged is None else judged.keys
     check_order(asked.rank_by, (*(asked.metrics or DEFAULT_METRICS), *keys))
     run = run.planned(LOOK, DIVIDE, COUNT_REFERENCE, MEASURE, COUNT_MODELS, FIND_FAULTS)
-    asked, (opened, warnings, pairing) = _open_with_weights(sources, ref, asked, run, extractor)
+    checks = [] if judged is None else [judged.needs]
+    asked, (opened, warnings, pairing) = _open_with_weights(sources, ref, asked, run, extractor, checks)
     pairing = pairing if paired else None
     whole = {name: runs[0].embeddings for name, runs in by_model(sources, opened).items()}
     if pairing is not None:
@@ -175,19 +178,25 @@ def read_judged(
 
 
 def _open_with_weights(
-    models: Mapping[str, Sequence[object]], ref: object, asked: LeaderboardSettings, run: Run, extractor: AnyExtractor
+    models: Mapping[str, Sequence[object]],
+    ref: object,
+    asked: LeaderboardSettings,
+    run: Run,
+    extractor: AnyExtractor,
+    checks: Sequence[Check],
 ) -> tuple[LeaderboardSettings, _Opened]:
     """Open sets for the metrics that were asked for, and leave out those whose extractor has no weights here."""
     try:
-        return asked, open_models(models, ref, asked, run, extractor)
+        return asked, open_models(models, ref, asked, run, extractor, (), checks)
     except MissingWeightsError as error:
         rest = tuple(name for name in asked.metrics if get_metric(name).extractor is None)
         gone = [name for name in asked.metrics if name not in rest]
         if not (gone and rest) or asked.rank_by in gone:
             raise
-        opened, warnings, pairing = open_models(models, ref, replace(asked, metrics=rest), run, extractor)
+        some = replace(asked, metrics=rest)
+        opened, warnings, pairing = open_models(models, ref, some, run, extractor, (), checks)
         note = f"{join_words(gone)} {'is' if len(gone) == 1 else 'are'} left out: {error}"
-        return replace(asked, metrics=rest), (opened, (note, *warnings), pairing)
+        return some, (opened, (note, *warnings), pairing)
 
 
 def runs_by_model(models: Mapping[str, object]) -> dict[str, list[object]]:
@@ -209,6 +218,7 @@ def open_models(
     run: Run,
     extractor: AnyExtractor,
     spaces: Iterable[str] = (),
+    checks: Sequence[Check] = (),
 ) -> _Opened:
     """Open the sets of all training runs, by label, and pair them; see `countable_sets` and `pair`."""
     labels = {run_label(name, number): one for name, runs in models.items() for number, one in enumerate(runs)}
@@ -225,7 +235,13 @@ def open_models(
     (by,) = preferred or (None,)
     try:
         opened, warnings = countable_sets(
-            {**labels, REFERENCE: ref}, settings.groups, run, extractor, by, spaces, [settings.by]
+            {**labels, REFERENCE: ref},
+            settings.groups,
+            run,
+            extractor,
+            by,
+            spaces,
+            checks=[needs_values(settings.by), needs_pairs(settings.pairs), *checks],
         )
     except MissingWeightsError as error:
         raise MissingWeightsError(f"{error}{say_substitute(defined)}") from None

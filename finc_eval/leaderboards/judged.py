@@ -15,6 +15,7 @@ from finc_eval.core.signature import Signature
 from finc_eval.core.words import join_words, plural
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.columns import check_columns
+from finc_eval.embeddings.needs import Known, needs_columns
 from finc_eval.judges.bradley_terry import Spread, StrengthFit
 from finc_eval.judges.choosing import choose_judges
 from finc_eval.judges.covariates import read_covariates, strengths_at_equal
@@ -108,6 +109,10 @@ class Judgments:
                     f"a column of scores is called {name!r}, as a number of the board is: rename the column"
                 )
         _check_known("lower", self.lower, self.judges)
+
+    def needs(self, sets: Mapping[str, Known]) -> None:
+        """Raise UsageError unless the sets of models, and the reference, have the columns that are scores."""
+        needs_columns(*self.columns, of=self.models)(sets)
 
     def joined(self, sets: Mapping[str, Embeddings], reference: BoardReference, run: Run) -> Judgments:
         """Return the same with the rows of the samples, their prompts and the parts that they are in.

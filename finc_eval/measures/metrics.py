@@ -13,14 +13,17 @@ from typing import Any, Never, ParamSpec, Protocol, cast, get_args, overload
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError, check_choice, did_you_mean
 from finc_eval.core.files.front import check_type
 from finc_eval.core.files.npz import NpzFile
+from finc_eval.core.places import out_path
 from finc_eval.core.progress import Stage
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import refuse_owned, refuse_unknown
 from finc_eval.core.run import Run
+from finc_eval.core.storage import check_writable
 from finc_eval.core.words import join_words
 from finc_eval.embeddings.array_files import holds_statistics
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.embeddings.embedding_set import take_arrays
+from finc_eval.embeddings.needs import needs_columns
 from finc_eval.embeddings.opening import form_of, name_of, open_sets
 from finc_eval.embeddings.recipe import ARRAY_SPACE, extractor_of
 from finc_eval.embeddings.repeats import LOOK
@@ -47,7 +50,7 @@ from finc_eval.measures.inputs import (
     scores_by_class,
     scores_of,
 )
-from finc_eval.measures.registry import METRICS, get_metric, say_substitute
+from finc_eval.measures.registry import METRICS, get_metric, other_space, refuse_other_space, say_substitute
 from finc_eval.measures.running import Found, RunningSets
 from finc_eval.measures.score import Score, Scores
 from finc_eval.numerics.names import SearchIndex
@@ -228,7 +231,10 @@ def _scores(
     check_choice("index", index, get_args(SearchIndex))
     if save_statistics is not None and Path(save_statistics).suffix != ".npz":
         raise UsageError(f"save_statistics must be the path of an .npz, got {save_statistics}")
+    if save_statistics is not None:
+        check_writable(out_path(save_statistics))
     how = extraction_of(extractor)
+    refuse_other_space(chosen, sources, how.extractor)
     run, by_extractor = Run.of(run), defaultdict[str | None, list[Metric]](list)
     for metric in chosen:
         by_extractor[how.extractor or metric.extractor].append(metric)
@@ -239,7 +245,7 @@ def _scores(
         own_run = run if len(by_extractor) == 1 else run.prefixed(name or "any space")
         own_run = own_run.planned(LOOK, Stage.of_parts(COMPUTE, [COMPUTE] * len(own)))
         try:
-            sets = open_sets(sources, open_set, how, own_run, preferred=name, columns=[by])
+            sets = open_sets(sources, open_set, how, own_run, preferred=name, checks=[needs_columns(by)])
         except (DataError, IncompatibleError) as error:
             if isinstance(error, MissingWeightsError):
                 error = MissingWeightsError(f"{error}{say_substitute(own)}")
@@ -359,13 +365,8 @@ def _in_space(metric: Metric, source: object, one: MetricSet) -> MetricSet:
     if metric.extractor not in (None, extractor) and not _is_anonymous(one):
         unknown = one.space.startswith(ARRAY_SPACE)
         made_by = "do not say which extractor made them" if unknown else f"are of {extractor}"
-        same = [other for other in METRICS.values() if other.compute is metric.compute]
-        general = [other.name for other in same if other.extractor is None]
-        hint = f", or ask for {general[0]}" if general else ""
-        raise IncompatibleError(
-            f"{metric.name} is defined on {metric.extractor}, and the embeddings of {one.name} {made_by}: extract with "
-            f"--extractor {metric.extractor}{hint}"
-        )
+        what, remedy = f"the embeddings of {one.name} {made_by}", f"extract with --extractor {metric.extractor}"
+        raise other_space(metric, what, remedy)
     if metric.compute is METRICS["fd"].compute and metric.extractor is not None and isinstance(one, Embeddings):
         # Published distances to a reference batch of ADM are to the whole set behind its statistics.
         spatial = metric.output == SPATIAL

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from importlib import import_module
 from pkgutil import iter_modules
 
 from finc_eval import measures
-from finc_eval.core.errors import UsageError, did_you_mean
+from finc_eval.core.errors import IncompatibleError, UsageError, did_you_mean
+from finc_eval.embeddings.opening import form_of
+from finc_eval.extractors.catalog import load_card
 from finc_eval.measures.inputs import Metric
 
 
@@ -42,6 +44,22 @@ def get_metric(name: str) -> Metric:
     if found is None:
         raise UsageError(f'unknown metric "{name}"{did_you_mean(name, METRICS)}: choose from {", ".join(METRICS)}')
     return found
+
+
+def refuse_other_space(chosen: Sequence[Metric], sources: Mapping[str, object], extractor: str | None) -> None:
+    """Raise IncompatibleError if all metrics are defined on other extractors than the one that is asked for."""
+    if extractor is None or not any(form_of(one) == "samples" for one in sources.values()):
+        return
+    name = load_card(extractor).name
+    if all(metric.extractor not in (None, name) for metric in chosen):
+        raise other_space(chosen[0], f"the samples are to be embedded by {name}", "leave the extractor out")
+
+
+def other_space(metric: Metric, what: str, remedy: str) -> IncompatibleError:
+    """Return the error for a metric that is defined on another extractor than embeddings are of."""
+    same = [other.name for other in METRICS.values() if other.compute is metric.compute and other.extractor is None]
+    hint = f", or ask for {same[0]}" if same else ""
+    return IncompatibleError(f"{metric.name} is defined on {metric.extractor}, and {what}: {remedy}{hint}")
 
 
 def say_substitute(metrics: Iterable[Metric]) -> str:

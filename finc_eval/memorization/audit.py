@@ -22,6 +22,7 @@ from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.needs import needs_samples
 from finc_eval.embeddings.opening import as_embeddings, open_sets
 from finc_eval.embeddings.recipe import check_alike, known_space
 from finc_eval.embeddings.same_names import join_columns
@@ -366,20 +367,26 @@ def _open_audit(
 ) -> tuple[dict[str, Embeddings], list[str]]:
     """Open the sets, check that they are of one space, distinct, and large enough; return sentences on their values."""
     given = {"gen": gen, "train": train, "holdout": holdout} | ({} if reference is None else {"reference": reference})
-    sets = open_sets(given, as_embeddings, extractor, run)
+    sets = open_sets(given, as_embeddings, extractor, run, checks=[NEEDS_OF_AUDIT])
     for label, one in sets.items():
         if label != "gen":
             check_alike(sets["gen"].name, sets["gen"], one.name, one)
-        if one.n < MIN_AUDIT_SAMPLES:
-            raise DataError(
-                f"{label} has {plural(one.n, 'sample')}: an audit needs at least {MIN_AUDIT_SAMPLES} of each set, and "
-                "thousands to see a few copies"
-            )
     if "reference" in sets:
         for label in ("train", "holdout"):
             if sets["reference"].digest == sets[label].digest:
                 raise IncompatibleError(f"reference and {label} are the same samples: pass further samples, or none")
     return join_columns(sets)
+
+
+def _too_few(label: str, n: int) -> DataError:
+    return DataError(
+        f"{label} has {plural(n, 'sample')}: an audit needs at least {MIN_AUDIT_SAMPLES} of each set, and thousands to "
+        "see a few copies"
+    )
+
+
+NEEDS_OF_AUDIT = needs_samples(MIN_AUDIT_SAMPLES, _too_few)
+"""The check that an audit makes of its sets before its work."""
 
 
 def _check_overlap(overlap: int, holdout: Embeddings) -> None:

@@ -14,11 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtr
 
-from finc_eval.core.errors import DataError, UsageError, did_you_mean
+from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.record import Record
 from finc_eval.core.words import join_words, plural
 from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.columns import unknown_column
 from finc_eval.embeddings.keys import string_hashes
+from finc_eval.embeddings.needs import Check, Known
 from finc_eval.embeddings.same_names import ID, names_of
 from finc_eval.embeddings.subset import Subset
 from finc_eval.naming.properties import TEXT_COLUMNS
@@ -146,17 +148,14 @@ def _pair(
     column = pairs or groups
     if column is None or (pairs is None and not all(column in one.columns for one in sets.values())):
         return None, []
-    (values, notes), names = _values(sets, column), join_words(list(sets))
+    if pairs is not None:
+        needs_pairs(pairs)(sets)
+    (values, notes), names = names_of(sets, column), join_words(list(sets))
     own = {label: np.setdiff1d(one, [""]) for label, one in values.items()}
     shared = reduce(np.intersect1d, own.values())
     inside = {label: np.isin(one, shared) for label, one in values.items()}
     if len(shared) < MIN_BLOCKS:
-        if pairs is None:
-            return None, []
-        raise DataError(
-            f"{names} have {plural(len(shared), 'value')} of {column!r} in common: at least "
-            f"{MIN_BLOCKS} are needed to pair by it{'; '.join(['', *notes])}"
-        )
+        return None, []
     is_whole = any(one.grouping not in (None, column) for one in sets.values())
     if pairs is None:
         if min(one.mean() for one in inside.values()) < MOST_IN_BLOCKS or all(one.isdecimal() for one in shared):
@@ -198,13 +197,43 @@ def _grouped(one: Embeddings, column: str, values: NDArray[np.str_]) -> Embeddin
     return one.grouped(column) if column in one.columns else one.with_groups(string_hashes(values.tolist()), column)
 
 
-def _values(sets: Mapping[str, Embeddings], column: str) -> tuple[dict[str, NDArray[np.str_]], list[str]]:
-    """Return the value of each sample in one spelling, and sentences on it; ids are a column."""
+def needs_pairs(column: str | None) -> Check:
+    """Return the check that sets can be paired by a column, or by "id"; None asks for no pairs.
+
+    Each must have the column, and all of them values in common: a sentence says so if their names agree instead.
+    """
+
+    def check(sets: Mapping[str, Known]) -> None:
+        if column is None or len(sets) < 2:
+            return
+        check_pair_column(sets, column)
+        values, notes = names_of(sets, column)
+        shared = reduce(np.intersect1d, (np.setdiff1d(one, [""]) for one in values.values()))
+        if len(shared) < MIN_BLOCKS:
+            raise DataError(
+                f"{join_words(list(sets))} have {plural(len(shared), 'value')} of {column!r} in common: at least "
+                f"{MIN_BLOCKS} are needed to pair by it{'; '.join(['', *notes])}{_instead(sets, column)}"
+            )
+
+    return check
+
+
+def check_pair_column(sets: Mapping[str, Known], column: str) -> None:
+    """Raise UsageError unless each set has the column that pairs samples; ids are a column."""
     for label, one in sets.items():
         if column not in (*one.columns, ID):
-            known = f"it has {', '.join(one.columns)}" if one.columns else "give the samples metadata"
-            raise UsageError(f"{label} has no column {column!r} to pair by{did_you_mean(column, one.columns)}: {known}")
-    return names_of(sets, column)
+            error = unknown_column(column, one.columns, label, " to pair by")
+            raise UsageError(f"{error}{_instead(sets, column)}")
+
+
+def _instead(sets: Mapping[str, Known], column: str) -> str:
+    """Return the other way to pair sets whose names agree; "" if they do not."""
+    if column == ID:
+        return ""
+    names, _ = names_of(sets, ID)
+    shared = reduce(np.intersect1d, names.values())
+    agree = len(shared) >= max(MIN_BLOCKS, MOST_IN_BLOCKS * max(one.n for one in sets.values()))
+    return f"; the names of the samples agree: --pairs {ID} pairs by these" if agree else ""
 
 
 def missing_sentence(label: str, column: str, count: int, of: int, values: tuple[str, ...]) -> str:

@@ -20,6 +20,7 @@ from finc_eval.core.record import Record
 from finc_eval.core.run import Run
 from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.needs import Check, needs_columns, needs_groups, needs_samples
 from finc_eval.embeddings.opening import as_embeddings, open_sets
 from finc_eval.embeddings.repeats import few_groups, mean_group_size
 from finc_eval.embeddings.set_info import SetInfo, notes_on, set_info
@@ -293,11 +294,12 @@ def countable_sets(
     preferred: str | None = None,
     spaces: Iterable[str] = (),
     columns: Iterable[str | None] = (),
+    checks: Sequence[Check] = (),
 ) -> tuple[dict[str, OpenedSet], tuple[str, ...]]:
     """Open sets whose samples are counted, with groups of what is not independent, and return sentences on them.
 
-    `preferred` is the extractor where none is named, and all sets are samples; `spaces` and `columns` as in
-    `open_sets`.
+    `preferred` is the extractor where none is named, and all sets are samples; `spaces` and `checks` as in
+    `open_sets`. All sets must have `columns`; None is not a column.
     """
     if len(sources) < 2:
         raise UsageError(f"at least two sets are needed to compare, got {len(sources)}")
@@ -308,7 +310,12 @@ def countable_sets(
         run,
         spaces,
         preferred=preferred,
-        columns=columns,
+        checks=[
+            needs_columns(*columns),
+            needs_groups(groups, len(sources)),
+            needs_samples(MIN_SAMPLES, _too_few),
+            *checks,
+        ],
     )
     grouped, sentences = group_sets({label: one.embeddings for label, one in opened.items()}, groups, run)
     found = {label: replace(one, embeddings=grouped[label]) for label, one in opened.items()}
@@ -333,5 +340,9 @@ def countable_set(source: object, label: str, groups: str | None = None) -> Open
     else:
         embeddings = as_embeddings(source, label)
     if embeddings.n < MIN_SAMPLES:
-        raise DataError(f"{label} has {plural(embeddings.n, 'sample')}: at least {MIN_SAMPLES} of each set are needed")
+        raise _too_few(label, embeddings.n)
     return OpenedSet(label, embeddings, sketch)
+
+
+def _too_few(label: str, n: int) -> DataError:
+    return DataError(f"{label} has {plural(n, 'sample')}: at least {MIN_SAMPLES} of each set are needed")

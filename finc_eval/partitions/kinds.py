@@ -29,14 +29,14 @@ from finc_eval.numerics.inference import ALPHA, significant
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.partitions.answer import divide
 from finc_eval.partitions.atlas import Mapped
-from finc_eval.partitions.blocks import Pairs, pair
+from finc_eval.partitions.blocks import Pairs, needs_pairs, pair
 from finc_eval.partitions.counts import COUNT, KindsOfSamples, countable_sets, read_kinds
 from finc_eval.partitions.difference import Difference
 from finc_eval.partitions.kind import Kind, check_kinds, shown_of
 from finc_eval.partitions.kind_tree import DIVIDE
 from finc_eval.partitions.sample_map import draw_samples, map_sets, read_map
 from finc_eval.partitions.settings import KindOptions, KindSettings
-from finc_eval.partitions.values import SharesBy, shares_by
+from finc_eval.partitions.values import SharesBy, needs_values, shares_by
 from finc_eval.sketches.one_law import sets_p_values
 
 
@@ -268,7 +268,8 @@ def _count(
 ) -> Kinds:
     """Count and test sets by the kinds of a tree; None: by kinds of their own samples."""
     run = Run.of(run).planned(LOOK, *([] if divided else [DIVIDE]), COUNT)
-    opened, warnings = countable_sets(sets, settings.groups, run, extractor, columns=[settings.by])
+    checks = [needs_values(settings.by), needs_pairs(settings.pairs)]
+    opened, warnings = countable_sets(sets, settings.groups, run, extractor, checks=checks)
     embeddings = {label: one.embeddings for label, one in opened.items()}
     pairing, sentences = pair(embeddings, settings.pairs, settings.groups)
     embeddings = embeddings if pairing is None else pairing.sets

@@ -14,6 +14,7 @@ from finc_eval.core.forms import join_names
 from finc_eval.core.record import Record
 from finc_eval.core.serialize import Shown
 from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.needs import Check, Known, needs_columns
 from finc_eval.naming.evidence import Name
 from finc_eval.naming.properties import MAX_VALUES, missing_value
 from finc_eval.numerics.blocks import WithinBlocks
@@ -61,11 +62,7 @@ def count_values(sets: Mapping[str, Embeddings], column: str) -> CountedValues:
     """Count sets by the values of a column; samples without a value count as one value."""
     values = {label: np.array(one.column(column)) for label, one in sets.items()}
     kinds = np.unique(np.concatenate(list(values.values())))
-    if len(kinds) - ("" in kinds) > MAX_VALUES:
-        raise UsageError(
-            f"the column {column!r} has {len(kinds):,} different values, and shares by a column take at most "
-            f"{MAX_VALUES:,}: name a column that repeats its values, such as label"
-        )
+    _check_number(column, set(kinds.tolist()))
     counted: dict[str, Counted] = {}
     cells: dict[str, NDArray[np.int32]] = {}
     for label, one in sets.items():
@@ -73,6 +70,26 @@ def count_values(sets: Mapping[str, Embeddings], column: str) -> CountedValues:
         drawn = draw_members(cells[label], len(kinds))
         counted[label] = Counted(Counts.of(len(kinds), cells[label], one.group_hashes()), drawn, drawn)
     return CountedValues(tuple(kinds.tolist()), counted, cells)
+
+
+def needs_values(column: str | None) -> Check:
+    """Return the check that all sets have a column whose values repeat; None is not a column."""
+
+    def check(sets: Mapping[str, Known]) -> None:
+        if column is not None:
+            needs_columns(column)(sets)
+            _check_number(column, {value for one in sets.values() for value in one.column(column)})
+
+    return check
+
+
+def _check_number(column: str, values: set[str]) -> None:
+    """Raise UsageError if a column has too many values."""
+    if len(values - {""}) > MAX_VALUES:
+        raise UsageError(
+            f"the column {column!r} has {len(values):,} different values, and shares by a column take at most "
+            f"{MAX_VALUES:,}: name a column that repeats its values, such as label"
+        )
 
 
 def shares_by(

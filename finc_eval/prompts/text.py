@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from importlib.resources import files
+from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 
@@ -25,6 +26,8 @@ from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.record import Record
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.columns import PLACES_OF_PROMPTS
+from finc_eval.embeddings.needs import Check, Known
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.recipe import ARRAY_SPACE, extractor_of, spaces_of
 from finc_eval.embeddings.subset import Subset
@@ -40,6 +43,8 @@ from finc_eval.sketches.reference import bottom_rows
 
 WORDS, WORDLLAMA = "words", "wordllama"
 """Vectors that need no file: of words and of neighboring words, and the mean of the tokens' vectors of wordllama."""
+
+NO_WORDLLAMA = "text wordllama needs its package: pip install wordllama"
 
 BLOCKS, BLOCK = 8, 64
 """Blocks of a vector of words, and entries of a block: a term has an entry in each (sparse Johnson-Lindenstrauss)."""
@@ -99,12 +104,60 @@ def join_text(
     return {label: Joint(one, scaled, places[label], prompts) for label, one in sets.items()}, sigma, unread
 
 
-def text_column(sets: Mapping[str, Embeddings], who: str) -> str:
+def text_column(sets: Mapping[str, Known], who: str) -> str:
     """Return the first of prompt, caption and text that all sets have as a column; `who` needs it."""
     for name in TEXT_COLUMNS:
         if all(name in one.columns for one in sets.values()):
             return name
-    raise DataError(f"{who} prompts in all sets, in a column prompt, caption or text: add them")
+    raise DataError(f"{who} prompts in all sets, in a column prompt, caption or text: {PLACES_OF_PROMPTS}")
+
+
+def needs_text(text: str | None, column: str | None) -> Check:
+    """Return the check that all sets have prompts, and that `text` can embed them; see `join_text`. None asks nothing.
+
+    The prompts are of `column` if all sets have it.
+    """
+
+    def check(sets: Mapping[str, Known]) -> None:
+        if text is None:
+            return
+        shared = all(column in one.columns for one in sets.values())
+        named = column if column is not None and shared else text_column(sets, f"text {text!r} needs")
+        prompts = sorted({name for one in sets.values() for name in one.column(named)})
+        if text == WORDLLAMA and find_spec("wordllama") is None:
+            raise UsageError(NO_WORDLLAMA)
+        if text in (WORDS, WORDLLAMA):
+            return
+        if (card := card_of_text(text)) is not None:
+            check_weights(card)
+        else:
+            _rows_of_prompts(_file_of_text(text), prompts, text)
+
+    return check
+
+
+def _file_of_text(text: str) -> Embeddings:
+    """Open the file of vectors of prompts that a text names."""
+    if not Path(text).suffix:
+        raise UsageError(
+            f"text must be {WORDS}, {WORDLLAMA}, a card with a text tower, or the path of a file of embeddings, "
+            f"got {text!r}"
+        )
+    return as_embeddings(text)
+
+
+def _rows_of_prompts(found: Embeddings, prompts: Sequence[str], text: str) -> NDArray[np.int64]:
+    """Return the rows of a file of vectors that are of these prompts."""
+    column = next((name for name in TEXT_COLUMNS if name in found.columns), None)
+    names = found.ids_between(0, found.n) if column is None else found.column(column)
+    at = {name: row for row, name in enumerate(names)}
+    missing = [name for name in prompts if name not in at]
+    if missing:
+        raise DataError(
+            f"{text} has no embedding for {len(missing):,} of {len(prompts):,} prompts, such as {missing[0]!r:.60}: "
+            "name its rows by the prompts, as ids or in a column prompt"
+        )
+    return np.array([at[name] for name in prompts])
 
 
 def card_of_text(text: str) -> Card | None:
@@ -121,29 +174,15 @@ def embed_prompts(prompts: Sequence[str], text: str, run: Run | None = None) -> 
         try:
             import wordllama
         except ImportError as error:
-            raise UsageError("text wordllama needs its package: pip install wordllama") from error
+            raise UsageError(NO_WORDLLAMA) from error
         # From the files of its package: nothing is downloaded.
         model = wordllama.WordLlama.load(cache_dir=files(wordllama), disable_download=True)
         return torch.from_numpy(np.asarray(model.embed(list(prompts), norm=True), np.float32)), ""
     if (card := card_of_text(text)) is not None:
         tower = TextTower(card, Run.of(run).torch_device)
         return tower(prompts), tower.unread(prompts)
-    if not Path(text).suffix:
-        raise UsageError(
-            f"text must be {WORDS}, {WORDLLAMA}, a card with a text tower, or the path of a file of embeddings, "
-            f"got {text!r}"
-        )
-    found = as_embeddings(text)
-    column = next((name for name in TEXT_COLUMNS if name in found.columns), None)
-    names = found.ids_between(0, found.n) if column is None else found.column(column)
-    at = {name: row for row, name in enumerate(names)}
-    missing = [name for name in prompts if name not in at]
-    if missing:
-        raise DataError(
-            f"{text} has no embedding for {len(missing):,} of {len(prompts):,} prompts, such as {missing[0]!r:.60}: "
-            "name its rows by the prompts, as ids or in a column prompt"
-        )
-    return found.rows_at(np.array([at[name] for name in prompts])).cpu(), ""
+    found = _file_of_text(text)
+    return found.rows_at(_rows_of_prompts(found, prompts, text)).cpu(), ""
 
 
 def hash_words(prompts: Sequence[str]) -> NDArray[np.float32]:

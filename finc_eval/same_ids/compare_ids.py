@@ -143,12 +143,17 @@ def _baselines(pairing: Pairing, pairs: Aligned, again: Mapping[str, Embeddings]
         names, _ = names_of({"ref": pairing.sets["ref"], label: one}, ID)
         run = align({label: names[label], "ref": names["ref"]}, {label: one, "ref": pairing.sets["ref"]})
         if len(run.ids) < LEAST_FLOOR:
-            raise DataError(
-                f"{label} has {plural(len(run.ids), 'id')} in common with ref: a further run of the baseline needs at "
-                f"least {LEAST_FLOOR} of its ids"
-            )
+            raise few_of_run(label, len(run.ids))
         found[label] = run
     return found
+
+
+def few_of_run(label: str, shared: int) -> DataError:
+    """Return the error for a further run of the baseline that has too few of its ids."""
+    return DataError(
+        f"{label} has {plural(shared, 'id')} in common with ref: a further run of the baseline needs at least "
+        f"{LEAST_FLOOR} of its ids"
+    )
 
 
 def _floor(runs: Mapping[str, Aligned], run: Run) -> PairTable | None:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import cast
 
 from finc_eval.core.device import Device
-from finc_eval.core.errors import UsageError, did_you_mean
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.needs import no_groups
 from finc_eval.embeddings.opening import as_embeddings, form_of, unmerged_error
 from finc_eval.embeddings.recipe import check_alike
 from finc_eval.embeddings.repeats import repeats_as_groups, warn_of_ungrouped
@@ -55,15 +55,7 @@ def group_sets(sets: Mapping[str, SetInput], column: str | None, run: Run) -> tu
         ]
         known = list(dict.fromkeys(chain(*own)))
         if column not in known:
-            hint = (
-                f"they have {', '.join(known)}"
-                if known
-                else "give the samples metadata (fe.EmbeddingSet, finc-eval extract --metadata)"
-            )
-            raise UsageError(
-                f"none of {', '.join(sets)} has the column {column!r} that groups asks for"
-                f"{did_you_mean(column, known)}: {hint}"
-            )
+            raise no_groups(column, known, [*sets])
         for label, one in embeddings.items():
             sentences += warn_of_ungrouped(label, one, column)
             if column in one.columns:

@@ -139,12 +139,14 @@ def sketch(
             samples = str(shard_path(Path(samples), extraction.shard))
     check_given([samples, feature_map_of], extraction.extractor)
     with work.running() as run:
-        from finc_eval.embeddings.opening import as_embeddings, open_sets  # loads torch: wrong options need not wait
+        from finc_eval.embeddings.needs import needs_columns  # they load torch: wrong options need not wait
+        from finc_eval.embeddings.opening import as_embeddings, open_sets
 
         shared = None if feature_map_of is None else fe.Sketch.load(feature_map_of)
         spaces = [] if shared is None else [shared.space]
         open_one = partial(as_embeddings, or_shard=extraction.shard is not None)
-        embeddings = open_sets({"samples": samples}, open_one, extraction, run, spaces)["samples"]
+        checks = [needs_columns(settings.groups)]
+        embeddings = open_sets({"samples": samples}, open_one, extraction, run, spaces, checks=checks)["samples"]
         if (embeddings.shard and embeddings.shard.name) != extraction.shard:
             raise UsageError(f"{samples} is not shard {extraction.shard} of a set: sketch it without --shard")
         refuse_loss(out, lambda found: has_header(found, type="sketch", sources=[embeddings.digest]), force)

@@ -35,6 +35,7 @@ from finc_eval.extractors.settings import Extraction
 
 if TYPE_CHECKING:
     from finc_eval.embeddings.base import Embeddings
+    from finc_eval.embeddings.needs import Check, Known
 
 kahm = typer.Typer(
     cls=VerbGroup,
@@ -82,7 +83,8 @@ def fit(
     check_given([samples], extraction.extractor)
     check_suffix(out, ".h5")
     with work.running() as run:
-        embeddings = _open_sets({"samples": samples}, extraction, run)["samples"]
+        checks = [_needs_labels(label, samples)]
+        embeddings = _open_sets({"samples": samples}, extraction, run, checks=checks)["samples"]
         labels = _labels(embeddings, label, samples)
         refuse_loss(out, lambda found: has_header(found, type="kahm", source=embeddings.digest), force)
         with run.step("fit a model to each class"):
@@ -159,7 +161,8 @@ def fabricate(
     check_given([samples], extraction.extractor)
     check_suffix(out, ".npz")
     with work.running() as run:
-        embeddings = _open_sets({"samples": samples}, extraction, run)["samples"]
+        checks = [_needs_labels(label, samples)]
+        embeddings = _open_sets({"samples": samples}, extraction, run, checks=checks)["samples"]
         labels = _labels(embeddings, label, samples)
         # 4: bytes on the disk for an entry of a fabricated sample.
         size = embeddings.n * embeddings.dim * 4
@@ -286,14 +289,19 @@ def federate(
 
 
 def _open_sets(
-    sources: dict[str, Any], extraction: Extraction, run: Run, spaces: Sequence[str] = ()
+    sources: dict[str, Any], extraction: Extraction, run: Run, spaces: Sequence[str] = (), checks: Sequence[Check] = ()
 ) -> dict[str, Embeddings]:
     from finc_eval.embeddings.opening import as_embeddings, open_sets  # loads torch: wrong options need not wait
 
-    return open_sets(sources, as_embeddings, extraction, run, [space for space in spaces if space])
+    return open_sets(sources, as_embeddings, extraction, run, [space for space in spaces if space], checks=checks)
 
 
-def _labels(embeddings: Embeddings, column: str, samples: str) -> list[str]:
+def _needs_labels(column: str, samples: str) -> Check:
+    """Return the check that all samples have a class."""
+    return lambda sets: _labels(sets["samples"], column, samples)
+
+
+def _labels(embeddings: Known, column: str, samples: str) -> list[str]:
     """Return the class of each sample, all of which must have one."""
     if not embeddings.columns:
         raise DataError(
@@ -303,6 +311,6 @@ def _labels(embeddings: Embeddings, column: str, samples: str) -> list[str]:
     labels = embeddings.column(column)
     if missing := labels.count(""):
         raise DataError(
-            f"{plural(missing, 'sample')} of {embeddings.name} have no {column}: leave them out, or give them a value"
+            f"{plural(missing, 'sample')} of {samples} have no {column}: leave them out, or give them a value"
         )
     return labels

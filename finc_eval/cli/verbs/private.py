@@ -120,10 +120,15 @@ def release(
         book = open_ledger(ledger, budget, settings)
         released = None if feature_map_of is None else fe.privacy.PrivateSketch.load(feature_map_of)
         sources = {"data": data} | ({} if public is None else {"public": public})
-        # It loads torch: wrong options need not wait.
+        # They load torch: wrong options need not wait.
+        from finc_eval.embeddings.needs import needs_labels
         from finc_eval.embeddings.opening import as_embeddings, embed_sources
+        from finc_eval.private.reference.release import NO_LABELS
 
-        sets = embed_sources(sources, extraction, run, [] if released is None else [released.space])
+        spaces = [] if released is None else [released.space]
+        is_by_class = (classes if released is None else released.classes) is not None
+        checks = [needs_labels("data", DataError(NO_LABELS))] if is_by_class else []
+        sets = embed_sources(sources, extraction, run, spaces, checks)
         transform: object = released
         if public is not None:
             transform = fe.privacy.PublicTransform.fit(sets["public"], dims)

@@ -14,6 +14,7 @@ from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.record import settings_from
 from finc_eval.core.run import Run
+from finc_eval.embeddings.needs import Check, needs_labels
 from finc_eval.embeddings.opening import embed_sources
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.private.dp.gaussian_mechanism import add_gaussian_noise, class_features, class_indices
@@ -28,6 +29,8 @@ from finc_eval.private.reference.result import SQUARE_WEIGHT, ReleaseRecord
 from finc_eval.private.reference.sketch import MAX_SKETCH_FEATURES, PrivateSketch
 from finc_eval.private.reference.transform import PublicTransform
 from finc_eval.private.settings import ReleaseOptions, ReleaseSettings
+
+NO_LABELS = "the private set has no labels: pass labels, or leave the classes out"
 
 NEGLIGIBLE_TAIL = 1e-3  # largest 1 − ‖φ‖² at which ‖φ‖² counts as 1
 
@@ -86,7 +89,9 @@ def release_sketch(
     """
     chosen, run = settings_from(ReleaseSettings, settings, options), Run.of(run)
     guarantee = chosen.guarantee
-    private, source = _open_both(private, public, extractor, run)
+    is_by_class = labels is None and getattr(public, "classes", classes) is not None
+    checks = [needs_labels("private", DataError(NO_LABELS))] if is_by_class else []
+    private, source = _open_both(private, public, extractor, run, checks)
     if isinstance(source, PrivateSketch):
         if feature_map is not None or classes is not None:
             raise UsageError("a released sketch brings its features and classes: leave feature_map and classes out")
@@ -124,12 +129,12 @@ def release_sketch(
 
 
 def _open_both(
-    private: object, public: object, extractor: AnyExtractor, run: Run
+    private: object, public: object, extractor: AnyExtractor, run: Run, checks: Sequence[Check]
 ) -> tuple[object, PrivateSketch | PublicTransform]:
     """Embed what is not embedded yet; return the private set, and the source of scales, fitted to a public set."""
     if isinstance(public, PrivateSketch | PublicTransform):
-        return embed_sources({"private": private}, extractor, run, [public.space])["private"], public
-    sets = embed_sources({"private": private, "public": public}, extractor, run, ())
+        return embed_sources({"private": private}, extractor, run, [public.space], checks)["private"], public
+    sets = embed_sources({"private": private, "public": public}, extractor, run, (), checks)
     return sets["private"], PublicTransform.fit(sets["public"])
 
 
@@ -147,7 +152,7 @@ def _class_places(
     """Return the place of each record's class among the classes, by the labels that are given or those it has."""
     given = records.labels if labels is None else labels
     if given is None:
-        raise DataError("the private set has no labels: pass labels, or leave the classes out")
+        raise DataError(NO_LABELS)
     return class_indices(given, classes, records.m, max_undescribed)
 
 

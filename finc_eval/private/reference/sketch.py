@@ -25,6 +25,7 @@ from finc_eval.core.run import Run
 from finc_eval.core.serialize import Shown
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
+from finc_eval.embeddings.needs import needs_labels
 from finc_eval.embeddings.opening import as_embeddings, open_sets
 from finc_eval.embeddings.recipe import check_same_space
 from finc_eval.extractors.settings import AnyExtractor
@@ -164,7 +165,9 @@ class PrivateSketch(Shown):
         if isinstance(gen, SampleMean):
             return gen
         run, label = Run.of(run), "the generated set"
-        embeddings = open_sets({label: gen}, as_embeddings, extractor, run, [self.space])[label]
+        is_by_class = labels is None and self.classes is not None
+        checks = [needs_labels(label, self._no_labels(label))] if is_by_class else []
+        embeddings = open_sets({label: gen}, as_embeddings, extractor, run, [self.space], checks=checks)[label]
         check_same_space(label, embeddings.space, "the private sketch", self.space)
         if embeddings.n < 2:
             raise DataError("a score against a private sketch needs at least two samples, got one")
@@ -369,6 +372,10 @@ class PrivateSketch(Shown):
             notes=(VARIATION_HIDDEN,) if hidden else (),
         )
 
+    def _no_labels(self, name: str) -> DataError:
+        classes = ", ".join(self.classes or ())
+        return DataError(f"the private sketch has classes ({classes}), but {name} has no labels: pass labels")
+
     def _features(self, embeddings: Embeddings, labels: Sequence[object] | None, run: Run) -> Iterator[torch.Tensor]:
         """Yield φ of generated samples batch by batch, (b, A)."""
         places = None
@@ -376,10 +383,7 @@ class PrivateSketch(Shown):
             known = embeddings.cache.labels if isinstance(embeddings, CachedEmbeddings) else None
             given = known if labels is None else labels
             if given is None:
-                raise DataError(
-                    f"the private sketch has classes ({', '.join(self.classes)}), but {embeddings.name} has no labels: "
-                    "pass labels"
-                )
+                raise self._no_labels(embeddings.name)
             places = class_indices(given, self.classes, embeddings.n)
         for batch in embeddings.batches(run.portion):
             stop = batch.start + len(batch.rows)

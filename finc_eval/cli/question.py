@@ -1,0 +1,76 @@
+"""What a command is asked: its settings that differ from their defaults. With its sets, they are its job."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from finc_eval.core.marks import asked
+
+SETS = ("gen", "baseline")
+"""Options that name sets with labels of their own; other sets are known by the names of their options."""
+
+HOW = ("device", "batch_size", "workers", "quiet", "config", "strict")
+"""Options of how a result is computed: none of them changes a number."""
+
+WHERE = ("out", "force", "as_json", "pictures", "comment", "promote", "reason", "save_statistics")
+"""Options of where a result goes, and of how much of it is shown."""
+
+
+@contextmanager
+def asking(parameters: list[Any], values: Mapping[str, Any]) -> Iterator[None]:
+    """Let results of the block be of the settings with these values, by the names of their parameters."""
+    options = {one.name: one for one in parameters if hasattr(one, "is_flag") and not one.required}
+    left_out = {*SETS, *HOW, *WHERE}
+    found = {
+        name: value
+        for name, value in values.items()
+        if name in options and name not in left_out and (value or value == 0) and value != options[name].default
+    }
+    token = asked.set(found)
+    try:
+        yield
+    finally:
+        asked.reset(token)
+
+
+def ask(settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
+    """State settings of the command that runs by the names of their options; a file of defaults may give some."""
+    found = asked.get()
+    if not isinstance(found, dict):
+        return
+    for name, value in settings.items():
+        found.pop(name, None)
+        if name not in HOW and value != defaults.get(name):
+            found[name] = value
+
+
+def suffix_of(settings: Mapping[str, str]) -> str:
+    """Return the end of the name of a folder that says which settings a result is of: "-n60-pairs-id".
+
+    Example:
+        >>> from finc_eval.cli.question import suffix_of
+        >>> suffix_of({"pairs": "id", "n": "60", "no_rotation": "True", "kinds": "/home/me/old.h5"})
+        '-kinds-old-n60-no-rotation-pairs-id'
+    """
+    return "".join(f"-{_in_words(name, settings[name])}" for name in sorted(settings))
+
+
+def _in_words(name: str, value: str) -> str:
+    words = name.replace("_", "-")
+    if value == "True":
+        return words
+    if value in ("False", "None"):
+        return f"no-{words}"
+    if re.fullmatch(r"-?[0-9.]+(e-?[0-9]+)?", value):
+        return f"{words}{value}"
+    return f"{words}-{'-'.join(_short(one) for one in value.split(','))}"
+
+
+def _short(value: str) -> str:
+    """Return a value as a part of a name: of a path, the name of its file alone."""
+    name = Path(value).stem if "/" in value or "\\" in value else value
+    return re.sub(r"[^\w.+]+", "-", name).strip("-.")
