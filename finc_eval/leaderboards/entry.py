@@ -16,7 +16,7 @@ from finc_eval.core.marks import CHECKSUM, read_sealed, seal
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import NOT_IN_JSON, Record, plain, structure
 from finc_eval.core.signature import Signature, SignatureText
-from finc_eval.core.storage import PROGRAM, write_text
+from finc_eval.core.storage import PROGRAM, write_readable
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.leaderboards.measures import Measure
 from finc_eval.leaderboards.pictures import KeptPicture, pictures_to_keep
@@ -127,15 +127,18 @@ class Entry(Record):
                         "remove the model, and add it again"
                     )
 
+    def shared(self) -> Entry:
+        """Return the entry as it is kept: places outside the working folder have their name alone."""
+        return replace(self, runs=tuple(replace(run, info=shareable(run.info)) for run in self.runs))
+
     def to_text(self) -> str:
-        """Return the entry as it is written: places outside the working folder have their name alone."""
-        shared = replace(self, runs=tuple(replace(run, info=shareable(run.info)) for run in self.runs))
-        return json.dumps(seal(self.type_name, LAYOUT, plain(shared)), indent=1, allow_nan=False) + "\n"
+        """Return the entry as it is written."""
+        return json.dumps(seal(self.type_name, LAYOUT, plain(self.shared())), indent=1, allow_nan=False) + "\n"
 
     def save(self, path: str | Path) -> str:
-        """Write the entry whole or not at all, and return its checksum."""
+        """Write the entry whole or not at all, once it is read back as it is, and return its checksum."""
         text = self.to_text()
-        write_text(path, text)
+        write_readable(path, text, type(self).load, self.shared())
         return str(json.loads(text)[CHECKSUM])
 
     @classmethod

@@ -18,6 +18,7 @@ from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import plain, structure
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
+from finc_eval.core.storage import check_readable
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.leaderboards.columns import SHARES
@@ -224,24 +225,32 @@ class BoardReference:
         return replace(number, ref_influence=np.pad(number.ref_influence, (0, lacking)))
 
     def save(self, path: str | Path) -> None:
-        """Write the reference of a board."""
-        with new_file(path, TYPE_NAME, LAYOUT) as file:
+        """Write the reference of a board, once what it says is read back as it is."""
+
+        def check(written: Path) -> None:
+            check_readable(written, path, lambda place: BoardReference.load(place)._stated(), self._stated())
+
+        with new_file(path, TYPE_NAME, LAYOUT, check) as file:
             self.kinds.write(file)
             file.array("members", self.tally.members)
             for name in EFFECTS:
                 file.array(name, getattr(self.tally, name))
-            file.header["board"] = {
-                "n": self.tally.n,
-                "examples": plain(self.examples),
-                "names": {str(number): plain(name) for number, name in self.names.items()},
-                "info": plain(shareable(self.info)),
-                "digest": self.digest,
-                "space": self.space,
-                "settings": plain(self.settings),
-                "provenance": plain(self.provenance),
-                "by": plain(self.by),
-                "pictures": None if self.pictures is None else [plain(one) for one in self.pictures],
-            }
+            file.header["board"] = self._stated()
+
+    def _stated(self) -> dict[str, object]:
+        """Return what a file says of the reference, besides its arrays."""
+        return {
+            "n": self.tally.n,
+            "examples": plain(self.examples),
+            "names": {str(number): plain(name) for number, name in self.names.items()},
+            "info": plain(shareable(self.info)),
+            "digest": self.digest,
+            "space": self.space,
+            "settings": plain(self.settings),
+            "provenance": plain(self.provenance),
+            "by": plain(self.by),
+            "pictures": None if self.pictures is None else [plain(one) for one in self.pictures],
+        }
 
     @classmethod
     def load(cls, path: str | Path) -> BoardReference:
