@@ -1,8 +1,8 @@
 """What the membership-inference score is called, in which unit it is, and what it is held against, for all pages.
 
-The score of Kumar, Moser and Fischer (JAIR 79, 2024, eq. 69) is ∫ (p − q)² of the densities of two sets of distances: it
-has the unit 1/distance, and is what the tables of the paper print. Divided by the unit, it is the standardized score,
-another number.
+The score of Kumar, Moser and Fischer (JAIR 79, 2024, eq. 69) is ∫ (p − q)² of the densities of two sets of distances.
+It has the unit 1/distance, and is what the tables of the paper print. Times the deviation of the distances, it is the
+standardized score, another number.
 """
 
 from __future__ import annotations
