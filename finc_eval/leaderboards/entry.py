@@ -43,9 +43,10 @@ class TrainingRun(Record):
         within: number of samples in groups that are not larger than the largest with a member of the node.
         counted: number of samples that were counted: all, or the samples that a sketch holds.
         examples: samples of each node that show it.
-        unmatched: how different it is from the reference.
+        unmatched: how different it is from the reference by the kinds of the board, which compare it with others.
         by: numbers of samples by the values of a column; None if the board has no such table.
         findings: in what it differs from the reference, by name, the largest first; None where nobody looked.
+        own: shares from its samples and the reference alone, by key; empty for a run of an earlier version.
         share_floors: shares of as many samples of the reference against the rest of it, by key.
         found: the counted set, to name kinds by; None for a run that was read from a file.
     """
@@ -62,6 +63,7 @@ class TrainingRun(Record):
     by: ValueCounts | None = None
     findings: tuple[Finding, ...] | None = None
     share_floors: dict[str, float] = field(default_factory=dict)
+    own: dict[str, Measure] = field(default_factory=dict)
     found: Annotated[Counted | None, *NOT_IN_JSON] = field(default=None, compare=False, repr=False)
 
     @property

@@ -24,6 +24,7 @@ from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.leaderboards.columns import SHARES
 from finc_eval.leaderboards.entry import Entry, TrainingRun, shareable
 from finc_eval.leaderboards.measures import Measure, Measuring
+from finc_eval.leaderboards.own_shares import own_shares
 from finc_eval.leaderboards.pictures import KeptPicture, pictures_to_keep
 from finc_eval.leaderboards.ranks import ModelEstimate
 from finc_eval.leaderboards.settings import LeaderboardSettings
@@ -80,7 +81,9 @@ class BoardReference:
         kinds = KindTree.of_sets([*models, ref], settings.seed, run).pruned(MAIN_LEVEL)
         found, tree = count(ref, _near(kinds), far=True, run=run.named(COUNT_REFERENCE)), kinds.tree.with_another()
         fd, kid = DEFAULT_METRICS
-        suitable = fd if all(has_full_rank(one, ref) for one in embeddings.values()) else kid
+        # A smaller model adds kid, and takes fd from nobody.
+        full = {has_full_rank(ref, ref) and has_full_rank(one, ref) for one in models}
+        suitable = tuple(name for name, needed in ((fd, True in full), (kid, False in full)) if needed)
         return cls(
             kinds=kinds,
             tally=node_tallies(tree, {REFERENCE: found.counts})[REFERENCE],
@@ -89,7 +92,7 @@ class BoardReference:
             info=sets[REFERENCE].info(),
             digest=ref.digest,
             space=ref.space,
-            settings=settings if settings.metrics else replace(settings, metrics=(suitable,)),
+            settings=settings if settings.metrics else replace(settings, metrics=suitable),
             provenance=Provenance.here(run.device),
             by=_by_values(ref, settings),
             found=found,
@@ -149,7 +152,7 @@ class BoardReference:
         found = self.found or count(ref, self.kinds, far=True, run=run.named(COUNT_REFERENCE))
         counted = self._count(flat, run)
         made: dict[str, TrainingRun] = {}
-        yardsticks = Yardsticks(_near(self.kinds), ref, self.settings.seed, run)
+        yardsticks, seed = Yardsticks(ref, self.settings.seed, run), self.settings.seed
         first = {name: one.embeddings for name, (one, *_) in models.items()}
         faults = _find_faults(first, ref, self.settings.seed, run)
         for label, one in flat.items():
@@ -169,6 +172,7 @@ class BoardReference:
                 by=_by_values(one.embeddings, self.settings),
                 findings=faults.get(label),
                 share_floors=yardsticks.shares(tally.n) if pairing is None else {},
+                own=own_shares(label, one.embeddings, ref, seed, run.prefixed(label), pairing),
                 found=counted[label],
             )
         return [
