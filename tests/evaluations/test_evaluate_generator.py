@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 import finc_eval as fe
 from finc_eval.cli.app import app
 from finc_eval.comparison import compare as comparing
+from finc_eval.core.words import figure
 from finc_eval.evaluations import evaluation as evaluations
 from finc_eval.evaluations.page import QUESTIONS, answers, page, side_by_side
 from finc_eval.measures.gaussians.reference_statistics import read_statistics
