@@ -51,7 +51,9 @@ FIND_FAULTS = Stage("look for faults", cost=1.4)
 MEASURE, COUNT_MODELS = Stage("compute metrics", cost=1.3), Stage("count the models' kinds", cost=0.1)
 """Names of passes in the progress."""
 
-DEFAULT_METRICS = ("fd", "kid")  # metrics of a board for which none was named: fd if it has an interval, else kid
+DEFAULT_METRICS = ("fd", "kid")
+"""Metrics of a board for which none was named: fd where a model has an interval by it, and kid where one has none."""
+
 EFFECTS = ("effects", "even", "within")  # arrays of a tally with a number for each node, besides its members
 
 
