@@ -19,7 +19,8 @@ class Signature:
 
     Attributes:
         metric: name of the metric or method, such as "finc".
-        fields: (name, value) pairs in a fixed order; names and values are free of "|", names of ":".
+        fields: (name, value) pairs in a fixed order; names are free of "|" and ":". In values, such as the name of a
+            column, "|" and control characters are escaped, so that the text is read back as it was written.
 
     Example:
         >>> import finc_eval as fe
@@ -31,8 +32,12 @@ class Signature:
     metric: str
     fields: tuple[tuple[str, str], ...]
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "metric", _escaped(self.metric))
+        object.__setattr__(self, "fields", tuple((name, _escaped(value)) for name, value in self.fields))
+
     def __str__(self) -> str:
-        return one_line("|".join([self.metric, *(f"{name}:{value}" for name, value in self.fields)]))
+        return "|".join([self.metric, *(f"{name}:{value}" for name, value in self.fields)])
 
     @classmethod
     def of(cls, metric: str, sizes: Iterable[int | None], space: str, *fields: tuple[str, str]) -> Signature:
@@ -81,6 +86,11 @@ class Signature:
         unlike = [line for line in self.differences(other) if line.split(":", 1)[0] not in ignored]
         if unlike:
             raise IncompatibleError(f"these results do not compare: {'; '.join(unlike)}")
+
+
+def _escaped(text: str) -> str:
+    """Return a text as a signature has it: on one line, and without the sign between fields."""
+    return one_line(text).replace("|", "%7C")
 
 
 SignatureText = Annotated[

@@ -187,6 +187,32 @@ def check_writable(path: Path) -> None:
         tempfile.TemporaryFile(dir=folder).close()
 
 
+def write_readable(path: str | Path, text: str, read: Callable[[Path], object], meant: object) -> Path:
+    """Write a text file that finc-eval reads later, after its reader has made of the text what was meant.
+
+    Raises:
+        DataError: `read` refuses the text, or makes something else of it than `meant`; nothing is written.
+    """
+    with write_whole(path) as temporary:
+        with create_text(temporary, errors="backslashreplace") as file:
+            file.write(text)
+        check_readable(temporary, path, read, meant)
+    return Path(path)
+
+
+def check_readable(written: Path, path: str | Path, read: Callable[[Path], object], meant: object) -> None:
+    """Raise DataError unless `read` makes of a file, before it gets the name `path`, what was meant."""
+    try:
+        problem = None if read(written) == meant else "it would be read as something else"
+    except (DataError, UsageError) as error:
+        problem = str(error).replace(str(written), Path(path).name)
+    if problem is not None:
+        raise DataError(
+            f"{path} is not written, because finc-eval could not read it back ({problem}): give plainer names, and "
+            "report this if the names are plain"
+        )
+
+
 def check_own_folder(folder: Path, names: Container[str]) -> None:
     """Raise UsageError if a folder has files by other names; hidden files do not count."""
     others = sorted(one.name for one in folder.iterdir()) if folder.is_dir() else []

@@ -65,6 +65,7 @@ class EmbeddingCache(Shown):
         reading: which files and values of the source the samples are.
         held: samples of this process that were embedded, and can be read again; None for samples in files, for a
             stream, and for a cache that is opened by its path.
+        grids: sentence on samples that look like grids of the others; None without any, and if nobody looked.
         shard: range of a set that the samples are, to be merged with the others; None for a whole set.
 
     Args:
@@ -124,6 +125,7 @@ class EmbeddingCache(Shown):
         self.manifest_digest, self.recipe, self.profile = header.manifest_digest, header.recipe, header.profile
         self.ignored, self.columns, self.shard = header.ignored, header.columns, header.shard
         self.reading, self.held = header.reading, cast("Source | None", None)
+        self.grids: str | None = None
         # The function holds the texts alone: a cycle through `self` would keep the file open.
         names = self._ids
         self._id_block = lru_cache(64)(lambda b: names.bytes_between(b * ID_BLOCK, (b + 1) * ID_BLOCK))

@@ -16,6 +16,7 @@ from finc_eval.core.record import refuse_unknown
 from finc_eval.core.run import Run
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.columns import Columns, match_metadata
+from finc_eval.embeddings.grids import grids_among
 from finc_eval.embeddings.job import Job, stage_of, unreadable_error
 from finc_eval.embeddings.needs import ListedSamples
 from finc_eval.embeddings.recipe import recipe_of
@@ -90,7 +91,8 @@ def extract(
         unknown: options that do not exist, which are refused.
 
     Warns:
-        UserWarning: samples without metadata, rows of metadata without a sample, or columns whose values are replaced.
+        UserWarning: samples without metadata, rows of metadata without a sample, columns whose values are replaced, or
+            samples that look like grids of the others.
 
     Raises:
         UsageError: the extractor, an option, the output file or the metadata cannot be used, or `out` holds other work.
@@ -112,7 +114,10 @@ def extract(
         return _label(source, columns, 3, {**source.ignored, **unmatched})
     reading = Reading(include, exclude, image_key, range, prompts and str(prompts), color)  # type: ignore[arg-type]
     how = Extraction(extractor, n, seed, strict, precision, fps, **reading.choices)  # type: ignore[arg-type]
-    return SetExtraction(source, how, metadata=metadata, run=run, stacklevel=4).extract(out, shard, force=force)
+    made = SetExtraction(source, how, metadata=metadata, run=run, stacklevel=4).extract(out, shard, force=force)
+    if made.grids is not None:
+        warnings.warn(made.grids, stacklevel=2)
+    return made
 
 
 class SetExtraction:
@@ -170,6 +175,7 @@ class SetExtraction:
         samples = job.samples
         cache.ignored, cache.source, cache.reading = dict(samples.ignored), samples.name, samples.reading
         cache.held = None if samples.once or is_place(samples.name) else samples
+        cache.grids = grids_among(samples, cache.profile)
         return cache
 
     def _new_embedder(self, compiled_for: int | None) -> Embedder:

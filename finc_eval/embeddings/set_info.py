@@ -106,6 +106,8 @@ def notes_on(label: str, embeddings: Embeddings) -> list[str]:
         found.append(f"files of {label} were left out, as they are not samples: {in_short(files)}")
     if unmatched:
         found.append(f"the metadata of {label} do not fit the samples: {in_short(unmatched)}")
+    if cache.grids is not None:
+        found.append(f"{label}: {cache.grids}")
     if sentence := shallow(cache.profile):
         found.append(f"{label}: {sentence}")
     return found

@@ -220,7 +220,11 @@ def _evaluate_privately(
         missing["audit"] = NO_AUDIT
     scored: dict[str, object] = {name: one for name, one in sets.items() if name != "train"}
     of_part = run.prefixed("private")
-    distance = sketch.compare(scored, run=of_part) if "holdout" in scored else sketch.score(sets["gen"], run=of_part)
+    distance = (
+        sketch.compare(scored, yardstick="holdout", run=of_part)
+        if "holdout" in scored
+        else sketch.score(sets["gen"], run=of_part)
+    )
     return Evaluation(
         comparison=None,
         scores=None,

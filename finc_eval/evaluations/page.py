@@ -13,12 +13,12 @@ from finc_eval.comparison.pages import comparison as comparisons
 from finc_eval.core.errors import UsageError
 from finc_eval.core.words import figure, join_words, one_line
 from finc_eval.memorization import page as audits
+from finc_eval.memorization.membership import SCORE, score_cells
 from finc_eval.private.reference import page as privacy
 from finc_eval.private.reference.result import PrivateComparison, PrivateScore
 from finc_eval.report import Page, fragment
 from finc_eval.report import outline as outline_of
 from finc_eval.report.exports.outline import Outline, TextTable, call, sizes, source
-from finc_eval.report.formats import p_value
 from finc_eval.report.pages import Section, render
 from finc_eval.report.terminal import print_notes
 from finc_eval.samples.source import Samples
@@ -184,7 +184,7 @@ def side_by_side(result: Evaluation, found: PrivateScore | PrivateComparison) ->
 
 def _membership(result: Evaluation) -> tuple[str, str, str, str]:
     """Return KAHM's membership score as a row."""
-    name = "Membership-inference score (KAHM, eq. 69)"
+    name = SCORE
     meaning = (
         "How unlike training samples and the holdout are in their distances from the generated ones. Large values show "
         "members; without a finding, other attacks may still find some."
@@ -193,13 +193,14 @@ def _membership(result: Evaluation) -> tuple[str, str, str, str]:
         return name, "–", meaning, f"Not computed: {result.missing['audit']}."
     if result.audit.membership is None:
         return name, "–", meaning, "The distances have no density to compare."
-    own, fresh = result.audit.membership.generated, result.audit.membership.control
+    value, p, below, standardized = score_cells(result.audit.membership.generated)
+    fresh, *_ = score_cells(result.audit.membership.control)
     return (
         name,
-        f"{own.standardized:.3g}, p = {p_value(own.p_value or 1.0)}",
+        f"{value} in 1/distance, p = {p}",
         meaning,
-        f"95 % of equal densities stay below {own.threshold():.3g}. One half of the training set in place of the "
-        f"generated samples: {fresh.standardized:.3g}.",
+        f"95 % of equal densities stay below {below}. One half of the training set in place of the generated samples: "
+        f"{fresh}. Standardized, without a unit, the score is {standardized}.",
     )
 
 

@@ -43,10 +43,10 @@ def card_of_file(name: str, cards: Sequence[Card]) -> Card:
         raise DataError(f"{name} is not the file of a card that comes with finc-eval: write a card of your own for it")
     if len(found) > 1:
         choices = " or ".join(f"{card.name}{options_of(card)}" for card in found)
-        files = {card.weights.file for card in found if card.weights}
+        files = {card.weights.file: None for card in found if card.weights}  # in the order of the cards, each once
         raise DataError(
             f"{name} could be of {choices}: name one of them as the extractor, and copy the file to the folder of "
-            f"weights as {' or '.join(sorted(files))}"
+            f"weights as {' or '.join(files)}{', in this order' if len(files) > 1 else ''}"
         )
     (card,) = found
     return replace(card, weights=card.weights and replace(card.weights, file=str(path)))
@@ -72,6 +72,7 @@ def _fits(card: Card, tensors: Tensors) -> bool:
     with torch.device("meta"):  # shapes without numbers
         network = module.create(card)
     try:
-        return not differences(network, renamed(tensors, card, network))
-    except (DataError, RuntimeError):  # the layout does not know the names, or the shapes
+        named = renamed(tensors, card, network)
+    except Exception:  # a layout that does not know the names or shapes raises almost anything, as timm's do
         return False
+    return not differences(network, named)

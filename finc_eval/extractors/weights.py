@@ -172,7 +172,7 @@ def objection_to(weights: Weights, path: Path, digest: str) -> str | None:
         return None
     stated = {one.name: one.weights.sha256 for one in all_cards() if one.weights and one.weights.sha256}
     if owners := [name for name, known in stated.items() if known != weights.sha256 and digest.startswith(known)]:
-        return f"has SHA-256 {digest}, and is the file of {' and '.join(owners)}"
+        return f"has SHA-256 {digest}, and is the file of {' and '.join(owners)}: take {' or '.join(owners)}"
     pins, place = _entries(PINS), f"{RECORDS}/{PINS}"
     if pins is None:
         raise DataError(f"{place} is damaged: remove it, and each file is trusted again on its first use")
@@ -180,7 +180,10 @@ def objection_to(weights: Weights, path: Path, digest: str) -> str | None:
     names = {one.weights.file: one.name for one in all_cards() if one.weights} | {weights.file: ""}
     for other, known in pins.items():
         if known == digest and pinned is None and (owner := names.get(Path(other).name)):
-            return f"has SHA-256 {digest}, and was first used as {other}, the file of {owner}"
+            return (
+                f"has SHA-256 {digest}, and was first used as {other}, the file of {owner}: take {owner}, or, if that "
+                f"first use was wrong, remove the line of {other} from {place}, and that file"
+            )
     if pinned in (None, digest):
         return None
     return (

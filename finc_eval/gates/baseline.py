@@ -31,7 +31,7 @@ from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import Record, plain, structure
 from finc_eval.core.run import Run
 from finc_eval.core.serialize import read_document
-from finc_eval.core.storage import check_own_folder, disk_errors, only_writer_of, write_text
+from finc_eval.core.storage import check_own_folder, disk_errors, only_writer_of, write_readable, write_text
 from finc_eval.core.words import join_words, plural
 from finc_eval.embeddings.array_files import SINGULAR
 from finc_eval.embeddings.base import CachedEmbeddings
@@ -97,8 +97,7 @@ class Bundle:
     def open(cls, folder: Path) -> Bundle:
         """Open a bundle, and check that none of its files was changed."""
         path = inside(folder, STATED)
-        data = read_sealed(path, "a baseline", [TYPE_NAME], LAYOUT, RESTORE)
-        bundle = cls(folder, structure(Baseline, data, str(path)), str(data[CHECKSUM]))
+        bundle = cls(folder, *read_stated(path))
         digests, samples = bundle.stated.digests, bundle.stated.samples
         if {*digests} - {KINDS} != {samples, JUDGED} or "/" in samples or samples == KINDS:
             raise DataError(f"{path} has digests of {', '.join(digests)!r:.100}, not of its files: {RESTORE}")
@@ -125,6 +124,12 @@ class Bundle:
     def verdict(self) -> Verdict:
         """Verdict that it was promoted with."""
         return read_verdict(inside(self.folder, JUDGED))
+
+
+def read_stated(path: Path) -> tuple[Baseline, str]:
+    """Read what a bundle states, and its checksum."""
+    data = read_sealed(path, "a baseline", [TYPE_NAME], LAYOUT, RESTORE)
+    return structure(Baseline, data, str(path)), str(data[CHECKSUM])
 
 
 def read_verdict(path: Path) -> Verdict:
@@ -219,7 +224,8 @@ def write_bundle(folder: Path, verdict: Verdict, opened: OpenedSet, parent: Bund
             scores=verdict.scores.get("gen", {}),
             provenance=verdict.provenance,
         )
-        write_text(place / STATED, json.dumps(seal(TYPE_NAME, LAYOUT, plain(stated)), indent=1) + "\n")
+        text = json.dumps(seal(TYPE_NAME, LAYOUT, plain(stated)), indent=1) + "\n"
+        write_readable(place / STATED, text, lambda path: read_stated(path)[0], stated)
 
 
 NUMBER = re.compile(r"[0-9]{4,}")  # name of the folder of a bundle

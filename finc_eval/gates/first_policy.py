@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import isfinite
 
 from scipy.special import gammaincinv
 
+from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.files.parsed import toml_comment, toml_value
 from finc_eval.core.progress import Stage
 from finc_eval.core.run import Run
 from finc_eval.core.words import in_percent, plural
@@ -20,7 +22,7 @@ from finc_eval.gates.copies import share_of_copies
 from finc_eval.gates.divisions import OF_REF, OF_SETS, by_tree, by_tree_of_all, fewest, judge_kinds, tree_of_reference
 from finc_eval.gates.evidence import Normal, round_up
 from finc_eval.gates.kinds import lost_evidence, new_evidence
-from finc_eval.gates.policy import NOISE, AppearanceLimits, KindLimits, MetricLimit
+from finc_eval.gates.policy import NOISE, AppearanceLimits, KindLimits, MetricLimit, Policy
 from finc_eval.gates.retraining import MIN_REPLICATES, SAMPLING_ONLY
 from finc_eval.gates.scores import score_evidence
 from finc_eval.gates.sets import GEN, REF, GateSets
@@ -71,31 +73,87 @@ def first_policy(
     sets, looks = (sets.as_runs(), {PART: LOOKS[PART]}) if is_by_id else (sets, LOOKS)
     rules = {name.partition(".")[2]: margin for name, margin in looks.items()}
     n, m = sets.gen.n, sets.ref.n
-    lines = [
+    lines: list[str | Proposal] = [
         f"# For {plural(n, 'sample')} of a release and {m:,} of the reference; floors are what an unchanged release "
         "keeps with probability 0.95."
     ]
     if len(baselines) < MIN_REPLICATES:
         lines.append(f"# They cover {SAMPLING_ONLY}.")
     if groups is not None:
-        lines.append(f"groups = {json.dumps(groups)}  # column of samples that are not independent")
+        lines.append(Proposal("groups", groups, "column of samples that are not independent"))
     if not sets.space.startswith(ARRAY_SPACE):
-        lines.append(f'extractor = "{sets.space}"  # that the limits are for')
+        lines.append(Proposal("extractor", sets.space, "that the limits are for"))
     lines += _lose_lines(sets, run)
     new = new_evidence(sets, by_tree_of_all(sets, 0, run), KindLimits(new=NEW), NEW)
     gains = [one.evidence for one in new if isinstance(one.evidence, GainedShare)]
-    floor = max(_floor(one, len(gains)) for one in gains)
+    floor = max((_floor(one, len(gains)) for one in gains), default=1.0)
     lines.append(_line("kinds.new", NEW, floor, "share by which no kind may grow that the reference lacks"))
     lines += [*([] if is_by_id else _metric_line(sets, run)), *_look_lines(sets, AppearanceLimits(**rules))]
-    repeated = share_of_repeats(sets.gen, run.prefixed("duplicates"))
-    copied = share_of_copies(sets.gen, sets.ref, run.prefixed("copies"))
-    lines.append(f"basics.duplicates = {_most(repeated):.3g}  # share of samples that may repeat another")
-    lines.append(
-        f"basics.copies = {_most(copied):.3g}  # share of samples that may equal, or nearly equal, a reference sample"
-    )
+    return policy_text([*lines, *_basic_lines(sets, run), *_pair_lines(is_by_id)])
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A line of a policy: a key, its value, and what it is."""
+
+    key: str
+    value: float | str
+    about: str
+
+    @property
+    def line(self) -> str:
+        """The line in TOML."""
+        return f"{self.key} = {toml_value(self.value)}  {toml_comment(self.about)}"
+
+    def objection(self, others: Mapping[str, float | str]) -> str | None:
+        """Return why the policy's reader refuses it beside others, such as a limit that limits nothing; else None."""
+        try:
+            Policy.of({"basics.samples": 1, **others, self.key: self.value})
+        except (DataError, UsageError) as error:
+            return str(error).removeprefix("the policy: ")
+        return None
+
+
+def policy_text(lines: Sequence[str | Proposal]) -> str:
+    """Return a policy as TOML, from comments and proposals; a limit that the policy's reader refuses is a comment.
+
+    Raises:
+        DataError: the reader makes something else of the text than what the proposals say.
+    """
+    found: list[str] = []
+    meant: dict[str, float | str] = {}
+    for one in lines:
+        if isinstance(one, str):
+            found.append(one)
+        elif (objection := one.objection(meant)) is None:
+            found.append(one.line)
+            meant[one.key] = one.value
+        elif isinstance(one.value, str):  # a setting, without which the limits would be others
+            raise DataError(f"{one.key}: {objection}")
+        else:
+            found.append(toml_comment(f"No limit {one.key}, which would be {one.value:.3g}: {objection} ({one.about})"))
+    text = "\n".join(found) + "\n"
+    if Policy.parse(text) != Policy.of(meant):
+        raise DataError(f"the policy would be read as something else than was meant, {meant}: report this")
+    return text
+
+
+def _basic_lines(sets: GateSets, run: Run) -> list[str | Proposal]:
+    """Return the limits on plain facts, from what the baseline has; a share that may be everything is not limited."""
+    shares = {
+        "duplicates": (share_of_repeats(sets.gen, run.prefixed("duplicates")), "repeat another"),
+        "copies": (
+            share_of_copies(sets.gen, sets.ref, run.prefixed("copies")),
+            "equal, or nearly equal, a reference sample",
+        ),
+    }
+    lines: list[str | Proposal] = [
+        Proposal(f"basics.{name}", _most(share), f"share of samples that may {what}; the baseline has {share:.3g}")
+        for name, (share, what) in shares.items()
+    ]
     if isinstance(sets.gen, CachedEmbeddings):
-        lines.append("basics.unreadable = 0.0  # share of samples that may be unreadable")
-    return "\n".join([*lines, *_pair_lines(is_by_id)]) + "\n"
+        lines.append(Proposal("basics.unreadable", 0.0, "share of samples that may be unreadable"))
+    return lines
 
 
 def _has_same_ids(sets: GateSets) -> bool:
@@ -104,36 +162,40 @@ def _has_same_ids(sets: GateSets) -> bool:
     return any(are_two_runs({GEN: sets.gen, REF: one}) for one in others)
 
 
-def _pair_lines(is_by_id: bool) -> list[str]:
+def _pair_lines(is_by_id: bool) -> list[str | Proposal]:
     """Return the limits on pairs; as comments, unless there are pairs."""
     lines = [
-        "by_id.broken = 0  # pairs that may be broken: another picture, black, shifted",
-        "by_id.worse = 0  # looks, kinds and the like that may be worse by more than their margin",
+        Proposal("by_id.broken", 0, "pairs that may be broken: another picture, black, shifted"),
+        Proposal("by_id.worse", 0, "looks, kinds and the like that may be worse by more than their margin"),
     ]
     if is_by_id:
-        return lines
+        return [*lines]
     about = "# If a release has the prompts and seeds of its baseline, in place of limits on the whole set:"
-    return [about, *(f"# {one}" for one in lines)]
+    return [about, *(f"# {one.line}" for one in lines)]
 
 
-def _look_lines(sets: GateSets, limits: AppearanceLimits) -> list[str]:
+def _look_lines(sets: GateSets, limits: AppearanceLimits) -> list[str | Proposal]:
     """Return the limits on looks, with the change that is seen; none where the looks are not known."""
-    lines = []
+    lines: list[str | Proposal] = []
     for one in look_evidence(sets, limits, pictures_of(sets), ALPHA):
         if isinstance(one, Clearest):
             key, about = one.name, LOOKS_ABOUT[one.name]
             seen = one.seen(ALPHA)
             said = "" if seen is None else f"; seen from {in_percent(seen, 2) if key == PART else f'{seen:.2g}'}"
-            lines.append(f"{key} = {one.margin:g}  # {about}{said} at this n")
+            lines.append(Proposal(key, one.margin, f"{about}{said} at this n"))
     return lines
 
 
 def _most(share: float) -> float:
-    """Return how large a share may be that the baseline has; 0.01 is what an ordinary set may have of repeats."""
-    return max(0.01, share + min(share, 1 - share) / 2)
+    """Return how large a share may be that the baseline has; 0.01 is what an ordinary set may have of repeats.
+
+    The limit is rounded to three digits of what it leaves or allows, the smaller of both: 0.99983 is not 1.
+    """
+    most = max(0.01, share + min(share, 1 - share) / 2)
+    return float(f"{most:.3g}") if most < 0.9 else 1 - float(f"{1 - most:.3g}")
 
 
-def _lose_lines(sets: GateSets, run: Run) -> list[str]:
+def _lose_lines(sets: GateSets, run: Run) -> list[str | Proposal]:
     """Return the limit on lost kinds: half of a share, or more where so few samples judge large kinds alone."""
     found = by_tree(sets, tree_of_reference(sets, 0, run), run.prefixed(OF_REF))
     for lose in LOSE:
@@ -149,7 +211,7 @@ def _lose_lines(sets: GateSets, run: Run) -> list[str]:
         return [
             f"# {plural(fewest(sets), 'sample')} cannot show that a kind kept its share: kinds.lose may be undecided,",
             "# and says how many samples decide. A column of labels shows more: kinds.column.",
-            f"kinds.lose = {lose:g}  # part of its share that no kind may lose",
+            Proposal("kinds.lose", lose, "part of its share that no kind may lose"),
         ]
     about = f"part of its share that no kind may lose; the smallest of {len(losses)} kinds has {smallest}"
     return [_line("kinds.lose", lose, least, about)]
@@ -163,7 +225,8 @@ def _floor(one: LostShare | GainedShare, family: int) -> float:
     return replace(unlucky, value=max(unlucky.value, one.half(ALPHA / family))).bound("high", ALPHA)
 
 
-def _metric_line(sets: GateSets, run: Run) -> list[str]:
+def _metric_line(sets: GateSets, run: Run) -> list[str | Proposal]:
+    """Return a limit on the first metric with an interval; where it has no noise, a comment says why there is none."""
     limit = MetricLimit(worse=NOISE, difference=NOISE)
     for metric in METRICS:
         found, _ = score_evidence(sets, {metric: limit}, ALPHA, run.prefixed(f"noise of {metric}"))
@@ -174,8 +237,8 @@ def _metric_line(sets: GateSets, run: Run) -> list[str]:
     return []
 
 
-def _line(key: str, margin: float, least: float, about: str) -> str:
-    chosen = max(margin, round_up(least))
+def _line(key: str, margin: float, least: float, about: str) -> Proposal:
+    chosen = max(margin, round_up(least)) if isfinite(least) else least
     share = not key.endswith("difference")
     texts = [in_percent(value, 2) if share else f"{value:.2g}" for value in (least, chosen)]
-    return f"{key} = {chosen:g}  # {about}: floor {texts[0]} at this n; your limit {texts[1]}"
+    return Proposal(key, chosen, f"{about}: floor {texts[0]} at this n; your limit {texts[1]}")

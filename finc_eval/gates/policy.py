@@ -18,12 +18,14 @@ from finc_eval.core.errors import (
     check_positive,
     check_seed,
 )
-from finc_eval.core.files.parsed import read_toml
+from finc_eval.core.files.parsed import parse_toml, read_text
 from finc_eval.core.record import Record, about, read_table
 from finc_eval.embeddings.recipe import ARRAY_SPACE, extractor_of
 
 NOISE: Literal["noise"] = "noise"
 """The margin that an unchanged release keeps with probability 0.95, from the measured noise."""
+
+POLICY = "a policy in TOML"  # what a file should be, in messages
 
 COLUMN_SHARE = 0.01  # smallest share of the reference of a kind that is limited, unless the policy says another
 
@@ -313,7 +315,12 @@ class Policy(Record):
             return policy
         if isinstance(policy, Mapping):
             return read_table(cls, _nest(policy), "the policy")
-        return read_table(cls, read_toml(policy, "a policy in TOML"), str(policy))
+        return cls.parse(read_text(policy, POLICY), str(policy))
+
+    @classmethod
+    def parse(cls, text: str, where: str = "the policy") -> Policy:
+        """Return a policy from a text in TOML; see `of` for its errors."""
+        return read_table(cls, parse_toml(text, where, POLICY), where)
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -92,9 +92,10 @@ def _columns(reference: BoardReference, entries: Sequence[Entry], asked: Leaderb
     space = ("fx", reference.space)
     shared = (space, *reference.shared, *asked.signature())
     unmatched = {one.name: [run.unmatched for run in one.runs] for one in entries}
+    own = {one.name: [run.own for run in one.runs] for one in entries}
     return [
-        metric_column("unmatched", unmatched, Signature("unmatched", shared), (0.0, 1.0)),
-        *share_columns(tallies, reference.tally.at(leaves), shared),
+        metric_column("unmatched", unmatched, Signature("unmatched", shared), (0.0, 1.0), own),
+        *share_columns(tallies, reference.tally.at(leaves), shared, own),
         *(
             metric_column(
                 metric,
@@ -201,7 +202,7 @@ def _rank(column: Column, entries: Sequence[Entry]) -> tuple[Criterion, dict[str
         joint_covariance(estimates).reshape(len(ranked), len(ranked)),
         higher_is_better=column.higher_is_better,
         best=None if column.higher_is_better or isinf(column.bounds[0]) else column.bounds[0],
-    )
+    ).ordered([column.shown[name].value for name in ranked], column.bounds, column.higher_is_better)
     order = list(ranking.order)
     groups = tuple(tuple(ranked[place] for place in group) for group in ranking.groups)
     p_values: NDArray[np.float64] = ranking.p_values[np.ix_(order, order)]
@@ -221,7 +222,7 @@ def _rank(column: Column, entries: Sequence[Entry]) -> tuple[Criterion, dict[str
     )
     standings = _unranked(column, entries)
     for place, name in enumerate(ranked):
-        found = estimates[place]
+        found = column.shown[name]
         value, low, high = np.clip([found.value, *found.interval], *column.bounds).tolist()
         standings[name] = replace(
             standings[name],
@@ -242,7 +243,11 @@ def _unranked(column: Column, entries: Sequence[Entry]) -> dict[str, Standing]:
     for one in entries:
         floor, value, reason = one.floor(column.key), column.values.get(one.name), column.reasons.get(one.name)
         floor = None if floor is None else min(max(floor, low), high)
-        found[one.name] = Standing(value, None, None, None, reason, floor=floor)
+        interval = None
+        if (own := column.shown.get(one.name)) is not None:  # known, and not comparable
+            value, *ends = np.clip([own.value, *own.interval], low, high).tolist()
+            interval = (ends[0], ends[1])
+        found[one.name] = Standing(value, interval, None, None, reason, floor=floor)
     return found
 
 

@@ -9,6 +9,7 @@ from markupsafe import Markup
 from finc_eval.core.words import figure, points
 from finc_eval.leaderboards.result import Leaderboard, Place
 from finc_eval.leaderboards.standings import Criterion, Row, Standing
+from finc_eval.leaderboards.yardsticks import SPLITS
 from finc_eval.measures.frechet import not_fid
 from finc_eval.partitions.settings import REFERENCE
 from finc_eval.report.cards import anchor
@@ -86,7 +87,7 @@ def about_real_data(board: Leaderboard) -> list[str]:
     parts = " to ".join(f"{one:,}" for one in dict.fromkeys([sizes[0], sizes[-1]]))
     return [
         f"The row “{REAL_DATA}” is of a part of the reference instead of a model: {parts} of its samples against its "
-        "others."
+        f"others. Shares are means over {SPLITS} such parts, at the model's number of samples. The row is not ranked."
     ]
 
 

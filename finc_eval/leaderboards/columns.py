@@ -42,11 +42,19 @@ class Column:
     runs: dict[str, list[ModelEstimate]] = field(default_factory=dict)
     values: dict[str, float] = field(default_factory=dict)  # value of each model without an estimate that has one
     reasons: dict[str, str] = field(default_factory=dict)  # why a model has no estimate
+    # estimates of the training runs of each model from itself and the reference alone, where those that compare models
+    # are others
+    own: dict[str, list[ModelEstimate]] = field(default_factory=dict)
 
     @cached_property
     def estimates(self) -> dict[str, ModelEstimate]:
-        """Estimate of each model, the mean of its training runs."""
+        """Estimate of each model by which it is compared with others, the mean of its training runs."""
         return over_runs(self.runs)
+
+    @cached_property
+    def shown(self) -> dict[str, ModelEstimate]:
+        """Estimate of each model that is its number, whatever other models there are."""
+        return self.estimates | over_runs(self.own)
 
     @property
     def training_error(self) -> float | None:
@@ -55,15 +63,19 @@ class Column:
         return None if degrees == inf else variance**0.5
 
 
+OwnShares = Mapping[str, Sequence[Mapping[str, Measure]]]
+"""Shares of the training runs of each model from itself and the reference alone, by key, by the name of the model."""
+
+
 def share_columns(
-    models: Mapping[str, Sequence[Tally]], ref: Tally, fields: tuple[tuple[str, str], ...]
+    models: Mapping[str, Sequence[Tally]], ref: Tally, fields: tuple[tuple[str, str], ...], own: OwnShares
 ) -> list[Column]:
     """Return the shares of kinds that one set has much more of, by how many samples each set has of each kind.
 
     `models` has tallies of the training runs by model, of kinds that do not overlap; `fields` are of all signatures.
     """
     counts = {name: [run.effective() for run in runs] for name, runs in models.items()}
-    reasons = {name: text for name, runs in counts.items() if (text := _too_few(runs)) is not None}
+    reasons = {name: text for name, runs in counts.items() if (text := too_few(runs)) is not None}
     owners = [name for name, sets in counts.items() if name not in reasons for _ in sets]
     sets = [one.members for name, own in counts.items() if name not in reasons for one in own]
     found = []
@@ -81,16 +93,29 @@ def share_columns(
                 bounds=(0.0, 1.0),
                 runs=runs,
                 reasons=reasons,
+                own=own_estimates(key, own),
             )
         )
     return found
 
 
-def _too_few(runs: Sequence[EffectiveCounts]) -> str | None:
+def own_estimates(key: str, own: OwnShares) -> dict[str, list[ModelEstimate]]:
+    """Return the estimates of the training runs of each model by one share, for models that have it of all."""
+    found = {}
+    for name, runs in own.items():
+        measures = [run.get(key) for run in runs]
+        estimates = [one.estimate() for one in measures if one is not None]
+        known = [one for one in estimates if one is not None]
+        if len(known) == len(runs):
+            found[name] = known
+    return found
+
+
+def too_few(runs: Sequence[EffectiveCounts]) -> str | None:
     """Return why shares of a model cannot be estimated; None if they can.
 
-    All models choose kinds by as many samples as the smallest set informs like. A model of a few distinct samples
-    would make shares of all others blind.
+    To be compared, all models choose kinds by as many samples as the smallest set informs like. A model of a few
+    distinct samples would make the comparison of all others blind.
     """
     for run in runs:
         kinds = len(run.members)
@@ -107,6 +132,7 @@ def metric_column(
     models: Mapping[str, Sequence[Measure | None]],
     signature: Signature,
     bounds: tuple[float, float] | None = None,
+    own: OwnShares | None = None,
 ) -> Column:
     """Return a metric of all models.
 
@@ -134,6 +160,7 @@ def metric_column(
         runs=runs,
         values=values,
         reasons=reasons,
+        own=own_estimates(metric, own or {}),
     )
 
 

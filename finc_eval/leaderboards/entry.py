@@ -16,7 +16,7 @@ from finc_eval.core.marks import CHECKSUM, read_sealed, seal
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import NOT_IN_JSON, Record, plain, structure
 from finc_eval.core.signature import Signature, SignatureText
-from finc_eval.core.storage import PROGRAM, write_text
+from finc_eval.core.storage import PROGRAM, write_readable
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.leaderboards.measures import Measure
 from finc_eval.leaderboards.pictures import KeptPicture, pictures_to_keep
@@ -43,9 +43,10 @@ class TrainingRun(Record):
         within: number of samples in groups that are not larger than the largest with a member of the node.
         counted: number of samples that were counted: all, or the samples that a sketch holds.
         examples: samples of each node that show it.
-        unmatched: how different it is from the reference.
+        unmatched: how different it is from the reference by the kinds of the board, which compare it with others.
         by: numbers of samples by the values of a column; None if the board has no such table.
         findings: in what it differs from the reference, by name, the largest first; None where nobody looked.
+        own: shares from its samples and the reference alone, by key; empty for a run of an earlier version.
         share_floors: shares of as many samples of the reference against the rest of it, by key.
         found: the counted set, to name kinds by; None for a run that was read from a file.
     """
@@ -62,6 +63,7 @@ class TrainingRun(Record):
     by: ValueCounts | None = None
     findings: tuple[Finding, ...] | None = None
     share_floors: dict[str, float] = field(default_factory=dict)
+    own: dict[str, Measure] = field(default_factory=dict)
     found: Annotated[Counted | None, *NOT_IN_JSON] = field(default=None, compare=False, repr=False)
 
     @property
@@ -127,15 +129,18 @@ class Entry(Record):
                         "remove the model, and add it again"
                     )
 
+    def shared(self) -> Entry:
+        """Return the entry as it is kept: places outside the working folder have their name alone."""
+        return replace(self, runs=tuple(replace(run, info=shareable(run.info)) for run in self.runs))
+
     def to_text(self) -> str:
-        """Return the entry as it is written: places outside the working folder have their name alone."""
-        shared = replace(self, runs=tuple(replace(run, info=shareable(run.info)) for run in self.runs))
-        return json.dumps(seal(self.type_name, LAYOUT, plain(shared)), indent=1, allow_nan=False) + "\n"
+        """Return the entry as it is written."""
+        return json.dumps(seal(self.type_name, LAYOUT, plain(self.shared())), indent=1, allow_nan=False) + "\n"
 
     def save(self, path: str | Path) -> str:
-        """Write the entry whole or not at all, and return its checksum."""
+        """Write the entry whole or not at all, once it is read back as it is, and return its checksum."""
         text = self.to_text()
-        write_text(path, text)
+        write_readable(path, text, type(self).load, self.shared())
         return str(json.loads(text)[CHECKSUM])
 
     @classmethod

@@ -8,7 +8,7 @@ than the models that are surely better than it, and its rank set follows by coun
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 import numpy as np
@@ -88,6 +88,13 @@ class Ranking:
     def smallest_separable_gap(self) -> float | None:
         """Smallest distance of two models that can be distinguished; None if no two can be."""
         return float(self.gaps[self.separable].min()) if self.separable.any() else None
+
+    def ordered(self, values: Sequence[float], bounds: tuple[float, float], higher_is_better: bool) -> Ranking:
+        """Return the same statements, with the models in the order of these values, and the distances of these."""
+        found = np.asarray(values, float)
+        order = np.argsort(-found if higher_is_better else found, kind="stable")
+        within = np.clip(found, *bounds)
+        return replace(self, order=tuple(order.tolist()), gaps=np.abs(within[:, None] - within))
 
 
 def rank(

@@ -18,11 +18,13 @@ from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import plain, structure
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
+from finc_eval.core.storage import check_readable
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.leaderboards.columns import SHARES
 from finc_eval.leaderboards.entry import Entry, TrainingRun, shareable
 from finc_eval.leaderboards.measures import Measure, Measuring
+from finc_eval.leaderboards.own_shares import own_shares
 from finc_eval.leaderboards.pictures import KeptPicture, pictures_to_keep
 from finc_eval.leaderboards.ranks import ModelEstimate
 from finc_eval.leaderboards.settings import LeaderboardSettings
@@ -49,7 +51,9 @@ FIND_FAULTS = Stage("look for faults", cost=1.4)
 MEASURE, COUNT_MODELS = Stage("compute metrics", cost=1.3), Stage("count the models' kinds", cost=0.1)
 """Names of passes in the progress."""
 
-DEFAULT_METRICS = ("fd", "kid")  # metrics of a board for which none was named: fd if it has an interval, else kid
+DEFAULT_METRICS = ("fd", "kid")
+"""Metrics of a board for which none was named: fd where a model has an interval by it, and kid where one has none."""
+
 EFFECTS = ("effects", "even", "within")  # arrays of a tally with a number for each node, besides its members
 
 
@@ -79,7 +83,9 @@ class BoardReference:
         kinds = KindTree.of_sets([*models, ref], settings.seed, run).pruned(MAIN_LEVEL)
         found, tree = count(ref, _near(kinds), far=True, run=run.named(COUNT_REFERENCE)), kinds.tree.with_another()
         fd, kid = DEFAULT_METRICS
-        suitable = fd if all(has_full_rank(one, ref) for one in embeddings.values()) else kid
+        # A smaller model adds kid, and takes fd from nobody.
+        full = {has_full_rank(ref, ref) and has_full_rank(one, ref) for one in models}
+        suitable = tuple(name for name, needed in ((fd, True in full), (kid, False in full)) if needed)
         return cls(
             kinds=kinds,
             tally=node_tallies(tree, {REFERENCE: found.counts})[REFERENCE],
@@ -88,7 +94,7 @@ class BoardReference:
             info=sets[REFERENCE].info(),
             digest=ref.digest,
             space=ref.space,
-            settings=settings if settings.metrics else replace(settings, metrics=(suitable,)),
+            settings=settings if settings.metrics else replace(settings, metrics=suitable),
             provenance=Provenance.here(run.device),
             by=_by_values(ref, settings),
             found=found,
@@ -148,7 +154,7 @@ class BoardReference:
         found = self.found or count(ref, self.kinds, far=True, run=run.named(COUNT_REFERENCE))
         counted = self._count(flat, run)
         made: dict[str, TrainingRun] = {}
-        yardsticks = Yardsticks(_near(self.kinds), ref, self.settings.seed, run)
+        yardsticks, seed = Yardsticks(ref, self.settings.seed, run), self.settings.seed
         first = {name: one.embeddings for name, (one, *_) in models.items()}
         faults = _find_faults(first, ref, self.settings.seed, run)
         for label, one in flat.items():
@@ -168,6 +174,7 @@ class BoardReference:
                 by=_by_values(one.embeddings, self.settings),
                 findings=faults.get(label),
                 share_floors=yardsticks.shares(tally.n) if pairing is None else {},
+                own=own_shares(label, one.embeddings, ref, seed, run.prefixed(label), pairing),
                 found=counted[label],
             )
         return [
@@ -224,24 +231,32 @@ class BoardReference:
         return replace(number, ref_influence=np.pad(number.ref_influence, (0, lacking)))
 
     def save(self, path: str | Path) -> None:
-        """Write the reference of a board."""
-        with new_file(path, TYPE_NAME, LAYOUT) as file:
+        """Write the reference of a board, once what it says is read back as it is."""
+
+        def check(written: Path) -> None:
+            check_readable(written, path, lambda place: BoardReference.load(place)._stated(), self._stated())
+
+        with new_file(path, TYPE_NAME, LAYOUT, check) as file:
             self.kinds.write(file)
             file.array("members", self.tally.members)
             for name in EFFECTS:
                 file.array(name, getattr(self.tally, name))
-            file.header["board"] = {
-                "n": self.tally.n,
-                "examples": plain(self.examples),
-                "names": {str(number): plain(name) for number, name in self.names.items()},
-                "info": plain(shareable(self.info)),
-                "digest": self.digest,
-                "space": self.space,
-                "settings": plain(self.settings),
-                "provenance": plain(self.provenance),
-                "by": plain(self.by),
-                "pictures": None if self.pictures is None else [plain(one) for one in self.pictures],
-            }
+            file.header["board"] = self._stated()
+
+    def _stated(self) -> dict[str, object]:
+        """Return what a file says of the reference, besides its arrays."""
+        return {
+            "n": self.tally.n,
+            "examples": plain(self.examples),
+            "names": {str(number): plain(name) for number, name in self.names.items()},
+            "info": plain(shareable(self.info)),
+            "digest": self.digest,
+            "space": self.space,
+            "settings": plain(self.settings),
+            "provenance": plain(self.provenance),
+            "by": plain(self.by),
+            "pictures": None if self.pictures is None else [plain(one) for one in self.pictures],
+        }
 
     @classmethod
     def load(cls, path: str | Path) -> BoardReference:

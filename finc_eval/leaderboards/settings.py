@@ -28,7 +28,7 @@ class LeaderboardSettings(Configured):
     metrics: Annotated[
         tuple[str, ...],
         about(
-            "metrics to rank by, besides the shares; default: fd, the Fréchet distance by the extractor, or kid if a "
+            "metrics to rank by, besides the shares; default: fd, the Fréchet distance by the extractor, and kid if a "
             "set has fewer samples than an embedding has entries; fid embeds by inception-fid"
         ),
     ] = ()

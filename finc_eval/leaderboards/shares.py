@@ -8,8 +8,9 @@ expectation
 
     Σ e·Φ(e / τ − 1)
 
-is at most Σ max(0, e). All models of a board choose by as many samples, half of the smallest set. So their estimates
-are of one and the same number, whatever the sizes of their sets.
+is at most Σ max(0, e). A model's own number chooses by half of its set and of the reference. To be ranked, all models
+of a board choose by as many samples, half of the smallest set: so what is compared is one and the same number, whatever
+the sizes of their sets.
 
 What would have to change of a model's samples to make it like the reference, whatever ρ, is the total variation, as
 `compare` estimates it.
@@ -36,7 +37,7 @@ from finc_eval.partitions.tests import EffectiveCounts
 Array = NDArray[np.float64]
 
 FACTOR = 2.0  # ρ of `missing` and `novel`: a kind that the other set has half as much of is there
-CHOOSING = 0.5  # part of the smallest set that chooses the kinds
+CHOOSING = 0.5  # part of the smallest set, of those that are compared, that chooses the kinds
 
 MARGIN = 1.0
 """Standard errors by which a kind must exceed ρ in the samples that choose. Without a margin, rare kinds of a set of
@@ -89,7 +90,7 @@ def estimate_unmatched_within(pairing: Pairing, kinds: KindTree, seed: int, run:
 
 
 def share_estimates(rule: ShareRule, models: Sequence[Array], ref: Array) -> list[ModelEstimate]:
-    """Estimate the share of each model.
+    """Estimate the share of each model, to be compared with the others; of one model alone, its own number.
 
     `models` and `ref` have the number of samples of each kind, (kinds,), effective if samples are grouped.
     """

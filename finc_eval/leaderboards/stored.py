@@ -22,7 +22,7 @@ from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import Record, plain, settings_from, structure
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
-from finc_eval.core.storage import after_other_writers_of, check_own_folder, disk_errors, write_text, write_together
+from finc_eval.core.storage import after_other_writers_of, check_own_folder, disk_errors, write_readable, write_together
 from finc_eval.core.words import join_words
 from finc_eval.embeddings.opening import label_sets
 from finc_eval.extractors.settings import AnyExtractor
@@ -69,6 +69,15 @@ class Index(Record):
         models = {name: plain(self.models[name]) for name in sorted(self.models)}
         data = {"signature": self.signature, "models": models}
         return json.dumps(seal(self.type_name, LAYOUT, data), indent=1) + "\n"
+
+    @classmethod
+    def load(cls, path: Path) -> Index:
+        """Read an index."""
+        return structure(cls, read_sealed(path, "an index", [cls.type_name], LAYOUT, ADD_AGAIN), str(path))
+
+    def save(self, path: Path) -> None:
+        """Write the index, once it is read back as it is."""
+        write_readable(path, self.to_text(), type(self).load, self)
 
 
 class Board:
@@ -118,7 +127,7 @@ class Board:
         if not self.exists:
             raise DataError(f"{self.folder} is not a stored board: pass the folder of a board, or add models")
         path = inside(self.folder, INDEX)
-        index = structure(Index, read_sealed(path, "an index", [Index.type_name], LAYOUT, ADD_AGAIN), str(path))
+        index = Index.load(path)
         for name, one in index.models.items():
             if one.file != _entry(name):
                 raise DataError(f"{path} lists the file {one.file!r:.100} for {name}, not {_entry(name)}: {ADD_AGAIN}")
@@ -272,7 +281,7 @@ class Board:
                 files.append(file)
             kept = {name: one for name, one in index.models.items() if name not in names}
             if len(kept) < len(index.models):
-                write_text(self.folder / INDEX, replace(index, models=kept).to_text())
+                replace(index, models=kept).save(self.folder / INDEX)
             for file in files:
                 file.unlink(missing_ok=True)
 
@@ -341,7 +350,7 @@ class Board:
             file = _entry(entry.name)
             models[entry.name] = Listed(file, entry.save(inside(self.folder, file)))
         # The index last, in one step: a kill just before leaves the board as it was, and files that nobody lists.
-        write_text(self.folder / INDEX, Index(signature, models).to_text())
+        Index(signature, models).save(self.folder / INDEX)
 
     def _refuse_others(self) -> None:
         """Refuse to make a board in a folder that has other files."""

@@ -215,8 +215,8 @@ def _vendi(order: float) -> Callable[[MetricInputs], list[Score]]:
     def compute(inputs: MetricInputs) -> list[Score]:
         gen, ref = inputs.embeddings()
         signature = inputs.signature(kernel="cosine", order=f"{order:g}")
-        ref, about = _at_equal_n(gen, ref)
-        floor = vendi(ref, order=order, run=inputs.run)
+        parts, about = _at_equal_n(gen, ref)
+        floor = float(np.mean([vendi(part, order=order, run=inputs.run) for part in parts]))
         if gen.n >= MIN_INTERVAL_SAMPLES:
             return [_score(inputs, vendi_interval(gen, order=order, run=inputs.run), floor, about, signature)]
         value = vendi(gen, order=order, run=inputs.run)
@@ -229,23 +229,33 @@ def _vendi(order: float) -> Callable[[MetricInputs], list[Score]]:
 def _rke(inputs: MetricInputs) -> list[Score]:
     gen, ref = inputs.embeddings()
     sigma = reference_bandwidth(ref)
-    ref, about = _at_equal_n(gen, ref)
-    found, floor = (rke_interval(one, sigma, run=inputs.run) for one in (gen, ref))
+    parts, about = _at_equal_n(gen, ref)
+    found = rke_interval(gen, sigma, run=inputs.run)
+    where = inputs.run.torch_device
+    floor = float(np.mean([part.n**2 / float(squared_kernel_sums(part, sigma, where).sum()) for part in parts]))
     signature = inputs.signature(kernel="gaussian", sigma=f"{sigma:.6g}", order=2)
-    return [_score(inputs, found, floor.value, about, signature)]
+    return [_score(inputs, found, floor, about, signature)]
 
 
-def _at_equal_n(gen: Embeddings, ref: Embeddings) -> tuple[Embeddings, str]:
-    """Return as many samples of the reference as are generated, or all if it has fewer, and a note on the floor."""
+FLOOR_SUBSETS = 8
+"""Random subsets of the reference whose mean is a floor, if it has more samples than are generated. The RKE score of
+one sample of 300 in 32 dimensions varied from 32.0 to 37.6 in 8 draws."""
+
+
+def _at_equal_n(gen: Embeddings, ref: Embeddings) -> tuple[list[Embeddings], str]:
+    """Return subsets of the reference with as many samples as are generated, or all of it, and a note on the floor."""
     if ref.n < gen.n:
-        return ref, (
+        return [ref], (
             f"{REFERENCE_FLOOR}, which has {ref.n:,} samples for {gen.n:,}: with as many it would be higher, "
             "compare at equal n only"
         )
     if ref.n == gen.n:
-        return ref, REFERENCE_FLOOR
-    rows = np.sort(np.random.default_rng(0).permutation(ref.n)[: gen.n])
-    return Subset(ref, rows), f"{REFERENCE_FLOOR} at equal n, by {gen.n:,} of its {ref.n:,} samples"
+        return [ref], REFERENCE_FLOOR
+    rng = np.random.default_rng(0)
+    parts: list[Embeddings] = [Subset(ref, np.sort(rng.permutation(ref.n)[: gen.n])) for _ in range(FLOOR_SUBSETS)]
+    return parts, (
+        f"{REFERENCE_FLOOR} at equal n, the mean over {FLOOR_SUBSETS} subsets of {gen.n:,} of its {ref.n:,} samples"
+    )
 
 
 def _score(inputs: MetricInputs, found: VendiInterval, floor: float, about: str, signature: Signature) -> Score:

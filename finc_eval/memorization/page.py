@@ -10,6 +10,7 @@ from finc_eval.core.words import figure, join_words, percent, plural
 from finc_eval.gallery.pictured import Gallery, read_gallery
 from finc_eval.memorization.attacks import CONTROL_AUC_RANGE, Attack, AttackName
 from finc_eval.memorization.copying import SUSPICIOUS_SHARE, CopyingMeasure, MeasureName
+from finc_eval.memorization.membership import SCORE, SCORE_COLUMNS, score_cells, score_sentence
 from finc_eval.memorization.result import Audit, SuspiciousPair
 from finc_eval.memorization.settings import AUDIT_ALPHA, AUDIT_CONFIDENCE
 from finc_eval.memorization.strata import Stratum
@@ -283,13 +284,9 @@ def membership_sentence(audit: Audit) -> str:
     if audit.membership is None:
         tried = any(one.name == "kahm" for one in audit.attacks)
         why = "the distances have no density to compare" if tried else f"not computed without {WING}"
-        return f"Membership-inference score (KAHM, eq. 69): {why}."
-    own, fresh = audit.membership.generated, audit.membership.control
-    return (
-        f"Membership-inference score (KAHM, eq. 69): {own.standardized:.3g}, p = {p_value(own.p_value or 1.0)}; "
-        f"95 % of equal densities stay below {own.threshold():.3g}. One half of the training set: "
-        f"{fresh.standardized:.3g}, p = {p_value(fresh.p_value or 1.0)}."
-    )
+        return f"{SCORE}: {why}."
+    control, p, *_ = score_cells(audit.membership.control)
+    return f"{score_sentence(audit.membership.generated)} One half of the training set: {control}, p = {p}."
 
 
 def power_sentence(audit: Audit) -> str:
@@ -339,11 +336,8 @@ def _membership_table(audit: Audit) -> TextTable | None:
     if audit.membership is None:
         return None
     found = {"generated samples": audit.membership.generated, "one half of the training set": audit.membership.control}
-    rows = [
-        [name, f"{one.standardized:.3g}", p_value(one.p_value or 1.0), f"{one.threshold():.3g}"]
-        for name, one in found.items()
-    ]
-    return TextTable("Membership", ["Machines of", "Score", "p", "95 % of equal densities stay below"], rows)
+    rows = [[name, *score_cells(one)] for name, one in found.items()]
+    return TextTable("Membership", ["Machines of", *SCORE_COLUMNS], rows)
 
 
 def _ceilings_table(audit: Audit) -> TextTable | None:

@@ -9,6 +9,7 @@ import re
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -23,10 +24,11 @@ from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, ENCODED, check_decoded, e
 from finc_eval.core.places import place_of, url_of
 from finc_eval.core.remote.mirror import files_below
 from finc_eval.samples.clips import CLIPS
-from finc_eval.samples.images import IMAGE_SUFFIXES, SIGNATURE_BYTES, SIGNATURES, decode_image
+from finc_eval.samples.images import IMAGE_SUFFIXES, SIGNATURE_BYTES, SIGNATURES, decode_image, size_of
 from finc_eval.samples.metadata import FOLDER_FILES, METADATA_FILES, Metadata, find_metadata
 from finc_eval.samples.reading import EVERYTHING, Reading
 from finc_eval.samples.source import DIGEST_BYTES, NOT_OF_THE_SAMPLE, RandomAccessSource, Sample, content_digest, reason
+from finc_eval.samples.traits import OVERVIEW, grid_shape
 
 FILE_COPIES = 2  # times its size that a file takes while it is unpacked into memory
 MAX_BYTES_IN_MEMORY = 64 << 20  # bytes of a video up to which it is decoded from memory
@@ -50,8 +52,8 @@ BY_NAME = "left out by name"  # name of the files that patterns of the user leav
 
 IN_FOLDERS = {name: f"{name} in a subfolder" for name in FOLDER_FILES}  # names of tables that were not read, in counts
 
-GRIDS = "pictures beside a folder of samples"
-"""Name of the overviews that GenEval keeps, in counts of what is not a sample."""
+GRIDS, SHEETS = "pictures beside a folder of samples", "grids of samples"  # names of overviews, in counts
+MEASURED = 64  # samples whose size is looked at, to know whether an overview is made of such
 
 MAX_SUFFIXES = 8  # suffixes of other files that a message names
 
@@ -247,7 +249,7 @@ def sort_out(
     """Divide files into the sorted ids of images and a count, by suffix, of everything else.
 
     A file on the local disk whose suffix is not one of images is known by its first bytes. Overviews are not samples:
-    GenEval keeps grid.png beside its folder samples/.
+    GenEval keeps grid.png beside its folder samples/, txt2img.py grid-0000.png, and others among the samples.
     """
     ids, ignored = [], Counter[str]()
     for name in (names := list(files.names() if names is None else names)):
@@ -263,9 +265,27 @@ def sort_out(
     folders = {name: dirname(name) for name in ids}
     drawn = {dirname(one) for one in folders.values() if basename(one) == "samples"}
     prompts = drawn & {dirname(name) for name in names if basename(name) == "metadata.jsonl"}
-    samples = sorted(name for name, one in folders.items() if one not in prompts)
-    ignored += Counter({GRIDS: len(folders) - len(samples)})
-    return samples, dict(sorted(ignored.items()))
+    called = {name for name in ids if not reading.include and OVERVIEW.search(basename(name))}
+    beside = {name for name, one in folders.items() if one in prompts or (one in drawn and name in called)}
+    sheets = _sheets(files, [name for name in ids if name not in beside], called - beside)
+    ignored += Counter({GRIDS: len(beside), SHEETS: len(sheets)})
+    return sorted({*ids} - beside - sheets), dict(sorted(ignored.items()))
+
+
+def _sheets(files: Files, ids: Sequence[str], called: Iterable[str]) -> set[str]:
+    """Return the pictures, of those that are called overviews, that are made of whole samples: all others are alike."""
+    named = {*called}
+    others = [name for name in ids if name not in named]
+    if not named or len(named) > len(others) or isinstance(files, UrlFiles):
+        return set()
+
+    def size(name: str) -> tuple[int, int]:
+        with suppress(DataError, *DAMAGED), files.open(name) as stream:
+            return size_of(stream)
+        return 0, 0
+
+    sample, *unlike = {size(name) for name in others[:: max(1, len(others) // MEASURED)]}
+    return set() if unlike else {name for name in named if grid_shape(size(name), sample)}
 
 
 def is_other(suffix: str) -> bool:

@@ -195,6 +195,17 @@ def decode_image(name: str, data: bytes | str, reading: Reading) -> Sample:
     return Sample(name, pixels, None, traits, content)
 
 
+def size_of(stream: IO[bytes]) -> tuple[int, int]:
+    """Return the width and height that the header of an image states; (0, 0) if it cannot be read."""
+    try:
+        with FixedSettings(), Image.open(stream, formats=FORMATS) as image:
+            return image.size
+    except NOT_OF_THE_SAMPLE:
+        raise
+    except Exception:  # Pillow's readers raise almost anything on damaged bytes
+        return 0, 0
+
+
 def check_plainness(stream: IO[bytes]) -> None:
     """Raise ValueError for a PPM file whose pixels or comments are texts, which Pillow reads letter by letter."""
     stream.seek(0)

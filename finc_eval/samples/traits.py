@@ -62,6 +62,47 @@ PALE = "/pale"
 """Mark of a mode whose pixels are all in the upper half, as numbers of 0 to 1 are that are taken for -1 to 1."""
 
 
+OVERVIEW = re.compile(r"(?<![a-z])(?:grids?|(?:contact|proof)[-_ ]?sheets?|montages?|mosaics?)(?![a-z])", re.IGNORECASE)
+"""Words in the names that programs give to pictures of many samples: grid-0000.png, contact_sheet.jpg."""
+
+MAX_GRID_SIDE = 64  # samples in a row or column of a grid that are thought possible
+
+MAX_GRID_PADDING = 16
+"""Pixels between the samples of a grid that are thought possible: torchvision's `save_image` has 2, and galleries 4 to
+10."""
+
+
+@dataclass(frozen=True)
+class GridShape:
+    """How samples lie in a picture of many: rows and columns of cells, with padding between them."""
+
+    columns: int
+    rows: int
+    width: int  # of a cell
+    height: int  # of a cell
+    padding: int  # pixels between two cells
+    is_framed: bool  # whether there is as much padding around all cells
+
+    @property
+    def cells(self) -> int:
+        """Number of cells."""
+        return self.columns * self.rows
+
+
+def grid_shape(size: tuple[int, int], sample: tuple[int, int]) -> GridShape | None:
+    """Return how samples would lie in a picture, both by width and height; None if the sides are no multiples."""
+    for padding in range(MAX_GRID_PADDING + 1) if min(sample) > 0 else ():
+        for is_framed in (True, False):
+            around = padding if is_framed else -padding  # a row of n samples has n + 1 paddings, or n − 1
+            columns, rows = (
+                (side - around) // (one + padding) if (side - around) % (one + padding) == 0 else 0
+                for side, one in zip(size, sample, strict=True)
+            )
+            if min(columns, rows) >= 1 and 1 < max(columns, rows) <= MAX_GRID_SIDE:
+                return GridShape(columns, rows, *sample, padding, is_framed)
+    return None
+
+
 def opaque(mode: str) -> str:
     """Return the name of FFmpeg's format without its alpha channel; of other formats, the same name."""
     return next((plain + mode[len(alpha) :] for alpha, plain in OPAQUE.items() if mode.startswith(alpha)), mode)

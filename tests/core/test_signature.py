@@ -27,3 +27,10 @@ def test_unlike_results_refuse_to_be_compared_and_say_why():
 def test_what_is_no_signature_is_refused(text):
     with pytest.raises(DataError, match="is not a signature"):
         Signature.parse(text)
+
+
+@pytest.mark.parametrize("value", ["a|b", "a:b", "a\nb", "\x7f", "|", "", "é 😀", "a%7Cb", "\u2028", "x\\ny"])
+def test_a_value_of_any_letters_is_read_back(value):
+    one = Signature("kid", (("by", value), ("seed", "0")))
+    assert Signature.parse(str(one)) == one and "\n" not in str(one)
+    assert len(str(one).split("|")) == 3

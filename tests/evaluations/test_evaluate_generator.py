@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 import finc_eval as fe
 from finc_eval.cli.app import app
 from finc_eval.comparison import compare as comparing
+from finc_eval.core.words import figure
 from finc_eval.evaluations import evaluation as evaluations
 from finc_eval.evaluations.page import QUESTIONS, answers, page, side_by_side
 from finc_eval.measures.gaussians.reference_statistics import read_statistics
@@ -224,7 +225,7 @@ def test_a_private_reference_gives_its_distance_beside_the_membership_score(priv
     (distance, guarantee, membership) = table.rows
     assert "0 if the kernel cannot" in distance[2] and "Real samples, the holdout:" in distance[3]
     assert guarantee[1].startswith("(1, 1e-05)-DP") and "guessing has 0.5" in guarantee[3]
-    assert f"{found.audit.membership.generated.standardized:.3g}, p = " in membership[1]
+    assert f"{found.audit.membership.generated.value:.3g} in 1/distance, p = " in membership[1]
     assert "95 % of equal densities stay below" in membership[3]
     text = html.unescape(found.to_html(tmp_path / "e.html").read_text())
     for row in table.rows:
@@ -233,6 +234,25 @@ def test_a_private_reference_gives_its_distance_beside_the_membership_score(priv
     assert text.index('id="privacy"') < text.index('id="private"') < text.index('id="audit"')
     again = fe.Evaluation.from_dict(found.to_dict())
     assert again.to_dict() == found.to_dict() and type(again.private) is type(found.private)
+
+
+def test_the_holdout_is_a_yardstick_of_the_private_distance_and_no_generator(private_whole, sets, private):
+    """The first sentence is about the generated set alone, beside real samples."""
+    found = private_whole.private
+    assert found.yardstick == "holdout" and [one.name for one in found.generators] == ["gen"]
+    first = private_whole.headline.partition(". ")[0]
+    assert first.startswith(f"gen is at an MMD² of {found.generators[0].value:.3g} [")
+    assert first.endswith(f" real samples, holdout ({figure(found.real.value, '.3g')})")
+    assert "generators" not in private_whole.headline
+    markdown = private_whole.to_markdown()
+    assert "Of 2 generators" not in markdown and "holdout (real samples)" in markdown
+    # With more generators, these alone are ranked.
+    own = fe.privacy.PrivateSketch.load(private)
+    more = own.compare({"b": sets["gen"][::2], "real": sets["holdout"], "a": sets["gen"][1::2]}, yardstick="real")
+    assert "Of 2 generators" in more.headline and [one.name for one in more.scores][-1] == "real"
+    assert "real samples, real (" in more.headline and "real" not in [one.name for one in more.generators]
+    with pytest.raises(fe.UsageError, match="yardstick must be one of a, b, got 'hold'"):
+        own.compare({"a": sets["gen"], "b": sets["holdout"]}, yardstick="hold")
 
 
 def test_a_private_reference_alone_gives_the_distance_and_says_what_is_missing(sets, private, tmp_path):

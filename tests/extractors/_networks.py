@@ -19,6 +19,12 @@ def largest(difference):
     return float(difference.abs().max())
 
 
+def save(path, tensors):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    torch.save(tensors, path)
+    return path
+
+
 def stirred(network, seed=0):
     """The network with random weights that keep its signals at the size of its inputs, and statistics of their own."""
     generator = torch.Generator().manual_seed(seed)

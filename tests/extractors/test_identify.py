@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from _networks import message
+from _networks import message, save
 from test_i3d import checkpoint, in_hassonys_names
 
 from finc_eval.extractors import catalog
@@ -42,12 +42,6 @@ def published(sha256=SHA256, name="inception-fid"):
 def put(path, content=CONTENT):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
-    return path
-
-
-def save(path, tensors):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    torch.save(tensors, path)
     return path
 
 

@@ -112,16 +112,16 @@ def test_each_kind_of_a_set_has_a_picture_and_its_own_kinds_have_more(desk):
 @pytest.mark.parametrize("name", ["entries/b.json", "board.json"])
 def test_a_kill_between_writes_is_repaired_by_the_same_command(desk, monkeypatch, name):
     """The index did not list the model yet, or a page was not written."""
-    real = stored.write_text
+    real = stored.write_readable
 
-    def killed(path, text):
-        real(path, text)
+    def killed(path, *rest):
+        real(path, *rest)
         if path.name == name.rpartition("/")[2]:
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("finc_eval.leaderboards.stored.write_text", killed)
-        patch.setattr("finc_eval.leaderboards.entry.write_text", killed)
+        patch.setattr("finc_eval.leaderboards.stored.write_readable", killed)
+        patch.setattr("finc_eval.leaderboards.entry.write_readable", killed)
         assert CliRunner().invoke(app, ["leaderboard", *ADD]).exit_code != 0
     run(*ADD)
     page = read_page(desk)

@@ -476,3 +476,37 @@ def test_a_folder_of_other_files_is_not_made_a_board(tmp_path):
     with pytest.raises(UsageError, match=r"has other files, such as a\.png: name a new folder"):
         fe.Board(tmp_path).add(MODELS, REF)
     assert [one.name for one in tmp_path.iterdir()] == ["a.png"]
+
+
+def test_a_board_of_odd_names_and_columns_is_read_back_as_it_was_written(tmp_path):
+    names = ['a"b', "a\\b", "#", "😀 é", "1.2.3.4.5.6.7.8.9", "\x7f", "con"]
+    label = "kind|\n[x] = \u2028"
+    rng = np.random.default_rng(0)
+
+    def samples(n, seed):
+        return fe.EmbeddingSet(
+            np.random.default_rng(seed).normal(size=(n, 6)).astype(np.float32),
+            metadata={label: [names[i] for i in rng.integers(0, len(names), n)]},
+        )
+
+    board = fe.Board(tmp_path / "board")
+    ref = samples(80, 0)
+    board.rank({name: samples(60, 1 + i) for i, name in enumerate(names)}, ref, by=label)
+    assert set(board.names) == set(names) and board.reference().settings.by == label
+    shown = board.leaderboard()
+    assert {row.name for row in shown.rows} == set(names)
+    assert set(names) <= {kind.name for kind in shown.by.kinds}
+
+
+def test_a_board_that_could_not_be_read_back_is_not_written(tmp_path, monkeypatch):
+    """A number that JSON has no word for, in what the file of a model says."""
+    from finc_eval.leaderboards.entry import Entry
+
+    rows = np.random.default_rng(0).normal(size=(3, 60, 6)).astype(np.float32)
+    board = fe.Board(tmp_path / "board")
+    board.add({"a": rows[0]}, rows[1])
+    before = {path: path.read_bytes() for path in (tmp_path / "board").rglob("*") if path.is_file()}
+    monkeypatch.setattr(Entry, "to_text", lambda self: json.dumps({"program": "finc-eval"}))
+    with pytest.raises(fe.DataError, match="is not written, because finc-eval could not read it back"):
+        board.add({"b": rows[2]}, rows[1])
+    assert {path: path.read_bytes() for path in (tmp_path / "board").rglob("*") if path.is_file()} == before

@@ -83,10 +83,11 @@ def test_the_membership_score_stands_beside_the_attacks_with_its_null(threes, tm
     own = threes.membership.generated
     page = threes.to_html(tmp_path / "audit.html").read_text()
     section = page[page.index("The membership-inference score") :]
-    assert "equal densities stay below" in section and f"{own.standardized:.3g}" in section
-    assert f"{own.threshold():.3g}" in section and f"{threes.membership.control.standardized:.3g}" in section
+    assert "equal densities stay below" in section and f"{own.value:.3g}" in section
+    assert f"{own.threshold() / own.deviation:.3g}" in section and f"{threes.membership.control.value:.3g}" in section
+    assert "in 1/distance" in section and f"{own.standardized:.3g}" in section
     show(threes)
-    assert f"Membership-inference score (KAHM, eq. 69): {own.standardized:.3g}, p = " in capsys.readouterr().out
+    assert f"Membership-inference score (KAHM, eq. 69): {own.value:.3g} in 1/distance, p = " in capsys.readouterr().out
 
 
 def test_planted_copies_are_found_counted_and_listed_first(threes, sets):

@@ -19,7 +19,7 @@ from finc_eval.cli.output import Force, Out, TerminalOutput, check_suffix, emit,
 from finc_eval.core.doors import create_file
 from finc_eval.core.errors import UsageError
 from finc_eval.core.marks import job_digest, mark, mark_of, mark_text
-from finc_eval.core.storage import write_text, write_together, write_whole
+from finc_eval.core.storage import write_readable, write_text, write_together, write_whole
 from finc_eval.extractors.settings import Extraction
 from finc_eval.gates.policy import Policy
 
@@ -163,7 +163,7 @@ def _write_policy(
     with work.running() as run:
         found = first_policy(list(older.values()), ref, groups=groups, extractor=extraction, run=run)
         text = mark_text("policy", job, found)
-    write_text(policy, text)
+    write_readable(policy, text, Policy.of, Policy.parse(found))
     print(text, end="")
 
 

@@ -6,6 +6,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator
+from contextlib import suppress
 from math import inf, isfinite
 from pathlib import Path
 from typing import Any
@@ -93,6 +94,33 @@ def parse_toml(text: str, where: str, what: str = "a TOML file") -> dict[str, An
         return table
     except MALFORMED as error:
         raise DataError(f"{where} cannot be read as {what} ({_words(error)}): correct it") from error
+
+
+def toml_value(value: str | float | bool) -> str:
+    """Return a text, a number or a truth value as TOML, which `parse_toml` turns into the same.
+
+    Raises:
+        DataError: TOML cannot hold it, such as half of a surrogate pair, or an infinite number.
+    """
+    if isinstance(value, bool):
+        return str(value).lower()
+    if not isinstance(value, str):
+        forms = [f"{value:g}", repr(value)] if isinstance(value, float) else [str(value)]
+    else:
+        # TOML's texts have the escapes of JSON's; it refuses the character of the key Delete, and halves of pairs.
+        plain = json.dumps(value, ensure_ascii=False).replace("\x7f", r"\u007f")
+        forms = [plain, '"' + "".join(rf"\U{ord(letter):08X}" for letter in value) + '"']
+    for form in forms:
+        with suppress(DataError, UnicodeEncodeError):  # the file is UTF-8
+            if parse_toml(f"value = {form.encode().decode()}", "the text")["value"] == value:
+                return form
+    raise DataError(f"{value!r:.100} cannot be written in TOML: use plain letters, or a finite number")
+
+
+def toml_comment(text: str) -> str:
+    """Return a text as a comment in TOML, on one line, without what `parse_toml` would take for a long key."""
+    plain = "".join(letter if letter.isprintable() else " " for letter in text)
+    return "# " + (plain.replace(".", " ") if LONG_KEY.search(plain) else plain)
 
 
 def read_text(path: str | Path, what: str = "a text in UTF-8", newline: str | None = None) -> str:

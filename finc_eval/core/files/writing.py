@@ -72,12 +72,17 @@ TEXT_BYTES, TEXT_ENDS = "utf8", "ends"  # datasets of a list of texts: their byt
 
 
 @contextmanager
-def new_file(path: str | Path, type_name: str, layout: int) -> Iterator[NewFile]:
-    """Yield a new file of this type, which appears at `path` only when it is whole."""
+def new_file(
+    path: str | Path, type_name: str, layout: int, check: Callable[[Path], None] | None = None
+) -> Iterator[NewFile]:
+    """Yield a new file of this type, which appears at `path` only when it is whole, and `check` has read it."""
     path = out_path(path)
     check_target(path, type_name)
-    with write_whole(path) as temporary, fill_file(temporary, type_name, layout) as file:
-        yield file
+    with write_whole(path) as temporary:
+        with fill_file(temporary, type_name, layout) as file:
+            yield file
+        if check is not None:
+            check(temporary)
 
 
 @contextmanager

@@ -5,13 +5,14 @@ from __future__ import annotations
 import pickle
 import re
 import sys
+import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import torch
 from torch.nn import functional
 
-from finc_eval.core.doors import NotAFileError, pin
+from finc_eval.core.doors import NotAFileError, open_file, pin
 from finc_eval.core.errors import DataError, did_you_mean
 from finc_eval.extractors.card import Card
 from finc_eval.numerics.arrays import is_plain
@@ -73,6 +74,11 @@ def load_tensors(path: Path) -> Tensors:
             f"{path} holds more than tensors, and reading it could run code: save its state_dict, best as .safetensors"
         ) from error
     except Exception as error:  # each format has exceptions of its own
+        if is_program(path):
+            raise DataError(
+                f"{path} is a TorchScript program, and no file of tensors: write a card for it with loader.kind = "
+                '"torchscript", weights.file and weights.sha256, and pass that card'
+            ) from error
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise DataError(f"{path} cannot be read as tensors ({reason}): fetch or copy it again") from error
     for _ in range(3):
@@ -86,6 +92,15 @@ def load_tensors(path: Path) -> Tensors:
     if not named or not all(are_tensors):
         raise DataError(f"{path} holds no tensors by name: save the network's state_dict, best as .safetensors")
     return dict(named)
+
+
+def is_program(path: Path) -> bool:
+    """Return whether a file is an archive of TorchScript, which holds code beside its tensors."""
+    try:
+        with open_file(path) as file, zipfile.ZipFile(file) as archive:
+            return any(name.endswith("/constants.pkl") for name in archive.namelist())
+    except (OSError, ValueError, zipfile.BadZipFile, NotImplementedError):
+        return False
 
 
 def fill_network(network: torch.nn.Module, card: Card, path: Path | None) -> torch.nn.Module:
@@ -119,7 +134,8 @@ def renamed(tensors: Tensors, card: Card, network: torch.nn.Module) -> Tensors:
             f'card {card.name}: unknown weights.layout "{layout}"{did_you_mean(layout, LAYOUTS)}: '
             f"choose one of {', '.join(LAYOUTS)}"
         )
-    return LAYOUTS[layout](tensors, network)
+    # A layout may take names out of what it is given, as timm's do: the caller's tensors are tried by other cards, too.
+    return LAYOUTS[layout](dict(tensors), network)
 
 
 def differences(network: torch.nn.Module, tensors: Tensors) -> list[str]:

@@ -20,6 +20,7 @@ from finc_eval.core.errors import DataError, check_labels
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import Record
 from finc_eval.core.serialize import Document
+from finc_eval.memorization.membership import score_sentence
 from finc_eval.numerics.attack_statistics import AttackStatistics, attack_statistics, auc
 from finc_eval.numerics.density_difference import DensityDifference, density_difference
 from finc_eval.private.kahm.models import ClassModels, WideKahm, matching_scores
@@ -33,7 +34,7 @@ class MembershipScore(Document):
 
     Attributes:
         difference: the score: `difference.value` in the unit 1/distance, `difference.standardized` without a unit,
-            with its p-value and its null, the values for equal densities.
+            with its p-value and its null, the standardized values for equal densities.
         attack: statistics of the attack that takes samples for members the nearer they are.
         undefined_members, undefined_non_members: number of samples without a distance. They are infinitely far for the
             attack, and left out of the score.
@@ -64,14 +65,14 @@ class MembershipScore(Document):
 
     def _summary(self) -> str:
         p_value = "" if self.difference.p_value is None else f", p={self.difference.p_value:.2g}"
-        return f"{self.difference.standardized:.3g}{p_value}, {self.direction}, AUC {self.attack.auc:.3f}"
+        return f"{self.difference.value:.3g} in 1/distance{p_value}, {self.direction}, AUC {self.attack.auc:.3f}"
 
     def __str__(self) -> str:
         found, attack = self.difference, self.attack
-        null = "" if found.p_value is None else f" (p = {found.p_value:.3g}, equal below {self.threshold_95:.3g})"
+        score = score_sentence(found).removesuffix(".")
         one, tenth = attack.at_1_percent, attack.at_01_percent
         return (
-            f"distances of members and others differ by {found.standardized:.3g}{null} in squared L2, standardized; "
+            f"{score}; standardized {found.standardized:.3g}; "
             f"{self.direction}; attack: AUC {attack.auc:.3f} [{attack.auc_interval[0]:.3f}, "
             f"{attack.auc_interval[1]:.3f}], advantage {attack.advantage:.3f}, true positives {one.tpr:.2%} at 1 % and "
             f"{tenth.tpr:.2%} at 0.1 % false ones; {self.settings or 'settings unknown'}"

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from finc_eval.core.words import percent
+from finc_eval.memorization.membership import SCORE_COLUMNS, score_cells, score_sentence
 from finc_eval.private.kahm.membership import MembershipScore
 from finc_eval.report import Page
 from finc_eval.report.exports.outline import Outline, TextTable, call
-from finc_eval.report.formats import p_value
 
 COLUMNS = ("Figure", "Value")
 
 HOW = (
-    "The score is the squared L2 distance between the densities of two sets of distances to a model. It is above 0 for "
+    "The score is the squared L2 distance between the densities of two sets of distances to a model, in 1/distance; "
+    "the standardized score is this number times the deviation of the distances. It is above 0 for "
     "equal densities, so compare it with the value that 95 % of equal densities stay below. The attack takes samples "
     "for members the nearer they are to the model. A finding is a fact about these distances; without a finding, other "
     "attacks may still find members."
@@ -21,12 +22,9 @@ HOW = (
 def outline(result: MembershipScore) -> Outline:
     """Return what the score says in all outputs."""
     difference, attack = result.difference, result.attack
-    null = [] if difference.p_value is None else [p_value(difference.p_value), f"{result.threshold_95:.3g}"]
     low, high = attack.auc_interval
     rows = [
-        ("Squared L2 difference of the densities, standardized", f"{difference.standardized:.3g}"),
-        ("The same in 1/distance", f"{difference.value:.3g}"),
-        *zip(("p", "95 % of equal densities stay below"), null, strict=False),
+        *zip(SCORE_COLUMNS, score_cells(difference), strict=True),
         (
             f"AUC of the attack by distance, and interval at {percent(attack.confidence)}",
             f"{attack.auc:.3f} [{low:.3f}, {high:.3f}]",
@@ -39,7 +37,7 @@ def outline(result: MembershipScore) -> Outline:
     ]
     return Outline(
         kind="membership score of a model's distances",
-        title="Members against non-members",
+        title="Membership-inference score: members against non-members",
         says=says(result),
         sets={"members": attack.members, "non-members": attack.non_members},
         signatures=[result.settings or "settings of the model unknown"],
@@ -55,13 +53,13 @@ def outline(result: MembershipScore) -> Outline:
 
 
 def says(result: MembershipScore) -> dict[str, str]:
-    """Return what the attack by distance achieves, in a sentence."""
+    """Return the score with its null, and what the attack by distance achieves."""
     achieved = (
         f"The attack by distance distinguishes members from non-members: {result.direction}."
         if result.direction != "neither"
         else "The attack by distance does not distinguish members from non-members."
     )
-    return {"attack": achieved}
+    return {"score": score_sentence(result.difference), "attack": achieved}
 
 
 PAGE = Page(says, outline)

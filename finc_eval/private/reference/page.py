@@ -77,9 +77,12 @@ def outline(result: PrivateResult) -> Outline:
     scores = scores_of(result)
     gens = "{" + ", ".join(f"{score.name!r}: …" for score in scores) + "}"
     made = ("score", "gen", f"name={scores[0].name!r}") if isinstance(result, PrivateScore) else ("compare", gens)
+    if isinstance(result, PrivateComparison) and result.yardstick is not None:
+        made = (*made, f"yardstick={result.yardstick!r}")
+    ranked = (result,) if isinstance(result, PrivateScore) else result.generators
     return Outline(
         kind="scores against a private sketch",
-        title=f"{several(score.name for score in scores)} against a private reference",
+        title=f"{several(score.name for score in ranked)} against a private reference",
         says=says(result),
         sets={score.name: score.n for score in scores} | {"private reference": None},
         signatures=[result.signature],
@@ -139,16 +142,18 @@ def scores_of(result: PrivateResult) -> tuple[PrivateScore, ...]:
 def _tables(result: PrivateResult) -> Iterator[TextTable]:
     """Yield the tables of estimates that have rows."""
     scores = scores_of(result)
-    columns = ["Generator", "Samples", "MMD²", "Standard error", "Interval", "Real data, same size"]
-    firsts = [([score.name, f"{score.n:,}"], score, [_real_data(score)]) for score in scores]
-    yield _table(SCORES, columns, firsts, [False for _ in firsts])
+    real = None if isinstance(result, PrivateScore) else result.yardstick
+    names = {score.name: f"{score.name} (real samples)" if score.name == real else score.name for score in scores}
+    columns = ["Set", "Samples", "MMD²", "Standard error", "Interval", "Real data, same size"]
+    firsts = [([names[score.name], f"{score.n:,}"], score, [_real_data(score)]) for score in scores]
+    yield _table(SCORES, columns, firsts, [score.name == real for score in scores])
     if isinstance(result, PrivateComparison) and result.pairs:
         columns = ["Nearer", "Farther", "Difference", "Standard error", "Interval", "Adj. p"]
-        pairs = [([pair.first, pair.second], pair, [p_value(pair.p_value)]) for pair in result.pairs]
+        pairs = [([names[one.first], names[one.second]], one, [p_value(one.p_value)]) for one in result.pairs]
         yield _table(PAIRS, columns, pairs, [pair.p_value > ALPHA for pair in result.pairs])
-    parts = [(score.name, part) for score in scores for part in (*score.degrees, *score.classes)]
+    parts = [(names[score.name], part) for score in scores for part in (*score.degrees, *score.classes)]
     if parts:
-        columns = ["Generator", "Part", "Features", "MMD²", "Standard error", "Interval"]
+        columns = ["Set", "Part", "Features", "MMD²", "Standard error", "Interval"]
         named = [([name, str(part.name), f"{part.features:,}"], part, list[str]()) for name, part in parts]
         yield _table(PARTS, columns, named, [part.interval[0] <= 0 for _, part in parts])
 
@@ -192,17 +197,39 @@ def says(result: PrivateResult) -> dict[str, str]:
         if first.interval[0] <= 0:
             sentences["zero"] = "The interval includes zero: the sketch cannot distinguish the two."
     else:
-        against = [pair for pair in result.pairs if pair.first == first.name]
-        beaten = [pair.second for pair in against if pair.p_value <= ALPHA]
-        tied = [pair.second for pair in against if pair.p_value > ALPHA]
-        nearest = f"Of {len(scores)} generators, {first.name} has the smallest MMD² from the private records."
-        sentences["nearest"] = nearest
-        if beaten:
-            sentences["beaten"] = f"It is significantly nearer than {', '.join(beaten)} (adjusted p ≤ {ALPHA:g})."
-        if tied:
-            sentences["tied"] = f"It cannot be distinguished by distance from {', '.join(tied)}."
+        sentences |= _ranked(result) if len(result.generators) > 1 else {}
+        if result.real is not None:
+            sentences["real"] = _beside_real(result, result.real)
     sentences["noise"] = f"The noise of the reference alone hides differences below {first.smallest_detected:.2g}."
     return sentences | {"confidence": f"Intervals are at {percent(result.confidence)}."}
+
+
+def _ranked(result: PrivateComparison) -> dict[str, str]:
+    """Return which generator is nearest, and which others are surely farther."""
+    first, *others = result.generators
+    sentences = {
+        "nearest": f"Of {1 + len(others)} generators, {first.name} has the smallest MMD² from the private records."
+    }
+    names = {one.name for one in others}
+    against = [pair for pair in result.pairs if pair.first == first.name and pair.second in names]
+    if beaten := [pair.second for pair in against if pair.p_value <= ALPHA]:
+        sentences["beaten"] = f"It is significantly nearer than {', '.join(beaten)} (adjusted p ≤ {ALPHA:g})."
+    if tied := [pair.second for pair in against if pair.p_value > ALPHA]:
+        sentences["tied"] = f"It cannot be distinguished by distance from {', '.join(tied)}."
+    return sentences
+
+
+def _beside_real(result: PrivateComparison, real: PrivateScore) -> str:
+    """Return how far the nearest generator is from the private records, beside real samples."""
+    first = result.generators[0]
+    pair = next(one for one in result.pairs if {one.first, one.second} == {first.name, real.name})
+    how = "farther" if pair.second == first.name else "nearer"
+    than = f"significantly {how} than" if pair.p_value <= ALPHA else "and cannot be distinguished by distance from"
+    value, low, high, own = (figure(one, ".3g") for one in (first.value, *first.interval, real.value))
+    return (
+        f"{first.name} is at an MMD² of {value} [{low}, {high}] from the private records, {than} real samples, "
+        f"{real.name} ({own})."
+    )
 
 
 PAGE = Page(says, outline)

@@ -129,11 +129,12 @@ class PrivateComparison(Document):
     """Generators ranked by one private sketch.
 
     Attributes:
-        scores: score of each generator, the nearest first.
+        scores: score of each generator, the nearest first, and last the score of the yardstick, if there is one.
         pairs: differences of all pairs, the nearer generator first.
         confidence: confidence of all intervals.
         guarantees: guarantee to the records of each owner.
         signature: signature of every score.
+        yardstick: name of the score of real samples, such as a holdout, which is not ranked; None without one.
     """
 
     type_name: ClassVar[str] = "private-comparison"
@@ -144,13 +145,25 @@ class PrivateComparison(Document):
     confidence: float
     guarantees: tuple[Guarantee, ...]
     signature: SignatureText
+    yardstick: str | None = None
+
+    @property
+    def generators(self) -> tuple[PrivateScore, ...]:
+        """Scores of the generators, the nearest first."""
+        return tuple(one for one in self.scores if one.name != self.yardstick)
+
+    @property
+    def real(self) -> PrivateScore | None:
+        """Score of the yardstick; None without one."""
+        return next((one for one in self.scores if one.name == self.yardstick), None)
 
     def _frame_rows(self) -> list[dict[str, object]]:
         columns = ("name", "n", "value", "standard_error", "interval", "noise_interval")
         return [{name: getattr(one, name) for name in columns} for one in self.scores]
 
     def _summary(self) -> str:
-        return "nearest first: " + ", ".join(f"{one.name} {one.value:.3g}" for one in self.scores)
+        ranked = "nearest first: " + ", ".join(f"{one.name} {one.value:.3g}" for one in self.generators)
+        return ranked if self.real is None else f"{ranked}; real samples, {self.yardstick}: {self.real.value:.3g}"
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import torch
 
 from finc_eval.core.digest import sha256_of
-from finc_eval.core.errors import DataError, IncompatibleError, UsageError, check_fraction
+from finc_eval.core.errors import DataError, IncompatibleError, UsageError, check_choice, check_fraction
 from finc_eval.core.files.front import file_type
 from finc_eval.core.files.reading import existing_file
 from finc_eval.core.files.writing import new_file
@@ -206,6 +206,7 @@ class PrivateSketch(Shown):
         gens: Mapping[str, object],
         labels: Mapping[str, Sequence[object]] | None = None,
         *,
+        yardstick: str | None = None,
         confidence: float = 0.95,
         extractor: AnyExtractor = None,
         run: Run | None = None,
@@ -215,18 +216,22 @@ class PrivateSketch(Shown):
         Args:
             gens: independent generated sets by name, each as in `summarize`.
             labels: classes of the samples by name of the set, as in `summarize`.
+            yardstick: name of the set that holds real samples, such as a holdout: it is scored and not ranked.
             confidence: confidence of the intervals.
             extractor: how to embed samples, as in `summarize`.
             run: portions, threads and progress. Features are computed on the CPU.
 
         Raises:
-            UsageError: there are fewer than two sets, or the confidence is out of range.
+            UsageError: there are fewer than two sets, no set has the name of the yardstick, or the confidence is out of
+                range.
             IncompatibleError: the embeddings of a set come from another extractor.
             DataError: a set is too small, or lacks labels; see `summarize`.
         """
         check_fraction("confidence", confidence)
         if len(gens) < 2:
             raise UsageError(f"a comparison needs at least two generators, got {len(gens)}: score a single one instead")
+        if yardstick is not None:
+            check_choice("yardstick", yardstick, gens)
         known = labels or {}
         samples = {
             name: self.summarize(one, known.get(name), extractor=extractor, run=run) for name, one in gens.items()
@@ -237,7 +242,13 @@ class PrivateSketch(Shown):
         ranked = {score.name: samples[score.name] for score in scores}
         pairs = paired_differences(self.noisy_mean, ranked, confidence)
         return PrivateComparison(
-            tuple(scores), pairs, confidence, self.guarantees, self.signature, provenance=Provenance.here("cpu")
+            tuple(sorted(scores, key=lambda one: one.name == yardstick)),  # the yardstick last
+            pairs,
+            confidence,
+            self.guarantees,
+            self.signature,
+            yardstick,
+            provenance=Provenance.here("cpu"),
         )
 
     @staticmethod
