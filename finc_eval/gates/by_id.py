@@ -74,7 +74,7 @@ def by_id_evidence(measured: MeasuredRuns, found: ById, limits: ByIdLimits) -> I
     }
     for name, (margin, value, count, is_open) in counts.items():
         if margin is not None:
-            note = told["verdict" if is_open and name == BROKEN else name.partition(".")[2]]
+            note = found.doubt if is_open and name == BROKEN else told[name.partition(".")[2]]
             yield SureCount(
                 name=name, value=float(value), margin=float(margin), n=n, note=note, count=count, is_open=is_open
             )

@@ -25,7 +25,7 @@ from finc_eval.same_ids.pairs import OTHERS, SIZES, SIZES_BEFORE, Aligned, PairT
 from finc_eval.same_ids.reasons import reasons_of
 from finc_eval.same_ids.result import SHOWN, ById
 from finc_eval.same_ids.seen import Seen, see
-from finc_eval.same_ids.verdict import RunVerdict, judge_run
+from finc_eval.same_ids.verdict import LEAST_TAIL, RunVerdict, judge_run
 from finc_eval.same_ids.worse import (
     BAD,
     Margin,
@@ -88,7 +88,7 @@ class MeasuredRuns:
             nearest = _nearest(nearest, pairs, other, run)
         seen = see(nearest)
         kept = np.flatnonzero(~judge_run(nearest, floor, pairs.ids.tolist(), seen=seen).broken)
-        questions, looks = _questions(pairs, table, kept, kinds, pairing)
+        questions, looks = _questions(pairs, table, kept, kinds, pairing) if len(table) >= LEAST_TAIL else _none()
         if fits and len(kept) > 1:
             questions.append(_fit_question(pairs.part(kept), fits))
         return cls(pairs, nearest, floor, len(again), questions, looks, seen, unread)
@@ -161,10 +161,10 @@ def _baselines(pairing: Pairing, pairs: Aligned, again: Mapping[str, Embeddings]
     for label, one in again.items():
         names, _ = names_of({"ref": pairing.sets["ref"], label: one}, ID)
         run = align({label: names[label], "ref": names["ref"]}, {label: one, "ref": pairing.sets["ref"]})
-        if len(run.ids) < LEAST_FLOOR:
+        if len(run.ids) < (least := min(LEAST_FLOOR, len(pairs.ids))):
             raise DataError(
                 f"{label} has {plural(len(run.ids), 'id')} in common with ref: a further run of the baseline needs at "
-                f"least {LEAST_FLOOR} of its ids"
+                f"least {least} of its ids"
             )
         found[label] = run
     return found
@@ -283,6 +283,11 @@ def _questions(
     found.append(Harm(1, partial(judge_repeats, *_repeats(pairs.part(np.sort(asked))))))
     found += [Harm(1, partial(judge_diversity, one)) for one in _diversity(pairs)]
     return found, partial(moved_looks, looks, units)
+
+
+def _none() -> tuple[list[Harm], Callable[[float], list[str]]]:
+    """Return no question: so few pairs do not show what is worse."""
+    return [], lambda _: []
 
 
 def _fit_question(part: Aligned, fits: Mapping[str, Array]) -> Harm:

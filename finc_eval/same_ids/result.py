@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 PICTURE_OF, ANOTHER = "the picture of ", "another id's picture"
 SHOWN = 12  # pairs that a page shows
+LEAST_SHARE = 20  # pairs from which a part of them is a share
 NAMED = 3  # ids, and things that are worse, that a sentence names
 
 
@@ -123,20 +124,29 @@ class ById(Record, Shown):
         found = {"verdict": self._say_verdict(), "changed": self._say_changed(), "broken": self._say_broken()}
         return found | {"worse": self._say_worse()}
 
+    @property
+    def doubt(self) -> str:
+        """Why the verdict is undecided; "" where it is not."""
+        if self.verdict != "undecided":
+            return ""
+        why = "show other pictures, as in runs of the baseline" if self.is_usual else "cannot be recognized"
+        return f"{len(self.unclear):,} of {plural(self.n, 'pair')} {why}"
+
     def _say_verdict(self) -> str:
         thing, count = "pairs" if self.n > 1 else "pair", len(self.unclear)
         if self.verdict == "broken":
             return f"broken: {self.run or f'{len(self.broken):,} of {self.n:,} {thing}'}"
-        if self.verdict == "undecided":
-            why = "show other pictures, as in runs of the baseline" if self.is_usual else "cannot be recognized"
-            return f"undecided: {count:,} of {self.n:,} {thing} {why}"
+        if self.doubt:
+            return f"undecided: {self.doubt}"
         if count:
             return f"clean: {self.n - count:,} of {self.n:,} {thing} show the same, and no other is broken"
         return f"clean: {'all ' * (self.n > 1)}{self.n:,} {thing} show{'s' * (self.n == 1)} the same"
 
     def _say_changed(self) -> str:
         share = f"{percent(self.changed)} [{percent_range(self.interval)}]"
-        thing = f"{self.n:,} {'pictures' if 'mse' in self.measured else 'samples'}"
+        thing = plural(self.n, "picture" if "mse" in self.measured else "sample")
+        if self.n < LEAST_SHARE:
+            share = f"{self.changed * self.n:.0f}"
         looks = f"; on average they are {join_words(self.looks[:NAMED])}" if self.looks else ""
         if self.unread:
             left_out = f"{_pairs_are(len(self.unread), 'further pair')} left out"

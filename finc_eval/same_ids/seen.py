@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from finc_eval.same_ids.clips import moves_otherwise
 from finc_eval.same_ids.crops import CROPPED, FRAMED, MOVED, SHIFTED, crop_names, liken_crops, liken_rest
 from finc_eval.same_ids.pairs import SIZES, SIZES_BEFORE, PairTable
-from finc_eval.same_ids.shown import NEAR, TURNS, Likeness, best_turn, liken, margins, tell_shown
+from finc_eval.same_ids.shown import NEAR, TURNS, Likeness, best_turn, exchange, liken, margins, tell_shown
 
 Array = NDArray[np.float64]
 Words = NDArray[np.str_]
@@ -23,9 +23,9 @@ MAX_CROPS = 500  # pairs of unknown cause among which crops are looked for: a se
 CROPPED_MORE = 0.05  # by how much a part must be more alike than the whole: there are 120 parts
 MOVED_MORE = 0.03  # and than pictures that are moved by a few hundredths of a side
 
-GRAY, COLORED = 3.0, 10.0
-"""Mean difference of the largest and the least channel of a thumbnail, in steps of 1/255, below which a picture is
-gray, and from which it has color. Noise of 10/255 makes 1.3 of a gray photograph of 128 pixels."""
+GRAY, GRAYER, COLORED = 1.0, 0.15, 5.0
+"""Mean difference of the largest and the least channel of a thumbnail, in steps of 1/255, or in parts of that of its
+own, below which a picture is gray, and from which it has color. Noise of 3/255 makes 0.6 of gray at 128 pixels."""
 
 DARK, LIGHT = 16, 239  # light of a black and of a white picture, in steps of 1/255
 COARSE_GRAIN = (20 / 255) ** 2
@@ -77,6 +77,7 @@ def see(table: PairTable) -> Seen:
     shown = tell_shown(likeness, values["structure"], values["mse"], is_blank, sides).astype("<U30")
     causes = np.where(np.isin(shown, (SAME, UNCLEAR)), "", shown).astype("<U80")
     turns = best_turn(likeness, margins(sides, len(table)))
+    turns = np.where(turns > 0, turns, exchange(likeness))
     is_turned = shown == "turned"
     causes[is_turned] = [TURNS[one].name for one in turns[is_turned]]
     crops = _add_crops(table, likeness, shown, causes)
@@ -130,7 +131,7 @@ def _add_gray(table: PairTable, shown: Words, causes: Words) -> None:
     """Flag pictures that lost all color; whatever else changed is not of the color."""
     assert table.thumbs is not None
     chroma = [np.ptp(one, axis=3).mean((1, 2)) for one in table.thumbs]
-    is_gray = (chroma[0] < GRAY) & (chroma[1] > COLORED)
+    is_gray = (chroma[0] < np.maximum(GRAY, GRAYER * chroma[1])) & (chroma[1] > COLORED)
     _mark(shown, causes, np.where(is_gray, "turned gray", ""), (SAME, UNCLEAR))
 
 

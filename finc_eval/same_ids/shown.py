@@ -59,6 +59,8 @@ RECOLORED = 0.15
 """The same where channels are exchanged: a tint of 20/255 makes a gray picture a little like its own with other
 channels, in one of 200 photographs."""
 
+EXCHANGED = 0.3  # the same of colors alone
+
 UNSEEN_SQUARES = (4 / 255) ** 2  # mean squared difference, of noise of 4/255, that no eye sees
 
 NEAR_BLOCK = 1024  # thumbnails that are compared with as many others at once: 4 MB
@@ -80,8 +82,8 @@ _CHANNELS = {
     (2, 1, 0): "with red and blue exchanged",
     (1, 0, 2): "with red and green exchanged",
     (0, 2, 1): "with green and blue exchanged",
-    (1, 2, 0): "with red, green and blue rotated",
-    (2, 0, 1): "with red, green and blue rotated back",
+    (1, 2, 0): "with red, green and blue in another order",
+    (2, 0, 1): "with red, green and blue in reverse order",
 }
 
 
@@ -112,6 +114,9 @@ TURNS: tuple[Turn, ...] = tuple(
 """All turns, in the order of `Likeness.turned`; the first changes nothing."""
 
 
+EXCHANGES = len(_CHANNELS)  # turns that exchange channels alone, the first of `TURNS` with what changes nothing
+
+
 @dataclass(frozen=True, eq=False)
 class Likeness:
     """How alike the thumbnails of pairs are, (n,) each.
@@ -123,6 +128,8 @@ class Likeness:
         other: number of that pair; -1 without.
         nearer: part of the other ids whose second is as much more alike, and where that can matter.
         turned: correlation of the turned first with the second, (n, turns), in the order of `TURNS`.
+        colors: correlation of what is not gray in both, with the channels of the first exchanged, (n, exchanges), as
+            the first of `TURNS`. Light counts nothing; nor does a tint of all pixels.
         alike: correlation up to which 99 % of the second pictures of unlike ids are alike; -1 for a single pair.
     """
 
@@ -131,6 +138,7 @@ class Likeness:
     other: NDArray[np.int64]
     nearer: Array
     turned: Array
+    colors: Array
     alike: float
 
 
@@ -189,7 +197,15 @@ def liken(first: Thumbs, second: Thumbs) -> Likeness:
     for start in range(0, len(asked), NEAR_BLOCK):
         rows = asked[start : start + NEAR_BLOCK]
         near[rows], place[rows], nearer[rows] = _nearest(one[rows], other, rows, own[rows])
-    return Likeness(own, near, place, nearer, _turn_all(one, other), _alike(other))
+    colors = _turn_all(*(_colors(some) for some in (first, second)))[:, :EXCHANGES]
+    return Likeness(own, near, place, nearer, _turn_all(one, other), colors, _alike(other))
+
+
+def _colors(thumbs: Thumbs) -> Units:
+    """Return thumbnails less their light and less the mean of each channel, as units, (n, 768)."""
+    values = thumbs.reshape(len(thumbs), -1, 3).astype(np.float32) / np.float32(255)
+    values -= values.mean(2, keepdims=True)
+    return unit_rows((values - values.mean(1, keepdims=True)).reshape(len(thumbs), -1))
 
 
 def _nearest(
@@ -260,6 +276,7 @@ def tell_shown(
     more = margins(sides, len(found.own))
     answer[(found.near >= NEAR) & (found.near > found.own + more)] = "another id"
     answer[best_turn(found, more) > 0] = "turned"
+    answer[(exchange(found) > 0) & (structure >= SAME_STRUCTURE)] = "turned"
     answer[squares <= UNSEEN_SQUARES] = "same"
     answer[is_blank] = "blank"
     return answer
@@ -268,6 +285,13 @@ def tell_shown(
 def is_small(sides: Array | None, n: int) -> NDArray[np.bool_]:
     """Return which pairs are of pictures too small, and too few, for the usual bounds, (n,)."""
     return np.zeros(n, bool) if sides is None or n >= MANY else sides < SMALL
+
+
+def exchange(found: Likeness) -> NDArray[np.int64]:
+    """Return the exchange of channels that the colors of each pair show, by its number in `TURNS`; 0 where none."""
+    best = found.colors[:, 1:].argmax(1) + 1
+    value = found.colors[np.arange(len(best)), best]
+    return np.where((value >= NEAR) & (value > found.colors[:, 0] + EXCHANGED), best, 0)
 
 
 def margins(sides: Array | None, n: int) -> Array:

@@ -17,16 +17,12 @@ from scipy.stats import binom
 from finc_eval.same_ids.broken import RATE, find_broken
 from finc_eval.same_ids.crops import crop_names
 from finc_eval.same_ids.pairs import PairTable
-from finc_eval.same_ids.run_names import NEARLY_ALL, name_run, name_sizes, name_turn
+from finc_eval.same_ids.run_names import FEW, NEARLY_ALL, name_run, name_sizes, name_turn
 from finc_eval.same_ids.seen import Seen, see
-from finc_eval.same_ids.shown import NEAR, TURNS, Likeness
+from finc_eval.same_ids.shown import EXCHANGED, EXCHANGES, NEAR, TURNS, Likeness
 
 Array = NDArray[np.float64]
 Overall = Literal["clean", "broken", "undecided"]
-
-FEW = 1 / 8
-"""Part of the pairs that may be at fault or unclear where the tail of the bulk is used, and unclear in a clean run: the
-slopes of the tail are taken from the rest (`broken.SCALES`)."""
 
 LEAST_TAIL = 20  # pairs from which a bulk has a tail
 
@@ -86,6 +82,8 @@ def judge_run(
     if turn := 0 if seen.likeness is None else turn_of_all(seen.likeness):
         assert seen.likeness is not None
         tells = seen.likeness.turned[:, turn] > seen.likeness.own + TELLING
+        if turn < EXCHANGES:
+            tells |= seen.likeness.colors[:, turn] > seen.likeness.colors[:, 0] + EXCHANGED
         causes = np.where(tells, TURNS[turn].name, seen.causes)
         whole = Seen(np.where(tells, "turned", seen.shown), causes, seen.other)
         return _broken(whole, whole.is_bad, name_turn(turn, n))
@@ -122,6 +120,11 @@ def turn_of_all(found: Likeness) -> int:
     """Return the symmetry or exchange of channels that all pairs show, by its number in `TURNS`; 0 for none."""
     gains = found.turned - found.own[:, None]
     holds = [turn for turn in range(1, len(TURNS)) if _is_of_all(found.turned[:, turn], gains[:, turn])]
+    if not holds:
+        gains = found.colors - found.colors[:, :1]
+        gains[np.abs(gains) < EXCHANGED] = 0  # too little color to tell
+        holds = [turn for turn in range(1, EXCHANGES) if _is_of_all(found.colors[:, turn], gains[:, turn])]
+        return max(holds, key=lambda one: float(found.colors[:, one].mean()), default=0)
     # Of symmetries that fit as well, the simplest.
     return max(holds, key=lambda one: found.turned[:, one].mean() - 0.02 * TURNS[one].parts, default=0)
 
