@@ -311,7 +311,7 @@ class Verdict(Document):
         waiting = self.of("undecided")
         if self.by_id is not None and self.by_id.doubt:  # more samples would decide nothing of that
             yield self.by_id.doubt
-            waiting = [one for one in waiting if not one.rule.startswith(PAIR_RULES)]
+            waiting = tuple(one for one in waiting if not one.rule.startswith(PAIR_RULES))
             if not waiting:
                 return
         if not is_likely:
