@@ -19,7 +19,7 @@ from finc_eval.same_ids.crops import crop_names
 from finc_eval.same_ids.pairs import PairTable
 from finc_eval.same_ids.run_names import FEW, NEARLY_ALL, name_run, name_sizes, name_turn
 from finc_eval.same_ids.seen import Seen, see
-from finc_eval.same_ids.shown import EXCHANGED, EXCHANGES, NEAR, TURNS, Likeness
+from finc_eval.same_ids.shown import EXCHANGED, EXCHANGES, NEAR, TURNS, Likeness, margins
 
 Array = NDArray[np.float64]
 Overall = Literal["clean", "broken", "undecided"]
@@ -79,7 +79,7 @@ def judge_run(
     n = len(table)
     if (seen.shown == "size").mean() >= NEARLY_ALL:
         return _broken(seen, seen.is_bad, name_sizes(table), is_resized=True)
-    if turn := 0 if seen.likeness is None else turn_of_all(seen.likeness):
+    if turn := 0 if seen.likeness is None else turn_of_all(seen.likeness, _least_gain(table)):
         assert seen.likeness is not None
         tells = seen.likeness.turned[:, turn] > seen.likeness.own + TELLING
         if turn < EXCHANGES:
@@ -116,10 +116,19 @@ def _is_usual(seen: Seen, floor: Seen) -> bool:
     return bool(binom.sf(bad - 1, len(seen.shown), share) > SURE)
 
 
-def turn_of_all(found: Likeness) -> int:
-    """Return the symmetry or exchange of channels that all pairs show, by its number in `TURNS`; 0 for none."""
+def _least_gain(table: PairTable) -> float:
+    """Return the mean gain of a symmetry of all: small pictures that move a little may be more like their turned own."""
+    sides = np.minimum(table.values["height before"], table.values["width before"])
+    return max(GAINED, float(margins(sides, len(table)).mean()))
+
+
+def turn_of_all(found: Likeness, least: float = GAINED) -> int:
+    """Return the symmetry or exchange of channels that all pairs show, by its number in `TURNS`; 0 for none.
+
+    `least` is the least mean gain of correlation.
+    """
     gains = found.turned - found.own[:, None]
-    holds = [turn for turn in range(1, len(TURNS)) if _is_of_all(found.turned[:, turn], gains[:, turn])]
+    holds = [turn for turn in range(1, len(TURNS)) if _is_of_all(found.turned[:, turn], gains[:, turn], least)]
     if not holds:
         gains = found.colors - found.colors[:, :1]
         gains[np.abs(gains) < EXCHANGED] = 0  # too little color to tell
@@ -129,12 +138,12 @@ def turn_of_all(found: Likeness) -> int:
     return max(holds, key=lambda one: found.turned[:, one].mean() - 0.02 * TURNS[one].parts, default=0)
 
 
-def _is_of_all(values: Array, gains: Array) -> bool:
+def _is_of_all(values: Array, gains: Array, least: float = GAINED) -> bool:
     tells = np.abs(gains) > TELLING
     if not tells.any():
         return False
     is_more = float((gains[tells] > 0).mean()) >= NEARLY_ALL
-    return is_more and float(gains[tells].mean()) > GAINED and float((values[tells] >= NEAR).mean()) >= 0.5
+    return is_more and float(gains[tells].mean()) > least and float((values[tells] >= NEAR).mean()) >= 0.5
 
 
 def crop_of_all(seen: Seen, n: int) -> str:
