@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import chain
 from typing import TYPE_CHECKING, cast
 
@@ -34,7 +34,7 @@ from finc_eval.partitions.counts import DRAWN, MIN_SAMPLES
 from finc_eval.partitions.sample_map import DrawnSamples
 from finc_eval.partitions.values import needs_values
 from finc_eval.prompts.text import Joint, card_of_text, join_text, needs_text
-from finc_eval.same_ids.compare_ids import LEAST_FLOOR, few_of_run
+from finc_eval.same_ids.compare_ids import few_of_run, least_of_run
 from finc_eval.same_ids.detect import FOUND, are_two_runs
 from finc_eval.sketches.opening import SetInput, as_sketch, group_sets, view_rows
 from finc_eval.sketches.reference import reference_feature_map
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
 
 SKETCH = Stage("sketch", cost=4.4)
+
+FEATURES_OF_FEW = 64  # frequencies of the feature map of few pairs, which decides nothing
 
 
 @dataclass(frozen=True)
@@ -148,6 +150,11 @@ class OpenSets:
     tower: str | None = None
     again: Mapping[str, Embeddings] = field(default_factory=dict)  # further runs of the baseline, by label
 
+    @property
+    def are_few(self) -> bool:
+        """True for pairs by id that are fewer than a comparison of sets needs."""
+        return _are_few(self.pairing)
+
 
 def sketch_sets(
     sources: Mapping[str, object],
@@ -171,8 +178,11 @@ def sketch_sets(
         embeddings = pairing.sets
         inputs = {**embeddings}
     near = near_repeat_warnings(view_rows(inputs), run)
+    if is_few := _are_few(pairing):  # what they show needs no feature map, but a result has one
+        features = FEATURES_OF_FEW if settings.features == "auto" else settings.features
+        settings = replace(settings, sigma=settings.sigma or 1.0, features=features)
     for label, opened in inputs.items():
-        if opened.n < MIN_SAMPLES:
+        if opened.n < MIN_SAMPLES and not is_few:
             raise _too_few(label, opened.n)
     if settings.text is not None:
         column = settings.pairs if all(settings.pairs in one.columns for one in embeddings.values()) else None
@@ -182,7 +192,7 @@ def sketch_sets(
     phi, sigma_rule = _common_feature_map(inputs, settings, run)
     runs = run.over(SKETCH, [0 if isinstance(opened, Sketch) else opened.n for opened in inputs.values()])
     sets = {
-        label: _sketch(opened, label, phi, settings, each)
+        label: _sketch(opened, label, phi, settings, each, is_few=is_few)
         for (label, opened), each in zip(inputs.items(), runs, strict=True)
     }
     sketches = [(label, one.sketch) for label, one in sets.items()]
@@ -230,16 +240,22 @@ def needs_of(settings: Settings, labels: Sequence[str] = ("gen", "ref")) -> list
         needs_groups(settings.groups, len(labels)),
         needs_pairs(settings.pairs),
         needs_text(settings.text, settings.pairs),
-        needs_samples(MIN_SAMPLES, _too_few),
+        needs_samples(1 if settings.pairs == ID else MIN_SAMPLES, _too_few),
     )
 
     def of_runs(sets: Mapping[str, Known]) -> None:
+        least = least_of_run(_shared_ids(sets, labels)) if {*labels} <= sets.keys() else 1
         for label in [label for label in sets if label not in labels and "ref" in sets]:
-            names, _ = names_of({one: sets[one] for one in ("ref", label)}, ID)
-            if (shared := len(np.intersect1d(names["ref"], names[label]))) < LEAST_FLOOR:
-                raise few_of_run(label, shared)
+            if (shared := _shared_ids(sets, ("ref", label))) < least:
+                raise few_of_run(label, shared, least)
 
     return [*map(of_these, asked), of_runs]
+
+
+def _shared_ids(sets: Mapping[str, Known], labels: Sequence[str]) -> int:
+    """Return how many ids the sets with these labels have in common."""
+    names, _ = names_of({label: sets[label] for label in labels}, ID)
+    return len(reduce(np.intersect1d, names.values()))
 
 
 def refuse_sketches(sources: Mapping[str, object], settings: Settings) -> None:
@@ -310,14 +326,21 @@ def _common_feature_map(inputs: Mapping[str, SetInput], settings: Settings, run:
     return phi, "of the sketch"
 
 
-def _sketch(opened: SetInput, label: str, phi: FeatureMap, settings: Settings, run: Run) -> SketchedSet:
+def _are_few(pairing: Pairing | None) -> bool:
+    by_id = pairing is not None and pairing.info.column == ID
+    return by_id and min(one.n for one in pairing.sets.values()) < MIN_SAMPLES  # type: ignore[union-attr]  # it is one
+
+
+def _sketch(
+    opened: SetInput, label: str, phi: FeatureMap, settings: Settings, run: Run, *, is_few: bool = False
+) -> SketchedSet:
     """Sketch a set unless it is a sketch, and check that it can be split in two halves."""
     embeddings = None if isinstance(opened, Sketch) else opened
     if isinstance(opened, Sketch):
         sketch = opened
     else:
         (sketch,) = sketch_all(opened, [phi], precision=settings.precision, embedding=False, run=run)
-    if min(fold.n for fold in sketch.folds) < 2:
+    if min(fold.n for fold in sketch.folds) < 2 and not is_few:
         if sketch.groups is not None:
             raise too_few_groups(label, sketch.n, sketch.samples_per_group, sketch.groups)
         raise _too_few(label, sketch.n)

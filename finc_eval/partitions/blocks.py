@@ -154,7 +154,7 @@ def _pair(
     own = {label: np.setdiff1d(one, [""]) for label, one in values.items()}
     shared = reduce(np.intersect1d, own.values())
     inside = {label: np.isin(one, shared) for label, one in values.items()}
-    if len(shared) < MIN_BLOCKS:
+    if len(shared) < least_pairs(column):
         return None, []
     is_whole = any(one.grouping not in (None, column) for one in sets.values())
     if pairs is None:
@@ -209,13 +209,19 @@ def needs_pairs(column: str | None) -> Check:
         check_pair_column(sets, column)
         values, notes = names_of(sets, column)
         shared = reduce(np.intersect1d, (np.setdiff1d(one, [""]) for one in values.values()))
-        if len(shared) < MIN_BLOCKS:
+        if len(shared) < (least := least_pairs(column)):
             raise DataError(
                 f"{join_words(list(sets))} have {plural(len(shared), 'value')} of {column!r} in common: at least "
-                f"{MIN_BLOCKS} are needed to pair by it{'; '.join(['', *notes])}{_instead(sets, column)}"
+                f"{least} {'is' if least == 1 else 'are'} needed to pair by it{'; '.join(['', *notes])}"
+                f"{_instead(sets, column)}"
             )
 
     return check
+
+
+def least_pairs(column: str) -> int:
+    """Return how many values of a column sets must share to be paired by it: a pair of one id is judged by itself."""
+    return 1 if column == ID else MIN_BLOCKS
 
 
 def check_pair_column(sets: Mapping[str, Known], column: str) -> None:
