@@ -1,0 +1,154 @@
+"""What is said of a night: the verdict with its causes, and what else a person must know."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from finc_eval.core.words import figure, join_words, plural
+from finc_eval.golden.floor import Floor
+from finc_eval.golden.judging import Judged, Standing
+from finc_eval.golden.measured import Measured
+from finc_eval.golden.nights import LEAST_PAST
+from finc_eval.golden.pictures import Matched
+
+NAMED = 5  # ids that a sentence names
+MOST = 0.8  # part of the pictures of other ids that have one offset, from which ids are shifted
+
+CALLED = {
+    "psnr": "PSNR",
+    "ssim": "SSIM",
+    "structure": "structure",
+    "thumb": "thumbnails",
+    "light": "light",
+    "red_blue": "red less blue",
+    "detail": "detail",
+}
+"""Measures in words."""
+
+ROWS = {2: "two", 3: "three"}
+
+
+def tell_night(
+    floor: Floor, found: Matched, tonight: Sequence[Measured], judged: Judged, verdict: str
+) -> dict[str, str]:
+    """Return what is said of a night, by key, the verdict first."""
+    told = {"verdict": f"{verdict.capitalize()}: {'; '.join(_causes(tonight, judged, verdict, found.missing))}."}
+    if found.missing and verdict != "amber":
+        told["missing"] = f"{_pictures(found.missing, 'golden picture')} without a picture of tonight."
+    if found.additional:
+        told["additional"] = f"{_pictures(found.additional, 'picture')} without a golden picture, and not judged."
+    if judged.renewed:
+        these = "its history begins" if len(judged.renewed) == 1 else "their histories begin"
+        told["renewed"] = f"{_pictures(judged.renewed, 'golden picture')} not that of the nights before: {these} anew."
+    for number, one in enumerate(judged.gone):
+        psnr = [float(np.mean([row.values[0] for row in floor.nights[place].rows.values() if row.values is not None]))
+                for place in one.nights.tolist()]  # fmt: skip
+        told[f"gone {number}"] = (
+            f"A state of {plural(len(psnr), 'night')} (PSNR {_range(min(psnr), max(psnr))}) has not been seen for "
+            f"{plural(one.since, 'night')}."
+        )
+    for name, since in judged.machines.items():
+        told[f"machine {name}"] = f"Machine {name} has not been seen for {plural(since, 'night')}."
+    return told | {f"line {number}": note for number, note in enumerate(floor.notes)}
+
+
+def _pictures(ids: Sequence[str], thing: str) -> str:
+    return f"{plural(len(ids), thing)} ({some(ids)}) {'is' if len(ids) == 1 else 'are'}"
+
+
+def some(ids: Sequence[str]) -> str:
+    """Name some ids, and how many more there are."""
+    more = len(ids) - NAMED
+    return join_words([*ids[:NAMED], *([f"{more:,} more"] if more > 0 else [])])
+
+
+def _causes(tonight: Sequence[Measured], judged: Judged, verdict: str, missing: Sequence[str]) -> Iterator[str]:
+    """Yield the causes of a verdict."""
+    if any(one.is_broken for one in tonight):
+        yield from _broken(tonight)
+        return
+    stood = {one.id: own for one, own in zip(tonight, judged.pairs, strict=True) if own is not None}
+    if judged.mean is not None:
+        stood = {f"all {len(tonight)} pairs": judged.mean} | stood
+    if verdict == "green":
+        yield _as_before(tonight, judged)
+        return
+    for light in ("red", "amber"):
+        shown = [name for name, one in stood.items() if one.verdict == light]
+        if not shown:
+            continue
+        is_all = judged.mean is not None and judged.mean.verdict == light
+        first = stood[shown[0]]
+        yield _beyond(shown[0] if is_all else some(shown), len(shown) == 1 or is_all, first)
+        break
+    else:
+        if unclear := [one.id for one in tonight if one.shows == "unclear"]:
+            yield f"{_pictures(unclear, 'pair')} not recognized, and too few nights are known to tell"
+    if missing and verdict == "amber":
+        yield f"{_pictures(missing, 'golden picture')} without a picture of tonight"
+
+
+def _beyond(who: str, is_one: bool, one: Standing) -> str:
+    """Return how pairs stand against the nights before."""
+    be = "lies" if is_one and not who.startswith("all ") else "lie"
+    nights = plural(one.known, "night")
+    usual = "" if one.usual is None else f"; nights so far {_range(*one.usual)}"
+    numbers = f"PSNR {one.psnr:.1f} dB{usual}"
+    where = (
+        "" if "psnr" in one.beyond or not one.beyond else f", by {join_words([CALLED[name] for name in one.beyond])}"
+    )
+    if one.verdict == "amber":
+        return (
+            f"a new state or a change: {who} {be} beyond the {nights} so far{where} ({numbers}): accept it, or wait for "
+            "another night"
+        )
+    if one.beyond and one.row > 1:
+        row = f", {ROWS.get(one.row, str(one.row))} nights in a row"
+        return f"{who} {be} beyond the {nights} so far{where} ({numbers}){row}"
+    change = "have" if not is_one or who.startswith("all ") else "has"
+    return f"{who} {change} changed, by ranks among the {nights} so far (p = {figure(one.p, '.2g')} tonight; {numbers})"
+
+
+def _as_before(tonight: Sequence[Measured], judged: Judged) -> str:
+    """Return what is said of a green night."""
+    known = min(one.known for one in judged.pairs if one is not None)
+    pairs = plural(len(tonight), "pair")
+    if known < LEAST_PAST:
+        shows = "shows" if len(tonight) == 1 else "show"
+        return f"{pairs} {shows} the same; {plural(known, 'night')} so far, and small changes are seen from {LEAST_PAST} on"
+    one = judged.mean or next(own for own in judged.pairs if own is not None)
+    usual = "" if one.usual is None else f"; nights so far {_range(*one.usual)}"
+    return f"{pairs} as in the {plural(known, 'night')} so far (PSNR {one.psnr:.1f} dB{usual})"
+
+
+def _range(low: float, high: float) -> str:
+    return f"{low:.1f} to {high:.1f}"
+
+
+def _broken(tonight: Sequence[Measured]) -> Iterator[str]:
+    """Yield what broken pairs show, each cause once, the most frequent first."""
+    bad = [one for one in tonight if one.is_broken]
+    others = [one for one in bad if one.shows == "another id"]
+    if len(others) > 1:
+        yield _exchanged(tonight, others)
+        bad = [one for one in bad if one.shows != "another id"]
+    for phrase, count in Counter(one.phrase for one in bad).most_common():
+        ids = [one.id for one in bad if one.phrase == phrase]
+        who = some(ids) if count == 1 else f"each of {some(ids)}"
+        yield f"{f'each of the {count} pictures' if count == len(tonight) > 1 else who} {phrase}"
+
+
+def _exchanged(tonight: Sequence[Measured], others: Sequence[Measured]) -> str:
+    """Return how pictures show those of other ids: by one offset, or which."""
+    place = {one.id: number for number, one in enumerate(tonight)}
+    n = len(tonight)
+    offsets = Counter((place[one.other] - place[one.id]) % n for one in others)
+    offset, count = offsets.most_common(1)[0]
+    if n > 2 and count >= MOST * n:
+        return f"ids are shifted by {figure(offset if offset <= n / 2 else offset - n, 'd')}"
+    which = join_words([f"{one.id} that of {one.other}" for one in others[:NAMED]])
+    more = f", and {len(others) - NAMED} more" if len(others) > NAMED else ""
+    return f"ids are exchanged: {which}{more}"
