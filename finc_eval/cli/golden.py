@@ -32,25 +32,24 @@ def check_golden(context: typer.Context, golden: str | None) -> None:
         raise UsageError(f"{given[0]} is an option of releases, and --golden judges a night: leave it out")
 
 
-def accept_night(golden: str, gen: str | None, ref: str | None, night: str, machine: str | None) -> None:
-    """Accept a night of golden pictures, and print what was accepted."""
-    if gen is not None or ref is not None:
-        raise UsageError("--accept accepts a night that is known already: leave out --gen and --ref")
-    print(fe.Golden(golden).accept(night, machine))
-
-
-def judge_golden(
+def run_golden(
     golden: str,
     gen: str | None,
     ref: str | None,
     machine: str | None,
+    accept: str | None,
     *,
     comment: Path | None,
     out: Path | None,
     force: bool,
     as_json: bool,
 ) -> None:
-    """Judge a night of golden pictures, add it to their file, and write and print the verdict."""
+    """Judge a night of golden pictures, add it to their file, and write and print the verdict; or accept a night."""
+    if accept is not None:
+        if gen is not None or ref is not None:
+            raise UsageError("--accept accepts a night that is known already: leave out --gen and --ref")
+        print(fe.Golden(golden).accept(accept, machine))
+        return
     if gen is None or ref is None:
         raise UsageError("golden pictures need those of tonight and the golden ones: pass --gen and --ref")
     output = output_folder("gate --golden", "night", {"gen": gen, "ref": ref, "golden": golden}, out, force,

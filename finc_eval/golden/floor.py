@@ -222,11 +222,11 @@ def row_of(found: Mapping[str, Any]) -> Row:
     if verdict not in VERDICTS:
         raise ValueError(f"verdict is {verdict!r:.40}, not one of {', '.join(VERDICTS)}")
     ranks = [_number(found, name, 0.0, 1.0) for name in ("p", "all_p")]
-    p, all_p = (np.nan if not one else one for one in ranks)
-    texts = [_text(found, name) for name in ("night", "id")]
-    digests = [_text(found, name, "" if values is None else None) for name in ("gen", "ref")]
-    beyond, all_beyond = (found.get(name) is True for name in ("beyond", "all_beyond"))
-    return Row(texts[0], _machine(found), texts[1], shows, values, *digests, p, all_p, beyond, all_beyond, verdict)
+    p, all_p = (one or np.nan for one in ranks)
+    night, name = (_text(found, one) for one in ("night", "id"))
+    gen, ref = (_text(found, one, "" if values is None else None) for one in ("gen", "ref"))
+    beyond, all_beyond = (found.get(one) is True for one in ("beyond", "all_beyond"))
+    return Row(night, _machine(found), name, shows, values, gen, ref, p, all_p, beyond, all_beyond, verdict)
 
 
 def _text(found: Mapping[str, Any], name: str, default: str | None = None) -> str:

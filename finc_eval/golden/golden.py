@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
@@ -81,7 +82,7 @@ class Golden:
             floor = read_floor(content, str(self.path))
             judged = judge_night(floor, tonight, machine)
             verdict = _verdict(judged, tonight, found)
-            name = datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+            name = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
             rows = _rows(tonight, judged, name, machine, verdict)
             add_lines(place, content, [one.to_line() for one in rows])
         return _result(floor, found, tonight, judged, rows, verdict)
@@ -125,8 +126,6 @@ class Golden:
 
 
 def _acceptance(night: str, machine: str | None) -> str:
-    import json
-
     return json.dumps({"accept": night, "machine": machine})
 
 

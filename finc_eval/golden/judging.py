@@ -140,7 +140,7 @@ def judge_night(floor: Floor, tonight: Sequence[Measured], machine: str | None) 
 
 def _values(chosen: Sequence[Measured]) -> Array:
     """Return the mean measures of some pairs, whose logarithms are of means."""
-    return np.mean([one.values for one in chosen if one.values is not None], axis=0)
+    return np.asarray(np.mean([one.values for one in chosen if one.values is not None], axis=0))
 
 
 def _history(nights: Sequence[tuple[int, PastNight]], chosen: Sequence[Measured], begin: int) -> History:
@@ -152,16 +152,16 @@ def _history(nights: Sequence[tuple[int, PastNight]], chosen: Sequence[Measured]
         if len(rows) == len(digests):
             found.append((place, night, rows))
     is_alone = len(chosen) == 1
-    place = np.array([one for one, _, _ in found], np.int64)
+    places = np.array([one for one, _, _ in found], np.int64)
     values = [np.mean([row.values for row in rows if row.values is not None], axis=0) for *_, rows in found]
     return History(
-        place,
+        places,
         np.array(values).reshape(len(found), len(MEASURES)),
         np.array([rows[0].p if is_alone else rows[0].all_p for *_, rows in found]),
         np.array([rows[0].beyond if is_alone else rows[0].all_beyond for *_, rows in found], bool),
         np.array([night.verdict == "red" for _, night, _ in found], bool),
         np.array([night.is_accepted for _, night, _ in found], bool),
-        int(np.searchsorted(place, begin)),
+        int(np.searchsorted(places, begin)),
     )
 
 

@@ -63,7 +63,8 @@ def p_value(nights: Array, chance: float) -> float:
         chance: uniform number in (0, 1), which breaks ties.
     """
     bag = nights[-MAX_BAG:]
-    far = (lambda apart, spread: (apart / spread).max(1))(*_distances(bag))
+    apart, spread = _distances(bag)
+    far = (apart / spread).max(1)
     last = far[-1]
     # Equal numbers that were computed in another order count as ties.
     tied = np.isclose(far, last, rtol=1e-9, atol=0)
@@ -74,7 +75,7 @@ def p_value(nights: Array, chance: float) -> float:
 def _distances(bag: Array) -> tuple[Array, Array]:
     """Return how far each night is from its nearest fifth, (t, 7), and the median of that with a step, (7,)."""
     count = int(np.ceil(NEAREST * (len(bag) - 1)))
-    apart = np.abs(bag[:, None] - bag[None])  # its own distance of 0 comes first
+    apart: Array = np.abs(bag[:, None] - bag[None])  # its own distance of 0 comes first
     found = np.partition(apart, count, axis=1)[:, count]
     return found, np.median(found, axis=0) + STEPS
 

@@ -11,6 +11,7 @@ from finc_eval.core.words import figure
 from finc_eval.gallery.thumbnails import Thumbnail, side_by_side
 from finc_eval.golden.result import GoldenPair, Light, Night, SeenNight
 from finc_eval.report import Page
+from finc_eval.report.colors import Ink
 from finc_eval.report.drawings import Axis, drawing, line, mark, text
 from finc_eval.report.exports.markdown import escape, paragraph
 from finc_eval.report.exports.outline import Cell, Outline, TextTable
@@ -136,7 +137,7 @@ def _curve(result: Night, one: GoldenPair) -> Markup:
     for place, value in known:
         night = result.history[place]
         if night.verdict != "green" or len(known) == 1:
-            ink = "gen" if night.verdict == "red" else "other"
+            ink: Ink = "gen" if night.verdict == "red" else "other"
             parts.append(mark(ink, (across.at(place), up.at(value)), f"{night.night}: {night.verdict}, {value:.1f} dB"))
     parts += [text((LEFT - 4, up.at(value) + 4), f"{value:.1f}", anchor="end") for value in {ends[0], ends[-1]}]
     first, last = (result.history[place].night[:10] for place in (0, -1))

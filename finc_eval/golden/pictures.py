@@ -183,8 +183,7 @@ def _is_clear(data: bytes) -> bool:
 
 
 def _has_clear(image: Image.Image) -> bool:
-    bands = image.getbands()
-    return "A" in bands and image.getchannel("A").getextrema()[0] < 255
+    return "A" in image.getbands() and bool((np.asarray(image.getchannel("A")) < 255).any())
 
 
 def _shot(value: Any, who: str) -> Shot:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Literal
 
 from finc_eval.gates.pipelines import Case, annotate, suite_xml
 from finc_eval.gates.pipelines import tell_outcome as tell_outcome
@@ -12,15 +13,14 @@ from finc_eval.golden.result import Night
 def junit_xml(night: Night) -> str:
     """Return the night as JUnit XML: a red pair is a failure, and an amber one an error, as neither passes."""
     stated = {"headline": night.sentence, "verdict": night.verdict, "night": night.night}
+    tags: dict[str, Literal["failure", "error"]] = {"red": "failure", "amber": "error"}
+    found = [(one.id, one.verdict, one.sentence) for one in night.pairs]
+    if all(verdict == "green" for _, verdict, _ in found):
+        found.append(("all pairs", night.verdict, night.told["verdict"]))
     cases = [
-        Case("gate.golden", one.id)
-        if one.verdict == "green"
-        else Case("gate.golden", one.id, "failure" if one.verdict == "red" else "error", one.verdict, one.sentence)
-        for one in night.pairs
+        Case("gate.golden", name, tag, verdict, said) if (tag := tags.get(verdict)) else Case("gate.golden", name)
+        for name, verdict, said in found
     ]
-    if night.verdict != "green" and not any(one.tag for one in cases):
-        tag = "failure" if night.verdict == "red" else "error"
-        cases.append(Case("gate.golden", "all pairs", tag, night.verdict, night.told["verdict"]))
     return suite_xml(stated | ({} if night.machine is None else {"machine": night.machine}), (), cases)
 
 

@@ -97,13 +97,12 @@ def _beyond(who: str, is_one: bool, one: Standing) -> str:
     nights = plural(one.known, "night")
     usual = "" if one.usual is None else f"; nights so far {_range(*one.usual)}"
     numbers = f"PSNR {one.psnr:.1f} dB{usual}"
-    where = (
-        "" if "psnr" in one.beyond or not one.beyond else f", by {join_words([CALLED[name] for name in one.beyond])}"
-    )
+    names = [] if "psnr" in one.beyond else [CALLED[name] for name in one.beyond]
+    where = f", by {join_words(names)}" if names else ""
     if one.verdict == "amber":
         return (
-            f"a new state or a change: {who} {be} beyond the {nights} so far{where} ({numbers}): accept it, or wait for "
-            "another night"
+            f"a new state or a change: {who} {be} beyond the {nights} so far{where} ({numbers}): accept it, or wait "
+            "for another night"
         )
     if one.beyond and one.row > 1:
         row = f", {ROWS.get(one.row, str(one.row))} nights in a row"
@@ -118,7 +117,8 @@ def _as_before(tonight: Sequence[Measured], judged: Judged) -> str:
     pairs = plural(len(tonight), "pair")
     if known < LEAST_PAST:
         shows = "shows" if len(tonight) == 1 else "show"
-        return f"{pairs} {shows} the same; {plural(known, 'night')} so far, and small changes are seen from {LEAST_PAST} on"
+        nights = f"{plural(known, 'night')} so far, and small changes are seen from {LEAST_PAST} on"
+        return f"{pairs} {shows} the same; {nights}"
     one = judged.mean or next(own for own in judged.pairs if own is not None)
     usual = "" if one.usual is None else f"; nights so far {_range(*one.usual)}"
     return f"{pairs} as in the {plural(known, 'night')} so far (PSNR {one.psnr:.1f} dB{usual})"

@@ -14,8 +14,8 @@ import typer
 
 import finc_eval as fe
 from finc_eval.cli.app import VerdictExit
-from finc_eval.cli.golden import accept_night, check_comment, check_golden, judge_golden, write_comment
-from finc_eval.cli.options import Json, Ref, Work, check_given, embeds
+from finc_eval.cli.golden import check_comment, check_golden, run_golden, write_comment
+from finc_eval.cli.options import Json, Work, check_given, embeds
 from finc_eval.cli.output import Force, Out, TerminalOutput, check_suffix, emit, output_folder, refuse_loss
 from finc_eval.core.errors import UsageError
 from finc_eval.core.marks import job_digest, mark, mark_of, mark_text
@@ -88,8 +88,8 @@ def gate(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Judge a few pictures of tonight, --gen, by golden pictures with the same ids, --ref, and by the nights "
-            "in this file, to which tonight is added. The exit code is 1 for red and 2 for amber.",
+            help="Judge a few pictures of tonight, --gen, by golden pictures with the same ids, --ref, and by the "
+            "nights in this file, to which tonight is added. The exit code is 1 for red and 2 for amber.",
         ),
     ] = None,
     machine: Annotated[
@@ -110,10 +110,9 @@ def gate(
     Exit codes: 0 pass, 1 regression, 2 undecided, 3 error. --out gets verdict.json, .html, .md and .xml (JUnit).
     """
     check_golden(context, golden)
-    if golden is not None and accept is not None:
-        return accept_night(golden, gen, ref, accept, machine)
     if golden is not None:
-        return judge_golden(golden, gen, ref, machine, comment=comment, out=out, force=force, as_json=as_json)
+        run_golden(golden, gen, ref, machine, accept, comment=comment, out=out, force=force, as_json=as_json)
+        return
     from finc_eval.gates.baseline import History, samples_of
 
     if baseline is None or ref is None:
