@@ -246,7 +246,7 @@ def rows_of_faults(pool, seeds):
                         "red on the first night": rate(sum(one == 1 for one in red), len(red)),
                         "red within three": rate(soon, len(red)),
                         "amber or red at once": rate(sum(1 in (one["red"], one["amber"]) for one in found), len(red)),
-                        "night of red, median": np.median([99 if one is None else one for one in red]),
+                        "night of red, median": float(np.median([99 if one is None else one for one in red])),
                     }
 
 

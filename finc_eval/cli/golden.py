@@ -52,7 +52,7 @@ def run_golden(
         return
     if gen is None or ref is None:
         raise UsageError("golden pictures need those of tonight and the golden ones: pass --gen and --ref")
-    output = output_folder("gate --golden", "night", {"gen": gen, "ref": ref, "golden": golden}, out, force,
+    output = output_folder("gate --golden", "night", {"golden": golden}, out, force,
                            titles=[Path(golden).stem or "golden"])  # fmt: skip
     check_comment(comment, mark("night", output.job), force)
     night = fe.Golden(golden).add(gen, ref, machine)

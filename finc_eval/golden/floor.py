@@ -215,6 +215,8 @@ def row_of(found: Mapping[str, Any]) -> Row:
         lost = next(name for name, one in zip(MEASURES, numbers, strict=True) if one is None)
         raise ValueError(f"{lost} is missing")
     values = np.array(known) if known else None
+    if shows not in ("", "same", "unclear", *BROKEN):
+        raise ValueError(f"shows is {shows!r:.40}, which this version does not know")
     if not shows:  # a row that was made elsewhere
         own, structure = (numbers[MEASURES.index(name)] or 0.0 for name in ("thumb", "structure"))
         shows = "another picture" if own < OTHER_OWN and structure < OTHER_STRUCTURE else "same"
@@ -225,7 +227,7 @@ def row_of(found: Mapping[str, Any]) -> Row:
     p, all_p = (one or np.nan for one in ranks)
     night, name = (_text(found, one) for one in ("night", "id"))
     gen, ref = (_text(found, one, "" if values is None else None) for one in ("gen", "ref"))
-    beyond, all_beyond = (found.get(one) is True for one in ("beyond", "all_beyond"))
+    beyond, all_beyond = (_flag(found, one) for one in ("beyond", "all_beyond"))
     return Row(night, _machine(found), name, shows, values, gen, ref, p, all_p, beyond, all_beyond, verdict)
 
 
@@ -238,6 +240,13 @@ def _text(found: Mapping[str, Any], name: str, default: str | None = None) -> st
 
 def _machine(found: Mapping[str, Any]) -> str | None:
     return None if found.get("machine") is None else _text(found, "machine")
+
+
+def _flag(found: Mapping[str, Any], name: str) -> bool:
+    value = found.get(name)
+    if value is not None and not isinstance(value, bool):
+        raise ValueError(f"{name} is {value!r:.40}, neither true nor false")
+    return bool(value)
 
 
 def _number(found: Mapping[str, Any], name: str, low: float, high: float) -> float | None:

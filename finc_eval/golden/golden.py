@@ -26,7 +26,7 @@ from finc_eval.golden.floor import (
     read_floor,
 )
 from finc_eval.golden.judging import Judged, Standing, judge_night
-from finc_eval.golden.measured import Measured, measure_night
+from finc_eval.golden.measured import BROKEN, Measured, measure_night
 from finc_eval.golden.nights import LEAST_PAST, MEASURES
 from finc_eval.golden.pictures import Matched, match_pictures
 from finc_eval.golden.result import GoldenPair, Light, Night, SeenNight
@@ -111,7 +111,7 @@ class Golden:
                 known = join_words([one.name for one in floor.nights[-LISTED:]]) or "none"
                 raise UsageError(f"{self.path} has no night {night!r}: its last nights are {known}")
             if not usable:
-                bad = next(row for row in found[0].rows.values() if found[0].is_broken)
+                bad = next(row for row in found[0].rows.values() if row.shows in BROKEN)
                 raise UsageError(
                     f"the night {found[0].name} has pairs that are red by themselves, such as {bad.id}, and no night "
                     "makes these known: if the new pictures are right, make them the golden ones"

@@ -76,11 +76,13 @@ def match_pictures(gen: Any, ref: Any) -> Matched:
         DataError: no id is in both, or a golden picture cannot be read.
     """
     sides = {"gen": _read(gen, "gen"), "ref": _read(ref, "ref")}
-    shots = {label: [*one.values()] for label, one in sides.items()}
     ids, _ = without_suffixes({label: [*one] for label, one in sides.items()})
     if _is_single(gen) and _is_single(ref):
         ids["gen"] = ids["ref"]
-    tonight, golden = (dict(zip(ids[label], shots[label], strict=True)) for label in ("gen", "ref"))
+    # A pair has the name of its golden picture, in whatever format tonight's is saved.
+    as_written = dict(zip(ids["ref"], sides["ref"], strict=True))
+    golden = sides["ref"]
+    tonight = {as_written.get(one, one): shot for one, shot in zip(ids["gen"], sides["gen"].values(), strict=True)}
     shared = [one for one in golden if one in tonight]
     if not shared:
         raise DataError(
