@@ -285,4 +285,4 @@ if __name__ == "__main__":
                 made.append(row)
                 print(row, flush=True)
         if not given.dry:
-            record(name, made, "Golden pictures: years of 100 nights, of Tiny-ImageNet at 64 pixels.")
+            record(name, made, "Golden pictures of Tiny-ImageNet, 64 pixels; see the docstring of golden.py.")
