@@ -25,6 +25,7 @@ __all__ = [
     "EmbeddingSet",
     "Extraction",
     "FincEvalError",
+    "Golden",
     "IncompatibleError",
     "Kinds",
     "Monitor",

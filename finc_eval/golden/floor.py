@@ -24,6 +24,7 @@ from finc_eval.core.memory import BYTES_PER_TEXT_BYTE
 from finc_eval.core.places import out_path
 from finc_eval.core.storage import after_other_writers_of, disk_errors, refresh, write_whole
 from finc_eval.core.words import plural
+from finc_eval.embeddings.same_names import SUFFIX
 from finc_eval.golden.measured import BROKEN
 from finc_eval.golden.nights import MEASURES, Array
 from finc_eval.same_ids.shown import OTHER_OWN, OTHER_STRUCTURE
@@ -97,6 +98,14 @@ class PastNight:
     machine: str | None
     rows: dict[str, Row] = field(default_factory=dict)
     is_accepted: bool = False
+
+    def row_of(self, name: str) -> Row | None:
+        """Return the row of a pair; of one that was saved in another format, the only one without its suffix."""
+        if (row := self.rows.get(name)) is not None:
+            return row
+        bare = SUFFIX.sub("", name)
+        found = [row for other, row in self.rows.items() if SUFFIX.sub("", other) == bare]
+        return found[0] if len(found) == 1 else None
 
     @property
     def verdict(self) -> str:

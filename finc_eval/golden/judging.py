@@ -148,7 +148,7 @@ def _history(nights: Sequence[tuple[int, PastNight]], chosen: Sequence[Measured]
     digests = {one.id: one.ref.digest for one in chosen}
     found: list[tuple[int, PastNight, list[Row]]] = []
     for place, night in nights:
-        rows = [row for name, own in digests.items() if (row := night.rows.get(name)) and row.ref == own]
+        rows = [row for name, own in digests.items() if (row := night.row_of(name)) is not None and row.ref == own]
         if len(rows) == len(digests):
             found.append((place, night, rows))
     is_alone = len(chosen) == 1
@@ -210,7 +210,7 @@ def _beyond(past: History, values: Array, night: Array, times: float) -> tuple[i
 def _renewed(nights: Sequence[PastNight], tonight: Sequence[Measured]) -> Iterator[str]:
     """Yield ids whose golden picture is another one than on the last night that had it."""
     for one in tonight:
-        last = next((row for night in reversed(nights) if (row := night.rows.get(one.id))), None)
+        last = next((row for night in reversed(nights) if (row := night.row_of(one.id)) is not None), None)
         if last is not None and last.ref and last.ref != one.ref.digest:
             yield one.id
 

@@ -217,7 +217,7 @@ def test_a_killed_night_leaves_the_finished_ones_and_no_half_row(tmp_path):
     done += process.stdout.read().splitlines()
     found = read_floor(path.read_bytes(), "")
     assert len(done) <= len(found.nights) <= len(done) + 1 and not found.notes
-    assert add(path).verdict == "green" or True  # the next night takes over
+    add(path)
     assert len(read_floor(path.read_bytes(), "").nights) == len(found.nights) + 1
 
 
