@@ -25,7 +25,6 @@ __all__ = [
     "EmbeddingSet",
     "Extraction",
     "FincEvalError",
-    "Golden",
     "IncompatibleError",
     "Kinds",
     "Monitor",

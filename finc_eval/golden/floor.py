@@ -47,7 +47,7 @@ BEGINS = (b'{"night"', b'{"accept"')  # first bytes of our lines
 
 
 @dataclass(frozen=True, eq=False)
-class Row:
+class PairRow:
     """A pair in a night, as it was kept.
 
     Attributes:
@@ -96,10 +96,10 @@ class PastNight:
 
     name: str
     machine: str | None
-    rows: dict[str, Row] = field(default_factory=dict)
+    rows: dict[str, PairRow] = field(default_factory=dict)
     is_accepted: bool = False
 
-    def row_of(self, name: str) -> Row | None:
+    def row_of(self, name: str) -> PairRow | None:
         """Return the row of a pair; of one that was saved in another format, the only one without its suffix."""
         if (row := self.rows.get(name)) is not None:
             return row
@@ -120,7 +120,7 @@ class PastNight:
 
 @dataclass(frozen=True, eq=False)
 class Floor:
-    """What a floor holds: its nights in order, the night from which each machine has a new state, and damaged lines.
+    """Contents of a floor: its nights in order, the night from which each machine has a new state, and damaged lines.
 
     Attributes:
         begins: number of the first night of the accepted state, by machine.
@@ -206,7 +206,7 @@ def _tell(bad: Sequence[tuple[int, str]], where: str) -> Iterator[str]:
         yield f"{plural(more, 'more line')} of {name} {'is' if more == 1 else 'are'} left out, too."
 
 
-def _take(nights: list[PastNight], row: Row) -> None:
+def _take(nights: list[PastNight], row: PairRow) -> None:
     """Put a row into its night: the last one, or a new one where the name or machine is another, or the id is there."""
     last = nights[-1] if nights else None
     if last is None or (last.name, last.machine) != (row.night, row.machine) or row.id in last.rows:
@@ -215,7 +215,7 @@ def _take(nights: list[PastNight], row: Row) -> None:
     last.rows[row.id] = row
 
 
-def row_of(found: Mapping[str, Any]) -> Row:
+def row_of(found: Mapping[str, Any]) -> PairRow:
     """Return a row from plain JSON types; ValueError, which names the field, for what is not one."""
     numbers = [_number(found, name, *RANGES[name]) for name in MEASURES]
     known = [one for one in numbers if one is not None]
@@ -237,7 +237,7 @@ def row_of(found: Mapping[str, Any]) -> Row:
     night, name = (_text(found, one) for one in ("night", "id"))
     gen, ref = (_text(found, one, "" if values is None else None) for one in ("gen", "ref"))
     beyond, all_beyond = (_flag(found, one) for one in ("beyond", "all_beyond"))
-    return Row(night, _machine(found), name, shows, values, gen, ref, p, all_p, beyond, all_beyond, verdict)
+    return PairRow(night, _machine(found), name, shows, values, gen, ref, p, all_p, beyond, all_beyond, verdict)
 
 
 def _text(found: Mapping[str, Any], name: str, default: str | None = None) -> str:

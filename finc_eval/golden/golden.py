@@ -17,7 +17,7 @@ from finc_eval.gallery.thumbnails import thumbnail
 from finc_eval.golden.floor import (
     MAX_TEXT,
     Floor,
-    Row,
+    PairRow,
     add_lines,
     alone_with,
     content_of,
@@ -25,8 +25,8 @@ from finc_eval.golden.floor import (
     place_of_floor,
     read_floor,
 )
-from finc_eval.golden.judging import Judged, Standing, judge_night
-from finc_eval.golden.measured import BROKEN, Measured, measure_night
+from finc_eval.golden.judging import AgainstPast, JudgedNight, judge_night
+from finc_eval.golden.measured import BROKEN, MeasuredPair, measure_night
 from finc_eval.golden.nights import LEAST_PAST, MEASURES
 from finc_eval.golden.pictures import Matched, match_pictures
 from finc_eval.golden.result import GoldenPair, Light, Night, SeenNight
@@ -34,7 +34,7 @@ from finc_eval.golden.sentences import tell_night
 
 DRAWN = 365  # nights of the history that a result has
 LISTED = 5  # nights that a message names
-EDGE = 128  # pixels of the longer edge of the pictures of a pair
+EDGE = 128  # pixels of the longer edge of the pictures of a pair: ten pairs are a page of about 150 kB
 
 
 class Golden:
@@ -135,23 +135,25 @@ def _checked(machine: str | None) -> str | None:
     return machine
 
 
-def _is_unsure(one: Measured, own: Standing | None) -> bool:
+def _is_unsure(one: MeasuredPair, own: AgainstPast | None) -> bool:
     """Return whether a pair cannot be recognized, while too few nights are known to tell whether that is usual."""
     return one.shows == "unclear" and own is not None and own.known < LEAST_PAST
 
 
-def _verdict(judged: Judged, tonight: Sequence[Measured], found: Matched) -> Light:
+def _verdict(judged: JudgedNight, tonight: Sequence[MeasuredPair], found: Matched) -> Light:
     """Return the verdict with what the nights before cannot tell: missing pictures, and the first nights."""
     unsure = any(_is_unsure(one, own) for one, own in zip(tonight, judged.pairs, strict=True))
     return "amber" if judged.verdict == "green" and (unsure or found.missing) else cast(Light, judged.verdict)
 
 
-def _rows(tonight: Sequence[Measured], judged: Judged, name: str, machine: str | None, verdict: str) -> list[Row]:
+def _rows(
+    tonight: Sequence[MeasuredPair], judged: JudgedNight, name: str, machine: str | None, verdict: str
+) -> list[PairRow]:
     """Return the rows of a night."""
     mean = judged.mean
     all_p, all_beyond = (np.nan, False) if mean is None else (mean.p, bool(mean.beyond))
     return [
-        Row(
+        PairRow(
             name,
             machine,
             one.id,
@@ -170,7 +172,12 @@ def _rows(tonight: Sequence[Measured], judged: Judged, name: str, machine: str |
 
 
 def _result(
-    floor: Floor, found: Matched, tonight: Sequence[Measured], judged: Judged, rows: Sequence[Row], verdict: Light
+    floor: Floor,
+    found: Matched,
+    tonight: Sequence[MeasuredPair],
+    judged: JudgedNight,
+    rows: Sequence[PairRow],
+    verdict: Light,
 ) -> Night:
     """Return the verdict with its pairs and the history."""
     pairs = tuple(_pair(one, own) for one, own in zip(tonight, judged.pairs, strict=True))
@@ -193,11 +200,11 @@ def _result(
     )
 
 
-def _psnr(rows: Sequence[Row]) -> dict[str, float]:
+def _psnr(rows: Sequence[PairRow]) -> dict[str, float]:
     return {row.id: round(float(row.values[0]), 2) for row in rows if row.values is not None}
 
 
-def _pair(one: Measured, own: Standing | None) -> GoldenPair:
+def _pair(one: MeasuredPair, own: AgainstPast | None) -> GoldenPair:
     """Return a pair of the result."""
     unsure = _is_unsure(one, own)
     verdict = "red" if one.is_broken else "amber" if unsure else "green" if own is None else own.verdict

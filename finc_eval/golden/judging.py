@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.digest import sha256_of
-from finc_eval.golden.floor import Floor, PastNight, Row
-from finc_eval.golden.measured import Measured
+from finc_eval.golden.floor import Floor, PairRow, PastNight
+from finc_eval.golden.measured import MeasuredPair
 from finc_eval.golden.nights import (
     BEYOND_ALL,
     BEYOND_PAIR,
@@ -36,11 +36,11 @@ UNUSUAL = 0.22
 won on another night; above, the change has ended."""
 
 ALL = "all"  # name of the mean of all pairs, by which its ties are broken
-PAIRED_PAST = 0.5  # part of the longest history of a pair that the pairs of the mean have at least
+PAIRED_PAST = 0.5  # half of the longest history of a pair, which the pairs of the mean have at least
 
 
 @dataclass(frozen=True, eq=False)
-class History:
+class PastOf:
     """Nights of one pair, or of the mean of several, that showed the pictures: those of one machine, in order.
 
     Attributes:
@@ -66,8 +66,8 @@ class History:
 
 
 @dataclass(frozen=True, eq=False)
-class Standing:
-    """How tonight stands against the past, for a pair or the mean of all pairs.
+class AgainstPast:
+    """Standing of tonight against the past, for a pair or the mean of all pairs.
 
     Attributes:
         verdict: "green", "amber" or "red".
@@ -91,7 +91,7 @@ class Standing:
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class JudgedNight:
     """A night that was judged.
 
     Attributes:
@@ -103,24 +103,24 @@ class Judged:
     """
 
     verdict: str
-    pairs: list[Standing | None]
-    mean: Standing | None
+    pairs: list[AgainstPast | None]
+    mean: AgainstPast | None
     gone: list[Gone]
     machines: dict[str, int]
     renewed: tuple[str, ...]
 
 
-def judge_night(floor: Floor, tonight: Sequence[Measured], machine: str | None) -> Judged:
+def judge_night(floor: Floor, tonight: Sequence[MeasuredPair], machine: str | None) -> JudgedNight:
     """Judge a night against the nights of a floor."""
     renewed = tuple(_renewed(floor.nights, tonight))
     if any(one.is_broken for one in tonight):
-        return Judged("red", [None] * len(tonight), None, [], {}, renewed)
+        return JudgedNight("red", [None] * len(tonight), None, [], {}, renewed)
     begin = floor.begins.get(machine, 0)
     own = [(place, one) for place, one in enumerate(floor.nights) if one.machine == machine and not one.is_broken]
     histories = [_history(own, [one], begin) for one in tonight]
     things = max(len({one.machine for one in floor.nights} | {machine}), 1)
     is_alone = len(tonight) == 1
-    pairs: list[Standing | None] = [
+    pairs: list[AgainstPast | None] = [
         _stand(past, _values([one]), one.id, things * (1 if is_alone else 2 * len(tonight)), BEYOND_PAIR)
         for past, one in zip(histories, tonight, strict=True)
     ]
@@ -135,18 +135,18 @@ def judge_night(floor: Floor, tonight: Sequence[Measured], machine: str | None) 
         for known in [np.flatnonzero(together.is_known)[np.flatnonzero(together.is_known) >= together.begin]]
         for one in gone_states(coordinates(np.vstack([together.values[known], _values(chosen)])))
     ]
-    return Judged(verdict, pairs, mean, gone, dict(_gone_machines(floor, machine)), renewed)
+    return JudgedNight(verdict, pairs, mean, gone, dict(_gone_machines(floor, machine)), renewed)
 
 
-def _values(chosen: Sequence[Measured]) -> Array:
+def _values(chosen: Sequence[MeasuredPair]) -> Array:
     """Return the mean measures of some pairs, whose logarithms are of means."""
     return np.asarray(np.mean([one.values for one in chosen if one.values is not None], axis=0))
 
 
-def _history(nights: Sequence[tuple[int, PastNight]], chosen: Sequence[Measured], begin: int) -> History:
+def _history(nights: Sequence[tuple[int, PastNight]], chosen: Sequence[MeasuredPair], begin: int) -> PastOf:
     """Return the nights that have all of some pairs, with the golden pictures of tonight."""
     digests = {one.id: one.ref.digest for one in chosen}
-    found: list[tuple[int, PastNight, list[Row]]] = []
+    found: list[tuple[int, PastNight, list[PairRow]]] = []
     for place, night in nights:
         rows = [row for name, own in digests.items() if (row := night.row_of(name)) is not None and row.ref == own]
         if len(rows) == len(digests):
@@ -154,7 +154,7 @@ def _history(nights: Sequence[tuple[int, PastNight]], chosen: Sequence[Measured]
     is_alone = len(chosen) == 1
     places = np.array([one for one, _, _ in found], np.int64)
     values = [np.mean([row.values for row in rows if row.values is not None], axis=0) for *_, rows in found]
-    return History(
+    return PastOf(
         places,
         np.array(values).reshape(len(found), len(MEASURES)),
         np.array([rows[0].p if is_alone else rows[0].all_p for *_, rows in found]),
@@ -165,7 +165,7 @@ def _history(nights: Sequence[tuple[int, PastNight]], chosen: Sequence[Measured]
     )
 
 
-def _stand(past: History, tonight: Array, name: str, things: int, times: float) -> Standing:
+def _stand(past: PastOf, tonight: Array, name: str, things: int, times: float) -> AgainstPast:
     """Say how tonight's measures stand against a history; `things` share the error of the bets."""
     known = np.flatnonzero(past.is_known)
     values, night = coordinates(past.values), coordinates(tonight)
@@ -183,10 +183,10 @@ def _stand(past: History, tonight: Array, name: str, things: int, times: float) 
         verdict = "red" if row >= (SURE_ROW if len(known) >= SURE_PAST else LONG_ROW) else "amber"
     seen = past.values[known, 0]
     usual = (float(seen.min()), float(seen.max())) if len(seen) else None
-    return Standing("red" if by_bets else verdict, len(known), p, where, row, by_bets, float(tonight[0]), usual)
+    return AgainstPast("red" if by_bets else verdict, len(known), p, where, row, by_bets, float(tonight[0]), usual)
 
 
-def _ranks(past: History) -> Array:
+def _ranks(past: PastOf) -> Array:
     """Return the ranks of the nights that bets count: since a state was accepted, and since the last change ended."""
     red = past.is_red[past.begin :] & ~past.is_accepted[past.begin :]
     p = np.where(past.is_accepted, np.nan, past.p)[past.begin :]
@@ -194,7 +194,7 @@ def _ranks(past: History) -> Array:
     return p[ended[-1] + 1 :] if len(ended) else p
 
 
-def _beyond(past: History, values: Array, night: Array, times: float) -> tuple[int, tuple[str, ...], NDArray[np.int64]]:
+def _beyond(past: PastOf, values: Array, night: Array, times: float) -> tuple[int, tuple[str, ...], NDArray[np.int64]]:
     """Return how many nights in a row lie beyond the same past, in which measures tonight does, and that past."""
     streak = 0
     while streak < len(past.place) and past.beyond[-1 - streak] and not past.is_accepted[-1 - streak]:
@@ -207,7 +207,7 @@ def _beyond(past: History, values: Array, night: Array, times: float) -> tuple[i
     return (streak + 1 if found.any() else 0), tuple(np.array(MEASURES)[found].tolist()), known
 
 
-def _renewed(nights: Sequence[PastNight], tonight: Sequence[Measured]) -> Iterator[str]:
+def _renewed(nights: Sequence[PastNight], tonight: Sequence[MeasuredPair]) -> Iterator[str]:
     """Yield ids whose golden picture is another one than on the last night that had it."""
     for one in tonight:
         last = next((row for night in reversed(nights) if (row := night.row_of(one.id)) is not None), None)

@@ -1,4 +1,4 @@
-"""What each pair of tonight shows by itself, and its measures."""
+"""Measures of the pairs of tonight, and what each shows by itself."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BROKEN = (
     "not numbers",
     "unreadable",
 )
-"""What a pair can show that is red from the first night on."""
+"""Words for what is red from the first night on."""
 
 PICTURE_OF = "shows the picture of "  # first words of the phrase of a pair whose picture is that of another id
 
@@ -37,7 +37,7 @@ is gray. Of 500 photographs, 474 have colors; each had less than 0.01 once it wa
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class MeasuredPair:
     """A pair of tonight.
 
     Attributes:
@@ -64,7 +64,7 @@ class Measured:
         return self.shows in BROKEN
 
 
-def measure_night(found: Matched) -> list[Measured]:
+def measure_night(found: Matched) -> list[MeasuredPair]:
     """Measure all pairs of a night."""
     told = [_cannot_compare(gen, ref) for gen, ref in zip(found.gen, found.ref, strict=True)]
     able = [place for place, one in enumerate(told) if one is None]
@@ -76,13 +76,13 @@ def measure_night(found: Matched) -> list[Measured]:
     rows = []
     for place, (name, first, second) in enumerate(zip(found.ids, found.gen, found.ref, strict=True)):
         if place not in known:
-            rows.append(Measured(name, *(told[place] or ("unreadable", "")), None, first, second))
+            rows.append(MeasuredPair(name, *(told[place] or ("unreadable", "")), None, first, second))
             continue
         (shows, phrase), numbers = known[place]
         if first.is_clear and not second.is_clear and shows not in BROKEN:
             shows, phrase = "transparent", "is partly transparent"
         other = phrase.removeprefix(PICTURE_OF) if shows == "another id" else ""
-        rows.append(Measured(name, shows, phrase, numbers, first, second, other))
+        rows.append(MeasuredPair(name, shows, phrase, numbers, first, second, other))
     return rows
 
 

@@ -28,15 +28,16 @@ NEAREST = 0.2  # part of the other nights that a night is measured by: two state
 MAX_BAG = 365  # latest nights among which a night has its rank: a year
 POWERS = np.array([0.05, 0.1, 0.2, 0.4])  # ε of the bets ε·p^(ε−1)
 YEAR = 100  # nights at which a bet may begin, each with the weight 1/100
-FALSE_YEARS = 0.05  # part of the years without a change in which the bets may alarm
+FALSE_YEARS = 0.05  # part of the years without a change, 5 %, in which the bets may alarm
 
 LEAST_PAST, SURE_PAST = 8, 20
 """Nights from which a night may lie beyond the past, and from which two such nights in a row are enough. With two from
 8 nights on, 21 of 100 years were false where a resize filter has six equal states."""
 
-SURE_ROW, LONG_ROW = 2, 3  # nights in a row that are red, with many known nights and with few
+SURE_ROW, LONG_ROW = 2, 3  # nights in a row that are red, with 20 known nights or more, and with fewer
 BEYOND_ALL, BEYOND_PAIR = 3.0, 4.0
-"""Times that the farthest known night is from its nearest, by which a night lies beyond: of all pairs, of one pair."""
+"""Times that the farthest known night is from its nearest, by which a night lies beyond: of all pairs, of one pair.
+What they cost was measured (benchmarks/golden.py)."""
 
 LEAST_STEPS = 2.0  # steps by which a night lies beyond at least
 

@@ -33,7 +33,7 @@ Pixels = NDArray[np.uint8]
 
 MAX_PAIRS = 1000  # golden pictures, which are meant to be ten; of more, pairs by id in a comparison say more
 NAMED = 5  # ids that a message names
-OF_FLOATS = Reading((), (), None, (0.0, 1.0))  # how floats are read: 0 is black, and 1 is white
+OF_FLOATS = Reading((), (), None, (0.0, 1.0))  # reading of floats: 0 is black, and 1 is white
 NOT_NUMBERS = "has values that are NaN or infinite"
 
 

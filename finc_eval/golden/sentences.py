@@ -1,4 +1,4 @@
-"""What is said of a night: the verdict with its causes, and what else a person must know."""
+"""Sentences on a night: the verdict with its causes, and what else a person must know."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 
 from finc_eval.core.words import figure, join_words, plural
 from finc_eval.golden.floor import Floor
-from finc_eval.golden.judging import Judged, Standing
-from finc_eval.golden.measured import Measured
+from finc_eval.golden.judging import AgainstPast, JudgedNight
+from finc_eval.golden.measured import MeasuredPair
 from finc_eval.golden.nights import LEAST_PAST
 from finc_eval.golden.pictures import Matched
 
@@ -32,7 +32,7 @@ ROWS = {2: "two", 3: "three"}
 
 
 def tell_night(
-    floor: Floor, found: Matched, tonight: Sequence[Measured], judged: Judged, verdict: str
+    floor: Floor, found: Matched, tonight: Sequence[MeasuredPair], judged: JudgedNight, verdict: str
 ) -> dict[str, str]:
     """Return what is said of a night, by key, the verdict first."""
     told = {"verdict": f"{verdict.capitalize()}: {'; '.join(_causes(tonight, judged, verdict, found.missing))}."}
@@ -65,7 +65,9 @@ def some(ids: Sequence[str]) -> str:
     return join_words([*ids[:NAMED], *([f"{more:,} more"] if more > 0 else [])])
 
 
-def _causes(tonight: Sequence[Measured], judged: Judged, verdict: str, missing: Sequence[str]) -> Iterator[str]:
+def _causes(
+    tonight: Sequence[MeasuredPair], judged: JudgedNight, verdict: str, missing: Sequence[str]
+) -> Iterator[str]:
     """Yield the causes of a verdict."""
     if any(one.is_broken for one in tonight):
         yield from _broken(tonight)
@@ -91,7 +93,7 @@ def _causes(tonight: Sequence[Measured], judged: Judged, verdict: str, missing: 
         yield f"{_pictures(missing, 'golden picture')} without a picture of tonight"
 
 
-def _beyond(who: str, is_one: bool, one: Standing) -> str:
+def _beyond(who: str, is_one: bool, one: AgainstPast) -> str:
     """Return how pairs stand against the nights before."""
     be = "lies" if is_one and not who.startswith("all ") else "lie"
     nights = plural(one.known, "night")
@@ -111,7 +113,7 @@ def _beyond(who: str, is_one: bool, one: Standing) -> str:
     return f"{who} {change} changed, by ranks among the {nights} so far (p = {figure(one.p, '.2g')} tonight; {numbers})"
 
 
-def _as_before(tonight: Sequence[Measured], judged: Judged) -> str:
+def _as_before(tonight: Sequence[MeasuredPair], judged: JudgedNight) -> str:
     """Return what is said of a green night."""
     known = min(one.known for one in judged.pairs if one is not None)
     pairs = plural(len(tonight), "pair")
@@ -128,7 +130,7 @@ def _range(low: float, high: float) -> str:
     return f"{low:.1f} to {high:.1f}"
 
 
-def _broken(tonight: Sequence[Measured]) -> Iterator[str]:
+def _broken(tonight: Sequence[MeasuredPair]) -> Iterator[str]:
     """Yield what broken pairs show, each cause once, the most frequent first."""
     bad = [one for one in tonight if one.is_broken]
     others = [one for one in bad if one.shows == "another id"]
@@ -141,7 +143,7 @@ def _broken(tonight: Sequence[Measured]) -> Iterator[str]:
         yield f"{f'each of the {count} pictures' if count == len(tonight) > 1 else who} {phrase}"
 
 
-def _exchanged(tonight: Sequence[Measured], others: Sequence[Measured]) -> str:
+def _exchanged(tonight: Sequence[MeasuredPair], others: Sequence[MeasuredPair]) -> str:
     """Return how pictures show those of other ids: by one offset, or which."""
     place = {one.id: number for number, one in enumerate(tonight)}
     n = len(tonight)

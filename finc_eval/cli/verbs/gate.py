@@ -24,6 +24,7 @@ from finc_eval.extractors.settings import Extraction
 from finc_eval.gates.policy import Policy
 
 if TYPE_CHECKING:
+    from finc_eval.gates.baseline import History
     from finc_eval.gates.verdict import Verdict
 
 
@@ -113,19 +114,12 @@ def gate(
     if golden is not None:
         run_golden(golden, gen, ref, machine, accept, comment=comment, out=out, force=force, as_json=as_json)
         return
-    from finc_eval.gates.baseline import History, samples_of
-
     if baseline is None or ref is None:
         raise UsageError(f"Missing option '--{'baseline' if baseline is None else 'ref'}'")
     _check_options(init=init, promote=first or promote, judges=first or promote or gen is not None, reason=reason)
-    if (first or promote) and len(baseline) > 1:
-        raise UsageError("--promote needs one history: pass its folder as the only --baseline")
     check_given([] if first else baseline, None)
-    history = History.open(baseline[0]) if first or promote else None
-    if history is not None:
-        history.check_new() if first else history.check_begun()
-    labels = ["baseline"] if len(baseline) == 1 else [f"baseline-{i}" for i in range(1, len(baseline) + 1)]
-    older = {} if first else {name: str(samples_of(one)) for name, one in zip(labels, baseline, strict=True)}
+    history = _open_history(baseline, first) if first or promote else None
+    older = {} if first else _by_label(baseline)
     if init:
         _write_policy(policy, older, ref, groups, extraction, work, force=force)
         return
@@ -155,6 +149,25 @@ def gate(
             f"promoted: {made}" if made else "not promoted: pass --reason TEXT to promote it all the same", file=notes
         )
     raise VerdictExit(verdict.exit_code)
+
+
+def _open_history(baseline: Sequence[str], first: bool) -> History:
+    """Open the history of baselines; UsageError unless it is the only baseline, and is new or begun, as it must be."""
+    from finc_eval.gates.baseline import History
+
+    if len(baseline) > 1:
+        raise UsageError("--promote needs one history: pass its folder as the only --baseline")
+    history = History.open(baseline[0])
+    history.check_new() if first else history.check_begun()
+    return history
+
+
+def _by_label(baseline: Sequence[str]) -> dict[str, str]:
+    """Return the samples of the baselines by label."""
+    from finc_eval.gates.baseline import samples_of
+
+    labels = ["baseline"] if len(baseline) == 1 else [f"baseline-{i}" for i in range(1, len(baseline) + 1)]
+    return {name: str(samples_of(one)) for name, one in zip(labels, baseline, strict=True)}
 
 
 def _check_options(*, init: bool, promote: bool, judges: bool, reason: str | None) -> None:
