@@ -6,7 +6,8 @@ Forty photographs of 64 pixels are the golden pictures, of which a year has 1, 4
 them, from an empty history, in eight conditions; a ninth is the last one without the names of its machines. *false*:
 years with a red night, and which rule made it. *fault*: from night 30 (or 10) on, all pairs or one of them have a
 fault: the part of the runs that are red within three nights, and the first red night. *gone*: one of two states is not
-seen any more from night 40 on: the nights until that is told. Nights are judged as `Golden.add` does, in memory.
+seen any more from night 40 on: the nights until that is told. Nights are judged as `Golden.add` does, in memory. A
+year draws its usual nights among 120 of its condition, without any twice; their pictures are measured once.
 """
 
 import argparse
@@ -27,7 +28,7 @@ from finc_eval.golden.floor import Floor, PastNight
 from finc_eval.golden.golden import _rows, _verdict
 from finc_eval.golden.judging import judge_night
 from finc_eval.golden.measured import measure_night
-from finc_eval.golden.pictures import match_pictures
+from finc_eval.golden.pictures import Matched, match_pictures
 from finc_eval.numerics.inference import share_bounds
 
 NIGHTS, PAIRS, PICTURES = 100, (1, 4, 10), 40
@@ -110,10 +111,32 @@ FAULTS = {
 }
 
 
-def add(floor, made, golden, machine, night):
+VARIANTS = 120  # nights of a condition in which a picture is measured; those of fixed states are fewer
+
+
+@cache
+def variant(condition, picture, number):
+    """Return a picture as an engine made it in one of its nights, with its machine, and its measures."""
+    rng = np.random.default_rng([number, picture, [*CONDITIONS].index(condition)])
+    golden = photographs()[picture]
+    machine, make = CONDITIONS[condition](np.random.default_rng(number), number)
+    # What differs from picture to picture in one night, as noise does, is drawn by the picture, states by the night.
+    own = make(golden) if isinstance(make, partial) else CONDITIONS[condition](rng, number)[1](golden)
+    if condition.startswith("one in ten"):
+        own = noisy(golden, rng) if np.random.default_rng(number).random() < 0.1 else golden
+    return machine, own, measure_night(match_pictures({str(picture): own}, {str(picture): golden}))[0]
+
+
+def usual_night(condition, chosen, order, night):
+    """Return the machine, the pictures and the measures of a night without a fault, by the order of a year."""
+    number = night if condition.startswith("states") else int(order[night])
+    made = [variant(condition, one, number) for one in chosen]
+    return made[0][0], [own for _, own, _ in made], [measured for *_, measured in made]
+
+
+def add(floor, tonight, machine, night):
     """Judge a night and add it to a floor in memory; return what was judged, and the verdict."""
-    found = match_pictures(made, golden)
-    tonight = measure_night(found)
+    found = Matched([], [], [], (), ())
     judged = judge_night(floor, tonight, machine)
     verdict = _verdict(judged, tonight, found)
     kept = PastNight(f"{night:04d}", machine)
@@ -126,11 +149,11 @@ def add(floor, made, golden, machine, night):
 def year(condition, pairs, seed):
     """Return what a year without a fault has: red nights, those of bets, amber nights, states said to be gone."""
     rng = np.random.default_rng([seed, pairs, [*CONDITIONS].index(condition)])
-    golden = [photographs()[one] for one in rng.choice(PICTURES, pairs, replace=False)]
+    chosen, order = rng.choice(PICTURES, pairs, replace=False).tolist(), rng.permutation(VARIANTS)
     floor, found = Floor([], {}), {"red": 0, "by bets": 0, "amber": 0, "gone": 0}
     for night in range(NIGHTS):
-        machine, make = CONDITIONS[condition](rng, night)
-        judged, verdict = add(floor, [make(one) for one in golden], golden, machine, night)
+        machine, _, tonight = usual_night(condition, chosen, order, night)
+        judged, verdict = add(floor, tonight, machine, night)
         stood = [one for one in (*judged.pairs, judged.mean) if one is not None]
         found["by bets"] += verdict == "red" and not found["red"] and any(one.by_bets for one in stood)
         found["red"] += verdict == "red"
@@ -142,18 +165,20 @@ def year(condition, pairs, seed):
 def broken_run(condition, fault, pairs, first, planted, seed):
     """Return the night, from 1 on, on which a fault is red that begins after some nights; None if never in 30."""
     rng = np.random.default_rng([seed, pairs, [*CONDITIONS].index(condition), [*FAULTS].index(fault), first])
-    golden = [photographs()[one] for one in rng.choice(PICTURES, pairs, replace=False)]
+    chosen, order = rng.choice(PICTURES, pairs, replace=False).tolist(), rng.permutation(VARIANTS)
+    golden = [photographs()[one] for one in chosen]
     floor, seen = Floor([], {}), {"red": None, "amber": None, "before": False}
     for night in range(first + (30 if fault in ("4 dB",) else 8)):
-        machine, make = CONDITIONS[condition](rng, night)
-        made = [make(one) for one in golden]
+        machine, made, tonight = usual_night(condition, chosen, order, night)
         if night >= first:
             hit = range(pairs) if planted == "all" else [0]
             for place in hit:
                 made[place] = FAULTS[fault](made[place], golden[place], rng)
                 while fault == "another picture" and made[place] is golden[place]:
                     made[place] = FAULTS[fault](made[place], golden[place], rng)
-        _, verdict = add(floor, made, golden, machine, night)
+            names = [str(one) for one in chosen]
+            tonight = measure_night(match_pictures(*(dict(zip(names, one, strict=True)) for one in (made, golden))))
+        _, verdict = add(floor, tonight, machine, night)
         if night < first:
             seen["before"] |= verdict == "red"
         elif seen.get(verdict, 0) is None:
@@ -167,10 +192,11 @@ def gone_run(share, seed):
     """Return the nights until a state is said to be gone that had a share of 40 nights; None if never in 100."""
     rng = np.random.default_rng([seed, int(100 * share)])
     golden = [photographs()[one] for one in rng.choice(PICTURES, 4, replace=False)]
+    made = [measure_night(match_pictures([fixed(one, state) for one in golden], golden)) for state in (0, 1)]
     floor = Floor([], {})
     for night in range(140):
         state = int(night < 40 and rng.random() < share)
-        judged, _ = add(floor, [fixed(one, state) for one in golden], golden, None, night)
+        judged, _ = add(floor, made[state], None, night)
         if night >= 40 and judged.gone:
             return night - 39
     return None

@@ -153,10 +153,10 @@ def _history(nights: Sequence[tuple[int, PastNight]], chosen: Sequence[MeasuredP
             found.append((place, night, rows))
     is_alone = len(chosen) == 1
     places = np.array([one for one, _, _ in found], np.int64)
-    values = [np.mean([row.values for row in rows if row.values is not None], axis=0) for *_, rows in found]
+    every = np.array([[row.values for row in rows] for *_, rows in found], np.float64)
     return PastOf(
         places,
-        np.array(values).reshape(len(found), len(MEASURES)),
+        every.reshape(len(found), -1, len(MEASURES)).mean(1) if found else np.empty((0, len(MEASURES))),
         np.array([rows[0].p if is_alone else rows[0].all_p for *_, rows in found]),
         np.array([rows[0].beyond if is_alone else rows[0].all_beyond for *_, rows in found], bool),
         np.array([night.verdict == "red" for _, night, _ in found], bool),

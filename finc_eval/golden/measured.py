@@ -103,7 +103,7 @@ def _measure(gen: list[Pixels], ref: list[Pixels], names: list[str]) -> tuple[Ar
     first, second = make_thumbnails(gen), make_thumbnails(ref)
     found = liken(first, second)
     shown = tell_shown(found, both["structure"], both["mse"], both["blank"] > 0)
-    shown[_lost_colors(gen, ref) & np.isin(shown, ("same", "unclear"))] = "gray"
+    shown[_lost_colors(first, second) & np.isin(shown, ("same", "unclear"))] = "gray"
     turns, told = best_turn(found), []
     for row, shows in enumerate(shown.tolist()):
         phrases = {
@@ -127,7 +127,7 @@ def _turned(name: str) -> str:
     return f"has {name.removeprefix('with ')}" if name.startswith("with ") else f"is {name}"
 
 
-def _lost_colors(gen: list[Pixels], ref: list[Pixels]) -> NDArray[np.bool_]:
-    """Return which pictures of tonight are gray where the golden ones have colors."""
-    spread = [[float(np.mean(one.max(2) - one.min(2))) for one in side] for side in (gen, ref)]
-    return (np.array(spread[0]) <= COLORLESS) & (np.array(spread[1]) >= COLORFUL)
+def _lost_colors(first: Pixels, second: Pixels) -> NDArray[np.bool_]:
+    """Return which pictures of tonight are gray where the golden ones have colors, by thumbnails, (n, 16, 16, 3)."""
+    spread = [np.asarray((one.max(3) - one.min(3)).mean((1, 2))) for one in (first, second)]
+    return np.asarray((spread[0] <= COLORLESS) & (spread[1] >= COLORFUL))
