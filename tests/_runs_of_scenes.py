@@ -55,7 +55,7 @@ def broken(how, rows=(3, 50, 51, 90, 120, 149)):
             "white": np.full_like(new[row], 255),
             "shifted": moved(new[row]),
             "the picture of": new[0],
-            "in other colors": np.asarray(Image.fromarray(new[row]).convert("L").convert("RGB")),
+            "turned gray": np.asarray(Image.fromarray(new[row]).convert("L").convert("RGB")),
         }[how]
     return new, {f"{row:04d}.png" for row in rows}
 

@@ -16,6 +16,7 @@ from finc_eval.comparison.assemble import Members, assemble_directions, name_dir
 from finc_eval.comparison.caveats import caveats, copies_between
 from finc_eval.comparison.direction import ROLES, SETS_OF, Direction, Role
 from finc_eval.comparison.directions import CrossFit
+from finc_eval.comparison.few_pairs import compare_few, extractor_of_few
 from finc_eval.comparison.fits import baseline_fit, finc_fit
 from finc_eval.comparison.inputs import SKETCH, OpenSets, SketchedSet, sketch_sets
 from finc_eval.comparison.result import Comparison, Spectrum, as_comparison
@@ -51,7 +52,6 @@ from finc_eval.partitions.kind_tree import DIVIDE, KindTree
 from finc_eval.partitions.sample_map import map_sets
 from finc_eval.partitions.values import SharesBy, shares_by
 from finc_eval.prompts.table import prompt_differences
-from finc_eval.prompts.text import fits_of
 from finc_eval.sketches.one_law import KeptSample, Separability, separate
 from finc_eval.sketches.reference import ERROR_SAMPLE
 
@@ -182,6 +182,7 @@ def compare(
     sets, chosen = take_arrays({"gen": gen, "ref": ref}, labels, options)
     settings = settings_of(settings, chosen)
     run = run.planned(*stages_of(settings, tree))
+    extractor = extractor_of_few(sets, settings, extractor)
     opened = sketch_sets(sets, settings, run, extractor, again)
     return compare_opened(opened, opened.settings, run, tree)
 
@@ -197,6 +198,8 @@ def stages_of(settings: Settings, kinds: KindTree | None = None) -> list[str]:
 def compare_opened(opened: OpenSets, settings: Settings, run: Run, kinds: KindTree | None = None) -> Comparison:
     """Compare two sets, "gen" and "ref", that are opened and sketched, by their own kinds or given kinds."""
     gen, ref = opened.sets["gen"], opened.sets["ref"]
+    if opened.are_few:
+        return compare_few(opened, settings, run)
     if not (gen.has_rows and ref.has_rows):
         settings = without_clusters(settings)
     answer = None
@@ -346,12 +349,9 @@ def _of_pairs(
         return {}
     found: dict[str, Any] = {"pairs": opened.pairing.info}
     if opened.pairing.info.column == ID:
-        from finc_eval.same_ids.compare_ids import MeasuredRuns  # measures of pictures, which other sets do not need
+        from finc_eval.comparison.few_pairs import find_by_id  # measures of pictures, which other sets do not need
 
-        kinds = None if answer is None else answer.cells_of_names(listed, divided)
-        fits = fits_of(opened.pairing.sets, opened.tower, run)
-        measured = MeasuredRuns.of(opened.pairing, opened.again, kinds, run, fits)
-        return found | {"by_id": measured.answer()}
+        return found | {"by_id": find_by_id(opened, answer, listed, divided, run)}
     if answer is None:
         return found
     return found | {"prompts": prompt_differences(opened.pairing, answer.kinds, settings.seed, run, opened.tower)}

@@ -87,7 +87,8 @@ def says(found: _Compared) -> dict[str, str]:
     judge the looks of whole sets; looks of parts, and kinds, follow them.
     """
     if found.by_id is not None:
-        of_parts = [one for one in facts(found) if not one.key.startswith("whole ")]
+        # Kinds and looks of parts say nothing more where the whole run is at fault.
+        of_parts = [one for one in facts(found) if not (one.key.startswith("whole ") or found.by_id.run)]
         return found.by_id.sentences | {one.key: one.first for one in of_parts[:2]}
     told: dict[str, str] = {}
     every, count, missed = facts(found), 0, _missed(found)

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 SKETCH = Stage("sketch", cost=4.4)
 
+FEATURES_OF_FEW = 64  # frequencies of the feature map of few pairs, which decides nothing
+
 
 @dataclass(frozen=True)
 class SketchedSet:
@@ -145,6 +147,11 @@ class OpenSets:
     tower: str | None = None
     again: Mapping[str, Embeddings] = field(default_factory=dict)  # further runs of the baseline, by label
 
+    @property
+    def are_few(self) -> bool:
+        """True for pairs by id that are fewer than a comparison of sets needs."""
+        return _are_few(self.pairing)
+
 
 def sketch_sets(
     sources: Mapping[str, object],
@@ -168,8 +175,11 @@ def sketch_sets(
         embeddings = pairing.sets
         inputs = {**embeddings}
     near = near_repeat_warnings(view_rows(inputs), run)
+    if is_few := _are_few(pairing):  # what they show needs no feature map, but a result has one
+        features = FEATURES_OF_FEW if settings.features == "auto" else settings.features
+        settings = replace(settings, sigma=settings.sigma or 1.0, features=features)
     for label, opened in inputs.items():
-        if opened.n < MIN_SAMPLES:
+        if opened.n < MIN_SAMPLES and not is_few:
             raise _too_few(label, opened.n)
     if settings.text is not None:
         if sketched is not None:
@@ -183,7 +193,7 @@ def sketch_sets(
     phi, sigma_rule = _common_feature_map(inputs, settings, run)
     runs = run.over(SKETCH, [0 if isinstance(opened, Sketch) else opened.n for opened in inputs.values()])
     sets = {
-        label: _sketch(opened, label, phi, settings, each)
+        label: _sketch(opened, label, phi, settings, each, is_few=is_few)
         for (label, opened), each in zip(inputs.items(), runs, strict=True)
     }
     sketches = [(label, one.sketch) for label, one in sets.items()]
@@ -276,14 +286,21 @@ def _common_feature_map(inputs: Mapping[str, SetInput], settings: Settings, run:
     return phi, "of the sketch"
 
 
-def _sketch(opened: SetInput, label: str, phi: FeatureMap, settings: Settings, run: Run) -> SketchedSet:
+def _are_few(pairing: Pairing | None) -> bool:
+    by_id = pairing is not None and pairing.info.column == ID
+    return by_id and min(one.n for one in pairing.sets.values()) < MIN_SAMPLES  # type: ignore[union-attr]  # it is one
+
+
+def _sketch(
+    opened: SetInput, label: str, phi: FeatureMap, settings: Settings, run: Run, *, is_few: bool = False
+) -> SketchedSet:
     """Sketch a set unless it is a sketch, and check that it can be split in two halves."""
     embeddings = None if isinstance(opened, Sketch) else opened
     if isinstance(opened, Sketch):
         sketch = opened
     else:
         (sketch,) = sketch_all(opened, [phi], precision=settings.precision, embedding=False, run=run)
-    if min(fold.n for fold in sketch.folds) < 2:
+    if min(fold.n for fold in sketch.folds) < 2 and not is_few:
         if sketch.groups is not None:
             raise too_few_groups(label, sketch.n, sketch.samples_per_group, sketch.groups)
         raise _too_few(label, sketch.n)

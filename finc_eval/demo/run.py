@@ -20,6 +20,7 @@ from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.extract import extract
 from finc_eval.naming.looks import REPEAT, Look
 from finc_eval.partitions.kind import Kind
+from finc_eval.same_ids.result import ById
 
 FOUND_PURITY = 0.8  # share of the samples of some kind that differs that are of the planted kind, which is then found
 Compare = Callable[..., Comparison]  # `fe.compare`, which the caller hands over
@@ -63,6 +64,7 @@ class Experiment:
     looks: tuple[PlantedLook, ...] = ()  # the planted looks
     copies: int = 0  # number of generated samples that are planted copies of reference samples
     broken: Mapping[str, str] = field(default_factory=dict)  # planted broken pairs: what is wrong, by id
+    whole: ById | None = None  # what is found of a run in which all ids are shifted by 1
 
 
 def find_planted(
@@ -137,11 +139,13 @@ def run_prompts_demo(
 def run_same_seed_demo(
     folder: str | Path, compare: Compare, run: Run | None = None, job: str | None = None, *, force: bool = False
 ) -> Experiment:
-    """Compare two runs with the same prompts and seeds, pair by pair; some pairs are broken."""
-    runs = runs_of_one_seed()
-    sets = (runs.new, runs.old, runs.again)
-    found = _compared(Path(folder), sets, compare, Run.of(run), job, force, pairs="id")
-    return Experiment(*found[2:], broken=runs.broken)
+    """Compare two runs with the same seeds, some pairs of which are broken, and a run all of whose ids are shifted."""
+    runs, out, run = runs_of_one_seed(), Path(folder), Run.of(run)
+    found = _compared(out, (runs.new, runs.old, runs.again), compare, run, job, force, pairs="id")
+    runs.shifted.write(folder_inside(out, "samples/shifted"))
+    shifted = extract(out / "samples" / "shifted", extractor="pixels", out=out / "shifted.h5", run=run, force=force)
+    whole = compare(shifted, found[1], pairs="id", run=run).by_id
+    return Experiment(*found[2:], broken=runs.broken, whole=whole)
 
 
 def _compared(

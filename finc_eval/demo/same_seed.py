@@ -15,19 +15,24 @@ NOISE_NEW, NOISE_AGAIN = 2.0, 1.0
 
 @dataclass(frozen=True)
 class SameSeed:
-    """Three runs with the same prompts and seeds, and what is broken in the new run."""
+    """Runs with the same prompts and seeds, and what is broken in the new run."""
 
     new: PromptedSet
+    shifted: PromptedSet  # the new run without broken pictures, each under the name of the picture before it
     old: PromptedSet
     again: PromptedSet
     broken: dict[str, str]  # what is wrong, by the name of the picture
 
 
 def runs_of_one_seed(prompts: int = 75, each: int = 4, seed: int = 0) -> SameSeed:
-    """Return a new run, the old run and the old run once more; one in 25 pictures of the new run is broken."""
+    """Return a new run, the old run and the old run once more; one in 25 pictures of the new run is broken.
+
+    In a further run, `shifted`, nothing is broken but the numbering: each name has the next picture.
+    """
     old, _ = prompted_sets(prompts, each, seed, faults=False)
     rng = np.random.default_rng(seed + 1)
     images, broken = _noisy(old.images, NOISE_NEW, rng), {}
+    shifted = replace(old, images=np.roll(images, -1, 0))
     places = rng.choice(len(images), len(images) // 25, replace=False)
     for number, place in enumerate(places.tolist()):
         what = ("black", "shifted", "another picture")[number % 3]
@@ -39,7 +44,7 @@ def runs_of_one_seed(prompts: int = 75, each: int = 4, seed: int = 0) -> SameSee
             images[place] = old.images[place - len(images) // 2]
         broken[f"{place:05d}.png"] = what
     again = _noisy(old.images, NOISE_AGAIN, rng)
-    return SameSeed(replace(old, images=images), old, replace(old, images=again), broken)
+    return SameSeed(replace(old, images=images), shifted, old, replace(old, images=again), broken)
 
 
 def _noisy(images: NDArray[np.uint8], deviation: float, rng: np.random.Generator) -> NDArray[np.uint8]:

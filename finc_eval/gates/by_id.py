@@ -28,10 +28,12 @@ class SureCount(LimitEvidence):
     """The number of things that are surely there; nothing is said of others."""
 
     count: Callable[[float], int]
+    is_open: bool = False  # whether there may be more, up to all samples: nothing holds
 
     def bound(self, side: Side, level: float, factor: float = 1.0) -> float:
-        """Return the number that is sure at this level."""
-        return float(self.count(level))
+        """Return the number that is sure at this level, or else how many there may be."""
+        sure = float(self.count(level))
+        return max(float(self.n), sure, self.margin + 1) if self.is_open and side == "high" else sure
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,15 +62,22 @@ def compare_runs(sets: GateSets, answer: Answer | None, seed: int, run: Run) -> 
 
 def by_id_evidence(measured: MeasuredRuns, found: ById, limits: ByIdLimits) -> Iterator[LimitEvidence]:
     """Yield the evidence on each limit."""
-    n, told = found.n, found.clauses
-    counts: dict[str, tuple[int | None, int, Callable[[float], int]]] = {
-        BROKEN: (limits.broken, len(found.broken), lambda level: int(measured.broken(min(level, RATE)).sum())),
-        WORSE: (limits.worse, len(found.worse), measured.count_worse),
+    n, told, judged = found.n, found.clauses, measured.judge()
+    counts: dict[str, tuple[int | None, int, Callable[[float], int], bool]] = {
+        BROKEN: (
+            limits.broken,
+            len(found.broken),
+            lambda level: int(measured.judge(min(level, RATE)).broken.sum()),
+            judged.verdict == "undecided",
+        ),
+        WORSE: (limits.worse, len(found.worse), measured.count_worse, not judged.is_sure_of_rest),
     }
-    for name, (margin, value, count) in counts.items():
+    for name, (margin, value, count, is_open) in counts.items():
         if margin is not None:
-            note = told[name.partition(".")[2]]
-            yield SureCount(name=name, value=float(value), margin=float(margin), n=n, note=note, count=count)
+            note = found.doubt if is_open and name == BROKEN else told[name.partition(".")[2]]
+            yield SureCount(
+                name=name, value=float(value), margin=float(margin), n=n, note=note, count=count, is_open=is_open
+            )
     if limits.changed is not None:
         yield ChangedPairs(name=CHANGED, value=found.changed, margin=limits.changed, n=n, measured=measured)
 
@@ -85,6 +94,7 @@ def find_pair_causes(
         share = len(found.broken) / found.n if is_broken else max(map(share_of, found.worse))
         shown = tuple(found.broken if is_broken else found.furthest)
         words = found.clauses[limit.rule.partition(".")[2]] + (f" (allowed {limit.margin:g})" if limit.margin else "")
+        words = f"{found.run}: {words}" if is_broken and found.run else words
         causes.append(
             (share, Cause(words, words, share, None, limit.margin, limit.name, dict.fromkeys((GEN, *baselines), shown)))
         )

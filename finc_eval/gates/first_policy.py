@@ -26,7 +26,7 @@ from finc_eval.gates.scores import score_evidence
 from finc_eval.gates.sets import GEN, REF, GateSets
 from finc_eval.gates.shares import GainedShare, LostShare
 from finc_eval.measures.metrics import COMPUTE
-from finc_eval.numerics.inference import ALPHA, upper_quantile
+from finc_eval.numerics.inference import ALPHA, share_bounds, upper_quantile
 from finc_eval.same_ids.detect import are_two_runs
 
 LOSE, NEW = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75), 0.02
@@ -40,6 +40,8 @@ LOOKS_ABOUT = {
     WHOLE: "part of its spread by which a look of the whole set may move away",
 }
 """Words for each proposed limit on looks."""
+
+CHANGED = 0.05  # share of pairs that may change, where runs of one engine say what is a change
 
 METRICS = ("fd", "kid")  # metrics; the first with an interval is proposed
 
@@ -95,7 +97,7 @@ def first_policy(
     )
     if isinstance(sets.gen, CachedEmbeddings):
         lines.append("basics.unreadable = 0.0  # share of samples that may be unreadable")
-    return "\n".join([*lines, *_pair_lines(is_by_id)]) + "\n"
+    return "\n".join([*lines, *_pair_lines(is_by_id, n if sets.again else None)]) + "\n"
 
 
 def _has_same_ids(sets: GateSets) -> bool:
@@ -104,12 +106,20 @@ def _has_same_ids(sets: GateSets) -> bool:
     return any(are_two_runs({GEN: sets.gen, REF: one}) for one in others)
 
 
-def _pair_lines(is_by_id: bool) -> list[str]:
-    """Return the limits on pairs; as comments, unless there are pairs."""
+def _pair_lines(is_by_id: bool, runs: int | None) -> list[str]:
+    """Return the limits on pairs; as comments, unless there are pairs.
+
+    `runs` is the number of pairs of two runs of the baseline; None without these: what changes is then not known.
+    """
     lines = [
-        "by_id.broken = 0  # pairs that may be broken: another picture, black, shifted",
+        "by_id.broken = 0  # pairs that may be broken: another picture, mirrored, black, shifted",
         "by_id.worse = 0  # looks, kinds and the like that may be worse by more than their margin",
     ]
+    if runs is not None:
+        # Beyond the furthest of as many pairs of the baseline lie seldom more than two.
+        least = float(share_bounds(2, runs, ALPHA / 4)[1])
+        about = "share of pairs that may change beyond runs of the baseline; take it out for a port, which changes all"
+        lines.append(_line("by_id.changed", CHANGED, least, about))
     if is_by_id:
         return lines
     about = "# If a release has the prompts and seeds of its baseline, in place of limits on the whole set:"

@@ -60,6 +60,8 @@ WORDS = {
 """Words for a finding, by its rule, or by what a limit on a metric is on."""
 
 
+PAIR_RULES = ("by_id.broken", "by_id.worse")  # limits on pairs, which say why they are undecided
+
 SHARES = (
     "kinds.",
     "copying.near",
@@ -143,6 +145,8 @@ class Limit(Record):
         if self.value is None or (not self.about and self.rule.startswith(("kinds.lose", "kinds.new"))):
             return f"{self.name} could not be judged: {self.note}" if self.verdict in UNJUDGED else self.note
         told = self.told
+        if self.verdict == "undecided" and self.rule.startswith(PAIR_RULES):
+            return told
         if self.interval is not None and self.interval[0] < self.interval[1]:
             told += f" (between {self.number(self.interval[0])} and {self.number(self.interval[1])})"
         limit = f"at {'most' if self.harm == 'high' else 'least'} {self.number(self.margin)}"
@@ -305,6 +309,11 @@ class Verdict(Document):
     def _deciding(self, is_likely: bool) -> Iterator[str]:
         """Yield that nothing was seen to be wrong, and what would decide."""
         waiting = self.of("undecided")
+        if self.by_id is not None and self.by_id.doubt:  # more samples would decide nothing of that
+            yield self.by_id.doubt
+            waiting = tuple(one for one in waiting if not one.rule.startswith(PAIR_RULES))
+            if not waiting:
+                return
         if not is_likely:
             yield "nothing was seen to be wrong"
         rules = join_words([*dict.fromkeys(one.rule for one in waiting)][:TOLD])

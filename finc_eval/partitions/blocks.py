@@ -150,12 +150,13 @@ def _pair(
     own = {label: np.setdiff1d(one, [""]) for label, one in values.items()}
     shared = reduce(np.intersect1d, own.values())
     inside = {label: np.isin(one, shared) for label, one in values.items()}
-    if len(shared) < MIN_BLOCKS:
+    least = 1 if column == ID else MIN_BLOCKS  # a pair is judged by what it shows
+    if len(shared) < least:
         if pairs is None:
             return None, []
         raise DataError(
             f"{names} have {plural(len(shared), 'value')} of {column!r} in common: at least "
-            f"{MIN_BLOCKS} are needed to pair by it{'; '.join(['', *notes])}"
+            f"{least} {'is' if least == 1 else 'are'} needed to pair by it{'; '.join(['', *notes])}"
         )
     is_whole = any(one.grouping not in (None, column) for one in sets.values())
     if pairs is None:

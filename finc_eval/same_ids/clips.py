@@ -13,6 +13,7 @@ from torch.nn.functional import interpolate
 from finc_eval.extractors.networks.flow import optical_flow
 from finc_eval.extractors.networks.motion import LUMA
 from finc_eval.gallery.thumbnails import spread_evenly
+from finc_eval.same_ids.shown import THUMB, Thumbs, make_thumbnails
 
 Array = NDArray[np.float64]
 Clips = Sequence[NDArray[np.uint8]]
@@ -20,6 +21,10 @@ Clips = Sequence[NDArray[np.uint8]]
 FRAMES, STEPS, EDGE = 8, 4, 64
 """Frames of a clip that are measured, places where its motion to the next frame is, and pixels of the longer edge for
 motion. `broken.UNLIKE_MOTION` was measured with these, on 12 clips."""
+
+LEAST_CHANGE, FROZEN, MATCHED = 2.0, 0.2, 0.7
+"""Root mean square of what differs between the frames of a clip, in steps of 1/255 of its thumbnails, from which it
+moves; the part of it up to which another clip stands still; and the correlation of frames that are the same."""
 
 MOTION = ("motion", "speed")  # names of what `measure_motion` measures
 
@@ -29,6 +34,15 @@ LEAST_MOTION = 0.25  # pixels of motion from frame to frame; below, noise of 2/2
 def frames_of(clips: Clips) -> list[list[Image.Image]]:
     """Return the frames of each clip that are measured."""
     return [[Image.fromarray(one[place]) for place in spread_evenly(len(one), FRAMES)] for one in clips]
+
+
+def thumbnails_of_clips(clips: Clips) -> Thumbs:
+    """Return the thumbnails of as many frames of each clip, one under the other, (n, 8 × 16, 16, 3)."""
+    found = [
+        make_thumbnails([one[place] for place in np.linspace(0, len(one) - 1, FRAMES).round().astype(int)])
+        for one in clips
+    ]
+    return np.stack(found).reshape(len(clips), FRAMES * THUMB, THUMB, 3)
 
 
 def measure_motion(first: Clips, second: Clips) -> dict[str, Array]:
@@ -55,3 +69,29 @@ def _flow(clip: NDArray[np.uint8], size: tuple[int, ...]) -> torch.Tensor:
     small = [max(1, round(side * scale)) for side in size]
     frames = interpolate(light[:, None], small, mode="bilinear", antialias=True)
     return optical_flow(*frames.chunk(2))[0]
+
+
+def moves_otherwise(first: Thumbs, second: Thumbs) -> NDArray[np.str_]:
+    """Say how each first clip moves otherwise, by the thumbnails of its frames, (n,): "" where it does not.
+
+    Only what differs between the frames of a clip counts, where the second clip moves at all.
+    """
+    moves = [one.reshape(len(one), FRAMES, -1).astype(np.float32) for one in (first, second)]
+    own, other = (one - one.mean(1, keepdims=True) for one in moves)
+    strength = [np.sqrt((one**2).mean((1, 2))) for one in (own, other)]
+    inner = np.einsum("nak,nbk->nab", own, other)
+    norms = np.linalg.norm(own, axis=2)[:, :, None] * np.linalg.norm(other, axis=2)[:, None] + 1e-6
+    alike = inner / norms  # (n, 8, 8): frames of the first with frames of the second
+    kept = np.trace(alike, axis1=1, axis2=2) / FRAMES
+    backwards = np.trace(alike[:, ::-1], axis1=1, axis2=2) / FRAMES
+    reordered = alike.max(2).mean(1)
+    does_move = strength[1] > LEAST_CHANGE
+    return np.select(
+        [
+            does_move & (strength[0] < FROZEN * strength[1]),
+            does_move & (backwards > MATCHED) & (backwards > kept + MATCHED / 2),
+            does_move & (reordered > MATCHED) & (reordered > kept + MATCHED / 2),
+        ],
+        ["frozen", "played backwards", "with frames in another order"],
+        "",
+    )

@@ -21,9 +21,11 @@ from finc_eval.numerics.exchanges import unit_numbers
 from finc_eval.numerics.inference import ALPHA, share_bounds
 from finc_eval.partitions.blocks import Pairing
 from finc_eval.same_ids.broken import RATE, find_broken
-from finc_eval.same_ids.pairs import OTHERS, Aligned, PairTable, align, measure
+from finc_eval.same_ids.pairs import OTHERS, SIZES, SIZES_BEFORE, Aligned, PairTable, align, measure
 from finc_eval.same_ids.reasons import reasons_of
 from finc_eval.same_ids.result import SHOWN, ById
+from finc_eval.same_ids.seen import Seen, see
+from finc_eval.same_ids.verdict import LEAST_TAIL, RunVerdict, judge_run
 from finc_eval.same_ids.worse import (
     BAD,
     Margin,
@@ -39,7 +41,7 @@ from finc_eval.same_ids.worse import (
 Array = NDArray[np.float64]
 
 REPEATS = 10_000  # pairs among which repeats are looked for, in 15 CPU seconds: the time grows as the square
-UNSHOWN = ("detail", "blank")  # measures of a pair that are not its distance
+UNSHOWN = ("detail", "grain", "blank", *SIZES, *SIZES_BEFORE)  # measures of a pair that are not its distance
 LEAST_FLOOR = 20  # pairs of two runs of the baseline from which they are a floor
 
 
@@ -53,6 +55,7 @@ class MeasuredRuns:
     runs: int  # number of further runs
     questions: Sequence[Harm]  # what may be worse
     looks: Callable[[float], list[str]]  # how all pictures look otherwise, by the error of each bound
+    seen: Seen  # what each pair shows
     unread: tuple[str, ...] = ()  # ids of pairs that are left out, as their pictures are not those that were embedded
 
     @classmethod
@@ -83,23 +86,35 @@ class MeasuredRuns:
         nearest = table
         for other in list(runs.values())[1:]:
             nearest = _nearest(nearest, pairs, other, run)
-        kept = np.flatnonzero(~find_broken(nearest, floor))
-        questions, looks = _questions(pairs, table, kept, kinds, pairing)
+        seen = see(nearest)
+        kept = np.flatnonzero(~judge_run(nearest, floor, pairs.ids.tolist(), seen=seen).broken)
+        questions, looks = _questions(pairs, table, kept, kinds, pairing) if len(table) >= LEAST_TAIL else _none()
         if fits and len(kept) > 1:
             questions.append(_fit_question(pairs.part(kept), fits))
-        return cls(pairs, nearest, floor, len(again), questions, looks, unread)
+        return cls(pairs, nearest, floor, len(again), questions, looks, seen, unread)
 
-    def broken(self, rate: float = RATE) -> NDArray[np.bool_]:
-        """Return which pairs do not belong to their run; see `find_broken`."""
-        return find_broken(self.nearest, self.floor, rate)
+    def judge(self, rate: float = RATE) -> RunVerdict:
+        """Return the verdict of the run, with the pairs that are broken; see `judge_run`."""
+        return judge_run(self.nearest, self.floor, self.pairs.ids.tolist(), rate, self.seen)
 
     def changed(self, alpha: float = ALPHA) -> tuple[float, tuple[float, float]]:
         """Return the share of pairs beyond the floor, without the floor's own part, and its 1 − `alpha` interval."""
         return _changed(self.nearest, self.floor, alpha)
 
     def margins(self, alpha: float = ALPHA) -> list[Margin]:
-        """Return what was shown of each thing that may be worse; all bounds hold together at 1 − `alpha`."""
-        return [margin for one in self.questions for margin in one.judge(self._error(one.count, alpha))]
+        """Return what was shown of each thing that may be worse; all bounds hold together at 1 − `alpha`.
+
+        Nothing is shown to be as good where more than a few pairs are broken or unclear, or all are of another size.
+        """
+        found = [margin for one in self.questions for margin in one.judge(self._error(one.count, alpha))]
+        verdict = self.judge()
+        if verdict.is_sure_of_rest:
+            return found
+        doubtful = "size" if verdict.is_resized else "not worse"
+        return [
+            replace(one, verdict="undecided") if one.verdict == "not worse" or doubtful == "size" else one
+            for one in found
+        ]
 
     def count_worse(self, alpha: float) -> int:
         """Return the number of things that are surely worse by more than their margin."""
@@ -111,23 +126,27 @@ class MeasuredRuns:
 
     def answer(self) -> ById:
         """Answer all questions at 95 %."""
-        broken, margins = self.broken(), self.margins()
+        judged, margins = self.judge(), self.margins()
         changed, interval = self.changed()
-        order = np.argsort(-_distance(self.nearest), kind="stable")
+        order, ids = np.argsort(-_distance(self.nearest), kind="stable"), self.pairs.ids
         return ById(
             changed,
             interval,
             self.runs,
-            [str(self.pairs.ids[place]) for place in order if broken[place]],
-            reasons_of(self.pairs, self.nearest, broken),
+            [str(ids[place]) for place in order if judged.broken[place]],
+            reasons_of(self.pairs, self.nearest, judged),
             [one for one in margins if one.verdict == "worse"],
             [one for one in margins if one.verdict == "not worse"],
             [one for one in margins if one.verdict == "undecided"],
-            self.looks(self._error(len(BAD))),
-            tuple(self.pairs.ids[order[:SHOWN]].tolist()),
-            tuple(self.pairs.ids.tolist()),
+            [] if judged.is_resized else self.looks(self._error(len(BAD))),
+            tuple(ids[order[:SHOWN]].tolist()),
+            tuple(ids.tolist()),
             {name: _short(values) for name, values in self.nearest.values.items() if name not in UNSHOWN},
             self.unread,
+            judged.verdict,
+            judged.run,
+            tuple(ids[judged.unclear].tolist()),
+            judged.is_usual,
         )
 
 
@@ -142,10 +161,10 @@ def _baselines(pairing: Pairing, pairs: Aligned, again: Mapping[str, Embeddings]
     for label, one in again.items():
         names, _ = names_of({"ref": pairing.sets["ref"], label: one}, ID)
         run = align({label: names[label], "ref": names["ref"]}, {label: one, "ref": pairing.sets["ref"]})
-        if len(run.ids) < LEAST_FLOOR:
+        if len(run.ids) < (least := min(LEAST_FLOOR, len(pairs.ids))):
             raise DataError(
                 f"{label} has {plural(len(run.ids), 'id')} in common with ref: a further run of the baseline needs at "
-                f"least {LEAST_FLOOR} of its ids"
+                f"least {least} of its ids"
             )
         found[label] = run
     return found
@@ -264,6 +283,11 @@ def _questions(
     found.append(Harm(1, partial(judge_repeats, *_repeats(pairs.part(np.sort(asked))))))
     found += [Harm(1, partial(judge_diversity, one)) for one in _diversity(pairs)]
     return found, partial(moved_looks, looks, units)
+
+
+def _none() -> tuple[list[Harm], Callable[[float], list[str]]]:
+    """Return no question: so few pairs do not show what is worse."""
+    return [], lambda _: []
 
 
 def _fit_question(part: Aligned, fits: Mapping[str, Array]) -> Harm:

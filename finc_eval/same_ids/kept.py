@@ -22,7 +22,7 @@ from finc_eval.core.storage import write_whole
 
 Array = NDArray[np.float64]
 
-LAYOUT = 3
+LAYOUT = 4
 """Number of what is measured of a pair; another one is for other measurements of the same pictures."""
 
 TOGETHER = 1000

@@ -37,14 +37,14 @@ def measure_pairs(first: Sequence[NDArray[np.uint8]], second: Sequence[NDArray[n
         "ssim" (Wang et al. 2004) and "ms_ssim" (Wang et al. 2003) are of the light. "structure" is SSIM's third factor
         alone, over the scales of MS-SSIM: other brightness and contrast leave it as it is. There are as many of the
         five scales as leave room for the window of 11 pixels, and their weights add to 1. Smaller pictures have a
-        smaller window. "detail" is the mean squared step from pixel to pixel of the second pictures. "blank" is 1 where
-        the first shows nothing and the second does, else 0.
+        smaller window. "detail" is the mean squared step from pixel to pixel of the second pictures, "grain" of the
+        first. "blank" is 1 where the first shows nothing and the second does, else 0.
 
     Example:
         >>> import numpy as np
         >>> black, white = np.zeros((1, 16, 16, 3), np.uint8), np.full((1, 16, 16, 3), 255, np.uint8)
         >>> {name: round(float(value[0]), 4) for name, value in measure_pairs(black, white).items()}
-        {'mse': 1.0, 'ssim': 0.0001, 'ms_ssim': 0.0001, 'structure': 1.0, 'detail': 0.0, 'blank': 0.0}
+        {'mse': 1.0, 'ssim': 0.0001, 'ms_ssim': 0.0001, 'structure': 1.0, 'detail': 0.0, 'grain': 0.0, 'blank': 0.0}
     """
     count = max(1, TOGETHER // max(first[0][..., 0].size, 1))
     some = [slice(at, at + count) for at in range(0, len(first), count)]
@@ -59,13 +59,14 @@ def _measure(pairs: NDArray[np.uint8]) -> dict[str, Array]:
     light = both @ (torch.tensor(LUMA) / 255)
     is_blank = _is_blank(light)
     scales = _similarities(light)
-    steps = [_mean_square(other.diff(dim=axis)) for axis in (1, 2)]
+    steps = [[_mean_square(side.diff(dim=axis)) for axis in (1, 2)] for side in (other, one)]
     return {
         "mse": _mean_square(one.sub_(other)),
         "ssim": scales[0][0],
         "ms_ssim": _product([*(similar for _, similar, _ in scales[:-1]), scales[-1][0]]),
         "structure": _product([alone for *_, alone in scales]),
-        "detail": (steps[0] + steps[1]) / 2,
+        "detail": (steps[0][0] + steps[0][1]) / 2,
+        "grain": (steps[1][0] + steps[1][1]) / 2,
         "blank": (is_blank[:, 0] & ~is_blank[:, 1]).astype(np.float64),
     }
 

@@ -45,7 +45,7 @@ def id_tables(found: ById | None, labels: Iterable[str]) -> list[TextTable]:
     pairs: list[list[Cell | str]] = [
         [
             Cell(name, samples=[(label, (name,)) for label in sets], is_stacked=True),
-            found.reasons.get(name, "not broken"),
+            found.reasons.get(name, "not recognized" if name in found.unclear else "not broken"),
             *(number(float(one[place[name]])) for one in alike.values()),
             *(number(found.measured[one][place[name]]) for one in apart),
         ]
@@ -58,7 +58,7 @@ def id_tables(found: ById | None, labels: Iterable[str]) -> list[TextTable]:
     ]
     tables = [
         TextTable(
-            "Broken pairs" if found.broken else "Pairs furthest apart",
+            "Broken pairs" if found.broken else "Pairs not recognized" if found.unclear else "Pairs furthest apart",
             ["Id", "What it is", *headings, *apart.values()],
             pairs,
             words=["What it is"],
@@ -68,6 +68,8 @@ def id_tables(found: ById | None, labels: Iterable[str]) -> list[TextTable]:
     if spread:
         tables.append(TextTable("All pairs", ["Measure", *QUANTILES], spread))
     margins = [*found.worse, *found.undecided, *found.not_worse]
+    if not margins:
+        return tables
     rows = [[one.name, one.verdict, *_numbers(one)] for one in margins]
     columns = ["Thing", "Verdict", "Worse by", "Interval", "Margin"]
     legend = "Of kinds and repeats in percent of the samples, else in standard deviations of the reference."

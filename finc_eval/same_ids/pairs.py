@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -18,21 +18,25 @@ from finc_eval.embeddings.subset import Subset
 from finc_eval.naming.measured import looked_rows
 from finc_eval.naming.repeated import pixels_of
 from finc_eval.naming.traits import TRAITS, measure_looks
-from finc_eval.same_ids.clips import MOTION, Clips, frames_of, measure_motion
+from finc_eval.same_ids.clips import FRAMES, MOTION, Clips, frames_of, measure_motion, thumbnails_of_clips
 from finc_eval.same_ids.kept import KeptPairs
 from finc_eval.same_ids.lpips import Lpips, find_lpips
 from finc_eval.same_ids.measures import measure_pairs
+from finc_eval.same_ids.shown import THUMB, Thumbs, correlate, make_thumbnails
 from finc_eval.samples.source import prefetch
 
 Array = NDArray[np.float64]
 
-MEASURES = ("mse", "ssim", "ms_ssim", "structure", "detail", "blank", "coarse")  # measures of a pair of pictures
+SIZES = ("frames", "height", "width")  # of both samples of a pair; a picture is one frame
+SIZES_BEFORE = tuple(f"{name} before" for name in SIZES)  # of the second
+MEASURES = ("mse", "ssim", "ms_ssim", "structure", "detail", "grain", "blank", *SIZES, *SIZES_BEFORE)
+"""Measures of a pair of pictures."""
 LOOKS = [f"{side}: {trait.name}" for side in ("gen", "ref") for trait in TRAITS]  # columns of the traits of a pair
 PAIRS = "measure pairs"  # stage of progress
 READ_TOGETHER, CLIPS_TOGETHER = 32, 2
 """Pairs that are read while as many are measured: of 512 × 512 pixels, and 16 frames, 100 MB together."""
 
-COARSE = 16  # side of the thumbnails whose correlation is measured, in pixels
+BYTES = 8  # of a thumbnail that are kept as one number
 OTHERS = 1000  # pictures of other ids that a sample is compared with
 
 
@@ -90,6 +94,9 @@ class PairTable:
     values: dict[str, Array]  # by the name of the measure
     others: Array  # part of other ids whose sample is at most as far from the first sample as its own
     traits: tuple[Array, Array] | None  # traits of both pictures, (n, traits) each, NaN where these were not measured
+    thumbs: tuple[Thumbs, Thumbs] | None = None  # thumbnails of both, (n, frames of 16 rows, 16, 3) each
+    # of vectors alone: the other id that is nearest to the first sample, and its distance as of `values`
+    nearest_id: tuple[NDArray[np.int64], Array] | None = None
 
     def __len__(self) -> int:
         return len(self.others)
@@ -101,8 +108,12 @@ class PairTable:
 
     def part(self, chosen: NDArray[np.bool_]) -> PairTable:
         """Return some of the pairs."""
+        if chosen.all():
+            return self
         traits = None if self.traits is None else (self.traits[0][chosen], self.traits[1][chosen])
-        return PairTable({name: own[chosen] for name, own in self.values.items()}, self.others[chosen], traits)
+        thumbs = None if self.thumbs is None else (self.thumbs[0][chosen], self.thumbs[1][chosen])
+        values = {name: own[chosen] for name, own in self.values.items()}
+        return replace(self, values=values, others=self.others[chosen], traits=traits, thumbs=thumbs, nearest_id=None)
 
     def nearest(self, other: PairTable) -> PairTable:
         """Return, of two tables of the same first samples, the nearer pair of each."""
@@ -111,7 +122,10 @@ class PairTable:
         values = {
             key: np.where(takes, one, other.values[key]) for key, one in self.values.items() if key in other.values
         }
-        return PairTable(values, np.where(takes, self.others, other.others), self.traits)
+        thumbs = self.thumbs
+        if thumbs is not None and other.thumbs is not None:
+            thumbs = (thumbs[0], np.where(takes[:, None, None, None], thumbs[1], other.thumbs[1]))
+        return replace(self, values=values, others=np.where(takes, self.others, other.others), thumbs=thumbs)
 
 
 def align(names: Mapping[str, NDArray[np.str_]], sets: Mapping[str, Embeddings]) -> Aligned:
@@ -125,8 +139,10 @@ def measure(pairs: Aligned, run: Run, *, with_traits: bool = False) -> PairTable
     """Measure all pairs: in the space of the embeddings, and their pictures, where these are at hand."""
     distance, others = _in_space(pairs)
     found = _pictures(pairs, run, with_traits)
-    values = {"distance": distance} if found is None else {**found[0], "distance": distance}
-    return PairTable(values, others, None if found is None else found[1])
+    if found is None:
+        return PairTable({"distance": distance}, others, None, nearest_id=_nearest_ids(pairs, distance, others))
+    values, traits, thumbs = found
+    return PairTable({**values, "distance": distance}, others, traits, thumbs)
 
 
 def _in_space(pairs: Aligned) -> tuple[Array, Array]:
@@ -141,17 +157,44 @@ def _in_space(pairs: Aligned) -> tuple[Array, Array]:
             one.rows_at(rows[some]).cpu().double() for one, rows in zip((pairs.gen, pairs.ref), pairs.rows, strict=True)
         )
         mine = (first - second).norm(dim=1)
+        length = second.norm(dim=1)
         apart = torch.cdist(first, compared)
         apart[torch.from_numpy(drawn)[None] == torch.arange(start, start + len(first))[:, None]] = torch.inf
         own[some] = mine
-        typical[some] = apart.median(1).values
+        # Without another id, the length of a vector stands for the distance of two.
+        typical[some] = apart.median(1).values if n > 1 else length
         near[some] = (apart <= mine[:, None]).double().mean(1)
     return own / max(float(np.median(typical)), np.finfo(float).tiny), near
 
 
+def _nearest_ids(pairs: Aligned, distance: Array, others: Array) -> tuple[NDArray[np.int64], Array]:
+    """Return the nearest other id of the samples that are not nearest to their own, and its distance; -1 of others."""
+    asked = np.flatnonzero(others > 0)
+    place, near = np.full(len(distance), -1), np.full(len(distance), np.inf)
+    mine = (pairs.gen.rows_at(pairs.rows[0][asked]) - pairs.ref.rows_at(pairs.rows[1][asked])).cpu().double()
+    found, apart = nearest_others(pairs, asked)
+    # Distances are in parts of one scale, which both distances of a pair tell.
+    lengths = np.maximum(mine.norm(dim=1).numpy(), np.finfo(float).tiny)
+    place[asked], near[asked] = found, apart / lengths * distance[asked]
+    return place, near
+
+
+def nearest_others(pairs: Aligned, places: NDArray[np.int64]) -> tuple[NDArray[np.int64], Array]:
+    """Return the place of the nearest other sample of the reference, and its distance, for new samples at places."""
+    own = pairs.gen.rows_at(pairs.rows[0][places]).cpu().double()
+    found, least = np.zeros(len(places), np.int64), np.full(len(places), np.inf)
+    for start in range(0, len(pairs.ids), OTHERS):
+        apart = torch.cdist(own, pairs.ref.rows_at(pairs.rows[1][start : start + OTHERS]).cpu().double()).numpy()
+        apart[places[:, None] == np.arange(start, start + apart.shape[1])] = np.inf
+        nearer = apart.min(1) < least
+        found = np.where(nearer, start + apart.argmin(1), found)
+        least = np.minimum(least, apart.min(1))
+    return found, least
+
+
 def _pictures(
     pairs: Aligned, run: Run, with_traits: bool
-) -> tuple[dict[str, Array], tuple[Array, Array] | None] | None:
+) -> tuple[dict[str, Array], tuple[Array, Array] | None, tuple[Thumbs, Thumbs]] | None:
     """Read and measure the pictures of all pairs, a few at a time, but for those that an earlier run kept."""
     lpips = find_lpips(run.torch_device)
     names = [*MEASURES, *(MOTION if pairs.are_clips else ()), *(() if lpips is None else ("lpips",))]
@@ -159,7 +202,9 @@ def _pictures(
     contents, looked = pairs.contents(), pairs.looked if with_traits else np.empty(0, np.int64)
     kept = KeptPairs(contents, n, names)
     looks = KeptPairs(None if contents is None else contents[looked], len(looked), LOOKS)
-    missing = np.union1d(kept.missing, looked[looks.missing])
+    shape = (2, (FRAMES if pairs.are_clips else 1) * THUMB, THUMB, 3)
+    thumbs = KeptPairs(contents, n, [f"thumbs {one}" for one in range(np.prod(shape) // BYTES)])
+    missing = np.union1d(np.union1d(kept.missing, thumbs.missing), looked[looks.missing])
     parts = (missing[start : start + together] for start in range(0, len(missing), together))
     done = n - len(missing)
     for part, (some, pixels) in prefetch((part, pairs.read(part)) for part in parts):
@@ -170,16 +215,20 @@ def _pictures(
             continue
         values = (measure_clips if pairs.are_clips else measure_pictures)(*pixels, lpips)
         kept.add(some, np.column_stack([values[name] for name in names]))
+        small = [(thumbnails_of_clips if pairs.are_clips else make_thumbnails)(one) for one in pixels]
+        thumbs.add(some, np.stack(small, 1).reshape(len(some), -1).view(np.float64))
         _, places, among = np.intersect1d(some, looked, return_indices=True)
         if len(places):
             traits = [measure_looks([picture(one[place]) for place in places])[0] for one in pixels]
             looks.add(among, np.column_stack(traits))
         run.progress(PAIRS, done, n)
-    kept.write()
-    looks.write()
+    for one in (kept, thumbs, looks):
+        one.write()
     known = np.delete(np.arange(n), kept.missing)
     found = {name: own for name, own in zip(names, kept.values.T, strict=True) if not np.isnan(own[known]).any()}
-    return found, _spread(looks.values, looked, n) if with_traits else None
+    first, second = thumbs.values.view(np.uint8).reshape(n, *shape).swapaxes(0, 1)
+    found["coarse"] = correlate(first, second)
+    return found, _spread(looks.values, looked, n) if with_traits else None, (first, second)
 
 
 def _spread(traits: Array, looked: NDArray[np.int64], n: int) -> tuple[Array, Array]:
@@ -198,7 +247,10 @@ def measure_clips(first: Clips, second: Clips, lpips: Lpips | None = None) -> di
         parts.append(
             {name: values.mean() for name, values in measure_pictures(one[:count], other[:count], lpips).items()}
         )
-    return {name: np.array([one[name] for one in parts]) for name in parts[0]} | measure_motion(first, second)
+    found = {name: np.array([one[name] for one in parts]) for name in parts[0]}
+    frames = {"frames": first, "frames before": second}
+    found |= {name: np.array([float(len(one)) for one in side]) for name, side in frames.items()}
+    return found | measure_motion(first, second)
 
 
 def measure_pictures(
@@ -218,7 +270,16 @@ def measure_pictures(
         values = measure_pairs(*both) | ({} if lpips is None else {"lpips": lpips.measure(*both)})
         for name, some in values.items():
             found.setdefault(name, np.empty(len(second)))[places] = some
-    return found | {"coarse": correlate(first, second)}
+    return found | _sizes(first, second)
+
+
+def _sizes(*both: Sequence[Image.Image | NDArray[np.uint8]]) -> dict[str, Array]:
+    """Return the sizes of the first pictures, and of the second."""
+    found: dict[str, Array] = {}
+    for names, some in zip((SIZES, SIZES_BEFORE), both, strict=True):
+        shapes = np.array([(1, *picture(one).size[::-1]) for one in some], float).reshape(-1, len(names))
+        found |= dict(zip(names, shapes.T, strict=True))
+    return found
 
 
 def _colors(image: Image.Image | NDArray[np.uint8], shape: tuple[int, ...] | None = None) -> NDArray[np.uint8]:
@@ -227,20 +288,3 @@ def _colors(image: Image.Image | NDArray[np.uint8], shape: tuple[int, ...] | Non
         return image
     colored = picture(image).convert("RGB")
     return np.asarray(colored if shape is None else colored.resize((shape[1], shape[0])))
-
-
-def correlate(
-    first: Sequence[Image.Image | NDArray[np.uint8]], second: Sequence[Image.Image | NDArray[np.uint8]]
-) -> Array:
-    """Return the correlation of the thumbnails of pairs; what is flat correlates with nothing."""
-    both = [np.stack([_thumbnail(image) for image in one]) for one in (first, second)]
-    x, y = (one - one.mean(1, keepdims=True) for one in both)
-    least = (3 / 255) ** 2 * x.shape[1]  # a deviation of three steps counts as none
-    scale = np.sqrt(((x * x).sum(1) + least) * ((y * y).sum(1) + least))
-    return np.asarray((x * y).sum(1) / scale)
-
-
-def _thumbnail(image: Image.Image | NDArray[np.uint8]) -> Array:
-    """Return the values of a thumbnail in [0, 1], from one of twice the size at least, which takes half the time."""
-    small = picture(image).convert("RGB").resize((COARSE, COARSE), Image.Resampling.BOX, reducing_gap=2)
-    return np.asarray(small, float).ravel() / 255

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from PIL import Image
 
 from finc_eval.embeddings.pictures import picture
 from finc_eval.naming.texture import BLANK
 from finc_eval.same_ids.broken import ALIKE, OTHER, UNLIKE_MOTION
-from finc_eval.same_ids.pairs import OTHERS, Aligned, PairTable, correlate, measure_pictures
+from finc_eval.same_ids.crops import SHIFTED
+from finc_eval.same_ids.pairs import Aligned, PairTable, measure_pictures, nearest_others
 from finc_eval.same_ids.result import PICTURE_OF
+from finc_eval.same_ids.seen import ANOTHER, OTHER_ID
+from finc_eval.same_ids.verdict import RunVerdict
 
 Array = NDArray[np.float64]
 
@@ -19,33 +21,41 @@ SHOWN = 100  # broken pairs whose pictures are looked at
 DARK, LIGHT = 16 / 255, 239 / 255  # brightness of a black and of a white picture
 LEFT = 0.5  # part of the squared difference that may be left when a shift is undone
 SAME = 0.05  # part of the squared difference up to which the picture of another id is the same
+VAGUE = ("", ANOTHER, SHIFTED)  # causes that the pictures themselves may tell more of
 UNLIKE = 0.5  # correlation of thumbnails below which pictures are not of one scene
 
 
-def reasons_of(pairs: Aligned, table: PairTable, broken: NDArray[np.bool_]) -> dict[str, str]:
+def reasons_of(pairs: Aligned, table: PairTable, judged: RunVerdict) -> dict[str, str]:
     """Say of each broken pair what it looks like; "further apart than other pairs" where nothing is known."""
-    places = np.flatnonzero(broken)
-    found = dict.fromkeys(pairs.ids[places].tolist(), "further apart than other pairs")
-    if "mse" not in table.values:
-        is_other = table.others[places] >= OTHER
-        found |= dict.fromkeys(pairs.ids[places[is_other]].tolist(), "another sample")
-        return found
-    places, pixels = pairs.read(places[:SHOWN])
-    if pixels is None or not len(places):
+    places = np.flatnonzero(judged.broken)
+    found = {str(pairs.ids[place]): _cause(pairs, judged, place) for place in places.tolist()}
+    vague = np.array([place for place in places if judged.causes[place] in VAGUE], np.int64)
+    vague, pixels = pairs.read(vague[:SHOWN]) if "mse" in table.values else (vague, None)
+    if pixels is None or not len(vague):
         return found
     pictures = ([picture(one) for one in side] for side in pixels)
-    nearest = _nearest_others(pairs, places)
-    for place, other, first, second in zip(places.tolist(), nearest.tolist(), *pictures, strict=True):
-        found[str(pairs.ids[place])] = _reason(first, second, pairs, table, (place, other))
+    nearest, _ = nearest_others(pairs, vague)
+    for place, other, first, second in zip(vague.tolist(), nearest.tolist(), *pictures, strict=True):
+        if reason := _reason(first, second, pairs, table, (place, other)):
+            found[str(pairs.ids[place])] = reason
     return found
 
 
+def _cause(pairs: Aligned, judged: RunVerdict, place: int) -> str:
+    """Return the cause of a broken pair by what it shows."""
+    cause = str(judged.causes[place])
+    if cause == OTHER_ID:
+        return f"{PICTURE_OF}{pairs.ids[judged.other[place]]}"
+    return cause or "further apart than other pairs"
+
+
 def _reason(first: Image.Image, second: Image.Image, pairs: Aligned, table: PairTable, places: tuple[int, int]) -> str:
+    """Return what is seen at second sight; "" for nothing more."""
     place, _ = places
     own, before = (_light(one, second.size) for one in (first, second))
     if own.std() < BLANK:
         return "black" if own.mean() < DARK else "white" if own.mean() > LIGHT else "blank"
-    coarse = float(correlate([first], [second])[0])  # of clips, of the frame in the middle
+    coarse = float(table.values["coarse"][place])
     if "motion" in table.values and table.values["motion"][place] > UNLIKE_MOTION and coarse >= UNLIKE:
         return "frozen" if table.values["speed"][place] < UNLIKE_MOTION else "moving otherwise"
     if (moved := _shift(own, before)) is not None:
@@ -56,7 +66,7 @@ def _reason(first: Image.Image, second: Image.Image, pairs: Aligned, table: Pair
         return f"{PICTURE_OF}{name}"
     if table.others[place] >= OTHER or coarse < UNLIKE:
         return "another picture"
-    return "further apart than other pairs"
+    return ""
 
 
 def _light(image: Image.Image, size: tuple[int, int]) -> Array:
@@ -87,16 +97,3 @@ def _same_as(first: Image.Image, pairs: Aligned, places: tuple[int, int]) -> str
         return None
     mine, other = (float(measure_pictures([first], [one])["mse"][0]) for one in pictures)
     return str(pairs.ids[places[1]]) if other <= SAME * mine else None
-
-
-def _nearest_others(pairs: Aligned, places: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the place of the nearest other sample of the reference, for the new samples at some places."""
-    own = pairs.gen.rows_at(pairs.rows[0][places]).cpu().double()
-    found, least = np.zeros(len(places), np.int64), np.full(len(places), np.inf)
-    for start in range(0, len(pairs.ids), OTHERS):
-        apart = torch.cdist(own, pairs.ref.rows_at(pairs.rows[1][start : start + OTHERS]).cpu().double()).numpy()
-        apart[places[:, None] == np.arange(start, start + apart.shape[1])] = np.inf
-        nearer = apart.min(1) < least
-        found = np.where(nearer, start + apart.argmin(1), found)
-        least = np.minimum(least, apart.min(1))
-    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 PICTURE_OF, ANOTHER = "the picture of ", "another id's picture"
 SHOWN = 12  # pairs that a page shows
+LEAST_SHARE = 20  # pairs from which a part of them is a share
 NAMED = 3  # ids, and things that are worse, that a sentence names
 
 
@@ -46,14 +47,19 @@ class ById(Record, Shown):
             the extractor, 1 for unlike ids. Of clips these are means over frames, and "motion" is how unlike they move,
             in parts of the motion.
         unread: ids of pairs that are left out, as a picture cannot be read again, or has changed since it was embedded.
+        verdict: "clean" if the pairs show the same, "broken" if any does not, "undecided" if too many cannot be
+            recognized, or runs of the baseline show other pictures as often.
+        run: one name for what is wrong with the whole run, such as "ids are shifted by 1"; "" if there is none.
+        unclear: ids of pairs that are neither recognized nor broken.
+        is_usual: whether pairs are unclear because runs of the baseline show other pictures as often.
 
     Example:
         >>> import finc_eval as fe
         >>> from finc_eval.demo import example_sets
         >>> old, _ = example_sets()
         >>> by_id = fe.compare(old, old, pairs="id", features=200).by_id
-        >>> by_id.changed, by_id.broken, by_id.worse
-        (0.0, [], [])
+        >>> by_id.verdict, by_id.changed, by_id.broken, by_id.worse
+        ('clean', 0.0, [], [])
     """
 
     changed: float
@@ -69,6 +75,10 @@ class ById(Record, Shown):
     ids: tuple[str, ...]
     measured: dict[str, tuple[float, ...]]
     unread: tuple[str, ...] = ()
+    verdict: Literal["clean", "broken", "undecided"] = "clean"
+    run: str = ""
+    unclear: tuple[str, ...] = ()
+    is_usual: bool = False
 
     @property
     def n(self) -> int:
@@ -77,7 +87,7 @@ class ById(Record, Shown):
 
     def shown(self) -> list[str]:
         """Return the ids of the pairs that a page shows: those that are broken, or else those furthest apart."""
-        return (self.broken or list(self.furthest))[:SHOWN]
+        return (self.broken or [*self.unclear, *(one for one in self.furthest if one not in self.unclear)])[:SHOWN]
 
     @property
     def table(self) -> pd.DataFrame:
@@ -96,11 +106,12 @@ class ById(Record, Shown):
         ]
 
     def _summary(self) -> str:
-        return f"pairs={self.n:,}, changed={self.changed:.3g}, broken={len(self.broken)}, worse={len(self.worse)}"
+        counts = f"broken={len(self.broken)}, worse={len(self.worse)}"
+        return f"{self.verdict}, pairs={self.n:,}, changed={self.changed:.3g}, {counts}"
 
     @property
     def sentences(self) -> dict[str, str]:
-        """Say what changed, what is broken and what is worse, in a sentence each."""
+        """Say the verdict, what changed, what is broken and what is worse, in a sentence each."""
         return {key: f"{one[0].upper()}{one[1:]}." for key, one in self.clauses.items()}
 
     def sentences_beside(self, headline: str) -> dict[str, str]:
@@ -110,11 +121,32 @@ class ById(Record, Shown):
     @property
     def clauses(self) -> dict[str, str]:
         """The same as parts of a sentence."""
-        return {"changed": self._say_changed(), "broken": self._say_broken(), "worse": self._say_worse()}
+        found = {"verdict": self._say_verdict(), "changed": self._say_changed(), "broken": self._say_broken()}
+        return found | {"worse": self._say_worse()}
+
+    @property
+    def doubt(self) -> str:
+        """Why the verdict is undecided; "" where it is not."""
+        if self.verdict != "undecided":
+            return ""
+        why = "show other pictures, as in runs of the baseline" if self.is_usual else "cannot be recognized"
+        return f"{len(self.unclear):,} of {plural(self.n, 'pair')} {why}"
+
+    def _say_verdict(self) -> str:
+        thing, count = "pairs" if self.n > 1 else "pair", len(self.unclear)
+        if self.verdict == "broken":
+            return f"broken: {self.run or f'{len(self.broken):,} of {self.n:,} {thing}'}"
+        if self.doubt:
+            return f"undecided: {self.doubt}"
+        if count:
+            return f"clean: {self.n - count:,} of {self.n:,} {thing} show the same, and no other is broken"
+        return f"clean: {'all ' * (self.n > 1)}{self.n:,} {thing} show{'s' * (self.n == 1)} the same"
 
     def _say_changed(self) -> str:
         share = f"{percent(self.changed)} [{percent_range(self.interval)}]"
-        thing = f"{self.n:,} {'pictures' if 'mse' in self.measured else 'samples'}"
+        thing = plural(self.n, "picture" if "mse" in self.measured else "sample")
+        if self.n < LEAST_SHARE:
+            share = f"{self.changed * self.n:.0f}"
         looks = f"; on average they are {join_words(self.looks[:NAMED])}" if self.looks else ""
         if self.unread:
             left_out = f"{_pairs_are(len(self.unread), 'further pair')} left out"
@@ -124,6 +156,8 @@ class ById(Record, Shown):
         return f"{share} of the {thing} are not equal, and no second run of the baseline is known{looks}"
 
     def _say_broken(self) -> str:
+        if not self.broken and self.verdict == "undecided":
+            return f"no pair is surely broken; not recognized: {_some(self.unclear)}"
         if not self.broken:
             return "no pair is broken"
         looks = [self.reasons[one] for one in self.broken]
@@ -136,6 +170,8 @@ class ById(Record, Shown):
             names = join_words([one.sentence_part for one in self.worse[:NAMED]])
             more = f" and {len(self.worse) - NAMED} more" if len(self.worse) > NAMED else ""
             return f"worse: {names}{more}"
+        if not self.not_worse:
+            return "whether anything is worse is undecided" if self.undecided else "what is worse is not judged"
         looks = any(one.what == "look" for one in self.not_worse)
         by = " by more than a quarter of a standard deviation" if looks else ""
         return "; ".join([f"nothing is{'' if by else ' surely'} worse{by}", *self._undecided()])

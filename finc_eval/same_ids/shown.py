@@ -3,7 +3,7 @@
 Pure mathematics on thumbnails: arrays in, arrays out. `make_thumbnails` shrinks pictures, and `liken` compares the
 thumbnails of all pairs, from a single pair on, also with those of other ids. `tell_shown` joins this with the structure
 and the mean squared difference of full pictures (`measures.measure_pairs`) to an answer for each pair. `lights`,
-`red_blues` and `steps` describe a picture by a number each.
+`red_blues` and `steps` describe a picture by a number each. Of clips, a thumbnail has the frames one under the other.
 
 Of pair i, with u = (t - mean t) / sqrt(|t - mean t|^2 + (3/255)^2 * 768) of the thumbnail t:
 own = u(g_i) . u(r_i); near = max over j != i of u(g_i) . u(r_j); turned_T = u(T g_i) . u(r_i).
@@ -36,7 +36,20 @@ SAME_OWN, SAME_STRUCTURE = 0.85, 0.85
 """Own correlation and structure from which a pair shows the same. Of 3,000 photographs of 128 pixels under ten engines
 the least had 0.91 and 0.91; of 200 pairs of other photographs the most had 0.65 and 0.41."""
 
+SMALL, SAME_SMALL, MANY = 48, 0.95, 50
+"""Pixels of the shorter side below which both must be larger, and number of pairs from which they need not: the other
+ids of the run are then a better measure of what is alike. Of 1,500 digits of 28 pixels with another of the same digit,
+55 had 0.85, and 6 had 0.95."""
+
 OTHER_OWN, OTHER_STRUCTURE = 0.70, 0.50  # own correlation and structure below both of which pictures are others
+
+NEARER_SMALL = 0.1
+"""The same for pictures that are small: a digit of 28 pixels that moves by 0.7 pixels has 0.81 with its own, and 0.93
+with its turned self or with another of the same digit."""
+
+STRANGE, LEAST_OTHERS = 0.1, 10
+"""Part of the other ids nearer than its own, of at least so many pairs, from which an unclear picture is another one:
+of digits of 28 pixels, a tenth are of the same digit."""
 
 NEAR, NEARER = 0.90, 0.03
 """Correlation from which a picture is that of another id, or a symmetry of its own, and by how much it must exceed the
@@ -45,6 +58,8 @@ correlation with its own."""
 RECOLORED = 0.15
 """The same where channels are exchanged: a tint of 20/255 makes a gray picture a little like its own with other
 channels, in one of 200 photographs."""
+
+EXCHANGED = 0.3  # the same of colors alone
 
 UNSEEN_SQUARES = (4 / 255) ** 2  # mean squared difference, of noise of 4/255, that no eye sees
 
@@ -67,8 +82,8 @@ _CHANNELS = {
     (2, 1, 0): "with red and blue exchanged",
     (1, 0, 2): "with red and green exchanged",
     (0, 2, 1): "with green and blue exchanged",
-    (1, 2, 0): "with red, green and blue rotated",
-    (2, 0, 1): "with red, green and blue rotated back",
+    (1, 2, 0): "with red, green and blue in another order",
+    (2, 0, 1): "with red, green and blue in reverse order",
 }
 
 
@@ -99,6 +114,9 @@ TURNS: tuple[Turn, ...] = tuple(
 """All turns, in the order of `Likeness.turned`; the first changes nothing."""
 
 
+EXCHANGES = len(_CHANNELS)  # turns that exchange channels alone, the first of `TURNS` with what changes nothing
+
+
 @dataclass(frozen=True, eq=False)
 class Likeness:
     """How alike the thumbnails of pairs are, (n,) each.
@@ -108,14 +126,19 @@ class Likeness:
         near: largest correlation of the first with the second of another id; -1 without other ids. It is looked for
             where it can matter: where it could exceed `own` by `NEARER`.
         other: number of that pair; -1 without.
+        nearer: part of the other ids whose second is as much more alike, and where that can matter.
         turned: correlation of the turned first with the second, (n, turns), in the order of `TURNS`.
+        colors: correlation of what is not gray in both, with the channels of the first exchanged, (n, exchanges), as
+            the first of `TURNS`. Light counts nothing; nor does a tint of all pixels.
         alike: correlation up to which 99 % of the second pictures of unlike ids are alike; -1 for a single pair.
     """
 
     own: Array
     near: Array
     other: NDArray[np.int64]
+    nearer: Array
     turned: Array
+    colors: Array
     alike: float
 
 
@@ -137,9 +160,20 @@ def make_thumbnails(pictures: Sequence[Image.Image | NDArray[np.uint8]]) -> Thum
 
 def as_units(thumbs: Thumbs) -> Units:
     """Return thumbnails less their mean, over their norm with that of what is faint, (n, 768)."""
-    rows = thumbs.reshape(len(thumbs), -1).astype(np.float32) / 255
-    rows -= rows.mean(1, keepdims=True)
-    return np.asarray(rows / np.sqrt((rows * rows).sum(1, keepdims=True) + FAINT**2 * rows.shape[1]))
+    rows = thumbs.reshape(len(thumbs), -1).astype(np.float32)
+    rows /= 255
+    return unit_rows(rows)
+
+
+def unit_rows(rows: Units) -> Units:
+    """Return rows of values in [0, 1], (n, values), less their mean, over their norm with that of what is faint."""
+    rows = rows - rows.mean(1, keepdims=True)
+    return np.asarray(rows / np.sqrt((rows * rows).sum(1, keepdims=True) + FAINT**2 * rows.shape[1]), np.float32)
+
+
+def correlate(first: Thumbs, second: Thumbs) -> Array:
+    """Return the correlation of both thumbnails of each pair, (n,); what is flat correlates with nothing."""
+    return np.asarray(np.einsum("nk,nk->n", as_units(first), as_units(second)), np.float64)
 
 
 def liken(first: Thumbs, second: Thumbs) -> Likeness:
@@ -157,36 +191,52 @@ def liken(first: Thumbs, second: Thumbs) -> Likeness:
         'mirrored'
     """
     one, other = as_units(first), as_units(second)
-    own = np.einsum("nk,nk->n", one, other).astype(np.float64)
-    near, place = np.full(len(one), -1.0), np.full(len(one), -1)
+    own = correlate(first, second)
+    near, place, nearer = np.full(len(one), -1.0), np.full(len(one), -1), np.zeros(len(one))
     asked = np.flatnonzero(own < 1 - NEARER)
     for start in range(0, len(asked), NEAR_BLOCK):
         rows = asked[start : start + NEAR_BLOCK]
-        near[rows], place[rows] = _nearest(one[rows], other, rows)
-    return Likeness(own, near, place, _turn_all(one, other), _alike(other))
+        near[rows], place[rows], nearer[rows] = _nearest(one[rows], other, rows, own[rows])
+    colors = _turn_all(*(_colors(some) for some in (first, second)))[:, :EXCHANGES]
+    return Likeness(own, near, place, nearer, _turn_all(one, other), colors, _alike(other))
 
 
-def _nearest(some: Units, others: Units, own: NDArray[np.int64]) -> tuple[Array, NDArray[np.int64]]:
-    """Return the largest correlation of some thumbnails with those of other ids, and where it is."""
-    most, place = np.full(len(some), -1.0), np.full(len(some), -1)
+def _colors(thumbs: Thumbs) -> Units:
+    """Return thumbnails less their light and less the mean of each channel, as units, (n, 768)."""
+    values = thumbs.reshape(len(thumbs), -1, 3).astype(np.float32) / np.float32(255)
+    values -= values.mean(2, keepdims=True)
+    return unit_rows((values - values.mean(1, keepdims=True)).reshape(len(thumbs), -1))
+
+
+def _nearest(
+    some: Units, others: Units, own: NDArray[np.int64], values_of_own: Array
+) -> tuple[Array, NDArray[np.int64], Array]:
+    """Return the largest correlation of some thumbnails with those of other ids, where it is, and how many are nearer.
+
+    `own` has their numbers among the others, and `values_of_own` their correlation with these.
+    """
+    most, place, nearer = np.full(len(some), -1.0), np.full(len(some), -1), np.zeros(len(some))
     for start in range(0, len(others), NEAR_BLOCK):
         found = some @ others[start : start + NEAR_BLOCK].T
         found[own[:, None] == np.arange(start, start + found.shape[1])] = -2
+        nearer += (found > values_of_own[:, None] + NEARER).sum(1)
         best = found.argmax(1)
         values = found[np.arange(len(found)), best]
         place = np.where(values > most, start + best, place)
         most = np.maximum(most, values)
-    return most, place
+    return most, place, nearer / max(len(others) - 1, 1)
 
 
 def _turn_all(one: Units, other: Units) -> Array:
     """Return the correlations of all turns of the first thumbnails with the second, (n, turns)."""
-    orders = np.stack([order.ravel() for order in _TURNED.values()])
+    frames = one.shape[1] // (3 * THUMB * THUMB)
+    starts = np.arange(frames)[:, None] * THUMB * THUMB
+    orders = [(starts + order.ravel()).ravel() for order in _TURNED.values()]
     colors = [*permutations(range(3))]
     found = np.empty((len(one), len(orders), len(colors)))
     for start in range(0, len(one), NEAR_BLOCK):
         some = slice(start, start + NEAR_BLOCK)
-        first, second = (units[some].reshape(-1, THUMB * THUMB, 3) for units in (one, other))
+        first, second = (units[some].reshape(-1, frames * THUMB * THUMB, 3) for units in (one, other))
         for number, order in enumerate(orders):
             # (n, 3, 3): the products of each channel of the turned picture with each channel of the other one.
             channels = first[:, order].transpose(0, 2, 1) @ second
@@ -204,7 +254,9 @@ def _alike(units: Units) -> float:
     return float(np.quantile(found, 0.99, method="higher")) if len(found) else -1.0
 
 
-def tell_shown(found: Likeness, structure: Array, squares: Array, is_blank: NDArray[np.bool_]) -> NDArray[np.str_]:
+def tell_shown(
+    found: Likeness, structure: Array, squares: Array, is_blank: NDArray[np.bool_], sides: Array | None = None
+) -> NDArray[np.str_]:
     """Say what each pair shows, (n,) of `Shown`, by the last row of a table that holds.
 
     Args:
@@ -212,20 +264,43 @@ def tell_shown(found: Likeness, structure: Array, squares: Array, is_blank: NDAr
         structure: structure of each pair, in [0, 1] (`measure_pairs`).
         squares: mean squared difference of each pair, of values in [0, 1].
         is_blank: whether the first picture shows nothing while the second does.
+        sides: shorter side of each second picture in pixels; default: none is small.
     """
+    least = np.where(is_small(sides, len(found.own)), SAME_SMALL, min(SAME_OWN, SAME_STRUCTURE))
     answer = np.full(len(found.own), "unclear", dtype="<U15")
-    is_same = (found.own >= SAME_OWN) & (structure >= SAME_STRUCTURE) & (found.own > found.alike)
+    is_same = (found.own >= least) & (structure >= least) & (found.own > np.maximum(found.alike, found.near))
     answer[is_same] = "same"
-    answer[(found.own < OTHER_OWN) & (structure < OTHER_STRUCTURE)] = "another picture"
-    answer[(found.near >= NEAR) & (found.near > found.own + NEARER)] = "another id"
-    answer[best_turn(found) > 0] = "turned"
+    is_far = (found.own < OTHER_OWN) & (structure < OTHER_STRUCTURE)
+    is_strange = (answer == "unclear") & (found.nearer >= STRANGE) & (len(found.own) >= LEAST_OTHERS)
+    answer[is_far | is_strange] = "another picture"
+    more = margins(sides, len(found.own))
+    answer[(found.near >= NEAR) & (found.near > found.own + more)] = "another id"
+    answer[best_turn(found, more) > 0] = "turned"
+    answer[(exchange(found) > 0) & (structure >= SAME_STRUCTURE)] = "turned"
     answer[squares <= UNSEEN_SQUARES] = "same"
     answer[is_blank] = "blank"
     return answer
 
 
-def best_turn(found: Likeness) -> NDArray[np.int64]:
-    """Return the turn that each pair shows, by its number in `TURNS`; 0 where it shows none."""
+def is_small(sides: Array | None, n: int) -> NDArray[np.bool_]:
+    """Return which pairs are of pictures too small, and too few, for the usual bounds, (n,)."""
+    return np.zeros(n, bool) if sides is None or n >= MANY else sides < SMALL
+
+
+def exchange(found: Likeness) -> NDArray[np.int64]:
+    """Return the exchange of channels that the colors of each pair show, by its number in `TURNS`; 0 where none."""
+    best = found.colors[:, 1:].argmax(1) + 1
+    value = found.colors[np.arange(len(best)), best]
+    return np.where((value >= NEAR) & (value > found.colors[:, 0] + EXCHANGED), best, 0)
+
+
+def margins(sides: Array | None, n: int) -> Array:
+    """Return by how much each pair must be more alike otherwise than as it is, (n,), by its shorter side."""
+    return np.full(n, NEARER) if sides is None else np.where(sides < SMALL, NEARER_SMALL, NEARER)
+
+
+def best_turn(found: Likeness, more: Array | float = NEARER) -> NDArray[np.int64]:
+    """Return the turn that each pair shows by so much more, by its number in `TURNS`; 0 where it shows none."""
     recolors = np.array([one.recolors for one in TURNS])
     parts = np.array([one.parts for one in TURNS])
     plain = np.where(recolors, -1, found.turned)
@@ -234,7 +309,7 @@ def best_turn(found: Likeness) -> NDArray[np.int64]:
     chosen = plain - 0.01 * parts
     best = chosen[:, 1:].argmax(1) + 1
     value = np.take_along_axis(found.turned, best[:, None], 1)[:, 0]
-    is_turned = (value >= NEAR) & (value > most + NEARER)
+    is_turned = (value >= NEAR) & (value > most + more)
     colored = np.where(recolors, found.turned - 0.01 * parts, -1)
     other = colored.argmax(1)
     beyond = np.take_along_axis(found.turned, other[:, None], 1)[:, 0]

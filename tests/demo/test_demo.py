@@ -134,4 +134,6 @@ def test_the_demo_of_two_runs_lists_the_broken_pairs(tmp_path):
 
     experiment = run_same_seed_demo(tmp_path, fe.compare)
     assert set(experiment.comparison.by_id.broken) == experiment.broken.keys()
+    assert experiment.whole.verdict == "broken"
+    assert experiment.whole.run.startswith("ids are shifted by 1 ")
     assert 'class="stacked"' in experiment.report.read_text()

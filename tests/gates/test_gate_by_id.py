@@ -93,6 +93,41 @@ def test_the_first_policy_limits_pairs_where_ids_are_common():
     assert "\n# by_id.broken = 0" in first_policy([same], other)
 
 
+def test_the_first_policy_limits_what_changes_where_two_runs_of_an_engine_say_what_is_a_change():
+    from finc_eval.gates.first_policy import first_policy
+
+    two = first_policy([run_of(OLD), run_of(noise(OLD, 1))], REF)
+    assert "\nby_id.changed = 0.054" in two
+    assert "by_id.changed" not in first_policy([run_of(OLD)], REF)
+
+
+WHOLE = {
+    "mirrored": lambda: [np.ascontiguousarray(one[:, ::-1]) for one in noise(OLD)],
+    "ids are shifted by 1": lambda: [*noise(OLD[1:]), *noise(OLD[:1])],
+    "red and blue exchanged": lambda: [np.ascontiguousarray(one[..., ::-1]) for one in noise(OLD)],
+}
+
+
+@pytest.mark.one_of_each
+@pytest.mark.parametrize("name", WHOLE)
+def test_a_run_that_is_broken_as_a_whole_fails_and_nothing_of_it_holds(name):
+    verdict = judge(WHOLE[name]())
+    assert (verdict.overall, verdict.exit_code) == ("regression", 1)
+    assert name in verdict.headline
+    verdicts = {one.rule: one.verdict for one in verdict.limits}
+    assert verdicts["by_id.broken"] == "regressed"
+    assert verdicts["by_id.worse"] in ("undecided", "regressed")
+
+
+def test_a_run_that_cannot_be_recognized_is_undecided():
+    from scipy.ndimage import shift
+
+    moved = [np.clip(shift(one.astype(float), (2, 2, 0), order=1, mode="nearest"), 0, 255) for one in OLD]
+    verdict = judge([np.rint(one).astype(np.uint8) for one in moved], {"by_id": {"broken": 0}})
+    assert (verdict.by_id.verdict, verdict.overall, verdict.exit_code) == ("undecided", "undecided", 2)
+    assert "cannot be recognized" in verdict.headline
+
+
 def test_a_first_release_has_no_pairs_and_passes(tmp_path):
     verdict = fe.gate(run_of(OLD), tmp_path / "releases", REF, POLICY, first=True)
     assert (verdict.overall, verdict.by_id) == ("pass", None)

@@ -31,7 +31,7 @@ def demo(
     ] = False,
     same_seed: Annotated[
         bool,
-        typer.Option("--same-seed", help="Compare two runs with the same prompts and seeds; some pairs are broken."),
+        typer.Option("--same-seed", help="Compare runs with the same seeds: some pairs are broken, then a whole run."),
     ] = False,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder to write to; default: reports/demo.")] = None,
     force: Force = False,
@@ -59,6 +59,8 @@ def demo(
         right = len(listed & experiment.broken.keys())
         others = len(listed) - right
         print(f"planted broken pairs: {len(experiment.broken)}; listed: {right} of these, and {others} others")
+        if experiment.whole is not None:
+            print(f"a further run, with all ids shifted by 1: {experiment.whole.sentences['verdict']}")
     else:
         print_planted(experiment)
         print("Coloring half of the generated digits also halves its gray ones: so the other gray kinds also differ.")
