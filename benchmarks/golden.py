@@ -124,7 +124,7 @@ def variant(condition, picture, number):
     own = make(golden) if isinstance(make, partial) else CONDITIONS[condition](rng, number)[1](golden)
     if condition.startswith("one in ten"):
         own = noisy(golden, rng) if np.random.default_rng(number).random() < 0.1 else golden
-    return machine, own, measure_night(match_pictures({str(picture): own}, {str(picture): golden}))[0]
+    return machine, own, measure_night(match_pictures({str(picture): own}, {str(picture): golden}))[0][0]
 
 
 def usual_night(condition, chosen, order, night):
@@ -177,7 +177,7 @@ def broken_run(condition, fault, pairs, first, planted, seed):
                 while fault == "another picture" and made[place] is golden[place]:
                     made[place] = FAULTS[fault](made[place], golden[place], rng)
             names = [str(one) for one in chosen]
-            tonight = measure_night(match_pictures(*(dict(zip(names, one, strict=True)) for one in (made, golden))))
+            tonight, _ = measure_night(match_pictures(*(dict(zip(names, one, strict=True)) for one in (made, golden))))
         _, verdict = add(floor, tonight, machine, night)
         if night < first:
             seen["before"] |= verdict == "red"
@@ -192,7 +192,7 @@ def gone_run(share, seed):
     """Return the nights until a state is said to be gone that had a share of 40 nights; None if never in 100."""
     rng = np.random.default_rng([seed, int(100 * share)])
     golden = [photographs()[one] for one in rng.choice(PICTURES, 4, replace=False)]
-    made = [measure_night(match_pictures([fixed(one, state) for one in golden], golden)) for state in (0, 1)]
+    made = [measure_night(match_pictures([fixed(one, state) for one in golden], golden))[0] for state in (0, 1)]
     floor = Floor([], {})
     for night in range(140):
         state = int(night < 40 and rng.random() < share)

@@ -26,7 +26,7 @@ from finc_eval.golden.floor import (
     read_floor,
 )
 from finc_eval.golden.judging import AgainstPast, JudgedNight, judge_night
-from finc_eval.golden.measured import BROKEN, MeasuredPair, measure_night
+from finc_eval.golden.measured import SOUND, MeasuredPair, measure_night
 from finc_eval.golden.nights import LEAST_PAST, MEASURES
 from finc_eval.golden.pictures import Matched, match_pictures
 from finc_eval.golden.result import GoldenPair, Light, Night, SeenNight
@@ -52,9 +52,9 @@ class Golden:
         >>> golden = {"p07": np.random.default_rng(0).integers(0, 256, (32, 32, 3), dtype=np.uint8)}
         >>> night = fe.Golden("nights.jsonl").add({"p07": golden["p07"] * 0}, golden, machine="h200")
         >>> night.verdict, night.sentence
-        ('red', 'Red: p07 shows nothing.')
+        ('red', 'Red: p07 is black.')
         >>> night.pairs[0].shows
-        'blank'
+        'black'
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -75,17 +75,18 @@ class Golden:
         """
         machine = _checked(machine)
         found = match_pictures(gen, ref)
-        tonight = measure_night(found)
+        tonight, name_of_run = measure_night(found)
         place = place_of_floor(self.path)
         with alone_with(place):
             content = content_of(place)
             floor = read_floor(content, str(self.path))
             judged = judge_night(floor, tonight, machine)
             verdict = _verdict(judged, tonight, found)
-            name = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-            rows = _rows(tonight, judged, name, machine, verdict)
+            time = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+            rows = _rows(tonight, judged, time, machine, verdict)
             add_lines(place, content, [one.to_line() for one in rows])
-        return _result(floor, found, tonight, judged, rows, verdict)
+        told = tell_night(floor, found, tonight, judged, verdict, name_of_run)
+        return _result(floor, tonight, judged, rows, told)
 
     def accept(self, night: str, machine: str | None = None) -> str:
         """Accept a night: what it showed is known from now on. Return a sentence on what was accepted.
@@ -111,7 +112,7 @@ class Golden:
                 known = join_words([one.name for one in floor.nights[-LISTED:]]) or "none"
                 raise UsageError(f"{self.path} has no night {night!r}: its last nights are {known}")
             if not usable:
-                bad = next(row for row in found[0].rows.values() if row.shows in BROKEN)
+                bad = next(row for row in found[0].rows.values() if row.shows not in SOUND)
                 raise UsageError(
                     f"the night {found[0].name} has pairs that are red by themselves, such as {bad.id}, and no night "
                     "makes these known: if the new pictures are right, make them the golden ones"
@@ -172,14 +173,10 @@ def _rows(
 
 
 def _result(
-    floor: Floor,
-    found: Matched,
-    tonight: Sequence[MeasuredPair],
-    judged: JudgedNight,
-    rows: Sequence[PairRow],
-    verdict: Light,
+    floor: Floor, tonight: Sequence[MeasuredPair], judged: JudgedNight, rows: Sequence[PairRow], told: dict[str, str]
 ) -> Night:
     """Return the verdict with its pairs and the history."""
+    verdict = cast(Light, rows[0].verdict)
     pairs = tuple(_pair(one, own) for one, own in zip(tonight, judged.pairs, strict=True))
     seen = [
         SeenNight(one.name, one.machine, cast(Light, one.verdict), _psnr(list(one.rows.values())))
@@ -190,7 +187,7 @@ def _result(
         pairs,
         rows[0].night,
         rows[0].machine,
-        tell_night(floor, found, tonight, judged, verdict),
+        told,
         (*seen, SeenNight(rows[0].night, rows[0].machine, verdict, _psnr(rows))),
         pictures={
             one.id: tuple(thumbnail(shot.pixels, EDGE) for shot in (one.ref, one.gen) if shot.pixels is not None)

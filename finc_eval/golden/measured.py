@@ -2,38 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from finc_eval.golden.nights import MEASURES, Array
+from finc_eval.golden.nights import Array
 from finc_eval.golden.pictures import Matched, Shot
-from finc_eval.same_ids.pairs import measure_pictures
-from finc_eval.same_ids.shown import TURNS, best_turn, lights, liken, make_thumbnails, red_blues, steps, tell_shown
+from finc_eval.same_ids.pairs import PairTable, measure_pictures
+from finc_eval.same_ids.result import PICTURE_OF
+from finc_eval.same_ids.seen import OTHER_ID, SAME, UNCLEAR
+from finc_eval.same_ids.shown import correlate, lights, make_thumbnails, red_blues, steps
+from finc_eval.same_ids.verdict import judge_run
 
 Pixels = NDArray[np.uint8]
 
-BROKEN = (
-    "another picture",
-    "another id",
-    "turned",
-    "blank",
-    "gray",
-    "transparent",
-    "other size",
-    "not numbers",
-    "unreadable",
-)
-"""Words for what is red from the first night on."""
+SOUND = (SAME, UNCLEAR)  # what a pair may show; all else is red from the first night on
 
-PICTURE_OF = "shows the picture of "  # first words of the phrase of a pair whose picture is that of another id
+TRANSPARENT, NOT_NUMBERS, UNREADABLE = "partly transparent", "not numbers", "unreadable"
 
 UNSEEN_NOISE = (0.3 / 255) ** 2  # mean squared difference that is added, so that equal pictures have a PSNR: 58.6 dB
-
-COLORFUL, COLORLESS = 6.0, 0.5
-"""Mean of the largest less the smallest channel, in steps of 1/255, from which a picture has colors, and up to which it
-is gray. Of 500 photographs, 474 have colors; each had less than 0.01 once it was gray, also as a JPEG."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,92 +30,79 @@ class MeasuredPair:
 
     Attributes:
         id: id of the golden picture.
-        shows: what it shows: "same", "unclear", or a word of `BROKEN`.
-        phrase: the same as the end of a sentence about the pair, such as "shows the picture of p03".
-        values: measures in the order of `MEASURES`; None for pictures that cannot be compared.
+        shows: what it shows: "same", "unclear", or what is wrong, such as "mirrored" or "the picture of p03".
+        values: measures in the order of `nights.MEASURES`; None for pictures that cannot be compared.
         gen: tonight's picture.
         ref: golden picture.
-        other: id whose golden picture it shows instead; "" where it does not.
     """
 
     id: str
     shows: str
-    phrase: str
     values: Array | None
     gen: Shot
     ref: Shot
-    other: str = ""
 
     @property
     def is_broken(self) -> bool:
         """True for a pair that is red by itself."""
-        return self.shows in BROKEN
+        return self.shows not in SOUND
+
+    @property
+    def phrase(self) -> str:
+        """Phrase on what it shows, as the end of a sentence about the pair: "shows the same", "is mirrored"."""
+        return say_shown(self.shows, self.gen.problem)
 
 
-def measure_night(found: Matched) -> list[MeasuredPair]:
-    """Measure all pairs of a night."""
-    told = [_cannot_compare(gen, ref) for gen, ref in zip(found.gen, found.ref, strict=True)]
-    able = [place for place, one in enumerate(told) if one is None]
+def say_shown(shows: str, problem: str = "") -> str:
+    """Return what a pair shows as the end of a sentence about it; `problem` is why a picture cannot be used."""
+    if shows in (NOT_NUMBERS, UNREADABLE):
+        return problem or f"is {shows}"
+    if shows in SOUND:
+        return "shows the same" if shows == SAME else "cannot be recognized"
+    if shows.startswith("with "):
+        return f"has {shows.removeprefix('with ')}"
+    if shows.startswith("turned gray"):
+        return f"has {shows}"
+    return f"shows {shows}" if shows.startswith((PICTURE_OF, "another", "noise")) else f"is {shows}"
+
+
+def measure_night(found: Matched) -> tuple[list[MeasuredPair], str]:
+    """Measure all pairs of a night; return them, and one name for what is wrong with most, or ""."""
+    able = [place for place, one in enumerate(found.gen) if one.pixels is not None]
+    known: dict[int, tuple[str, Array | None]] = {}
+    name = ""
+    if able:
+        shown, values, name = _measure(found, able)
+        known = dict(zip(able, zip(shown, values, strict=True), strict=True))
+    rows = []
+    for place, (one, gen, ref) in enumerate(zip(found.ids, found.gen, found.ref, strict=True)):
+        unusable = UNREADABLE if gen.problem.startswith("cannot") else NOT_NUMBERS
+        shows, numbers = known.get(place, (unusable, None))
+        pair = MeasuredPair(one, shows, numbers, gen, ref)
+        if gen.is_clear and not ref.is_clear and not pair.is_broken:
+            pair = replace(pair, shows=TRANSPARENT)
+        rows.append(pair)
+    return rows, name if len(able) == len(found.ids) else ""
+
+
+def _measure(found: Matched, able: list[int]) -> tuple[list[str], list[Array | None], str]:
+    """Return what some pairs show, their measures, and one name for what is wrong."""
     gen = [pixels for place in able if (pixels := found.gen[place].pixels) is not None]
     ref = [pixels for place in able if (pixels := found.ref[place].pixels) is not None]
     names = [found.ids[place] for place in able]
-    values, shown = _measure(gen, ref, names) if able else (np.empty((0, len(MEASURES))), [])
-    known = dict(zip(able, zip(shown, values, strict=True), strict=True))
-    rows = []
-    for place, (name, first, second) in enumerate(zip(found.ids, found.gen, found.ref, strict=True)):
-        if place not in known:
-            rows.append(MeasuredPair(name, *(told[place] or ("unreadable", "")), None, first, second))
-            continue
-        (shows, phrase), numbers = known[place]
-        if first.is_clear and not second.is_clear and shows not in BROKEN:
-            shows, phrase = "transparent", "is partly transparent"
-        other = phrase.removeprefix(PICTURE_OF) if shows == "another id" else ""
-        rows.append(MeasuredPair(name, shows, phrase, numbers, first, second, other))
-    return rows
-
-
-def _cannot_compare(gen: Shot, ref: Shot) -> tuple[str, str] | None:
-    """Return what a pair shows whose pictures cannot be compared, and its phrase; None if they can."""
-    if gen.pixels is None:
-        return ("unreadable" if gen.problem.startswith("cannot") else "not numbers"), gen.problem
-    assert ref.pixels is not None  # golden pictures were read
-    (height, width), (high, wide) = gen.pixels.shape[:2], ref.pixels.shape[:2]
-    if (height, width) == (high, wide):
-        return None
-    return "other size", f"is {width} × {height} pixels, and was {wide} × {high}"
-
-
-def _measure(gen: list[Pixels], ref: list[Pixels], names: list[str]) -> tuple[Array, list[tuple[str, str]]]:
-    """Return the measures of pairs of equal sizes, (n, 7), and what each shows with its phrase."""
-    both = measure_pictures(gen, ref)
-    first, second = make_thumbnails(gen), make_thumbnails(ref)
-    found = liken(first, second)
-    shown = tell_shown(found, both["structure"], both["mse"], both["blank"] > 0)
-    shown[_lost_colors(first, second) & np.isin(shown, ("same", "unclear"))] = "gray"
-    turns, told = best_turn(found), []
-    for row, shows in enumerate(shown.tolist()):
-        phrases = {
-            "same": "shows the same",
-            "unclear": "cannot be recognized",
-            "another id": f"{PICTURE_OF}{names[int(found.other[row])]}",
-            "turned": _turned(TURNS[int(turns[row])].name),
-            "blank": "shows nothing",
-            "gray": "has lost its colors",
-        }
-        told.append((shows, phrases.get(shows, f"shows {shows}")))
+    both, thumbs = measure_pictures(gen, ref), (make_thumbnails(gen), make_thumbnails(ref))
+    none = np.zeros(len(able))
+    # Nights know their own tails: none is drawn from the bulk of tonight's pairs (rate 0), and no space is needed.
+    values = both | {"distance": none, "coarse": correlate(*thumbs)}
+    judged = judge_run(PairTable(values, none, None, thumbs), None, names, rate=0.0)
+    shown = []
+    for row, cause in enumerate(judged.causes.tolist()):
+        other = f"{PICTURE_OF}{names[int(judged.other[row])]}" if cause == OTHER_ID else cause
+        shown.append(other if judged.broken[row] else UNCLEAR if judged.unclear[row] else SAME)
     psnr = -10 * np.log10(both["mse"] + UNSEEN_NOISE)
-    moved = [lights(first) - lights(second), red_blues(first) - red_blues(second)]
+    moved = [change(thumbs[0]) - change(thumbs[1]) for change in (lights, red_blues)]
     detail = np.log((steps(gen) + 0.5) / (steps(ref) + 0.5))
-    thumb = np.clip(found.own, -1, 1)
-    return np.column_stack([psnr, both["ssim"].clip(-1, 1), both["structure"].clip(0, 1), thumb, *moved, detail]), told
-
-
-def _turned(name: str) -> str:
-    """Return the name of a turn as the end of a sentence: "is mirrored", "has red and blue exchanged"."""
-    return f"has {name.removeprefix('with ')}" if name.startswith("with ") else f"is {name}"
-
-
-def _lost_colors(first: Pixels, second: Pixels) -> NDArray[np.bool_]:
-    """Return which pictures of tonight are gray where the golden ones have colors, by thumbnails, (n, 16, 16, 3)."""
-    spread = [np.asarray((one.max(3) - one.min(3)).mean((1, 2))) for one in (first, second)]
-    return np.asarray((spread[0] <= COLORLESS) & (spread[1] >= COLORFUL))
+    alike = [both["ssim"].clip(-1, 1), both["structure"].clip(0, 1), values["coarse"].clip(-1, 1)]
+    numbers = np.column_stack([psnr, *alike, *moved, detail])
+    sized = [one.shape == other.shape for one, other in zip(gen, ref, strict=True)]
+    return shown, [row if is_same else None for row, is_same in zip(numbers, sized, strict=True)], judged.run

@@ -23,8 +23,8 @@ class GoldenPair(Record, Shown):
     Attributes:
         id: id of the golden picture.
         verdict: "green", "amber" for what a second night must confirm, or "red".
-        shows: what the picture of tonight shows: "same", "unclear", or what is red by itself: "another picture",
-            "another id", "turned", "blank", "gray", "transparent", "other size", "not numbers", "unreadable".
+        shows: what the picture of tonight shows: "same", "unclear", or what is red by itself, such as "another
+            picture", "the picture of p03", "mirrored" or "black".
         sentence: the finding in words.
         numbers: measures, by name: "psnr" in dB, "ssim", "structure", "thumb", the correlation of thumbnails; how much
             the light and red less blue changed, in steps of 1/255; and "detail", the logarithm of how much finer it is.
@@ -83,7 +83,7 @@ class Night(Document):
         >>> floor.add(golden, golden).verdict
         'green'
         >>> floor.add(golden[:, :, ::-1], golden).sentence
-        'Red: each of the 4 pictures is mirrored.'
+        'Red: all pictures are mirrored.'
     """
 
     type_name: ClassVar[str] = "night"

@@ -15,7 +15,6 @@ from finc_eval.golden.nights import LEAST_PAST
 from finc_eval.golden.pictures import Matched
 
 NAMED = 5  # ids that a sentence names
-MOST = 0.8  # part of the pictures of other ids that have one offset, from which ids are shifted
 
 CALLED = {
     "psnr": "PSNR",
@@ -32,10 +31,12 @@ ROWS = {2: "two", 3: "three"}
 
 
 def tell_night(
-    floor: Floor, found: Matched, tonight: Sequence[MeasuredPair], judged: JudgedNight, verdict: str
+    floor: Floor, found: Matched, tonight: Sequence[MeasuredPair], judged: JudgedNight, verdict: str, name: str
 ) -> dict[str, str]:
-    """Return what is said of a night, by key, the verdict first."""
-    told = {"verdict": f"{verdict.capitalize()}: {'; '.join(_causes(tonight, judged, verdict, found.missing))}."}
+    """Return what is said of a night, by key, the verdict first; `name` is one for what is wrong with most pairs."""
+    is_broken = any(one.is_broken for one in tonight)
+    causes = _broken(tonight, name) if is_broken else _causes(tonight, judged, verdict, found.missing)
+    told = {"verdict": f"{verdict.capitalize()}: {'; '.join(causes)}."}
     if found.missing and verdict != "amber":
         told["missing"] = f"{_pictures(found.missing, 'golden picture')} without a picture of tonight."
     if found.additional:
@@ -68,10 +69,7 @@ def some(ids: Sequence[str]) -> str:
 def _causes(
     tonight: Sequence[MeasuredPair], judged: JudgedNight, verdict: str, missing: Sequence[str]
 ) -> Iterator[str]:
-    """Yield the causes of a verdict."""
-    if any(one.is_broken for one in tonight):
-        yield from _broken(tonight)
-        return
+    """Yield the causes of a verdict on a night whose pairs show what they should."""
     stood = {one.id: own for one, own in zip(tonight, judged.pairs, strict=True) if own is not None}
     if judged.mean is not None:
         stood = {f"all {len(tonight)} pairs": judged.mean} | stood
@@ -130,27 +128,12 @@ def _range(low: float, high: float) -> str:
     return f"{low:.1f} to {high:.1f}"
 
 
-def _broken(tonight: Sequence[MeasuredPair]) -> Iterator[str]:
-    """Yield what broken pairs show, each cause once, the most frequent first."""
+def _broken(tonight: Sequence[MeasuredPair], name: str) -> Iterator[str]:
+    """Yield what broken pairs show, by one name if there is one, or each cause once, the most frequent first."""
     bad = [one for one in tonight if one.is_broken]
-    others = [one for one in bad if one.shows == "another id"]
-    if len(others) > 1:
-        yield _exchanged(tonight, others)
-        bad = [one for one in bad if one.shows != "another id"]
+    if name and len(tonight) > 1:
+        yield name if len(bad) == len(tonight) else f"{name} ({some([one.id for one in bad])})"
+        return
     for phrase, count in Counter(one.phrase for one in bad).most_common():
         ids = [one.id for one in bad if one.phrase == phrase]
-        who = some(ids) if count == 1 else f"each of {some(ids)}"
-        yield f"{f'each of the {count} pictures' if count == len(tonight) > 1 else who} {phrase}"
-
-
-def _exchanged(tonight: Sequence[MeasuredPair], others: Sequence[MeasuredPair]) -> str:
-    """Return how pictures show those of other ids: by one offset, or which."""
-    place = {one.id: number for number, one in enumerate(tonight)}
-    n = len(tonight)
-    offsets = Counter((place[one.other] - place[one.id]) % n for one in others)
-    offset, count = offsets.most_common(1)[0]
-    if n > 2 and count >= MOST * n:
-        return f"ids are shifted by {figure(offset if offset <= n / 2 else offset - n, 'd')}"
-    which = join_words([f"{one.id} that of {one.other}" for one in others[:NAMED]])
-    more = f", and {len(others) - NAMED} more" if len(others) > NAMED else ""
-    return f"ids are exchanged: {which}{more}"
+        yield f"{some(ids) if count == 1 else f'each of {some(ids)}'} {phrase}"

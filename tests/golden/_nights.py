@@ -51,7 +51,7 @@ class Year:
         golden = golden or self.golden
         change = change or noisy
         found = match_pictures({name: change(one, self.rng) for name, one in golden.items()}, golden)
-        tonight = measure_night(found)
+        tonight, _ = measure_night(found)
         judged = judge_night(self.floor, tonight, machine)
         verdict = _verdict(judged, tonight, found)
         kept = PastNight(f"night {len(self.floor.nights)}", machine)
