@@ -77,7 +77,7 @@ MAY_BE = {
     ),
     **dict.fromkeys(("p", "all_p"), lambda value, _: value is None or (is_number(value) and 0 <= value <= 1)),
     **dict.fromkeys(("beyond", "all_beyond"), lambda value, _: value is None or isinstance(value, bool)),
-    "shows": lambda value, _: value == "",
+    "shows": lambda value, _: isinstance(value, str) and len(value) <= 1000,
     "verdict": lambda value, _: False,
 }
 """Whether a forged value may be one of a row, by the field."""

@@ -1,5 +1,6 @@
 """Outputs of nights: the page, JSON, JUnit, comments, exit codes, and the workflow and the test of the docs."""
 
+import doctest
 import json
 import os
 import subprocess
@@ -16,8 +17,10 @@ from typer.testing import CliRunner
 
 import finc_eval as fe
 from finc_eval.cli.app import app
+from finc_eval.golden.measured import NOT_NUMBERS, SOUND, TRANSPARENT, UNREADABLE
 from finc_eval.golden.page import MARKER, MAX_COMMENT, comment
 from finc_eval.golden.pipelines import annotation_lines, junit_xml
+from finc_eval.golden.result import EXIT_CODES
 
 ROOT = Path(__file__).parents[2]
 DOCS = (ROOT / "docs" / "golden.md").read_text(encoding="utf-8")
@@ -65,7 +68,7 @@ def test_exit_codes_and_files_of_a_green_an_amber_and_a_red_night(desk):
     }
     write(desk / "tonight", lambda one, _: one[::-1])
     done = gate("--machine", "h200")
-    assert done.exit_code == 1 and "Red: each of the 3 pictures is upside down." in done.output
+    assert done.exit_code == 1 and "Red: all pictures are upside down." in done.output
     (desk / "tonight" / "p01.png").unlink()
     write(desk / "fewer", noisy, count=2)
     assert gate(gen="fewer").exit_code == 2
@@ -129,9 +132,9 @@ def test_a_comment_has_a_line_a_pair_and_pictures_beside_it_and_replaces_itself_
         assert gate("--comment", "comment.md").exit_code == 1
     mark, marker, headline, *rest = (desk / "comment.md").read_text().splitlines()
     assert mark.startswith("<!-- finc-eval: night ") and marker == MARKER
-    assert headline == "### Red: p01.png shows nothing."
+    assert headline == "### Red: p01.png is black."
     rows = [line for line in rest if line.startswith("| p0")]
-    assert rows[0].startswith("| p01.png | ![golden, tonight](comment-1.png) | red: shows nothing | ")
+    assert rows[0].startswith("| p01.png | ![golden, tonight](comment-1.png) | red: is black | ")
     assert len(rows) == 3 and "data:" not in "".join(rest)
     for number in (1, 2, 3):
         with Image.open(desk / f"comment-{number}.png") as picture:
@@ -247,11 +250,17 @@ def test_the_test_of_the_docs_works(desk):
     exec(DOCS.split("```python\n")[2].partition("```")[0], recipe)
     recipe["test_golden_pictures"]()
     write(desk / "tonight", lambda one, _: one * 0)
-    with pytest.raises(AssertionError, match="Red: each of the 3 pictures shows nothing"):
+    with pytest.raises(AssertionError, match="Red: all pairs: black"):
         recipe["test_golden_pictures"]()
 
 
 def test_the_words_of_the_docs_are_those_of_the_code():
-    from finc_eval.golden.measured import BROKEN
+    words = [*SOUND, TRANSPARENT, NOT_NUMBERS, UNREADABLE, *EXIT_CODES]
+    assert [word for word in words if f'`"{word}"`' not in DOCS] == []
 
-    assert [word for word in (*BROKEN, "same", "unclear", "green", "amber", "red") if f'`"{word}"`' not in DOCS] == []
+
+def test_the_examples_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for one in (fe.Golden, fe.Night):
+        (found,) = doctest.DocTestFinder(recurse=False).find(one, one.__name__, globs={})
+        assert found.examples and doctest.DocTestRunner().run(found).failed == 0
