@@ -2,9 +2,9 @@
 
     python benchmarks/golden.py [--part false … --jobs 2 --seeds 16]
 
-Forty photographs of 64 pixels are the golden pictures, of which a year has 1, 4 or 10. An engine makes 100 nights of
+Photographs of 64 pixels, 24 of them, are the golden pictures, of which a year has 1, 4 or 10. An engine makes 100 nights of
 them, from an empty history, in eight conditions; a ninth is the last one without the names of its machines. *false*:
-years with a red night, and which rule made it. *fault*: from night 30 (or 10) on, all pairs or one of them have a
+years with a red night, and which rule made it. *fault*, *soon*: from night 30, or 10, on, all pairs or one of them have a
 fault: the part of the runs that are red within three nights, and the first red night. *gone*: one of two states is not
 seen any more from night 40 on: the nights until that is told. Nights are judged as `Golden.add` does, in memory. A
 year draws its usual nights among 120 of its condition, without any twice; their pictures are measured once.
@@ -31,7 +31,7 @@ from finc_eval.golden.measured import measure_night
 from finc_eval.golden.pictures import Matched, match_pictures
 from finc_eval.numerics.inference import share_bounds
 
-NIGHTS, PAIRS, PICTURES = 100, (1, 4, 10), 40
+NIGHTS, PAIRS, PICTURES = 100, (1, 4, 10), 24
 FILTERS = [getattr(Image.Resampling, name) for name in ("NEAREST", "BOX", "BILINEAR", "HAMMING", "BICUBIC", "LANCZOS")]
 
 
@@ -111,6 +111,7 @@ FAULTS = {
 }
 
 
+AFTER = 10  # nights of a run with a fault
 VARIANTS = 120  # nights of a condition in which a picture is measured; those of fixed states are fewer
 
 
@@ -163,12 +164,13 @@ def year(condition, pairs, seed):
 
 
 def broken_run(condition, fault, pairs, first, planted, seed):
-    """Return the night, from 1 on, on which a fault is red that begins after some nights; None if never in 30."""
+    """Return the night, from 1 on, on which a fault is red that begins after some nights; None if never in ten."""
     rng = np.random.default_rng([seed, pairs, [*CONDITIONS].index(condition), [*FAULTS].index(fault), first])
     chosen, order = rng.choice(PICTURES, pairs, replace=False).tolist(), rng.permutation(VARIANTS)
     golden = [photographs()[one] for one in chosen]
+    order = order[order < first + AFTER]  # few enough to be measured soon
     floor, seen = Floor([], {}), {"red": None, "amber": None, "before": False}
-    for night in range(first + (30 if fault in ("4 dB",) else 8)):
+    for night in range(first + AFTER):
         machine, made, tonight = usual_night(condition, chosen, order, night)
         if night >= first:
             hit = range(pairs) if planted == "all" else [0]
@@ -246,8 +248,8 @@ def rows_of_false(pool, seeds):
     }
 
 
-def rows_of_faults(pool, seeds):
-    for first in (30, 10):
+def rows_of_faults(pool, seeds, firsts=(30,)):
+    for first in firsts:
         for fault in FAULTS:
             for pairs, planted in ((1, "all"), (10, "all"), (10, "one")):
                 named = [*CONDITIONS][:-1]
@@ -291,6 +293,7 @@ def rows_of_gone(pool, seeds):
 PARTS = {
     "false": ("golden", rows_of_false),
     "fault": ("golden_faults", rows_of_faults),
+    "soon": ("golden_faults_soon", partial(rows_of_faults, firsts=(10,))),
     "gone": ("golden_gone", rows_of_gone),
 }
 
@@ -304,7 +307,7 @@ if __name__ == "__main__":
     given = parser.parse_args()
     for part in given.part or PARTS:
         name, rows = PARTS[part]
-        seeds, start = given.seeds or {"false": 16, "fault": 3, "gone": 40}[part], time.process_time()
+        seeds, start = given.seeds or {"false": 16, "fault": 3, "soon": 3, "gone": 40}[part], time.process_time()
         with ProcessPoolExecutor(given.jobs) as pool:
             made = []
             for row in rows(pool, seeds):
