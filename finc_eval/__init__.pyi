@@ -33,6 +33,8 @@ from .feature_maps.fourier import RandomFourierFeatures as RandomFourierFeatures
 from .gates.gate import gate as gate
 from .gates.policy import Policy as Policy
 from .gates.verdict import Verdict as Verdict
+from .golden.golden import Golden as Golden
+from .golden.result import Night as Night
 from .leaderboards.board import leaderboard as leaderboard
 from .leaderboards.result import Leaderboard as Leaderboard
 from .leaderboards.settings import LeaderboardSettings as LeaderboardSettings

@@ -20,6 +20,7 @@ RESULTS: dict[str, str] = {
     "scores": "finc_eval.measures.score:Scores",
     "evaluation": "finc_eval.evaluations.evaluation:Evaluation",
     "verdict": "finc_eval.gates.verdict:Verdict",
+    "night": "finc_eval.golden.result:Night",
     "audit": "finc_eval.memorization.result:Audit",
     "membership-score": "finc_eval.private.kahm.membership:MembershipScore",
     "private-score": "finc_eval.private.reference.result:PrivateScore",

@@ -7,6 +7,9 @@ from finc_eval.demo import example_sets
 from finc_eval.private.kahm.membership import membership_score
 
 
+PICTURE = np.random.default_rng(0).integers(0, 256, (16, 16, 3), np.uint8)  # a golden picture
+
+
 def synthesis_of_a_table():
     """Make a synthetic table, and return how it was made."""
     table = fe.privacy.Table((fe.privacy.Number.between("age", 18, 95), fe.privacy.Category("ward", ("east", "west"))))
@@ -50,5 +53,6 @@ def one_of_each(folder):
         private.score(x),
         private.compare({"a": x, "b": gen[200:]}),
         synthesis_of_a_table(),
+        fe.Golden(folder / "floor.jsonl").add({"p": PICTURE}, {"p": PICTURE}, machine="a"),
     ]
     return {one.type_name: one for one in made} | {"sketch": private}

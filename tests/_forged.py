@@ -13,6 +13,9 @@ from finc_eval.core.terminal import visible_output
 from finc_eval.core.words import CONTROLS
 from finc_eval.gates.pipelines import annotation_lines, junit_xml
 from finc_eval.gates.verdict import Verdict
+from finc_eval.golden import page as golden
+from finc_eval.golden import pipelines as golden_pipelines
+from finc_eval.golden.result import Night
 
 MARKUP = "--><img src=http://127.0.0.1:9/a><b title=hostile>live</b></script></pre>]]>"
 HOSTILE = f"x {MARKUP}\n# h\n```\n\x1b]0;t\x07\u202e\x00\ud800{{{{7*7}}}}{{x}}%s\\input{{/etc/passwd}}|`\t::error::"
@@ -103,6 +106,10 @@ def outputs(result):
         "repr": repr(result),
         "terminal": shown(result),
     }
+    if isinstance(result, Night):
+        text, _ = golden.comment(result, "c")
+        told = "\n".join(golden_pipelines.annotation_lines(result))
+        made |= {"junit": golden_pipelines.junit_xml(result), "github": told, "comment": text}
     if isinstance(result, Verdict):
         made |= {"junit": junit_xml(result), "github": "\n".join(annotation_lines(result))}
     return made

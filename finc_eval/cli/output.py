@@ -35,7 +35,7 @@ UNMARKED = (".xml",)  # files that do not say what made them: they are of what m
 
 SUFFIXES = {
     **dict.fromkeys(("comparison", "kinds", "methods", "spaces", "sweep", "changes"), (".h5", ".json", ".html")),
-    "verdict": (".json", ".html", ".md", *UNMARKED),
+    **dict.fromkeys(("verdict", "night"), (".json", ".html", ".md", *UNMARKED)),
 }
 """Types of results with arrays or pictures, which an .h5 file keeps, or for pipelines; all others have a page and a
 JSON file."""

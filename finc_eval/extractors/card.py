@@ -174,7 +174,7 @@ class Text(Record):
 
 
 @dataclass(frozen=True)
-class Golden(Record):
+class GoldenValues(Record):
     """Embedding that a correct installation computes for one sample of noise.
 
     The sample is `numpy.random.default_rng(seed).integers(0, 256, shape, dtype=numpy.uint8)`.
@@ -228,7 +228,7 @@ class Card(Record):
     head: Head | None = None
     text: Text | None = None
     lpips: Weights | None = None
-    golden: Golden | None = None
+    golden: GoldenValues | None = None
 
     @property
     def takes(self) -> Literal["images", "clips"]:

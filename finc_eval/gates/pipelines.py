@@ -1,11 +1,13 @@
-"""Outputs of a verdict for pipelines: JUnit, and the annotations, outputs and summary of GitHub Actions."""
+"""Outputs of verdicts for pipelines: JUnit, and the annotations, outputs and summary of GitHub Actions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Literal, NamedTuple
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from finc_eval.core.serialize import Document
 from finc_eval.core.terminal import visible
 from finc_eval.core.words import one_line
 from finc_eval.gates.verdict import FIRST, Verdict
@@ -13,62 +15,88 @@ from finc_eval.gates.verdict import FIRST, Verdict
 MAX_ANNOTATIONS = 10  # annotations of one step that GitHub shows
 
 
+class Case(NamedTuple):
+    """A test case of JUnit: what was asked, and what is wrong; nothing for what passed."""
+
+    of: str  # group of the case, such as "gate.kinds.lose"
+    name: str
+    tag: Literal["", "failure", "error"] = ""
+    kind: str = ""  # verdict, such as "regressed"
+    message: str = ""
+
+
 def junit_xml(verdict: Verdict) -> str:
     """Return the verdict as JUnit XML.
 
-    A regression is a failure; what is missing or undecided is an error, as neither passes. Times are 0, so that equal
-    verdicts are equal files.
+    A regression is a failure; what is missing or undecided is an error, as neither passes.
     """
-    tags = {"regressed": "failure", "missing": "error", "undecided": "error"}
-    counts = {"failure": 0, "error": 0}
-    suites = Element("testsuites")
-    suite = SubElement(suites, "testsuite", name="finc-eval gate", time="0")
-    properties = SubElement(suite, "properties")
+    tags: dict[str, Literal["failure", "error"]] = {"regressed": "failure", "missing": "error", "undecided": "error"}
     stated = {
         "headline": verdict.headline,
         "verdict": verdict.overall,
         "noise": verdict.noise,
         "family": verdict.family,
+        "signature": str(verdict.signature),
     }
-    for name, value in {**stated, "signature": str(verdict.signature)}.items():
+    cases = [
+        Case(f"gate.{one.rule}", one.name, tag, one.verdict, one.sentence)
+        if (tag := tags.get(one.verdict))
+        else Case(f"gate.{one.rule}", one.name)
+        for one in verdict.limits
+    ]
+    nothing = Case("gate", "limits", "error", "missing", "the policy limits nothing")
+    return suite_xml(stated, verdict.warnings, cases or [Case("gate", FIRST) if verdict.first else nothing])
+
+
+def suite_xml(stated: Mapping[str, str], warnings: Iterable[str], cases: Sequence[Case]) -> str:
+    """Return test cases with properties of their suite as JUnit XML.
+
+    Times are 0, so that equal verdicts are equal files.
+    """
+    suites = Element("testsuites")
+    suite = SubElement(suites, "testsuite", name="finc-eval gate", time="0")
+    properties = SubElement(suite, "properties")
+    for name, value in [*stated.items(), *(("warning", one) for one in warnings)]:
         SubElement(properties, "property", name=name, value=visible(value))
-    for warning in verdict.warnings:
-        SubElement(properties, "property", name="warning", value=visible(warning))
-    for limit in verdict.limits:
-        rule, name = (one_line(visible(text)) for text in (f"gate.{limit.rule}", limit.name))
-        case = SubElement(suite, "testcase", classname=rule, name=name, time="0")
-        if tag := tags.get(limit.verdict):
-            counts[tag] += 1
-            message = one_line(visible(limit.sentence))
-            SubElement(case, tag, type=limit.verdict, message=message).text = message
-    if not verdict.limits:
-        case = SubElement(suite, "testcase", classname="gate", name=FIRST if verdict.first else "limits", time="0")
-        if not verdict.first:
-            counts["error"] += 1
-            SubElement(case, "error", type="missing", message="the policy limits nothing")
-    suite.set("tests", str(max(len(verdict.limits), 1)))
+    for one in cases:
+        of, name = (one_line(visible(text)) for text in (one.of, one.name))
+        case = SubElement(suite, "testcase", classname=of, name=name, time="0")
+        if one.tag:
+            message = one_line(visible(one.message))
+            SubElement(case, one.tag, type=one.kind, message=message).text = message
+    suite.set("tests", str(len(cases)))
     for tag, attribute in (("failure", "failures"), ("error", "errors")):
-        suite.set(attribute, str(counts[tag]))
+        suite.set(attribute, str(sum(one.tag == tag for one in cases)))
     indent(suites, " ")
     return '<?xml version="1.0" encoding="utf-8"?>\n' + tostring(suites, encoding="unicode") + "\n"
 
 
 def annotation_lines(verdict: Verdict) -> Iterator[str]:
     """Yield the commands that annotate a run, the most urgent limits first; the last one counts the rest."""
-    urgent = [limit for limit in verdict.by_urgency if limit.verdict in ("regressed", "missing", "undecided")]
-    shown = urgent if len(urgent) <= MAX_ANNOTATIONS else urgent[: MAX_ANNOTATIONS - 1]
-    for limit in shown:
-        escaped = visible(limit.sentence).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    urgent = [one.sentence for one in verdict.by_urgency if one.verdict in ("regressed", "missing", "undecided")]
+    return annotate(urgent, "limits did not hold, see verdict.html")
+
+
+def annotate(sentences: Sequence[str], rest: str) -> Iterator[str]:
+    """Yield the commands that annotate a run with sentences; the last one counts those that are left out."""
+    shown = sentences if len(sentences) <= MAX_ANNOTATIONS else sentences[: MAX_ANNOTATIONS - 1]
+    for one in shown:
+        escaped = visible(one).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
         yield f"::error title=finc-eval gate::{escaped}"
-    if len(shown) < len(urgent):
-        yield f"::error title=finc-eval gate::{len(urgent) - len(shown)} more limits did not hold, see verdict.html"
+    if len(shown) < len(sentences):
+        yield f"::error title=finc-eval gate::{len(sentences) - len(shown)} more {rest}"
 
 
 def tell_github(verdict: Verdict, environment: Mapping[str, str]) -> None:
+    """Tell GitHub Actions a verdict, as `tell_outcome` does."""
+    tell_outcome(verdict, verdict.overall, environment)
+
+
+def tell_outcome(result: Document, verdict: str, environment: Mapping[str, str]) -> None:
     """Append the output `verdict` and the summary to the files that GitHub Actions names; elsewhere do nothing."""
     outputs: dict[str, Callable[[], str]] = {
-        "GITHUB_OUTPUT": lambda: f"verdict={verdict.overall}\n",
-        "GITHUB_STEP_SUMMARY": verdict.to_markdown,
+        "GITHUB_OUTPUT": lambda: f"verdict={verdict}\n",
+        "GITHUB_STEP_SUMMARY": result.to_markdown,
     }
     for variable, write in outputs.items():
         if path := environment.get(variable):

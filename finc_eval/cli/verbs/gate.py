@@ -14,32 +14,34 @@ import typer
 
 import finc_eval as fe
 from finc_eval.cli.app import VerdictExit
-from finc_eval.cli.options import Json, Ref, Work, check_given, embeds
+from finc_eval.cli.golden import check_comment, check_golden, run_golden, write_comment
+from finc_eval.cli.options import Json, Work, check_given, embeds
 from finc_eval.cli.output import Force, Out, TerminalOutput, check_suffix, emit, output_folder, refuse_loss
-from finc_eval.core.doors import create_file
 from finc_eval.core.errors import UsageError
 from finc_eval.core.marks import job_digest, mark, mark_of, mark_text
-from finc_eval.core.storage import write_readable, write_text, write_together, write_whole
+from finc_eval.core.storage import write_readable, write_text
 from finc_eval.extractors.settings import Extraction
 from finc_eval.gates.policy import Policy
 
 if TYPE_CHECKING:
+    from finc_eval.gates.baseline import History
     from finc_eval.gates.verdict import Verdict
 
 
 @embeds
 def gate(
-    ref: Ref,
+    context: typer.Context,
     extraction: Extraction,
     work: Work,
+    ref: Annotated[str | None, typer.Option(help="Reference set, in any form that --gen takes.")] = None,
     baseline: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(
             help="Samples of the release before, in any form that --gen takes, or the folder of a history of "
             "baselines. Repeat it for the same model trained several times: from three on, the noise of training is "
             "measured."
         ),
-    ],
+    ] = None,
     policy: Annotated[
         Path, typer.Option(metavar="FILE", help="TOML file with what a release may do; --init writes the first.")
     ] = Path("gate.toml"),
@@ -83,6 +85,23 @@ def gate(
             "it. Its second line marks it, so that a pipeline can replace the comment of its last run.",
         ),
     ] = None,
+    golden: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Judge a few pictures of tonight, --gen, by golden pictures with the same ids, --ref, and by the "
+            "nights in this file, to which tonight is added. The exit code is 1 for red and 2 for amber.",
+        ),
+    ] = None,
+    machine: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Machine that made tonight's pictures, for --golden.")
+    ] = None,
+    accept: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NIGHT", help="Accept a night of --golden, such as 2026-11-27: its state is known from now on."
+        ),
+    ] = None,
     out: Out = None,
     force: Force = False,
     as_json: Json = False,
@@ -91,17 +110,16 @@ def gate(
 
     Exit codes: 0 pass, 1 regression, 2 undecided, 3 error. --out gets verdict.json, .html, .md and .xml (JUnit).
     """
-    from finc_eval.gates.baseline import History, samples_of
-
+    check_golden(context, golden)
+    if golden is not None:
+        run_golden(golden, gen, ref, machine, accept, comment=comment, out=out, force=force, as_json=as_json)
+        return
+    if baseline is None or ref is None:
+        raise UsageError(f"Missing option '--{'baseline' if baseline is None else 'ref'}'")
     _check_options(init=init, promote=first or promote, judges=first or promote or gen is not None, reason=reason)
-    if (first or promote) and len(baseline) > 1:
-        raise UsageError("--promote needs one history: pass its folder as the only --baseline")
     check_given([] if first else baseline, None)
-    history = History.open(baseline[0]) if first or promote else None
-    if history is not None:
-        history.check_new() if first else history.check_begun()
-    labels = ["baseline"] if len(baseline) == 1 else [f"baseline-{i}" for i in range(1, len(baseline) + 1)]
-    older = {} if first else {name: str(samples_of(one)) for name, one in zip(labels, baseline, strict=True)}
+    history = _open_history(baseline, first) if first or promote else None
+    older = {} if first else _by_label(baseline)
     if init:
         _write_policy(policy, older, ref, groups, extraction, work, force=force)
         return
@@ -119,7 +137,7 @@ def gate(
         with work.running() as run:
             history.opened(gen, extraction, run)
     output = output_folder("gate", "verdict", sources, out, force)
-    _check_comment(comment, mark("verdict", output.job), force)
+    check_comment(comment, mark("verdict", output.job), force)
     with work.running() as run:
         old = baseline if len(baseline) > 1 else baseline[0]
         verdict = fe.gate(gen, old, ref, limits, anchor=anchor, train=train, first=first, extractor=extraction, run=run)
@@ -131,6 +149,25 @@ def gate(
             f"promoted: {made}" if made else "not promoted: pass --reason TEXT to promote it all the same", file=notes
         )
     raise VerdictExit(verdict.exit_code)
+
+
+def _open_history(baseline: Sequence[str], first: bool) -> History:
+    """Open the history of baselines; UsageError unless it is the only baseline, and is new or begun, as it must be."""
+    from finc_eval.gates.baseline import History
+
+    if len(baseline) > 1:
+        raise UsageError("--promote needs one history: pass its folder as the only --baseline")
+    history = History.open(baseline[0])
+    history.check_new() if first else history.check_begun()
+    return history
+
+
+def _by_label(baseline: Sequence[str]) -> dict[str, str]:
+    """Return the samples of the baselines by label."""
+    from finc_eval.gates.baseline import samples_of
+
+    labels = ["baseline"] if len(baseline) == 1 else [f"baseline-{i}" for i in range(1, len(baseline) + 1)]
+    return {name: str(samples_of(one)) for name, one in zip(labels, baseline, strict=True)}
 
 
 def _check_options(*, init: bool, promote: bool, judges: bool, reason: str | None) -> None:
@@ -177,28 +214,12 @@ def _check_policy(policy: Path, baseline: Sequence[str], ref: str) -> None:
         )
 
 
-def _check_comment(path: Path | None, own: str, force: bool) -> None:
-    """Raise UsageError if a file would be lost that another job made, or is not Markdown."""
-    if path is not None:
-        check_suffix(path, ".md", option="--comment")
-        refuse_loss(path, lambda found: mark_of(found) == own, force, option="--comment")
-
-
 def _write_comment(verdict: Verdict, path: Path | None, force: bool) -> None:
-    """Write a comment and its pictures, which replace no files but those of the same comment."""
+    """Write a comment and its pictures."""
     from finc_eval.gates.page import comment
 
-    if path is None:
-        return
-    text, pictures = comment(verdict, {}, path.stem)
-    is_again = mark_of(path) == verdict.mark
-    for name in pictures:
-        refuse_loss(path.with_name(name), lambda _: is_again, force, option="--comment")
-    with write_together():
-        write_text(path, text)
-        for name, data in pictures.items():
-            with write_whole(path.with_name(name)) as part, create_file(part) as file:
-                file.write(data)
+    if path is not None:
+        write_comment(path, *comment(verdict, {}, path.stem), verdict.mark, force)
 
 
 def _emit(verdict: Verdict, output: TerminalOutput | None, *, as_json: bool) -> TextIO:

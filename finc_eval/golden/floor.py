@@ -1,0 +1,293 @@
+"""The floor of golden pictures: a file with a line of JSON for each pair and night, and for each accepted night.
+
+A row that cannot be read is told with its line, and skipped. Rows of one night follow each other; an id that comes
+again begins another night. The file is replaced whole, under a lock, so that a kill leaves all nights that were
+finished and no part of another.
+"""
+
+from __future__ import annotations
+
+import json
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from finc_eval.core.doors import create_file, read_bytes, without_links
+from finc_eval.core.errors import DataError
+from finc_eval.core.files.parsed import json_table
+from finc_eval.core.memory import BYTES_PER_TEXT_BYTE
+from finc_eval.core.places import out_path
+from finc_eval.core.storage import after_other_writers_of, disk_errors, refresh, write_whole
+from finc_eval.core.words import plural
+from finc_eval.embeddings.same_names import SUFFIX
+from finc_eval.golden.measured import SOUND
+from finc_eval.golden.nights import MEASURES, Array
+from finc_eval.same_ids.shown import OTHER_OWN, OTHER_STRUCTURE
+
+RANGES = {
+    "psnr": (0.0, 200.0),
+    "ssim": (-1.0, 1.0),
+    "structure": (0.0, 1.0),
+    "thumb": (-1.0, 1.0),
+    "light": (-255.0, 255.0),
+    "red_blue": (-510.0, 510.0),
+    "detail": (-20.0, 20.0),
+}
+"""Least and largest value of each measure in a row."""
+
+MAX_TEXT = 1000  # letters of a name in a row
+TOLD_LINES = 3  # lines that cannot be read that are told one by one
+VERDICTS = ("green", "amber", "red")
+BEGINS = (b'{"night"', b'{"accept"')  # first bytes of our lines
+
+
+@dataclass(frozen=True, eq=False)
+class PairRow:
+    """A pair in a night, as it was kept.
+
+    Attributes:
+        values: measures in the order of `MEASURES`; None for pictures that could not be compared.
+        p: rank of the pair in its night, as a p-value; NaN if it had none. `all_p` is that of the mean of all pairs.
+        beyond: whether the pair lay beyond all nights before. `all_beyond` is that of the mean of all pairs.
+        verdict: verdict of the night.
+    """
+
+    night: str
+    machine: str | None
+    id: str
+    shows: str
+    values: Array | None
+    gen: str
+    ref: str
+    p: float = np.nan
+    all_p: float = np.nan
+    beyond: bool = False
+    all_beyond: bool = False
+    verdict: str = "green"
+
+    def to_line(self) -> str:
+        """Return the row as a line of JSON."""
+        numbers = (
+            dict.fromkeys(MEASURES) if self.values is None else dict(zip(MEASURES, _short(self.values), strict=True))
+        )
+        ranks = {name: None if np.isnan(value) else value for name, value in (("p", self.p), ("all_p", self.all_p))}
+        return json.dumps(
+            {"night": self.night, "machine": self.machine, "id": self.id, "shows": self.shows}
+            | numbers
+            | {"gen": self.gen, "ref": self.ref, "verdict": self.verdict}
+            | ranks
+            | {"beyond": self.beyond, "all_beyond": self.all_beyond}
+        )
+
+
+def _short(values: Array) -> list[float]:
+    """Return numbers with six digits."""
+    return [float(f"{one:.6g}") for one in values.tolist()]
+
+
+@dataclass(eq=False)
+class PastNight:
+    """A night of the floor: its rows by id, and whether a person has accepted it."""
+
+    name: str
+    machine: str | None
+    rows: dict[str, PairRow] = field(default_factory=dict)
+    is_accepted: bool = False
+
+    def row_of(self, name: str) -> PairRow | None:
+        """Return the row of a pair; of one that was saved in another format, the only one without its suffix."""
+        if (row := self.rows.get(name)) is not None:
+            return row
+        bare = SUFFIX.sub("", name)
+        found = [row for other, row in self.rows.items() if SUFFIX.sub("", other) == bare]
+        return found[0] if len(found) == 1 else None
+
+    @property
+    def verdict(self) -> str:
+        """Verdict of the night, as it was kept."""
+        return next(iter(self.rows.values())).verdict
+
+    @property
+    def is_broken(self) -> bool:
+        """True for a night with a pair that is red by itself, which is not a normal night."""
+        return any(row.shows not in SOUND for row in self.rows.values())
+
+
+@dataclass(frozen=True, eq=False)
+class Floor:
+    """Contents of a floor: its nights in order, the night from which each machine has a new state, and damaged lines.
+
+    Attributes:
+        begins: number of the first night of the accepted state, by machine.
+        notes: sentences on lines that cannot be read.
+    """
+
+    nights: list[PastNight]
+    begins: dict[str | None, int]
+    notes: tuple[str, ...] = ()
+
+
+@contextmanager
+def alone_with(path: Path) -> Iterator[None]:
+    """Wait for other processes that add to a floor, and hold them off."""
+    with disk_errors(path), after_other_writers_of(path):
+        yield
+
+
+def place_of_floor(path: str | Path) -> Path:
+    """Return the path of a floor on the local disk, where links lead to; a floor behind a URL is fetched."""
+    place = out_path(path)
+    refresh(place)
+    return without_links(place)
+
+
+def content_of(path: Path) -> bytes:
+    """Return the bytes of a floor; none if it does not exist yet."""
+    try:
+        return read_bytes(path, copies=BYTES_PER_TEXT_BYTE)
+    except FileNotFoundError:
+        return b""
+
+
+def add_lines(path: Path, content: bytes, lines: Sequence[str]) -> None:
+    """Replace a floor by the same with further lines; what it held stays as it is, damaged lines included."""
+    between = b"\n" if content and not content.endswith(b"\n") else b""
+    added = "".join(f"{one}\n" for one in lines).encode()
+    mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else None
+    with write_whole(path) as temporary, create_file(temporary) as file:
+        file.write(content + between + added)
+        if mode is not None:
+            temporary.chmod(mode)
+
+
+def read_floor(content: bytes, where: str) -> Floor:
+    """Read a floor from its bytes.
+
+    Raises:
+        DataError: it is another file, which must not be written to.
+    """
+    nights: list[PastNight] = []
+    begins: dict[str | None, int] = {}
+    bad: list[tuple[int, str]] = []
+    lines = content.split(b"\n")
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            found = json_table(line.decode(), "it")
+            if "accept" in found:
+                _accept(nights, begins, _text(found, "accept"), _machine(found))
+            else:
+                _take(nights, row_of(found))
+        except (DataError, ValueError) as error:
+            bad.append((number, _why(error)))
+    if bad and not nights and not any(line.startswith(BEGINS) for line in lines):
+        raise DataError(f"{where} is not a floor of golden pictures, and nothing is added to it: name another file")
+    return Floor(nights, begins, tuple(_tell(bad, where)))
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        return "not UTF-8"
+    text = str(error)
+    return text.partition("(")[2].rpartition(")")[0] if text.startswith("it cannot be read as JSON") else text
+
+
+def _tell(bad: Sequence[tuple[int, str]], where: str) -> Iterator[str]:
+    name = Path(where).name
+    for number, why in bad[:TOLD_LINES]:
+        yield f"Line {number:,} of {name} is left out, as it cannot be read ({why:.200})."
+    if more := len(bad) - TOLD_LINES if len(bad) > TOLD_LINES else 0:
+        yield f"{plural(more, 'more line')} of {name} {'is' if more == 1 else 'are'} left out, too."
+
+
+def _take(nights: list[PastNight], row: PairRow) -> None:
+    """Put a row into its night: the last one, or a new one where the name or machine is another, or the id is there."""
+    last = nights[-1] if nights else None
+    if last is None or (last.name, last.machine) != (row.night, row.machine) or row.id in last.rows:
+        last = PastNight(row.night, row.machine)
+        nights.append(last)
+    last.rows[row.id] = row
+
+
+def row_of(found: Mapping[str, Any]) -> PairRow:
+    """Return a row from plain JSON types; ValueError, which names the field, for what is not one."""
+    numbers = [_number(found, name, *RANGES[name]) for name in MEASURES]
+    known = [one for one in numbers if one is not None]
+    shows = _text(found, "shows", "")
+    if len(known) not in (0, len(MEASURES)) or (not known and shows in ("", *SOUND)):
+        lost = next(name for name, one in zip(MEASURES, numbers, strict=True) if one is None)
+        raise ValueError(f"{lost} is missing")
+    values = np.array(known) if known else None
+    if not shows:  # a row that was made elsewhere
+        own, structure = (numbers[MEASURES.index(name)] or 0.0 for name in ("thumb", "structure"))
+        shows = "another picture" if own < OTHER_OWN and structure < OTHER_STRUCTURE else "same"
+    verdict = _text(found, "verdict", "green")
+    if verdict not in VERDICTS:
+        raise ValueError(f"verdict is {verdict!r:.40}, not one of {', '.join(VERDICTS)}")
+    ranks = [_number(found, name, 0.0, 1.0) for name in ("p", "all_p")]
+    p, all_p = (one or np.nan for one in ranks)
+    night, name = (_text(found, one) for one in ("night", "id"))
+    gen, ref = (_text(found, one, "" if values is None else None) for one in ("gen", "ref"))
+    beyond, all_beyond = (_flag(found, one) for one in ("beyond", "all_beyond"))
+    return PairRow(night, _machine(found), name, shows, values, gen, ref, p, all_p, beyond, all_beyond, verdict)
+
+
+def _text(found: Mapping[str, Any], name: str, default: str | None = None) -> str:
+    value = found.get(name, default)
+    if not isinstance(value, str) or (not value and value != default) or len(value) > MAX_TEXT:
+        raise ValueError(f"{name} is {value!r:.40}, not a text" if name in found else f"{name} is missing")
+    return value
+
+
+def _machine(found: Mapping[str, Any]) -> str | None:
+    return None if found.get("machine") is None else _text(found, "machine")
+
+
+def _flag(found: Mapping[str, Any], name: str) -> bool:
+    value = found.get(name)
+    if value is not None and not isinstance(value, bool):
+        raise ValueError(f"{name} is {value!r:.40}, neither true nor false")
+    return bool(value)
+
+
+def _number(found: Mapping[str, Any], name: str, low: float, high: float) -> float | None:
+    value = found.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"{name} is {value!r:.40}, not a number")
+    if not low <= value <= high:
+        raise ValueError(f"{name} is {value!r:.40}, outside of {low:g} to {high:g}")
+    return float(value)
+
+
+def matching(nights: Sequence[PastNight], name: str, machine: str | None) -> list[int]:
+    """Return the numbers of the nights whose name begins so, of one machine or, if it is None, of all."""
+    return [
+        place
+        for place, one in enumerate(nights)
+        if one.name.startswith(name) and (machine is None or one.machine == machine)
+    ]
+
+
+def _accept(nights: Sequence[PastNight], begins: dict[str | None, int], name: str, machine: str | None) -> None:
+    """Accept nights, and with each the nights before it that were not green, of its machine, in a row."""
+    for place in matching(nights, name, machine):
+        chosen = nights[place]
+        if chosen.is_broken:
+            continue
+        first = place
+        for before in range(place, -1, -1):
+            one = nights[before]
+            if one.machine != chosen.machine or one.is_broken:
+                continue
+            if before != place and one.verdict == "green":
+                break
+            one.is_accepted, first = True, before
+        begins[chosen.machine] = first if chosen.machine not in begins else max(begins[chosen.machine], first)

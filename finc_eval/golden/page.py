@@ -1,0 +1,174 @@
+"""The outputs of a night: its pairs with their pictures, a curve of each pair over the nights, and a comment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from finc_eval.core.words import figure
+from finc_eval.gallery.thumbnails import Thumbnail, side_by_side
+from finc_eval.golden.result import GoldenPair, Light, Night, SeenNight
+from finc_eval.report import Page
+from finc_eval.report.colors import Ink
+from finc_eval.report.drawings import Axis, drawing, line, mark, text
+from finc_eval.report.exports.markdown import escape, paragraph
+from finc_eval.report.exports.outline import Cell, Outline, TextTable
+from finc_eval.report.formats import printable
+from finc_eval.report.pages import Section, render
+
+MARKER = "<!-- finc-eval golden -->"  # line of a comment by which a pipeline finds the comment of its last night
+MAX_COMMENT = 60_000  # bytes of a comment: GitHub takes 65,536 characters
+PICTURED = 40  # pairs that a page and a comment show with pictures and curves, the most urgent first
+LISTED = 30  # nights that a table has
+WIDTH, HEIGHT, LEFT, EDGE = 520, 110, 60, 22  # pixels of a curve, and around it
+
+URGENCY: tuple[Light, ...] = ("red", "amber", "green")
+MEASURED = {
+    "psnr": ("PSNR, dB", ".1f"),
+    "ssim": ("SSIM", ".4f"),
+    "structure": ("Structure", ".4f"),
+    "thumb": ("Thumbnails", ".4f"),
+    "light": ("Light", "+.1f"),
+    "red_blue": ("Red − blue", "+.1f"),
+    "detail": ("Detail", "+.3f"),
+}
+"""Heading of each measure, and how it is written."""
+
+HOW = (
+    "What a picture shows is judged by itself, from the first night on. From 8 nights on, a pair is amber that lies "
+    "beyond all known nights by several times what the farthest of these is from its nearest; the same again is red, "
+    "from 20 nights on on the second night and before on the third. Ranks among the nearest nights are uniform while "
+    "nothing changes, whatever states an engine has; bets against them are red in at most about 5 % of years of 100 "
+    "nights. Light and red − blue are changes in steps of 1/255; detail is the logarithm of how much finer the picture "
+    "is; thumbnails are compared at 16 × 16 pixels."
+)
+
+
+def says(result: Night) -> Mapping[str, str]:
+    """Return what was found, in a sentence or two by key."""
+    return result.told
+
+
+def outline(result: Night) -> Outline:
+    """Return what the night says in all outputs."""
+    where = "" if result.machine is None else f" on {result.machine}"
+    columns = ["Pair", "Verdict", "What it shows", *(heading for heading, _ in MEASURED.values()), "Rank", "Nights"]
+    return Outline(
+        kind="golden pictures",
+        title=f"Golden pictures{where}, {result.night}",
+        says=result.told,
+        sets={"gen": len(result.pairs), "ref": len(result.pairs)},
+        signatures=[],
+        call='fe.Golden("floor.jsonl").add(gen, ref)',
+        tables=[
+            TextTable(
+                "Pairs",
+                columns,
+                [[one.id, one.verdict, one.sentence, *_numbers(one)] for one in by_urgency(result)],
+                words=["Verdict", "What it shows"],
+                legend="Rank: p-value of tonight among the nights before. Nights: those that are known.",
+            ),
+            TextTable("Nights", ["Night", "Machine", "Verdict"], _nights(result.history), words=["Machine", "Verdict"]),
+        ],
+        how=HOW,
+    )
+
+
+def by_urgency(result: Night) -> list[GoldenPair]:
+    """Return the pairs, red pairs first."""
+    return sorted(result.pairs, key=lambda one: URGENCY.index(one.verdict))
+
+
+def _numbers(one: GoldenPair) -> list[str]:
+    measured = [figure(one.numbers[name], form) if name in one.numbers else "–" for name, (_, form) in MEASURED.items()]
+    return [*measured, figure(one.p, ".3f"), f"{one.known:,}"]
+
+
+def _nights(history: Sequence[SeenNight]) -> list[list[Cell | str]]:
+    return [[one.night, one.machine or "–", one.verdict] for one in history[: -LISTED - 1 : -1]]
+
+
+def page(result: Night, _: Mapping[str, Any]) -> str:
+    """Return the page: the pairs with their pictures, and the curve of each over the nights."""
+    said = outline(result)
+    pairs, nights = said.tables
+    shown = by_urgency(result)[:PICTURED]
+    curves = Markup("").join(_curve(result, one) for one in shown)
+    sections = [
+        Section("pairs", pairs.title, table=pairs, legend=pairs.legend),
+        *_pictures(result, shown),
+        Section("curves", "PSNR of each pair by night", figure=curves),
+        Section("nights", nights.title, table=nights),
+    ]
+    return render(result, said, sections=sections)
+
+
+def _pictures(result: Night, shown: Sequence[GoldenPair]) -> list[Section]:
+    """Return the pictures of the pairs, golden ones first."""
+    cell = Markup('<td><img src="{}" width="{}" height="{}" alt="{}"></td>')
+    rows = [
+        Markup("<tr><th>{}</th>{}</tr>").format(
+            printable(one.id),
+            Markup("").join(
+                cell.format(small.uri, small.width, small.height, printable(f"{one.id}, {when}"))
+                for when, small in zip(("golden", "tonight"), found, strict=False)
+            ),
+        )
+        for one in shown
+        if (found := result.pictures.get(one.id))
+    ]
+    if not rows:
+        return []
+    head = Markup("<tr><th></th><th>golden</th><th>tonight</th></tr>")
+    return [Section("pictures", "Pictures", view=Markup("<table>{}{}</table>").format(head, Markup("").join(rows)))]
+
+
+def _curve(result: Night, one: GoldenPair) -> Markup:
+    """Draw the PSNR of a pair over the nights, with a mark on each night that was not green."""
+    known = [(place, night.psnr[one.id]) for place, night in enumerate(result.history) if one.id in night.psnr]
+    if not known:
+        return Markup("")
+    ends = sorted({value for _, value in known})
+    across = Axis(0, max(len(result.history) - 1, 1), LEFT, WIDTH - EDGE)
+    up = Axis(ends[0], ends[-1], HEIGHT - EDGE, EDGE)
+    parts = [line([(across.at(place), up.at(value)) for place, value in known], "ref", width=1.5)]
+    for place, value in known:
+        night = result.history[place]
+        if night.verdict != "green" or len(known) == 1:
+            ink: Ink = "gen" if night.verdict == "red" else "other"
+            parts.append(mark(ink, (across.at(place), up.at(value)), f"{night.night}: {night.verdict}, {value:.1f} dB"))
+    parts += [text((LEFT - 4, up.at(value) + 4), f"{value:.1f}", anchor="end") for value in {ends[0], ends[-1]}]
+    first, last = (result.history[place].night[:10] for place in (0, -1))
+    parts += [text((LEFT, HEIGHT - 6), first, anchor="start"), text((WIDTH - EDGE, HEIGHT - 6), last, anchor="end")]
+    parts.append(text((LEFT, 14), one.id, anchor="start"))
+    said = f"From {known[0][1]:.1f} to {known[-1][1]:.1f} dB in {len(known)} nights"
+    return drawing(f"PSNR of {one.id}", said, (WIDTH, HEIGHT), parts)
+
+
+def comment(result: Night, stem: str) -> tuple[str, dict[str, bytes]]:
+    """Return a comment in Markdown, and the pictures that it shows, by the names of files beside it.
+
+    Each pair has a line, with its golden picture and that of tonight side by side.
+    """
+    pictures: dict[str, bytes] = {}
+    lines = [f"<!-- finc-eval: {result.mark} -->", MARKER, f"### {escape(result.sentence)}", ""]
+    lines += ["| Pair | Golden, tonight | What it shows | PSNR, dB |", "|---|---|---|---|"]
+    for number, one in enumerate(by_urgency(result), 1):
+        found: tuple[Thumbnail, ...] = result.pictures.get(one.id, ()) if number <= PICTURED else ()
+        strip, name = side_by_side(found), f"{stem}-{number}.png"
+        pictures |= {} if strip is None else {name: strip}
+        shown = "" if strip is None else f"![golden, tonight]({name})"
+        psnr = figure(one.numbers.get("psnr"), ".1f")
+        lines.append(f"| {escape(one.id)} | {shown} | {one.verdict}: {escape(one.sentence)} | {psnr} |")
+    where = "" if result.machine is None else f" on {result.machine}"
+    lines += ["", paragraph(f"Night {result.night}{where}, {len(result.history)} nights in the history.")]
+    size, kept = 0, []
+    for one_line in lines:
+        size += len(one_line.encode()) + 1
+        kept += [one_line] if size < MAX_COMMENT else []
+    return "\n".join(kept) + "\n", pictures
+
+
+PAGE = Page(says, outline, draw=page)

@@ -1,0 +1,139 @@
+"""Sentences on a night: the verdict with its causes, and what else a person must know."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from finc_eval.core.words import figure, join_words, plural
+from finc_eval.golden.floor import Floor
+from finc_eval.golden.judging import AgainstPast, JudgedNight
+from finc_eval.golden.measured import MeasuredPair
+from finc_eval.golden.nights import LEAST_PAST
+from finc_eval.golden.pictures import Matched
+
+NAMED = 5  # ids that a sentence names
+
+CALLED = {
+    "psnr": "PSNR",
+    "ssim": "SSIM",
+    "structure": "structure",
+    "thumb": "thumbnails",
+    "light": "light",
+    "red_blue": "red less blue",
+    "detail": "detail",
+}
+"""Measures in words."""
+
+ROWS = {2: "two", 3: "three"}
+
+
+def tell_night(
+    floor: Floor, found: Matched, tonight: Sequence[MeasuredPair], judged: JudgedNight, verdict: str, name: str
+) -> dict[str, str]:
+    """Return what is said of a night, by key, the verdict first; `name` is one for what is wrong with most pairs."""
+    is_broken = any(one.is_broken for one in tonight)
+    causes = _broken(tonight, name) if is_broken else _causes(tonight, judged, verdict, found.missing)
+    told = {"verdict": f"{verdict.capitalize()}: {'; '.join(causes)}."}
+    if found.missing and verdict != "amber":
+        told["missing"] = f"{_pictures(found.missing, 'golden picture')} without a picture of tonight."
+    if found.additional:
+        told["additional"] = f"{_pictures(found.additional, 'picture')} without a golden picture, and not judged."
+    if judged.renewed:
+        these = "its history begins" if len(judged.renewed) == 1 else "their histories begin"
+        told["renewed"] = f"{_pictures(judged.renewed, 'golden picture')} not that of the nights before: {these} anew."
+    for number, one in enumerate(judged.gone):
+        psnr = [float(np.mean([row.values[0] for row in floor.nights[place].rows.values() if row.values is not None]))
+                for place in one.nights.tolist()]  # fmt: skip
+        told[f"gone {number}"] = (
+            f"A state of {plural(len(psnr), 'night')} (PSNR {_range(min(psnr), max(psnr))}) has not been seen for "
+            f"{plural(one.since, 'night')}."
+        )
+    for name, since in judged.machines.items():
+        told[f"machine {name}"] = f"Machine {name} has not been seen for {plural(since, 'night')}."
+    return told | {f"line {number}": note for number, note in enumerate(floor.notes)}
+
+
+def _pictures(ids: Sequence[str], thing: str) -> str:
+    return f"{plural(len(ids), thing)} ({some(ids)}) {'is' if len(ids) == 1 else 'are'}"
+
+
+def some(ids: Sequence[str]) -> str:
+    """Name some ids, and how many more there are."""
+    more = len(ids) - NAMED
+    return join_words([*ids[:NAMED], *([f"{more:,} more"] if more > 0 else [])])
+
+
+def _causes(
+    tonight: Sequence[MeasuredPair], judged: JudgedNight, verdict: str, missing: Sequence[str]
+) -> Iterator[str]:
+    """Yield the causes of a verdict on a night whose pairs show what they should."""
+    stood = {one.id: own for one, own in zip(tonight, judged.pairs, strict=True) if own is not None}
+    if judged.mean is not None:
+        stood = {f"all {len(tonight)} pairs": judged.mean} | stood
+    if verdict == "green":
+        yield _as_before(tonight, judged)
+        return
+    for light in ("red", "amber"):
+        shown = [name for name, one in stood.items() if one.verdict == light]
+        if not shown:
+            continue
+        is_all = judged.mean is not None and judged.mean.verdict == light
+        first = stood[shown[0]]
+        yield _beyond(shown[0] if is_all else some(shown), len(shown) == 1 or is_all, first)
+        break
+    else:
+        if unclear := [one.id for one in tonight if one.shows == "unclear"]:
+            yield f"{_pictures(unclear, 'pair')} not recognized, and too few nights are known to tell"
+    if missing and verdict == "amber":
+        yield f"{_pictures(missing, 'golden picture')} without a picture of tonight"
+
+
+def _beyond(who: str, is_one: bool, one: AgainstPast) -> str:
+    """Return how pairs stand against the nights before."""
+    be = "lies" if is_one and not who.startswith("all ") else "lie"
+    nights = plural(one.known, "night")
+    usual = "" if one.usual is None else f"; nights so far {_range(*one.usual)}"
+    numbers = f"PSNR {one.psnr:.1f} dB{usual}"
+    names = [] if "psnr" in one.beyond else [CALLED[name] for name in one.beyond]
+    where = f", by {join_words(names)}" if names else ""
+    if one.verdict == "amber":
+        return (
+            f"a new state or a change: {who} {be} beyond the {nights} so far{where} ({numbers}): accept it, or wait "
+            "for another night"
+        )
+    if one.beyond and one.row > 1:
+        row = f", {ROWS.get(one.row, str(one.row))} nights in a row"
+        return f"{who} {be} beyond the {nights} so far{where} ({numbers}){row}"
+    change = "have" if not is_one or who.startswith("all ") else "has"
+    return f"{who} {change} changed, by ranks among the {nights} so far (p = {figure(one.p, '.2g')} tonight; {numbers})"
+
+
+def _as_before(tonight: Sequence[MeasuredPair], judged: JudgedNight) -> str:
+    """Return what is said of a green night."""
+    known = min(one.known for one in judged.pairs if one is not None)
+    pairs = plural(len(tonight), "pair")
+    if known < LEAST_PAST:
+        shows = "shows" if len(tonight) == 1 else "show"
+        nights = f"{plural(known, 'night')} so far, and small changes are seen from {LEAST_PAST} on"
+        return f"{pairs} {shows} the same; {nights}"
+    one = judged.mean or next(own for own in judged.pairs if own is not None)
+    usual = "" if one.usual is None else f"; nights so far {_range(*one.usual)}"
+    return f"{pairs} as in the {plural(known, 'night')} so far (PSNR {one.psnr:.1f} dB{usual})"
+
+
+def _range(low: float, high: float) -> str:
+    return f"{low:.1f} to {high:.1f}"
+
+
+def _broken(tonight: Sequence[MeasuredPair], name: str) -> Iterator[str]:
+    """Yield what broken pairs show, by one name if there is one, or each cause once, the most frequent first."""
+    bad = [one for one in tonight if one.is_broken]
+    if name and len(tonight) > 1:
+        yield name if len(bad) == len(tonight) else f"{name} ({some([one.id for one in bad])})"
+        return
+    for phrase, count in Counter(one.phrase for one in bad).most_common():
+        ids = [one.id for one in bad if one.phrase == phrase]
+        yield f"{some(ids) if count == 1 else f'each of {some(ids)}'} {phrase}"
