@@ -16,7 +16,7 @@ from finc_eval.cli.fields import flag, options_of, parameter, settings_with
 from finc_eval.core.doors import inside
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.files.parsed import read_toml
-from finc_eval.core.files.reading import header_of
+from finc_eval.core.files.stored import header_of
 from finc_eval.core.places import is_url, place_of
 from finc_eval.core.progress import Progress, silent, terminal
 from finc_eval.core.provenance import config_in_use

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 from finc_eval.core.doors import with_home, without_links
 from finc_eval.core.errors import DataError, UsageError
-from finc_eval.core.files.front import check_type, file_type, is_stored
 from finc_eval.core.files.on_disk import file_of, on_disk
+from finc_eval.core.files.stored import check_type, file_type, is_stored
 from finc_eval.core.run import Run
 from finc_eval.embeddings.array_files import StoredArrays, holds_statistics, is_array_file
 from finc_eval.embeddings.base import ArrayEmbeddings, CachedEmbeddings, Embeddings

@@ -1,15 +1,15 @@
 """Files of other versions of finc-eval: each kind is refused in one sentence that says what to run."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from _files import forge
 from typer.testing import CliRunner
 
 import finc_eval as fe
 from finc_eval.cli.app import app
-from finc_eval.core.files.front import FRONT_BYTES, MADE_BY, Front
+from finc_eval.core.files.file_types import MADE_BY
 from finc_eval.demo import example_sets
 from finc_eval.gates.baseline import History
 from finc_eval.results import RESULTS
@@ -21,9 +21,7 @@ def relabeled(path, step):
         data = json.loads(path.read_text())
         path.write_text(json.dumps(data | {"layout": data["layout"] + step}))
         return
-    data = path.read_bytes()
-    front = Front.of(data[:FRONT_BYTES])
-    path.write_bytes(replace(front, layout=front.layout + step).encoded() + data[FRONT_BYTES:])
+    forge(path, lambda header, arrays: None, step)
 
 
 @pytest.fixture(scope="module")

@@ -70,7 +70,7 @@ def test_a_cache_gives_back_what_was_written(tmp_path):
 
 
 def test_rows_are_picked_as_numpy_picks_them(tmp_path, monkeypatch):
-    monkeypatch.setattr("finc_eval.embeddings.cache.BLOCK_BYTES", 60)  # three rows a block
+    monkeypatch.setattr("finc_eval.core.files.hdf5.BLOCK_BYTES", 60)  # three rows a block
     cache, rows = EmbeddingCache(make(tmp_path / "gen.h5")), ROWS[GOOD]
     mask = np.arange(8) % 3 == 0
     for index in (slice(2, 5), slice(None, None, -2), np.array([7, 0, 3, 3, -1]), [5, 1], [], mask, 6, -2):

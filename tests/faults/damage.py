@@ -255,14 +255,14 @@ def forged(data: bytes, rng: np.random.Generator) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "x.h5"
         path.write_bytes(data)
-        front, header, arrays = content(path)
+        stated, header, arrays = content(path)
         arrays = {name: values.copy() for name, values in arrays.items()}
         for _ in range(int(rng.integers(1, 3))):
             if rng.random() < 0.65:
                 change_value(header, rng)
             else:
                 _change_array(arrays, rng)
-        with fill_file(path, front.type_name, front.layout) as file:
+        with fill_file(path, *stated) as file:
             file.header |= header
             for name, values in arrays.items():
                 file.array(name, values)
