@@ -35,7 +35,7 @@ Gen = Annotated[
     str,
     typer.Option(
         help="Generated set: a folder, .zip or .npz of images, an .h5 file that extract or sketch wrote, or "
-        "embeddings (.npy, .npz, .pt, .safetensors, .parquet). Or a URL of these (s3://, gs://, https:// …)."
+        "embeddings (.npy, .npz, .pt, .safetensors, .parquet, HDF5). Or a URL of these (s3://, gs://, https:// …)."
     ),
 ]
 Ref = Annotated[str, typer.Option(help="Reference set, in any form that --gen takes.")]

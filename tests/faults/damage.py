@@ -304,9 +304,11 @@ def _change_array(arrays: dict[str, np.ndarray], rng: np.random.Generator) -> No
         case 2:
             arrays[name] = values[None]
         case 3:
-            arrays[name] = values.astype(["<f4", "<f8", "<i8", "<u8", "|u1", "<i4"][rng.integers(0, 6)])
+            types = ["|S1", "|S40"] if values.dtype.kind == "S" else ["<f4", "<f8", "<i8", "<u8", "|u1", "<i4"]
+            arrays[name] = values.astype(types[rng.integers(0, len(types))])
         case 4:
             arrays[name] = np.zeros((0, *values.shape[1:]), values.dtype)
         case 5 if values.size:
-            extreme = (np.nan, np.inf, 1e38, -1e38) if values.dtype.kind == "f" else (0, 127)
+            extremes = {"f": (np.nan, np.inf, 1e38, -1e38), "S": (b"", b"\xff")}
+            extreme = extremes.get(values.dtype.kind, (0, 127))
             values.ravel()[rng.integers(0, values.size)] = extreme[rng.integers(0, len(extreme))]
