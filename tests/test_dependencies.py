@@ -46,6 +46,8 @@ def check_h5py():
         file["b"] = 1
     assert stream.getvalue()[8] == 3  # version of the superblock: its structures have checksums
     with h5py.File(stream) as file:
+        assert file.id.links.get_info(b"z").type == h5py.h5l.TYPE_HARD
+        assert file["b"].id.get_create_plist().get_layout() != h5py.h5d.VIRTUAL
         assert list(file) == ["z", "b"] and file["z/a"].asstr()[:].tolist() == ["a", "é", ""]
 
 

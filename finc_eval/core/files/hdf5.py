@@ -107,7 +107,7 @@ def datasets_in(group: h5py.Group) -> dict[str, h5py.Dataset]:
             waiting.pop()
             continue
         path, objects = f"{place}{name}", objects + 1
-        if not isinstance(parent.get(name, getlink=True), h5py.HardLink):
+        if not _is_own(parent, name):
             raise ValueError(f"{path} is a link, which is not followed")
         one = parent[name]
         if isinstance(one, h5py.Dataset):
@@ -120,10 +120,19 @@ def datasets_in(group: h5py.Group) -> dict[str, h5py.Dataset]:
     return found
 
 
+def _is_own(group: Group, name: str) -> bool:
+    """Return whether a name in a group is of the thing itself, and not of a link to another place."""
+    import h5py
+
+    return bool(group.id.links.get_info(text_bytes(name)).type == h5py.h5l.TYPE_HARD)
+
+
 def _check_storage(name: str, dataset: h5py.Dataset) -> None:
+    import h5py
+
     made = dataset.id.get_create_plist()
     codes = {made.get_filter(number)[0] for number in range(made.get_nfilters())}
-    if dataset.is_virtual or dataset.external:
+    if made.get_layout() == h5py.h5d.VIRTUAL or made.get_external_count():
         raise ValueError(f"{name} lies in another file, which is not read")
     if foreign := codes - set(FILTERS):
         raise ValueError(f"{name} has the filter {min(foreign)}, and those of HDF5 are {', '.join(FILTERS.values())}")
@@ -134,7 +143,7 @@ def only_group(group: h5py.Group) -> h5py.Group | None:
     import h5py
 
     names = list(group)
-    if len(names) != 1 or not isinstance(group.get(names[0], getlink=True), h5py.HardLink):
+    if len(names) != 1 or not _is_own(group, names[0]):
         return None
     found = group[names[0]]
     return found if isinstance(found, h5py.Group) else None
