@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from finc_eval.core.doors import open_file
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.csv_text import check_cells
-from finc_eval.core.files.foreign_hdf5 import hdf5_arrays
 from finc_eval.core.files.npz import NpzFile, map_array
 from finc_eval.core.files.parquet import parquet_pieces, parquet_schema
 from finc_eval.core.files.stored import is_foreign
@@ -273,6 +272,8 @@ def _filled(found: NDArray[Any] | None, start: int, part: NDArray[Any], rows: in
 
 
 def _hdf5(path: Path) -> Arrays:
+    from finc_eval.core.files.foreign_hdf5 import hdf5_arrays  # few sets are in such files
+
     return hdf5_arrays(path, lambda shapes: _embeddings(shapes, path))
 
 
