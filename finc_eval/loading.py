@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from finc_eval.core.errors import DataError, FincEvalError
-from finc_eval.core.files.front import FILE_TYPES, file_type, wrong_type
+from finc_eval.core.files.file_types import FILE_TYPES, wrong_type
 from finc_eval.core.files.on_disk import on_disk
 from finc_eval.core.files.parsed import read_json
-from finc_eval.core.files.reading import content_of, header_of
+from finc_eval.core.files.stored import content_of, file_type, header_of
 from finc_eval.core.marks import CHECKSUM, mark_of
 from finc_eval.core.serialize import read_document
 from finc_eval.core.storage import PROGRAM

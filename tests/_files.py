@@ -6,25 +6,24 @@ from typing import Any
 
 import numpy as np
 
-from finc_eval.core.files.front import Front, front_of
-from finc_eval.core.files.reading import StoredFile
+from finc_eval.core.files.stored import Stated, StoredFile, stated_in
 from finc_eval.core.files.writing import fill_file
 
 Arrays = dict[str, np.ndarray]
 
 
-def content(path: Path) -> tuple[Front, dict[str, Any], Arrays]:
-    """The front, the header and all arrays of a file."""
-    front = front_of(path)
-    with StoredFile(path, front.type_name, front.layout) as file:
-        return front, file.header, {name: file.stored(name).whole() for name in file.arrays}
+def content(path: Path) -> tuple[Stated, dict[str, Any], Arrays]:
+    """Type and layout, the header and all arrays of a file."""
+    stated = stated_in(path)
+    with StoredFile(path, *stated) as file:
+        return stated, file.header, {name: file.stored(name).whole() for name in file.arrays}
 
 
-def forge(path: Path, change: Callable[[dict[str, Any], Arrays], None]) -> Path:
-    """Write the file again with a header and arrays that `change` has altered."""
-    front, header, arrays = content(path)
+def forge(path: Path, change: Callable[[dict[str, Any], Arrays], None], step: int = 0) -> Path:
+    """Write the file again with a header and arrays that `change` has altered, and with a layout of so much more."""
+    stated, header, arrays = content(path)
     change(header, arrays)
-    with fill_file(path, front.type_name, front.layout) as file:
+    with fill_file(path, stated.type_name, stated.layout + step) as file:
         file.header |= header
         for name, values in arrays.items():
             file.array(name, values)

@@ -197,7 +197,7 @@ def test_few_modules_load_with_a_module(name):
     assert len(found) <= MAX_LOADED[name], sorted(found)
 
 
-ONLY_READERS = {"h5py": {"finc_eval.core.files.writing"}, "tomllib": {"finc_eval.core.files.parsed"}}
+ONLY_READERS = {"h5py": {"finc_eval.core.files.hdf5"}, "tomllib": {"finc_eval.core.files.parsed"}}
 """Modules that may import a reader of files: all others go through the guarded doors of `core/files`."""
 
 

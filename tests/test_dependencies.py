@@ -25,17 +25,30 @@ DOCS = Path(__file__).parent.parent / "docs" / "dependencies.md"
 
 
 def check_h5py():
-    """A dataset of fixed space, without fill values, states where its bytes lie in the file."""
+    """A file in a Python file, as 1.10 writes it: groups in the order of writing, texts of fixed length."""
     stream = io.BytesIO()
-    with h5py.File(stream, "w", userblock_size=512) as file:
-        layout = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
-        layout.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
-        layout.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
-        dataset = file.create_dataset("rows", (4,), "<u4", dcpl=layout, track_times=False)
-        dataset[:] = [1, 2, 3, 4]
-        file.flush()
-        start = int(dataset.id.get_offset())
-    assert np.frombuffer(stream.getvalue(), "<u4", 4, start).tolist() == [1, 2, 3, 4]
+    access, made = h5py.h5p.create(h5py.h5p.FILE_ACCESS), h5py.h5p.create(h5py.h5p.FILE_CREATE)
+    access.set_libver_bounds(h5py.h5f.LIBVER_V110, h5py.h5f.LIBVER_V110)
+    access.set_fileobj_driver(h5py.h5fd.fileobj_driver, stream)
+    made.set_obj_track_times(False)
+    made.set_link_creation_order(h5py.h5p.CRT_ORDER_TRACKED | h5py.h5p.CRT_ORDER_INDEXED)
+    layout, cache = h5py.h5p.create(h5py.h5p.DATASET_CREATE), h5py.h5p.create(h5py.h5p.DATASET_ACCESS)
+    layout.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
+    layout.set_chunk((2,))
+    layout.set_deflate(1)
+    cache.set_chunk_cache(0, 0, 0.0)
+    kind = h5py.h5t.py_create(h5py.string_dtype("utf-8", 3), logical=True)
+    with h5py.File(h5py.h5f.create(b"x", h5py.h5f.ACC_TRUNC, fcpl=made, fapl=access)) as file:
+        h5py.h5g.create(file.id, b"z", gcpl=h5py.h5p.create(h5py.h5p.GROUP_CREATE))
+        space = h5py.h5s.create_simple((3,))
+        dataset = h5py.Dataset(h5py.h5d.create(h5py.h5g.open(file.id, b"z"), b"a", kind, space, layout, dapl=cache))
+        dataset[:] = np.array([b"a", b"\xc3\xa9", b""], "S3").view(dataset.dtype)
+        file["b"] = 1
+    assert stream.getvalue()[8] == 3  # version of the superblock: its structures have checksums
+    with h5py.File(stream) as file:
+        assert file.id.links.get_info(b"z").type == h5py.h5l.TYPE_HARD
+        assert file["b"].id.get_create_plist().get_layout() != h5py.h5d.VIRTUAL
+        assert list(file) == ["z", "b"] and file["z/a"].asstr()[:].tolist() == ["a", "é", ""]
 
 
 def check_numpy():

@@ -17,7 +17,7 @@ from finc_eval.cli.question import ask
 from finc_eval.core.doors import inside
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.files.parsed import read_toml
-from finc_eval.core.files.reading import header_of
+from finc_eval.core.files.stored import header_of
 from finc_eval.core.places import is_url, place_of
 from finc_eval.core.progress import Progress, silent, terminal
 from finc_eval.core.provenance import config_in_use
@@ -36,7 +36,7 @@ Gen = Annotated[
     str,
     typer.Option(
         help="Generated set: a folder, .zip or .npz of images, an .h5 file that extract or sketch wrote, or "
-        "embeddings (.npy, .npz, .pt, .safetensors, .parquet). Or a URL of these (s3://, gs://, https:// …)."
+        "embeddings (.npy, .npz, .pt, .safetensors, .parquet, HDF5). Or a URL of these (s3://, gs://, https:// …)."
     ),
 ]
 Ref = Annotated[str, typer.Option(help="Reference set, in any form that --gen takes.")]

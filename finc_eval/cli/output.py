@@ -20,9 +20,8 @@ from finc_eval.cli.options import title_of
 from finc_eval.cli.question import suffix_of
 from finc_eval.core.doors import check_unlinked, read_bytes
 from finc_eval.core.errors import FincEvalError, UsageError
-from finc_eval.core.files.front import file_type
 from finc_eval.core.files.parsed import read_json
-from finc_eval.core.files.reading import header_of
+from finc_eval.core.files.stored import file_type, header_of
 from finc_eval.core.marks import job_digest, mark, mark_of, same_settings, settings_beside
 from finc_eval.core.places import place_of
 from finc_eval.core.record import plain

@@ -17,7 +17,7 @@ from finc_eval.comparison.headline import more_and_less, says, short
 from finc_eval.comparison.sets_test import read_law
 from finc_eval.comparison.settings import StoredSettings
 from finc_eval.core.errors import UsageError
-from finc_eval.core.files.reading import StoredFile
+from finc_eval.core.files.stored import StoredFile
 from finc_eval.core.files.writing import NewFile
 from finc_eval.core.record import ABSENT, NOT_IN_JSON, Record
 from finc_eval.core.signature import SignatureText

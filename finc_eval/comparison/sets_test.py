@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from finc_eval.comparison.inputs import OpenSets, SketchedSet
-from finc_eval.core.files.reading import StoredFile
+from finc_eval.core.files.stored import StoredFile
 from finc_eval.numerics.exchanges import MeanLaw, UnitSums, exchange_units, flip_blocks, sketched_p_value, unit_numbers
 from finc_eval.numerics.moments import weighted_sum
 from finc_eval.sketches.one_law import UnitFeatures, block_units

@@ -13,9 +13,9 @@ from typing import Any
 from finc_eval.core.digest import sha256_of
 from finc_eval.core.doors import open_file
 from finc_eval.core.errors import DataError
-from finc_eval.core.files.front import check_layout
+from finc_eval.core.files.file_types import check_layout
 from finc_eval.core.files.parsed import read_json, read_text
-from finc_eval.core.files.reading import content_of, header_of
+from finc_eval.core.files.stored import content_of, header_of
 from finc_eval.core.places import place_of
 from finc_eval.core.storage import PROGRAM
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, cast
 
 from finc_eval.core.errors import DataError, UsageError, check_fraction
 from finc_eval.core.files.csv_text import csv_text
-from finc_eval.core.files.front import check_layout
+from finc_eval.core.files.file_types import check_layout
 from finc_eval.core.marks import CHECKSUM, checksum_of, mark, read_sealed, seal
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import Record, plain, schema, structure

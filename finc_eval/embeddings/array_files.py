@@ -1,4 +1,4 @@
-"""Files of embeddings that other programs write: .npy, .npz, .pt, .safetensors and .parquet."""
+"""Files of embeddings that other programs write: .npy, .npz, .pt, .safetensors, .parquet and HDF5."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from finc_eval.core.errors import DataError
 from finc_eval.core.files.csv_text import check_cells
 from finc_eval.core.files.npz import NpzFile, map_array
 from finc_eval.core.files.parquet import parquet_pieces, parquet_schema
+from finc_eval.core.files.stored import is_foreign
 from finc_eval.core.files.tensors import (
     TENSOR_SUFFIXES,
     Shapes,
@@ -38,6 +39,9 @@ SINGULAR = {"labels": "label", "prompts": "prompt", "groups": "group"}
 
 STATISTICS = ("mu", "sigma")  # names of a mean and a covariance in the files of most tools
 
+HDF5_SUFFIXES = (".h5", ".hdf5", ".hdf", ".he5")
+"""Suffixes of files that are never samples, even where they are damaged: the message should be about the damage."""
+
 Rows = NDArray[Any] | torch.Tensor
 
 Arrays = Mapping[str, Any]  # arrays of a file by name; arrays of one dimension describe the samples
@@ -46,10 +50,13 @@ Arrays = Mapping[str, Any]  # arrays of a file by name; arrays of one dimension 
 def is_array_file(path: str | Path) -> bool:
     """Return whether a file may hold embeddings of another program.
 
-    An .npz of integers holds images; a mean beside a covariance is the statistics of a Fréchet distance.
+    An .npz of integers holds images; a mean beside a covariance is the statistics of a Fréchet distance. HDF5 is of
+    another program if it does not say that it is of finc-eval.
     """
     path = Path(path)
     suffix = path.suffix.lower()
+    if suffix in HDF5_SUFFIXES:
+        return is_foreign(path)
     if suffix not in READERS or not path.exists() or path.is_dir() or holds_images(path) or holds_statistics(path):
         return False
     if suffix != ".npz":
@@ -155,11 +162,11 @@ def _state(path: Path) -> tuple[int, ...] | None:
 def read_arrays(path: str | Path) -> tuple[Rows, list[str] | None, dict[str, list[str]]]:
     """Read the embeddings in a file that another program wrote, with their ids and columns.
 
-    Files of .npy, .npz (uncompressed), .pt and .safetensors are mapped, and their rows are read when they are needed;
-    other files are read whole, if they are not larger than FINC_EVAL_MAX_DECODED allows. The embeddings are the array
-    of two dimensions: the only one, or the one called embeddings, features or arr_0. Arrays of one dimension and n
-    entries are columns of metadata; ids, id or file_name names the samples. A .parquet table has the embeddings as a
-    column of lists, or as all its columns of floats.
+    Files of .npy, .npz (uncompressed), .pt, .safetensors and HDF5 are mapped, and their rows are read when they are
+    needed; other files are read whole, if they are not larger than FINC_EVAL_MAX_DECODED allows. The embeddings are the
+    array of two dimensions: the only one, or the one called embeddings, features, feats or arr_0. Arrays of one
+    dimension and n entries are columns of metadata; ids, id or file_name names the samples. A .parquet table has the
+    embeddings as a column of lists, or as all its columns of floats.
     """
     path = Path(path)
     with readable(path):
@@ -264,9 +271,16 @@ def _filled(found: NDArray[Any] | None, start: int, part: NDArray[Any], rows: in
     return found
 
 
+def _hdf5(path: Path) -> Arrays:
+    from finc_eval.core.files.foreign_hdf5 import hdf5_arrays  # few sets are in such files
+
+    return hdf5_arrays(path, lambda shapes: _embeddings(shapes, path))
+
+
 READERS: dict[str, Callable[[Path], Arrays]] = {
     ".npy": _npy,
     ".npz": _npz,
     **dict.fromkeys(TENSOR_SUFFIXES, _plain_tensors),
     ".parquet": _parquet,
+    **dict.fromkeys(HDF5_SUFFIXES, _hdf5),
 }

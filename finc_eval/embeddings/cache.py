@@ -12,9 +12,8 @@ import numpy.typing as npt
 
 from finc_eval.core.digest import text_of
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
-from finc_eval.core.files.front import BLOCK_BYTES, check_type, is_other_hdf5, is_stored
 from finc_eval.core.files.on_disk import on_disk
-from finc_eval.core.files.reading import StoredFile, content_of
+from finc_eval.core.files.stored import StoredFile, content_of, is_foreign, is_stored
 from finc_eval.core.places import is_place
 from finc_eval.core.record import structure
 from finc_eval.core.serialize import Shown
@@ -33,7 +32,11 @@ if TYPE_CHECKING:
 WHOLE = "embeddings"  # type of the file of a finished cache
 ID_BLOCK = 4096  # ids that are read together
 
-NOT_A_CACHE = "{} is not a finc-eval embedding cache of this version: make one with finc-eval extract"
+NOT_A_CACHE = "{} is not a finc-eval embedding cache: make one with finc-eval extract"
+OF_ANOTHER = (
+    "{} is not a finc-eval embedding cache, but HDF5 of another program: pass its path as a set, or make a cache with "
+    "finc-eval extract"
+)
 
 EXTRACT_AGAIN = "delete it and run finc-eval extract again"  # remedy for a damaged cache
 
@@ -237,8 +240,8 @@ class EmbeddingCache(Shown):
             return cast(Floats, self._rows.between(rows[0], rows[-1] + 1))
         wanted, result = rows.ravel(), np.empty((rows.size, self.dim), np.float32)
         order = wanted.argsort(kind="stable")
-        together = max(1, BLOCK_BYTES // (self.dim * self.dtype.itemsize))  # what has one checksum
-        for part in np.split(order, np.flatnonzero(np.diff(wanted[order] // together)) + 1):
+        blocks = wanted[order] // self._rows.together  # what has one checksum is read once
+        for part in np.split(order, np.flatnonzero(np.diff(blocks)) + 1):
             if len(part):
                 first, last = wanted[part[0]], wanted[part[-1]]
                 result[part] = self._rows.between(first, last + 1)[wanted[part] - first]
@@ -291,14 +294,18 @@ def cache_title(cache: EmbeddingCache) -> str | None:
 
 
 def _open(path: Path) -> StoredFile:
-    """Open a file whose front says that it is a finished cache."""
+    """Open the file of a finished cache."""
     if not path.exists():
         raise DataError(f"{path} does not exist: make it with finc-eval extract")
     if path.is_dir():
         raise DataError(f"{path} is a folder: embed its samples first, by fe.extract or finc-eval extract")
-    if title_of(path):
-        raise DataError(f"{path} is unfinished: run the same finc-eval extract again to resume it")
-    check_type(path, str(path), WHOLE)
-    if not is_stored(path) or is_other_hdf5(path):
-        raise DataError(NOT_A_CACHE.format(path))
-    return StoredFile(path, WHOLE, CACHE_LAYOUT, EXTRACT_AGAIN)
+    try:
+        return StoredFile(path, WHOLE, CACHE_LAYOUT, EXTRACT_AGAIN)
+    except DataError:
+        if title_of(path):
+            raise DataError(f"{path} is unfinished: run the same finc-eval extract again to resume it") from None
+        if is_foreign(path):
+            raise DataError(OF_ANOTHER.format(path)) from None
+        if not is_stored(path):
+            raise DataError(NOT_A_CACHE.format(path)) from None
+        raise

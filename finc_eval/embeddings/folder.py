@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from finc_eval.core.errors import DataError, UsageError
-from finc_eval.core.files.front import file_type, is_other_hdf5
+from finc_eval.core.files.stored import file_type, is_foreign
 from finc_eval.core.places import user_folder
 from finc_eval.core.progress import Progress, silent
 from finc_eval.embeddings.cache import WHOLE, EmbeddingCache
@@ -135,7 +135,7 @@ def _is_cache(path: Path) -> bool:
     if found or path.suffix != ".h5":
         return found == WHOLE
     # A name that is a key is ours, whatever has become of its content.
-    return KEY_NAME.fullmatch(path.name) is not None or not is_other_hdf5(path)
+    return KEY_NAME.fullmatch(path.name) is not None or not is_foreign(path)
 
 
 def entry_of(path: Path) -> FolderEntry:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 from finc_eval.core.doors import with_home, without_links
 from finc_eval.core.errors import DataError, UsageError
-from finc_eval.core.files.front import check_type, file_type, is_stored
 from finc_eval.core.files.on_disk import file_of, on_disk
+from finc_eval.core.files.stored import check_type, file_type, is_stored
 from finc_eval.core.run import Run
-from finc_eval.embeddings.array_files import StoredArrays, holds_statistics, is_array_file
+from finc_eval.embeddings.array_files import HDF5_SUFFIXES, StoredArrays, holds_statistics, is_array_file
 from finc_eval.embeddings.base import ArrayEmbeddings, CachedEmbeddings, Embeddings
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.needs import Check, Known, check_all
@@ -28,9 +28,6 @@ from finc_eval.samples.source import Source, is_dataset
 
 if TYPE_CHECKING:
     from finc_eval.embeddings.extract import SetExtraction
-
-HDF5_SUFFIXES = (".h5", ".hdf5")
-"""Suffixes of files that are never samples, even where they are damaged: the message should be about the damage."""
 
 Form = Literal["samples", "embeddings", "sketch", "statistics"]
 """Forms of a set: samples, which are embedded first; embeddings; a sketch of them; their mean and covariance."""
@@ -65,8 +62,8 @@ def _form_of_file(path: str | Path) -> Form:
 def as_embeddings(source: object, name: str = "embeddings", *, or_shard: bool = False) -> Embeddings:
     """Open the embeddings in an array, a tensor, an `EmbeddingSet`, a cache, or a file.
 
-    A file is a cache, or an .npy, .npz, .pt, .safetensors or .parquet file of embeddings. A shard is refused unless
-    `or_shard`.
+    A file is a cache, or an .npy, .npz, .pt, .safetensors, .parquet or HDF5 file of embeddings. A shard is refused
+    unless `or_shard`.
     """
     if isinstance(source, Embeddings):
         found = source

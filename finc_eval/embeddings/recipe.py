@@ -105,7 +105,7 @@ class CacheHeader(Record):
 
 def column_array(name: str) -> str:
     """Return the name of the list of texts of a column; HDF5 reads "/" and "." in a name as a path."""
-    return f"metadata/{quote(name, safe=' ').replace('.', '%2E')}"
+    return f"columns/{quote(name, safe=' ').replace('.', '%2E')}"
 
 
 def origin_of(source: str, extractor: str) -> str:

@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from finc_eval.core.errors import DataError, UsageError
-from finc_eval.core.files.front import file_type
-from finc_eval.core.files.reading import StoredFile, copy_content
+from finc_eval.core.files.copies import copy_content
+from finc_eval.core.files.stored import StoredFile, file_type
 from finc_eval.core.files.writing import NewFile, fill_file, new_file
 from finc_eval.core.progress import Progress, silent
 from finc_eval.core.record import plain

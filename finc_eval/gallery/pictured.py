@@ -12,9 +12,8 @@ from typing import Annotated, Any, ClassVar, NamedTuple, Self, get_args
 import numpy as np
 
 from finc_eval.core.errors import FincEvalError, UsageError
-from finc_eval.core.files.front import check_target
-from finc_eval.core.files.reading import StoredFile, existing_file
-from finc_eval.core.files.writing import NewFile, new_file
+from finc_eval.core.files.stored import StoredFile, existing_file
+from finc_eval.core.files.writing import NewFile, check_target, new_file
 from finc_eval.core.places import shown_place
 from finc_eval.core.record import NOT_IN_JSON
 from finc_eval.core.run import Run

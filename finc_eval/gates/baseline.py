@@ -24,7 +24,7 @@ import numpy as np
 
 from finc_eval.core.doors import PRIVATE_FILE, PRIVATE_FOLDER, copy_file, create_file, inside, open_file
 from finc_eval.core.errors import DataError, UsageError
-from finc_eval.core.files.reading import existing_file
+from finc_eval.core.files.stored import existing_file
 from finc_eval.core.files.writing import new_file
 from finc_eval.core.marks import CHECKSUM, read_sealed, seal, text_digest
 from finc_eval.core.provenance import Provenance

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.comparison.findings import Finding, differences_between
-from finc_eval.core.files.reading import existing_file
+from finc_eval.core.files.stored import existing_file
 from finc_eval.core.files.writing import new_file
 from finc_eval.core.progress import Stage, silent
 from finc_eval.core.provenance import Provenance

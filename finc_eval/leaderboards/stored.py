@@ -14,8 +14,8 @@ from typing import ClassVar, Unpack
 from finc_eval.core.digest import sha256_of
 from finc_eval.core.doors import inside
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError, did_you_mean
-from finc_eval.core.files.front import file_type
 from finc_eval.core.files.parsed import read_json
+from finc_eval.core.files.stored import file_type
 from finc_eval.core.marks import CHECKSUM, mark_of, read_sealed, seal
 from finc_eval.core.places import disk_path
 from finc_eval.core.provenance import Provenance

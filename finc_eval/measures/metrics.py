@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Never, ParamSpec, Protocol, cast, get_args, overload
 
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError, check_choice, did_you_mean
-from finc_eval.core.files.front import check_type
 from finc_eval.core.files.npz import NpzFile
+from finc_eval.core.files.stored import check_type
 from finc_eval.core.places import out_path
 from finc_eval.core.progress import Stage
 from finc_eval.core.provenance import Provenance

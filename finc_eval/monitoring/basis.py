@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from finc_eval.core.errors import DataError, check_seed
-from finc_eval.core.files.reading import StoredFile
+from finc_eval.core.files.stored import StoredFile
 from finc_eval.core.files.writing import NewFile
 from finc_eval.core.run import Run
 from finc_eval.core.words import plural

@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from finc_eval.core.files.reading import StoredFile
+from finc_eval.core.files.stored import StoredFile
 from finc_eval.core.files.writing import NewFile
 from finc_eval.monitoring.exchange import BINS, Array, Counts, bins_of, score_of_ranks, score_of_shares
 from finc_eval.monitoring.part import LookPart

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from finc_eval.core.errors import IncompatibleError, UsageError, check_finite, check_fraction, check_seed
-from finc_eval.core.files.reading import existing_file
+from finc_eval.core.files.stored import existing_file
 from finc_eval.core.files.writing import new_file
 from finc_eval.core.record import plain, structure
 from finc_eval.core.run import Run

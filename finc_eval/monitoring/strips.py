@@ -7,7 +7,7 @@ from typing import Self, get_args
 
 import numpy as np
 
-from finc_eval.core.files.reading import StoredFile
+from finc_eval.core.files.stored import StoredFile
 from finc_eval.core.files.writing import NewFile
 from finc_eval.gallery.thumbnails import MAX_EDGE, Kind, Thumbnail
 

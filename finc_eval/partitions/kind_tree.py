@@ -15,7 +15,7 @@ from scipy.sparse import csr_matrix
 from finc_eval.core.device import send
 from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import DataError, IncompatibleError
-from finc_eval.core.files.reading import StoredFile
+from finc_eval.core.files.stored import StoredFile
 from finc_eval.core.files.writing import NewFile
 from finc_eval.core.progress import Stage
 from finc_eval.core.run import Run

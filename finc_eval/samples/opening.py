@@ -11,8 +11,8 @@ import numpy as np
 
 from finc_eval.core.doors import check_regular, with_home
 from finc_eval.core.errors import DataError, UsageError, check_count, close_match
-from finc_eval.core.files.front import check_type
 from finc_eval.core.files.on_disk import file_of
+from finc_eval.core.files.stored import check_type
 from finc_eval.core.places import disk_path, is_url, place_of, url_of
 from finc_eval.core.words import plural
 from finc_eval.samples.clips import CLIPS, Clip

@@ -16,9 +16,9 @@ import numpy as np
 from finc_eval.core.digest import sha256_of
 from finc_eval.core.doors import with_home, without_links
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
-from finc_eval.core.files.front import check_type, file_type
+from finc_eval.core.files.copies import join_content
 from finc_eval.core.files.on_disk import on_disk
-from finc_eval.core.files.reading import StoredFile, content_of, existing_file, join_content
+from finc_eval.core.files.stored import StoredFile, check_type, content_of, existing_file, file_type
 from finc_eval.core.files.writing import new_file
 from finc_eval.core.places import out_path
 from finc_eval.core.progress import Progress, automatic

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from finc_eval.core.device import send
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError, check_choice
-from finc_eval.core.files.reading import existing_file
+from finc_eval.core.files.stored import existing_file
 from finc_eval.core.files.writing import new_file
 from finc_eval.core.record import plain, settings_from, structure
 from finc_eval.core.run import Run

@@ -9,7 +9,7 @@ from typing import Annotated
 import torch
 from pydantic import Field
 
-from finc_eval.core.files.reading import StoredFile
+from finc_eval.core.files.stored import StoredFile
 from finc_eval.core.files.writing import NewFile
 from finc_eval.core.record import Record
 from finc_eval.feature_maps.base import CosineFeatures, FeatureMap

@@ -17,6 +17,7 @@ try:
     with new_file(sys.argv[1], "sketch", 1) as file:
         for number in range(3):
             file.array(f"a{number}", np.ones(100_000))
+            file.texts(f"t{number}", [str(one * 7919) for one in range(100_000)])
 except DataError as error:
     print(error)
 """
@@ -24,7 +25,7 @@ except DataError as error:
 
 @pytest.mark.skipif(not hasattr(resource, "RLIMIT_FSIZE"), reason="limits the size of files")
 @pytest.mark.parametrize(
-    "room", [0, 1_700_000, 2_400_500, *(pytest.param(room, marks=pytest.mark.long) for room in (500, 50_000))]
+    "room", [0, 1_700_000, 2_700_000, *(pytest.param(room, marks=pytest.mark.long) for room in (500, 50_000, 900_000))]
 )
 def test_a_file_that_finds_no_room_is_one_sentence(tmp_path, room):
     made = subprocess.run(

@@ -3,9 +3,11 @@
 import gc
 import json
 import os
+import re
+import shutil
 import subprocess
-import sys
 import warnings
+import zlib
 
 import h5py
 import numpy as np
@@ -14,10 +16,11 @@ from _files import content, forge
 
 import finc_eval as fe
 from finc_eval.core.errors import DataError
-from finc_eval.core.files.front import BLOCK_BYTES, FRONT_BYTES, Front, file_type, front_of
+from finc_eval.core.files.copies import copy_content, join_content
+from finc_eval.core.files.hdf5 import BLOCK_BYTES
 from finc_eval.core.files.npz import NpzFile
 from finc_eval.core.files.parsed import MAX_DEPTH, foreign_json, json_lines, parse_json, parse_toml
-from finc_eval.core.files.reading import StoredFile, copy_content, existing_file, header_of
+from finc_eval.core.files.stored import StoredFile, existing_file, file_type, header_of, stated_in
 from finc_eval.core.files.writing import new_file
 
 ROWS = np.random.default_rng(0).standard_normal((3 * BLOCK_BYTES // 40 + 17, 10)).astype(np.float32)
@@ -26,7 +29,7 @@ TEXTS = ["", "é", b"\xff.png".decode("utf-8", "surrogateescape"), "a/b", "x" * 
 
 def written(path):
     with new_file(path, "test", 3) as file:
-        file.header |= {"number": 1.5, "list": [1, None, "é"]}
+        file.header |= {"number": 1.5, "list": [1, None, "é"], "name": "é ü", "long": [0] * 9999}
         rows = file.rows("deep/rows", ROWS.shape, "<f4")
         for start in range(0, len(ROWS), 700):
             rows.append(ROWS[start : start + 700])
@@ -56,10 +59,10 @@ def read(path):
 
 def test_what_was_written_is_read(path):
     header, rows, (numbers, scalar, none), texts = read(path)
-    assert header == {"number": 1.5, "list": [1, None, "é"]}
+    assert header == {"number": 1.5, "list": [1, None, "é"], "name": "é ü", "long": [0] * 9999}
     np.testing.assert_array_equal(rows, ROWS)
     assert (numbers.tolist(), float(scalar), none.shape, texts) == ([0, 1, 2, 3, 4], 0.5, (0, 4), (TEXTS, []))
-    assert (file_type(path), front_of(path).layout, header_of(path)["number"]) == ("test", 3, 1.5)
+    assert (file_type(path), stated_in(path).layout, header_of(path)["number"]) == ("test", 3, 1.5)
 
 
 def test_parts_are_read_on_demand(path):
@@ -77,20 +80,72 @@ def test_parts_are_read_on_demand(path):
         assert [texts.between(1, 3), texts.between(4, 9), texts.between(3, 1)] == [TEXTS[1:3], TEXTS[4:], []]
 
 
-def test_other_programs_read_the_arrays(path):
+def test_other_programs_read_arrays_texts_and_settings(path):
     with h5py.File(path) as file:
         np.testing.assert_array_equal(file["deep/rows"], ROWS)
-        assert json.loads(file["header"][()])["number"] == 1.5
-        text = file["texts/utf8"][:].tobytes()
-        ends = file["texts/ends"][:].tolist()
-        kinds = []
-        file.visititems(
-            lambda _, one: kinds.append((one.dtype.kind, len(one.attrs))) if hasattr(one, "dtype") else None
-        )
-    assert [text[a:b] for a, b in zip([0, *ends], ends, strict=False)][1] == "é".encode()
-    assert {kind for kind, _ in kinds} <= set("fiuS") and {count for _, count in kinds} == {
-        0
-    }  # no heaps that could hang
+        assert (json.loads(file.attrs["list"]), file.attrs["name"].decode()) == ([1, None, "é"], "é ü")
+        assert file["texts"].asstr(errors="surrogateescape")[:].tolist() == TEXTS
+        assert len(json.loads(file["documents/long"][0])) == 9999
+        sums = file["checksums"][:].tolist()
+        assert sums[:4] == [zlib.crc32(ROWS[start : start + 6553]) for start in range(0, len(ROWS), 6553)]
+
+
+def test_nothing_is_of_variable_length_and_all_that_describes_an_array_has_a_checksum(path):
+    kinds, filters = set(), set()
+
+    def look(_, one):
+        kinds.update(value.dtype.kind for value in (one, *one.attrs.values()) if hasattr(value, "dtype"))
+        if isinstance(one, h5py.Dataset):
+            filters.add(one.compression)
+
+    with h5py.File(path) as file:
+        file.visititems(look)
+        kinds |= {file.attrs.get_id(name).dtype.kind for name in file.attrs}
+        assert file.libver[0] != "earliest" or file.id.get_create_plist().get_version()[0] >= 2
+        assert all(file.attrs.get_id(name).get_storage_size() <= 3000 for name in file.attrs)
+    assert kinds <= set("fiuS") and filters == {None, "gzip"}
+
+
+HEADERS = [
+    "pixels", "", "3", "-1e5", "null", "true", "[]", "{", '"', " 1", "a\0", "a\0b", "\ud800", "\udcff", "é" * 5000,
+    "x" * 5000, None, True, 0, 1.5, -1e300, [], {}, [None, {"a": ["\x00"]}], ["y" * 9000], 2**62,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", HEADERS, ids=range(len(HEADERS)))
+def test_a_value_of_the_header_is_what_it_was(tmp_path, value):
+    with new_file(tmp_path / "a.h5", "test", 3) as file:
+        file.header["value"] = value
+    with existing_file(tmp_path / "a.h5", "test", 3) as file:
+        assert file.header == {"value": value} and type(file.header["value"]) is type(value)
+
+
+LISTS = {
+    "none": [],
+    "empty texts": ["", "", ""],
+    "a NUL at the end": ["a\0", "b"],
+    "a NUL within": ["a\0b", "c"],
+    "a long text": ["a", "é" * 5000, ""],
+    "no UTF-8": ["\udcff", "x\udc80x"],
+    "many": [str(number) * (number % 7) for number in range(30_000)],
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_texts_are_what_they_were_also_as_a_copy_of_parts(tmp_path, name):
+    texts = LISTS[name]
+    for file_name, part in (("a.h5", texts[:2]), ("b.h5", texts[2:]), ("whole.h5", texts)):
+        with new_file(tmp_path / file_name, "test", 3) as file:
+            file.array("numbers", np.ones((len(part), 3)))
+            file.texts("texts", part)
+    with new_file(tmp_path / "joined.h5", "test", 3) as file:
+        opened = lambda path: StoredFile(path, "test", 3)  # noqa: E731
+        assert [*join_content([tmp_path / "a.h5", tmp_path / "b.h5"], opened, file)] == [1, 2]
+    assert (tmp_path / "joined.h5").read_bytes() == (tmp_path / "whole.h5").read_bytes()
+    with existing_file(tmp_path / "joined.h5", "test", 3) as file:
+        found = file.texts("texts", len(texts))
+        assert found.all() == texts and found.between(1, 3) == texts[1:3]
+        file.check()
 
 
 def test_the_same_content_is_the_same_bytes(path, tmp_path):
@@ -100,107 +155,172 @@ def test_the_same_content_is_the_same_bytes(path, tmp_path):
     assert (tmp_path / "c.h5").read_bytes() == path.read_bytes()
 
 
-def test_a_changed_bit_of_what_is_read_is_found(path):
-    data = path.read_bytes()
-    front = front_of(path)
-    places = [3, 100, front.start + 7, *(entry["start"] for entry in content_entries(path) if entry["crc32"])]
-    for place in places:
-        damaged = bytearray(data)
-        damaged[place] ^= 1
-        path.write_bytes(damaged)
-        with pytest.raises(DataError, match=r"a\.h5 (is damaged|was not written|is of the type|has test layout)"):
-            read(path)
+def visited(old, new):
+    """A copy as many write it: every array, with its attributes, by its path."""
+
+    def take(name, one):
+        made = new.create_dataset(name, data=one[()]) if isinstance(one, h5py.Dataset) else new.require_group(name)
+        made.attrs.update(one.attrs)
+
+    old.visititems(take)
+    new.attrs.update(old.attrs)
 
 
-def content_entries(path):
-    with StoredFile(path, "test", 3) as file:
-        return list(file.arrays.values())
+def by_h5py(copy):
+    def make(path, target):
+        with h5py.File(path) as old, h5py.File(target, "w") as new:
+            copy(old, new)
+
+    return make
+
+
+def by_tool(tool, *options):
+    def make(path, target):
+        if shutil.which(tool) is None:
+            pytest.skip(f"{tool} is not installed (Debian: hdf5-tools)")
+        given = ["-i", path, "-o", target, "-s", "/", "-d", "/all"] if tool == "h5copy" else [path, target]
+        subprocess.run([tool, *options, *map(str, given)], check=True, capture_output=True)
+
+    return make
+
+
+def _each(old, new):
+    for name in old:
+        old.copy(name, new)
+    for name, value in old.attrs.items():
+        new.attrs[name] = value
+
+
+COPIES = {
+    "h5py, the root": by_h5py(lambda old, new: old.copy("/", new, "copy")),
+    "h5py, each part": by_h5py(_each),
+    "h5py, visited": by_h5py(visited),
+    "h5repack": by_tool("h5repack"),
+    "h5repack GZIP": by_tool("h5repack", "-f", "GZIP=1"),
+    "h5repack SHUF": by_tool("h5repack", "-f", "SHUF", "-f", "GZIP=9", "-f", "FLET"),
+    "h5repack NONE": by_tool("h5repack", "-f", "NONE"),
+    "h5repack CONTI": by_tool("h5repack", "-l", "CONTI"),
+    "h5repack CHUNK": by_tool("h5repack", "-l", "CHUNK=7"),
+    "h5repack latest": by_tool("h5repack", "-L"),
+    "h5copy": by_tool("h5copy"),
+}
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_a_copy_by_another_program_is_right(path, tmp_path, name):
+    COPIES[name](path, tmp_path / "copy.h5")
+    np.testing.assert_equal(read(tmp_path / "copy.h5"), read(path))
+    assert file_type(tmp_path / "copy.h5") == "test"
+
+
+CHANGES = {
+    "a number": lambda file: file["deep/rows"].__setitem__((5000, 3), 9.5),
+    "a text": lambda file: file["texts"].__setitem__(1, "e"),
+    "a value": lambda file: file.attrs.create("number", np.array(b"2.5", h5py.string_dtype("utf-8", 3))),
+    "a value more": lambda file: file.attrs.create("more", np.array(b"2", h5py.string_dtype("utf-8", 1))),
+    "a value less": lambda file: file.attrs.__delitem__("number"),
+    "an array less": lambda file: file.__delitem__("numbers"),
+    "an array more": lambda file: file.create_dataset("more", data=[1.0]),
+    "another name": lambda file: file.move("numbers", "counts"),
+    "another shape": lambda file: (file["numbers"].attrs and None) or _reshape(file),
+    "another type": lambda file: _replace(file, "numbers", np.arange(5, dtype="<u8")),
+    "checksums": lambda file: _replace(file, "checksums", np.zeros(file["checksums"].shape, "<u4")),
+    "no checksums": lambda file: file.__delitem__("checksums"),
+    "texts of any length": lambda file: _replace(file, "texts", [text.encode("utf-8", "replace") for text in TEXTS]),
+    "numbers in attributes": lambda file: file.attrs.__setitem__("number", 1.5),
+    "a link to itself": lambda file: file.__setitem__("loop", h5py.SoftLink("/loop")),
+    "a group in itself": lambda file: file["deep"].__setitem__("self", file["deep"]),
+}
+
+
+def _replace(file, name, values):
+    del file[name]
+    file[name] = values
+
+
+def _reshape(file):
+    _replace(file, "deep/rows", ROWS.reshape(-1, 5))
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_what_another_program_changed_is_found(path, name):
+    with h5py.File(path, "r+") as file:
+        CHANGES[name](file)
+    with pytest.raises(DataError, match=r"a\.h5 is damaged \([^\n]*\): make it again"):
+        read(path)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_damage_is_found_or_means_nothing(path, seed):
+    whole, rng, data = read(path), np.random.default_rng(seed), bytearray(path.read_bytes())
+    place = int(rng.integers(len(data)))
+    match seed % 4:
+        case 0:
+            data[place] ^= 1 << int(rng.integers(8))
+        case 1:
+            data[place : place + 16] = bytes(len(data[place : place + 16]))
+        case 2:
+            del data[place:]
+        case 3:  # where the structures are
+            data[int(rng.integers(4000))] ^= 1 << int(rng.integers(8))
+    path.write_bytes(data)
+    try:
+        found = read(path)
+    except DataError as error:
+        assert re.fullmatch(
+            r"\S*a\.h5 (is damaged \([^\n]*\)|was not written by [^\n]*)(: make it again|here)", str(error)
+        )
+    else:
+        np.testing.assert_equal(found, whole)
 
 
 def test_rows_are_checked_block_by_block(path):
-    with StoredFile(path, "test", 3) as file:
-        start = file.arrays["deep/rows"]["start"]
-    data = bytearray(path.read_bytes())
-    data[start + 2 * BLOCK_BYTES] ^= 1
-    path.write_bytes(data)
+    with h5py.File(path, "r+") as file:
+        file["deep/rows"][2 * 6553, 0] += 1
     with StoredFile(path, "test", 3) as file:
         rows = file.rows("deep/rows", None, 10)
         np.testing.assert_array_equal(rows.between(0, 100), ROWS[:100])
         with pytest.raises(DataError, match="deep/rows is not what was written"):
-            rows.between(2 * BLOCK_BYTES // 40 + 5, len(ROWS))
+            rows.between(2 * 6553 + 5, len(ROWS))
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda entry: entry.update(shape=[10**12, 10]),
-        lambda entry: entry.update(shape=[-1, 10]),
-        lambda entry: entry.update(shape=None),
-        lambda entry: entry.update(start=-5),
-        lambda entry: entry.update(start=10**15),
-        lambda entry: entry.update(dtype="|O"),
-        lambda entry: entry.update(dtype="<f8"),
-        lambda entry: entry.update(crc32=["a"]),
-        lambda entry: entry.update(crc32=[]),
-        lambda entry: entry.clear(),
-    ],
-)
-def test_a_table_of_arrays_that_is_wrong_reads_nothing_beyond_the_file(path, change):
-    front = front_of(path)
-    data = path.read_bytes()
-    header = json.loads(data[front.start : front.start + front.length])
-    change(header["arrays"]["deep/rows"])
-    resealed(path, data, header)
-    with pytest.raises(DataError, match=r"a\.h5 is damaged \(.*\): make it again"):
-        read(path)
+def external_link(file, secret):
+    del file["deep/rows"]
+    file["deep/rows"] = h5py.ExternalLink(secret, "rows")
 
 
-def resealed(path, data, header):
-    import hashlib
-
-    text = json.dumps(header).encode()
-    front = Front("test", 3, len(data) + len(text), len(data), len(text), hashlib.sha256(text).hexdigest())
-    path.write_bytes(front.encoded() + data[FRONT_BYTES:] + text)
+def external_storage(file, secret):
+    del file["deep/rows"]
+    file.create_dataset("deep/rows", ROWS.shape, "<f4", external=[(secret, 0, 4 * ROWS.size)])
 
 
-@pytest.mark.parametrize("header", [[], {}, {"arrays": 3, "program": "finc-eval", "type": "test", "layout": 3}, 7])
-def test_a_header_that_is_something_else_is_one_sentence(path, header):
-    resealed(path, path.read_bytes(), header)
-    with pytest.raises(DataError, match=r"a\.h5"):
+def virtual(file, secret):
+    del file["deep/rows"]
+    layout = h5py.VirtualLayout(ROWS.shape, "<f4")
+    layout[:] = h5py.VirtualSource(secret, "rows", ROWS.shape)
+    file.create_virtual_dataset("deep/rows", layout)
+
+
+def soft_link(file, secret):
+    file.move("deep/rows", "elsewhere")
+    file["deep/rows"] = h5py.SoftLink("/elsewhere")
+
+
+def foreign_filter(file, secret):
+    del file["deep/rows"]
+    file.create_dataset("deep/rows", data=ROWS, compression="lzf")
+
+
+@pytest.mark.parametrize("lead", [external_link, external_storage, virtual, soft_link, foreign_filter])
+def test_nothing_leads_out_of_a_file(path, tmp_path, lead, monkeypatch):
+    with h5py.File(tmp_path / "secret.h5", "w") as file:
+        file["rows"] = ROWS
+    with h5py.File(path, "r+") as file:
+        lead(file, str(tmp_path / "secret.h5"))
+    monkeypatch.setattr(h5py.Dataset, "read_direct", lambda *_: pytest.fail("it was read"))
+    with pytest.raises(DataError, match=r"is damaged \(deep/rows (is a link|lies in another file|has the filter)"):
         StoredFile(path, "test", 3)
     assert header_of(path) is None
-
-
-def test_links_and_outside_storage_of_a_foreign_file_are_never_followed(tmp_path):
-    secret = tmp_path / "secret.txt"
-    secret.write_bytes(b"password" * 100)
-    with h5py.File(tmp_path / "foreign.h5", "w") as file:
-        file.create_dataset("ids", (100,), "S8", external=[(str(secret), 0, 800)])
-        file["embeddings"] = h5py.ExternalLink(str(tmp_path / "other.h5"), "embeddings")
-        file.attrs.update(program="finc-eval", kind="embeddings", schema=2)
-    for opened in (fe.load, fe.EmbeddingCache):
-        with pytest.raises(DataError, match="is not a finc-eval embedding cache of this version"):
-            opened(tmp_path / "foreign.h5")
-    for opened in (fe.Sketch.load, fe.Comparison.load, fe.privacy.PrivateSketch.load, fe.kahm.load_models):
-        with pytest.raises(DataError, match="was not written by finc-eval of this version"):
-            opened(tmp_path / "foreign.h5")
-
-
-def test_an_outside_link_added_to_a_file_of_ours_is_not_seen(path, tmp_path):
-    (tmp_path / "secret").write_bytes(bytes(4 * ROWS.size))
-    with h5py.File(path, "r+") as file:
-        del file["deep/rows"]
-        file.create_dataset("deep/rows", ROWS.shape, "<f4", external=[(str(tmp_path / "secret"), 0, 4 * ROWS.size)])
-    with pytest.raises(DataError, match="is damaged"):
-        read(path)
-
-
-def test_reading_needs_no_hdf5(path):
-    code = (
-        "import sys\nfrom finc_eval.core.files.reading import existing_file\n"
-        f"with existing_file({str(path)!r}, 'test', 3) as file: file.check()\nassert 'h5py' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,11 @@
 """A cache file is read as what it is, and survives what happens to files."""
 
 import re
+import shlex
+import shutil
+import subprocess
 import warnings
+from pathlib import Path
 
 import h5py
 import numpy as np
@@ -70,7 +74,7 @@ def test_a_cache_gives_back_what_was_written(tmp_path):
 
 
 def test_rows_are_picked_as_numpy_picks_them(tmp_path, monkeypatch):
-    monkeypatch.setattr("finc_eval.embeddings.cache.BLOCK_BYTES", 60)  # three rows a block
+    monkeypatch.setattr("finc_eval.core.files.hdf5.BLOCK_BYTES", 60)  # three rows a block
     cache, rows = EmbeddingCache(make(tmp_path / "gen.h5")), ROWS[GOOD]
     mask = np.arange(8) % 3 == 0
     for index in (slice(2, 5), slice(None, None, -2), np.array([7, 0, 3, 3, -1]), [5, 1], [], mask, 6, -2):
@@ -321,3 +325,19 @@ def test_ids_of_a_cache_have_the_keys_of_the_same_ids_in_memory(tmp_path):
     assert (cached.id_keys() == held.id_keys()).all() and (cached.group_hashes() == held.group_hashes()).all()
     assert len(set(cached.group_hashes()[:4].tolist())) == 1 and len(set(cached.id_keys().tolist())) == 8
     assert cached.ids_at(np.array([6, 0])) == (ids[7], ids[0])
+
+
+def test_the_tools_that_the_page_of_files_names_show_and_copy_a_cache(tmp_path):
+    if shutil.which("h5dump") is None:
+        pytest.skip("h5dump is not installed (Debian: hdf5-tools)")
+    make(tmp_path / "gen.h5")
+    page = (Path(__file__).parents[2] / "docs" / "files.md").read_text(encoding="utf-8")
+    commands = page.split("```sh\n")[1].split("```")[0].splitlines()
+    shown = [
+        subprocess.run(shlex.split(one, comments=True), cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+        for one in commands
+    ]
+    assert all(f'"{name}"' in shown[0] for name in ("embeddings", "ids", "checksums", "content"))
+    assert '"pixels"' in shown[1] and '"000.png", "001.png", "003.png"' in shown[2]
+    with EmbeddingCache(tmp_path / "small.h5") as copied:
+        assert copied.damage() is None and copied.ids == [IDS[row] for row in GOOD]

@@ -255,14 +255,14 @@ def forged(data: bytes, rng: np.random.Generator) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "x.h5"
         path.write_bytes(data)
-        front, header, arrays = content(path)
+        stated, header, arrays = content(path)
         arrays = {name: values.copy() for name, values in arrays.items()}
         for _ in range(int(rng.integers(1, 3))):
             if rng.random() < 0.65:
                 change_value(header, rng)
             else:
                 _change_array(arrays, rng)
-        with fill_file(path, front.type_name, front.layout) as file:
+        with fill_file(path, *stated) as file:
             file.header |= header
             for name, values in arrays.items():
                 file.array(name, values)
@@ -304,9 +304,11 @@ def _change_array(arrays: dict[str, np.ndarray], rng: np.random.Generator) -> No
         case 2:
             arrays[name] = values[None]
         case 3:
-            arrays[name] = values.astype(["<f4", "<f8", "<i8", "<u8", "|u1", "<i4"][rng.integers(0, 6)])
+            types = ["|S1", "|S40"] if values.dtype.kind == "S" else ["<f4", "<f8", "<i8", "<u8", "|u1", "<i4"]
+            arrays[name] = values.astype(types[rng.integers(0, len(types))])
         case 4:
             arrays[name] = np.zeros((0, *values.shape[1:]), values.dtype)
         case 5 if values.size:
-            extreme = (np.nan, np.inf, 1e38, -1e38) if values.dtype.kind == "f" else (0, 127)
+            extremes = {"f": (np.nan, np.inf, 1e38, -1e38), "S": (b"", b"\xff")}
+            extreme = extremes.get(values.dtype.kind, (0, 127))
             values.ravel()[rng.integers(0, values.size)] = extreme[rng.integers(0, len(extreme))]

@@ -122,6 +122,16 @@ def make_parquet(path):
     frame.to_parquet(path)
 
 
+def make_hdf5(path):
+    import h5py
+
+    options = {} if path.suffix == ".h5" else {"chunks": (17, 4), "compression": "gzip", "shuffle": True}
+    with h5py.File(path, "w") as file:
+        file.create_dataset("vectors", data=numbers(), **options)
+        file.create_dataset("ids", data=np.array([one.encode() for one in IDS]))
+        file.create_dataset("deep/label", data=np.arange(N))
+
+
 def make_images_in_parquet(path):
     import pandas as pd
 

@@ -11,6 +11,7 @@ from faults.content import IDS, N, numbers, pictures
 from faults.damage import of_bytes, of_npy, of_own, of_png, of_tar, of_text, of_zip
 from faults.files_of_embeddings import (
     make_cache,
+    make_hdf5,
     make_images_in_parquet,
     make_parquet,
     make_part,
@@ -175,6 +176,8 @@ KINDS = {
     ),
     "safetensors": Kind(".safetensors", make_safetensors, use_array_file, of_text),
     "parquet": Kind(".parquet", make_parquet, use_array_file),
+    "HDF5": Kind(".h5", make_hdf5, use_array_file),
+    "HDF5 in chunks": Kind(".hdf5", make_hdf5, use_array_file),
     "statistics": Kind(".npz", write_gaussian, use_statistics, of_zip, True),
     "FID npz": Kind(
         ".npz", lambda path: np.savez(path, mu=np.zeros(6), sigma=np.eye(6)), use_foreign_statistics, of_zip

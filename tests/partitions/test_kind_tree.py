@@ -8,7 +8,7 @@ from _files import forge
 from _portions import portions_of
 
 import finc_eval as fe
-from finc_eval.core.files.reading import StoredFile, content_of
+from finc_eval.core.files.stored import StoredFile, content_of
 from finc_eval.core.files.writing import fill_file
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.partitions.counts import count

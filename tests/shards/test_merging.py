@@ -10,7 +10,8 @@ from PIL import Image
 
 import finc_eval as fe
 from finc_eval.core.errors import DataError, FincEvalError, IncompatibleError
-from finc_eval.core.files.reading import StoredFile, copy_content
+from finc_eval.core.files.copies import copy_content
+from finc_eval.core.files.stored import StoredFile
 from finc_eval.core.files.writing import new_file
 from finc_eval.embeddings.cache import WHOLE
 from finc_eval.embeddings.folder import explain

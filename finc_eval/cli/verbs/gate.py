@@ -19,7 +19,7 @@ from finc_eval.cli.options import Json, Work, check_given, embeds
 from finc_eval.cli.output import Force, Out, TerminalOutput, check_suffix, emit, output_folder, refuse_loss
 from finc_eval.core.errors import UsageError
 from finc_eval.core.marks import job_digest, mark, mark_of, mark_text
-from finc_eval.core.storage import write_readable, write_text
+from finc_eval.core.storage import write_readable
 from finc_eval.extractors.settings import Extraction
 from finc_eval.gates.policy import Policy
 

@@ -1,74 +1,41 @@
-"""Writing a finc-eval file: an HDF5 file with a front, and a header with the place and the checksums of each array."""
+"""Writing finc-eval's own files: `stored` says what is in them, and `hdf5` how it comes to the disk."""
 
 from __future__ import annotations
 
-import hashlib
-import io
 import json
-import os
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from finc_eval.core.digest import text_bytes
-from finc_eval.core.doors import create_file
-from finc_eval.core.files.front import BLOCK_BYTES, FRONT_BYTES, Front, check_target
+from finc_eval.core.digest import text_bytes, text_of
+from finc_eval.core.errors import DataError
+from finc_eval.core.files.hdf5 import (
+    Group,
+    Sink,
+    as_text,
+    blocks_of,
+    content_digest,
+    create_hdf5,
+    new_dataset,
+    set_text,
+)
+from finc_eval.core.files.stored import CHECKSUMS, DOCUMENTS, TEXT_BYTES, TEXT_ENDS, file_type
 from finc_eval.core.places import out_path
 from finc_eval.core.storage import PROGRAM, write_whole
 
-if TYPE_CHECKING:
-    import h5py
-    from typing_extensions import Buffer
+ATTRIBUTE_BYTES = 3000  # bytes of an attribute at most: HDF5 keeps one of more than 4096 without a checksum of its own
 
 
-class Sink(io.FileIO):
-    """A new file whose first failure is kept and raised by `check`; what comes after it is thrown away."""
-
-    def __init__(self, path: Path) -> None:
-        with create_file(path) as file:
-            super().__init__(os.dup(file.fileno()), "r+b")
-        self._error: OSError | None = None
-
-    def check(self) -> None:
-        """Raise the error of the first write that failed, if there is one."""
-        if self._error is not None:
-            raise self._error
-
-    def write(self, data: Buffer, /) -> int:
-        """Write all of the data, unless something failed before."""
-        left = memoryview(data).cast("B")
-        size = len(left)
-        try:
-            while self._error is None and left:
-                left = left[super().write(left) :]
-        except OSError as error:
-            self._error = error
-        return size
-
-    def readinto(self, buffer: Buffer, /) -> int:
-        """Read into all of the buffer; what was thrown away is zeros."""
-        into = memoryview(buffer).cast("B")
-        done = super().readinto(into)
-        into[done:] = bytes(len(into) - done)
-        return len(into)
-
-    def truncate(self, size: int | None = None, /) -> int:
-        """Set the length of the file."""
-        try:
-            if self._error is None:
-                return super().truncate(size)
-        except OSError as error:
-            self._error = error
-        return self.tell() if size is None else size
-
-
-HEADER = "header"  # dataset of the header: fixed bytes, JSON
-TEXT_BYTES, TEXT_ENDS = "utf8", "ends"  # datasets of a list of texts: their bytes in a row, and where each text ends
+def check_target(path: str | Path, type_name: str) -> None:
+    """Raise DataError when `path` holds anything but a finc-eval file of this type, which would be overwritten."""
+    if Path(path).exists() and file_type(path) != type_name:
+        raise DataError(f"{path} already exists and is not a finc-eval {type_name}: choose another name")
 
 
 @contextmanager
@@ -87,87 +54,142 @@ def new_file(
 
 @contextmanager
 def fill_file(path: Path, type_name: str, layout: int) -> Iterator[NewFile]:
-    """Yield a new file at a temporary path; it gets its header and its front when the block ends well."""
-    import h5py  # a fifth of a second of import, which readers do not need
-
+    """Yield a new file at a temporary path; it is finished when the block ends well."""
     with Sink(path) as sink:
-        with h5py.File(sink, "w", userblock_size=FRONT_BYTES) as hdf5:
+        with create_hdf5(sink) as hdf5:
             new = NewFile(hdf5, sink.check)
             yield new
-            arrays = {name: one.described() for name, one in new.arrays.items()}
-            content = {"program": PROGRAM, "type": type_name, "layout": layout, **new.header, "arrays": arrays}
-            header = json.dumps(content, allow_nan=False).encode("ascii")
-            dataset = hdf5.create_dataset(HEADER, data=np.bytes_(header))
-            hdf5.flush()
-            start = int(dataset.id.get_offset())
-        size, digest = sink.seek(0, os.SEEK_END), hashlib.sha256(header).hexdigest()
-        sink.seek(0)
-        sink.write(Front(type_name, layout, size, start, len(header), digest).encoded())
+            new.finish(type_name, layout)
         sink.check()
 
 
 class NewFile:
     """A file that is being written; its `header` holds what is said besides the arrays, in plain JSON types."""
 
-    def __init__(self, hdf5: h5py.File, check: Callable[[], None]) -> None:
+    def __init__(self, hdf5: Group, check: Callable[[], None]) -> None:
         self.header: dict[str, Any] = {}
         self._hdf5, self._check = hdf5, check
-        self.arrays: dict[str, NewArray] = {}
+        self._arrays: dict[str, NewArray] = {}
 
     def array(self, name: str, values: ArrayLike) -> None:
-        """Write an array of numbers."""
+        """Write an array of numbers, or of texts in bytes."""
         data = np.asarray(values)
         self.rows(name, data.shape, data.dtype.newbyteorder("<").str).append(data)
 
     def rows(self, name: str, shape: tuple[int, ...], dtype: str) -> NewArray:
         """Reserve the space of an array, whose rows are appended in their order."""
         self._check()
-        self.arrays[name] = NewArray(self._hdf5, name, shape, np.dtype(dtype))
-        return self.arrays[name]
+        self._arrays[name] = NewArray(self._hdf5, name, shape, np.dtype(dtype))
+        return self._arrays[name]
 
     def texts(self, name: str, strings: Sequence[str]) -> None:
         """Write a list of texts. File names on Linux need not be valid UTF-8; their bytes are kept as they are."""
         encoded = [text_bytes(string) for string in strings]
-        self.array(f"{name}/{TEXT_BYTES}", np.frombuffer(b"".join(encoded), np.uint8))
-        self.array(f"{name}/{TEXT_ENDS}", np.cumsum([len(one) for one in encoded], dtype=np.int64))
+        self.text_rows(name, TextSizes.of(encoded)).append(encoded)
+
+    def text_rows(self, name: str, sizes: TextSizes) -> NewTexts:
+        """Reserve the space of a list of texts of these sizes, which are appended in their order, as bytes."""
+        if sizes.are_listed:
+            return NewTexts(self.rows(name, (sizes.n,), f"|S{max(sizes.longest, 1)}"))
+        data = self.rows(f"{name}/{TEXT_BYTES}", (sizes.total,), "|u1")
+        return NewTexts(data, self.rows(f"{name}/{TEXT_ENDS}", (sizes.n,), "<i8"))
+
+    def finish(self, type_name: str, layout: int) -> None:
+        """Write the header and the checksums."""
+        stated = {"program": PROGRAM, "type": type_name, "layout": layout, "version": version(PROGRAM), **self.header}
+        attributes = {name: as_text(value) for name, value in sorted(stated.items())}
+        for name in [name for name, text in attributes.items() if len(text) > ATTRIBUTE_BYTES]:
+            self.array(f"{DOCUMENTS}{name}", np.array([json.dumps(stated[name], allow_nan=False).encode("ascii")]))
+            del attributes[name]
+        by_name = (self._arrays[name].checksums() for name in sorted(self._arrays))
+        checksums = np.array([one for own in by_name for one in own], np.uint32)
+        arrays = {name: (one.dtype, one.shape) for name, one in self._arrays.items()}
+        NewArray(self._hdf5, CHECKSUMS, checksums.shape, np.dtype("<u4")).append(checksums)
+        texts = {name: text_of(text) for name, text in attributes.items()}
+        attributes["content"] = content_digest(texts, arrays, checksums).encode()
+        for name, text in attributes.items():
+            set_text(self._hdf5, name, text)
 
 
 class NewArray:
     """An array that is being written, row by row."""
 
-    def __init__(self, hdf5: h5py.File, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-        import h5py
-
-        # Contiguous, with all its space from the start: chunks that cannot be written make HDF5 crash at exit.
-        layout = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
-        layout.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
-        layout.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
-        self._dataset = hdf5.create_dataset(name, shape, dtype, dcpl=layout, track_times=False)
+    def __init__(self, hdf5: Group, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        self.dtype, self.shape = dtype, shape
+        self.together, self._count = blocks_of(dtype, shape)
+        self._dataset = new_dataset(hdf5, name, shape, dtype)
         self._done, self._checksums, self._filled = 0, [0], 0
 
     def append(self, values: NDArray[Any]) -> None:
         """Append rows, or write the whole of an array without rows."""
-        data = np.ascontiguousarray(values, self._dataset.dtype)
-        if self._dataset.shape == ():
+        data = np.ascontiguousarray(values, self.dtype)
+        if not data.size:
+            return
+        if self.shape:
+            self._dataset[self._done : self._done + len(data)] = data.view(self._dataset.dtype)  # which knows UTF-8
+        else:
             self._dataset[()] = data
-        elif data.size:
-            self._dataset[self._done : self._done + len(data)] = data
-            self._done += len(data)
-        left = data.reshape(-1).data.cast("B") if data.size else memoryview(b"")
-        while left:
-            part, left = left[: BLOCK_BYTES - self._filled], left[BLOCK_BYTES - self._filled :]
-            self._checksums[-1] = zlib.crc32(part, self._checksums[-1])
+        left = data.reshape(-1, *self.shape[1:])
+        self._done += len(left)
+        while len(left):
+            part, left = left[: self.together - self._filled], left[self.together - self._filled :]
+            self._checksums[-1] = zlib.crc32(part.reshape(-1).view(np.uint8).data, self._checksums[-1])
             self._filled += len(part)
-            if self._filled == BLOCK_BYTES:
+            if self._filled == self.together:
                 self._checksums.append(0)
                 self._filled = 0
 
-    def described(self) -> dict[str, Any]:
-        """Return the entry of the array in the header."""
-        checksums = self._checksums if self._filled else self._checksums[:-1]
-        return {
-            "dtype": self._dataset.dtype.str,
-            "shape": list(self._dataset.shape),
-            "start": int(self._dataset.id.get_offset() or 0) if checksums else 0,
-            "crc32": checksums,
-        }
+    def checksums(self) -> list[int]:
+        """Return the checksum of each block of rows."""
+        return self._checksums[: self._count]
+
+
+class TextSizes(NamedTuple):
+    """Sizes of the texts of a list, in bytes."""
+
+    n: int  # number of texts
+    longest: int  # bytes of the longest text
+    total: int  # bytes of all texts
+    padded: bool  # whether a text ends in NUL, which a text of fixed length cannot
+
+    @classmethod
+    def of(cls, encoded: Sequence[bytes]) -> TextSizes:
+        """Measure texts."""
+        lengths = [*map(len, encoded)]
+        return cls(len(lengths), max(lengths, default=0), sum(lengths), any(one.endswith(b"\0") for one in encoded))
+
+    def joined(self, other: TextSizes) -> TextSizes:
+        """Return the sizes of the texts of both lists."""
+        longest, padded = max(self.longest, other.longest), self.padded or other.padded
+        return TextSizes(self.n + other.n, longest, self.total + other.total, padded)
+
+    @property
+    def are_listed(self) -> bool:
+        """True if each text takes the bytes of the longest, as other programs read them best."""
+        # 4096 bytes: above, the zeros behind the other texts take longer than the texts themselves.
+        return self.longest <= 4096 and not self.padded
+
+
+class NewTexts:
+    """A list of texts that is being written: texts of one length, or the bytes of all with their ends."""
+
+    def __init__(self, data: NewArray, ends: NewArray | None = None) -> None:
+        self._data, self._ends, self._written = data, ends, 0
+        self._waiting = list[bytes]()  # until there are as many as are compressed together
+
+    def append(self, encoded: Sequence[bytes]) -> None:
+        """Append texts."""
+        if self._ends is not None:
+            ends = self._written + np.cumsum([len(one) for one in encoded], dtype=np.int64)
+            self._data.append(np.frombuffer(b"".join(encoded), np.uint8))
+            self._ends.append(ends)
+            self._written = int(ends[-1]) if len(ends) else self._written
+            return
+        self._written += len(encoded)
+        self._waiting += encoded
+        for start in range(0, len(self._waiting), step := self._data.together):
+            part = self._waiting[start : start + step]
+            if len(part) == step or self._written == self._data.shape[0]:
+                self._data.append(np.array(part, self._data.dtype))
+        whole = self._written == self._data.shape[0]
+        self._waiting = [] if whole else self._waiting[len(self._waiting) // step * step :]

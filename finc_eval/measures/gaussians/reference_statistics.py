@@ -14,7 +14,7 @@ from finc_eval.core.digest import sha256_of
 from finc_eval.core.doors import create_file
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.npz import NpzFile
-from finc_eval.core.files.reading import content_of
+from finc_eval.core.files.stored import content_of
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.core.storage import write_whole

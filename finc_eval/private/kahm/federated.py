@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
-from finc_eval.core.files.reading import existing_file
+from finc_eval.core.files.stored import existing_file
 from finc_eval.core.files.writing import new_file
 from finc_eval.core.record import Record, plain, structure
 from finc_eval.private.kahm.files import check_labels

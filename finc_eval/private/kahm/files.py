@@ -11,7 +11,7 @@ import torch
 
 from finc_eval.core.device import usable_device
 from finc_eval.core.errors import DataError
-from finc_eval.core.files.reading import StoredFile, existing_file
+from finc_eval.core.files.stored import StoredFile, existing_file
 from finc_eval.core.files.writing import new_file
 from finc_eval.core.record import Record, plain, structure
 from finc_eval.private.kahm.machine import Kahm

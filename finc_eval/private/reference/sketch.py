@@ -16,8 +16,7 @@ import torch
 
 from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError, check_choice, check_fraction
-from finc_eval.core.files.front import file_type
-from finc_eval.core.files.reading import existing_file
+from finc_eval.core.files.stored import existing_file, file_type
 from finc_eval.core.files.writing import new_file
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import plain, structure
@@ -331,7 +330,9 @@ class PrivateSketch(Shown):
             DataError: the file is missing, damaged, or not a private sketch.
         """
         with existing_file(path, PRIVATE_SKETCH, PRIVATE_SKETCH_LAYOUT, "ask its owner for the file again") as file:
-            header = structure(PrivateSketchHeader, file.header, f"{path} is damaged: its header")
+            header = structure(
+                PrivateSketchHeader, {"version": file.version, **file.header}, f"{path} is damaged: its header"
+            )
             phi = read_feature_map(file)
             if not isinstance(phi, HermiteFeatures):
                 raise ValueError(f"it has features of the kernel {phi.kernel}")

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError, check_count, check_positive
-from finc_eval.core.files.reading import StoredFile
+from finc_eval.core.files.stored import StoredFile
 from finc_eval.core.files.writing import NewFile
 from finc_eval.core.run import Run
 from finc_eval.embeddings.recipe import ARRAY_SPACE, check_same_space
