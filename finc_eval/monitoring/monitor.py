@@ -348,6 +348,7 @@ class Monitor:
             shares = len(found.basis.names) + len(SHARES) + len(FLAGS)
             found.history = Looks.read(file, len(found.names), shares, found.basis.phi.size)
             found.strips = Strips.read(file)
+            found.warnings += found.strips.notes
         return found
 
     def __repr__(self) -> str:
