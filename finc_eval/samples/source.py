@@ -354,8 +354,10 @@ def readable(path: Path | str) -> Iterator[None]:
     """Turn the errors of a reader, which are of many types on damaged bytes, into a DataError."""
     try:
         yield
-    except (FincEvalError, MemoryError):
+    except FincEvalError:
         raise
+    except MemoryError as error:  # of any library, for a file that states less than it takes
+        raise DataError(f"{path} takes more memory than there is: pass a smaller file, or a part of it") from error
     except ImportError as error:
         raise UsageError(f"reading {path} needs {error.name}: pip install {error.name}") from error
     except Exception as error:
