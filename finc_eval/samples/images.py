@@ -35,7 +35,8 @@ from PIL import GifImagePlugin, Image, ImageFile, PngImagePlugin, TiffImagePlugi
 from finc_eval.core.doors import at_most
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.icc import SRGB, in_srgb, marks, mode_of, space_name, stated_profile
-from finc_eval.core.memory import BYTES_PER_PIXEL, DECODED, VARIABLE, max_decoded, max_pixels
+from finc_eval.core.files.stated import STATED
+from finc_eval.core.memory import DECODED, VARIABLE, max_decoded, max_pixels
 from finc_eval.samples.reading import EVERYTHING, STORED, Reading
 from finc_eval.samples.source import NOT_OF_THE_SAMPLE, Pixels, Sample, content_digest, reason
 from finc_eval.samples.traits import CMYK, UNREADABLE, Traits, is_gray, jpeg_quality, mark
@@ -186,7 +187,7 @@ def take_pixels(width: int, height: int) -> None:
     """Raise ValueError for an image that is too large to be decoded; otherwise wait until there is room for it."""
     if width * height > max_pixels():
         raise ValueError(f"{width}x{height} pixels are more than the {max_pixels():,} that {VARIABLE} allows")
-    DECODED.take(BYTES_PER_PIXEL * width * height)
+    DECODED.take(STATED["picture"]((width, height)))
 
 
 @FixedSettings()

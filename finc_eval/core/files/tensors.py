@@ -20,7 +20,7 @@ from finc_eval.core.doors import pin
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.archives import open_zip_file, verify_members
 from finc_eval.core.files.parsed import MAX_DEPTH
-from finc_eval.core.memory import check_decoded
+from finc_eval.core.files.stated import check_stated
 from finc_eval.core.words import plural
 
 if TYPE_CHECKING:
@@ -133,8 +133,7 @@ def _storages(place: str, where: str, _: tuple[int, ...]) -> frozenset[int]:
             raise ValueError("it is packed, which PyTorch does not do")
         if PICKLE not in members:
             raise ValueError(f"it has no member {PICKLE}, which torch.save writes")
-        # 5: bytes that a byte of a text in it takes: itself, and a letter of up to four.
-        check_decoded(5 * members[PICKLE].file_size, f"{where}: its list of tensors")
+        check_stated("list of tensors", members[PICKLE], f"{where}: its list of tensors")
         verify_members(archive)
         return frozenset(info.file_size for name, info in members.items() if name.startswith("data/"))
 
