@@ -168,7 +168,7 @@ def by_name(field: str, value: object, choices: Mapping[str, type[T]]) -> T:
 
 
 def _vector(value: Any, dtype: type) -> NDArray[Any]:
-    found = np.asarray(value, dtype)
+    found: NDArray[Any] = np.asarray(value, dtype)
     if found.ndim != 1:
         raise ValueError("must be a list of numbers")
     return found

@@ -256,8 +256,9 @@ def kinds_by_name(found: CountedSets, limits: KindLimits) -> dict[str, list[int]
         known.setdefault(name, []).append(kind)
     if found.tree is not None and not words.keys() <= known.keys():
         for kind, called in found.called(range(len(found.names))).items():
-            for text in {called.text, called.text.partition(" (")[0]} - {found.names[kind]}:
-                known.setdefault(text, []).append(kind)
+            text = called.text or ""
+            for one in {text, text.partition(" (")[0]} - {found.names[kind]}:
+                known.setdefault(one, []).append(kind)
     return {value: known.get(word, []) if word else [] for value, word in words.items()}
 
 
