@@ -342,6 +342,8 @@ def reason(error: Exception) -> str:
     """Return a short phrase, without paths, that says why something cannot be read."""
     if isinstance(error, UnidentifiedImageError):
         return "no image that can be recognized"
+    if isinstance(error, MemoryError):
+        return "it takes more memory than there is"
     if isinstance(error, NotAFileError):
         return f"{error.kind}, not a file"
     if isinstance(error, OSError) and error.strerror:

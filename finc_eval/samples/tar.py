@@ -40,7 +40,7 @@ COMPRESSED = (".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".tar.z
 MAX_SHARDS = 100_000
 LABEL_SUFFIX, PROMPT_SUFFIX, TABLE_SUFFIX = ".cls", ".txt", ".json"
 
-UNREADABLE = (tarfile.TarError, OSError, EOFError, ValueError, OverflowError, RecursionError)
+UNREADABLE = (tarfile.TarError, OSError, EOFError, ValueError, OverflowError, RecursionError, MemoryError)
 """Errors of an archive that is not one, is cut short, or has members with headers that are not what they must be."""
 
 

@@ -89,29 +89,6 @@ def zip_by_another_method(method, pack):
     return make
 
 
-def zip_whose_members_share_bytes(folder):
-    path = lying_zip(folder / "a.zip", "{}.png", 40 << 20, deflated(40 << 20))
-    with zipfile.ZipFile(path, "a") as archive:
-        for number in range(1, 1000):
-            info = zipfile.ZipInfo(f"{number}.png")
-            first = archive.infolist()[0]
-            info.header_offset, info.CRC, info.compress_type = 0, first.CRC, first.compress_type
-            info.file_size, info.compress_size = first.file_size, first.compress_size
-            archive.filelist.append(info)
-            archive.NameToInfo[info.filename] = info
-        archive._didModify = True
-    return path
-
-
-def zip_with_a_directory_of_gigabytes(folder):
-    path = folder / "a.zip"
-    with path.open("wb") as file:
-        file.truncate(3 << 30)
-        file.seek(0, 2)
-        file.write(struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, 1, 1, 3 << 30, 0, 0))
-    return path
-
-
 def metadata_in_a_zip(folder):
     path = folder / "a.zip"
     lying_zip(path, "metadata.csv", 100, deflated())
@@ -180,8 +157,6 @@ ARCHIVES = {
         zip_by_another_method(zipfile.ZIP_LZMA, lambda data: b"\x09\x04\x05\0]\0\0\x80\0" + data[:99]),
         "than deflate",
     ),
-    "members that share bytes": (zip_whose_members_share_bytes, "its members share bytes"),
-    "a directory of 3 GB": (zip_with_a_directory_of_gigabytes, "its headers are too large"),
     "metadata of 1.5 GB that claim 100 bytes": (metadata_in_a_zip, "Bad CRC-32"),
     "a header of an array of 1.5 GB": (
         npz_member("embeddings", b"\x93NUMPY\2\0" + struct.pack("<I", ZEROS), deflated),
@@ -227,16 +202,7 @@ def pax(text):
 
 
 TARS = {
-    "a name of 6 GB": (block("l", 6 << 30, b"L"), 6 << 30, "its headers are too large"),
-    "a link of 6 GB": (block("l", 6 << 30, b"K"), 6 << 30, "its headers are too large"),
-    "a pax header of 6 GB": (block("l", 6 << 30, b"x"), 6 << 30, "its headers are too large"),
-    "a global header of 6 GB": (block("l", 6 << 30, b"g"), 6 << 30, "its headers are too large"),
-    "10,000 names of one member": (
-        (block("l", 5, b"L") + b"a.png".ljust(512, b"\0")) * 10_000,
-        0,
-        "its headers are too large|recursion|cannot be read",
-    ),
-    "a pax header of digits": (pax(b"1" * 60_000), 0, "a number of more than 100 digits"),
+    "a name of 6 GB": (block("l", 6 << 30, b"L"), 6 << 30, "cannot be read"),
     "a member that leads back": (negative(block("a.png", 0)) + bytes(1024), 0, "cannot be read"),
     "a second member that leads back": (
         block("a.png", 0) + negative(block("b.png", 0)) + bytes(1024),
@@ -247,14 +213,6 @@ TARS = {
         pax(b"15 size=-1024\n") + block("a.png", 512) + bytes(1024),
         0,
         "cannot be read|leads back|cut short",
-    ),
-    "a sparse map of a gigabyte": (
-        pax(b"22 GNU.sparse.major=1\n22 GNU.sparse.minor=0\n")
-        + block("a.png", 1 << 30)
-        + b"1000000000\n"
-        + b"0\n" * 200_000,
-        1 << 30,
-        "its headers are too large",
     ),
     "an image of 8 EB": (block("a.png", (1 << 63) - 512), 0, "which takes|cannot be read"),
     "an image of 400 MB that is not there": (block("a.png", 400 << 20), 0, "cut short"),
@@ -526,11 +484,6 @@ BASIC = [
 ]
 
 
-def shared_tiff():
-    tags = sorted([*BASIC, *((number, 1, 200_000, 8) for number in range(300, 10_300))])
-    return tiff(tags, bytes(200_000))
-
-
 def gif(width, height, frames):
     frame = b"\x21\xf9\4\0\0\0\0\0\x2c" + struct.pack("<HHHHB", 0, 0, width, height, 0) + b"\2\2\x84\x51\0"
     return b"GIF89a" + struct.pack("<HHBBB", width, height, 0x80, 0, 0) + b"\0\0\0\xff\xff\xff" + frame * frames + b";"
@@ -554,11 +507,7 @@ PICTURES = {
     "a PNG with a text of 300 MB": (lambda: png(8, 8, chunk(b"zTXt", b"a\0\0" + packed())), "too large"),
     "a PNG with a profile of 300 MB": (lambda: png(8, 8, chunk(b"iCCP", b"a\0\0" + packed())), "too large"),
     "a PNG with 300 MB of pixels for 64": (lambda: png(8, 8, b"", packed()), "None"),
-    "a PNG with 100,000 texts": (lambda: png(8, 8, chunk(b"tEXt", b"a\0b") * 100_000), "None"),
     "a GIF of 4 billion pixels": (lambda: gif(65_535, 65_535, 1), PIXELS),
-    "a GIF of 100,000 frames": (lambda: gif(4, 4, 100_000), "an animation"),
-    "a TIFF of 100,000 pages": (lambda: tiff(BASIC, count=100_000), "an animation"),
-    "a TIFF whose tags share 200 kB": (shared_tiff, "None|."),
     "a TIFF with tiles of 4 billion pixels": (
         lambda: tiff(sorted([*BASIC[:5], (322, 4, 1, 65_520), (323, 4, 1, 65_520), (324, 4, 1, 8), (325, 4, 1, 9)])),
         ".",

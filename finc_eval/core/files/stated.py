@@ -10,11 +10,7 @@ from typing import Any
 
 from finc_eval.core.memory import BYTES_PER_PIXEL, BYTES_PER_TEXT_BYTE, check_decoded
 
-WIDTHS = {
-    "DOUBLE": 8,
-    "INT64": 8,
-    "INT96": 12,
-}  # bytes of a value of Parquet by its type; others take 4
+WIDTHS = {"DOUBLE": 8, "INT64": 8, "INT96": 12}  # bytes of a value of Parquet by its type; others take 4
 
 
 def _footer(footer: Any) -> int:
