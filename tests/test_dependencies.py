@@ -103,7 +103,7 @@ def check_torch():
 
 
 def check_torch_save(tmp_path):
-    """Pickles of torch.save have the names by which they are read as data."""
+    """Tensors of torch.save are mapped, with the sizes of their members as storages."""
     from finc_eval.core.files.tensors import tensors_in
 
     held = {"a": torch.arange(6.0).reshape(2, 3), "b": torch.nn.Parameter(torch.ones(2)), "c": torch.ones(2).byte()}

@@ -239,6 +239,9 @@ class LazyGroup(VerbGroup):
             except FincEvalError as error:
                 print_error(f"finc-eval: {error}{_notes_of(error)}")
                 raise typer.Exit(USAGE_OR_DATA) from error
+            except MemoryError as error:
+                print_error("finc-eval: this takes more memory than there is: pass smaller files, or fewer samples")
+                raise typer.Exit(USAGE_OR_DATA) from error
             except OSError as error:
                 if error.filename is None:  # nobody reads the output, for one
                     raise

@@ -170,6 +170,8 @@ class Comparison(Mapped):
 
     @model_validator(mode="after")
     def _check_names(self) -> Self:
+        if (self.difference is None) != (self.difference_interval is None):
+            raise ValueError("has a difference without an interval, or an interval alone")
         check_kinds(self.kinds, self.headings, SET_NAMES)
         check_kinds(self.by.kinds if self.by else (), (), SET_NAMES)
         return self

@@ -167,9 +167,16 @@ def by_name(field: str, value: object, choices: Mapping[str, type[T]]) -> T:
     return choices[str(value)]()
 
 
+def _vector(value: Any, dtype: type) -> NDArray[Any]:
+    found: NDArray[Any] = np.asarray(value, dtype)
+    if found.ndim != 1:
+        raise ValueError("must be a list of numbers")
+    return found
+
+
 def _array(dtype: type, item: str) -> tuple[Any, ...]:
     return (
-        PlainValidator(lambda value: np.asarray(value, dtype)),
+        PlainValidator(lambda value: _vector(value, dtype)),
         PlainSerializer(lambda value: value.tolist()),
         WithJsonSchema({"type": "array", "items": {"type": item}}),
     )

@@ -59,6 +59,8 @@ class Signature:
         Raises:
             DataError: the text is not of the form metric|name:value|….
         """
+        if not isinstance(text, str):
+            raise DataError(f"{text!r:.100} is not a signature: it is not a text")
         if CONTROLS.search(text) or "\n" in text:
             raise DataError(f"{text!r} is not a signature: it has control characters")
         metric, *parts = text.split("|")

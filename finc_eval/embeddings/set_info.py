@@ -8,6 +8,7 @@ from math import ceil
 from pathlib import Path, PurePath
 from typing import Annotated
 
+from finc_eval.core.errors import DataError
 from finc_eval.core.places import is_place, is_url
 from finc_eval.core.record import NOT_IN_JSON, Digest, Record
 from finc_eval.core.words import join_words, plural
@@ -55,6 +56,10 @@ class SetInfo(Record):
     unreadable_examples: tuple[tuple[str, str], ...] = ()
     clip: Clip | None = None
     samples: Annotated[KnownSamples | None, *NOT_IN_JSON] = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if min(self.n, self.unreadable) < 0:
+            raise DataError(f"the set {self.name!r:.100} has fewer samples than 0")
 
     @property
     def place(self) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, NamedTuple, Self, get_args
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from finc_eval.embeddings.pictures import EmbeddedSamples, HeldSamples
 from finc_eval.embeddings.search.neighbors import nearest
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.gallery.counts import SHOWN_SAMPLES, check_shown
-from finc_eval.gallery.thumbnails import DEFAULT_FPS, MAX_EDGE, Kind, Thumbnail, preview, thumbnail
+from finc_eval.gallery.thumbnails import DEFAULT_FPS, Thumbnail, kept_thumbnails, preview, thumbnail
 from finc_eval.samples.clips import Clip
 from finc_eval.samples.source import Samples
 
@@ -70,6 +70,7 @@ def read_gallery(
         source = given.get(label, info.samples)
         if label not in given and (kept is not None or source is None):
             held, reason = (kept or {}).get(label, {}), "only their ids are at hand"
+            reason = "the file has no pictures of them that can be read" if held else reason
             pictures[label] = {name: one for name, one in held.items() if name in wanted}
         else:
             pictures[label], reason = read_thumbnails(source, wanted, info.clip, still=still.get(label, ()))
@@ -194,16 +195,15 @@ def read_pictures(file: StoredFile) -> Pictures:
     found: Pictures = {}
     for number, head in enumerate(file.header[PICTURES]):
         data, start = file.array(f"{PICTURES}/{number}", None, dtype="|u1").tobytes(), 0
-        of_set = found[str(head["set"])] = {}
-        for entry in head["pictures"]:
-            name, kind, *sizes = entry
-            whole = len(sizes) == 3 and all(isinstance(one, int) and one > 0 for one in sizes)
-            if kind not in get_args(Kind) or not whole or max(sizes[:2]) > MAX_EDGE:
+        brought = []
+        for name, kind, width, height, size in head["pictures"]:
+            if isinstance(size, bool) or not isinstance(size, int) or size < 1:
                 raise ValueError("the index of its pictures is wrong")
-            of_set[str(name)] = Thumbnail(data[start : start + sizes[2]], kind, *sizes[:2])
-            start += sizes[2]
+            brought.append((str(name), data[start : start + size], kind, width, height))
+            start += size
         if start != len(data):
             raise ValueError("its pictures do not match their index")
+        found[str(head["set"])], _ = kept_thumbnails(brought)
     return found
 
 

@@ -1,21 +1,25 @@
-"""Thumbnails: samples made small and encoded, a clip as a moving preview."""
+"""Thumbnails: samples made small and encoded, a clip as a moving preview, and pictures that files bring, checked."""
 
 from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from PIL import Image, ImageDraw, ImageSequence
+from PIL import Image, ImageDraw
 from torch.nn.functional import adaptive_avg_pool2d
 
+from finc_eval.core.errors import DataError
+from finc_eval.core.words import plural
 from finc_eval.extractors.networks.flow import optical_flow
+from finc_eval.samples.images import FixedSettings
 
 Kind = Literal["png", "webp", "jpeg"]
 
@@ -83,13 +87,8 @@ class Thumbnail(NamedTuple):
     @property
     def last(self) -> Image.Image:
         """The picture in RGB; of a clip its last frame."""
-        with Image.open(io.BytesIO(self.data), formats=["PNG", "WEBP", "JPEG"]) as stored:
-            stored.seek(getattr(stored, "n_frames", 1) - 1)
-            return stored.convert("RGB")
-
-    def _frames(self) -> list[Image.Image]:
-        with Image.open(io.BytesIO(self.data), formats=["WEBP"]) as clip:  # a file may bring any bytes
-            return [one.convert("RGB") for one in ImageSequence.all_frames(clip)]
+        with _opened(self.data) as stored:
+            return _frame(stored, getattr(stored, "n_frames", 1) - 1)
 
     @property
     def strip(self) -> Thumbnail | None:
@@ -99,13 +98,14 @@ class Thumbnail(NamedTuple):
 
 @lru_cache(maxsize=1000)  # a page shows a clip in several places, and is drawn again if it is too large
 def _still(clip: Thumbnail) -> Thumbnail:
-    return _webp(clip._frames()[-1], lossless=clip.is_small)
+    return _webp(clip.last, lossless=clip.is_small)
 
 
 @lru_cache(maxsize=1000)
 def _strip(clip: Thumbnail) -> Thumbnail:
-    frames = clip._frames()
-    shown = [frames[place] for place in spread_evenly(len(frames), STRIP_FRAMES)]
+    with _opened(clip.data) as stored:
+        places = spread_evenly(getattr(stored, "n_frames", 1), STRIP_FRAMES).tolist()
+        shown = [_frame(stored, place) for place in places]
     for one in shown:
         one.thumbnail((STRIP_EDGE, STRIP_EDGE), Image.Resampling.LANCZOS)
     width, height = shown[0].size
@@ -113,6 +113,61 @@ def _strip(clip: Thumbnail) -> Thumbnail:
     for place, one in enumerate(shown):
         strip.paste(one, (place * width, 0))
     return _webp(strip, lossless=clip.is_small)
+
+
+@contextmanager
+def _opened(data: bytes) -> Iterator[Image.Image]:
+    """Open a picture by the closed list of formats, and by Pillow's own settings."""
+    with FixedSettings(), Image.open(io.BytesIO(data), formats=[one.upper() for one in get_args(Kind)]) as stored:
+        yield stored
+
+
+def _frame(stored: Image.Image, place: int) -> Image.Image:
+    stored.seek(place)
+    return stored.convert("RGB")
+
+
+def read_thumbnail(data: bytes, kind: str, width: int, height: int) -> Thumbnail:
+    """Return a picture that a file brings, with the format and the size that the file states.
+
+    Its header is read first, and then its frames, one at a time: whoever made the file chose the bytes.
+
+    Raises:
+        DataError: the picture is damaged, of another format or size than stated, too large, or has too many frames.
+    """
+    try:
+        with _opened(data) as stored:
+            frames = getattr(stored, "n_frames", 1)
+            if (stored.format, *stored.size) != (str(kind).upper(), width, height):
+                raise DataError(f"it is {stored.format} of {stored.width}x{stored.height} pixels, not what is stated")
+            if max(stored.size) > MAX_EDGE:
+                raise DataError(f"it has {stored.width}x{stored.height} pixels, above {MAX_EDGE}x{MAX_EDGE}")
+            if frames > MAX_CLIP_FRAMES:
+                raise DataError(f"it has {plural(frames, 'frame')}, above {MAX_CLIP_FRAMES}")
+            for place in range(frames):
+                _frame(stored, place)
+            return Thumbnail(data, cast(Kind, str(kind)), *stored.size)
+    except DataError:
+        raise
+    except Exception as error:  # Pillow's readers raise almost anything on damaged bytes
+        raise DataError("it is damaged") from error
+
+
+def kept_thumbnails(pictures: Iterable[tuple[str, bytes, Any, Any, Any]]) -> tuple[dict[str, Thumbnail], str]:
+    """Return the pictures that a file brings, by id, and a phrase about those that are left out; "" for none.
+
+    Each is an id, and what `read_thumbnail` takes.
+    """
+    found: dict[str, Thumbnail] = {}
+    lacking: list[str] = []
+    for name, *stated in pictures:
+        try:
+            found[name] = read_thumbnail(*stated)
+        except DataError as error:
+            lacking.append(f"{name[:100]!r}, {error}")
+    if not lacking:
+        return found, ""
+    return found, f"{plural(len(lacking), 'kept picture')} cannot be shown, such as that of {lacking[0]}"
 
 
 def thumbnail(image: npt.NDArray[np.uint8], edge: int = MAX_EDGE) -> Thumbnail:

@@ -236,17 +236,30 @@ def sought_kinds(found: CountedSets, limits: KindLimits, size: int, others: Coll
     return JudgedKinds(tuple(kinds), shares, seen, seen)
 
 
-def find_named(found: CountedSets, limits: KindLimits, *values: str) -> list[int]:
-    """Return the kinds that a policy names: values of its column, or else ids or names of kinds; default: all."""
-    wanted = set(values or limits.only)
+def find_named(found: CountedSets, limits: KindLimits) -> list[int]:
+    """Return the kinds that a policy names; all that have a name, if it names none."""
+    if not limits.only:
+        return [kind for kind, name in enumerate(found.names) if name]
+    return sorted({kind for kinds in kinds_by_name(found, limits).values() for kind in kinds})
+
+
+def kinds_by_name(found: CountedSets, limits: KindLimits) -> dict[str, list[int]]:
+    """Return the kinds that each name in a policy means: values of its column, or else ids or names of kinds.
+
+    All kinds are named once, whatever the number of names.
+    """
+    words = {value: f"{limits.column}={value}" if limits.column else value for value in limits.only}
     if limits.column:
-        wanted = set(named(sorted(f"{limits.column}={value}" for value in wanted), found.names))
-    kept = [kind for kind, name in enumerate(found.names) if name and (not wanted or name in wanted)]
-    if found.tree is not None and wanted - set(found.names):
-        called = found.called([kind for kind in range(len(found.names)) if kind not in kept])
-        texts = {kind: name.text for kind, name in called.items() if name.text}
-        kept += [kind for kind, text in texts.items() if {text, text.partition(" (")[0]} & wanted]
-    return kept
+        words = dict(zip(words, named(words.values(), found.names), strict=True))
+    known: dict[str, list[int]] = {}
+    for kind, name in enumerate(found.names):
+        known.setdefault(name, []).append(kind)
+    if found.tree is not None and not words.keys() <= known.keys():
+        for kind, called in found.called(range(len(found.names))).items():
+            text = called.text or ""
+            for one in {text, text.partition(" (")[0]} - {found.names[kind]}:
+                known.setdefault(one, []).append(kind)
+    return {value: known.get(word, []) if word else [] for value, word in words.items()}
 
 
 def _cut_at(tree: Tree, shares: NDArray[np.float64], least: float) -> tuple[int, ...]:

@@ -25,6 +25,7 @@ from finc_eval.gates.divisions import (
     fewest,
     find_named,
     judge_kinds,
+    kinds_by_name,
     sought_kinds,
 )
 from finc_eval.gates.evidence import Distance, LimitEvidence, Missing, Moved, PairedMoved
@@ -366,9 +367,9 @@ def _judge_unmatched(
     if judged.enough is not None:
         note = f"so few samples judge kinds of at least {least} of the reference: draw more samples, or set min_share"
         yield Unseen(name=rule, margin=margin, n=sets.gen.n, enough=judged.enough, note=note)
-    for value in limits.only:
-        wanted = find_named(found, limits, value)
-        if not set(wanted) & set(judged.limited):
+    limited = set(judged.limited)
+    for value, wanted in kinds_by_name(found, limits).items():
+        if limited.isdisjoint(wanted):
             name = f"{limits.column}={value}" if limits.column else value
             note = f"{name} is less than {least} of the reference" if wanted else f"no set has {name}"
             yield Missing(name=f"{rule} {name}", margin=margin, note=note)

@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from finc_eval.comparison.findings import Finding
-from finc_eval.core.errors import IncompatibleError
+from finc_eval.core.errors import DataError, IncompatibleError
 from finc_eval.core.marks import CHECKSUM, read_sealed, seal
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import NOT_IN_JSON, Record, plain, structure
@@ -66,11 +66,14 @@ class TrainingRun(Record):
     own: dict[str, Measure] = field(default_factory=dict)
     found: Annotated[Counted | None, *NOT_IN_JSON] = field(default=None, compare=False, repr=False)
 
+    def __post_init__(self) -> None:
+        if len(self.examples) != len(self.tally.members) or self.counted > self.info.n:
+            raise DataError(f"its kinds are not those of {self.info.n:,} samples")
+
     @property
     def tally(self) -> Tally:
         """Number of samples of each node."""
-        effects, even, within = (np.array(one) for one in (self.effects, self.even, self.within))
-        return Tally(self.counted, np.array(self.members, np.int64), effects, even, within)
+        return Tally.of_lists(self.counted, self.members, self.effects, self.even, self.within)
 
     def floor(self, key: str) -> float | None:
         """Return what as many samples of the reference get by a number of the board; None if it is not known."""
@@ -95,6 +98,10 @@ class Entry(Record):
     signature: SignatureText
     provenance: Provenance
     pictures: tuple[KeptPicture, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if not self.runs:
+            raise DataError("it has no training run")
 
     def with_pictures(self, ref: Tally, leaves: int) -> Entry:
         """Return the entry with pictures, most of the kinds that it has more of than the reference, by their tally."""

@@ -60,6 +60,11 @@ class Measure(Record):
     signature: SignatureText
     floor: float | None = None
 
+    def __post_init__(self) -> None:
+        low, high = self.interval or (0.0, 0.0)
+        if not (low <= high and (self.own_variance or 0.0) >= 0):
+            raise DataError(f"the interval or the variance of {self.title!r:.100} is negative")
+
     @classmethod
     def of(
         cls, found: ModelEstimate, higher_is_better: bool, title: str, signature: Signature, floor: float | None = None

@@ -10,12 +10,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from finc_eval.core.errors import DataError
 from finc_eval.core.record import Record
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.gallery.counts import LEAD_SAMPLES
 from finc_eval.gallery.pictured import Thumbnails, read_thumbnails
-from finc_eval.gallery.thumbnails import MAX_EDGE, Thumbnail
+from finc_eval.gallery.thumbnails import Thumbnail
 from finc_eval.partitions.counts import Examples
 from finc_eval.partitions.kind import Kind
 
@@ -43,23 +42,18 @@ class KeptPicture(Record):
     height: int
     data: str
 
-    def __post_init__(self) -> None:
-        if not (0 < self.width <= MAX_EDGE and 0 < self.height <= MAX_EDGE):
-            raise DataError(f"the picture of {self.id!r:.100} has {self.width} x {self.height} pixels, not up to 96")
-        try:
-            base64.b64decode(self.data, validate=True)
-        except ValueError:
-            raise DataError(f"the picture of {self.id!r:.100} is damaged") from None
-
     @classmethod
     def of(cls, name: str, one: Thumbnail) -> KeptPicture:
         """Return a picture as it is kept."""
         return cls(name, one.kind, one.width, one.height, base64.b64encode(one.data).decode("ascii"))
 
     @property
-    def thumbnail(self) -> Thumbnail:
-        """The picture as a page takes it."""
-        return Thumbnail(base64.b64decode(self.data), self.kind, self.width, self.height)
+    def stated(self) -> tuple[str, bytes, str, int, int]:
+        """What `kept_thumbnails` takes: the id, the bytes, and what the file says of them."""
+        try:
+            return self.id, base64.b64decode(self.data, validate=True), self.kind, self.width, self.height
+        except ValueError:  # not base64: no bytes of a picture
+            return self.id, b"", self.kind, self.width, self.height
 
 
 def pictures_to_keep(

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.comparison.findings import Finding, differences_between
+from finc_eval.core.errors import DataError
 from finc_eval.core.files.stored import existing_file
 from finc_eval.core.files.writing import new_file
 from finc_eval.core.progress import Stage, silent
@@ -22,7 +23,7 @@ from finc_eval.core.storage import check_readable
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.leaderboards.columns import SHARES
-from finc_eval.leaderboards.entry import Entry, TrainingRun, shareable
+from finc_eval.leaderboards.entry import ADD_AGAIN, Entry, TrainingRun, shareable
 from finc_eval.leaderboards.measures import Measure, Measuring
 from finc_eval.leaderboards.own_shares import own_shares
 from finc_eval.leaderboards.pictures import KeptPicture, pictures_to_keep
@@ -230,6 +231,17 @@ class BoardReference:
         lacking = self.tree.leaves - len(number.ref_influence)  # nothing of the reference is far
         return replace(number, ref_influence=np.pad(number.ref_influence, (0, lacking)))
 
+    def check_counts(self, entry: Entry, where: str) -> None:
+        """Raise DataError for an entry whose numbers are not those of the kinds of the board."""
+        for run in entry.runs:
+            try:
+                self.tree.check_sums(run.tally.members, run.counted)
+                shared = run.unmatched.ref_influence
+                if shared is not None and len(shared) != self.tree.leaves:
+                    raise DataError(f"its error has {len(shared):,} parts, and there are {self.tree.leaves:,} kinds")
+            except DataError as error:
+                raise DataError(f"{where}: {error}: {ADD_AGAIN}") from None
+
     def save(self, path: str | Path) -> None:
         """Write the reference of a board, once what it says is read back as it is."""
 
@@ -266,10 +278,14 @@ class BoardReference:
             nodes = kinds.tree.with_another().nodes
             members = file.array("members", nodes, dtype="<i8")
             effects, even, within = (file.array(name, nodes, dtype="<f8") for name in EFFECTS)
+            kinds.tree.with_another().check_sums(members, header["n"])
+            examples = tuple(structure(Examples, one, str(path)) for one in header["examples"])
+            if len(examples) != nodes or not {*map(int, header["names"])} <= {*range(nodes)}:
+                raise ValueError("its examples or names are not of its kinds")
             return cls(
                 kinds=kinds,
                 tally=Tally(int(header["n"]), members, effects, even, within),
-                examples=tuple(structure(Examples, one, str(path)) for one in header["examples"]),
+                examples=examples,
                 names={int(number): structure(Name, name, str(path)) for number, name in header["names"].items()},
                 info=structure(SetInfo, header["info"], str(path)),
                 digest=str(header["digest"]),

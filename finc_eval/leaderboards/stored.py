@@ -15,17 +15,18 @@ from finc_eval.core.digest import sha256_of
 from finc_eval.core.doors import inside
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError, did_you_mean
 from finc_eval.core.files.parsed import read_json
-from finc_eval.core.files.stored import file_type
+from finc_eval.core.files.stored import content_of, file_type
 from finc_eval.core.marks import CHECKSUM, mark_of, read_sealed, seal
 from finc_eval.core.places import disk_path
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import Record, plain, settings_from, structure
 from finc_eval.core.run import Run
-from finc_eval.core.signature import Signature
 from finc_eval.core.storage import after_other_writers_of, check_own_folder, disk_errors, write_readable, write_together
 from finc_eval.core.words import join_words
 from finc_eval.embeddings.opening import label_sets
 from finc_eval.extractors.settings import AnyExtractor
+from finc_eval.gallery.pictured import Thumbnails
+from finc_eval.gallery.thumbnails import kept_thumbnails
 from finc_eval.leaderboards.assemble import assemble, check_order
 from finc_eval.leaderboards.board import (
     MeasuredModels,
@@ -292,14 +293,15 @@ class Board:
             DataError: a file is missing, damaged, or not the file that the index lists.
             IncompatibleError: a file belongs to another board, or has a number that this version computes differently.
         """
-        index, signature = self.index, self.reference().signature
-        return [self._entry(name, index, signature) for name in sorted(index.models)]
+        index, reference = self.index, self.reference()
+        return [self._entry(name, index, reference) for name in sorted(index.models)]
 
-    def _entry(self, name: str, index: Index, signature: Signature) -> Entry:
+    def _entry(self, name: str, index: Index, reference: BoardReference) -> Entry:
         """Read a model of the board; see `entries` for its errors."""
         path = inside(self.folder, _entry(name))
         entry = Entry.load(path)
-        entry.check_belongs(signature, str(path))
+        entry.check_belongs(reference.signature, str(path))
+        reference.check_counts(entry, str(path))
         if (entry.name, read_json(path)[CHECKSUM]) != (name, index.models[name].checksum):
             raise DataError(f"{path} is not the file that {INDEX} lists for {name}: add the model again")
         return entry
@@ -324,8 +326,15 @@ class Board:
             command += ["--rank-by", rank_by]
         made = replace(reference.provenance, command=Provenance.here().command or shlex.join(command))
         pictures = {one.name: one.pictures for one in entries} | {REFERENCE: reference.pictures}
-        kept = {label: {one.id: one.thumbnail for one in own} for label, own in pictures.items() if own is not None}
-        return replace(assemble(reference, entries, asked, ()), provenance=made, kept=kept)
+        kept: dict[str, Thumbnails] = {}
+        notes = []
+        for label, own in pictures.items():
+            if own is not None:
+                kept[label], note = kept_thumbnails(one.stated for one in own)
+                notes += [f"{label}: {note}: add the model again"] if note else []
+        with content_of(self.folder, ADD_AGAIN):
+            board = assemble(reference, entries, asked, ())
+        return replace(board, warnings=(*board.warnings, *notes), provenance=made, kept=kept)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -363,10 +372,10 @@ class Board:
 
     def _new_of(self, models: Mapping[str, Sequence[OpenedSet]]) -> dict[str, Sequence[OpenedSet]]:
         """Return the models that the board lacks or has in a damaged file; refuse names that have other samples."""
-        index, signature, new = self.index, self.reference().signature, dict(models)
+        index, reference, new = self.index, self.reference(), dict(models)
         for name in [name for name in models if name in index.models]:
             try:
-                entry = self._entry(name, index, signature)
+                entry = self._entry(name, index, reference)
             except DataError:
                 continue
             if [run.info.digest for run in entry.runs] != [run.embeddings.digest for run in models[name]]:

@@ -144,6 +144,10 @@ class Audit(Document):
     signature: SignatureText
     holdout_p_value: float = field(kw_only=True, default=1.0)
 
+    def __post_init__(self) -> None:
+        if not self.attacks:
+            raise DataError("it has no attack")
+
     @property
     def holdout_differs(self) -> bool:
         """True if training set and holdout are not of one distribution, so that only equal samples show copying."""

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from finc_eval.core.errors import DataError
 from finc_eval.core.record import Record
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
@@ -52,6 +53,10 @@ class Stratum(Record):
     z: float | None
     p_value: float
     against_holdout: float | None = None
+
+    def __post_init__(self) -> None:
+        if min(self.generated, self.fresh) < 1:
+            raise DataError(f"the kind {self.id!r:.100} has no sample of a set, and is compared")
 
 
 @dataclass(frozen=True, eq=False)

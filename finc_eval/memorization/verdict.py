@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import computed_field
 
+from finc_eval.core.errors import DataError
 from finc_eval.core.record import Record
 from finc_eval.core.words import percent
 from finc_eval.embeddings.set_info import SetInfo
@@ -64,6 +65,10 @@ class CopiesFound(Record):
     at_least: int = 0
     shown_by: TailName | None = None
     hash_bits: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        if (self.same_pixels is None) != (self.fresh_same_pixels is None):
+            raise DataError("it counts equal pixels of generated samples alone, or of fresh samples alone")
 
 
 def verdict(

@@ -25,6 +25,8 @@ Counts = NDArray[np.int64]
 
 LEVELS = 16  # levels of equal size into which a bag is divided by rank: against all ranks, 1/16² of the power is lost
 DRAWS = 4095  # random parts of a bag to which a look is compared: a score of one look is at most about 3.5
+MAX_BAG = 500_000_000  # values of a bag that is read from a file: NumPy draws parts of fewer than a billion
+
 STEPS, SCALE, BINS = 200, 100.0, 6001
 """Bins of a value x: 200 · asinh(100x), rounded. They are half a percent of a value wide, and do not depend on data."""
 
@@ -83,6 +85,6 @@ def _places(look: Counts, bag: Counts, rng: np.random.Generator) -> Counts:
 @lru_cache(maxsize=8)
 def _sums_of_parts(n: int, b: int, seed: int) -> Counts:
     """Return the sums of the levels of random parts, (DRAWS,), of b of n samples."""
-    sizes = np.bincount(np.arange(n) * LEVELS // n, minlength=LEVELS)
+    sizes = -np.diff(-np.arange(LEVELS + 1) * n // LEVELS)  # the numbers i below n with ⌊16·i / n⌋ = 0, 1, …
     rng = np.random.default_rng(seed)
     return np.asarray(rng.multivariate_hypergeometric(sizes, b, DRAWS, "marginals") @ np.arange(LEVELS), np.int64)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from finc_eval.core.files.stored import StoredFile
 from finc_eval.core.files.writing import NewFile
-from finc_eval.monitoring.exchange import BINS, Array, Counts, bins_of, score_of_ranks, score_of_shares
+from finc_eval.monitoring.exchange import BINS, MAX_BAG, Array, Counts, bins_of, score_of_ranks, score_of_shares
 from finc_eval.monitoring.part import LookPart
 
 
@@ -125,11 +125,14 @@ class Looks:
             for name, shape in {"shares": (shares, 2), "bins": (scores, BINS)}.items()
         }
         has, units = counts["shares"].T
+        few = max(units.max(initial=0), counts["bins"].max(initial=0), counts["bins"].sum(1).max(initial=0)) <= MAX_BAG
         finite = all(np.isfinite(read[name]).all() for name in ("reference", "sums", "phi", "distances"))
         numbers = (read["sums"][..., 1], read["reference"][..., 1], read["phi"][:, -1])  # of samples
         finite = finite and all((one >= 0).all() for one in numbers)
+        finite = finite and min(read["reference"][0, 1], read["phi"][0, -1]) >= 1  # there is a reference
         ordered = np.isfinite(steps).all() and (np.diff(steps) > 0).all()
-        if not (finite and ordered and (counts["bins"] >= 0).all() and (has >= 0).all() and (has <= units).all()):
+        counted = few and (counts["bins"] >= 0).all() and (has >= 0).all() and (has <= units).all()
+        if not (finite and ordered and counted):
             raise ValueError("its counts are not of samples")
         return cls(**counts, steps=steps, **read)
 

@@ -376,6 +376,7 @@ class Monitor:
             found.history = Looks.read(file, len(found.names), shares, found.basis.phi.size)
             found.seen = SeenSamples.read(file, TRACES)
             found.strips = Strips.read(file)
+            found.warnings += found.strips.notes
         return found
 
     def __repr__(self) -> str:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 from scipy.stats import binom
 
-from finc_eval.core.files.reading import StoredFile
+from finc_eval.core.files.stored import StoredFile
 from finc_eval.core.files.writing import NewFile
 from finc_eval.monitoring.exchange import Array
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Self, get_args
+from typing import Self
 
 import numpy as np
 
+from finc_eval.core.errors import check_finite
 from finc_eval.core.files.stored import StoredFile
 from finc_eval.core.files.writing import NewFile
-from finc_eval.gallery.thumbnails import MAX_EDGE, Kind, Thumbnail
+from finc_eval.gallery.thumbnails import Thumbnail, kept_thumbnails
 
 MOST_STEPS = 7  # steps of a filmstrip: with pictures of 48 pixels, a line of 400
 
@@ -19,6 +20,7 @@ class Strips:
 
     def __init__(self) -> None:
         self.pictures: dict[float, dict[str, Thumbnail]] = {}
+        self.notes: list[str] = []  # pictures of a file that cannot be shown
 
     def add(self, step: float, pictures: Mapping[str, Thumbnail]) -> None:
         """Add the pictures of a look; if there are too many steps, leave out the one with the nearest neighbors."""
@@ -41,12 +43,16 @@ class Strips:
     def read(cls, file: StoredFile) -> Self:
         """Read what `write` wrote; call it in `content_of`."""
         data, start, found = file.array("strips", None, dtype="|u1").tobytes(), 0, cls()
+        brought: dict[float, list[tuple[str, bytes, str, int, int]]] = {}
         for step, name, kind, width, height, size in file.header["strips"]:
-            if kind not in get_args(Kind) or not min(width, height, size) > 0 or max(width, height) > MAX_EDGE:
+            if isinstance(size, bool) or not isinstance(size, int) or size < 1:
                 raise ValueError("the index of its pictures is wrong")
-            one = Thumbnail(data[start : start + size], kind, int(width), int(height))
-            found.pictures.setdefault(float(step), {})[str(name)] = one
+            stated = str(name), data[start : start + size], kind, width, height
+            brought.setdefault(check_finite("the step of a picture", step), []).append(stated)
             start += size
-        if start != len(data):
+        if start != len(data) or len(brought) > MOST_STEPS:
             raise ValueError("its pictures do not match their index")
+        for step, pictures in brought.items():
+            found.pictures[step], note = kept_thumbnails(pictures)
+            found.notes += [f"step {step:g}: {note}"] if note else []
         return found

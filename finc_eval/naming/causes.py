@@ -91,11 +91,10 @@ def stratified_p(members: Counts, samples: Counts) -> float:
     """
     distribution, lowest = np.ones(1), 0
     for inside, total, first in zip(members.sum(0), samples.sum(0), samples[0], strict=True):
-        low, high = max(0, inside + first - total), min(inside, first)
-        masses = hypergeometric_masses(int(inside), int(first), int(total - first))
-        distribution = np.convolve(distribution, masses[low : high + 1])
+        low, masses = hypergeometric_masses(int(inside), int(first), int(total - first))
+        distribution = np.convolve(distribution, masses)
         lowest += low
-    return float(min(distribution[int(members[0].sum() - lowest) :].sum(), 1.0))
+    return float(min(distribution[max(0, int(members[0].sum() - lowest)) :].sum(), 1.0))
 
 
 def difference_parts(members: Counts, samples: Counts) -> tuple[float, float]:

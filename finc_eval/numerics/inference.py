@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from math import inf, isfinite, sqrt
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -13,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, betaincinv, gammaln, ndtr, ndtri, stdtrit
 
 from finc_eval.core.errors import check_fraction, check_positive
+from finc_eval.core.memory import check_decoded
 
 Array = NDArray[np.float64]
 Number = Array | float
@@ -109,6 +111,9 @@ def holm(p_values: torch.Tensor, part: float = 1.0) -> torch.Tensor:
     return adjusted
 
 
+BYTES_PER_COUNT = 32
+"""Bytes that each count with a probability takes: its tail is kept, with three more numbers while it is made."""
+
 TIE = 1 + 1e-9  # factor within which two p-values are equal: they are sums of rounded numbers
 
 MAX_STEPS = 256
@@ -138,8 +143,10 @@ class ShareTests:
         if self._fisher:
             cases, place = np.unique(np.stack([self._total, n, m]).astype(int), axis=1, return_inverse=True)
             self._case = place.ravel()  # NumPy 2.0.0 gives it two axes
+            spans = [_span(*case) for case in cases.T.tolist()]
+            check_decoded(BYTES_PER_COUNT * sum(map(len, spans)), "the law of the counts of so many samples")
             self._tails = [hypergeometric_tails(*case) for case in cases.T.tolist()]
-            found = [self._tails[case][int(a)] for case, a in zip(self._case, k, strict=True)]
+            found = [self._tails[case].at(int(a)) for case, a in zip(self._case, k, strict=True)]
             self.p_values: Array = np.array(found)  # shape (t,)
         else:
             self.p_values = np.where(k > 0, betainc(np.maximum(k, np.finfo(float).tiny), other + 1, self._pi), 1.0)
@@ -184,25 +191,52 @@ class ShareTests:
             return np.where(p * TIE >= smallest[:, None], p, 0.0)
         found = np.empty((len(self._tails), len(p)))
         for row, tails in enumerate(self._tails):
-            attainable = tails[::-1]
+            attainable = tails.values[::-1]
             place = attainable.searchsorted(p * TIE, side="right")
             found[row] = np.where(place > 0, attainable[place - 1], 0.0)
         return found[self._case]
 
 
+class Tails(NamedTuple):
+    """P(K ≥ k) of the values k that have a probability in floating point; below them it is 1, and above them 0."""
+
+    low: int  # the first k
+    values: Array  # P(K ≥ k) for k = low, low + 1, …
+
+    def at(self, k: int) -> float:
+        """Return P(K ≥ k)."""
+        place = max(k - self.low, 0)
+        return float(self.values[place]) if place < len(self.values) else 0.0
+
+
 @lru_cache(maxsize=2048)
-def hypergeometric_tails(total: int, n: int, m: int) -> Array:
-    """Return P(K ≥ k) for k = 0 … total, of the K of `hypergeometric_masses`."""
-    return np.asarray(np.minimum(np.cumsum(hypergeometric_masses(total, n, m)[::-1])[::-1], 1.0))
+def hypergeometric_tails(total: int, n: int, m: int) -> Tails:
+    """Return P(K ≥ k), of the K of `hypergeometric_masses`."""
+    low, masses = hypergeometric_masses(total, n, m)
+    return Tails(low, np.asarray(np.minimum(np.cumsum(masses[::-1])[::-1], 1.0)))
 
 
-def hypergeometric_masses(total: int, n: int, m: int) -> Array:
-    """Return P(K = k) for k = 0 … total: K of `total` members are in the first set, of n samples; the other has m."""
-    k = np.arange(total + 1.0)
-    possible = (k <= n) & (total - k <= m)
-    log = np.full(total + 1, -np.inf)
-    log[possible] = log_choose(n, k[possible]) + log_choose(m, total - k[possible])
-    return np.asarray(np.exp(log - log_choose(n + m, np.array(float(total)))))
+def hypergeometric_masses(total: int, n: int, m: int) -> tuple[int, Array]:
+    """Return the first k with a probability, and P(K = k) from there on.
+
+    K of `total` members are in the first set, of n samples; the other set has m samples.
+    """
+    span = _span(total, n, m)
+    k = np.arange(span.start, span.stop, dtype=np.float64)
+    log = log_choose(n, k) + log_choose(m, total - k)
+    return span.start, np.asarray(np.exp(log - log_choose(n + m, np.array(float(total)))))
+
+
+def _span(total: int, n: int, m: int) -> range:
+    """Return the values of the K of `hypergeometric_masses` whose probability is not 0 in floating point.
+
+    P(|K − mean| ≥ t) ≤ 2·exp(−2t² / s), s the least of the numbers of both margins (Hoeffding 1963, section 6): the
+    law is the same if members and samples of the first set change places, or either with the rest.
+    """
+    least = min(total, n, m, n + m - total)
+    # 750: exp(−750) is 0 in floating point.
+    mean, reach = total * n // max(n + m, 1), math.isqrt(375 * max(least, 0)) + 2
+    return range(max(0, total - m, mean - reach), min(total, n, mean + reach) + 1)
 
 
 def log_choose(n: float, k: Array) -> Array:

@@ -97,6 +97,11 @@ class Examples(Record):
     drawn: tuple[int, ...] = ()
     drawn_ids: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        for rows, ids in ((self.top, self.top_ids), (self.drawn, self.drawn_ids)):
+            if len(rows) != len(ids) or len(rows) > MAX_SHOWN or min(rows, default=0) < 0:
+                raise DataError(f"its examples are not up to {MAX_SHOWN} rows with an id each")
+
 
 @dataclass(frozen=True, eq=False)
 class Counted:

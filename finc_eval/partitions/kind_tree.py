@@ -95,6 +95,14 @@ class Tree:
             found[pair] = node
         return found
 
+    def check_sums(self, members: NDArray[np.int64], n: int) -> None:
+        """Raise DataError unless the members of all nodes, shape (2k − 1,), are those of n samples, each in a leaf."""
+        if len(members) != self.nodes:
+            raise DataError(f"it counts {len(members):,} kinds, and there are {self.nodes:,}")
+        sums = members[self.joins].sum(1)
+        if members[: self.leaves].sum() != n or (members[self.leaves :] != sums).any():
+            raise DataError(f"its kinds do not add up to its {n:,} samples")
+
     def leaves_of(self, node: int) -> list[int]:
         """Return the leaves of a node."""
         return np.flatnonzero(self.members[node]).tolist()

@@ -232,6 +232,9 @@ class EffectiveCounts:
         return EffectiveCounts(self.members * factor, self.spread, self.samples * factor)
 
 
+MAX_SAMPLES = 1 << 31  # samples of a set that counts may state
+
+
 @dataclass(frozen=True, eq=False)
 class Tally:
     """Numbers of samples of a set by kind."""
@@ -242,6 +245,26 @@ class Tally:
     even: Array  # that factor if all kinds came in groups of the same sizes, shape (t,)
     # number of samples in groups that are not larger than the largest with a member of the kind, shape (t,)
     within: Array
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that no samples can have: files bring tallies, too."""
+        if not 1 <= self.n <= MAX_SAMPLES:
+            raise DataError(f"its number of samples is {self.n:,}, not 1 to {MAX_SAMPLES:,}")
+        if len({one.shape for one in (self.members, self.effects, self.even, self.within)}) > 1:
+            raise DataError("its numbers of samples by kind have several lengths")
+        if not ((self.members >= 0) & (self.members <= self.within) & (self.within <= self.n)).all():
+            raise DataError(f"its kinds have fewer samples than 0, or more than there are of {self.n:,}")
+        # 1e-9: rounding of means. A design effect is at most the size of the largest group.
+        if not all(((one >= 1 - 1e-9) & (one <= 2 * self.n)).all() for one in (self.effects, self.even)):
+            raise DataError(f"its design effects are not numbers from 1 to its {self.n:,} samples")
+
+    @classmethod
+    def of_lists(cls, n: int, members: Sequence[int], *factors: Sequence[float]) -> Tally:
+        """Return the tally of what a record keeps in lists: members, effects, even, within."""
+        try:
+            return cls(n, np.array(members, np.int64), *(np.array(one, np.float64) for one in factors))
+        except OverflowError:
+            raise DataError(f"its kinds have more samples than {MAX_SAMPLES:,}") from None
 
     @property
     def cautious(self) -> Array:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from finc_eval.core.errors import UsageError
+from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.forms import join_names
 from finc_eval.core.record import Record
 from finc_eval.core.serialize import Shown
@@ -127,6 +127,12 @@ class ValueCounts(Record):
     n: int
     examples: tuple[Examples, ...]
 
+    def __post_init__(self) -> None:
+        if len(self.examples) != len(self.values) or len(self.members) != len(self.values) + 1:
+            raise DataError("its numbers of samples by value do not match its values")
+        if sum(self._tally.members.tolist()) != self.n or len(set(self.values)) < len(self.values):
+            raise DataError(f"its numbers of samples by value do not add up to its {self.n:,} samples")
+
     @classmethod
     def of(cls, samples: Embeddings, column: str) -> ValueCounts:
         """Count a set; see `shares_by` for errors."""
@@ -147,9 +153,11 @@ class ValueCounts(Record):
     def at(self, values: Sequence[str]) -> Tally:
         """Return the tally of these values, in their order."""
         own = {value: number for number, value in enumerate(self.values)}
-        effects, even, within = (np.array(one) for one in (self.effects, self.even, self.within))
-        every = Tally(self.n, np.array(self.members, np.int64), effects, even, within)
-        return every.at(np.array([own.get(value, len(own)) for value in values]))
+        return self._tally.at(np.array([own.get(value, len(own)) for value in values]))
+
+    @property
+    def _tally(self) -> Tally:
+        return Tally.of_lists(self.n, self.members, self.effects, self.even, self.within)
 
 
 def join_spellings(

@@ -105,9 +105,19 @@ def _stored(names: Sequence[str]) -> Iterator[tuple[NDArray[np.uint64], Array]]:
     for path in paths:
         try:
             file = NpzFile(path)
-            own, keys, values = (file.array(name) for name in ("names", "keys", "values"))
-        except (DataError, KeyError):
+            if _is_of(file, names):
+                yield file.array("keys"), file.array("values")
+        except (DataError, OSError):
             continue
-        whole = keys.dtype == np.uint64 and keys.shape == (len(values), 2)
-        if own.tolist() == list(names) and whole and values.shape[1:] == (len(names),):
-            yield keys, values.astype(np.float64)
+
+
+def _is_of(file: NpzFile, names: Sequence[str]) -> bool:
+    """Return whether a file holds measurements with these columns, by its headers and its names."""
+    if not {"names", "keys", "values"} <= {*file.names}:
+        return False
+    keys, values = file.header("keys"), file.header("values")
+    n = keys.shape[0] if keys.shape else -1
+    whole = (keys.shape, keys.dtype) == ((n, 2), np.dtype(np.uint64))
+    whole = whole and (values.shape, values.dtype) == ((n, len(names)), np.dtype(np.float64))
+    # 1 << 10: bytes of the name of a column.
+    return whole and file.header("names").size <= len(names) << 10 and file.array("names").tolist() == [*names]

@@ -20,7 +20,8 @@ from finc_eval.core.doors import at_most, open_file, open_unbuffered
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.archives import DAMAGED, open_member, open_zip_file
 from finc_eval.core.files.on_disk import on_disk
-from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, ENCODED, check_decoded, excess, max_decoded, readable
+from finc_eval.core.files.stated import check_stated
+from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, ENCODED, excess, max_decoded, readable
 from finc_eval.core.places import place_of, url_of
 from finc_eval.core.remote.mirror import files_below
 from finc_eval.samples.clips import CLIPS
@@ -167,7 +168,7 @@ def metadata_of(files: Files, ids: Sequence[str]) -> Metadata:
 
     def read(name: str, most: int | None = None, /) -> bytes:
         if most is None:
-            check_decoded(BYTES_PER_TEXT_BYTE * files.size(name), f"{files.name}/{name}")
+            check_stated("table of texts", files.size(name), f"{files.name}/{name}")
         with files.open(name) as stream:
             return at_most(stream, max_decoded() // BYTES_PER_TEXT_BYTE) if most is None else stream.read(most)
 

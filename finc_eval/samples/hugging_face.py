@@ -9,7 +9,7 @@ from typing import IO, Any
 
 from finc_eval.core.doors import inside, open_file, read_text
 from finc_eval.core.errors import DataError, FincEvalError, did_you_mean
-from finc_eval.core.files.parquet import check_stream, check_values
+from finc_eval.core.files.parquet import check_values
 from finc_eval.core.files.parsed import read_json
 from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, numbered
 from finc_eval.samples.files import FileSource
@@ -145,7 +145,6 @@ def open_saved(folder: Path, reading: Reading = EVERYTHING) -> Source:
                 if (file := inside(folder, one.get("filename"))) in data:
                     raise DataError(f"{folder / STATE} lists {file.name} more than once: save the dataset again")
                 data.add(file)
-                check_stream(file)
         case _:
             raise DataError(f"{folder / STATE} names no data: save the dataset again")
     try:

@@ -1,4 +1,4 @@
-"""Decoding of one image to RGB, by one rule for all images.
+"""Decoding of one image to RGB, by one rule for all, with a closed list of Pillow's readers: some start programs.
 
 - The bytes of a file decide its format, not its suffix; only those in `FORMATS` are tried.
 - Pixels are turned upright by EXIF or XMP.
@@ -35,8 +35,8 @@ from PIL import GifImagePlugin, Image, ImageFile, PngImagePlugin, TiffImagePlugi
 from finc_eval.core.doors import at_most
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.icc import SRGB, in_srgb, marks, mode_of, space_name, stated_profile
-from finc_eval.core.memory import BYTES_PER_PIXEL, DECODED, VARIABLE, max_decoded, max_pixels
-from finc_eval.samples.patience import Patience, watched
+from finc_eval.core.files.stated import STATED
+from finc_eval.core.memory import DECODED, VARIABLE, max_decoded, max_pixels
 from finc_eval.samples.reading import EVERYTHING, STORED, Reading
 from finc_eval.samples.source import NOT_OF_THE_SAMPLE, Pixels, Sample, content_digest, reason
 from finc_eval.samples.traits import CMYK, UNREADABLE, Traits, is_gray, jpeg_quality, mark
@@ -58,32 +58,9 @@ SIGNATURE_BYTES = 16  # bytes that tell the format of a file
 # A closed list: other readers of Pillow are not needed, some start programs (EPS), and all slow down the search.
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "TIFF", "PPM", "GIF", "AVIF", "JPEG2000")
 
-MAX_HEADER_BYTES = 4096  # bytes of the header of a PPM file, with its comments, and of the first chunks of a PNG
-
-PLAIN_PPM = re.compile(b"P[123]")
-
-MAX_JPEG_PASSES = 10  # scans of the largest image, or more of a smaller one: a progressive JPEG has about 10
-
-JPEG_SCAN_BYTES = 10
-"""Bytes of a scan without pixels: its marker, its length and the numbers of one component (ITU T.81, B.2.3)."""
-
-JPEG_SCAN, JPEG_END = b"\xff\xda", b"\xff\xd9"
-JPEG_MARKER = re.compile(rb"\xff[^\x00\x01\xd0-\xd8\xff]")
-"""A marker of JPEG that a length follows; between them, the bytes of a scan have none (ITU T.81, B.1)."""
-
-MAX_EXIF_BYTES = 65533
-"""Bytes of EXIF that a segment of a JPEG can hold. Pillow joins further segments, and before 13.0 each tag can name all
-of their bytes: 5,000 tags then take 0.3 GB."""
-
-_load_exif = Image.Exif.load
-
-
-def _load_short_exif(exif: Image.Exif, data: bytes) -> None:
-    _load_exif(exif, data if len(data or b"") <= MAX_EXIF_BYTES else b"")
-
+MAX_HEADER_BYTES = 4096  # bytes of the first chunks of a PNG
 
 FIXED: tuple[tuple[Any, str, object], ...] = (
-    (Image.Exif, "load", _load_short_exif),
     (ImageFile, "LOAD_TRUNCATED_IMAGES", False),
     (GifImagePlugin, "LOADING_STRATEGY", GifImagePlugin.LoadingStrategy.RGB_AFTER_FIRST),
     (TiffImagePlugin, "READ_LIBTIFF", False),
@@ -143,21 +120,17 @@ class FixedSettings(ContextDecorator):
 @FixedSettings()
 def decode(stream: IO[bytes], reading: Reading = EVERYTHING) -> tuple[Pixels, Traits]:
     """Decode one image file to upright (height, width, 3) uint8 RGB."""
-    stream = watched(stream.getvalue() if isinstance(stream, io.BytesIO) else at_most(stream, max_decoded()))
-    check_plainness(stream)
+    if not isinstance(stream, io.BytesIO):
+        stream = io.BytesIO(at_most(stream, max_decoded()))
     try:
         opened = Image.open(stream, formats=FORMATS)
     except Image.DecompressionBombError as error:  # beyond twice its limit, before the decoder of a WebP is made
         raise ValueError(f"more than {max_pixels():,} pixels, the most that {VARIABLE} allows") from error
     with opened as image:
         take_pixels(image.width, image.height)
-        if isinstance(stream, Patience):
-            stream.begin(image.width * image.height)
         tiles = getattr(image, "tile", ())
         if tiles and tiles[0].codec_name == "ppm":
             return decode(_whole_range(image, tiles[0], stream), reading)
-        if image.format in ("JPEG", "MPO"):
-            check_scans(stream, image.width * image.height)
         quality = jpeg_quality(tuple(image.quantization[0])) if hasattr(image, "quantization") else None
         encoding = "WEBP-lossless" if image.format == "WEBP" and _is_lossless(stream) else image.format
         # How the file has its pixels, in Pillow's words, such as "RGB;16B"; "" where Pillow does not say.
@@ -206,18 +179,6 @@ def size_of(stream: IO[bytes]) -> tuple[int, int]:
         return 0, 0
 
 
-def check_plainness(stream: IO[bytes]) -> None:
-    """Raise ValueError for a PPM file whose pixels or comments are texts, which Pillow reads letter by letter."""
-    stream.seek(0)
-    head = stream.read(MAX_HEADER_BYTES)
-    stream.seek(0)
-    if head[:1] != b"P":
-        return
-    if PLAIN_PPM.match(head):
-        raise ValueError("a PPM of plain text: save it with binary pixels")
-    Image.open(io.BytesIO(head), formats=("PPM",)).close()
-
-
 def _whole_range(image: Image.Image, tile: Any, stream: IO[bytes]) -> IO[bytes]:
     """Return a PPM or PGM whose white is the highest value, from another one, which Pillow reads value by value."""
     white, bands = tile.args[1], len(image.getbands())
@@ -233,25 +194,11 @@ def _whole_range(image: Image.Image, tile: Any, stream: IO[bytes]) -> IO[bytes]:
     return io.BytesIO(head.encode() + scale[np.frombuffer(data, stored)].tobytes())
 
 
-def check_scans(stream: IO[bytes], pixels: int) -> None:
-    """Raise ValueError for a JPEG whose scans, each of which goes over all its pixels, are too many."""
-    stream.seek(0)
-    data = stream.read()
-    if len(data) // JPEG_SCAN_BYTES * pixels <= MAX_JPEG_PASSES * max_pixels():
-        return
-    scans, found = 0, JPEG_MARKER.search(data, 2)
-    while found and found[0] != JPEG_END:
-        scans += found[0] == JPEG_SCAN
-        found = JPEG_MARKER.search(data, found.end() + int.from_bytes(data[found.end() : found.end() + 2], "big"))
-    if scans * pixels > MAX_JPEG_PASSES * max_pixels():
-        raise ValueError(f"a JPEG of {scans:,} scans: save it again, with fewer of them")
-
-
 def take_pixels(width: int, height: int) -> None:
     """Raise ValueError for an image that is too large to be decoded; otherwise wait until there is room for it."""
     if width * height > max_pixels():
         raise ValueError(f"{width}x{height} pixels are more than the {max_pixels():,} that {VARIABLE} allows")
-    DECODED.take(BYTES_PER_PIXEL * width * height)
+    DECODED.take(STATED["picture"]((width, height)))
 
 
 @FixedSettings()

@@ -342,6 +342,8 @@ def reason(error: Exception) -> str:
     """Return a short phrase, without paths, that says why something cannot be read."""
     if isinstance(error, UnidentifiedImageError):
         return "no image that can be recognized"
+    if isinstance(error, MemoryError):
+        return "it takes more memory than there is"
     if isinstance(error, NotAFileError):
         return f"{error.kind}, not a file"
     if isinstance(error, OSError) and error.strerror:
@@ -354,8 +356,10 @@ def readable(path: Path | str) -> Iterator[None]:
     """Turn the errors of a reader, which are of many types on damaged bytes, into a DataError."""
     try:
         yield
-    except (FincEvalError, MemoryError):
+    except FincEvalError:
         raise
+    except MemoryError as error:  # of any library, for a file that states less than it takes
+        raise DataError(f"{path} takes more memory than there is: pass a smaller file, or a part of it") from error
     except ImportError as error:
         raise UsageError(f"reading {path} needs {error.name}: pip install {error.name}") from error
     except Exception as error:

@@ -19,7 +19,7 @@ from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.files.archives import tar_members
 from finc_eval.core.files.on_disk import on_disk
 from finc_eval.core.files.parsed import foreign_json
-from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, check_decoded
+from finc_eval.core.files.stated import check_stated
 from finc_eval.core.places import is_url, place_of
 from finc_eval.samples.files import (
     BY_NAME,
@@ -40,7 +40,7 @@ COMPRESSED = (".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".tar.z
 MAX_SHARDS = 100_000
 LABEL_SUFFIX, PROMPT_SUFFIX, TABLE_SUFFIX = ".cls", ".txt", ".json"
 
-UNREADABLE = (tarfile.TarError, OSError, EOFError, ValueError, OverflowError, RecursionError)
+UNREADABLE = (tarfile.TarError, OSError, EOFError, ValueError, OverflowError, RecursionError, MemoryError)
 """Errors of an archive that is not one, is cut short, or has members with headers that are not what they must be."""
 
 
@@ -213,7 +213,7 @@ def _label_and_prompt(
 ) -> tuple[str | None, str | None]:
     """Read the label or the prompt, or both, in a member of a shard, whose file is at `place`."""
     where = f"{path}: {member.name}"
-    check_decoded(BYTES_PER_TEXT_BYTE * member.size, f"{place}: {member.name}")
+    check_stated("table of texts", member.size, f"{place}: {member.name}")
     try:
         data = bytes_at(place, member.offset_data, member.size)
     except UNREADABLE as error:

@@ -16,7 +16,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -40,7 +40,6 @@ from finc_eval.samples.clips import (
     unmerge,
 )
 from finc_eval.samples.images import FixedSettings, take_pixels
-from finc_eval.samples.patience import Watch
 from finc_eval.samples.source import COPIES, Pixels
 from finc_eval.samples.traits import Traits, has_alpha, is_gray, opaque
 
@@ -75,26 +74,29 @@ MIN_DELAY, UNSTATED_DELAY = 0.01, 0.1
 """Seconds that a frame lasts at least, and one that states 0, as FFmpeg reads GIFs and browsers show all animations."""
 
 
+Begin = Callable[[int], None]
+"""What is told that a frame begins, with its number of pixels: the process of a clip has a limit of time for each."""
+
+
 def read_windows(
-    stream: IO[bytes], clip: Clip, windows: Sequence[int], watch: Watch | None = None
+    stream: IO[bytes], clip: Clip, windows: Sequence[int], begin: Begin = lambda _: None
 ) -> Iterator[DecodedWindow]:
-    """Decode windows of a video within the time that `watch` allows; default: as much as `patience` has.
+    """Decode windows of a video, and say when each frame begins, with its number of pixels.
 
     The places of the windows depend on the times of the frames, which only decoding shows for certain. Windows that fit
     into `MAX_BYTES_AT_ONCE` are decoded as if every packet of the file were a frame, and again if that was wrong (as in
     AVI with packed B-frames). For larger windows, frames are counted first. The numbers of windows increase.
     """
-    watch = watch or Watch(stream.seek(0, os.SEEK_END))
     if is_animation(stream):
-        yield from decode_animation(stream, clip, windows, watch)
+        yield from decode_animation(stream, clip, windows, begin)
         return
-    facts = _examine(stream, watch)
+    facts = _examine(stream)
     plan = facts.plan(clip, windows)
     if phrase := excess(COPIES * plan.indices.shape[1] * facts.frame_bytes):
         raise ValueError(f"a window of {phrase}")
     DECODED.take(COPIES * plan.indices.shape[1] * facts.frame_bytes)
     is_small = plan.indices.size * facts.frame_bytes <= MAX_BYTES_AT_ONCE
-    found = _Reading(stream, watch, plan.indices if is_small else None)
+    found = _Reading(stream, begin, plan.indices if is_small else None)
     with closing(found.frames()) as frames:
         made = list(gather(plan.indices, frames)) if is_small else []
         for _ in frames:
@@ -104,7 +106,7 @@ def read_windows(
     facts = replace(facts, count=found.count, shown=_timeline(times, facts))
     decoded = facts.plan(clip, windows)
     is_right = len(made) == len(windows) and np.array_equal(plan.indices, decoded.indices)
-    found = found if is_right else _Reading(stream, watch, decoded.indices)
+    found = found if is_right else _Reading(stream, begin, decoded.indices)
     with closing(found.frames()) as frames:
         pictures = made if is_right else gather(decoded.indices, frames)
         for pixels, instants in zip(pictures, decoded.times, strict=False):
@@ -155,7 +157,7 @@ class _Facts:
         )
 
 
-def _examine(stream: IO[bytes], watch: Watch) -> _Facts:
+def _examine(stream: IO[bytes]) -> _Facts:
     """Read all packets of a video."""
     size = stream.seek(0, os.SEEK_END)
     with _open(stream) as (container, video):
@@ -165,7 +167,6 @@ def _examine(stream: IO[bytes], watch: Watch) -> _Facts:
         for packet in container.demux():
             if packet.is_corrupt:
                 raise ValueError(f"damaged or cut short after {len(times)} frames")
-            watch.check()
             taken += packet.size
             # 2: times the bytes of a file that all its packets may have: an index can name the same bytes often.
             if taken > 2 * size:
@@ -214,12 +215,12 @@ def _timeline(times: Sequence[int | None], facts: _Facts) -> Seconds | None:
 class _Reading:
     """One pass over the frames of a video, which counts them and notes their times and their format."""
 
-    def __init__(self, stream: IO[bytes], watch: Watch, plan: FrameIndices | None = None) -> None:
+    def __init__(self, stream: IO[bytes], begin: Begin, plan: FrameIndices | None = None) -> None:
         self.count = 0
         self.times: list[int | None] = []
         self.color: str | None = None  # marks of matrix and transfer as FFmpeg numbers them, "1/16"
         self._mode, self._transparent = "", False
-        self._stream, self._watch = stream, watch
+        self._stream, self._begin = stream, begin
         self._wanted = frozenset() if plan is None else frozenset(plan.ravel().tolist())
 
     def mode(self, transparent: bool) -> str:
@@ -235,9 +236,9 @@ class _Reading:
         # One for all frames: making it takes about as long as using it once.
         reformatter = VideoReformatter()
         with _open(self._stream) as (container, video):
-            self._watch.begin(video.width * video.height)
-            for frame in _decode(container, video, self._watch):
-                self._watch.begin(frame.width * frame.height)
+            self._begin(video.width * video.height)
+            for frame in _decode(container, video):
+                self._begin(frame.width * frame.height)
                 number = self.count
                 self.count += 1
                 self.times.append(frame.pts)
@@ -259,7 +260,7 @@ class _Reading:
                     yield number, _upright(rgb, frame)
 
 
-def _decode(container: InputContainer, video: VideoStream, watch: Watch) -> Iterator[VideoFrame]:
+def _decode(container: InputContainer, video: VideoStream) -> Iterator[VideoFrame]:
     """Decode all frames."""
     import av
 
@@ -273,7 +274,6 @@ def _decode(container: InputContainer, video: VideoStream, watch: Watch) -> Iter
     strict = {"err_detect": "explode"} if context.codec.canonical_name in STRICT_CODECS else {}
     context.options = {"max_pixels": str(max_pixels()), **strict}
     for packet in container.demux(video):
-        watch.check()
         yield from (
             packet.decode() if context is video.codec_context else context.decode(packet if packet.size else None)
         )
@@ -339,7 +339,7 @@ def is_animation(stream: IO[bytes]) -> bool:
     return head[:8] == b"\x89PNG\r\n\x1a\n" and b"acTL" in head.partition(b"IDAT")[0]
 
 
-def decode_animation(stream: IO[bytes], clip: Clip, windows: Sequence[int], watch: Watch) -> Iterator[DecodedWindow]:
+def decode_animation(stream: IO[bytes], clip: Clip, windows: Sequence[int], begin: Begin) -> Iterator[DecodedWindow]:
     """Decode windows of a WebP or PNG of several frames; see `read_windows`."""
     with FixedSettings(), Image.open(stream, formats=("WEBP", "PNG")) as image:
         name, mode, (width, height) = image.format or "WEBP", image.mode, image.size
@@ -348,7 +348,7 @@ def decode_animation(stream: IO[bytes], clip: Clip, windows: Sequence[int], watc
     check_length(count, 3 * count * width * height, stream)
     if count > MAX_ANIMATION_FRAMES:
         raise ValueError(f"{count:,} frames, above the {MAX_ANIMATION_FRAMES:,} of an animation: save it as a video")
-    delays = np.array([delay for _, delay in _frames(stream, count, frozenset(), watch)])
+    delays = np.array([delay for _, delay in _frames(stream, count, frozenset(), begin)])
     shown: Seconds = np.append(0.0, np.cumsum(delays))
     chosen = unmerge(clip, shown)
     plan = plan_windows(count, chosen.fps, chosen, shown, windows)
@@ -359,7 +359,7 @@ def decode_animation(stream: IO[bytes], clip: Clip, windows: Sequence[int], watc
     shortest = unmerge(Clip(1, 1, 1, "hold"), shown).fps or 1.0
 
     def frames() -> Generator[tuple[int, Pixels], None, None]:
-        with closing(_frames(stream, count, wanted, watch)) as found:
+        with closing(_frames(stream, count, wanted, begin)) as found:
             yield from ((number, pixels) for number, (pixels, _) in enumerate(found) if pixels is not None)
 
     for pixels, times in zip(gather(plan.indices, frames()), plan.times, strict=True):
@@ -381,7 +381,7 @@ def check_length(frames: int, size: int, stream: IO[bytes]) -> None:
 
 
 def _frames(
-    stream: IO[bytes], count: int, wanted: frozenset[int], watch: Watch
+    stream: IO[bytes], count: int, wanted: frozenset[int], begin: Begin
 ) -> Generator[tuple[Pixels | None, float], None, None]:
     """Yield the pixels of each wanted frame, and the seconds that every frame is shown."""
     stream.seek(0)
@@ -389,7 +389,7 @@ def _frames(
         opened = Image.open(stream, formats=("WEBP", "PNG"))
     with opened as image:
         for number in range(count):
-            watch.begin(image.width * image.height)
+            begin(image.width * image.height)
             with FixedSettings():
                 image.seek(number)
                 image.load()

@@ -267,3 +267,14 @@ def test_a_lost_class_that_a_small_reference_divides_is_found_among_the_kinds_of
     every = [one.evidence for one in gather_evidence(sets, policy, None, Run()).all]
     found = [one.evidence.name for one in judge(every) if one.verdict == "regressed"]
     assert any(name.startswith("kinds.lose all-k") for name in found)
+
+
+def test_many_names_of_a_policy_are_looked_up_at_once(monkeypatch):
+    from finc_eval.gates.divisions import CountedSets
+
+    called, times = CountedSets.called, []
+    monkeypatch.setattr(CountedSets, "called", lambda *given: times.append(1) or called(*given))
+    rng = np.random.default_rng(0)
+    new, old, ref = (rng.normal(size=(120, 4)) for _ in range(3))
+    verdict = fe.gate(new, old, ref, {"kinds": {"lose": 0.9, "only": [f"none{number}" for number in range(50)]}})
+    assert len(verdict.limits) == 50 and len(times) < 6

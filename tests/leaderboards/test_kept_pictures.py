@@ -162,22 +162,13 @@ def test_a_page_of_a_board_that_kept_nothing_stays_and_the_command_that_shows_it
     assert "which are not kept: pass --samples a=PATH" in refused
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"width": 97}, "has 97 x"),
-        ({"height": 0}, "x 0 pixels"),
-        ({"data": "no base64!"}, "is damaged"),
-        ({"kind": "svg+xml"}, "kind"),
-    ],
-)
-def test_a_picture_that_is_not_one_is_refused_in_a_sentence(desk, change, message):
+def test_a_kind_of_picture_that_is_none_is_refused_in_a_sentence(desk):
     (path,) = (desk / "board" / "entries").iterdir()
     data = json.loads(path.read_text())
-    data["pictures"][0] |= change
+    data["pictures"][0] |= {"kind": "svg+xml"}
     data[CHECKSUM] = checksum_of(data)
     path.write_text(json.dumps(data))
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(DataError, match="kind"):
         fe.Board("board").entries()
 
 

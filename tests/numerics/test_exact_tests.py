@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from finc_eval.numerics.inference import ShareTests, clopper_pearson, detectable_share, hypergeometric_tails, mover
+from finc_eval.core.errors import DataError
+from finc_eval.numerics.inference import (
+    ShareTests,
+    clopper_pearson,
+    detectable_share,
+    hypergeometric_masses,
+    hypergeometric_tails,
+    mover,
+)
 
 TABLES = [(15, 1000, 0, 1000), (3, 1000, 5, 500), (0, 1000, 3, 200), (7, 1000, 7, 900), (40, 40, 0, 40)]
 
@@ -47,7 +55,31 @@ def test_family_wise_error_of_many_discrete_tests_is_near_its_level():
 
 
 def test_hypergeometric_tails_are_those_of_scipy():
-    assert hypergeometric_tails(30, 200, 500) == pytest.approx(stats.hypergeom(700, 30, 200).sf(np.arange(31) - 1))
+    tails = hypergeometric_tails(30, 200, 500)
+    assert [tails.at(k) for k in range(31)] == pytest.approx(stats.hypergeom(700, 30, 200).sf(np.arange(31) - 1))
+
+
+@pytest.mark.parametrize("case", [(0, 5, 5), (5, 0, 9), (10, 5, 5), (7, 5, 4), (3, 1, 10**9), (60, 40, 30)])
+def test_hypergeometric_masses_are_those_of_the_values_that_are_possible(case):
+    total, n, m = case
+    low, masses = hypergeometric_masses(*case)
+    whole = stats.hypergeom(n + m, total, n).pmf(np.arange(total + 1))
+    assert masses.sum() == pytest.approx(1)
+    assert masses == pytest.approx(whole[low : low + len(masses)], rel=1e-7)
+    assert max(0, total - m) <= low and low + len(masses) - 1 <= min(total, n)
+
+
+def test_masses_that_floating_point_cannot_hold_take_no_memory():
+    """300 million members of sets of 600 million: 2 % of the possible values have a mass."""
+    low, masses = hypergeometric_masses(300_000_000, 600_000_000, 600_000_000)
+    assert len(masses) < 700_000 and masses[0] == masses[-1] == 0 and masses.sum() == pytest.approx(1, abs=1e-4)
+    assert low + len(masses) // 2 == pytest.approx(150_000_000, abs=2)
+
+
+def test_the_law_of_more_counts_than_memory_holds_is_one_sentence(monkeypatch):
+    monkeypatch.setenv("FINC_EVAL_MAX_DECODED", "1MB")
+    with pytest.raises(DataError, match="the law of the counts of so many samples takes"):
+        ShareTests(10**8, 10**9, 10**8, 10**9)
 
 
 def test_clopper_pearson_is_scipys_interval():

@@ -122,3 +122,29 @@ def test_equal_pairs_of_one_set_share_what_is_measured():
     second = KeptPairs(keys, 60, ["mse"])
     assert len(second.missing) == 0
     assert second.values[0] == second.values[45]
+
+
+WRONG = {
+    "one number": {"values": np.array(5.0)},
+    "texts": {"values": np.array([["a"]] * 3)},
+    "fewer values": {"values": np.zeros((2, 1))},
+    "whole numbers": {"values": np.zeros((3, 1), int)},
+    "keys of another type": {"keys": np.zeros((3, 2))},
+    "keys that are one": {"keys": np.array(7, np.uint64)},
+    "names that are numbers": {"names": np.array([1])},
+    "other names": {"names": np.array(["y"])},
+    "objects": {"values": np.array([[None]] * 3, object)},
+    "nothing": {},
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_wrong_file_among_the_kept_pairs_is_passed_over(case):
+    folder = folder_of_pairs()
+    folder.mkdir(parents=True)
+    whole = {"names": np.array(["x"]), "keys": np.zeros((3, 2), np.uint64), "values": np.zeros((3, 1))}
+    keys = np.arange(60, dtype=np.uint64).reshape(30, 2)
+    np.savez(folder / "a.npz", **(whole | WRONG[case] if WRONG[case] else {}))
+    (folder / "b.npz").write_bytes(b"not a zip")
+    np.savez(folder / "z.npz", **(whole | {"keys": keys[:3]}))
+    assert KeptPairs(keys, 30, ["x"]).missing.tolist() == list(range(3, 30))

@@ -1,23 +1,20 @@
-"""A picture or a clip takes neither endless time nor endless memory, whatever its header states."""
+"""A clip takes neither endless time nor endless memory, whatever its index states: it has a process of its own."""
 
 import io
 import re
 import struct
 import time
 import zipfile
-import zlib
-from unittest.mock import Mock
 
 import av
 import numpy as np
 import pytest
 from _bounded import bounded
-from _videos import encode, scene
 from PIL import Image
 
-from finc_eval.samples import patience, video, video_process
+from finc_eval.samples import video, video_process
 from finc_eval.samples.clips import Clip
-from finc_eval.samples.images import MAX_EXIF_BYTES, decode, rgb
+from finc_eval.samples.images import decode, rgb
 from finc_eval.samples.opening import open_source
 from finc_eval.samples.video_files import open_clips
 
@@ -29,7 +26,6 @@ REFUSED = "not a video that can be read"  # the answer of the FFmpeg in PyAV 19 
 
 @pytest.fixture(autouse=True)
 def third_of_a_second(monkeypatch):
-    monkeypatch.setattr(patience, "SECONDS", 0.3)
     monkeypatch.setattr(video_process, "SECONDS", 0.3)
 
 
@@ -114,44 +110,6 @@ def with_elements(extra):
     data = film("matroska")
     segment, frames = data.index(b"\x18\x53\x80\x67"), data.index(b"\x1f\x43\xb6\x75")
     return data[: segment + 4] + b"\x01" + b"\xff" * 7 + data[segment + 12 : frames] + extra + data[frames:]
-
-
-def matroska(*extra):
-    """An ordinary Matroska file with more elements before its frames."""
-    data = film("matroska")
-    segment, frames = data.index(b"\x18\x53\x80\x67"), data.index(b"\x1f\x43\xb6\x75")
-    return data[:segment] + element("18538067", data[segment + 12 : frames], *extra, data[frames:])
-
-
-def frame(content, name="a3"):
-    return element(name, b"\x81\0\0\x80" + content)
-
-
-def cluster(*content):
-    return element("1f43b675", element("e7", b"\0"), *content)
-
-
-EMPTY_INDEX = element("1c53bb6b")
-MATROSKA = {
-    "an index that is large": (matroska, [element("1c53bb6b", bytes(200_000))]),
-    "many small elements": (matroska, [element("ec") * 20_000]),
-    "many frames": (matroska, [cluster(frame(b"") * 20_000)]),
-    "many tracks": (matroska, [element("1654ae6b", element("ae") * 20)]),
-    "many attachments": (matroska, [element("1941a469", element("61a7") * 20)]),
-    "an index in a frame": (matroska, [cluster(frame(b"ab" + EMPTY_INDEX))]),
-    "an index in a frame of a group": (matroska, [cluster(element("a0", frame(EMPTY_INDEX, "a1")))]),
-    "an index in the size of a frame": (matroska, [cluster(b"\xa3\x08\x1c\x53\xbb\x6b" + bytes(0x1C53BB))]),
-    "an index at the end of a frame": (matroska, [cluster(frame(b"\x1c\x53\xbb"), b"\x6b\x88\x81" + bytes(136))]),
-    "frames beside clusters": (matroska, [frame(bytes(200_000))]),
-    "frames beside tracks": (matroska, [element("1654ae6b", frame(bytes(200_000)))]),
-    "no end": (with_elements, [b""]),
-    "no end of a cluster": (matroska, [b"\x1f\x43\xb6\x75\x01" + b"\xff" * 7]),
-    "an end beyond the end": (matroska, [element("1f43b675", b"\xa3\x90")]),
-    "a name without an end": (matroska, [bytes(20)]),
-    "a size without an end": (matroska, [b"\xec\0" + bytes(20)]),
-    "a cut": (lambda: matroska()[:-1], []),
-    "nothing": (lambda: b"\x1a\x45\xdf\xa3", []),
-}
 
 
 def cues(n):
@@ -251,7 +209,6 @@ def bounded_by_one_worker(path):
 @pytest.mark.parametrize(("make", "told"), CLIPS.values(), ids=CLIPS)
 def test_an_odd_clip_ends_in_time_and_memory(make, told, tmp_path):
     data = make()
-    assert not video_process.is_ordinary(io.BytesIO(data))
     (tmp_path / "x.mp4").write_bytes(data)
     found = bounded_by_one_worker(tmp_path / "x.mp4")
     assert re.search(told, found), found
@@ -260,20 +217,9 @@ def test_an_odd_clip_ends_in_time_and_memory(make, told, tmp_path):
 @pytest.mark.one_of_each
 @pytest.mark.parametrize(("size", "told"), [(0, "without frames|took more than"), (1, "took more than")])
 def test_an_ordinary_clip_has_the_same_time(size, told, tmp_path):
-    data = tiny_frames(1_000_000, size)
-    assert video_process.is_ordinary(io.BytesIO(data))
-    (tmp_path / "x.avi").write_bytes(data)
+    (tmp_path / "x.avi").write_bytes(tiny_frames(1_000_000, size))
     found = bounded_by_one_worker(tmp_path / "x.avi")
     assert re.search(told, found), found
-
-
-def test_each_frame_in_another_process_has_its_time_and_memory():
-    limits = []
-    watch = video_process._Alarm(Mock(set=lambda *given: limits.append(given)), 3, 1 << 30)
-    for pixels in (0, 1920 * 1080, 80_000_000):
-        watch.begin(pixels)
-    assert [most for _, most in limits] == [1 << 30] * 3
-    assert [seconds for seconds, _ in limits] == pytest.approx([3, 3.1, 7], abs=0.01)
 
 
 def test_a_clip_in_a_zip_is_limited_as_one_in_a_folder(tmp_path):
@@ -285,8 +231,7 @@ def test_a_clip_in_a_zip_is_limited_as_one_in_a_folder(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["mp4", "avi", "matroska", "mpegts"])
-def test_an_odd_clip_is_decoded_as_any_other(kind, tmp_path, monkeypatch):
-    monkeypatch.setattr(video_process, "is_ordinary", lambda _: False)
+def test_a_clip_in_another_process_is_decoded_as_in_this_one(kind, tmp_path):
     data = film(kind, 30)
     (tmp_path / "x").write_bytes(data)
     clip = Clip(frames=4, stride=2, windows=3, short="loop", fps=5.0)
@@ -300,142 +245,13 @@ def test_an_odd_clip_is_decoded_as_any_other(kind, tmp_path, monkeypatch):
                 assert one.traits == other.traits
 
 
-def test_ordinary_clips_need_no_other_process(assets, tmp_path, monkeypatch):
-    monkeypatch.setattr(video_process._pool, "worker", None)
-    clips = sorted((assets / "clips").iterdir())
-    assert len(clips) > 9 and all(video_process.is_ordinary(io.BytesIO(one.read_bytes())) for one in clips)
+def test_each_clip_is_decoded_in_another_process(tmp_path, monkeypatch):
     (tmp_path / "x.mp4").write_bytes(film("mp4"))
-    (tmp_path / "x.webp").write_bytes(webp(20))
-    (tmp_path / "y.mp4").write_bytes(fragmented())
-    assert {use(tmp_path / name, CLIP) for name in ("x.mp4", "x.webp", "y.mp4")} == {"None"}
-
-
-@pytest.mark.parametrize(("make", "parts"), MATROSKA.values(), ids=MATROSKA)
-def test_a_matroska_file_with_more_than_frames_is_odd(make, parts):
-    assert not video_process.is_ordinary(io.BytesIO(make(*parts)))
-
-
-def fragmented(hidden=b"", more=b""):
-    data = film("mp4", options={"movflags": "frag_keyframe+empty_moov"})
-    first = data.index(b"moof") - 4
-    return data[:first] + (box(b"mdat", hidden) if hidden else b"") + more + data[first:]
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        lambda: fragmented(b"ab" + box(b"moof")),
-        lambda: fragmented(box(b"traf", box(b"trun", bytes(8)))),
-        lambda: fragmented(more=box(b"sidx", bytes(40))),
-        lambda: fragmented(more=box(b"moof", box(b"traf", box(b"trun", bytes(8)) * 200))),
-        lambda: fragmented(more=box(b"moof", box(b"traf", box(b"trun", struct.pack(">II", 0, 200_000))))),
-    ],
-    ids=["a fragment in a frame", "a run in a frame", "places of fragments", "runs", "a run of many samples"],
-)
-def test_an_mp4_with_more_than_few_fragments_is_odd(data):
-    assert video_process.is_ordinary(io.BytesIO(fragmented(b"ab")))
-    assert not video_process.is_ordinary(io.BytesIO(data()))
-
-
-@pytest.mark.parametrize("kind", ["mkv", "webm"])
-def test_a_matroska_file_of_frames_is_ordinary(kind, tmp_path, monkeypatch):
-    monkeypatch.setattr(video_process._pool, "worker", None)
-    data = encode(kind, scene(24))
-    assert video_process.is_ordinary(io.BytesIO(data)) and video_process.is_ordinary(io.BytesIO(matroska()))
-    (tmp_path / f"x.{kind}").write_bytes(data)
-    assert use(tmp_path / f"x.{kind}", CLIP) == "None"
-
-
-def jpeg(n, kind=b"\xff\xe1", head=b"Exif\0\0", size=MAX_EXIF_BYTES):
-    """A JPEG with n segments more."""
-    made = io.BytesIO()
-    Image.new("RGB", (8, 8)).save(made, "JPEG")
-    data = made.getvalue()
-    return data[:2] + (kind + struct.pack(">H", size + 2) + head + bytes(size - len(head))) * n + data[20:]
-
-
-def shared_tags(n, size):
-    """EXIF of n tags that all have the same bytes."""
-    rows = b"".join(struct.pack("<HHII", 1000 + number, 7, size - 8, 8) for number in range(n))
-    return (b"II*\0" + struct.pack("<IH", 8, n) + rows).ljust(size, b"\0")
-
-
-def jpeg_of_shared_tags():
-    whole = shared_tags(40_000, 10 * (MAX_EXIF_BYTES - 6))
-    parts = (whole[place : place + MAX_EXIF_BYTES - 6] for place in range(0, len(whole), MAX_EXIF_BYTES - 6))
-    one = jpeg(0)
-    return one[:2] + b"".join(b"\xff\xe1\xff\xffExif\0\0" + part for part in parts) + one[2:]
-
-
-def png(*chunks, times=1):
-    made = io.BytesIO()
-    Image.new("RGB", (8, 8)).save(made, "PNG")
-    data = made.getvalue()
-    parts = [struct.pack(">I", len(c) - 4) + c + struct.pack(">I", zlib.crc32(c)) for c in chunks]
-    return data[:33] + b"".join(parts) * times + data[33:]
-
-
-def tiff_of_shared_tags():
-    rows = [(256, 3, 1, 8), (257, 3, 1, 8), (258, 3, 1, 8), (259, 3, 1, 1), (262, 3, 1, 1), (273, 4, 1, 0)]
-    rows += [(277, 3, 1, 1), (278, 3, 1, 8), (279, 4, 1, 64), *((300 + number, 7, 10**6, 8) for number in range(5000))]
-    head = b"II*\0" + struct.pack("<IH", 8, len(rows)) + b"".join(struct.pack("<HHII", *row) for row in rows)
-    return head.ljust(1_000_100, b"\0")
-
-
-def gif_comments(n):
-    made = io.BytesIO()
-    Image.new("P", (8, 8)).save(made, "GIF")
-    data = made.getvalue()
-    place = data.index(b"\x2c")
-    return data[:place] + (b"\x21\xfe\xff" + b"a" * 255 + b"\0") * n + data[place:]
-
-
-def bmp_of_runs(side, runs):
-    """A BMP whose runs have one pixel each."""
-    sizes = struct.pack("<IiiHHIIiiII", 40, side, side, 1, 8, 1, 2 * runs, 0, 0, 256, 0)
-    return b"BM" + struct.pack("<IHHI", 1078 + 2 * runs, 0, 0, 1078) + sizes + bytes(1024) + b"\1\7" * runs
-
-
-PICTURES = {
-    "EXIF": (lambda: jpeg(600), TOO_LONG),
-    "short EXIF": (lambda: jpeg(20_000, size=2000), TOO_LONG),
-    "some EXIF": (lambda: jpeg(100), "None"),
-    "color profiles": (lambda: jpeg(900, b"\xff\xe2", b"ICC_PROFILE\0\1\1"), "None"),
-    "pictures of phones": (lambda: jpeg(900, b"\xff\xe2", b"MPF\0"), "None"),
-    "segments": (lambda: jpeg(400_000, b"\xff\xe5", b"", 10), f"None|{TOO_LONG}"),
-    "EXIF of shared tags": (jpeg_of_shared_tags, "None"),
-    "chunks": (lambda: png(b"prVt", times=400_000), TOO_LONG),
-    "texts": (lambda: png(b"tEXta\0b", times=300_000), TOO_LONG),
-    "a chunk of shared tags": (lambda: png(b"eXIf" + shared_tags(60_000, 10**6)), "None"),
-    "shared tags": (tiff_of_shared_tags, "None|its header names the same bytes"),
-    "comments": (lambda: gif_comments(100_000), f"None|{TOO_LONG}"),
-    "runs": (lambda: bmp_of_runs(2000, 1_900_000), "took more than 0.5 seconds"),
-}
-
-
-@pytest.mark.one_of_each
-@pytest.mark.parametrize(("make", "told"), PICTURES.values(), ids=PICTURES)
-def test_an_odd_picture_ends_in_time_and_memory(make, told, tmp_path):
-    (tmp_path / "x.png").write_bytes(make())
-    found = bounded(use, tmp_path)
-    assert re.fullmatch(f"({told}).*", found), found
-
-
-def test_the_bytes_of_a_picture_are_read_a_few_times_before_its_pixels_and_then_freely():
-    """Pillow 11 reads the bytes of a tag as often as tags name them; later versions stop by themselves."""
-    size = 10_000_000
-
-    def reread(times, stream):
-        for _ in range(times):
-            stream.seek(0)
-            assert len(stream.read()) == size
-
-    stream = patience.watched(bytes(size))
-    reread(4, stream)
-    with pytest.raises(ValueError, match="its header names the same bytes many times: save it again"):
-        reread(1, stream)
-    stream.begin(100)
-    reread(10, stream)
+    monkeypatch.setattr(video, "read_windows", None)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(video_process._pool, "worker", None)
+        assert "not callable" in use(tmp_path / "x.mp4", CLIP)
+    assert use(tmp_path / "x.mp4", CLIP) == "None"
 
 
 def netpbm(kind, values, white, size):

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.archives import DAMAGED, open_member, open_zip_file, place_of_member
 from finc_eval.core.files.on_disk import on_disk
+from finc_eval.core.files.stated import check_stated
 from finc_eval.core.memory import check_decoded
 
 BLOCK_BYTES = 1 << 20  # bytes of an array that are read at once
@@ -128,7 +129,7 @@ class NpzRows:
             raise DataError(f"{file.path}: {name} is stored in Fortran order: save np.ascontiguousarray({name})")
         self.shape, self.dtype = header.shape, header.dtype
         self._row = header._replace(shape=header.shape[1:])
-        check_decoded(self._row.size, f"{file.path}: each row of {name}, of shape {self._row.shape},")
+        check_stated("array of numpy", self._row, f"{file.path}: each row of {name}, of shape {self._row.shape},")
         self._file, self._name = file, name
 
     def __len__(self) -> int:

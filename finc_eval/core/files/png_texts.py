@@ -6,17 +6,19 @@ as it is; nothing in it is run, or looked up.
 
 from __future__ import annotations
 
+import io
 import re
-import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, TypeVar
+
+from PIL import Image
 
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.parsed import foreign_json
 
 Item = TypeVar("Item")
 
-PNG = b"\x89PNG\r\n\x1a\n"
+PNG = b"\x89PNG\r\n\x1a\n"  # first bytes of a PNG file
 
 KEYS = ("parameters", "invokeai_metadata", "sd-metadata", "Comment", "prompt", "workflow")
 """Keys of the texts of Stable Diffusion web UIs, Fooocus and SwarmUI, of InvokeAI (now, and once), of NovelAI, and of
@@ -32,7 +34,7 @@ TEXTS = ("text", "text_g", "t5xxl", "clip_l", "prompt", "string", "value")  # in
 
 def png_prompt(data: bytes) -> str | None:
     """Return the prompt in the text chunks of the beginning of a PNG file; None without one."""
-    texts = dict(_png_texts(data))
+    texts = _png_texts(data)
     for key in KEYS:
         text = texts.get(key, "").strip()
         found: Any = None
@@ -117,29 +119,10 @@ def _link(value: Any) -> str:
     return str(value[0]) if is_link else ""
 
 
-def _inflate(data: bytes) -> bytes:
-    """Return the beginning of a compressed text; nothing of a damaged one."""
+def _png_texts(data: bytes) -> dict[str, str]:
+    """Return the texts of a PNG file before its pixels, by key, as Pillow reads them; none of another file."""
     try:
-        # 1 << 22: bytes of a compressed text that are read: as many as of a PNG file itself.
-        return zlib.decompressobj().decompress(data, 1 << 22)
-    except zlib.error:
-        return b""
-
-
-def _png_texts(data: bytes) -> Iterator[tuple[str, str]]:
-    """Yield keys and texts of the chunks of a PNG file before its pixels."""
-    place = len(PNG)
-    while data.startswith(PNG) and place + 8 <= len(data):
-        size, kind = int.from_bytes(data[place : place + 4]), data[place + 4 : place + 8]
-        body = data[place + 8 : place + 8 + size]
-        key, separator, text = body.partition(b"\0")
-        if kind == b"IDAT" or len(body) < size:
-            return
-        if kind == b"tEXt" and separator:
-            yield key.decode("latin-1"), text.decode("latin-1")
-        elif kind == b"zTXt" and separator:  # a method of compression, then the text
-            yield key.decode("latin-1"), _inflate(text[1:]).decode("latin-1")
-        elif kind == b"iTXt" and separator:  # whether it is compressed, by which method; language, keyword, text
-            own = text[2:].split(b"\0", 2)[-1]
-            yield key.decode("latin-1"), (own if text[:1] == b"\0" else _inflate(own)).decode("utf-8", "replace")
-        place += 12 + size
+        with Image.open(io.BytesIO(data), formats=("PNG",)) as image:
+            return {key: text for key, text in image.info.items() if isinstance(text, str)}
+    except Exception:  # Pillow's readers raise almost anything on damaged bytes
+        return {}

@@ -1,31 +1,29 @@
-"""Tensors by name in files of PyTorch and safetensors, mapped or read whole; pickled code never runs."""
+"""Tensors by name in files of PyTorch and safetensors, mapped: `torch.load` reads weights alone, and no code runs.
+
+Added to PyTorch here: checksums of the archive are verified, and each storage must be a member of it.
+"""
 
 from __future__ import annotations
 
 import math
 import os
 import re
-import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import warnings
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from itertools import islice
-from mmap import ACCESS_COPY, mmap
 from pathlib import Path
 from pickle import UnpicklingError
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from finc_eval.core.doors import pin
 from finc_eval.core.errors import DataError
-from finc_eval.core.files.archives import open_zip_file, place_of_member
+from finc_eval.core.files.archives import open_zip_file, verify_members
 from finc_eval.core.files.parsed import MAX_DEPTH
-from finc_eval.core.files.pickled import OtherContentError, StoredTensor, read_pickle
-from finc_eval.core.memory import check_decoded
+from finc_eval.core.files.stated import check_stated
 from finc_eval.core.words import plural
 
 if TYPE_CHECKING:
-    from zipfile import ZipFile, ZipInfo
-
     import torch
 
 TENSOR_SUFFIXES = (".pt", ".pth", ".safetensors")  # suffixes of files of tensors by name
@@ -36,7 +34,6 @@ LABEL_ARRAYS = ("labels", "label", "targets", "arr_1", "1")
 
 PICKLE = "data.pkl"  # member of an archive of PyTorch that says what its tensors are
 MAX_TENSORS = 100_000  # tensors by name: a tensor takes 8 µs, and a file is opened several times
-MAX_SHOWN = 10  # times its size that all tensors of a file may show: each is looked at as a mean or a covariance
 Shapes = Mapping[str, tuple[int, ...]]  # shapes of arrays by name
 
 
@@ -104,144 +101,97 @@ def refuse_layers(chosen: str | None, shapes: Shapes, where: str) -> None:
 
 
 def _torch(path: Path) -> dict[str, torch.Tensor]:
-    with pin(path) as place, open_zip_file(Path(place)) as archive:
-        state = os.fstat(archive.fp.fileno())  # type: ignore[union-attr]  # it is open
-        opened = _Opened(path, archive, (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns))
-        held = _described(opened)
-        if isinstance(held, Exception):
-            raise type(held)(*held.args)
-        return _Numbers(opened).tensors(held)
+    import torch  # seconds of import, which sets of other forms do not need
+
+    with pin(path) as place, warnings.catch_warnings():
+        storages = _storages(place, str(path), _state(place))
+        try:
+            warnings.simplefilter("ignore")  # of kinds of tensors that are refused below
+            held = torch.load(place, map_location="cpu", weights_only=True, mmap=True)
+        except UnpicklingError as error:
+            raise DataError(
+                f"{path} holds more than tensors, such as numpy arrays, and reading it could run code: save tensors "
+                "alone, as torch.from_numpy makes them"
+            ) from error
+    named = {"embeddings": held} if isinstance(held, torch.Tensor) else dict(_named(held, path))
+    return {name: _plain(torch.as_tensor(one), name, path, storages) for name, one in named.items()}
 
 
-@dataclass(frozen=True)
-class _Opened:
-    """An archive of PyTorch that is open, its members by name, and its state: equal for equal contents."""
-
-    path: Path
-    archive: ZipFile = field(compare=False)
-    state: tuple[int, ...]
-
-    @property
-    def members(self) -> dict[str, ZipInfo]:
-        return {info.filename.partition("/")[2]: info for info in self.archive.infolist()}
+def _state(place: str) -> tuple[int, ...]:
+    """Return what is another for another content: device, number, size and time of a file."""
+    state = os.stat(place)  # noqa: PTH116 (the file is open already)
+    return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns
 
 
-@lru_cache(maxsize=2)
-def _described(opened: _Opened) -> Mapping[str, StoredTensor | float] | Exception:
-    """Return the tensors and numbers in a file by name, or what is wrong with it: both are asked for several times."""
-    path, members = opened.path, opened.members
-    try:
-        # PyTorch packs nothing, and unpacks whatever a file has packed as a whole.
+@lru_cache(maxsize=8)  # a file is opened several times, and its checksums are verified once
+def _storages(place: str, where: str, _: tuple[int, ...]) -> frozenset[int]:
+    """Return the sizes in bytes of the storages of an archive; ValueError if a checksum is wrong."""
+    with open_zip_file(Path(place)) as archive:
+        members = {info.filename.partition("/")[2]: info for info in archive.infolist()}
+        # PyTorch packs nothing, and maps whatever a file has packed as it is.
         if any(info.compress_type or info.compress_size != info.file_size for info in members.values()):
             raise ValueError("it is packed, which PyTorch does not do")
         if PICKLE not in members:
             raise ValueError(f"it has no member {PICKLE}, which torch.save writes")
-        # 5: bytes that a byte of a text in it takes: itself, and a letter of up to four.
-        check_decoded(5 * members[PICKLE].file_size, f"{path}: its list of tensors")
-        held = read_pickle(opened.archive.read(members[PICKLE]))
-        return {"embeddings": held} if isinstance(held, StoredTensor) else _named(held, path)
-    except OtherContentError as error:
-        return DataError(f"{path} holds {error}")
-    except UnpicklingError:
-        return DataError(
-            f"{path} holds more than tensors, such as numpy arrays, and reading it could run code: save tensors "
-            "alone, as torch.from_numpy makes them"
-        )
-    except Exception as error:  # damaged bytes may be anything
-        return error.with_traceback(None)
+        check_stated("list of tensors", members[PICKLE], f"{where}: its list of tensors")
+        verify_members(archive)
+        return frozenset(info.file_size for name, info in members.items() if name.startswith("data/"))
 
 
-def _named(held: object, path: Path) -> dict[str, StoredTensor | float]:
-    """Return the tensors and numbers in dictionaries, lists and tuples, each by its path, such as "real.mu".
+def _named(held: object, path: Path) -> Iterator[tuple[str, torch.Tensor | float]]:
+    """Yield the tensors and numbers in dictionaries, lists and tuples, each by its path, such as "real.mu".
 
     A dictionary that stands at several places has the name of the first. Numbers of long lists are left out.
     """
-    found: dict[str, StoredTensor | float] = {}
-    seen, letters = set[int](), 0
+    import torch
 
-    def look(held: object, prefix: str, depth: int) -> None:
-        nonlocal letters
-        if not isinstance(held, dict | list | tuple) or id(held) in seen:
-            return
-        seen.add(id(held))
+    seen, waiting, count = set[int](), [(held, "", 1)], 0
+    while waiting:
+        inside, prefix, depth = waiting.pop()
+        if not isinstance(inside, dict | list | tuple) or id(inside) in seen:
+            continue
+        seen.add(id(inside))
         if depth > MAX_DEPTH:
             raise DataError(f"{path} holds tables nested deeper than {MAX_DEPTH}: save one table of tensors by name")
-        for name, one in held.items() if isinstance(held, dict) else enumerate(held):
+        items = [*(inside.items() if isinstance(inside, dict) else enumerate(inside))]
+        for name, one in items:
             # 1000: entries of a table or list whose numbers have names: a list of labels needs none.
-            if isinstance(one, StoredTensor) or (isinstance(one, int | float) and len(held) <= 1000):
-                found[f"{prefix}{name}"] = one
-                letters += len(prefix) + len(str(name))
-                # 1 << 26: letters of all their names.
-                if len(found) > MAX_TENSORS or letters > (1 << 26):
+            if isinstance(one, torch.Tensor) or (isinstance(one, int | float) and len(items) <= 1000):
+                yield f"{prefix}{name}", one
+                count += 1
+                if count > MAX_TENSORS:
                     raise DataError(f"{path} holds more than {MAX_TENSORS:,} tensors: save them as one")
-            elif isinstance(one, dict | list | tuple):
-                look(one, f"{prefix}{name}.", depth + 1)
-
-    look(held, "", 1)
-    return found
+        tables = [(one, f"{prefix}{name}.", depth + 1) for name, one in items if isinstance(one, dict | list | tuple)]
+        waiting += reversed(tables)
 
 
-class _Numbers:
-    """Numbers of tensors in an archive of PyTorch: they stay in the file until they are used."""
+OTHER_TENSORS = {
+    "sparse": "a sparse tensor, not one of plain numbers: save x.to_dense()",
+    "nested": "a nested tensor, not one of plain numbers: save x.to_padded_tensor(0)",
+    "quantized": "a quantized tensor, not one of plain numbers: save x.dequantize()",
+    "meta": "a tensor of the device meta, which has no numbers: save it from another device",
+    "own": "a tensor of a class of its own, not one of plain numbers: save a plain tensor",
+}
+"""Tensors that are not read, each with what to do."""
 
-    def __init__(self, opened: _Opened) -> None:
-        self._archive, self._members, self._path = opened.archive, opened.members, opened.path
-        file: IO[bytes] = opened.archive.fp  # type: ignore[assignment]  # it is open
-        # Copied on write: torch takes no bytes that it must not change.
-        self._bytes = mmap(file.fileno(), 0, access=ACCESS_COPY)
-        order = self._archive.read(self._members["byteorder"]) if "byteorder" in self._members else b"little"
-        self._is_foreign = order != sys.byteorder.encode()
-        self._storages: dict[tuple[str, str], torch.Tensor] = {}
 
-    def tensors(self, named: Mapping[str, StoredTensor | float]) -> dict[str, torch.Tensor]:
-        """Return the tensors of these descriptions; numbers become tensors of one number."""
-        import torch  # seconds of import, which sets of other forms do not need
+def _plain(one: torch.Tensor, name: str, path: Path, storages: frozenset[int]) -> torch.Tensor:
+    """Return a tensor as plain numbers, still in its file; an error for another kind, or for more than its storage."""
+    import torch
 
-        found, made, shown = {}, dict[int, torch.Tensor](), 0
-        for name, one in named.items():
-            if not isinstance(one, StoredTensor):
-                found[name] = torch.as_tensor(one)
-                continue
-            if id(one) not in made:
-                made[id(one)] = self._tensor(one, name)
-            found[name] = made[id(one)]
-            shown += found[name].nbytes
-            if shown > MAX_SHOWN * len(self._bytes):
-                raise DataError(
-                    f"{self._path}: its tensors, up to {name}, show its numbers more than {MAX_SHOWN} times: save a "
-                    "clone() of each, or fewer of them"
-                )
-        return found
-
-    def _tensor(self, one: StoredTensor, name: str) -> torch.Tensor:
-        import torch
-
-        dtype = vars(torch).get(one.dtype)
-        if not isinstance(dtype, torch.dtype):
-            raise ValueError(f"values of the type {one.dtype}")
-        size = math.prod(one.shape)
-        if not size:
-            return torch.empty(one.shape, dtype=dtype)
-        values = self._storage(one, dtype)
-        if size > len(values):
-            shown = f"shows {plural(len(values), 'number')} as {size:,}"
-            raise DataError(f"{self._path}: the tensor {name} {shown}: save its contiguous() copy")
-        values = values.as_strided(one.shape, one.strides, one.offset)
-        return values.neg() if one.is_negative else values
-
-    def _storage(self, one: StoredTensor, dtype: torch.dtype) -> torch.Tensor:
-        """Return all numbers of a storage as a vector."""
-        import torch
-
-        key = (one.storage.key, one.dtype)
-        if key not in self._storages:
-            info = self._members[f"data/{one.storage.key}"]
-            size = one.storage.count * vars(torch)[one.storage.dtype].itemsize
-            if not 0 < size <= info.file_size:
-                raise ValueError(f"{info.file_size:,} bytes for {plural(one.storage.count, 'number')}")
-            place = place_of_member(self._archive, info)
-            values = torch.frombuffer(self._bytes, dtype=dtype, count=size // dtype.itemsize, offset=place)
-            if self._is_foreign:
-                values = values.view(torch.uint8).view(-1, dtype.itemsize).flip(1).flatten().view(dtype)
-            self._storages[key] = values
-        return self._storages[key]
+    kind = {
+        "nested": one.is_nested,
+        "sparse": not one.is_nested and one.layout != torch.strided,
+        "quantized": one.is_quantized,
+        "meta": one.is_meta,
+        "own": type(one) not in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer),
+    }
+    if found := next((words for key, words in OTHER_TENSORS.items() if kind[key]), None):
+        raise DataError(f"{path} holds {found}")
+    size, numbers = one.untyped_storage().nbytes(), one.untyped_storage().nbytes() // one.itemsize
+    if one.numel() > numbers:
+        shown = f"shows {plural(numbers, 'number')} as {one.numel():,}"
+        raise DataError(f"{path}: the tensor {name} {shown}: save its contiguous() copy")
+    if one.ndim and one.numel() and size not in storages:
+        raise ValueError(f"the tensor {name} has a storage of {size:,} bytes, which no member of the archive has")
+    return one.detach().resolve_neg()

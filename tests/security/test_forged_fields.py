@@ -1,0 +1,111 @@
+"""Files that somebody sends: each of their fields, forged, gives one sentence or a right answer, in bounded memory."""
+
+import json
+import shutil
+
+import pytest
+from _bounded import bounded
+from _forged_fields import fields, outcome
+from faults.files_of_results import small_board
+from faults.kinds import KINDS, quietly
+
+import finc_eval as fe
+from finc_eval.core.marks import CHECKSUM, checksum_of
+
+MOST = 30
+"""Forged fields of a file in a quick test; the long test forges all."""
+
+
+def make_board(path):
+    """Write an entry of a board, with the board beside it."""
+    board = small_board(path)
+    shutil.copy(board.folder / "entries" / "gen.json", path)
+
+
+def use_board(path):
+    """Draw a board with this file as an entry: somebody who forges an entry forges the index, too."""
+    folder = path.with_suffix(".board")
+    shutil.copy(path, folder / "entries" / "gen.json")
+    index = json.loads((folder / "board.json").read_text())
+    index["models"]["gen"]["checksum"] = json.loads(path.read_text())[CHECKSUM]
+    index[CHECKSUM] = checksum_of(index)
+    (folder / "board.json").write_text(json.dumps(index))
+    fe.Board(folder).leaderboard().to_html(folder / "x.html")
+
+
+def use_board_with_reference(path):
+    folder = path.with_suffix(".board")
+    shutil.copy(path, folder / "reference.h5")
+    fe.Board(folder).leaderboard().to_html(folder / "x.html")
+
+
+def make_board_with_reference(path):
+    board = small_board(path)
+    shutil.copy(board.folder / "reference.h5", path)
+
+
+STORED = {
+    name: (kind.suffix, kind.make, kind.use)
+    for name, kind in KINDS.items()
+    if kind.sealed and kind.suffix in (".json", ".h5", ".distances.h5")
+} | {
+    "entry on its board": (".json", make_board, use_board),
+    "reference on its board": (".h5", make_board_with_reference, use_board_with_reference),
+}
+
+SLOW = {"methods", "evaluation JSON", "audit JSON", "verdict JSON", "baseline", "private sketch", "models", "answer"}
+"""Files that take long to make, whose parts are in others, too."""
+
+
+def test_the_fields_of_many_files_are_forged():
+    assert len(STORED) > 15 and len(SLOW & STORED.keys()) == len(SLOW)
+
+
+def forged(name, path, part, parts):
+    """Return what went wrong when every so-manieth forged field of a file was used."""
+    _, _, use = STORED[name]
+    good, found = path.read_bytes(), []
+    cases = [(how, place, value) for how, place, values in fields(path) for value in values]
+    for how, place, value in cases[part::parts]:
+        path.write_bytes(good)
+        if how(path, place, value) and (fault := outcome(use, path)):
+            found.append(f"{place} = {value!r:.40}: {fault}")
+    path.write_bytes(good)
+    return found
+
+
+def count_cases(path):
+    return sum(len(values) for _, _, values in fields(path))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Files by their name, each made once."""
+    files = {}
+
+    def make(name):
+        if name not in files:
+            suffix, write, use = STORED[name]
+            files[name] = tmp_path_factory.mktemp("forged") / "valid" / f"a{suffix}"
+            files[name].parent.mkdir()
+            quietly(write, files[name])
+            quietly(use, files[name])
+        return files[name]
+
+    return make
+
+
+@pytest.mark.parametrize("name", sorted(STORED.keys() - SLOW))
+def test_a_forged_field_is_one_sentence_or_a_right_answer(name, made):
+    path = made(name)
+    parts = max(1, count_cases(path) // MOST)
+    assert bounded(forged, name, path, parts // 2, parts) == "[]"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", sorted(STORED))
+def test_every_forged_field_is_one_sentence_or_a_right_answer(name, made):
+    path = made(name)
+    parts = max(1, count_cases(path) // MOST)
+    found = {part: bounded(forged, name, path, part, parts) for part in range(parts)}
+    assert {part: faults for part, faults in found.items() if faults != "[]"} == {}
