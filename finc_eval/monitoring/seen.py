@@ -1,4 +1,4 @@
-"""`SeenSamples`: traces of the samples of the reference and of earlier looks, by which a look is known that is one of them."""
+"""`SeenSamples`: traces of the reference and of earlier looks, by which a look that repeats one of them is known."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from finc_eval.core.files.writing import NewFile
 from finc_eval.monitoring.exchange import Array
 
 COPY = 0.02
-"""Part of the median nearest distance of the reference within which two samples are copies. Half precision and batches
-of other sizes move an embedding by less; JPEG moves it by more, and so does a generator that has learned a sample."""
+"""Part of the median nearest distance of the reference within which two samples are copies. Of 240 photographs and
+EfficientNet-Lite0, half precision moves traces by .0004 of it at most, bfloat16 by .003, batches of other sizes by
+2e-6, and JPEG of quality 98 by .04 to .3. A generator that has learned a sample moves it by more than JPEG."""
 
 BY_CHANCE = 1e-6
 """Probability that as many copies are by chance, in a law that repeats itself: 3 samples of a reference of 400 without
