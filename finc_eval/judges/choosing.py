@@ -1,4 +1,4 @@
-"""Which columns of numbers are scores of a judge: ids, counters, settings and constants are left out, and named."""
+"""Choice of the columns that are scores of a judge: ids, counters, settings and constants are left out, and named."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _without(scores: Scores, gone: set[str]) -> dict[str, SampleScores]:
 
 
 def _kept_anyway(scores: Scores, every: Sequence[str], reasons: Mapping[str, str]) -> tuple[set[str], list[str]]:
-    """Return columns that stay because there are no others, and sentences on them."""
+    """Return columns that stay because no others are left, and sentences on them."""
     for reason, said in (
         (EQUAL, "has the same values for the samples of {}: pass each model's own scores"),
         (CONSTANT, "has one value for all samples of {}, and intervals without width"),

@@ -1,4 +1,4 @@
-"""What scores make doubtful: numbers of failed calls, two scales of one judge, and judges that count the wrong way."""
+"""Doubts about scores: numbers of failed calls, two scales of one judge, and judges that count the wrong way."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from finc_eval.judges.sample_scores import SampleScores
 from finc_eval.judges.tables import words
 
 USUAL = re.compile(r"0|[12]|9+|10+")  # digits of numbers that programs write for a failed call: -1, -100, 999
-FAR, FAR_USUAL = 3.0, 1.0  # ranges of the rest from which any number, and a usual one, stands outside of it
+FAR = 3.0  # ranges of the rest from which a number stands outside of it; from 1 if it is usual for a failed call
 LEAST_REST = 5  # scores that the rest of a model must have to say where it lies
 
 APART, FAR_APART = 3.0, 10.0
@@ -100,7 +100,7 @@ def _stands_out(end: float, values: Array, rest: Array) -> bool:
     gap = low - end if end < low else end - high
     is_whole = end.is_integer()
     is_usual = is_whole and bool(USUAL.fullmatch(str(abs(int(end)))))
-    if is_usual and (end < 0 <= low or (gap > FAR_USUAL * (high - low) and _is_mark(end, values, rest))):
+    if is_usual and (end < 0 <= low or (gap > high - low and _is_mark(end, values, rest))):
         return True
     return (is_whole or (values == end).sum() > 2) and high > low and gap > FAR * (high - low)
 

@@ -24,7 +24,7 @@ from typing import Any
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.columns_in import Columns
 from finc_eval.core.files.csv_text import gather_columns
-from finc_eval.judges.tables import Table, number_of, shown, text_of
+from finc_eval.judges.tables import NamedColumns, number_of, shown, text_of
 from finc_eval.samples.metadata import SEEDED
 
 EXPECTED = (
@@ -60,7 +60,7 @@ class Scored:
     has_names: bool = True
 
 
-def scored(table: Table) -> Scored:
+def scored(table: NamedColumns) -> Scored:
     """Return the columns of a table of scores.
 
     Raises:
@@ -98,7 +98,7 @@ def _gathered(rows: Iterable[Row], name: str) -> Columns:
     return gather_columns(rows, name)
 
 
-def _is_vbench(table: Table) -> bool:
+def _is_vbench(table: NamedColumns) -> bool:
     value = table.value
     if not isinstance(value, Mapping) or not value:
         return False
@@ -108,7 +108,7 @@ def _is_vbench(table: Table) -> bool:
     )
 
 
-def _vbench(table: Table) -> Scored:
+def _vbench(table: NamedColumns) -> Scored:
     by_video: dict[str, dict[str, Any]] = {}
     stated = {}
     for dimension, (overall, videos) in table.value.items():
@@ -131,11 +131,11 @@ def _from_name(path: str) -> dict[str, str]:
     return {"prompt": found["prompt"], "seed": found["seed"]} if found else {"prompt": stem}
 
 
-def _is_geneval(table: Table) -> bool:
+def _is_geneval(table: NamedColumns) -> bool:
     return {"filename", "tag", "prompt", "correct"} <= table.columns.keys()
 
 
-def _geneval(table: Table) -> Scored:
+def _geneval(table: NamedColumns) -> Scored:
     """Return the columns, and the mean over tasks of the share of right images, which GenEval prints."""
     names: dict[str, list[Any]] = {key: [] for key in ("id", "prompt", "tag", "geneval")}
     tasks: dict[str, list[float]] = {}
@@ -164,7 +164,7 @@ def _is_order(scores: list[Any]) -> bool:
     return len(scores) > 1 and len(known) == len(numbers) and sorted(known) == [*range(len(scores))]
 
 
-def _is_geneval2(table: Table) -> bool:
+def _is_geneval2(table: NamedColumns) -> bool:
     value = table.value
     if isinstance(value, list):
         return bool(value) and all(isinstance(one, list) for one in value) and _any_atoms(value)
@@ -177,7 +177,7 @@ def _any_atoms(value: list[Any]) -> bool:
     return 2 * sum(map(_atoms, value)) > len(value) and not all(map(_is_order, value))
 
 
-def _geneval2(table: Table) -> Scored:
+def _geneval2(table: NamedColumns) -> Scored:
     """Return the arithmetic and the geometric mean of the atoms of each image (Soft-TIFA)."""
     results = table.value["results"] if isinstance(table.value, Mapping) else table.value
     rows = []
@@ -194,7 +194,7 @@ def _geneval2(table: Table) -> Scored:
     return Scored(_gathered(rows, table.name), ("soft_tifa_am", "soft_tifa_gm"), has_names=False)
 
 
-def _styles(table: Table) -> Mapping[str, Any]:
+def _styles(table: NamedColumns) -> Mapping[str, Any]:
     """Return the scores by style of HPS; empty for another layout."""
     value = table.value
     if isinstance(value, Mapping) and len(value) == 1 and isinstance(next(iter(value.values())), Mapping):
@@ -205,11 +205,11 @@ def _styles(table: Table) -> Mapping[str, Any]:
     return value if value and all(mostly) else {}
 
 
-def _is_hps(table: Table) -> bool:
+def _is_hps(table: NamedColumns) -> bool:
     return bool(_styles(table))
 
 
-def _hps(table: Table) -> Scored:
+def _hps(table: NamedColumns) -> Scored:
     rows = (
         {
             "id": f"{style}/{number:05d}.jpg",
@@ -223,11 +223,11 @@ def _hps(table: Table) -> Scored:
     return Scored(_gathered(rows, table.name), ("hps",), has_names=False)
 
 
-def _is_image_reward(table: Table) -> bool:
+def _is_image_reward(table: NamedColumns) -> bool:
     return {"prompt", "rewards"} <= table.columns.keys()
 
 
-def _image_reward(table: Table) -> Scored:
+def _image_reward(table: NamedColumns) -> Scored:
     judge = PurePosixPath(table.name).name.partition("-benchmark-")[0].lower()
     judge = judge if judge in IMAGE_REWARD_SCORES else "image_reward"
     rows = (
@@ -246,11 +246,11 @@ def _rewards(row: Row, where: str) -> Iterator[tuple[str, str, int, float]]:
         yield name, text_of(prompt), seed, score_in(score, where, "a reward")
 
 
-def _is_lmms(table: Table) -> bool:
+def _is_lmms(table: NamedColumns) -> bool:
     return {"doc_id", "filtered_resps"} <= table.columns.keys()
 
 
-def _lmms(table: Table) -> Scored:
+def _lmms(table: NamedColumns) -> Scored:
     ids = [text_of(_needed(one, table.place(row), "doc_id")) for row, one in enumerate(table.columns["doc_id"])]
     prompts = [_prompt_of(row, id) for row, id in zip(table.rows(), ids, strict=True)]
     if len({*prompts}) < len(prompts):  # one question about many pictures does not say which sample it is
@@ -281,7 +281,7 @@ def _numbers(values: Mapping[str, Any], where: str, before: str = "") -> Iterato
             yield f"{before}{key}", score_in(value, where, f"{before}{key}")
 
 
-LAYOUTS: tuple[tuple[Callable[[Table], bool], Callable[[Table], Scored]], ...] = (
+LAYOUTS: tuple[tuple[Callable[[NamedColumns], bool], Callable[[NamedColumns], Scored]], ...] = (
     (_is_vbench, _vbench),
     (_is_geneval2, _geneval2),
     (_is_hps, _hps),

@@ -17,10 +17,11 @@ from finc_eval.judges.tables import exact_text
 
 Integers = NDArray[np.int64]
 
-CHANCE = 0.01  # expected runs of votes that two parts of a table share by chance, above which a run is no copy
+CHANCE = (
+    0.01  # expected runs of votes that two parts of a table share by chance, above which a run does not count as a copy
+)
 AGREE = 0.75  # taken part of pairs that a voter judges as before: 16 of 16 by chance have probability .01
-LEAST_UNLIKE = 10  # unlike votes from which it is no chance that all stand equally often: 1 of 1 024 tables
-LOOKED = 8  # first, and last, of equal rows before at which a copied run may begin
+LEAST_UNLIKE = 10  # unlike votes from which equal counts of all are not chance: 1 of 1 024 tables has them
 LEAST_RUN = 5  # votes of a run that is a copy, however rare each of them is
 
 
@@ -89,7 +90,8 @@ def _without_runs(codes: Integers, least: int) -> Integers:
     kept, row, own = [], 0, codes.tolist()
     while row < len(own):
         places = before.setdefault(own[row], [])
-        size = max((_length(own, row, place) for place in (*places[:LOOKED], *places[-LOOKED:])), default=0)
+        # A copied run begins at one of the equal rows before: the first and the last few of them are tried.
+        size = max((_length(own, row, place) for place in (*places[:8], *places[-8:])), default=0)
         if size >= least and len({*own[row : row + size]}) >= LEAST_RUN:
             row += size
             continue

@@ -19,7 +19,7 @@ from finc_eval.core.words import join_words, plural
 from finc_eval.judges.joining import join_tables, name_unnamed
 from finc_eval.judges.layouts import EXPECTED, MAX_SCORE, Scored, score_in, scored
 from finc_eval.judges.sample_scores import Array, SampleScores
-from finc_eval.judges.tables import Table, find_column, is_number, number_of, read_table, shown, text_of
+from finc_eval.judges.tables import NamedColumns, find_column, is_number, number_of, read_table, shown, text_of
 from finc_eval.samples.metadata import LABEL_KEYS, NAME_KEYS, PROMPT_KEYS
 
 ID_KEYS = ("id", "sample_id", *NAME_KEYS, "image_path", "video_path")
@@ -88,7 +88,7 @@ def _are_tables(source: object) -> bool:
 
 
 def _by_model(
-    table: Table, layout: Scored, column: str, models: Sequence[str], wanted: Sequence[str]
+    table: NamedColumns, layout: Scored, column: str, models: Sequence[str], wanted: Sequence[str]
 ) -> Iterator[tuple[str, SampleScores]]:
     names = [text_of(one) for one in layout.columns[column]]
     rows: dict[str, list[int]] = {}
@@ -105,7 +105,7 @@ def _by_model(
         yield name, scores_in(replace(layout, columns=columns), f"{table.name}, {name}", 1, wanted)
 
 
-def scores_of(table: Table, wanted: Sequence[str] = ()) -> SampleScores:
+def scores_of(table: NamedColumns, wanted: Sequence[str] = ()) -> SampleScores:
     """Return the scores of a table of one model."""
     return replace(scores_in(scored(table), table.name, table.first, wanted), unnamed=table.unnamed)
 

@@ -31,7 +31,7 @@ def words(text: str) -> frozenset[str]:
 
 
 @dataclass(frozen=True)
-class Table:
+class NamedColumns:
     """Columns of equal lengths, by name.
 
     Attributes:
@@ -48,7 +48,7 @@ class Table:
     first: int = 1
     value: Any = None
     unnamed: str = ""
-    tables: tuple[Table, ...] = field(default=())
+    tables: tuple[NamedColumns, ...] = field(default=())
 
     @property
     def n(self) -> int:
@@ -73,7 +73,7 @@ class Table:
         return [text_of(one) for one in self.columns[column]] if column is not None else [""] * self.n
 
     @classmethod
-    def joined(cls, tables: Sequence[Table]) -> Table:
+    def joined(cls, tables: Sequence[NamedColumns]) -> NamedColumns:
         """Put the rows of several tables below each other."""
         if len(tables) == 1:
             return tables[0]
@@ -90,7 +90,7 @@ class Table:
         return cls(join_words([one.name for one in tables]), columns, tables=tuple(tables))
 
 
-def read_table(source: object, name: str) -> Table:
+def read_table(source: object, name: str) -> NamedColumns:
     """Read a table: a path of CSV, JSON, JSON lines or Parquet, a frame, columns by name, or rows.
 
     Raises:
@@ -100,21 +100,21 @@ def read_table(source: object, name: str) -> Table:
     if isinstance(source, str | Path):
         return _read_file(source)
     if hasattr(source, "to_dicts") and hasattr(source, "get_columns"):  # polars
-        return Table(name, checked({one.name: one.to_list() for one in source.get_columns()}, name))
+        return NamedColumns(name, checked({one.name: one.to_list() for one in source.get_columns()}, name))
     if hasattr(source, "to_dict") and hasattr(source, "reset_index"):  # pandas, whose index may be the ids
         named = getattr(source, "index", None)
         whole: Any = source if getattr(named, "name", None) is None else source.reset_index()
-        return Table(name, checked({str(one): whole[one].tolist() for one in whole.columns}, name))
+        return NamedColumns(name, checked({str(one): whole[one].tolist() for one in whole.columns}, name))
     if isinstance(source, Mapping):
-        return Table(name, checked(columns_of(source, name), name))
+        return NamedColumns(name, checked(columns_of(source, name), name))
     if isinstance(source, np.ndarray):
         source = source.tolist()
     if isinstance(source, Sequence) and source and not isinstance(source, bytes):
         if all(isinstance(one, Mapping) for one in source):
             rows = ({str(key): value for key, value in one.items()} for one in source)
-            return Table(name, checked(gather_columns(rows, name), name))
+            return NamedColumns(name, checked(gather_columns(rows, name), name))
         if all(map(is_number, source)):
-            return Table(name, {SCORE: list(source)})
+            return NamedColumns(name, {SCORE: list(source)})
     if isinstance(source, Sequence) and not source:
         raise DataError(f"{name} have no row: give some, or leave them out")
     raise UsageError(f"{name} must be a path, a frame, columns by name or rows, got {type(source).__name__}")
@@ -175,7 +175,7 @@ def is_data(heading: str) -> bool:
         return False
 
 
-def _read_file(source: str | Path) -> Table:
+def _read_file(source: str | Path) -> NamedColumns:
     name, path = str(source), on_disk(source)
     if name.lower().endswith(".parquet"):
         found = TableText(checked(parquet_columns(path, name), name))
@@ -187,7 +187,7 @@ def _read_file(source: str | Path) -> Table:
     elif isinstance(found.value, Mapping):
         columns = _of_mapping(found.value, name)
         unnamed = name if [*columns] == ["id", SCORE] else ""
-    return Table(name, columns, found.first, found.value, unnamed)
+    return NamedColumns(name, columns, found.first, found.value, unnamed)
 
 
 def _of_mapping(value: Mapping[str, Any], name: str) -> Columns:

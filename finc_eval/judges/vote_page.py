@@ -28,7 +28,7 @@ from finc_eval.samples.source import Samples, Source
 CLIP = Clip(frames=24, stride=1, windows=1, short="hold", fps=8.0)
 """Frames of a video that the page plays: three seconds from its middle, 8 frames a second."""
 
-MAX_EDGE = 8192  # pixels of the longer edge of a picture on the page: as many as the widest screens have
+MAX_EDGE = 8192  # pixels of the longer edge of a picture on the page: screens of 8K have 7680
 
 TYPE_NAME = "vote"  # first word of the mark of the page
 

@@ -15,7 +15,7 @@ from finc_eval.core.memory import check_list
 from finc_eval.core.words import join_words, plural
 from finc_eval.judges.bradley_terry import LEFT, RIGHT, TIE
 from finc_eval.judges.repeated import once
-from finc_eval.judges.tables import Table, exact_text, find_column, read_table
+from finc_eval.judges.tables import NamedColumns, exact_text, find_column, read_table
 
 TIED = "tie"  # winner of a vote for neither model
 COLUMNS = ("prompt", "left", "right", "winner", "voter")
@@ -81,7 +81,7 @@ def read_votes(source: object, models: Sequence[str], covariates: Sequence[str] 
         tables = [read_table(source, "votes")]
     for one in tables:
         _check_columns(one)
-    table = Table.joined([_usual(one) for one in tables])
+    table = NamedColumns.joined([_usual(one) for one in tables])
     check_list(table.n, table.name, "votes", BYTES_PER_VOTE)
     texts = {name: [exact_text(one) for one in table.columns.get(name, [None] * table.n)] for name in COLUMNS}
     for name in ("left", "right", "winner"):
@@ -98,7 +98,7 @@ def read_votes(source: object, models: Sequence[str], covariates: Sequence[str] 
     return replace(votes, notes=(*votes.notes, *notes), shown=_shown(table, covariates, rows))
 
 
-def _check_columns(table: Table) -> None:
+def _check_columns(table: NamedColumns) -> None:
     columns = {name: find_column(table.columns, name) for name in COLUMNS}
     lacking = [name for name in COLUMNS[:4] if columns[name] is None]
     if lacking or not table.n:
@@ -110,14 +110,14 @@ def _check_columns(table: Table) -> None:
         )
 
 
-def _usual(table: Table) -> Table:
+def _usual(table: NamedColumns) -> NamedColumns:
     """Return a table whose columns of votes have their usual names, without capitals and spaces."""
     names = {find_column(table.columns, name): name for name in (*COLUMNS, PAIR)}
     return replace(table, columns={names.get(one, one): own for one, own in table.columns.items()})
 
 
 def _not_on_the_board(
-    table: Table, texts: Mapping[str, Sequence[str]], strange: Sequence[str], models: Sequence[str]
+    table: NamedColumns, texts: Mapping[str, Sequence[str]], strange: Sequence[str], models: Sequence[str]
 ) -> DataError:
     shown = {*strange[:5]}
     places: dict[str, str] = {}
@@ -135,7 +135,7 @@ def _not_on_the_board(
 
 
 def _shown(
-    table: Table, covariates: Sequence[str], rows: Sequence[int]
+    table: NamedColumns, covariates: Sequence[str], rows: Sequence[int]
 ) -> dict[str, tuple[Sequence[str], Sequence[str]]]:
     """Return the columns of covariates on both sides, for those that the table has."""
     found: dict[str, tuple[Sequence[str], Sequence[str]]] = {}
@@ -184,7 +184,7 @@ def _votes(texts: dict[str, list[str]], models: list[str], has_voters: bool) -> 
     )
 
 
-def _check(table: Table, number: int, prompt: str, left: str, right: str, winner: str) -> None:
+def _check(table: NamedColumns, number: int, prompt: str, left: str, right: str, winner: str) -> None:
     """Raise DataError for a row that is not a vote."""
     where = table.place(number)
     for name, value in (("prompt", prompt), ("left", left), ("right", right)):
