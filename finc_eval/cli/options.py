@@ -182,7 +182,7 @@ def takes(cls: type, argument: str, **narrower: Any) -> Callable[[Verb], Verb]:
                 if start is not None and isinstance(narrow, type) and not isinstance(getattr(start, name), narrow):
                     start = replace(start, **{name: narrow()})  # a default for another verb
             settings = settings_with(cls, start, options, given)
-            ask(*asked_of(cls, settings, options, values))
+            ask(*asked_of(cls, settings, options, values["context"].params))
             # Every result that the verb makes names the file of defaults in its provenance.
             token = config_in_use.set(None if path is None else str(path))
             try:

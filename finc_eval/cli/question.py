@@ -67,7 +67,7 @@ def _in_words(name: str, value: str) -> str:
         return f"no-{words}"
     if re.fullmatch(r"-?[0-9.]+(e-?[0-9]+)?", value):
         return f"{words}{value}"
-    return f"{words}-{'-'.join(_short(one) for one in value.split(','))}"
+    return "-".join([words, *filter(None, map(_short, value.split(",")))])
 
 
 def _short(value: str) -> str:

@@ -216,10 +216,10 @@ def _known(opened: Mapping[str, object]) -> dict[str, Known]:
     return {label: one for label, one in held.items() if isinstance(one, Embeddings)}
 
 
-def digests_of(sources: Mapping[str, object], extractor: AnyExtractor) -> dict[str, str]:
+def digests_of(sources: Mapping[str, object], extractor: AnyExtractor, spaces: Iterable[str] = ()) -> dict[str, str]:
     """Return the digest of each set by label, as `SetInfo` has it; samples are read and not embedded."""
     run = Run()
-    ready, waiting = _look_at(sources, as_embeddings, extractor, run)
+    ready, waiting = _look_at(sources, as_embeddings, extractor, run, spaces)
     return {
         label: ready[label].digest if label in ready else waiting[label].job(None, None).key(run.progress)
         for label in sources

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, get_args
 from urllib.parse import quote
 
 from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import IncompatibleError, check_choice
 from finc_eval.core.places import is_place
-from finc_eval.core.record import Record
+from finc_eval.core.record import Record, plain
 from finc_eval.extractors.card import Card, NetworkPrecision
 from finc_eval.extractors.weights import check_weights
 from finc_eval.samples.profile import Profile
@@ -50,8 +50,8 @@ class Identity:
 
     @property
     def origin(self) -> str:
-        """Digest of the place of the samples and the name of the card; "" for samples that are not in files."""
-        return origin_of(self.source, self.extractor)
+        """Digest of the place of the samples and of how they are embedded; "" for samples that are not in files."""
+        return origin_of(self.source, self.extractor, self.recipe, self.reading)
 
     @property
     def key(self) -> str:
@@ -108,9 +108,13 @@ def column_array(name: str) -> str:
     return f"columns/{quote(name, safe=' ').replace('.', '%2E')}"
 
 
-def origin_of(source: str, extractor: str) -> str:
-    """Return a digest of the place of samples and the name of a card; "" for samples that are not in files."""
-    return _digest([source, extractor]) if is_place(source) else ""
+def origin_of(source: str, extractor: str, recipe: Recipe, reading: Reading) -> str:
+    """Return a digest of the place of samples, the name of a card and what was asked for; "" if they are not in files.
+
+    The card may change, and prompts may be added: embeddings replace their own earlier ones.
+    """
+    asked = recipe.get("precision"), (recipe.get("clip") or {}).get("fps"), plain(replace(reading, prompts=None))
+    return _digest([source, extractor, *asked]) if is_place(source) else ""
 
 
 def recipe_of(card: Card, precision: str) -> Recipe:

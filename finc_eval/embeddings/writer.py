@@ -69,7 +69,7 @@ def whole_cache(
         with cache:
             what = f"the embeddings of {cache.source} by {cache.extractor}"
             larger = n is not None and cache.n + len(cache.failures) > n
-            own = "" if larger else origin_of(cache.source, cache.extractor)
+            own = "" if larger else origin_of(cache.source, cache.extractor, cache.recipe, cache.reading)
         _refuse_loss(path, what, own, origin, force)
     elif (unfinished := title_of(part_of(path))) and unfinished.key != key:
         own = unfinished.origin if n is None else ""

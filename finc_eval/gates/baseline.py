@@ -35,7 +35,7 @@ from finc_eval.core.storage import check_own_folder, disk_errors, only_writer_of
 from finc_eval.core.words import join_words, plural
 from finc_eval.embeddings.array_files import SINGULAR
 from finc_eval.embeddings.base import CachedEmbeddings
-from finc_eval.embeddings.opening import open_sets
+from finc_eval.embeddings.opening import digests_of, form_of, open_sets
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.gates.sets import GEN
 from finc_eval.gates.verdict import Limit, Verdict
@@ -288,6 +288,19 @@ class History:
             return ()
         return (f"never fired in {plural(len(verdicts) + 1, 'verdict')} of {self.folder.name}: {join_words(never)}",)
 
+    def refuse_latest(self, gen: object, extractor: AnyExtractor, run: Run) -> None:
+        """Raise UsageError for a release that is the latest baseline already; its samples are not embedded."""
+        samples = samples_of(gen)
+        if form_of(samples) != "samples" or not self.bundles:
+            self.opened(gen, extractor, run)
+            return
+        parent = self.bundles[-1]
+        if parent.stated.content == digests_of({"gen": samples}, extractor, [parent.stated.space])["gen"]:
+            raise self._is_latest()
+
+    def _is_latest(self) -> UsageError:
+        return UsageError(f"this release is the latest baseline already, {self.bundles[-1].folder}: pass a new one")
+
     def opened(self, gen: object, extractor: AnyExtractor, run: Run) -> OpenedSet:
         """Open a release that may become the next baseline."""
         parent = self.bundles[-1] if self.bundles else None
@@ -296,7 +309,7 @@ class History:
         (opened,) = open_sets({"gen": samples}, countable_set, extractor, run, spaces).values()
         own = isinstance(samples, Path) and parent is not None and samples == parent.samples
         if parent is not None and (own or parent.stated.content == opened.embeddings.digest):
-            raise UsageError(f"this release is the latest baseline already, {parent.folder}: pass a new one")
+            raise self._is_latest()
         return opened
 
     def promote(

@@ -259,7 +259,10 @@ def _scores(
             continue
         if save_statistics is not None and not parts:
             one = sets["ref"]
-            write_statistics(save_statistics, from_embeddings(one, run=own_run) if isinstance(one, Embeddings) else one)
+            moments, source = (
+                (from_embeddings(one, run=own_run), one.digest) if isinstance(one, Embeddings) else (one, "")
+            )
+            write_statistics(save_statistics, moments, source)
         parts.append(compute_scores(sources, sets, own, by, index, own_run))
     found = replace(
         parts[0],

@@ -25,8 +25,8 @@ POLICY = (
 )
 
 
-def gate(*arguments, gen="new.npy", code=0):
-    options = ["--gen", gen, "--baseline", "releases", "--ref", "ref.npy", "--policy", "gate.toml", "--out", "out"]
+def gate(*arguments, gen="new.npy", code=0, out="out"):
+    options = ["--gen", gen, "--baseline", "releases", "--ref", "ref.npy", "--policy", "gate.toml", "--out", out]
     result = CliRunner().invoke(app, ["gate", *options, "--force", *arguments])
     assert result.exit_code == code, result.output
     return result
@@ -119,7 +119,7 @@ def test_a_release_that_passed_is_the_next_baseline(history):
     assert second.verdict.baseline == first.checksum
     assert fe.gate("new.npy", second.folder, "ref.npy", POLICY_TABLE).overall == "pass"
     for again in ("new.npy", "releases/0002", "releases"):
-        told = gate("--promote", "--out", "other", gen=again, code=3).output.splitlines()[-1]
+        told = gate("--promote", gen=again, code=3, out="other").output.splitlines()[-1]
         assert told == "finc-eval: this release is the latest baseline already, releases/0002: pass a new one"
     assert not Path("other").exists()
 

@@ -149,7 +149,8 @@ def sketch(
         embeddings = open_sets({"samples": samples}, open_one, extraction, run, spaces, checks=checks)["samples"]
         if (embeddings.shard and embeddings.shard.name) != extraction.shard:
             raise UsageError(f"{samples} is not shard {extraction.shard} of a set: sketch it without --shard")
-        refuse_loss(out, lambda found: has_header(found, type="sketch", sources=[embeddings.digest]), force)
+        own = partial(_is_own, digest=embeddings.digest, settings=settings, shared=shared)
+        refuse_loss(out, own, force)
         if shared is None:
             result = fe.Sketch.reference(embeddings, settings, run=run)
         else:
@@ -161,6 +162,19 @@ def sketch(
     result.save(out)
     _warn_of_size(out, result)
     _show_sketch(out, result, as_json)
+
+
+def _is_own(path: Path, digest: str, settings: SketchSettings, shared: fe.Sketch | None) -> bool:
+    """Return whether a file is a sketch of the embeddings with this digest, by the same settings."""
+    if not has_header(path, type="sketch", sources=[digest], precision=settings.precision, groups=settings.groups):
+        return False
+    phi = fe.Sketch.load(path).feature_map
+    if shared is not None:
+        return phi.digest == shared.feature_map.digest
+    asked = (settings.sigma, settings.features, settings.seed, settings.frequencies == "orthogonal")
+    made = (phi.sigma, phi.features, phi.seed, phi.orthogonal)
+    alike = all(one in (None, "auto", other) for one, other in zip(asked, made, strict=True))
+    return phi.kernel == settings.kernel and (alike or phi.kernel == "cosine")
 
 
 def _warn_of_size(out: Path, result: fe.Sketch) -> None:

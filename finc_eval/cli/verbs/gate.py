@@ -135,7 +135,7 @@ def gate(
     if history is not None:
         # What is the latest baseline already is said before its outputs are held against those of the first time.
         with work.running() as run:
-            history.opened(gen, extraction, run)
+            history.refuse_latest(gen, extraction, run)
     output = output_folder("gate", "verdict", sources, out, force)
     check_comment(comment, mark("verdict", output.job), force)
     with work.running() as run:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, cast, get_args
 
@@ -12,7 +15,6 @@ from finc_eval.cli.fields import list_option
 from finc_eval.cli.options import Gen, Json, Ref, Work, check_given, embeds
 from finc_eval.cli.output import Force, OptionalOut, check_suffix, emit, output_folder, refuse_loss
 from finc_eval.core.errors import DataError, check_choice
-from finc_eval.core.files.npz import NpzFile
 from finc_eval.extractors.settings import Extraction
 from finc_eval.numerics.names import INDEXES, SearchIndex
 
@@ -69,7 +71,7 @@ def metrics(
     check_given(sources.values(), extraction.extractor)
     if save_statistics is not None:
         check_suffix(save_statistics, ".npz", option="--save-statistics")
-        refuse_loss(save_statistics, lambda path: "format" in NpzFile(path).names, force, "--save-statistics")
+        refuse_loss(save_statistics, partial(_is_own, ref=ref, names=names, how=extraction), force, "--save-statistics")
     output = None if out is None else output_folder("metrics", "scores", sources, out, force)
     with work.running() as run:
         scores = fe.metrics(
@@ -86,3 +88,14 @@ def metrics(
     emit(scores, output, as_json)
     if scores.failures:
         raise DataError("; ".join(f"{name}: {reason}" for name, reason in scores.failures.items()))
+
+
+def _is_own(path: Path, ref: str, names: Sequence[str] | None, how: Extraction) -> bool:
+    """Return whether a file has the statistics of the reference, by the extractor of the first metric."""
+    from finc_eval.embeddings.opening import digests_of  # they load torch: wrong options need not wait
+    from finc_eval.measures.gaussians.reference_statistics import source_of
+    from finc_eval.measures.metrics import choose_metrics
+
+    defined = choose_metrics(names, {"gen": None, "ref": None, "test": None})[0].extractor
+    made = source_of(path)
+    return bool(made) and made == digests_of({"ref": ref}, replace(how, extractor=how.extractor or defined))["ref"]

@@ -57,10 +57,10 @@ def read_statistics(path: str | Path, *, spatial: bool = False) -> GaussianStati
     return _ours(path, arrays, statistics) if "format" in arrays else statistics
 
 
-def write_statistics(path: str | Path, statistics: GaussianStatistics) -> Signature:
+def write_statistics(path: str | Path, statistics: GaussianStatistics, source: str = "") -> Signature:
     """Write statistics as an npz with `mu` and `sigma`, which other tools read, plus n, extractor, digest, signature.
 
-    Return their signature: number of samples, extractor and digest.
+    `source` is the digest of the set that they are of. Return their signature: number of samples, extractor and digest.
     """
     n, digest = statistics.n, _digest(statistics)
     fields = ("n", "unknown" if n is None else str(n)), ("fx", statistics.space), ("digest", digest[:12])
@@ -72,11 +72,21 @@ def write_statistics(path: str | Path, statistics: GaussianStatistics) -> Signat
         "space": np.array(statistics.space),
         "digest": np.array(digest),
         "signature": np.array(str(signature)),
+        "source": np.array(source),
         "format": np.array(STATISTICS_LAYOUT),
     }
     with write_whole(path) as temporary, create_file(temporary) as file:
         np.savez(file, **arrays)  # type: ignore[arg-type]  # of the keyword allow_pickle, which is not among these
     return signature
+
+
+def source_of(path: str | Path) -> str:
+    """Return the digest of the set that statistics in a file of ours are of; "" for any other file."""
+    with suppress(DataError):
+        file = NpzFile(path)
+        if {"format", "source"} <= set(file.names):
+            return str(file.array("source"))
+    return ""
 
 
 def beside_samples(source: object) -> GaussianStatistics | None:
