@@ -16,8 +16,6 @@ from finc_eval.samples.profile import Profile
 from finc_eval.samples.source import Source
 from finc_eval.samples.traits import GridShape, grid_shape
 
-LOOKED_AT = 3  # suspected pictures that are decoded
-
 MIN_BREAK = 1.9
 """Mean step of pixels across the ends of cells, in units of the 90th percentile of all steps, from which on a picture
 is a grid. With photographs of 64, 128 and 256 pixels, 480 grids of 2 × 2 to 8 × 8 had at least 2.0; 360 photographs of
@@ -30,7 +28,7 @@ def grids_among(samples: Source, profile: Profile) -> str | None:
     if not suspected or not isinstance(samples, FileSource):
         return None
     named = [number for number in range(len(samples.ids)) if _size(samples, number) in suspected]
-    shapes = [_shape_if_grid(samples, number, suspected) for number in named[:LOOKED_AT]]
+    shapes = [_shape_if_grid(samples, number, suspected) for number in named[:3]]  # few are decoded
     known = [one for one in shapes if one is not None]
     if 2 * len(known) <= len(shapes):
         return None

@@ -25,7 +25,7 @@ from finc_eval.embeddings.recipe import ARRAY_SPACE, extractor_of
 NOISE: Literal["noise"] = "noise"
 """The margin that an unchanged release keeps with probability 0.95, from the measured noise."""
 
-POLICY = "a policy in TOML"  # what a file should be, in messages
+POLICY = "a policy in TOML"  # kind of the file, in messages
 
 COLUMN_SHARE = 0.01  # smallest share of the reference of a kind that is limited, unless the policy says another
 

@@ -1,4 +1,4 @@
-"""What the membership-inference score is called, in which unit it is, and what it is held against, for all pages.
+"""Name, unit and null of the membership-inference score, for all pages.
 
 The score of Kumar, Moser and Fischer (JAIR 79, 2024, eq. 69) is ∫ (p − q)² of the densities of two sets of distances.
 It has the unit 1/distance, and is what the tables of the paper print. Times the deviation of the distances, it is the

@@ -54,7 +54,6 @@ BY_NAME = "left out by name"  # name of the files that patterns of the user leav
 IN_FOLDERS = {name: f"{name} in a subfolder" for name in FOLDER_FILES}  # names of tables that were not read, in counts
 
 GRIDS, SHEETS = "pictures beside a folder of samples", "grids of samples"  # names of overviews, in counts
-MEASURED = 64  # samples whose size is looked at, to know whether an overview is made of such
 
 MAX_SUFFIXES = 8  # suffixes of other files that a message names
 
@@ -285,7 +284,8 @@ def _sheets(files: Files, ids: Sequence[str], called: Iterable[str]) -> set[str]
             return size_of(stream)
         return 0, 0
 
-    sample, *unlike = {size(name) for name in others[:: max(1, len(others) // MEASURED)]}
+    # Some 64 samples show whether all have one size.
+    sample, *unlike = {size(name) for name in others[:: max(1, len(others) // 64)]}
     return set() if unlike else {name for name in named if grid_shape(size(name), sample)}
 
 

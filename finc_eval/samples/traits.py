@@ -65,8 +65,6 @@ PALE = "/pale"
 OVERVIEW = re.compile(r"(?<![a-z])(?:grids?|(?:contact|proof)[-_ ]?sheets?|montages?|mosaics?)(?![a-z])", re.IGNORECASE)
 """Words in the names that programs give to pictures of many samples: grid-0000.png, contact_sheet.jpg."""
 
-MAX_GRID_SIDE = 64  # samples in a row or column of a grid that are thought possible
-
 MAX_GRID_PADDING = 16
 """Pixels between the samples of a grid that are thought possible: torchvision's `save_image` has 2, and galleries 4 to
 10."""
@@ -74,7 +72,7 @@ MAX_GRID_PADDING = 16
 
 @dataclass(frozen=True)
 class GridShape:
-    """How samples lie in a picture of many: rows and columns of cells, with padding between them."""
+    """Rows and columns of the cells of a grid, with padding between them."""
 
     columns: int
     rows: int
@@ -90,7 +88,7 @@ class GridShape:
 
 
 def grid_shape(size: tuple[int, int], sample: tuple[int, int]) -> GridShape | None:
-    """Return how samples would lie in a picture, both by width and height; None if the sides are no multiples."""
+    """Return how samples would lie in a picture, both by width and height; None if the sides are not multiples."""
     for padding in range(MAX_GRID_PADDING + 1) if min(sample) > 0 else ():
         for is_framed in (True, False):
             around = padding if is_framed else -padding  # a row of n samples has n + 1 paddings, or n − 1
@@ -98,7 +96,7 @@ def grid_shape(size: tuple[int, int], sample: tuple[int, int]) -> GridShape | No
                 (side - around) // (one + padding) if (side - around) % (one + padding) == 0 else 0
                 for side, one in zip(size, sample, strict=True)
             )
-            if min(columns, rows) >= 1 and 1 < max(columns, rows) <= MAX_GRID_SIDE:
+            if min(columns, rows) >= 1 and 1 < max(columns, rows) <= 64:  # few samples are drawn side by side
                 return GridShape(columns, rows, *sample, padding, is_framed)
     return None
 

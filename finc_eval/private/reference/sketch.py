@@ -221,8 +221,7 @@ class PrivateSketch(Shown):
             run: portions, threads and progress. Features are computed on the CPU.
 
         Raises:
-            UsageError: there are fewer than two sets, no set has the name of the yardstick, or the confidence is out of
-                range.
+            UsageError: there are fewer than two sets, an unknown yardstick, or the confidence is out of range.
             IncompatibleError: the embeddings of a set come from another extractor.
             DataError: a set is too small, or lacks labels; see `summarize`.
         """
@@ -240,15 +239,9 @@ class PrivateSketch(Shown):
         )
         ranked = {score.name: samples[score.name] for score in scores}
         pairs = paired_differences(self.noisy_mean, ranked, confidence)
-        return PrivateComparison(
-            tuple(sorted(scores, key=lambda one: one.name == yardstick)),  # the yardstick last
-            pairs,
-            confidence,
-            self.guarantees,
-            self.signature,
-            yardstick,
-            provenance=Provenance.here("cpu"),
-        )
+        scores.sort(key=lambda one: one.name == yardstick)  # the yardstick last
+        about = confidence, self.guarantees, self.signature, yardstick
+        return PrivateComparison(tuple(scores), pairs, *about, provenance=Provenance.here("cpu"))
 
     @staticmethod
     def merge(sketches: Sequence[PrivateSketch]) -> PrivateSketch:
