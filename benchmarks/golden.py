@@ -2,12 +2,12 @@
 
     python benchmarks/golden.py [--part false … --jobs 2 --seeds 16]
 
-Photographs of 64 pixels, 24 of them, are the golden pictures, of which a year has 1, 4 or 10. An engine makes 100 nights of
-them, from an empty history, in eight conditions; a ninth is the last one without the names of its machines. *false*:
-years with a red night, and which rule made it. *fault*, *soon*: from night 30, or 10, on, all pairs or one of them have a
-fault: the part of the runs that are red within three nights, and the first red night. *gone*: one of two states is not
-seen any more from night 40 on: the nights until that is told. Nights are judged as `Golden.add` does, in memory. A
-year draws its usual nights among 120 of its condition, without any twice; their pictures are measured once.
+Of 24 photographs of 64 pixels, 1, 4 or 10 are the golden pictures of a year. An engine makes 100 nights of them, from an
+empty history, in eight conditions; a ninth is the last one without the names of its machines. *false*: years with a red
+night, and which rule made it. *fault*, *soon*: from night 30, or 10, on, all pairs or one of them have a fault: the part
+of the runs that are red within three nights, and the first red night. *gone*: one of two states is not seen any more
+from night 40 on: the nights until that is told. Nights are judged as `Golden.add` does, in memory. A year draws its usual
+nights among 120 of its condition, without any twice; their pictures are measured once.
 """
 
 import argparse
@@ -116,23 +116,18 @@ VARIANTS = 120  # nights of a condition in which a picture is measured; those of
 
 
 @cache
-def variant(condition, picture, number):
-    """Return a picture as an engine made it in one of its nights, with its machine, and its measures."""
-    rng = np.random.default_rng([number, picture, [*CONDITIONS].index(condition)])
-    golden = photographs()[picture]
-    machine, make = CONDITIONS[condition](np.random.default_rng(number), number)
-    # What differs from picture to picture in one night, as noise does, is drawn by the picture, states by the night.
-    own = make(golden) if isinstance(make, partial) else CONDITIONS[condition](rng, number)[1](golden)
-    if condition.startswith("one in ten"):
-        own = noisy(golden, rng) if np.random.default_rng(number).random() < 0.1 else golden
-    return machine, own, measure_night(match_pictures({str(picture): own}, {str(picture): golden}))[0][0]
+def variants(condition, number):
+    """Return the machine of a night of a condition, and each picture as its engine made it, with its measures."""
+    rng = np.random.default_rng([number, [*CONDITIONS].index(condition)])
+    machine, make = CONDITIONS[condition](rng, number)
+    made = [make(one) for one in photographs()]
+    return machine, made, measure_night(match_pictures(made, photographs()))[0]
 
 
 def usual_night(condition, chosen, order, night):
     """Return the machine, the pictures and the measures of a night without a fault, by the order of a year."""
-    number = night if condition.startswith("states") else int(order[night])
-    made = [variant(condition, one, number) for one in chosen]
-    return made[0][0], [own for _, own, _ in made], [measured for *_, measured in made]
+    machine, made, measured = variants(condition, night if condition.startswith("states") else int(order[night]))
+    return machine, [made[one] for one in chosen], [measured[one] for one in chosen]
 
 
 def add(floor, tonight, machine, night):
@@ -178,8 +173,9 @@ def broken_run(condition, fault, pairs, first, planted, seed):
                 made[place] = FAULTS[fault](made[place], golden[place], rng)
                 while fault == "another picture" and made[place] is golden[place]:
                     made[place] = FAULTS[fault](made[place], golden[place], rng)
-            names = [str(one) for one in chosen]
-            tonight, _ = measure_night(match_pictures(*(dict(zip(names, one, strict=True)) for one in (made, golden))))
+            names = [str(one) for one in chosen]  # as those of usual nights
+            both = (dict(zip(names, one, strict=True)) for one in (made, golden))
+            tonight, _ = measure_night(match_pictures(*both))
         _, verdict = add(floor, tonight, machine, night)
         if night < first:
             seen["before"] |= verdict == "red"

@@ -96,6 +96,21 @@ def use_index(path):
     return fe.Board(board).leaderboard().to_json()
 
 
+GOLDEN = {"a": np.random.default_rng(0).integers(0, 256, (16, 16, 3), np.uint8)}
+
+
+def make_floor(path):
+    for _ in range(3):
+        fe.Golden(path).add(GOLDEN, GOLDEN)
+
+
+def use_floor(path):
+    copy = path.with_suffix(".copy")
+    shutil.copy(path, copy)
+    night = fe.Golden(copy).add(GOLDEN, GOLDEN)
+    return [(one.id, one.shows, one.known) for one in night.pairs], night.sentence
+
+
 def make_leaderboard(path):
     gen, ref = sets()
     fe.leaderboard({"gen": gen, "other": ref[:40]}, ref, metrics=("kid",)).to_json(path)
