@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from finc_eval.core.digest import text_of
+from finc_eval.core.doors import NotAFileError
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.files.on_disk import on_disk
 from finc_eval.core.files.stored import StoredFile, content_of, is_foreign, is_stored
@@ -301,6 +302,8 @@ def _open(path: Path) -> StoredFile:
         raise DataError(f"{path} is a folder: embed its samples first, by fe.extract or finc-eval extract")
     try:
         return StoredFile(path, WHOLE, CACHE_LAYOUT, EXTRACT_AGAIN)
+    except NotAFileError:
+        raise
     except DataError:
         if title_of(path):
             raise DataError(f"{path} is unfinished: run the same finc-eval extract again to resume it") from None

@@ -27,7 +27,7 @@ def save(path, arrays, **options):
 def opened(path):
     found = as_embeddings(path)
     rows = np.concatenate([batch.rows.numpy() for batch in found.batches(64)])
-    np.testing.assert_array_equal(found.rows_at(np.array([7, 299, 0])).numpy(), rows[[7, 299, 0]])
+    np.testing.assert_array_equal(found.rows_at(np.array([7, found.n - 1, 0])).numpy(), rows[[7, -1, 0]])
     return found, rows
 
 
@@ -181,6 +181,43 @@ def test_a_chunk_above_the_limit_is_refused(tmp_path, monkeypatch):
     path = save(tmp_path / "x.h5", {"embeddings": np.zeros((20_000, 16), "f4")}, chunks=(20_000, 16), compression=9)
     with pytest.raises(DataError, match=r"embeddings of \S*x\.h5 takes 2.56 MB when decoded, above the 1 MB"):
         as_embeddings(path)
+
+
+@pytest.mark.parametrize("program", [None, 3, [1.5, 2], "other", b"other", np.array(["finc-eval", "x"], "S9")])
+def test_attributes_of_any_kind_are_of_another_program(tmp_path, program):
+    with h5py.File(save(tmp_path / "x.h5", {"embeddings": ROWS}), "r+") as file:
+        file.attrs["program"] = h5py.Empty("f4") if program is None else program
+    np.testing.assert_array_equal(opened(tmp_path / "x.h5")[1], ROWS)
+
+
+def test_a_block_before_the_file_is_passed_over(tmp_path):
+    with h5py.File(tmp_path / "x.h5", "w", userblock_size=512) as file:
+        file["embeddings"] = ROWS
+    np.testing.assert_array_equal(opened(tmp_path / "x.h5")[1], ROWS)
+
+
+def test_a_group_that_holds_itself_alone_ends(tmp_path):
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file["a"] = file["/"]
+    with pytest.raises(DataError, match=r"x\.h5 cannot be read \(it has more than 8 groups within each other"):
+        as_embeddings(tmp_path / "x.h5")
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_damaged_file_of_ours_is_never_taken_for_one_of_another_program(tmp_path, seed):
+    path = tmp_path / "x.h5"
+    pixels = np.random.default_rng(0).integers(0, 256, (20, 4, 4, 3), dtype=np.uint8)
+    fe.extract(pixels, "pixels", path).close()
+    whole, rng = opened(path)[1], np.random.default_rng(seed)
+    data = bytearray(path.read_bytes())
+    outside = [*range(3000), *range(len(data) - 3000, len(data))]  # of the rows, most of which have no structure
+    for _ in range(1 + seed % 3):
+        data[rng.choice(outside)] ^= 1 << int(rng.integers(8))
+    path.write_bytes(data)
+    try:
+        np.testing.assert_array_equal(opened(path)[1], whole)
+    except DataError as error:
+        assert "another program" not in str(error)
 
 
 def test_it_is_nothing_else(tmp_path):

@@ -294,6 +294,7 @@ REVIEWED = {
     "core/files/archives.py": {"zipfile.ZipFile": 1, "archive.open": 1, "tarfile.open": 1},  # of opened files
     "core/files/npz.py": {"np.memmap": 1},  # of an opened file
     "core/files/parquet.py": {"parquet.ParquetFile": 4},  # of an opened file
+    "core/files/foreign_hdf5.py": {"np.memmap": 2},  # of an opened file, and of a temporary file without a name
     "core/files/hdf5.py": {"h5py.File": 2, "h5g.open": 1},  # of an opened file, and of a Sink
     "demo/planted.py": {"files().open": 1, "np.load": 1},  # of the package itself
     "core/files/tensors.py": {"load_file": 1},  # of a pinned path

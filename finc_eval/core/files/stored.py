@@ -1,9 +1,9 @@
 """finc-eval's own files: HDF5 that any tool reads and copies, in which every number and every text has a checksum.
 
-What the header says is in attributes of the root, each a text of fixed length. What is not a text is JSON, and what is
-too long for an attribute is below `documents/`. `checksums` has a CRC-32 for each block of rows of each array, in the
-order of the names of the arrays. `content` is the SHA-256 of all attributes, shapes and checksums. So a copy by any
-program is right, and whatever else was changed is found.
+What the header says is in attributes of the root, each a text of fixed length: JSON, if it is not a text. What is too
+long for an attribute is below `documents/`. `checksums` has a CRC-32 for each block of rows of each array, in the order
+of the names of the arrays. `content` is the SHA-256 of all attributes, shapes and checksums: any copy is right, and
+whatever else was changed is found.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from finc_eval.core.doors import open_file
 from finc_eval.core.errors import DataError, FincEvalError
 from finc_eval.core.files.file_types import check_layout, wrong_type
 from finc_eval.core.files.hdf5 import (
+    MAX_GROUPS,
     SIGNATURE,
     Group,
     Raw,
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
     from finc_eval.core.files.earlier import Front
 
 DTYPES = ("<f2", "<f4", "<f8", "<i2", "<i4", "<i8", "<u8", "|u1")  # types of numbers in files; texts are "|S"
-
 STATED = ("program", "type", "layout", "version", "content")  # attributes that are not of the header
 CHECKSUMS, DOCUMENTS = "checksums", "documents/"
 TEXT_BYTES, TEXT_ENDS = "utf8", "ends"  # arrays of a list of longer texts: bytes of all texts, and where each ends
@@ -71,6 +71,11 @@ class Stated(NamedTuple):
     type_name: str
     layout: Any
 
+    @classmethod
+    def of(cls, root: Group) -> Stated:
+        """Read what the root of a file says."""
+        return cls(text_in(root.attrs["type"]), value_of(text_in(root.attrs["layout"]), "the layout"))
+
 
 def _own_root(hdf5: Group) -> Group | None:
     """Return the root of a file of ours; None for a file of another program.
@@ -78,13 +83,12 @@ def _own_root(hdf5: Group) -> Group | None:
     A program may have copied the root to a group, which is then all that the file has.
     """
     root: Group | None = hdf5
-    while root is not None and "program" not in root.attrs:
+    for _ in range(MAX_GROUPS):  # a group may hold itself
+        if root is None or "program" in root.attrs:
+            break
         root = only_group(root)
-    return None if root is None or text_in(root.attrs["program"]) != PROGRAM else root
-
-
-def _stated(root: Group) -> Stated:
-    return Stated(text_in(root.attrs["type"]), value_of(text_in(root.attrs["layout"]), "the layout of the file"))
+    found = None if root is None else root.attrs.get("program")
+    return root if isinstance(found, str | bytes) and text_in(found) == PROGRAM else None
 
 
 def stated_in(path: str | Path) -> Stated | None:
@@ -98,7 +102,7 @@ def stated_in(path: str | Path) -> Stated | None:
     try:
         with open_hdf5(on_disk(path)) as hdf5:
             root = _own_root(hdf5)
-            return None if root is None else _stated(root)
+            return None if root is None else Stated.of(root)
     except Exception:  # of HDF5, about damage: whoever opens the file says so
         return None
 
@@ -212,7 +216,7 @@ class StoredFile:
         root = _own_root(held.enter_context(opened(file))) if start.startswith(SIGNATURE) else None
         if root is None:
             raise self._foreign(start, type_name)
-        self._check_stated(_stated(root), type_name, layout)
+        self._check_stated(Stated.of(root), type_name, layout)
         known = {name: text_in(value) for name, value in root.attrs.items()}
         arrays = self._checked(known, {name: raw_of(one) for name, one in datasets_in(root).items()})
         header = {name: value_of(text, str(self.path)) for name, text in known.items() if name not in STATED}
@@ -236,9 +240,8 @@ class StoredFile:
         own = sums.read(0, sum(counts))
         if known["content"] != content_digest(known, {name: (one.dtype, one.shape) for name, one in raw.items()}, own):
             raise ValueError("its header is not what was written")
-        ends = dict(zip(sorted(raw), np.cumsum(counts).tolist(), strict=True))
-        firsts = dict(zip(sorted(raw), [0, *ends.values()], strict=False))
-        return {name: StoredRows(self, name, one, own[firsts[name] : ends[name]]) for name, one in raw.items()}
+        of_each = dict(zip(sorted(raw), np.split(own, np.cumsum(counts)[:-1].astype(int)), strict=False))
+        return {name: StoredRows(self, name, one, of_each[name]) for name, one in raw.items()}
 
     def _foreign(self, start: bytes, type_name: str) -> DataError:
         if start.lstrip().startswith(b"{"):
@@ -378,8 +381,7 @@ class StoredTexts:
         if bounds[0] < 0 or bounds[-1] > len(self._data) or bounds != sorted(bounds):
             raise self._data.file.damaged(f"{self._ends.name} is wrong")
         data = self._data.between(bounds[0], bounds[-1]).tobytes()
-        first = bounds[0]
-        return [data[low - first : high - first] for low, high in pairwise(bounds)]
+        return [data[low - bounds[0] : high - bounds[0]] for low, high in pairwise(bounds)]
 
     def all(self) -> list[str]:
         """Read all texts."""
