@@ -236,11 +236,9 @@ class LazyGroup(VerbGroup):
             try:
                 with claims():
                     return super().invoke(ctx)
-            except FincEvalError as error:
-                print_error(f"finc-eval: {error}{_notes_of(error)}")
-                raise typer.Exit(USAGE_OR_DATA) from error
-            except MemoryError as error:
-                print_error("finc-eval: this takes more memory than there is: pass smaller files, or fewer samples")
+            except (FincEvalError, MemoryError) as error:
+                told = error if isinstance(error, FincEvalError) else "it takes more memory than there is: pass less"
+                print_error(f"finc-eval: {told}{_notes_of(error)}")
                 raise typer.Exit(USAGE_OR_DATA) from error
             except OSError as error:
                 if error.filename is None:  # nobody reads the output, for one

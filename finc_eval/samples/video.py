@@ -75,7 +75,7 @@ MIN_DELAY, UNSTATED_DELAY = 0.01, 0.1
 
 
 Begin = Callable[[int], None]
-"""What is told that a frame begins, with its number of pixels: the process of a clip has a limit of time for each."""
+"""A call as a frame begins, with its number of pixels: the process of a clip has a limit of time for each frame."""
 
 
 def read_windows(

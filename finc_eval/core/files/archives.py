@@ -13,13 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from finc_eval.core.doors import open_file
+from finc_eval.core.doors import READ_AT_ONCE, open_file
 from finc_eval.core.errors import DataError
 
 DAMAGED = (OSError, EOFError, ValueError, RuntimeError, MemoryError, zlib.error, zipfile.BadZipFile)
 """Errors that readers of archives raise on damaged bytes, and on sizes that are not there."""
-
-READ_AT_ONCE = 1 << 20  # bytes of a member that are read at once while its checksum is verified
 
 LOCAL_HEADER = struct.Struct("<4s22xHH")
 """Header of a member of a zip file, which ends with the lengths of its name and of its extra fields (APPNOTE 4.3.7)."""

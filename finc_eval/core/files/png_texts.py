@@ -123,6 +123,6 @@ def _png_texts(data: bytes) -> dict[str, str]:
     """Return the texts of a PNG file before its pixels, by key, as Pillow reads them; none of another file."""
     try:
         with Image.open(io.BytesIO(data), formats=("PNG",)) as image:
-            return {key: text for key, text in image.info.items() if isinstance(text, str)}
+            return {key: text for key, text in image.info.items() if isinstance(key, str) and isinstance(text, str)}
     except Exception:  # Pillow's readers raise almost anything on damaged bytes
         return {}
