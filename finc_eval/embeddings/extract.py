@@ -16,7 +16,6 @@ from finc_eval.core.record import refuse_unknown
 from finc_eval.core.run import Run
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.columns import Columns, match_metadata
-from finc_eval.embeddings.grids import grids_among
 from finc_eval.embeddings.job import Job, stage_of, unreadable_error
 from finc_eval.embeddings.needs import ListedSamples
 from finc_eval.embeddings.recipe import recipe_of
@@ -25,6 +24,7 @@ from finc_eval.extractors.card import NetworkPrecision
 from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, load_card
 from finc_eval.extractors.settings import Extraction
 from finc_eval.extractors.weights import check_weights
+from finc_eval.samples.grids import grids_among
 from finc_eval.samples.opening import open_source
 from finc_eval.samples.reading import STORED, Color, Reading
 from finc_eval.samples.shards import select_shard, shard_path
