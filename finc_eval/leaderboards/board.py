@@ -18,10 +18,10 @@ from finc_eval.embeddings.recipe import extractor_of
 from finc_eval.embeddings.repeats import LOOK
 from finc_eval.extractors.settings import AnyExtractor, Spaced, extractions_by_space
 from finc_eval.extractors.weights import MissingWeightsError
+from finc_eval.judges.judged_samples import check_names
 from finc_eval.leaderboards.assemble import assemble, check_order
 from finc_eval.leaderboards.entry import Entry
 from finc_eval.leaderboards.judged import Judgments
-from finc_eval.leaderboards.judged_samples import check_names
 from finc_eval.leaderboards.reference import (
     COUNT_MODELS,
     COUNT_REFERENCE,

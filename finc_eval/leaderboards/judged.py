@@ -21,6 +21,7 @@ from finc_eval.judges.choosing import choose_judges
 from finc_eval.judges.covariates import read_covariates, strengths_at_equal
 from finc_eval.judges.dividing import Dividing
 from finc_eval.judges.doubts import say_direction, say_doubts, say_stated
+from finc_eval.judges.judged_samples import rows_in, say_missing, with_prompts
 from finc_eval.judges.layouts import Scored
 from finc_eval.judges.paired import Array, Integers, Means, floor_of_shares, mean_scores
 from finc_eval.judges.parts import Division, Gains, JudgedPart, find_parts, without_twins
@@ -31,7 +32,6 @@ from finc_eval.judges.strengths import VOTES, Strengths
 from finc_eval.judges.tables import is_file
 from finc_eval.judges.votes import read_votes
 from finc_eval.leaderboards.columns import SHARES, Column
-from finc_eval.leaderboards.judged_samples import rows_in, say_missing, with_prompts
 from finc_eval.leaderboards.ranks import ModelEstimate
 from finc_eval.leaderboards.reference import BoardReference
 from finc_eval.measures.registry import METRICS

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
-from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.same_names import ID, names_of
 from finc_eval.naming.properties import TEXT_COLUMNS, common_word
@@ -42,7 +41,6 @@ Array = NDArray[np.float64]
 
 REPEATS = 10_000  # pairs among which repeats are looked for, in 15 CPU seconds: the time grows as the square
 UNSHOWN = ("detail", "grain", "blank", *SIZES, *SIZES_BEFORE)  # measures of a pair that are not its distance
-LEAST_FLOOR = 20  # pairs of two runs of the baseline from which they are a floor; of fewer than 20 pairs, all
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,19 +163,6 @@ def _baselines(pairing: Pairing, pairs: Aligned, again: Mapping[str, Embeddings]
             raise few_of_run(label, len(run.ids), least)
         found[label] = run
     return found
-
-
-def least_of_run(pairs: int) -> int:
-    """Return how many ids a further run of the baseline must share with it, by the number of pairs."""
-    return min(LEAST_FLOOR, pairs)
-
-
-def few_of_run(label: str, shared: int, least: int) -> DataError:
-    """Return the error for a further run of the baseline that has too few of its ids."""
-    return DataError(
-        f"{label} has {plural(shared, 'id')} in common with ref: a further run of the baseline needs at least "
-        f"{least} of its ids"
-    )
 
 
 def _floor(runs: Mapping[str, Aligned], run: Run) -> PairTable | None:

@@ -1,4 +1,4 @@
-"""The check whether two sets are two runs of a generator with the same prompts and seeds, unasked."""
+"""Checks of sets before they are paired by id: whether they are two runs, and whether they share enough ids."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from finc_eval.core.errors import FincEvalError
+from finc_eval.core.errors import DataError, FincEvalError
+from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import form_of
 from finc_eval.embeddings.same_names import MAX_JOINED_VALUES, rows_of
@@ -25,6 +26,8 @@ FOUND = (
     'pair by pair, as two runs with the same seeds (pairs="id")'
 )
 
+
+LEAST_FLOOR = 20  # pairs of two runs of the baseline from which they are a floor; of fewer than 20 pairs, all
 
 PIXELS = "pixels"  # extractor without a network, whose vectors decide nothing about few pairs
 
@@ -63,3 +66,16 @@ def are_two_runs(sets: Mapping[str, Embeddings]) -> bool:
     distance = torch.cdist(first, second)
     is_own = distance.diagonal() <= distance.min(1).values
     return float(is_own.double().mean()) > NEAREST
+
+
+def least_of_run(pairs: int) -> int:
+    """Return how many ids a further run of the baseline must share with it, by the number of pairs."""
+    return min(LEAST_FLOOR, pairs)
+
+
+def few_of_run(label: str, shared: int, least: int) -> DataError:
+    """Return the error for a further run of the baseline that has too few of its ids."""
+    return DataError(
+        f"{label} has {plural(shared, 'id')} in common with ref: a further run of the baseline needs at least "
+        f"{least} of its ids"
+    )

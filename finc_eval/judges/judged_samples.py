@@ -1,4 +1,4 @@
-"""The samples of a set that scores are of: by id, by prompt, or by number; checked before the work if names are known."""
+"""Samples of a set that scores are of: by id, by prompt, or by number; names are checked before the work."""
 
 from __future__ import annotations
 
