@@ -20,6 +20,7 @@ from finc_eval.numerics.exchanges import unit_numbers
 from finc_eval.numerics.inference import ALPHA, share_bounds
 from finc_eval.partitions.blocks import Pairing
 from finc_eval.same_ids.broken import RATE, find_broken
+from finc_eval.same_ids.detect import few_of_run, least_of_run
 from finc_eval.same_ids.pairs import OTHERS, SIZES, SIZES_BEFORE, Aligned, PairTable, align, measure
 from finc_eval.same_ids.reasons import reasons_of
 from finc_eval.same_ids.result import SHOWN, ById

@@ -33,8 +33,9 @@ COARSE_GRAIN = (20 / 255) ** 2
 thumbnail of 28 pixels or more at most a third of that."""
 
 FAR, CLOSE = 0.05, 0.6
-"""Part of other ids as near as its own from which a vector is of another sample, and the distance from its own, in parts
-of the distance of two ids, up to which it is of the same: 1 in 100 vectors of 16 normal values are as near to another."""
+"""Part of other ids as near as its own from which a vector is of another sample, and the distance from its own, in
+parts of the distance of two ids, up to which it is of the same: 1 in 100 vectors of 16 normal values are as near to
+another."""
 
 
 @dataclass(frozen=True, eq=False)
