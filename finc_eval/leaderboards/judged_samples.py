@@ -1,4 +1,4 @@
-"""The samples of a set that scores are of: by id, by prompt, or by number; checked before the work if names are known."""
+"""The samples of a set that scores are of, by id, prompt or number; checked before the work if names are known."""
 
 from __future__ import annotations
 
