@@ -70,7 +70,7 @@ def choose_judges(scores: Scores, wanted: Sequence[str]) -> tuple[dict[str, Samp
     names = join_words([one.name for one in scores.values()])
     if not left and every:
         raise DataError(
-            f"{names:.200} has no column of scores: {_because(gone)}; name a column that is one in judges (--judges)"
+            f"no column of {names:.200} is a score: {_because(gone)}; name a column that is one in judges (--judges)"
         )
     if len(left) > MAX_JUDGES:
         raise DataError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
 from math import isclose
 
 import numpy as np
@@ -75,7 +76,7 @@ def say_stated(judge: str, ours: Mapping[str, float], stated: Mapping[str, float
         f"{figure(stated[name])} for {name}, where the mean over prompts is {figure(ours[name])}" for name in unlike
     ]
     both = [name for name in ours if name in stated]
-    turned = sorted(both, key=lambda one: ours[one]) != sorted(both, key=lambda one: stated[one])
+    turned = any((ours[a] - ours[b]) * (stated[a] - stated[b]) < 0 for a, b in combinations(both, 2))
     order = ", and orders models otherwise" if turned else ""
     return [
         f"{judge}: the file's own number is {join_words(pairs)}{order}: benchmarks weigh samples or tasks in ways of "
