@@ -34,8 +34,7 @@ from finc_eval.partitions.counts import DRAWN, MIN_SAMPLES
 from finc_eval.partitions.sample_map import DrawnSamples
 from finc_eval.partitions.values import needs_values
 from finc_eval.prompts.text import Joint, card_of_text, join_text, needs_text
-from finc_eval.same_ids.compare_ids import LEAST_FLOOR, few_of_run
-from finc_eval.same_ids.detect import FOUND, are_two_runs
+from finc_eval.same_ids.detect import FOUND, LEAST_FLOOR, are_two_runs, few_of_run
 from finc_eval.sketches.opening import SetInput, as_sketch, group_sets, view_rows
 from finc_eval.sketches.reference import reference_feature_map
 from finc_eval.sketches.sketch import Sketch, sketch_all

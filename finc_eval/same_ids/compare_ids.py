@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
-from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.same_names import ID, names_of
 from finc_eval.naming.properties import TEXT_COLUMNS, common_word
@@ -21,6 +20,7 @@ from finc_eval.numerics.exchanges import unit_numbers
 from finc_eval.numerics.inference import ALPHA, share_bounds
 from finc_eval.partitions.blocks import Pairing
 from finc_eval.same_ids.broken import RATE, find_broken
+from finc_eval.same_ids.detect import LEAST_FLOOR, few_of_run
 from finc_eval.same_ids.pairs import OTHERS, Aligned, PairTable, align, measure
 from finc_eval.same_ids.reasons import reasons_of
 from finc_eval.same_ids.result import SHOWN, ById
@@ -40,7 +40,6 @@ Array = NDArray[np.float64]
 
 REPEATS = 10_000  # pairs among which repeats are looked for, in 15 CPU seconds: the time grows as the square
 UNSHOWN = ("detail", "blank")  # measures of a pair that are not its distance
-LEAST_FLOOR = 20  # pairs of two runs of the baseline from which they are a floor
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,14 +145,6 @@ def _baselines(pairing: Pairing, pairs: Aligned, again: Mapping[str, Embeddings]
             raise few_of_run(label, len(run.ids))
         found[label] = run
     return found
-
-
-def few_of_run(label: str, shared: int) -> DataError:
-    """Return the error for a further run of the baseline that has too few of its ids."""
-    return DataError(
-        f"{label} has {plural(shared, 'id')} in common with ref: a further run of the baseline needs at least "
-        f"{LEAST_FLOOR} of its ids"
-    )
 
 
 def _floor(runs: Mapping[str, Aligned], run: Run) -> PairTable | None:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 import torch
 
+from finc_eval.core.errors import DataError
+from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.same_names import MAX_JOINED_VALUES, rows_of
 
@@ -14,6 +16,8 @@ COMMON = 0.9  # part of the ids of both sets that must be the same: nearly all
 NEAREST = 0.5
 """Part of these that must be nearest to the sample of their own id. Names such as 0001.png agree by chance: then
 hardly any is."""
+
+LEAST_FLOOR = 20  # pairs of two runs of the baseline from which they are a floor
 
 FOUND = (
     "most ids of gen are ids of ref, and most samples are nearest to the sample of their own id: the sets are compared "
@@ -41,3 +45,11 @@ def are_two_runs(sets: Mapping[str, Embeddings]) -> bool:
     distance = torch.cdist(first, second)
     is_own = distance.diagonal() <= distance.min(1).values
     return float(is_own.double().mean()) > NEAREST
+
+
+def few_of_run(label: str, shared: int) -> DataError:
+    """Return the error for a further run of the baseline that has too few of its ids."""
+    return DataError(
+        f"{label} has {plural(shared, 'id')} in common with ref: a further run of the baseline needs at least "
+        f"{LEAST_FLOOR} of its ids"
+    )
