@@ -1,4 +1,4 @@
-"""What a command is asked: its settings that differ from their defaults. With its sets, they are its job."""
+"""The question of a command: its settings that differ from their defaults. With its sets, they are its job."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from typing import Any
 from finc_eval.core.errors import UsageError
 
 EVERY_VALUE = {"store": "append", "store_const": "append_const"}
-"""What a parser does with each occurrence of an option, by what it would do with the last."""
+"""Action of a parser at each occurrence of an option, by its action at the last one."""
 
 
 def collecting(parser: Any, parameters: Sequence[Any]) -> Any:

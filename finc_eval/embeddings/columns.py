@@ -119,19 +119,19 @@ PLACES = (
     "give it as a column of a file metadata.csv in the folder of the samples, beside a column file_name, of embeddings "
     "as fe.EmbeddingSet(…, metadata=…), or by finc-eval extract --metadata TABLE"
 )
-"""Where the columns of a set come from."""
+"""Places of the columns of a set."""
 
 PLACES_OF_PROMPTS = (
     "prompts go into a file metadata.csv in the folder of the samples, with the columns file_name and prompt, or pass "
     "--prompts FILE, in Python fe.Extraction(prompts=…); of embeddings, fe.EmbeddingSet(…, metadata={'prompt': …})"
 )
-"""Where prompts come from."""
+"""Places of prompts."""
 
 PLACES_OF_LABELS = (
     "labels are the names of folders of classes, or go into a file metadata.csv in the folder of the samples, with the "
     "columns file_name and label; of embeddings, fe.EmbeddingSet(…, metadata={'label': …})"
 )
-"""Where labels come from."""
+"""Places of labels."""
 
 
 def unknown_column(column: str, columns: Sequence[str], name: str, use: str = "") -> UsageError:

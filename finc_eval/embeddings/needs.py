@@ -1,4 +1,4 @@
-"""What a question needs of its sets: columns, and a number of samples. It is checked before any sample is embedded.
+"""The needs of a question: columns of its sets, and a number of samples. It is checked before any sample is embedded.
 
 A check takes the sets by label, those that are embedded and those that are not yet. Sketches and statistics are not
 among them, as they have neither columns nor samples.
@@ -18,7 +18,7 @@ from finc_eval.samples.source import Source
 
 
 class Known(Protocol):
-    """What is known of a set before its samples are embedded; `Embeddings` have it, too."""
+    """Knowledge of a set before its samples are embedded; `Embeddings` have it, too."""
 
     @property
     def n(self) -> int:

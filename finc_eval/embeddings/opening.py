@@ -16,7 +16,7 @@ from finc_eval.core.run import Run
 from finc_eval.embeddings.array_files import HDF5_SUFFIXES, StoredArrays, holds_statistics, is_array_file
 from finc_eval.embeddings.base import ArrayEmbeddings, CachedEmbeddings, Embeddings
 from finc_eval.embeddings.cache import EmbeddingCache
-from finc_eval.embeddings.needs import Check, Known, check_all
+from finc_eval.embeddings.needs import Check, Known, check_all, needs_columns
 from finc_eval.embeddings.recipe import ARRAY_SPACE, HasSpace, check_alike, extractor_of
 from finc_eval.extractors.catalog import card_again, load_card
 from finc_eval.extractors.settings import AnyExtractor, extraction_of
@@ -214,6 +214,11 @@ def _known(opened: Mapping[str, object]) -> dict[str, Known]:
     """Return the sets that have samples with columns: neither sketches nor statistics."""
     held = {label: getattr(one, "embeddings", one) for label, one in opened.items()}
     return {label: one for label, one in held.items() if isinstance(one, Embeddings)}
+
+
+def open_grouped(source: object, label: str, groups: str | None, extractor: AnyExtractor, run: Run) -> Embeddings:
+    """Open a set that has the column of groups, and embed it first if it is samples."""
+    return open_sets({label: source}, as_embeddings, extractor, run, checks=[needs_columns(groups)])[label]
 
 
 def digests_of(sources: Mapping[str, object], extractor: AnyExtractor, spaces: Iterable[str] = ()) -> dict[str, str]:

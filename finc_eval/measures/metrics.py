@@ -258,11 +258,7 @@ def _scores(
             parts.append(Scores(gen, ref, (), reasons, provenance=Provenance.here(own_run.device)))
             continue
         if save_statistics is not None and not parts:
-            one = sets["ref"]
-            moments, source = (
-                (from_embeddings(one, run=own_run), one.digest) if isinstance(one, Embeddings) else (one, "")
-            )
-            write_statistics(save_statistics, moments, source)
+            _save(save_statistics, sets["ref"], own_run)
         parts.append(compute_scores(sources, sets, own, by, index, own_run))
     found = replace(
         parts[0],
@@ -273,6 +269,14 @@ def _scores(
         reasons_given = (f"{name} could not be computed: {reason}" for name, reason in found.failures.items())
         raise DataError("; ".join(reasons_given))
     return found
+
+
+def _save(path: str | Path, one: MetricSet, run: Run) -> None:
+    """Write the statistics of a set, with its digest."""
+    if isinstance(one, Embeddings):
+        write_statistics(path, from_embeddings(one, run=run), one.digest)
+    else:
+        write_statistics(path, one)
 
 
 def compute_scores(

@@ -22,8 +22,7 @@ from finc_eval.core.words import plural
 from finc_eval.embeddings.base import VIDEO, ArrayEmbeddings
 from finc_eval.embeddings.embedding_set import EmbeddingSet
 from finc_eval.embeddings.keys import hashes_of, keys_of
-from finc_eval.embeddings.needs import needs_columns
-from finc_eval.embeddings.opening import as_embeddings, open_sets
+from finc_eval.embeddings.opening import as_embeddings, open_grouped
 from finc_eval.embeddings.recipe import ARRAY_SPACE, check_same_space
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.feature_maps.base import FeatureMap
@@ -178,8 +177,7 @@ class Sketch(Shown):
             DataError: the embeddings are not finite, or all equal.
         """
         chosen, run = settings_from(SketchSettings, settings, options), Run.of(run)
-        checks = [needs_columns(chosen.groups)]
-        embeddings = open_sets({"ref": source}, as_embeddings, extractor, run, checks=checks)["ref"]
+        embeddings = open_grouped(source, "ref", chosen.groups, extractor, run)
         phi, _ = reference_feature_map([embeddings], chosen, run.torch_device)
         return cls.of(embeddings, phi, precision=chosen.precision, groups=chosen.groups, run=run)
 

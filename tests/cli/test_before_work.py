@@ -1,4 +1,4 @@
-"""What a question needs is checked before the first sample is embedded, by every verb and by every function."""
+"""The needs of a question are checked before the first sample is embedded, by every verb and by every function."""
 
 import shutil
 
