@@ -11,6 +11,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from finc_eval.comparison.findings import Finding
+from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import DataError, IncompatibleError
 from finc_eval.core.marks import CHECKSUM, read_sealed, seal
 from finc_eval.core.provenance import Provenance
@@ -163,3 +164,15 @@ def _version(text: str) -> tuple[int, ...]:
 def shareable(info: SetInfo) -> SetInfo:
     """Return the description of a set as a board keeps it, which is passed on."""
     return replace(info, source=None if info.source is None else info.place)
+
+
+DEVICE = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)
+"""Names that Windows keeps for devices, whatever the suffix."""
+
+
+def file_name(name: str) -> str:
+    """Return the name of the file of a model: its own where a file can be called so, else with a digest."""
+    safe = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip(".-")[:80].rstrip(".-")
+    safe = f"model-{safe}" if DEVICE.match(safe) else safe
+    same = safe != "" and safe == name and name == name.lower()  # some file systems ignore case
+    return f"{safe}.json" if same else f"{safe or 'model'}-{sha256_of(name)[:8]}.json"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,7 +10,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Unpack
 
-from finc_eval.core.digest import sha256_of
 from finc_eval.core.doors import inside
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError, did_you_mean
 from finc_eval.core.files.parsed import read_json
@@ -36,7 +34,7 @@ from finc_eval.leaderboards.board import (
     read_judged,
     runs_by_model,
 )
-from finc_eval.leaderboards.entry import ADD_AGAIN, Entry
+from finc_eval.leaderboards.entry import ADD_AGAIN, Entry, file_name
 from finc_eval.leaderboards.reference import TYPE_NAME, BoardReference
 from finc_eval.leaderboards.result import Leaderboard
 from finc_eval.leaderboards.settings import LeaderboardOptions, LeaderboardSettings
@@ -394,15 +392,3 @@ class Board:
 def _entry(name: str) -> str:
     """Return the file of a model, relative to its board."""
     return f"{ENTRIES}/{file_name(name)}"
-
-
-DEVICE = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)
-"""Names that Windows keeps for devices, whatever the suffix."""
-
-
-def file_name(name: str) -> str:
-    """Return the name of the file of a model: its own where a file can be called so, else with a digest."""
-    safe = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip(".-")[:80].rstrip(".-")
-    safe = f"model-{safe}" if DEVICE.match(safe) else safe
-    same = safe != "" and safe == name and name == name.lower()  # some file systems ignore case
-    return f"{safe}.json" if same else f"{safe or 'model'}-{sha256_of(name)[:8]}.json"

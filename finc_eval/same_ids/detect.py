@@ -21,7 +21,6 @@ NEAREST = 0.5
 """Part of these that must be nearest to the sample of their own id. Names such as 0001.png agree by chance: then
 hardly any is."""
 
-LEAST_FLOOR = 20  # pairs of two runs of the baseline from which they are a floor
 
 FOUND = (
     "most ids of gen are ids of ref, and most samples are nearest to the sample of their own id: the sets are compared "

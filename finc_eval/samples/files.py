@@ -272,9 +272,8 @@ def sort_out(
     return sorted({*ids} - beside - sheets), dict(sorted(ignored.items()))
 
 
-def _sheets(files: Files, ids: Sequence[str], called: Iterable[str]) -> set[str]:
+def _sheets(files: Files, ids: Sequence[str], named: set[str]) -> set[str]:
     """Return the pictures, of those that are called overviews, that are made of whole samples: all others are alike."""
-    named = {*called}
     others = [name for name in ids if name not in named]
     if not named or len(named) > len(others) or isinstance(files, UrlFiles):
         return set()

@@ -8,7 +8,7 @@ from PIL import Image
 import finc_eval as fe
 from finc_eval.cli.output import default_folder
 from finc_eval.core.errors import FincEvalError
-from finc_eval.leaderboards.stored import file_name
+from finc_eval.leaderboards.entry import file_name
 
 LEGAL = [
     "con",

@@ -18,10 +18,9 @@ from finc_eval.cli.app import app
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.marks import checksum_of
 from finc_eval.leaderboards.assemble import assemble
-from finc_eval.leaderboards.entry import Entry
+from finc_eval.leaderboards.entry import Entry, file_name
 from finc_eval.leaderboards.measures import Measuring
 from finc_eval.leaderboards.ranks import MAX_PARTS, part_sums
-from finc_eval.leaderboards.stored import file_name
 from finc_eval.measures.registry import get_metric
 
 CENTERS = np.random.default_rng(0).normal(0, 4, (10, 6))

@@ -164,8 +164,7 @@ class PrivateSketch(Shown):
         if isinstance(gen, SampleMean):
             return gen
         run, label = Run.of(run), "the generated set"
-        is_by_class = labels is None and self.classes is not None
-        checks = [needs_labels(label, self._no_labels(label))] if is_by_class else []
+        checks = [needs_labels(label, self._no_labels(label))] if labels is None and self.classes is not None else []
         embeddings = open_sets({label: gen}, as_embeddings, extractor, run, [self.space], checks=checks)[label]
         check_same_space(label, embeddings.space, "the private sketch", self.space)
         if embeddings.n < 2:
@@ -230,9 +229,9 @@ class PrivateSketch(Shown):
             raise UsageError(f"a comparison needs at least two generators, got {len(gens)}: score a single one instead")
         if yardstick is not None:
             check_choice("yardstick", yardstick, gens)
-        known = labels or {}
         samples = {
-            name: self.summarize(one, known.get(name), extractor=extractor, run=run) for name, one in gens.items()
+            name: self.summarize(one, (labels or {}).get(name), extractor=extractor, run=run)
+            for name, one in gens.items()
         }
         scores = sorted(
             (self._score(sample, name, confidence) for name, sample in samples.items()), key=lambda score: score.value
@@ -323,9 +322,8 @@ class PrivateSketch(Shown):
             DataError: the file is missing, damaged, or not a private sketch.
         """
         with existing_file(path, PRIVATE_SKETCH, PRIVATE_SKETCH_LAYOUT, "ask its owner for the file again") as file:
-            header = structure(
-                PrivateSketchHeader, {"version": file.version, **file.header}, f"{path} is damaged: its header"
-            )
+            stated = {"version": file.version, **file.header}
+            header = structure(PrivateSketchHeader, stated, f"{path} is damaged: its header")
             phi = read_feature_map(file)
             if not isinstance(phi, HermiteFeatures):
                 raise ValueError(f"it has features of the kernel {phi.kernel}")
@@ -378,15 +376,15 @@ class PrivateSketch(Shown):
         )
 
     def _no_labels(self, name: str) -> DataError:
-        classes = ", ".join(self.classes or ())
-        return DataError(f"the private sketch has classes ({classes}), but {name} has no labels: pass labels")
+        own = ", ".join(self.classes or ())
+        return DataError(f"the private sketch has classes ({own}), but {name} has no labels: pass labels")
 
     def _features(self, embeddings: Embeddings, labels: Sequence[object] | None, run: Run) -> Iterator[torch.Tensor]:
         """Yield φ of generated samples batch by batch, (b, A)."""
         places = None
         if self.classes is not None:
             known = embeddings.cache.labels if isinstance(embeddings, CachedEmbeddings) else None
-            given = known if labels is None else labels
+            given = labels if labels is not None else known
             if given is None:
                 raise self._no_labels(embeddings.name)
             places = class_indices(given, self.classes, embeddings.n)
