@@ -1,4 +1,4 @@
-"""Measure how often two runs with the same ids are called broken or worse, and which broken pairs are listed.
+"""Measure how often two runs with the same seed are called broken or worse, and which broken pairs are listed.
 
     python benchmarks/same_ids.py [--regime "JPEG 85" … --runs … --jobs …]
 

@@ -16,7 +16,6 @@ from finc_eval.comparison.assemble import Members, assemble_directions, name_dir
 from finc_eval.comparison.caveats import caveats, copies_between
 from finc_eval.comparison.direction import ROLES, SETS_OF, Direction, Role
 from finc_eval.comparison.directions import CrossFit
-from finc_eval.comparison.few_pairs import compare_few, extractor_of_few
 from finc_eval.comparison.fits import baseline_fit, finc_fit
 from finc_eval.comparison.inputs import SKETCH, OpenSets, SketchedSet, sketch_sets
 from finc_eval.comparison.result import Comparison, Spectrum, as_comparison
@@ -182,7 +181,6 @@ def compare(
     sets, chosen = take_arrays({"gen": gen, "ref": ref}, labels, options)
     settings = settings_of(settings, chosen)
     run = run.planned(*stages_of(settings, tree))
-    extractor = extractor_of_few(sets, settings, extractor)
     opened = sketch_sets(sets, settings, run, extractor, again)
     return compare_opened(opened, opened.settings, run, tree)
 
@@ -199,6 +197,8 @@ def compare_opened(opened: OpenSets, settings: Settings, run: Run, kinds: KindTr
     """Compare two sets, "gen" and "ref", that are opened and sketched, by their own kinds or given kinds."""
     gen, ref = opened.sets["gen"], opened.sets["ref"]
     if opened.are_few:
+        from finc_eval.comparison.few_pairs import compare_few  # measures of pictures, which other sets do not need
+
         return compare_few(opened, settings, run)
     if not (gen.has_rows and ref.has_rows):
         settings = without_clusters(settings)

@@ -2,48 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 from finc_eval.comparison.inputs import OpenSets
 from finc_eval.comparison.result import Comparison, Spectrum
 from finc_eval.comparison.settings import Settings
-from finc_eval.core.errors import FincEvalError
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
-from finc_eval.embeddings.opening import form_of
 from finc_eval.embeddings.recipe import known_space
-from finc_eval.embeddings.same_names import ID
-from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.partitions.answer import Answer
 from finc_eval.partitions.counts import MIN_SAMPLES, KindsOfSamples
 from finc_eval.partitions.kind import Kind
 from finc_eval.prompts.text import fits_of
 from finc_eval.same_ids.compare_ids import MeasuredRuns
 from finc_eval.same_ids.result import ById
-from finc_eval.samples.opening import open_source
-
-PIXELS = "pixels"  # extractor without a network, whose vectors few pairs are not judged by
 
 FEW = (
     f"there are fewer than {MIN_SAMPLES} pairs: each pair is judged by what it shows, and kinds, directions and what "
     "is worse are not judged"
 )
-
-
-def extractor_of_few(sources: Mapping[str, object], settings: Settings, extractor: AnyExtractor) -> AnyExtractor:
-    """Return an extractor without a network for few pairs of pictures, unless another is asked for."""
-    if settings.pairs != ID or extractor is not None:
-        return extractor
-    paths = [one for one in sources.values() if isinstance(one, str | Path)]
-    if len(paths) < len(sources) or any(form_of(one) != "samples" for one in paths):
-        return extractor
-    try:
-        is_few = min(len(open_source(one).ids) for one in paths) < MIN_SAMPLES
-    except FincEvalError:
-        return extractor  # it is said where the set is opened
-    return PIXELS if is_few else extractor
 
 
 def find_by_id(

@@ -32,7 +32,7 @@ from finc_eval.partitions.blocks import Pairing, pair
 from finc_eval.partitions.counts import DRAWN, MIN_SAMPLES
 from finc_eval.partitions.sample_map import DrawnSamples
 from finc_eval.prompts.text import Joint, card_of_text, join_text
-from finc_eval.same_ids.detect import FOUND, are_two_runs
+from finc_eval.same_ids.detect import FOUND, are_two_runs, extractor_of_few
 from finc_eval.sketches.opening import SetInput, as_sketch, group_sets, view_rows
 from finc_eval.sketches.reference import reference_feature_map
 from finc_eval.sketches.sketch import Sketch, sketch_all
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 SKETCH = Stage("sketch", cost=4.4)
 
-FEATURES_OF_FEW = 64  # frequencies of the feature map of few pairs, which decides nothing
+FEATURES_OF_FEW = 64  # frequencies of the feature map of few pairs, which decides nothing: 4 kB
 
 
 @dataclass(frozen=True)
@@ -166,6 +166,7 @@ def sketch_sets(
 
     A source is an array, a tensor, an `EmbeddingCache`, a `Sketch`, or the path of a file or of samples.
     """
+    extractor = extractor_of_few(sources, extractor) if settings.pairs == ID else extractor
     inputs, warnings = open_inputs(sources, settings, run, extractor)
     runs_again = _open_again(again, settings, inputs, run, extractor)
     embeddings = {label: one for label, one in inputs.items() if isinstance(one, Embeddings)}

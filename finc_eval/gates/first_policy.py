@@ -41,7 +41,7 @@ LOOKS_ABOUT = {
 }
 """Words for each proposed limit on looks."""
 
-CHANGED = 0.05  # share of pairs that may change, where runs of one engine say what is a change
+CHANGED = 0.05  # share of pairs that may change beyond two runs of one engine, of 100 pairs or more
 
 METRICS = ("fd", "kid")  # metrics; the first with an interval is proposed
 

@@ -150,8 +150,7 @@ def _pair(
     own = {label: np.setdiff1d(one, [""]) for label, one in values.items()}
     shared = reduce(np.intersect1d, own.values())
     inside = {label: np.isin(one, shared) for label, one in values.items()}
-    least = 1 if column == ID else MIN_BLOCKS  # a pair is judged by what it shows
-    if len(shared) < least:
+    if len(shared) < (least := 1 if column == ID else MIN_BLOCKS):  # a pair by id is judged by what it shows
         if pairs is None:
             return None, []
         raise DataError(

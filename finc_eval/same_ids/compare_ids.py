@@ -24,7 +24,7 @@ from finc_eval.same_ids.broken import RATE, find_broken
 from finc_eval.same_ids.pairs import OTHERS, SIZES, SIZES_BEFORE, Aligned, PairTable, align, measure
 from finc_eval.same_ids.reasons import reasons_of
 from finc_eval.same_ids.result import SHOWN, ById
-from finc_eval.same_ids.seen import Seen, see
+from finc_eval.same_ids.seen import SeenPairs, see
 from finc_eval.same_ids.verdict import LEAST_TAIL, RunVerdict, judge_run
 from finc_eval.same_ids.worse import (
     BAD,
@@ -42,7 +42,7 @@ Array = NDArray[np.float64]
 
 REPEATS = 10_000  # pairs among which repeats are looked for, in 15 CPU seconds: the time grows as the square
 UNSHOWN = ("detail", "grain", "blank", *SIZES, *SIZES_BEFORE)  # measures of a pair that are not its distance
-LEAST_FLOOR = 20  # pairs of two runs of the baseline from which they are a floor
+LEAST_FLOOR = 20  # pairs of two runs of the baseline from which they are a floor; of fewer than 20 pairs, all
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +55,7 @@ class MeasuredRuns:
     runs: int  # number of further runs
     questions: Sequence[Harm]  # what may be worse
     looks: Callable[[float], list[str]]  # how all pictures look otherwise, by the error of each bound
-    seen: Seen  # what each pair shows
+    seen: SeenPairs  # what each pair shows
     unread: tuple[str, ...] = ()  # ids of pairs that are left out, as their pictures are not those that were embedded
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Whether a picture is its own cropped, moved, with bars, or painted over in part: found on thumbnails."""
+"""Parts of pictures on thumbnails: is a picture its own cropped, moved, within bars, or painted over in part?"""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from finc_eval.same_ids.shown import FAINT, THUMB, Thumbs, unit_rows
 Array = NDArray[np.float64]
 
 PARTS = (0.9, 0.8, 0.7, 0.6, 0.5)  # parts of each side to which pictures may be cropped, or pressed between bars
-MOVES = (0.03, 0.06, 0.1, 0.15, 0.2)  # parts of a side by which pictures may be moved
-FEW_MOVES = 0.08  # part of a side by which an engine may move a picture that still counts as its own
-PLACES = (0.0, 0.5, 1.0)  # where a part begins, in parts of the room that it leaves
+MOVES = (0.03, 0.06, 0.1, 0.15, 0.2)  # parts of a side by which pictures may be moved: 0.5 to 3 places of a thumbnail
+FEW_MOVES = 0.08  # part of a side, about one place of 16, by which a picture may move and still be its own
+PLACES = (0.0, 0.5, 1.0)  # starts of a part, in parts of the room that it leaves
 
 Window = tuple[float, float]  # a part of a side, and where it begins
 WHOLE: Window = (1.0, 0.5)

@@ -27,8 +27,8 @@ from finc_eval.samples.source import prefetch
 
 Array = NDArray[np.float64]
 
-SIZES = ("frames", "height", "width")  # of both samples of a pair; a picture is one frame
-SIZES_BEFORE = tuple(f"{name} before" for name in SIZES)  # of the second
+SIZES = ("frames", "height", "width")  # size of the first sample of a pair; a picture has 1 frame
+SIZES_BEFORE = tuple(f"{name} before" for name in SIZES)  # size of the second
 MEASURES = ("mse", "ssim", "ms_ssim", "structure", "detail", "grain", "blank", *SIZES, *SIZES_BEFORE)
 """Measures of a pair of pictures."""
 LOOKS = [f"{side}: {trait.name}" for side in ("gen", "ref") for trait in TRAITS]  # columns of the traits of a pair
@@ -36,7 +36,7 @@ PAIRS = "measure pairs"  # stage of progress
 READ_TOGETHER, CLIPS_TOGETHER = 32, 2
 """Pairs that are read while as many are measured: of 512 × 512 pixels, and 16 frames, 100 MB together."""
 
-BYTES = 8  # of a thumbnail that are kept as one number
+BYTES = 8  # values of a thumbnail that are kept as one number of 64 bits
 OTHERS = 1000  # pictures of other ids that a sample is compared with
 
 
@@ -95,7 +95,7 @@ class PairTable:
     others: Array  # part of other ids whose sample is at most as far from the first sample as its own
     traits: tuple[Array, Array] | None  # traits of both pictures, (n, traits) each, NaN where these were not measured
     thumbs: tuple[Thumbs, Thumbs] | None = None  # thumbnails of both, (n, frames of 16 rows, 16, 3) each
-    # of vectors alone: the other id that is nearest to the first sample, and its distance as of `values`
+    # vectors alone: the other id that is nearest to the first sample, and its distance; see `values`
     nearest_id: tuple[NDArray[np.int64], Array] | None = None
 
     def __len__(self) -> int:

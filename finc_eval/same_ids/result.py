@@ -1,4 +1,4 @@
-"""`ById`: two runs with the same ids, pair by pair: what changed, what broke, and whether anything is worse."""
+"""`ById`: two runs with the same seed, pair by pair: what changed, what broke, and whether anything is worse."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 PICTURE_OF, ANOTHER = "the picture of ", "another id's picture"
 SHOWN = 12  # pairs that a page shows
-LEAST_SHARE = 20  # pairs from which a part of them is a share
+LEAST_SHARE = 20  # pairs from which a part of them is a share: one is at most 5 %
 NAMED = 3  # ids, and things that are worse, that a sentence names
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from finc_eval.core.words import percent
 from finc_eval.same_ids.pairs import SIZES, SIZES_BEFORE, PairTable
-from finc_eval.same_ids.seen import OTHER_ID, Seen, size_name
+from finc_eval.same_ids.seen import OTHER_ID, SeenPairs, size_name
 from finc_eval.same_ids.shown import NEARER, TURNS, as_units
 
 Places = NDArray[np.int64]
@@ -19,7 +19,7 @@ Places = NDArray[np.int64]
 MOST = 0.8  # part of the broken pairs that a cause must explain to name the run
 FEW = 1 / 8
 """Part of the pairs that may be at fault or unclear where the tail of the bulk is used, and unclear in a clean run: the
-slopes of the tail are taken from the rest (`broken.SCALES`). So few pairs are no cause of a run."""
+slopes of the tail are taken from the rest (`broken.SCALES`). So few pairs do not name a run."""
 
 NEARLY_ALL = 7 / 8  # part of the pairs from which a cause is that of all
 LEAST_NAMED = 3  # broken pairs from which a run has a name; a run of fewer pairs must be broken as a whole
@@ -55,7 +55,7 @@ def name_sizes(table: PairTable) -> str:
     return f"all are of another size: {found[0]}, and were {found[1]}"
 
 
-def name_run(table: PairTable, seen: Seen, is_broken: NDArray[np.bool_], ids: Sequence[str]) -> str:
+def name_run(table: PairTable, seen: SeenPairs, is_broken: NDArray[np.bool_], ids: Sequence[str]) -> str:
     """Name what is behind most of the broken pairs of a run; "" where no cause is, and for too few of them."""
     order, n = natural_order(ids), len(ids)
     places = np.flatnonzero(is_broken[order])  # in the order of the ids
@@ -109,7 +109,7 @@ def _ordinal(number: int) -> str:
     return f"{number}{ {2: 'nd', 3: 'rd'}.get(number, 'th') }"
 
 
-def _exchange(table: PairTable, seen: Seen, order: Places, places: Places) -> str:
+def _exchange(table: PairTable, seen: SeenPairs, order: Places, places: Places) -> str:
     """Say how ids are exchanged, where a rule tells the other id of most of the broken pairs."""
     n, number = len(order), np.empty(len(order), np.int64)
     number[order] = np.arange(n)
@@ -138,7 +138,7 @@ def _part(places: Places, n: int) -> str:
     return "" if len(places) >= NEARLY_ALL * n or n < MOST_APART else f" in {percent(len(places) / n)} of the pairs"
 
 
-def _holds(table: PairTable, seen: Seen, order: Places, places: Places, others: Places) -> bool:
+def _holds(table: PairTable, seen: SeenPairs, order: Places, places: Places, others: Places) -> bool:
     """Return whether most of the broken pairs show the picture of these other ids, or what is as like it."""
     first, second = order[places], order[others]
     if table.thumbs is None or seen.likeness is None:

@@ -1,4 +1,4 @@
-"""What each pair of two runs shows, and what it is called: from the measures of all pairs, or from their vectors."""
+"""The thing that each pair of two runs shows, and its name: from the measures of all pairs, or from their vectors."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Words = NDArray[np.str_]
 
 ANOTHER, OTHER_ID, UNCLEAR, SAME = "another picture", "another id", "unclear", "same"
 
-MAX_CROPS = 500  # pairs of unknown cause among which crops are looked for: a second of one core
+MAX_CROPS = 500  # pairs of unknown cause among which crops are looked for, in 1 s
 
-CROPPED_MORE = 0.05  # by how much a part must be more alike than the whole: there are 120 parts
-MOVED_MORE = 0.03  # and than pictures that are moved by a few hundredths of a side
+CROPPED_MORE = 0.05  # margin by which a part must be more alike than the whole: there are 120 parts
+MOVED_MORE = 0.03  # and more than pictures that are moved by up to 6 % of a side
 
 GRAY, GRAYER, COLORED = 1.0, 0.15, 5.0
 """Mean difference of the largest and the least channel of a thumbnail, in steps of 1/255, or in parts of that of its
@@ -33,13 +33,13 @@ COARSE_GRAIN = (20 / 255) ** 2
 thumbnail of 28 pixels or more at most a third of that."""
 
 FAR, CLOSE = 0.05, 0.6
-"""Of vectors alone: part of other ids that are as near as its own from which a sample is another, and the distance
-from its own, in parts of the distance of two ids, up to which it is the same."""
+"""Part of other ids as near as its own from which a vector is of another sample, and the distance from its own, in parts
+of the distance of two ids, up to which it is of the same: 1 in 100 vectors of 16 normal values are as near to another."""
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
-    """What each pair shows.
+class SeenPairs:
+    """Answer of each pair.
 
     Attributes:
         shown: "same", "unclear", or the kind of fault, (n,).
@@ -66,7 +66,7 @@ class Seen:
         return np.asarray(self.shown == UNCLEAR)
 
 
-def see(table: PairTable) -> Seen:
+def see(table: PairTable) -> SeenPairs:
     """Say what each pair shows."""
     if table.thumbs is None:
         return _see_vectors(table)
@@ -87,7 +87,7 @@ def see(table: PairTable) -> Seen:
         _mark(shown, causes, moves_otherwise(*table.thumbs), (SAME, UNCLEAR))
     causes[is_blank] = _blank_names(table, is_blank)
     _add_sizes(table, shown, causes)
-    return Seen(shown, causes, likeness.other, likeness, crops)
+    return SeenPairs(shown, causes, likeness.other, likeness, crops)
 
 
 def _mark(shown: Words, causes: Words, found: Words, over: Sequence[str]) -> None:
@@ -155,7 +155,7 @@ def size_name(size: Array) -> str:
     return f"{width} × {height} pixels" + (f", {frames} frames" if frames > 1 else "")
 
 
-def _see_vectors(table: PairTable) -> Seen:
+def _see_vectors(table: PairTable) -> SeenPairs:
     """Say what pairs of vectors show, by their distance and how many other ids are as near."""
     distance, others = table.values["distance"], table.others
     shown = np.full(len(table), UNCLEAR, dtype="<U30")
@@ -164,8 +164,8 @@ def _see_vectors(table: PairTable) -> Seen:
     shown[distance == 0] = SAME
     causes = np.where(np.isin(shown, (SAME, UNCLEAR)), "", shown).astype("<U80")
     if table.nearest_id is None:
-        return Seen(shown, causes, np.full(len(table), -1))
+        return SeenPairs(shown, causes, np.full(len(table), -1))
     place, near = table.nearest_id
     is_other = (shown == "another sample") & (near < distance / 2)
     shown[is_other] = causes[is_other] = OTHER_ID
-    return Seen(shown, causes, np.where(is_other, place, -1))
+    return SeenPairs(shown, causes, np.where(is_other, place, -1))

@@ -1,4 +1,4 @@
-"""What a pair of pictures of one id shows: the same, another picture, a symmetry of its own, or nothing.
+"""The thing that a pair of pictures of one id shows: the same, another picture, a symmetry of its own, or nothing.
 
 Pure mathematics on thumbnails: arrays in, arrays out. `make_thumbnails` shrinks pictures, and `liken` compares the
 thumbnails of all pairs, from a single pair on, also with those of other ids. `tell_shown` joins this with the structure
@@ -41,7 +41,8 @@ SMALL, SAME_SMALL, MANY = 48, 0.95, 50
 ids of the run are then a better measure of what is alike. Of 1,500 digits of 28 pixels with another of the same digit,
 55 had 0.85, and 6 had 0.95."""
 
-OTHER_OWN, OTHER_STRUCTURE = 0.70, 0.50  # own correlation and structure below both of which pictures are others
+OTHER_OWN, OTHER_STRUCTURE = 0.70, 0.50
+"""Own correlation and structure below both of which pictures are others: of 200 pairs of photographs, all were."""
 
 NEARER_SMALL = 0.1
 """The same for pictures that are small: a digit of 28 pixels that moves by 0.7 pixels has 0.81 with its own, and 0.93
@@ -119,7 +120,7 @@ EXCHANGES = len(_CHANNELS)  # turns that exchange channels alone, the first of `
 
 @dataclass(frozen=True, eq=False)
 class Likeness:
-    """How alike the thumbnails of pairs are, (n,) each.
+    """Correlations of the thumbnails of pairs, (n,) each.
 
     Attributes:
         own: correlation of both thumbnails of a pair; what is flat correlates with nothing.

@@ -18,8 +18,8 @@ from finc_eval.same_ids.broken import RATE, find_broken
 from finc_eval.same_ids.crops import crop_names
 from finc_eval.same_ids.pairs import PairTable
 from finc_eval.same_ids.run_names import FEW, NEARLY_ALL, name_run, name_sizes, name_turn
-from finc_eval.same_ids.seen import Seen, see
-from finc_eval.same_ids.shown import EXCHANGED, EXCHANGES, NEAR, TURNS, Likeness
+from finc_eval.same_ids.seen import SeenPairs, see
+from finc_eval.same_ids.shown import EXCHANGED, EXCHANGES, NEAR, TURNS, Likeness, margins
 
 Array = NDArray[np.float64]
 Overall = Literal["clean", "broken", "undecided"]
@@ -30,12 +30,12 @@ TELLING, GAINED = 0.03, 0.05
 """Difference of correlations from which a pair can tell a symmetry, as gray and symmetric pictures cannot; and the mean
 gain of the symmetry of all."""
 
-SURE = 0.025  # probability that runs of the baseline alone have so many pairs at fault
+SURE = 0.025  # probability that a baseline has so many pairs at fault: half of 5 %
 
 
 @dataclass(frozen=True, eq=False)
 class RunVerdict:
-    """What is said of a run.
+    """Answer to whether a run is broken.
 
     Attributes:
         verdict: "clean", "broken" or "undecided".
@@ -64,7 +64,7 @@ class RunVerdict:
 
 
 def judge_run(
-    table: PairTable, floor: PairTable | None, ids: Sequence[str], rate: float = RATE, seen: Seen | None = None
+    table: PairTable, floor: PairTable | None, ids: Sequence[str], rate: float = RATE, seen: SeenPairs | None = None
 ) -> RunVerdict:
     """Judge a run by its pairs, and the pairs of runs of the baseline.
 
@@ -79,13 +79,13 @@ def judge_run(
     n = len(table)
     if (seen.shown == "size").mean() >= NEARLY_ALL:
         return _broken(seen, seen.is_bad, name_sizes(table), is_resized=True)
-    if turn := 0 if seen.likeness is None else turn_of_all(seen.likeness):
+    if turn := 0 if seen.likeness is None else turn_of_all(seen.likeness, _least_gain(table)):
         assert seen.likeness is not None
         tells = seen.likeness.turned[:, turn] > seen.likeness.own + TELLING
         if turn < EXCHANGES:
             tells |= seen.likeness.colors[:, turn] > seen.likeness.colors[:, 0] + EXCHANGED
         causes = np.where(tells, TURNS[turn].name, seen.causes)
-        whole = Seen(np.where(tells, "turned", seen.shown), causes, seen.other)
+        whole = SeenPairs(np.where(tells, "turned", seen.shown), causes, seen.other)
         return _broken(whole, whole.is_bad, name_turn(turn, n))
     if floor is not None and _is_usual(seen, see(floor)):
         none = np.zeros(n, bool)
@@ -102,12 +102,12 @@ def judge_run(
     return RunVerdict("clean" if is_clean else "undecided", "", is_broken, seen.causes, seen.other, unclear)
 
 
-def _broken(seen: Seen, is_broken: NDArray[np.bool_], name: str, *, is_resized: bool = False) -> RunVerdict:
+def _broken(seen: SeenPairs, is_broken: NDArray[np.bool_], name: str, *, is_resized: bool = False) -> RunVerdict:
     causes = np.where(is_broken, seen.causes, "")
     return RunVerdict("broken", name, is_broken, causes, seen.other, seen.is_unclear & ~is_broken, is_resized)
 
 
-def _is_usual(seen: Seen, floor: Seen) -> bool:
+def _is_usual(seen: SeenPairs, floor: SeenPairs) -> bool:
     """Return whether runs of the baseline have pairs at fault, too, and the run has no more than chance adds."""
     bad, usual = int(seen.is_bad.sum()), int(floor.is_bad.sum())
     if not (bad and usual):
@@ -116,10 +116,19 @@ def _is_usual(seen: Seen, floor: Seen) -> bool:
     return bool(binom.sf(bad - 1, len(seen.shown), share) > SURE)
 
 
-def turn_of_all(found: Likeness) -> int:
-    """Return the symmetry or exchange of channels that all pairs show, by its number in `TURNS`; 0 for none."""
+def _least_gain(table: PairTable) -> float:
+    """Return the mean gain that a symmetry of all needs: small pictures that move are often more alike when turned."""
+    sides = np.minimum(table.values["height before"], table.values["width before"])
+    return max(GAINED, float(margins(sides, len(table)).mean()))
+
+
+def turn_of_all(found: Likeness, least: float = GAINED) -> int:
+    """Return the symmetry or exchange of channels that all pairs show, by its number in `TURNS`; 0 for none.
+
+    `least` is the least mean gain of correlation.
+    """
     gains = found.turned - found.own[:, None]
-    holds = [turn for turn in range(1, len(TURNS)) if _is_of_all(found.turned[:, turn], gains[:, turn])]
+    holds = [turn for turn in range(1, len(TURNS)) if _is_of_all(found.turned[:, turn], gains[:, turn], least)]
     if not holds:
         gains = found.colors - found.colors[:, :1]
         gains[np.abs(gains) < EXCHANGED] = 0  # too little color to tell
@@ -129,15 +138,15 @@ def turn_of_all(found: Likeness) -> int:
     return max(holds, key=lambda one: found.turned[:, one].mean() - 0.02 * TURNS[one].parts, default=0)
 
 
-def _is_of_all(values: Array, gains: Array) -> bool:
+def _is_of_all(values: Array, gains: Array, least: float = GAINED) -> bool:
     tells = np.abs(gains) > TELLING
     if not tells.any():
         return False
     is_more = float((gains[tells] > 0).mean()) >= NEARLY_ALL
-    return is_more and float(gains[tells].mean()) > GAINED and float((values[tells] >= NEAR).mean()) >= 0.5
+    return is_more and float(gains[tells].mean()) > least and float((values[tells] >= NEAR).mean()) >= 0.5
 
 
-def crop_of_all(seen: Seen, n: int) -> str:
+def crop_of_all(seen: SeenPairs, n: int) -> str:
     """Return the name of a run all of which is cropped, shifted or within bars; "" for none."""
     if seen.crops is None or seen.likeness is None or len(seen.crops[1]) < NEARLY_ALL * min(n, len(seen.crops[1])):
         return ""
