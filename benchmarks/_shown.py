@@ -36,6 +36,11 @@ SHOWN = {
         ("law", "false losses", "false gains", "false passes, lost"),
         r"^(gamma|t5|unlike) \| (5|10|20) .*\| 3 ",
     ),
+    "golden": (("condition", "pairs", "years with a red night", "by bets", "by rule 4", "amber nights a year"), ""),
+    "golden_faults": (
+        ("fault", "pairs", "conditions", "red on the first night", "red within three", "night of red, median"),
+        "",
+    ),
     "generators": (
         ("model", "difference", "modes too many", "largest ratio"),
         r"^efficientnet.* (fgan|ddpm|half_trained_gan|wgan_collapsed|real \(train\)) ",
