@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import islice
 from math import isclose
@@ -13,7 +12,9 @@ from numpy.typing import NDArray
 
 import finc_eval as fe
 from finc_eval.cli.output import print_json, refuse_loss
-from finc_eval.core.doors import NotAFileError, create_text, lines_of
+from finc_eval.core.doors import create_text, lines_of
+from finc_eval.core.errors import DataError
+from finc_eval.core.files.csv_text import CsvLines, write_rows
 from finc_eval.core.record import plain
 from finc_eval.core.run import BATCH_SIZE
 from finc_eval.core.storage import write_whole
@@ -28,10 +29,10 @@ def is_table_of(path: Path, lines: Iterable[Sequence[str]], rows: int | None = N
     """
     wanted = list(islice(lines, BATCH_SIZE))
     try:
-        table = csv.reader(lines_of(path))
+        table = CsvLines(lines_of(path), str(path))
         found = list(islice(table, len(wanted)))
         more = 0 if rows is None else sum(1 for _ in table)
-    except (OSError, NotAFileError, ValueError, csv.Error):
+    except (OSError, DataError, ValueError):
         return False
     if [line[:1] for line in found] != [[*line[:1]] for line in wanted] or rows not in (None, len(found) + more - 1):
         return False
@@ -72,7 +73,7 @@ def write_classes(
 
     refuse_loss(out, lambda found: is_table_of(found, lines(), len(ids)), force)
     with write_whole(out) as temporary, create_text(temporary) as file:
-        csv.writer(file).writerows(lines())
+        write_rows(file, lines(), texts=2)
     undefined = np.isinf(values).all(1)
     nearest = np.where(undefined, -1, values.argmin(1))
     counts = {str(name): int((nearest == place).sum()) for place, name in enumerate(classes)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from finc_eval.core.doors import create_file
+from finc_eval.core.files.csv_text import write_rows
 from finc_eval.demo.planted import shipped_digits
 
 DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
@@ -51,12 +51,11 @@ class PromptedSet:
     def write(self, folder: Path) -> None:
         """Write one PNG per image, and the prompts in a metadata.csv."""
         table = io.StringIO(newline="")
-        writer = csv.writer(table, lineterminator="\n")
-        writer.writerow(["file_name", "prompt", "seed"])
+        write_rows(table, [["file_name", "prompt", "seed"]], end="\n")
         folder.mkdir(parents=True, exist_ok=True)
         for number, (image, prompt, seed) in enumerate(zip(self.images, self.prompts, self.seeds, strict=True)):
             name = f"{number:05d}.png"
-            writer.writerow([name, prompt, seed])
+            write_rows(table, [[name, prompt, seed]], end="\n")
             with create_file(folder / name) as file:
                 Image.fromarray(image).save(file, "PNG")
         with create_file(folder / "metadata.csv") as file:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import warnings
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -13,11 +11,10 @@ from typing import Any
 
 from finc_eval.core.doors import read_text
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
-from finc_eval.core.files.csv_text import check_cells, csv_table, gather_columns
+from finc_eval.core.files.columns_in import json_line_columns, parquet_columns
+from finc_eval.core.files.csv_text import check_cells, csv_columns
 from finc_eval.core.files.on_disk import on_disk
-from finc_eval.core.files.parquet import parquet_table
-from finc_eval.core.files.parsed import json_lines, json_size
-from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, check_decoded, numbered
+from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, numbered
 from finc_eval.core.words import join_words, plural
 from finc_eval.samples.clips import video_of
 from finc_eval.samples.files import in_short
@@ -185,31 +182,20 @@ def _read(path: Path) -> dict[str, list[Any]]:
     try:
         match path.suffix.lower():
             case ".csv":
-                text = io.StringIO(_text(path, newline=""), newline="")
-                return _keep_named(gather_columns(csv_table(text, str(path))[1], str(path)), path)
+                return _keep_named({**csv_columns(_text(path, newline=""), str(path))}, path)
             case ".jsonl":
-                lines = _text(path)
-                check_decoded(json_size(lines), str(path))
-                return _keep_named(gather_columns(map(_row, json_lines(lines, str(path))), str(path)), path)
+                return _keep_named(json_line_columns(_text(path), str(path)), path)
             case ".parquet":
                 if not path.exists():
                     raise FileNotFoundError(path)
                 with readable(path):
-                    columns: dict[str, list[Any]] = parquet_table(path, BYTES_PER_TEXT_BYTE).to_pydict()
-                    return columns
+                    return parquet_columns(path, str(path))
             case other:
                 raise UsageError(f"{path} ends in {other or 'nothing'}: metadata are a .csv, .jsonl or .parquet file")
     except FileNotFoundError as error:
         raise DataError(f"{path} does not exist") from error
-    except (OSError, ValueError, csv.Error) as error:
+    except (OSError, ValueError) as error:
         raise DataError(f"{path} cannot be read ({reason(error)}): repair it") from error
-
-
-def _row(value: Any) -> dict[str, Any]:
-    """Return a line of JSON that has named values."""
-    if not isinstance(value, dict):
-        raise ValueError(f"each line must be a row of named values, and one is of the type {type(value).__name__}")
-    return value
 
 
 def _keep_named(columns: dict[str, list[Any]], path: Path) -> dict[str, list[Any]]:

@@ -15,7 +15,7 @@ from finc_eval.embeddings.base import Embeddings
 from finc_eval.judges.bradley_terry import Spread, StrengthFit, fit_strengths, spread_of
 from finc_eval.judges.dividing import rows_by_prompt
 from finc_eval.judges.paired import Array, Integers
-from finc_eval.judges.rows import number_of
+from finc_eval.judges.tables import number_of
 from finc_eval.judges.votes import Votes
 from finc_eval.naming.measured import looks_of, measure_rows
 from finc_eval.numerics.inference import student_quantile

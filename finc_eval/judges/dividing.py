@@ -11,8 +11,9 @@ from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.judges.paired import Array, Integers
 from finc_eval.judges.parts import KIND, LOOK, Division
-from finc_eval.judges.scores import SampleScores, match_ids
-from finc_eval.judges.votes import Votes
+from finc_eval.judges.sample_scores import SampleScores
+from finc_eval.judges.scores import match_ids
+from finc_eval.judges.votes import Votes, well_formed
 from finc_eval.naming.measured import LOOKED, looks_of, measure_rows
 from finc_eval.naming.traits import Trait
 from finc_eval.numerics.arrays import without_fold
@@ -129,7 +130,9 @@ def rows_by_prompt(votes: Votes, one: Embeddings) -> list[Integers]:
     if PROMPT_KEYS[0] not in one.columns:
         rows = match_ids(votes.prompts, one.ids_between(0, one.n))
         return [np.array([row] if row >= 0 else [], np.int64) for row in rows]
-    found: dict[str, list[int]] = {}
-    for row, text in enumerate(one.column(PROMPT_KEYS[0])):
-        found.setdefault(text.strip(), []).append(row)
-    return [np.array(found.get(text, []), np.int64) for text in votes.prompts]
+    exact: dict[str, list[int]] = {}
+    stripped: dict[str, list[int]] = {}
+    for row, text in enumerate(map(well_formed, one.column(PROMPT_KEYS[0]))):
+        exact.setdefault(text, []).append(row)
+        stripped.setdefault(text.strip(), []).append(row)
+    return [np.array(exact.get(text) or stripped.get(text.strip(), []), np.int64) for text in votes.prompts]

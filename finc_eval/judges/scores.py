@@ -1,192 +1,224 @@
-"""`SampleScores`: numbers that judges give to samples of a model, by id, prompt and seed."""
+"""Scores of samples: tables of one model or of several as `SampleScores`, and the samples that they are of."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from pathlib import PurePosixPath
+from pathlib import Path
+from posixpath import splitext
+from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
-from finc_eval.core.words import join_words
-from finc_eval.judges.layouts import EXPECTED, rows_of
-from finc_eval.judges.rows import Row, RowTable, find_column, number_of, read_table, text_of
+from finc_eval.core.files.columns_in import Columns
+from finc_eval.core.words import join_words, plural
+from finc_eval.judges.joining import join_tables, name_unnamed
+from finc_eval.judges.layouts import EXPECTED, MAX_SCORE, Scored, score_in, scored
+from finc_eval.judges.sample_scores import Array, SampleScores
+from finc_eval.judges.tables import NamedColumns, find_column, is_number, number_of, read_table, shown, text_of
 from finc_eval.samples.metadata import LABEL_KEYS, NAME_KEYS, PROMPT_KEYS
-
-Array = NDArray[np.float64]
 
 ID_KEYS = ("id", "sample_id", *NAME_KEYS, "image_path", "video_path")
 SEED_KEYS = ("seed", "sample", "index", "iteration")  # columns that number the samples of a prompt
 MODEL = "model"  # column that says whose samples the rows of one table are
 
 
-@dataclass(frozen=True, eq=False)
-class SampleScores:
-    """Scores of the samples of one model."""
-
-    name: str  # name of the table in messages
-    judges: dict[str, Array]  # score of each sample by the name of the judge, shape (n,); NaN where it is missing
-    ids: tuple[str, ...]  # id of each sample; row numbers where the table has none
-    prompts: tuple[str, ...]  # prompt of each sample; its id where the table has none
-    has_ids: bool  # whether the table has ids
-    has_prompts: bool  # whether the table has prompts
-    labels: dict[str, tuple[str, ...]] = field(default_factory=dict)  # columns of texts with few values
-
-    @property
-    def n(self) -> int:
-        """Number of samples."""
-        return len(self.ids)
-
-
-def read_scores(source: object, models: Sequence[str]) -> dict[str, SampleScores]:
-    """Read scores of models by name: a table for each, or one table with a column "model".
+def read_scores(source: object, models: Sequence[str], wanted: Sequence[str] = ()) -> dict[str, SampleScores]:
+    """Read scores of models by name: tables for each, or tables with a column "model".
 
     Args:
-        source: tables by model, or one table. A table is a path, a frame, columns by name, rows, or one number a
-            sample.
+        source: tables by model, or one table, or paths of several. A table is a path, a frame, columns by name, rows,
+            or one number a sample; a list of paths is several tables of one model.
         models: names of the models of the board.
+        wanted: columns that are scores even if they are called as ids or seeds are.
 
     Raises:
         UsageError: a model is not on the board.
-        DataError: a table has no numeric column, or names a sample twice.
+        DataError: a table has no numeric column, or names a sample twice, or two tables contradict each other.
     """
-    if isinstance(source, Mapping) and source and all(not _is_number(one) for one in source.values()):
+    found: dict[str, list[SampleScores]] = {}
+    for part in source if is_several(source) else [source]:
+        for name, one in _read_part(part, models, wanted):
+            found.setdefault(name, []).append(one)
+    return {name: join_tables(name, own) for name, own in name_unnamed(found).items()}
+
+
+def is_several(source: object) -> TypeGuard[Sequence[object]]:
+    """Return whether scores are several tables: a list with a path in it, beside which are tables by model."""
+    return isinstance(source, list | tuple) and any(isinstance(one, str | Path) for one in source)
+
+
+def _read_part(source: object, models: Sequence[str], wanted: Sequence[str]) -> Iterator[tuple[str, SampleScores]]:
+    """Yield models and their scores from tables by model, or from one table with a column "model"."""
+    if isinstance(source, Mapping) and source and not any(map(is_number, source.values())):
         if strange := [str(one) for one in source if one not in models]:
-            if find_column([source], MODEL) is None:
+            if find_column(source, MODEL) is None:
                 raise UsageError(
-                    f"scores are given for {join_words(strange)}, which the board does not have"
+                    f"scores are given for {join_words(strange[:5])}, which the board does not have"
                     f"{did_you_mean(strange[0], models)}: it has {join_words(list(models))}"
                 )
         else:
-            return {str(name): _of_table(read_table(one, f"scores of {name}")) for name, one in source.items()}
+            for name, own in source.items():
+                for one in own if _are_tables(own) else [own]:
+                    yield str(name), scores_of(read_table(one, f"scores of {name}"), wanted)
+            return
     table = read_table(source, "scores")
-    rows = rows_of(table)
-    column = find_column(rows, MODEL)
+    layout = scored(table)
+    column = find_column(layout.columns, MODEL)
     if column is None:
         raise DataError(
             f"{table.name} does not say whose samples it scores: give a file for each model, NAME=FILE, or a column "
             f'"{MODEL}"'
         )
-    by_model: dict[str, list[Row]] = {}
-    for number, row in enumerate(rows):
-        name = text_of(row.get(column))
-        if name not in models:
-            raise DataError(
-                f"{table.place(number)} has the model {name!r}, which the board does not have"
-                f"{did_you_mean(name, models)}: it has {join_words(list(models))}"
-            )
-        by_model.setdefault(name, []).append({key: value for key, value in row.items() if key != column})
-    return {name: scores_of(own, f"{table.name}, {name}") for name, own in by_model.items()}
+    yield from _by_model(table, layout, column, models, wanted)
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float)
+def _are_tables(source: object) -> bool:
+    """Return whether what is given for a model is several tables, and not rows or numbers of one."""
+    if not isinstance(source, list | tuple) or not source:
+        return False
+    if any(isinstance(one, str | Path) or hasattr(one, "columns") for one in source):
+        return True
+    values = [value for one in source if isinstance(one, Mapping) for value in one.values()]
+    return bool(values) and all(isinstance(one, list | tuple | np.ndarray) for one in values)
 
 
-def _of_table(table: RowTable) -> SampleScores:
-    return scores_of(rows_of(table), table.name, table.first)
+def _by_model(
+    table: NamedColumns, layout: Scored, column: str, models: Sequence[str], wanted: Sequence[str]
+) -> Iterator[tuple[str, SampleScores]]:
+    names = [text_of(one) for one in layout.columns[column]]
+    rows: dict[str, list[int]] = {}
+    for row, name in enumerate(names):
+        rows.setdefault(name, []).append(row)
+    if strange := [one for one in rows if one not in models]:
+        raise DataError(
+            f"{table.place(rows[strange[0]][0])} has the model {strange[0]!r}, which the board does not have"
+            f"{did_you_mean(strange[0], models)}: it has {join_words(list(models))}"
+        )
+    for name, own in rows.items():
+        columns = {key: [values[row] for row in own] for key, values in layout.columns.items() if key != column}
+        # Rows of one model are not the rows that a person counts.
+        yield name, scores_in(replace(layout, columns=columns), f"{table.name}, {name}", 1, wanted)
 
 
-def scores_of(rows: Sequence[Row], name: str, first: int = 1) -> SampleScores:
-    """Return the scores of rows: every column of numbers is a judge, and columns of few texts divide the samples.
+def scores_of(table: NamedColumns, wanted: Sequence[str] = ()) -> SampleScores:
+    """Return the scores of a table of one model."""
+    return replace(scores_in(scored(table), table.name, table.first, wanted), unnamed=table.unnamed)
 
-    `first` is the number of the first row in messages.
+
+def scores_in(layout: Scored, name: str, first: int = 1, wanted: Sequence[str] = ()) -> SampleScores:
+    """Return the scores of columns: every column of numbers may be a judge, and columns of few texts divide samples.
+
+    `first` is the number of the first row in messages; `wanted` are scores whatever their names are.
     """
-    key, text, seed = (find_column(rows, *keys) for keys in (ID_KEYS, PROMPT_KEYS, SEED_KEYS))
-    columns = dict.fromkeys(column for row in rows for column in row if str(column).strip())
+    columns = {key: own for key, own in layout.columns.items() if str(key).strip()}
+    free = [one for one in columns if one.strip() not in wanted]
+    key, text, seed = (find_column(free, *keys) for keys in (ID_KEYS, PROMPT_KEYS, SEED_KEYS))
     judges: dict[str, Array] = {}
     labels: dict[str, tuple[str, ...]] = {}
     for column in [one for one in columns if one not in (key, text, seed)]:
-        found = _values_of(rows, column, name, first)
+        found = _values_of(columns[column], column, name, first)
         if found is None:
-            texts = tuple(text_of(row.get(column)) for row in rows)
+            texts = tuple(map(text_of, columns[column]))
             if 2 <= len({*texts} - {""}) <= 40:  # more are names, or sentences
-                labels[str(column).strip()] = texts
+                labels[column.strip()] = texts
         elif not np.isnan(found).all():
-            judges[str(column).strip()] = found
+            judges[column.strip()] = found
     if not judges:
-        known = [str(one) for one in columns]
-        if any(_is_empty(rows, one) for one in columns if one not in (key, text, seed)):
-            raise DataError(f"{name} has no number in any row of {join_words(known)}: fill some in, or leave it out")
-        raise DataError(f"{name} has no column of numbers, only {join_words(known) or 'nothing'}: {EXPECTED}")
-    ids, prompts, seeds = ([text_of(row.get(one)) if one else "" for row in rows] for one in (key, text, seed))
-    _check_once(name, ids, prompts, seeds, key is not None)
+        raise _without_judge(columns, [one for one in columns if one not in (key, text, seed)], name)
+    n = len(next(iter(columns.values())))
+    ids, prompts, seeds = ([*map(text_of, columns[one])] if one is not None else [""] * n for one in (key, text, seed))
+    has_ids = any(ids)
+    _check_once(name, ids, prompts, seeds, has_ids)
     named = [one or str(number) for number, one in enumerate(ids)]
     return SampleScores(
         name=name,
         judges=judges,
         ids=tuple(named),
         prompts=tuple(prompt or one for prompt, one in zip(prompts, named, strict=True)),
-        has_ids=key is not None,
+        has_ids=has_ids,
         has_prompts=text is not None,
         labels=labels,
+        seeds=tuple(seeds),
+        has_names=layout.has_names,
+        known=frozenset(layout.judges or ()),
+        stated=layout.stated,
     )
 
 
-def _is_empty(rows: Sequence[Row], column: str) -> bool:
-    """Return whether a column may be of numbers and has none."""
-    numbers = [number_of(row.get(column)) for row in rows]
-    return all(one is not None and np.isnan(one) for one in numbers)
+def _without_judge(columns: Columns, others: Sequence[str], name: str) -> DataError:
+    """Return the error for a table without a number."""
+    known = [*columns]
+    said = join_words([*known[:10], plural(len(known) - 10, "more column")] if len(known) > 11 else known)
+    numbers = (map(number_of, columns[one]) for one in others)
+    if any(all(one is not None and np.isnan(one) for one in own) for own in numbers):
+        return DataError(f"{name} has no number in any row of {said}: fill some in, or leave it out")
+    return DataError(f"{name} has no column of numbers, only {said or 'nothing'}: {EXPECTED}")
 
 
-def _values_of(rows: Sequence[Row], column: str, name: str, first: int) -> Array | None:
+def _values_of(values: Sequence[object], column: str, name: str, first: int) -> Array | None:
     """Return a column of numbers, NaN where it is empty; None for labels and other texts."""
-    numbers = [number_of(row.get(column)) for row in rows]
-    if str(column).strip().lower() in LABEL_KEYS:
+    if column.strip().lower() in LABEL_KEYS:
         return None
-    if None not in numbers:
-        values = np.array(numbers, float)
-        if np.isinf(values).any():
-            number = int(np.isinf(values).argmax()) + first
-            raise DataError(f"row {number} of {name} has an infinite {column}: remove it")
-        return values
-    if _is_judged(numbers):
-        number = numbers.index(None)
-        value = f"{text_of(rows[number].get(column))!r:.60}"
-        raise DataError(f"row {number + first} of {name} has {column} {value}, not a number: correct it")
-    return None
-
-
-def _is_judged(numbers: Sequence[float | None]) -> bool:
-    """Return whether a column is of numbers but for few cells, so that these are mistakes."""
-    known = sum(one is not None for one in numbers)
-    return 0 < len(numbers) - known <= known / 9
+    numbers = [number_of(value) for value in values]
+    if None in numbers:
+        known = sum(one is not None for one in numbers)
+        if not 0 < len(numbers) - known <= known / 9:  # few cells that are not numbers are mistakes
+            return None
+        row = numbers.index(None)
+        value = f"{shown(values[row]):.60}"
+        raise DataError(f"row {row + first} of {name} has {column} {value}, not a number: correct it")
+    found = np.array(numbers, float)
+    if (large := np.flatnonzero(np.abs(found) > MAX_SCORE)).size:
+        score_in(values[large[0]], f"row {large[0] + first} of {name}", column)  # refuses it
+    return found
 
 
 def _check_once(name: str, ids: Sequence[str], prompts: Sequence[str], seeds: Sequence[str], has_ids: bool) -> None:
     """Raise DataError if a sample is scored twice."""
     if has_ids:
-        twice, count = Counter(ids).most_common(1)[0]
-        if count > 1 and twice:
-            raise DataError(f"{name} scores {twice!r} {count} times: keep one row a sample")
+        for twice, count in Counter(ids).most_common(2):
+            if count > 1 and twice:
+                raise DataError(f"{name} scores {twice!r:.200} {count} times: keep one row a sample")
     elif any(seeds):
         (prompt, seed), count = Counter(zip(prompts, seeds, strict=True)).most_common(1)[0]
         if count > 1:
             raise DataError(f"{name} scores seed {seed} of {prompt!r:.60} {count} times: keep one row a sample")
 
 
+def _parts(path: str) -> list[str]:
+    return [part for part in path.replace("\\", "/").split("/") if part not in ("", ".")]
+
+
 def _end(path: str, parts: int) -> str:
     """Return the last parts of a path."""
-    return "/".join(PurePosixPath(path.replace("\\", "/")).parts[-parts:])
+    return "/".join(_parts(path)[-parts:])
 
 
-def match_ids(scored: Sequence[str], samples: Sequence[str]) -> NDArray[np.int64]:
+def _stem(path: str) -> str:
+    """Return the name of a file without its folder and its ending."""
+    return splitext(_end(path, 1))[0]
+
+
+def match_ids(scored: Sequence[str], samples: Iterable[str]) -> NDArray[np.int64]:
     """Return the row of the set that each scored id is of, shape (n,); −1 for none.
 
     Ids are equal, or the ends of their paths are, such as their file names, or these without their endings.
     """
+    samples = [*samples]
     ends = [partial(_end, parts=count) for count in (4, 3, 2, 1)]
-    forms: tuple[Callable[[str], str], ...] = (str, *ends, lambda one: PurePosixPath(one).stem)
+    forms: tuple[Callable[[str], str], ...] = (str, *ends, _stem)
     for form in forms:
         rows: dict[str, int] = {}
-        count = Counter(map(form, samples))
-        for row, one in enumerate(samples):
-            if count[form(one)] == 1:
-                rows[form(one)] = row
+        formed = [*map(form, samples)]
+        count = Counter(formed)
+        for row, one in enumerate(formed):
+            if count[one] == 1:
+                rows[one] = row
         found = np.array([rows.get(form(one), -1) for one in scored], np.int64)
         if (found >= 0).any():
             return found

@@ -36,7 +36,8 @@
     at("pair").hidden = at("choices").hidden = done;
     at("back").disabled = place === 0;
     at("save").disabled = place === 0;
-    at("prompt").textContent = done ? "Thank you. Save your votes, and send the file to whoever asked you." : data.trials[place][0];
+    at("prompt").textContent = done ? "Thank you. Save your votes, and send the file to whoever asked you."
+      : data.trials[place][5] ?? data.trials[place][0];
     if (!done) for (const [side, number] of [["left", 1], ["right", 2]]) {
       const image = at(side);
       image.onload = () => image.classList.toggle("small", Math.max(image.naturalWidth, image.naturalHeight) <= 64);
@@ -52,10 +53,12 @@
   };
   const back = () => { state.votes.pop(); keep(); show() };
 
-  const cell = value => /[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value;
+  // As core/files/csv_text.py escapes: no cell begins as a formula does, and the reader takes the apostrophe off.
+  const escape = text => data.formula.includes(text.replace(/^'+/, "")[0] ?? " ") ? `'${text}` : text;
+  const cell = value => /[",\r\n]/.test(value) ? `"${escape(value).replaceAll('"', '""')}"` : escape(value);
   const csv = () => [data.columns, ...state.votes.map((choice, place) => {
-    const [prompt, , , code] = data.trials[place], [left, right] = decode(code, data.salt + place);
-    return [prompt, left, right, {left, right, tie: "tie"}[choice], state.voter];
+    const [prompt, , , code, pair] = data.trials[place], [left, right] = decode(code, data.salt + place);
+    return [prompt, left, right, {left, right, tie: "tie"}[choice], state.voter, pair].slice(0, data.columns.length);
   })].map(row => row.map(cell).join(",")).join("\n") + "\n";
 
   const save = () => {

@@ -13,10 +13,11 @@ import numpy as np
 from markupsafe import Markup
 
 from finc_eval.core.digest import sha256_of
-from finc_eval.core.errors import DataError, UsageError
-from finc_eval.core.words import join_words, plural
+from finc_eval.core.errors import DataError, UsageError, check_count, check_seed
+from finc_eval.core.files.csv_text import FORMULA_LETTERS, MAX_CELL_LETTERS
+from finc_eval.core.words import join_words, plural, spell_controls
 from finc_eval.gallery.thumbnails import Thumbnail, moving_picture, thumbnail
-from finc_eval.judges.votes import COLUMNS
+from finc_eval.judges.votes import COLUMNS, PAIR, well_formed
 from finc_eval.report.pages import environment, hash_of
 from finc_eval.samples.clips import Clip
 from finc_eval.samples.files import NoImagesError
@@ -26,6 +27,8 @@ from finc_eval.samples.source import Samples, Source
 
 CLIP = Clip(frames=24, stride=1, windows=1, short="hold", fps=8.0)
 """Frames of a video that the page plays: three seconds from its middle, 8 frames a second."""
+
+MAX_EDGE = 8192  # pixels of the longer edge of a picture on the page: screens of 8K have 7680
 
 TYPE_NAME = "vote"  # first word of the mark of the page
 
@@ -51,24 +54,43 @@ def vote_page(models: Mapping[str, Samples], number: int = 100, seed: int = 0, e
         models: samples of each model by name, two models or more.
         number: number of pairs at most.
         seed: random seed of the pairs, their sides and their order.
-        edge: longer edge of a picture in pixels; smaller ones are not enlarged in the file.
+        edge: longer edge of a picture in pixels, from 16 to `MAX_EDGE`; smaller ones are not enlarged in the file.
 
     Raises:
-        UsageError: fewer than two models are given.
+        UsageError: fewer than two models are given, or a number is out of range.
         DataError: two models have no prompt and no id in common, or a sample cannot be read.
     """
     if len(models) < 2:
         raise UsageError(f"a vote needs two models, got {plural(len(models), 'model')}: write a/ b/")
+    check_count("number", number)
+    check_seed(seed)
+    check_count("edge", edge, least=16, most=MAX_EDGE)
     sources = {name: _open(one) for name, one in models.items()}
     ballots = draw_ballots({name: _by_prompt(one) for name, one in sources.items()}, number, seed)
     pictures, places = _pictures(sources, ballots, edge, seed)
     salt = seed & 0xFFFFFFFF
     width = max(len(json.dumps(one.names).encode()) for one in ballots)
+    page = sha256_of(json.dumps([one.names for one in ballots] + [one.prompt for one in ballots]))[:8]
+    several = len({(one.prompt, *sorted(one.names)) for one in ballots}) < len(ballots)
     trials = [
-        [one.prompt, places[one.left], places[one.right], encode(one.names, salt + place, width)]
+        [
+            one.prompt,
+            places[one.left],
+            places[one.right],
+            encode(one.names, salt + place, width),
+            # What tells apart the pairs of one prompt, and the prompt as it is shown if that is not its text.
+            f"{page}-{place}" if several else "",
+            *([shown] if (shown := spell_controls(one.prompt)) != one.prompt else []),
+        ]
         for place, one in enumerate(ballots)
     ]
-    data = {"columns": COLUMNS, "salt": salt, "pictures": [one.uri for one in pictures], "trials": trials}
+    data: dict[str, object] = {
+        "columns": [*COLUMNS, PAIR] if several else COLUMNS,
+        "formula": FORMULA_LETTERS,
+        "salt": salt,
+        "pictures": [one.uri for one in pictures],
+        "trials": trials,
+    }
     data["id"] = sha256_of(json.dumps(data))[:16]
     return _render(data)
 
@@ -84,9 +106,15 @@ def _open(samples: Samples) -> Source:
 
 def _by_prompt(source: Source) -> dict[str, list[int]]:
     """Return the numbers of the samples of each prompt, or else of each id without its folder and ending."""
-    texts = source.prompts or [PurePosixPath(one).stem for one in source.ids]
+    prompts = source.prompts or [""] * len(source.ids)
     found: dict[str, list[int]] = {}
-    for number, text in enumerate(texts):
+    for number, (prompt, id) in enumerate(zip(prompts, source.ids, strict=True)):
+        text = well_formed(prompt or PurePosixPath(id).stem)
+        if len(text) > MAX_CELL_LETTERS:
+            raise DataError(
+                f"the prompt of {id} of {source.name} has {len(text):,} letters, above the {MAX_CELL_LETTERS:,} of a "
+                "cell of CSV, so that its votes could not be read: shorten it"
+            )
         found.setdefault(text, []).append(number)
     return found
 
@@ -166,7 +194,8 @@ def _masks(salt: int, width: int) -> list[int]:
 def _render(data: Mapping[str, object]) -> str:
     made = environment()
     style, script = (Markup(made.get_template(f"judges/vote.{kind}").render().strip()) for kind in ("css", "js"))
-    text = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c").replace("\u2028", "\\u2028")
+    # In JSON, a control character and its escape are the same.
+    text = spell_controls(json.dumps(data, ensure_ascii=False)).replace("<", "\\u003c")
     return made.get_template("judges/vote.html").render(
         style=style,
         script=script,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,12 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
+from finc_eval.core.memory import check_list
 from finc_eval.core.words import join_words, plural
 from finc_eval.judges.bradley_terry import LEFT, RIGHT, TIE
-from finc_eval.judges.rows import RowTable, find_column, read_table, text_of
+from finc_eval.judges.repeated import once
+from finc_eval.judges.tables import NamedColumns, exact_text, find_column, read_table
 
 TIED = "tie"  # winner of a vote for neither model
 COLUMNS = ("prompt", "left", "right", "winner", "voter")
+PAIR = "pair"  # column that tells apart pairs of one prompt and the same models
+
+BYTES_PER_VOTE = 1400  # bytes that a vote takes on a board: measured for votes that each have a prompt and a voter
+
+SURROGATES = re.compile("[\ud800-\udfff]")  # codes that are not characters, which UTF-8 does not have
 
 Integers = NDArray[np.int64]
 
@@ -49,11 +57,17 @@ class Votes:
         return rows, points
 
 
-def read_votes(source: object, models: Sequence[str], covariates: Sequence[str] = ()) -> Votes:
-    """Read votes between models of these names.
+def well_formed(text: str) -> str:
+    """Return a text as a browser writes it to a file: codes that are not characters become U+FFFD."""
+    return SURROGATES.sub("\ufffd", text)
 
-    The columns are prompt, left, right, winner and voter. A winner is the name of a model, or "tie". Several files are
-    one table. Covariates may have two columns each, left_NAME and right_NAME, or NAME_left and NAME_right.
+
+def read_votes(source: object, models: Sequence[str], covariates: Sequence[str] = ()) -> Votes:
+    """Read votes between models of these names; each vote counts once.
+
+    The columns are prompt, left, right, winner and voter, and perhaps pair, which tells apart pairs of one prompt. A
+    winner is the name of a model, or "tie". Several files are one table. Covariates may have two columns each,
+    left_NAME and right_NAME, or NAME_left and NAME_right.
 
     Raises:
         UsageError: a model is called "tie".
@@ -62,43 +76,83 @@ def read_votes(source: object, models: Sequence[str], covariates: Sequence[str] 
     if named := [one for one in models if one.lower() == TIED]:
         raise UsageError(f"a model is called {named[0]!r}, as a vote for neither is: rename it")
     if isinstance(source, list | tuple) and source and all(isinstance(one, str | Path) for one in source):
-        table = RowTable.joined([read_table(one, "votes") for one in source])
+        tables = [read_table(one, "votes") for one in source]
     else:
-        table = read_table(source, "votes")
-    columns = {name: find_column(table.rows, name) for name in COLUMNS}
-    lacking = [name for name in COLUMNS[:4] if columns[name] is None]
-    if lacking or not table.rows:
-        found = list(table.rows[0]) if table.rows else []
-        raise DataError(
-            f"{table.name} lacks {plural(len(lacking) or 4, 'column')} of votes ({', '.join(lacking or COLUMNS)}): "
-            f"expected columns are {', '.join(COLUMNS)}, got {', '.join(map(str, found)) or 'none'}"
-        )
-    texts = {name: [text_of(row.get(key)) if key else "" for row in table.rows] for name, key in columns.items()}
+        tables = [read_table(source, "votes")]
+    for one in tables:
+        _check_columns(one)
+    table = NamedColumns.joined([_usual(one) for one in tables])
+    check_list(table.n, table.name, "votes", BYTES_PER_VOTE)
+    texts = {name: [exact_text(one) for one in table.columns.get(name, [None] * table.n)] for name in COLUMNS}
+    for name in ("left", "right", "winner"):
+        texts[name] = [one if one in models else one.strip() for one in texts[name]]
     for number, row in enumerate(zip(*(texts[name] for name in COLUMNS[:4]), strict=True)):
         _check(table, number, *row)
-    named = sorted({*texts["left"], *texts["right"]})
-    if strange := [one for one in named if one not in models]:
-        sides = [*zip(texts["left"], texts["right"], strict=True)]
-        places = {one: table.place(next(row for row, both in enumerate(sides) if one in both)) for one in strange}
+    shown = dict.fromkeys((*texts["left"], *texts["right"]))
+    if strange := sorted(one for one in shown if one not in models):
+        raise _not_on_the_board(table, texts, strange, models)
+    pairs = {PAIR: table.texts(PAIR)} if PAIR in table.columns else {}
+    rows, notes = once(texts | pairs, table.columns)
+    texts = {name: [own[row] for row in rows] for name, own in texts.items()}
+    votes = _votes(texts, [one for one in models if one in shown], any(texts["voter"]))
+    return replace(votes, notes=(*votes.notes, *notes), shown=_shown(table, covariates, rows))
+
+
+def _check_columns(table: NamedColumns) -> None:
+    columns = {name: find_column(table.columns, name) for name in COLUMNS}
+    lacking = [name for name in COLUMNS[:4] if columns[name] is None]
+    if lacking or not table.n:
+        found = [*table.columns]
+        more = [plural(len(found) - 10, "more column")] if len(found) > 11 else found[10:]
         raise DataError(
-            f"{join_words([f'{one!r} ({places[one]})' for one in strange[:5]])} of the votes "
-            f"{'is' if len(strange) == 1 else 'are'} not on the board{did_you_mean(strange[0], models)}: the board has "
-            f"{join_words(list(models))}"
+            f"{table.name} lacks {plural(len(lacking) or 4, 'column')} of votes ({', '.join(lacking or COLUMNS)}): "
+            f"expected columns are {', '.join(COLUMNS)}, got {', '.join([*found[:10], *more]) or 'none'}"
         )
-    votes = _votes(texts, [one for one in models if one in named], columns["voter"] is not None)
-    return replace(votes, shown=_shown(table, covariates))
 
 
-def _shown(table: RowTable, covariates: Sequence[str]) -> dict[str, tuple[Sequence[str], Sequence[str]]]:
+def _usual(table: NamedColumns) -> NamedColumns:
+    """Return a table whose columns of votes have their usual names, without capitals and spaces."""
+    names = {find_column(table.columns, name): name for name in (*COLUMNS, PAIR)}
+    return replace(table, columns={names.get(one, one): own for one, own in table.columns.items()})
+
+
+def _not_on_the_board(
+    table: NamedColumns, texts: Mapping[str, Sequence[str]], strange: Sequence[str], models: Sequence[str]
+) -> DataError:
+    shown = {*strange[:5]}
+    places: dict[str, str] = {}
+    for row, both in enumerate(zip(texts["left"], texts["right"], strict=True)):
+        for one in shown.intersection(both):
+            places.setdefault(one, table.place(row))
+        if len(places) == len(shown):
+            break
+    more = [f"{len(strange) - 5:,} more"] * (len(strange) > 5)
+    return DataError(
+        f"{join_words([*(f'{one!r:.100} ({places[one]})' for one in strange[:5]), *more])} of the votes "
+        f"{'is' if len(strange) == 1 else 'are'} not on the board{did_you_mean(strange[0], models)}: the board has "
+        f"{join_words(list(models))}"
+    )
+
+
+def _shown(
+    table: NamedColumns, covariates: Sequence[str], rows: Sequence[int]
+) -> dict[str, tuple[Sequence[str], Sequence[str]]]:
     """Return the columns of covariates on both sides, for those that the table has."""
     found: dict[str, tuple[Sequence[str], Sequence[str]]] = {}
     for name in covariates:
         own = name.lower().replace(" ", "_")
-        keys = [find_column(table.rows, f"{side}_{own}", f"{own}_{side}") for side in ("left", "right")]
-        left, right = ([text_of(row.get(key)) if key else "" for row in table.rows] for key in keys)
+        keys = [find_column(table.columns, f"{side}_{own}", f"{own}_{side}") for side in ("left", "right")]
         if None not in keys:
-            found[name] = (left, right)
+            left, right = (table.texts(key) for key in keys)
+            found[name] = [left[row] for row in rows], [right[row] for row in rows]
     return found
+
+
+def _numbered(texts: Sequence[str]) -> tuple[tuple[str, ...], Integers]:
+    """Return unlike texts in order, and the place of each text among them."""
+    names = tuple(sorted({*texts}))
+    places = {name: place for place, name in enumerate(names)}
+    return names, np.array([places[one] for one in texts], np.int64)
 
 
 def _votes(texts: dict[str, list[str]], models: list[str], has_voters: bool) -> Votes:
@@ -109,8 +163,8 @@ def _votes(texts: dict[str, list[str]], models: list[str], has_voters: bool) -> 
         LEFT if one == first else RIGHT if one == second else TIE
         for one, first, second in zip(winner, texts["left"], texts["right"], strict=True)
     ]
-    prompts, prompt = np.unique(texts["prompt"], return_inverse=True)
-    voters, voter = np.unique(texts["voter"], return_inverse=True)
+    # Not by np.unique: its texts are all as long as the longest, and lose NUL at their ends.
+    (prompts, prompt), (voters, voter) = (_numbered(texts[name]) for name in ("prompt", "voter"))
     notes = []
     if not has_voters or len(voters) == 1:
         who = "name no voter" if not has_voters or not voters[0] else f"are all of {voters[0]}"
@@ -122,21 +176,21 @@ def _votes(texts: dict[str, list[str]], models: list[str], has_voters: bool) -> 
         left=left,
         right=right,
         outcome=np.array(outcome, np.int64),
-        prompt=prompt.astype(np.int64),
-        voter=voter.astype(np.int64),
-        prompts=tuple(prompts.tolist()),
-        voters=tuple(voters.tolist()),
+        prompt=prompt,
+        voter=voter,
+        prompts=prompts,
+        voters=voters,
         notes=tuple(notes),
     )
 
 
-def _check(table: RowTable, number: int, prompt: str, left: str, right: str, winner: str) -> None:
+def _check(table: NamedColumns, number: int, prompt: str, left: str, right: str, winner: str) -> None:
     """Raise DataError for a row that is not a vote."""
     where = table.place(number)
     for name, value in (("prompt", prompt), ("left", left), ("right", right)):
         if not value:
             raise DataError(f"{where} has an empty {name}: fill it in, or take the row out")
     if left == right:
-        raise DataError(f"{where} compares {left!r} with itself: take it out")
+        raise DataError(f"{where} compares {left!r:.100} with itself: take it out")
     if winner not in (left, right) and winner.lower() != TIED:
-        raise DataError(f"{where} has the winner {winner!r}: write {left!r}, {right!r} or 'tie'")
+        raise DataError(f"{where} has the winner {winner!r:.100}: write {left!r:.100}, {right!r:.100} or 'tie'")

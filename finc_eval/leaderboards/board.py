@@ -20,6 +20,7 @@ from finc_eval.extractors.weights import MissingWeightsError
 from finc_eval.leaderboards.assemble import assemble, check_order
 from finc_eval.leaderboards.entry import Entry
 from finc_eval.leaderboards.judged import Judgments
+from finc_eval.leaderboards.judged_samples import check_names
 from finc_eval.leaderboards.reference import (
     COUNT_MODELS,
     COUNT_REFERENCE,
@@ -73,9 +74,10 @@ def leaderboard(
         extractor: how to embed sets of samples; default: by the extractor behind the others. A list of several gives
             the board by the first of them, with columns for each of the others; see `Leaderboard.beside`.
         run: device, portions and progress of the computation.
-        scores: scores of samples by judges (docs/judges_and_votes.md): tables by model, one table with a column
-            "model", or names of columns that all sets have. A table is a path, a frame, columns by name, rows, or one
-            number a sample. Each numeric column is a number of the board.
+        scores: scores of samples by judges (docs/judges_and_votes.md): tables by model, tables with a column "model",
+            or names of columns that all sets have. A table is a path, a frame, columns by name, rows, or one number a
+            sample; a list of paths is several tables of one model. Each numeric column that is a judgment is a number
+            of the board.
         votes: votes between the models, a table with the columns prompt, left, right, winner and voter, or paths of
             several.
         options: fields of `LeaderboardSettings`, which override `settings`.
@@ -165,7 +167,11 @@ def read_judged(
         raise UsageError(
             "plan is for scores and votes, and none are given: give some (--scores, --votes), or leave it out"
         )
-    return Judgments.read(scores, votes, [*label_sets(models, "model", taken=REFERENCE)], asked.lower, asked.covariates)
+    sources = label_sets(models, "model", taken=REFERENCE)
+    found = Judgments.read(scores, votes, [*sources], asked.lower, asked.covariates, asked.judges)
+    if found is not None:
+        check_names(found.scores, sources)
+    return found
 
 
 def _open_with_weights(

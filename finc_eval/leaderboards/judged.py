@@ -10,22 +10,27 @@ from pathlib import Path
 import numpy as np
 
 from finc_eval.core.errors import UsageError, did_you_mean
-from finc_eval.core.places import is_url
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.core.words import join_words, plural
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.columns import check_columns
 from finc_eval.judges.bradley_terry import Spread, StrengthFit
+from finc_eval.judges.choosing import choose_judges
 from finc_eval.judges.covariates import read_covariates, strengths_at_equal
 from finc_eval.judges.dividing import Dividing
+from finc_eval.judges.doubts import say_direction, say_doubts, say_stated
+from finc_eval.judges.layouts import Scored
 from finc_eval.judges.paired import Array, Integers, Means, floor_of_shares, mean_scores
 from finc_eval.judges.parts import Division, Gains, JudgedPart, find_parts, without_twins
 from finc_eval.judges.power import MarginPlan, plan
-from finc_eval.judges.scores import SampleScores, match_ids, read_scores, scores_of
+from finc_eval.judges.sample_scores import SampleScores
+from finc_eval.judges.scores import is_several, read_scores, scores_in
 from finc_eval.judges.strengths import VOTES, Strengths
+from finc_eval.judges.tables import is_file
 from finc_eval.judges.votes import read_votes
 from finc_eval.leaderboards.columns import SHARES, Column
+from finc_eval.leaderboards.judged_samples import rows_in, say_missing, with_prompts
 from finc_eval.leaderboards.ranks import ModelEstimate
 from finc_eval.leaderboards.reference import BoardReference
 from finc_eval.measures.registry import METRICS
@@ -49,33 +54,40 @@ class Judgments:
     divisions: Mapping[str, Mapping[str, Division]] = field(default_factory=dict)
     of_votes: Mapping[str, Mapping[str, Division]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()  # what to know of the tables, such as columns that were left out
 
     @classmethod
     def read(
-        cls, scores: object, votes: object, models: Sequence[str], lower: Sequence[str], covariates: Sequence[str] = ()
+        cls,
+        scores: object,
+        votes: object,
+        models: Sequence[str],
+        lower: Sequence[str],
+        covariates: Sequence[str] = (),
+        judges: Sequence[str] = (),
     ) -> Judgments | None:
         """Read scores and votes; None if there are neither.
 
-        `scores` are tables by model, one table with a column "model", or names of columns that all sets have.
+        `scores` are tables by model, tables with a column "model", or names of columns that all sets have. `judges` are
+        the columns that are scores; default: see `choose_judges`.
 
         Raises:
             UsageError: a judge has the name of a number of the board, or a name is unknown.
             DataError: a table cannot be read.
         """
-        columns = _columns_of(scores)
-        read = {} if scores is None or columns else read_scores(scores, models)
+        _check_needed(scores, votes, lower, covariates, judges)
+        columns, notes = _columns_of(scores), list[str]()
+        read: Mapping[str, SampleScores] = {}
+        if columns:
+            _check_known("judges", judges, columns)
+            columns = tuple(judges) or columns
+        elif scores is not None:
+            read, notes = choose_judges(read_scores(scores, models, judges), judges)
         found = None if votes is None else Strengths.of(read_votes(votes, models, covariates))
-        if covariates and found is None:
-            raise UsageError(
-                f"covariates names {join_words(covariates)}, and no votes are given: give votes, or leave it out"
-            )
         if scores is None and found is None:
-            if lower:
-                raise UsageError(
-                    f"lower names {join_words(lower)}, and no scores are given: give scores, or leave it out"
-                )
             return None
-        judged = cls(tuple(models), read, found, tuple(lower), columns, tuple(dict.fromkeys(covariates)))
+        once = tuple(dict.fromkeys(covariates))
+        judged = cls(tuple(models), read, found, tuple(lower), columns, once, remarks=tuple(notes))
         judged._check_names()
         return judged
 
@@ -95,11 +107,7 @@ class Judgments:
                 raise UsageError(
                     f"a column of scores is called {name!r}, as a number of the board is: rename the column"
                 )
-        if strange := [one for one in self.lower if one not in self.judges]:
-            raise UsageError(
-                f"lower names {strange[0]!r}, which no scores have{did_you_mean(strange[0], self.judges)}: the judges "
-                f"are {join_words(self.judges) or 'none'}"
-            )
+        _check_known("lower", self.lower, self.judges)
 
     def joined(self, sets: Mapping[str, Embeddings], reference: BoardReference, run: Run) -> Judgments:
         """Return the same with the rows of the samples, their prompts and the parts that they are in.
@@ -114,18 +122,13 @@ class Judgments:
             for name, one in sets.items():
                 check_columns(self.columns, one.columns, name)
                 known = [column for column in (*PROMPT_KEYS[:1], "seed") if column in one.columns]
-                texts = {column: one.column(column) for column in (*self.columns, *known)}
-                table = [dict(zip(texts, values, strict=True)) for values in zip(*texts.values(), strict=True)]
-                ids = one.ids_between(0, one.n)
-                scores[name] = scores_of([{"id": id, **row} for id, row in zip(ids, table, strict=True)], name)
-        rows, notes = {}, []
-        for name, own in scores.items():
-            rows[name] = _rows_in(own, sets[name])
-            if not (rows[name] >= 0).any() and (own.has_ids or not own.has_prompts):
-                notes.append(_no_sample(name, own, sets[name]))
-        found = {name: _with_prompts(own, sets[name], rows[name]) for name, own in scores.items()}
+                texts = {column: list(one.column(column)) for column in (*self.columns, *known)}
+                table = Scored({"id": list(one.ids_between(0, one.n)), **texts}, self.columns)
+                scores[name] = scores_in(table, name)
+        rows = {name: rows_in(name, own, sets[name]) for name, own in scores.items()}
+        found = {name: with_prompts(own, sets[name], rows[name]) for name, own in scores.items()}
         dividing = Dividing(reference.kinds, sets, reference.settings.by, run)
-        missing = [text for name, own in found.items() for text in _missing(name, own, rows[name], sets[name])]
+        missing = [text for name, own in found.items() for text in say_missing(name, own, rows[name], sets[name])]
         return replace(
             self,
             scores=found,
@@ -133,7 +136,7 @@ class Judgments:
             columns=(),
             divisions=dividing.of_scores(found, rows) if found else {},
             of_votes={} if self.votes is None else dividing.of_votes(self.votes.votes),
-            notes=(*notes, *missing),
+            notes=(*self.notes, *missing),
         )
 
     def _votes_at_equal(self, sets: Mapping[str, Embeddings]) -> Strengths | None:
@@ -145,6 +148,7 @@ class Judgments:
     def results(self, seed: int) -> JudgmentResults:
         """Return the columns of the board, and what else scores and votes say."""
         made = JudgmentResults(notes=[*self.notes])
+        made.remarks += [*self.remarks, *say_direction(self.judges, self.lower), *say_doubts(self.scores)]
         if self.votes is not None:
             _add_votes(made, self, self.votes, seed)
         for judge in self.judges:
@@ -158,19 +162,54 @@ class JudgmentResults:
 
     columns: list[Column] = field(default_factory=list)
     means: dict[str, Means] = field(default_factory=dict)  # means by judge
+    stated: dict[str, dict[str, float]] = field(default_factory=dict)  # what files state of models, by judge
     equal: dict[str, list[ModelEstimate]] = field(default_factory=dict)  # strengths at equal covariates by model
     parts: list[JudgedPart] = field(default_factory=list)
     plans: list[MarginPlan] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)  # what to know of the tables
+
+
+def _check_needed(
+    scores: object, votes: object, lower: Sequence[str], covariates: Sequence[str], judges: Sequence[str]
+) -> None:
+    """Raise UsageError for a setting of scores or votes that are not given."""
+    for name, given, what, source in (
+        ("covariates", covariates, "votes", votes),
+        ("lower", lower, "scores", scores),
+        ("judges", judges, "scores", scores),
+    ):
+        if given and source is None:
+            raise UsageError(
+                f"{name} names {join_words(list(given))}, and no {what} are given: give {what}, or leave it out"
+            )
+
+
+def _check_known(setting: str, names: Sequence[str], judges: Sequence[str]) -> None:
+    if strange := [one for one in names if one not in judges]:
+        raise UsageError(
+            f"{setting} names {strange[0]!r}, which no scores have{did_you_mean(strange[0], judges)}: the judges are "
+            f"{join_words(judges) or 'none'}"
+        )
 
 
 def _columns_of(scores: object) -> tuple[str, ...]:
-    """Return scores that are names of columns; () for tables."""
-    if isinstance(scores, str) and not (Path(scores).suffix or is_url(scores) or Path(scores).exists()):
-        return tuple(one.strip() for one in scores.split(",") if one.strip())
-    if isinstance(scores, list | tuple) and scores and all(isinstance(one, str) for one in scores):
-        return tuple(scores)
-    return ()
+    """Return scores that are names of columns; () for tables.
+
+    Raises:
+        UsageError: names of columns stand beside files.
+    """
+    is_text = isinstance(scores, str) and not (Path(scores).suffix or is_file(scores))
+    given = str(scores).split(",") if is_text else scores
+    if not isinstance(given, list | tuple) or not is_several(given):
+        return ()
+    names = [one.strip() for one in given if isinstance(one, str) and one.strip() and not is_file(one)]
+    if names and len(names) < len(given):
+        raise UsageError(
+            f"scores names {join_words(names)} beside files, and no file is called so: give files alone, or names of "
+            "columns of the sets alone"
+        )
+    return tuple(dict.fromkeys(names))
 
 
 def _add_votes(made: JudgmentResults, judged: Judgments, votes: Strengths, seed: int) -> None:
@@ -210,6 +249,7 @@ def _add_scores(made: JudgmentResults, judged: Judgments, judge: str, seed: int)
         reasons[name] = f"its scores are of {plural(len({*prompts[name]}), 'prompt')}, and an interval needs two"
         for one in (kept, values, prompts):
             del one[name]
+    made.stated[judge] = {name: one.stated[judge] for name, one in judged.scores.items() if judge in one.stated}
     better = judge not in judged.lower
     said = "higher" if better else "lower"
     signature = Signature(_plain(judge), (("prompts", "0"), ("better", said)))
@@ -224,6 +264,7 @@ def _add_scores(made: JudgmentResults, judged: Judgments, judge: str, seed: int)
     signature = Signature(_plain(judge), (("prompts", "/".join(map(str, means.prompts))), ("better", said)))
     made.columns.append(Column(judge, title, better, signature, bounds, estimates, {}, reasons))
     made.notes += [f"{name} is not ranked by {judge}: {reason}" for name, reason in reasons.items()]
+    made.remarks += say_stated(judge, dict(zip(means.models, means.values.tolist(), strict=True)), made.stated[judge])
     if any(one.has_prompts for one in judged.scores.values()) or means.is_paired:
         made.notes += _say_prompts(judge, means, prompts)
     made.parts += find_parts(judge, *_gains(judged, means, kept, prompts, judge), seed)
@@ -305,50 +346,3 @@ def _gains(
     every = np.concatenate([one.values for one in level]), np.concatenate([one.prompt for one in level])
     better = means.values.argmax() if judge not in judged.lower else means.values.argmin()
     return [*without_twins(gains, int(better)), Gains("", *every, shared)], names
-
-
-def _rows_in(scores: SampleScores, samples: Embeddings) -> Integers:
-    """Return the row of the set of each scored sample, −1 for none: by id, by prompt, or by its number."""
-    if scores.has_ids:
-        return match_ids(scores.ids, samples.ids_between(0, samples.n))
-    if not scores.has_prompts:
-        numbers = np.arange(scores.n)
-        return np.where(numbers < samples.n, numbers, -1)
-    if PROMPT_KEYS[0] not in samples.columns:
-        return np.full(scores.n, -1)
-    own = samples.column(PROMPT_KEYS[0])
-    return np.arange(scores.n) if list(scores.prompts) == own else match_ids(scores.prompts, own)
-
-
-def _with_prompts(scores: SampleScores, samples: Embeddings, rows: Integers) -> SampleScores:
-    """Return scores with the prompts of the set, where their table has none and the set has a column of prompts."""
-    if scores.has_prompts or PROMPT_KEYS[0] not in samples.columns:
-        return scores
-    own = samples.column(PROMPT_KEYS[0])
-    known = tuple(own[row] or one if row >= 0 else one for row, one in zip(rows, scores.ids, strict=True))
-    return replace(scores, prompts=known, has_prompts=True)
-
-
-def _no_sample(name: str, scores: SampleScores, samples: Embeddings) -> str:
-    first = samples.ids_between(0, 1)[0]
-    return (
-        f"no id of {scores.name} is a sample of {name} ({scores.ids[0]!r:.60} is not {first!r:.60}): scores are "
-        "ranked, and nothing is said by kind"
-    )
-
-
-def _missing(name: str, scores: SampleScores, rows: Integers, samples: Embeddings) -> Iterator[str]:
-    """Yield how many samples of a set have no score, by judge."""
-    if not (rows >= 0).any():
-        return
-    by_count: dict[int, list[str]] = {}
-    for judge, values in scores.judges.items():
-        scored = len(np.unique(rows[(rows >= 0) & np.isfinite(values)]))
-        if scored < samples.n:
-            by_count.setdefault(samples.n - scored, []).append(judge)
-    for count, judges in by_count.items():
-        yield f"{plural(count, 'sample')} of {samples.n:,} of {name} {_have(count)} no score by {join_words(judges)}"
-
-
-def _have(count: int) -> str:
-    return "has" if count == 1 else "have"

@@ -26,7 +26,7 @@ def with_judged(board: Leaderboard, judged: Judgments, found: JudgmentResults, k
     parts = [replace(one, part=names[one.part]) if one.by == KIND else one for one in found.parts]
     return replace(
         board,
-        warnings=(*board.warnings, *trained),
+        warnings=tuple(dict.fromkeys((*board.warnings, *found.remarks, *trained))),
         scores=tuple(one for judge in judged.judges for one in _scores(board, judge, found)),
         votes=() if judged.votes is None else tuple(_votes(board, judged.votes, found)),
         covariates=() if judged.votes is None or judged.votes.equal is None else judged.votes.equal.effects,
@@ -46,8 +46,11 @@ def _scores(board: Leaderboard, judge: str, found: JudgmentResults) -> list[Scor
     means = found.means.get(judge)
     prompts = {} if means is None else dict(zip(means.models, means.prompts, strict=True))
     standings = {name: board[name].scores[judge] for name in _best_first(board, judge)}
+    stated = found.stated.get(judge, {})
     return [
-        ScoreStanding(judge, name, one.value, one.interval, one.rank_set, better, prompts.get(name, 0))
+        ScoreStanding(
+            judge, name, one.value, one.interval, one.rank_set, better, prompts.get(name, 0), stated.get(name)
+        )
         for name, one in standings.items()
     ]
 

@@ -92,10 +92,7 @@ def _covariate_sentence(one: CovariateEffect) -> str:
 
 def judge_details(board: Leaderboard) -> list[str]:
     """Return what to know of votes and scores: directions, how few votes decide, and what disagrees."""
-    higher = [one for one in dict.fromkeys(each.judge for each in board.scores) if one not in board.settings.lower]
     found = []
-    if higher:
-        found.append(f"Higher {join_words(higher)} counts as better; name a score in lower (--lower) if it does not.")
     if board.upset is not None:
         one = board.upset
         found.append(
@@ -144,7 +141,9 @@ def _amount(value: float) -> str:
 
 
 def judge_tables(board: Leaderboard) -> Iterator[TextTable]:
-    """Yield the tables of votes, of parts and of plans, those that have rows."""
+    """Yield the tables of stated scores, of votes, of parts and of plans, those that have rows."""
+    if any(one.reported is not None for one in board.scores):
+        yield _reported_table(board)
     if board.votes:
         rows = [
             [one.name, f"{one.votes:,}", percent(one.won), percent(one.tied), percent(one.lost)]
@@ -158,6 +157,20 @@ def judge_tables(board: Leaderboard) -> Iterator[TextTable]:
         yield _parts_table(board)
     if board.plan:
         yield _plan_table(board)
+
+
+def _reported_table(board: Leaderboard) -> TextTable:
+    """Return scores beside what the files of benchmarks state for whole models."""
+    rows = [
+        [one.judge, one.name, figure(one.value), figure(one.reported)]
+        for one in board.scores
+        if one.reported is not None
+    ]
+    legend = (
+        "“Stated” is the number that a benchmark's own file has for the model, or that its own rule gives, such as "
+        "GenEval's mean of its tasks. “Here” is the mean over prompts, which has an interval and ranks."
+    )
+    return TextTable("Scores as benchmarks state them", ["Score", "Model", "Here", "Stated"], rows, legend=legend)
 
 
 def _equal_table(board: Leaderboard) -> TextTable:

@@ -41,6 +41,13 @@ class LeaderboardSettings(Configured):
     lower: Annotated[
         tuple[str, ...], about("scores of --scores whose lower values are better; of all others, higher ones are")
     ] = ()
+    judges: Annotated[
+        tuple[str, ...],
+        about(
+            "columns of --scores that are scores; default: all columns of numbers but ids, counters, settings, "
+            "constants, and columns that are the same for all models"
+        ),
+    ] = ()
     covariates: Annotated[
         tuple[str, ...],
         about(
@@ -73,6 +80,7 @@ class LeaderboardOptions(TypedDict, total=False):
     pairs: str | None
     by: str | None
     lower: tuple[str, ...]
+    judges: tuple[str, ...]
     covariates: tuple[str, ...]
     plan: bool
     seed: int

@@ -51,6 +51,7 @@ class ScoreStanding(Record):
         rank_set: lowest and highest rank that the model may have; None if it is not ranked.
         higher_is_better: whether a better model has a higher value.
         prompts: number of prompts behind the value.
+        reported: what the file of a benchmark states for the whole model; None if it states nothing.
     """
 
     judge: str
@@ -60,6 +61,7 @@ class ScoreStanding(Record):
     rank_set: tuple[int, int] | None
     higher_is_better: bool
     prompts: int
+    reported: float | None = None
 
 
 @dataclass(frozen=True)

@@ -61,6 +61,7 @@ CLEARER = 2.0
 4, the parts at `RIDGE` are the same; with 1, what all prompts have in common is not found."""
 
 BATCH = 16  # signs that are multiplied together
+SIGNS_AT_ONCE = 1 << 21  # signs of all prompts that are drawn at once: they take 16 MB
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,8 +232,10 @@ def _statistics(
     """Return T_w / √Var as observed, shape (w,), and under random signs, shape (r, w)."""
     observed, own, scale = _observe(has, data, prompt)
     if data.ndim == 1:
-        signs = rng.integers(0, 2, (SIGNS, len(data))) * 2.0 - 1
-        return observed, ((signs * data) @ has) / scale
+        step = max(1, SIGNS_AT_ONCE // len(data))
+        counts = [min(step, SIGNS - first) for first in range(0, SIGNS, step)]
+        parts = (rng.integers(0, 2, (count, len(data))) * 2.0 - 1 for count in counts)
+        return observed, np.concatenate([((one * data) @ has) / scale for one in parts])
     turned, k, start = has.T.tocsr(), data.shape[1], np.flatnonzero(np.diff(prompt, prepend=-1))
     drawn = []
     for first in range(0, SIGNS, BATCH):

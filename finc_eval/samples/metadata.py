@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import re
 from collections import Counter
@@ -129,7 +128,7 @@ def _parse(name: str, data: bytes, ids: Sequence[str], where: str) -> Metadata |
                 raise ValueError('"labels" is not a list of [name, label]') from error
             return Metadata(align(labels, ids, "label", where), None)
         if name == "metadata.csv":
-            columns, rows = csv_table(io.StringIO(text, newline=""), where)
+            columns, rows = csv_table(text, where)
             first = next(islice(filter(str.strip, io.StringIO(text)), 1, None), "")
             is_ours = any(_usual(column) in NAME_KEYS for column in columns) or (
                 set(ids).isdisjoint(columns) and not set(ids).isdisjoint(CELLS.findall(first))
@@ -137,7 +136,7 @@ def _parse(name: str, data: bytes, ids: Sequence[str], where: str) -> Metadata |
             return _from_rows(rows, ids, where) if is_ours else None
         check_decoded(json_size(text), where)
         return _from_rows(json_lines(text, where), ids, where)
-    except (ValueError, csv.Error) as error:
+    except ValueError as error:
         raise DataError(f"{where} cannot be read ({error}): repair it, or take it away") from error
 
 
@@ -245,7 +244,7 @@ def read_prompts(given: str, ids: Sequence[str], columns: Mapping[str, Sequence[
         has = f"the columns {', '.join(columns)}" if columns else "no columns"
         files = join_words(LIST_SUFFIXES, "or")
         raise UsageError(f"prompts is {given!r}, and the samples have {has}: name a column, or a {files} file")
-    text = read_text(given, "a list of prompts").removeprefix("\ufeff")
+    text = read_text(given, "a list of prompts", "" if suffix == ".csv" else None).removeprefix("\ufeff")
     kept = suffix in NAMED_SUFFIXES and _parse(f"metadata{suffix}", text.encode(), ids, given)
     if kept and kept.prompts:
         return kept.prompts
@@ -262,7 +261,7 @@ def _rows_of_lines(text: str, where: str, ids: Sequence[str]) -> list[dict[str, 
     if suffix == ".jsonl":
         given = (_plain(row) or {} for row in json_lines(text, where))
     elif suffix == ".csv":
-        given = csv_table(io.StringIO(text, newline=""), where)[1]
+        given = csv_table(text, where)[1]
     else:
         head = lines[0].split("\t") if lines else []
         is_headed = suffix == ".tsv" and any(cell.strip().lower() in PROMPT_KEYS for cell in head)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from bisect import bisect_left
 from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 from finc_eval.core.errors import DataError, did_you_mean
 from finc_eval.core.files.on_disk import on_disk
 from finc_eval.core.files.parquet import ROWS_AT_ONCE, image_columns, parquet_batches, parquet_schema
+from finc_eval.core.files.parsed import foreign_json
 from finc_eval.core.memory import check_decoded, check_list
 from finc_eval.samples.images import decode_image
 from finc_eval.samples.metadata import LABEL_KEYS, PROMPT_KEYS
@@ -104,9 +104,9 @@ def _texts(path: Path, column: str, schema: Any) -> list[str | None]:
     """Read a column as texts; numbers of classes get the names that Hugging Face keeps in the schema."""
     names: list[str] = []
     try:
-        info = json.loads((schema.metadata or {}).get(b"huggingface", b"{}"))
+        info = foreign_json((schema.metadata or {}).get(b"huggingface", b"{}"), str(path))
         names = info["info"]["features"][column]["names"]
-    except (ValueError, KeyError, TypeError):
+    except (DataError, KeyError, TypeError):
         pass
 
     def text(value: Any) -> str | None:

@@ -15,6 +15,11 @@ import finc_eval as fe
 from finc_eval.core.errors import FincEvalError
 from finc_eval.core.files.csv_text import csv_table
 from finc_eval.extractors.settings import Extraction
+from finc_eval.judges.choosing import choose_judges
+from finc_eval.judges.doubts import say_doubts
+from finc_eval.judges.scores import read_scores
+from finc_eval.judges.strengths import Strengths
+from finc_eval.judges.votes import read_votes
 from finc_eval.leaderboards.standings import Criterion
 from finc_eval.naming.evidence import UniqueNames
 from finc_eval.report.exports.paper import _shares
@@ -92,6 +97,24 @@ def nested(depth):
         return [*files_in(Path(root))]
 
 
+def judged(text, judges=()):
+    """Read a table of scores of two models, choose its judges, and look for what is doubtful."""
+    with tempfile.TemporaryDirectory() as root:
+        path = Path(root, "scores.any")
+        path.write_text(text)
+        scores, _ = choose_judges(read_scores({"one": str(path), "two": str(path)}, ["one", "two"], judges), judges)
+        return say_doubts(scores)
+
+
+def voted(text):
+    with tempfile.TemporaryDirectory() as root:
+        path = Path(root, "votes.csv")
+        path.write_text(text)
+        return Strengths.of(read_votes(path, ["a", "b"])).upset()
+
+
+HEADING = "prompt,left,right,winner,voter\n"
+
 GROWING = {
     "folders within folders": lambda n: nested(60 * n),
     "stars of a pattern": lambda n: choose("*a" * (40 * n) + "b"),
@@ -107,6 +130,22 @@ GROWING = {
     ),
     "columns of a table, the last one twice": lambda n: csv_table(
         [",".join([*(f"c{k}" for k in range(1_200 * n)), "z", "z"])], "a.csv"
+    ),
+    "scores that each have a column": lambda n: judged(
+        "".join(json.dumps({"id": str(k), f"judge {k}": 0.5}) + "\n" for k in range(400 * n))
+    ),
+    "columns of scores": lambda n: judged(
+        "\n".join([",".join(f"judge {k}" for k in range(1_000 * n)), *[",".join(["0.5"] * 1_000 * n)] * 5])
+    ),
+    "rows of scores": lambda n: judged("id,clip\n" + "".join(f"{k}.png,{k % 7}\n" for k in range(4_000 * n))),
+    "votes on models that the board lacks": lambda n: voted(
+        HEADING + "".join(f"p,x{k},y{k},tie,v\n" for k in range(3_000 * n))
+    ),
+    "votes that each have a prompt and a voter": lambda n: voted(
+        HEADING + "".join(f"p{k},a,b,{'ab'[k % 3 == 0]},v{k}\n" for k in range(2_000 * n))
+    ),
+    "a vote that stands many times": lambda n: voted(
+        HEADING + "".join(f"p,a,b,{'ab'[k % 3 == 0]},v\n" for k in range(2_000 * n))
     ),
     "names with one beginning": lambda n: named(1_000 * n, lambda k: f"{'night, ' * 20}{k}"),
     "a board of models": lambda n: ranked(40 * n),

@@ -48,6 +48,7 @@ from finc_eval.core.places import is_url
 from finc_eval.core.storage import write_text
 from finc_eval.core.words import join_words
 from finc_eval.extractors.settings import Extraction
+from finc_eval.judges.tables import is_file
 from finc_eval.leaderboards.settings import LeaderboardSettings
 
 leaderboard = typer.Typer(
@@ -56,30 +57,29 @@ leaderboard = typer.Typer(
     "that a model may have; all of them hold together with probability 0.95.",
 )
 
-TABLES = (".csv", ".tsv", ".json", ".jsonl", ".parquet")  # endings of files of scores
-
 Board = Annotated[Path, typer.Argument(metavar="BOARD", help="Folder of the board.")]
 
 
 ScoreFiles = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
         "--scores",
         metavar="NAME=FILE,…",
         help="Scores of samples by any judge: one=one.csv,two=two.jsonl, a file a model with columns id or prompt (and "
-        "seed), and a numeric column for each judge. Also one file with a column model, or columns of the sets: "
-        "aesthetic,clip. Result files of VBench, GenEval, GenEval 2, HPS, ImageReward and lmms-eval are read as they "
-        "are. Higher is better, except for scores that --lower names.",
+        "seed), and a numeric column for each judge. Several files of a model, such as of one dimension each, are one "
+        "table: one=a.json,one=b.json. Also files with a column model, or columns of the sets: aesthetic,clip. Result "
+        "files of VBench, GenEval, GenEval 2, HPS, ImageReward and lmms-eval are read as they are. Higher is better, "
+        "except for scores that --lower names. Repeat the option for more.",
     ),
 ]
 
 VoteFile = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
         "--votes",
         metavar="FILE,…",
         help="Votes of people, CSV with columns prompt, left, right, winner, voter; winner: a model's name, or tie. "
-        "Several files, such as of several voters, are separated by commas. "
+        "Several files, such as of several voters, are separated by commas, or the option is repeated. "
         '"leaderboard vote" makes the page that they vote on.',
     ),
 ]
@@ -119,9 +119,11 @@ def rank(
     sources = flat_sources(runs) | {"ref": ref}
     for one in how:
         check_given(sources.values(), one.extractor)
-    ballots = None if votes is None else [one for one in votes.split(",") if one]
-    judged: dict[str, Any] = {"scores": None if scores is None else score_sources(scores), "votes": ballots}
-    check_given(ballots or [])
+    ballots = [
+        one for given in votes or () for one in (given.split(",") if not Path(given).exists() else [given]) if one
+    ]
+    judged: dict[str, Any] = {"scores": score_sources(scores) if scores else None, "votes": ballots or None}
+    check_given(ballots)
     output = output_folder("leaderboard", "leaderboard", sources, out, force, titles=[*runs, "ref"])
     with work.running() as run:
         kept = None if len(how) > 1 or is_url(output.folder) else fe.Board(output.folder)
@@ -136,7 +138,7 @@ def rank(
 
 
 @leaderboard.command()
-@takes(LeaderboardSettings, "settings", lower=None, plan=None, covariates=None)
+@takes(LeaderboardSettings, "settings", lower=None, plan=None, covariates=None, judges=None)
 @embeds
 def add(
     board: Board,
@@ -288,16 +290,29 @@ def _beside(board: fe.Leaderboard, others: list[str] | None) -> fe.Leaderboard:
     return board.beside({label: open_board(Path(path)) for label, path in name_sets(others).items()})
 
 
-def score_sources(given: str) -> dict[str, str] | str | list[str]:
-    """Return what --scores names: files by model, one file, or columns of the sets."""
-    if "=" in given and not Path(given).exists():
-        found = paths_by_name(re.split(r",(?=[^,=]+=)", given), "--scores", "one=one.csv,two=two.jsonl")
-        check_given(found.values())
-        return found
-    if Path(given).exists() or is_url(given) or Path(given).suffix in TABLES:
-        check_given([given])
-        return given
-    return [one.strip() for one in given.split(",") if one.strip()]
+def score_sources(options: Sequence[str]) -> dict[str, list[str]] | list[Any]:
+    """Return what all --scores name: files by model, files with a column model beside them, or columns of the sets."""
+    by_model: dict[str, list[str]] = {}
+    others: list[str] = []
+    for given in options:
+        if Path(given).exists() or is_url(given):
+            others.append(given)
+        elif "=" in given:
+            for part in re.split(r",(?=[^,=]+=)", given):
+                name, _, path = part.partition("=")
+                if not name or not path:
+                    raise UsageError(f"--scores is NAME=FILE, got {part}: write for example one=one.csv,two=two.jsonl")
+                by_model.setdefault(name.strip(), []).append(path)
+        else:
+            others += [one.strip() for one in given.split(",") if one.strip()]
+    files = [one for one in others if is_file(one)]
+    check_given([*(path for own in by_model.values() for path in own), *files])
+    if by_model and len(files) < len(others):
+        column = next(one for one in others if one not in files)
+        raise UsageError(f"--scores names {column!r} beside files, and it is not a file: write NAME={column}")
+    if not by_model:
+        return others
+    return [by_model, *files] if files else by_model
 
 
 def flat_sources(runs: dict[str, list[str]]) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -17,7 +16,7 @@ from finc_eval.cli.class_tables import is_table_of
 from finc_eval.cli.options import Json, Samples, Work, check_given, embeds
 from finc_eval.cli.output import Force, check_suffix, print_json, refuse_loss
 from finc_eval.core.doors import create_text
-from finc_eval.core.files.csv_text import cell
+from finc_eval.core.files.csv_text import spelled, write_rows
 from finc_eval.core.storage import write_whole
 from finc_eval.core.words import percent, plural
 from finc_eval.extractors.settings import Extraction
@@ -55,15 +54,14 @@ def score(
         sources = {"samples": samples}
         embeddings = open_sets(sources, as_embeddings, extraction, run, [result.space])["samples"]
         with write_whole(out) as temporary, create_text(temporary) as file:
-            writer = csv.writer(file)
-            writer.writerow(columns)
+            write_rows(file, [columns])
             for batch, scores in result.score_batches(embeddings, result.directions):
                 places = result.assign(batch.rows) if result.kinds else np.full(len(batch.ids), -1)
                 lines = _lines(result, batch.ids, places, scores)
                 if not batch.start:
                     refuse_loss(out, partial(is_table_of, lines=[columns, *lines], rows=embeddings.n), force)
                 counts += np.bincount(places + 1, minlength=len(counts))
-                writer.writerows(lines)
+                write_rows(file, lines, texts=len(BEFORE))
                 run.progress("score", batch.start + len(batch.ids), embeddings.n)
     about = [*set_info("samples", embeddings, embeddings.n, "").warnings("the set"), *notes_on("the set", embeddings)]
     notes = [*dict.fromkeys(about), *_notes(result)]
@@ -86,7 +84,7 @@ def _lines(
     result: fe.Comparison, ids: Sequence[str], places: NDArray[np.int64], scores: NDArray[np.float32]
 ) -> list[list[str]]:
     """Return the rows of samples in the table, from the places of their kinds, −1 for none, and their scores."""
-    named = [(kind.id, str(cell(kind.name or ""))) for kind in result.kinds]
+    named = [(kind.id, spelled(kind.name or "")) for kind in result.kinds]
     owns = [("", "") if place < 0 else named[place] for place in places]
     return [
         [name, *own, *(f"{value:.6f}" for value in line)] for name, own, line in zip(ids, owns, scores, strict=True)

@@ -95,10 +95,13 @@ def parse_toml(text: str, where: str, what: str = "a TOML file") -> dict[str, An
         raise DataError(f"{where} cannot be read as {what} ({_words(error)}): correct it") from error
 
 
-def read_text(path: str | Path, what: str = "a text in UTF-8") -> str:
-    """Read a text file in UTF-8; DataError, which says `what` it should be, for anything else."""
+def read_text(path: str | Path, what: str = "a text in UTF-8", newline: str | None = None) -> str:
+    """Read a text file in UTF-8; DataError, which says `what` it should be, for anything else; `newline` as in `open`.
+
+    In CSV, the ends of lines belong to quoted values: it is read with "".
+    """
     try:
-        return reading.read_text(on_disk(path), copies=BYTES_PER_TEXT_BYTE)
+        return reading.read_text(on_disk(path), newline=newline, copies=BYTES_PER_TEXT_BYTE)
     except FileNotFoundError as error:
         raise DataError(f"{path} does not exist") from error
     except (reading.NotAFileError, UnicodeDecodeError) as error:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections import Counter
 from itertools import zip_longest
 from pathlib import Path
@@ -12,7 +10,7 @@ import numpy as np
 
 from finc_eval.core.doors import create_file, create_text, read_text
 from finc_eval.core.errors import DataError
-from finc_eval.core.files.csv_text import separator_in
+from finc_eval.core.files.csv_text import CsvLines, write_rows
 from finc_eval.core.files.npz import NpzFile, NpzRows
 from finc_eval.core.memory import BYTES_PER_LINE, BYTES_PER_TEXT_BYTE, check_decoded, check_list
 from finc_eval.core.places import disk_path
@@ -55,9 +53,8 @@ def write_arrays(path: str | Path, arrays: dict[str, np.ndarray]) -> None:
                 np.savez_compressed(file, **arrays)  # type: ignore[arg-type]  # mypy takes them for allow_pickle
         else:
             with create_text(temporary) as text:
-                writer = csv.writer(text)
-                writer.writerow(arrays)
-                writer.writerows(zip(*map(_cells, arrays.values()), strict=True))
+                write_rows(text, [[*arrays]])
+                write_rows(text, zip(*map(_cells, arrays.values()), strict=True))
 
 
 def _cells(column: np.ndarray) -> list[object]:
@@ -102,7 +99,6 @@ def _csv_rows(path: str | Path) -> list[list[str]]:
     try:
         text = read_text(disk_path(path), "utf-8-sig", "replace", copies=BYTES_PER_TEXT_BYTE)
         check_list(text.count("\n"), str(path), "lines", BYTES_PER_LINE)
-        between = separator_in(next(filter(str.strip, io.StringIO(text)), ""))
-        return [[cell.strip() for cell in row] for row in csv.reader(io.StringIO(text), delimiter=between) if row]
-    except (OSError, csv.Error) as error:
+        return [[cell.strip() for cell in row] for row in CsvLines(text, str(path))]
+    except OSError as error:
         raise DataError(f"{path} cannot be read as a .csv ({error})") from None

@@ -1,0 +1,40 @@
+"""`SampleScores`: numbers that judges give to samples of a model, by id, prompt and seed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class SampleScores:
+    """Scores of the samples of one model."""
+
+    name: str  # name of the table in messages
+    judges: dict[str, Array]  # score of each sample by the name of the judge, shape (n,); NaN where it is missing
+    ids: tuple[str, ...]  # id of each sample; row numbers where the table has none
+    prompts: tuple[str, ...]  # prompt of each sample; its id where the table has none
+    has_ids: bool  # whether the table has ids
+    has_prompts: bool  # whether the table has prompts
+    labels: dict[str, tuple[str, ...]] = field(default_factory=dict)  # columns of texts with few values
+    seeds: tuple[str, ...] = ()  # number of each sample among those of its prompt; empty texts without one
+    has_names: bool = True  # whether ids name samples; False for ids that a layout makes from prompts
+    known: frozenset[str] = frozenset()  # judges that are known to be judges, by the layout or because they were named
+    stated: dict[str, float] = field(default_factory=dict)  # what the file states for the whole model, by judge
+    unnamed: str = ""  # path of a table whose judge has no name
+
+    @property
+    def n(self) -> int:
+        """Number of samples."""
+        return len(self.ids)
+
+    @property
+    def keys(self) -> list[tuple[str, str, str]]:
+        """Id, prompt and seed of each sample; empty texts for those that the table does not have."""
+        ids = self.ids if self.has_ids else ("",) * self.n
+        prompts = self.prompts if self.has_prompts else ("",) * self.n
+        return [*zip(ids, prompts, self.seeds or ("",) * self.n, strict=True)]
