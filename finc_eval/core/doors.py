@@ -1,4 +1,4 @@
-"""Opening regular files that exist, without waiting or reading beyond a limit, and creating files and folders.
+"""Opening regular files, and creating files: no library asks whether a name leads to a pipe, a device or a link.
 
 A name may lead to a pipe that never answers, or to a device that never ends, and what it leads to may change between
 two looks. So the file is asked before it is opened, because devices act when they are, and again once it is open.

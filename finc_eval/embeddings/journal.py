@@ -1,4 +1,4 @@
-"""The unfinished cache: a journal of the batches that are done, each with a checksum, so that a resumed run trusts it.
+"""The unfinished cache, a journal of the batches that are done: HDF5 cannot be opened after a kill while it grows.
 
 It has one line that says what it is of, and then one record a batch. A record that was cut off by a kill, or is
 damaged, ends what is believed: its batch and all later batches are made again.

@@ -1,4 +1,4 @@
-"""Ends of video files: whether a file is as long as its container says."""
+"""Ends of video files, since FFmpeg says nothing of a clip that was cut: is a file as long as its container says?"""
 
 from __future__ import annotations
 

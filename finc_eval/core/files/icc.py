@@ -1,4 +1,4 @@
-"""Color profiles (ICC) of images: the name of the space that they state, and their pixels in sRGB.
+"""Color profiles (ICC) of images, for the numbers: littleCMS converts pixels, and has no name for a space.
 
 What a PNG or an AVIF states by numbers (gAMA, cHRM, cICP, nclx) becomes a profile here, so that one rule is for all.
 """

@@ -1,4 +1,4 @@
-"""Arrays in .npz files, read a block at a time, so that a small file cannot fill the memory."""
+"""Arrays in .npz files, read a block at a time or mapped, since numpy.load maps none and reads each array whole."""
 
 from __future__ import annotations
 
