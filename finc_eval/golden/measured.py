@@ -17,7 +17,7 @@ from finc_eval.same_ids.verdict import judge_run
 
 Pixels = NDArray[np.uint8]
 
-SOUND = (SAME, UNCLEAR)  # what a pair may show; all else is red from the first night on
+SOUND = (SAME, UNCLEAR)  # sights of a pair that are not red at once
 
 TRANSPARENT, NOT_NUMBERS, UNREADABLE = "partly transparent", "not numbers", "unreadable"
 

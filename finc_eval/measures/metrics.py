@@ -229,10 +229,7 @@ def _scores(
 ) -> Scores:
     """Compute metrics of sources, each in its own embedding space."""
     check_choice("index", index, get_args(SearchIndex))
-    if save_statistics is not None and Path(save_statistics).suffix != ".npz":
-        raise UsageError(f"save_statistics must be the path of an .npz, got {save_statistics}")
-    if save_statistics is not None:
-        check_writable(out_path(save_statistics))
+    _check_place(save_statistics)
     how = extraction_of(extractor)
     refuse_other_space(chosen, sources, how.extractor)
     run, by_extractor = Run.of(run), defaultdict[str | None, list[Metric]](list)
@@ -269,6 +266,15 @@ def _scores(
         reasons_given = (f"{name} could not be computed: {reason}" for name, reason in found.failures.items())
         raise DataError("; ".join(reasons_given))
     return found
+
+
+def _check_place(statistics: str | Path | None) -> None:
+    """Raise an error if statistics cannot be written to a place."""
+    if statistics is None:
+        return
+    if Path(statistics).suffix != ".npz":
+        raise UsageError(f"save_statistics must be the path of an .npz, got {statistics}")
+    check_writable(out_path(statistics))
 
 
 def _save(path: str | Path, one: MetricSet, run: Run) -> None:

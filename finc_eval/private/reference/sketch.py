@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import isclose, sqrt
 from pathlib import Path
 from typing import Any, ClassVar
@@ -229,18 +230,15 @@ class PrivateSketch(Shown):
             raise UsageError(f"a comparison needs at least two generators, got {len(gens)}: score a single one instead")
         if yardstick is not None:
             check_choice("yardstick", yardstick, gens)
-        samples = {
-            name: self.summarize(one, (labels or {}).get(name), extractor=extractor, run=run)
-            for name, one in gens.items()
-        }
+        summarize, known = partial(self.summarize, extractor=extractor, run=run), labels or {}
+        samples = {name: summarize(one, known.get(name)) for name, one in gens.items()}
         scores = sorted(
             (self._score(sample, name, confidence) for name, sample in samples.items()), key=lambda score: score.value
         )
-        ranked = {score.name: samples[score.name] for score in scores}
-        pairs = paired_differences(self.noisy_mean, ranked, confidence)
-        scores.sort(key=lambda one: one.name == yardstick)  # the yardstick last
-        about = confidence, self.guarantees, self.signature, yardstick
-        return PrivateComparison(tuple(scores), pairs, *about, provenance=Provenance.here("cpu"))
+        pairs = paired_differences(self.noisy_mean, {one.name: samples[one.name] for one in scores}, confidence)
+        about = pairs, confidence, self.guarantees, self.signature, yardstick
+        last = tuple(sorted(scores, key=lambda one: one.name == yardstick))
+        return PrivateComparison(last, *about, provenance=Provenance.here("cpu"))
 
     @staticmethod
     def merge(sketches: Sequence[PrivateSketch]) -> PrivateSketch:
