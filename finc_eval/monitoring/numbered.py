@@ -37,7 +37,7 @@ RESULTS = _words(
 )
 SETTINGS = _words(
     "seed seeds lr wd cfg guidance scale strength temp temperature bs batchsize size sizes res resolution px "
-    "width height dim dims rank ranks alpha beta sigma ema decay rate fps x gpu gpus node nodes worker workers "
+    "width height dim dims rank ranks alpha beta sigma decay rate fps x gpu gpus node nodes worker workers "
     "proc device cuda world fold folds run runs exp experiment trial trials job jobs task shard part split "
     "dropout cond hidden heads layers"
 )

@@ -174,8 +174,13 @@ def _choose(names: Sequence[str], differ: Columns) -> tuple[list[float], str]:
 
 
 def _contradicts(column: Sequence[Field], steps: Sequence[Sequence[Field]]) -> bool:
-    """Return whether epochs have another order than steps, which begin again in each epoch then."""
-    return column[0].kind is NumberKind.EPOCH and any(_order(column) != _order(one) for one in steps)
+    """Return whether a number has another order than steps, and may be the step instead.
+
+    Steps begin again in each epoch then, or "steps" are those of a sampler.
+    """
+    may_be = column[0].kind is NumberKind.EPOCH
+    may_be |= column[0].kind is NumberKind.PLAIN and all(one[0].label == "steps" for one in steps)
+    return may_be and any(_order(column) != _order(one) for one in steps)
 
 
 def _order(column: Sequence[Field]) -> list[int]:
