@@ -143,15 +143,18 @@ def _tables(result: PrivateResult) -> Iterator[TextTable]:
     """Yield the tables of estimates that have rows."""
     scores = scores_of(result)
     real = None if isinstance(result, PrivateScore) else result.yardstick
-    names = {score.name: f"{score.name} (real samples)" if score.name == real else score.name for score in scores}
+
+    def titled(name: str) -> str:
+        return f"{name} (real samples)" if name == real else name
+
     columns = ["Set", "Samples", "MMD²", "Standard error", "Interval", "Real data, same size"]
-    firsts = [([names[score.name], f"{score.n:,}"], score, [_real_data(score)]) for score in scores]
+    firsts = [([titled(score.name), f"{score.n:,}"], score, [_real_data(score)]) for score in scores]
     yield _table(SCORES, columns, firsts, [score.name == real for score in scores])
     if isinstance(result, PrivateComparison) and result.pairs:
         columns = ["Nearer", "Farther", "Difference", "Standard error", "Interval", "Adj. p"]
-        pairs = [([names[one.first], names[one.second]], one, [p_value(one.p_value)]) for one in result.pairs]
+        pairs = [([titled(one.first), titled(one.second)], one, [p_value(one.p_value)]) for one in result.pairs]
         yield _table(PAIRS, columns, pairs, [pair.p_value > ALPHA for pair in result.pairs])
-    parts = [(names[score.name], part) for score in scores for part in (*score.degrees, *score.classes)]
+    parts = [(titled(score.name), part) for score in scores for part in (*score.degrees, *score.classes)]
     if parts:
         columns = ["Set", "Part", "Features", "MMD²", "Standard error", "Interval"]
         named = [([name, str(part.name), f"{part.features:,}"], part, list[str]()) for name, part in parts]
@@ -198,7 +201,7 @@ def says(result: PrivateResult) -> dict[str, str]:
             sentences["zero"] = "The interval includes zero: the sketch cannot distinguish the two."
     else:
         sentences |= _ranked(result) if len(result.generators) > 1 else {}
-        if result.real is not None:
+        if result.real is not None and result.generators:
             sentences["real"] = _beside_real(result, result.real)
     sentences["noise"] = f"The noise of the reference alone hides differences below {first.smallest_detected:.2g}."
     return sentences | {"confidence": f"Intervals are at {percent(result.confidence)}."}
@@ -222,9 +225,9 @@ def _ranked(result: PrivateComparison) -> dict[str, str]:
 def _beside_real(result: PrivateComparison, real: PrivateScore) -> str:
     """Return how far the nearest generator is from the private records, beside real samples."""
     first = result.generators[0]
-    pair = next(one for one in result.pairs if {one.first, one.second} == {first.name, real.name})
-    how = "farther" if pair.second == first.name else "nearer"
-    than = f"significantly {how} than" if pair.p_value <= ALPHA else "and cannot be distinguished by distance from"
+    sure = [one for one in result.pairs if {one.first, one.second} == {first.name, real.name} and one.p_value <= ALPHA]
+    how = "farther" if sure and sure[0].second == first.name else "nearer"
+    than = f"significantly {how} than" if sure else "and cannot be distinguished by distance from"
     value, low, high, own = (figure(one, ".3g") for one in (first.value, *first.interval, real.value))
     return (
         f"{first.name} is at an MMD² of {value} [{low}, {high}] from the private records, {than} real samples, "
