@@ -185,18 +185,23 @@ def default_folders(titles: Sequence[str] | None, inputs: Mapping[str, str], job
     places = [Path(place_of(place)).parent.name for place in inputs.values()]
     inside = [f"{place}-{title}".strip("-") for place, title in zip(places, titles, strict=False)]
     for named, end in ((titles, ""), (inside or titles, ""), (titles, f"-{job}")):
-        folder = default_folder(named, settings, end)
+        folder = with_end(default_folder(named), settings, end)
         check_unlinked(Path(), folder.as_posix())
         yield folder
 
 
-def default_folder(titles: Sequence[str], settings: str = "", end: str = "") -> Path:
-    """Return the folder of a result on sets with these titles, reports/gen-vs-ref, and what follows in its name."""
+def default_folder(titles: Sequence[str]) -> Path:
+    """Return the folder of a result on sets with these titles: reports/gen-vs-ref."""
     more = len(titles) - NAMED_SETS
     title = "-vs-".join([*titles[:NAMED_SETS], *([f"{more}-more"] if more > 0 else [])])
+    name = _as_name(title, MAX_FOLDER_NAME)
+    return Path("reports") / (name if name.strip(".") else "result")
+
+
+def with_end(folder: Path, settings: str, end: str) -> Path:
+    """Return a folder with settings in its name, cut where they are long, and with an end, which is never cut."""
     end = _as_name(settings, MAX_FOLDER_NAME // 2) + end
-    name = _as_name(title, MAX_FOLDER_NAME - len(end.encode()))
-    return Path("reports") / ((name if name.strip(".") else "result") + end)
+    return folder.with_name(_as_name(folder.name, MAX_FOLDER_NAME - len(end.encode())) + end)
 
 
 def _as_name(text: str, size: int) -> str:

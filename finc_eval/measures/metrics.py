@@ -13,12 +13,10 @@ from typing import Any, Never, ParamSpec, Protocol, cast, get_args, overload
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError, check_choice, did_you_mean
 from finc_eval.core.files.npz import NpzFile
 from finc_eval.core.files.stored import check_type
-from finc_eval.core.places import out_path
 from finc_eval.core.progress import Stage
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import refuse_owned, refuse_unknown
 from finc_eval.core.run import Run
-from finc_eval.core.storage import check_writable
 from finc_eval.core.words import join_words
 from finc_eval.embeddings.array_files import holds_statistics
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
@@ -31,12 +29,13 @@ from finc_eval.embeddings.same_names import join_columns
 from finc_eval.extractors.settings import AnyExtractor, extraction_of
 from finc_eval.extractors.weights import MissingWeightsError
 from finc_eval.measures.frechet import SPATIAL
-from finc_eval.measures.gaussians.gaussian import GaussianStatistics, from_embeddings
+from finc_eval.measures.gaussians.gaussian import GaussianStatistics
 from finc_eval.measures.gaussians.reference_statistics import (
     beside_samples,
+    check_place,
     note_beside,
     read_statistics,
-    write_statistics,
+    save_statistics_of,
 )
 from finc_eval.measures.inputs import (
     Metric,
@@ -229,7 +228,7 @@ def _scores(
 ) -> Scores:
     """Compute metrics of sources, each in its own embedding space."""
     check_choice("index", index, get_args(SearchIndex))
-    _check_place(save_statistics)
+    check_place(save_statistics)
     how = extraction_of(extractor)
     refuse_other_space(chosen, sources, how.extractor)
     run, by_extractor = Run.of(run), defaultdict[str | None, list[Metric]](list)
@@ -255,7 +254,7 @@ def _scores(
             parts.append(Scores(gen, ref, (), reasons, provenance=Provenance.here(own_run.device)))
             continue
         if save_statistics is not None and not parts:
-            _save(save_statistics, sets["ref"], own_run)
+            save_statistics_of(save_statistics, sets["ref"], own_run)
         parts.append(compute_scores(sources, sets, own, by, index, own_run))
     found = replace(
         parts[0],
@@ -266,23 +265,6 @@ def _scores(
         reasons_given = (f"{name} could not be computed: {reason}" for name, reason in found.failures.items())
         raise DataError("; ".join(reasons_given))
     return found
-
-
-def _check_place(statistics: str | Path | None) -> None:
-    """Raise an error if statistics cannot be written to a place."""
-    if statistics is None:
-        return
-    if Path(statistics).suffix != ".npz":
-        raise UsageError(f"save_statistics must be the path of an .npz, got {statistics}")
-    check_writable(out_path(statistics))
-
-
-def _save(path: str | Path, one: MetricSet, run: Run) -> None:
-    """Write the statistics of a set, with its digest."""
-    if isinstance(one, Embeddings):
-        write_statistics(path, from_embeddings(one, run=run), one.digest)
-    else:
-        write_statistics(path, one)
 
 
 def compute_scores(

@@ -8,7 +8,7 @@ from _verbs import run
 from PIL import Image
 
 import finc_eval as fe
-from finc_eval.cli.output import default_folder
+from finc_eval.cli.output import default_folder, with_end
 from finc_eval.cli.question import suffix_of
 
 
@@ -161,6 +161,6 @@ def test_settings_become_a_short_readable_end_of_a_name(settings, suffix):
 
 
 def test_names_of_folders_keep_their_end_however_long_they_are():
-    long = default_folder(["x" * 300, "y"], "-n60", "-0123")
+    long = with_end(default_folder(["x" * 300, "y"]), "-n60", "-0123")
     assert long.name.endswith("-n60-0123") and len(long.name) <= 200
-    assert default_folder(["a", "b"], "-" + "z" * 300, "-0123").name.endswith("-0123")
+    assert with_end(default_folder(["a", "b"]), "-" + "z" * 300, "-0123").name.endswith("-0123")

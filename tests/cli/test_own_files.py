@@ -157,10 +157,11 @@ def test_embeddings_are_not_replaced_by_those_of_another_set(made):
     assert fe.EmbeddingCache(made / "ref.h5").source == str(made / "ref")
 
 
-def test_a_sketch_is_replaced_by_one_of_the_same_embeddings_only(made, tmp_path):
+def test_a_sketch_is_replaced_by_one_of_the_same_embeddings_and_settings_only(made, tmp_path):
     out = tmp_path / "s.h5"
-    done("extract", "sketch", made / "ref.h5", "--out", out, "--features", 10)
-    done("extract", "sketch", made / "ref.h5", "--out", out, "--features", 12)
+    for _ in range(2):
+        done("extract", "sketch", made / "ref.h5", "--out", out, "--features", 12)
+    assert "did not make it" in refused("extract", "sketch", made / "ref.h5", "--out", out, "--features", 10)
     assert "did not make it" in refused("extract", "sketch", made / "gen.h5", "--out", out, "--features", 10)
     assert "did not make it" in refused("extract", "sketch", made / "ref.h5", "--out", made / "gen.h5")
     assert fe.load(out).feature_map.features == 12

@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from finc_eval.core.digest import sha256_of
 from finc_eval.core.doors import create_file
-from finc_eval.core.errors import DataError
+from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.files.npz import NpzFile
 from finc_eval.core.files.stored import content_of
+from finc_eval.core.places import out_path
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
-from finc_eval.core.storage import write_whole
+from finc_eval.core.storage import check_writable, write_whole
 from finc_eval.embeddings.array_files import holds_statistics, read_moments
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.recipe import ARRAY_SPACE
@@ -78,6 +79,23 @@ def write_statistics(path: str | Path, statistics: GaussianStatistics, source: s
     with write_whole(path) as temporary, create_file(temporary) as file:
         np.savez(file, **arrays)  # type: ignore[arg-type]  # of the keyword allow_pickle, which is not among these
     return signature
+
+
+def check_place(path: str | Path | None) -> None:
+    """Raise an error unless statistics can be written at a path; None asks for none."""
+    if path is None:
+        return
+    if Path(path).suffix != ".npz":
+        raise UsageError(f"save_statistics must be the path of an .npz, got {path}")
+    check_writable(out_path(path))
+
+
+def save_statistics_of(path: str | Path, one: Embeddings | GaussianStatistics, run: Run) -> None:
+    """Write the statistics of a set, with its digest."""
+    if isinstance(one, Embeddings):
+        write_statistics(path, from_embeddings(one, run=run), one.digest)
+    else:
+        write_statistics(path, one)
 
 
 def source_of(path: str | Path) -> str:
