@@ -179,6 +179,8 @@ def _read_file(source: str | Path) -> NamedColumns:
     name, path = str(source), on_disk(source)
     if name.lower().endswith(".parquet"):
         found = TableText(checked(parquet_columns(path, name), name))
+        if not found.columns or not next(iter(found.columns.values())):
+            raise DataError(f"{name} has no row: give it some, or leave it out")
     else:
         found = text_columns(read_text(source, "a table", newline=""), name, _read_csv)
     columns, unnamed = found.columns, "" if found.has_heading else name

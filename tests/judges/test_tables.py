@@ -8,6 +8,7 @@ import pytest
 import finc_eval as fe
 from finc_eval.core.errors import DataError
 from finc_eval.judges.scores import read_scores
+from finc_eval.judges.votes import read_votes
 
 N = 30
 IDS = [f"{number:05d}.png" for number in range(N)]
@@ -253,3 +254,38 @@ def test_scores_of_other_samples_are_refused_before_anything_is_embedded(tmp_pat
 def test_scores_of_other_samples_are_refused_where_only_the_set_knows_its_names():
     with pytest.raises(DataError, match="no id of scores of one is a sample of one"):
         boards({name: {"id": [f"x{number}" for number in range(N)], "clip": drawn(1)} for name in MODELS})
+
+
+def test_a_table_of_parquet_is_read_by_columns_and_bounded_by_what_it_states(tmp_path, monkeypatch):
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "one.parquet"
+    parquet.write_table(arrow.table({"id": IDS, "clip": drawn(1), "boxes": [[1]] * N}), path)
+    one = read_scores({"one": path}, MODELS)["one"]
+    assert one.ids == tuple(IDS) and {name: own.tolist() for name, own in one.judges.items()} == {"clip": drawn(1)}
+    monkeypatch.setenv("FINC_EVAL_MAX_DECODED", "5kB")
+    with pytest.raises(DataError, match=r"the list of 30 rows takes 10.5 kB when decoded, above the 5 kB"):
+        read_scores({"one": path}, MODELS)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"PAR1xxxx", "cannot be read as a .parquet file"),
+        (b"id,clip", "cannot be read as a .parquet file"),
+        (None, "does not exist"),
+    ],
+)
+def test_what_is_not_a_table_of_parquet_is_one_sentence(tmp_path, content, said):
+    path = tmp_path / "one.parquet"
+    if content is not None:
+        path.write_bytes(content)
+    for read in (lambda: read_scores({"one": path}, MODELS), lambda: read_votes(path, MODELS)):
+        with pytest.raises(DataError, match=said):
+            read()
+
+
+def test_a_text_of_too_many_lines_is_refused_before_it_is_read(tmp_path, monkeypatch):
+    path = write(tmp_path, "one.csv", "id,clip\n" + lines(",", IDS, drawn(1)))
+    monkeypatch.setenv("FINC_EVAL_MAX_DECODED", "9kB")
+    with pytest.raises(DataError, match=r"the list of 31 lines takes 10.8 kB when decoded"):
+        read_scores({"one": path}, MODELS)

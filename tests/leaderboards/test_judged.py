@@ -203,6 +203,7 @@ def test_the_command_line_reads_scores_and_votes(tmp_path):
     ("options", "said"),
     [
         ({"lower": ("clip",)}, "lower names clip, and no scores are given"),
+        ({"judges": ("clip",)}, "judges names clip, and no scores are given"),
         ({"covariates": ("side",)}, "covariates names side, and no votes are given"),
         ({"plan": True}, "plan is for scores and votes, and none are given"),
     ],

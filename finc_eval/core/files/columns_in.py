@@ -7,13 +7,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from finc_eval.core.errors import DataError
+from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.files.csv_text import check_cells, csv_columns, gather_columns
 from finc_eval.core.files.parquet import parquet_pieces, parquet_schema
 from finc_eval.core.files.parsed import foreign_json, json_lines, json_size
 from finc_eval.core.memory import BYTES_PER_LINE, BYTES_PER_TEXT_BYTE, check_decoded, check_list
 
 Columns = dict[str, list[Any]]
+
+UNREADABLE = (OSError, EOFError, ValueError, TypeError, KeyError, NotImplementedError, OverflowError)
+"""Errors of pyarrow on what is not a table, or has values that Python does not hold."""
 
 
 @dataclass(frozen=True)
@@ -35,14 +38,22 @@ class TableText:
 
 def parquet_columns(path: Path, name: str) -> Columns:
     """Read a .parquet file as columns; DataError for too many values, by what the file states before it is decoded."""
-    schema, rows = parquet_schema(path)
-    check_list(rows, name, "rows", BYTES_PER_LINE)
-    check_cells(len(schema.names), rows, name)
-    found: Columns = {column: [] for column in schema.names}
-    for batch in parquet_pieces(path, BYTES_PER_TEXT_BYTE):
-        for own, values in zip(found.values(), batch.columns, strict=True):
-            own.extend(values.to_pylist())
-    return found
+    try:
+        schema, rows = parquet_schema(path)
+        check_list(rows, name, "rows", BYTES_PER_LINE)
+        check_cells(len(schema.names), rows, name)
+        found: list[list[Any]] = [[] for _ in schema.names]
+        for batch in parquet_pieces(path, BYTES_PER_TEXT_BYTE):
+            for own, values in zip(found, batch.columns, strict=True):
+                own.extend(values.to_pylist())
+    except ImportError as error:
+        raise UsageError(f"reading {name} needs {error.name}: pip install {error.name}") from error
+    except FileNotFoundError as error:
+        raise DataError(f"{name} does not exist") from error
+    except UNREADABLE as error:  # pyarrow's errors are among these
+        words = str(error).split("\n", 1)[0][:200]
+        raise DataError(f"{name} cannot be read as a .parquet file ({words}): write it again") from error
+    return dict(zip(schema.names, found, strict=True))
 
 
 def text_columns(text: str, name: str, read_csv: Callable[[str, str], tuple[Columns, int]] | None = None) -> TableText:
@@ -50,8 +61,8 @@ def text_columns(text: str, name: str, read_csv: Callable[[str, str], tuple[Colu
     text = text.removeprefix("\ufeff")
     start = text.lstrip()[:1]
     if start not in ("{", "["):
+        check_list(text.count("\n"), name, "lines", BYTES_PER_LINE)
         columns, first = (csv_columns(text, name), 2) if read_csv is None else read_csv(text, name)
-        check_list(len(next(iter(columns.values()), ())), name, "rows", BYTES_PER_LINE)
         return TableText({**columns}, first, has_heading=first > 1)
     check_decoded(json_size(text), name)
     lines = (line.lstrip() for line in text.split("\n"))
