@@ -22,6 +22,8 @@ FRAMES, STEPS, EDGE = 8, 4, 64
 """Frames of a clip that are measured, places where its motion to the next frame is, and pixels of the longer edge for
 motion. `broken.UNLIKE_MOTION` was measured with these, on 12 clips."""
 
+FROZEN_CLIP = "frozen"  # name of a clip that stands still
+
 LEAST_CHANGE, FROZEN, MATCHED = 2.0, 0.2, 0.7
 """Root mean square of what differs between the frames of a clip, in steps of 1/255 of its thumbnails, from which it
 moves; the part of it up to which another clip stands still; and the correlation of frames that are the same."""
@@ -92,6 +94,6 @@ def moves_otherwise(first: Thumbs, second: Thumbs) -> NDArray[np.str_]:
             does_move & (backwards > MATCHED) & (backwards > kept + MATCHED / 2),
             does_move & (reordered > MATCHED) & (reordered > kept + MATCHED / 2),
         ],
-        ["frozen", "played backwards", "with frames in another order"],
+        [FROZEN_CLIP, "played backwards", "with frames in another order"],
         "",
     )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from finc_eval.core.words import percent
 from finc_eval.same_ids.pairs import SIZES, SIZES_BEFORE, PairTable
-from finc_eval.same_ids.seen import OTHER_ID, SeenPairs, size_name
+from finc_eval.same_ids.seen import OTHER_ID, SeenPairs, change_of_size
 from finc_eval.same_ids.shown import NEARER, TURNS, as_units
 
 Places = NDArray[np.int64]
@@ -46,13 +46,10 @@ def name_turn(turn: int, n: int) -> str:
 
 def name_sizes(table: PairTable) -> str:
     """Name a run in which all samples are of another size."""
-    found = []
-    for names in (SIZES, SIZES_BEFORE):
-        sizes = np.unique(np.stack([table.values[name] for name in names], 1), axis=0)
-        found.append(size_name(sizes[0]) if len(sizes) == 1 else "")
-    if not all(found):
+    found = [np.unique(np.stack([table.values[name] for name in names], 1), axis=0) for names in (SIZES, SIZES_BEFORE)]
+    if any(len(one) > 1 for one in found):
         return "all are of another size"
-    return f"all are of another size: {found[0]}, and were {found[1]}"
+    return f"all are of another {change_of_size(found[0][0], found[1][0])}"
 
 
 def name_run(table: PairTable, seen: SeenPairs, is_broken: NDArray[np.bool_], ids: Sequence[str]) -> str:

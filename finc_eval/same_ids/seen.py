@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from finc_eval.same_ids.clips import moves_otherwise
+from finc_eval.same_ids.clips import FROZEN_CLIP, moves_otherwise
 from finc_eval.same_ids.crops import CROPPED, FRAMED, MOVED, SHIFTED, crop_names, liken_crops, liken_rest
 from finc_eval.same_ids.pairs import SIZES, SIZES_BEFORE, PairTable
 from finc_eval.same_ids.shown import NEAR, TURNS, Likeness, best_turn, exchange, liken, margins, tell_shown
@@ -85,7 +85,9 @@ def see(table: PairTable) -> SeenPairs:
     _add_noise(table, shown, causes)
     _add_gray(table, shown, causes)
     if "frames" in values and (values["frames"] > 1).any():
-        _mark(shown, causes, moves_otherwise(*table.thumbs), (SAME, UNCLEAR))
+        moves = moves_otherwise(*table.thumbs)
+        _mark(shown, causes, moves, (SAME, UNCLEAR))
+        _mark(shown, causes, np.where(moves == FROZEN_CLIP, "", moves), (ANOTHER,))  # frames that match are its own
     causes[is_blank] = _blank_names(table, is_blank)
     _add_sizes(table, shown, causes)
     return SeenPairs(shown, causes, likeness.other, likeness, crops)
@@ -147,7 +149,14 @@ def _add_sizes(table: PairTable, shown: Words, causes: Words) -> None:
     now, before = (np.stack([table.values[name] for name in names], 1) for names in (SIZES, SIZES_BEFORE))
     for row in np.flatnonzero((now != before).any(1)):
         shown[row] = "size"
-        causes[row] = f"of another size ({size_name(now[row])}, and was {size_name(before[row])})"
+        causes[row] = f"of another {change_of_size(now[row], before[row])}"
+
+
+def change_of_size(now: Array, before: Array) -> str:
+    """Say how the size of a sample, (frames, height, width), changed: "length (8 frames, before 16 frames)"."""
+    if (now[1:] == before[1:]).all():
+        return f"length ({now[0]:.0f} frames, before {before[0]:.0f} frames)"
+    return f"size ({size_name(now)}, before {size_name(before)})"
 
 
 def size_name(size: Array) -> str:

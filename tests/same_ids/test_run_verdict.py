@@ -57,7 +57,7 @@ OF_ALL = {
     "red, green and blue in": lambda one: one[..., [1, 2, 0]],
     "negative": lambda one: 255 - one,
     "mirrored, with red and blue exchanged": lambda one: one[:, ::-1, ::-1],
-    "24 × 24 pixels, and were 48 × 48 pixels": lambda one: resized(one, None, (24, 24)),
+    "of another size (24 × 24 pixels, before 48 × 48 pixels)": lambda one: resized(one, None, (24, 24)),
     "turned gray": lambda one: np.repeat(one.mean(2, keepdims=True), 3, 2).astype(np.uint8),
     "black": lambda one: one * 0,
     "white": lambda one: one * 0 + 255,

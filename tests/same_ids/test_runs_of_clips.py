@@ -59,3 +59,25 @@ def test_clips_that_move_otherwise_are_broken_though_their_middle_frame_is_right
     found = compare(new)
     assert set(found.broken) == {"003.mp4", "030.mp4", "047.mp4"}
     assert set(found.reasons.values()) == {looks}
+
+
+ORDERS = {
+    "frozen": lambda one: np.repeat(one[3][None], len(one), 0),
+    "played backwards": lambda one: one[::-1],
+    "with frames in another order": lambda one: one[[3, 0, 6, 1, 7, 2, 5, 4]],
+    "of another length (5 frames": lambda one: one[:5],
+}
+"""What a clip is made into, by its cause."""
+
+
+@pytest.mark.parametrize("name", ORDERS)
+def test_few_clips_that_move_otherwise_are_broken_from_one_clip_on(name):
+    moving = sorted(OLD, key=lambda one: -float(np.abs(np.diff(one.astype(float), axis=0)).mean()))[:4]
+    new = [np.ascontiguousarray(ORDERS[name](one)) for one in noisy(moving)]
+    for n in (1, 4):
+        pairs = {"gen": run_of(new[:n]), "ref": run_of(moving[:n])}
+        found = fe.compare(pairs["gen"], pairs["ref"], pairs="id").by_id
+        assert found.verdict == "broken"
+        assert all(name in one for one in found.reasons.values())
+    same = fe.compare(run_of(noisy(moving, 3)), run_of(moving), pairs="id").by_id
+    assert same.verdict == "clean"
