@@ -6,7 +6,6 @@ import finc_eval as fe
 from finc_eval.demo import example_sets
 from finc_eval.private.kahm.membership import membership_score
 
-
 PICTURE = np.random.default_rng(0).integers(0, 256, (16, 16, 3), np.uint8)  # a golden picture
 
 
