@@ -17,7 +17,7 @@ from finc_eval.same_ids.verdict import judge_run
 
 Pixels = NDArray[np.uint8]
 
-SOUND = (SAME, UNCLEAR)  # sights of a pair that are not red at once
+SOUND = (SAME, UNCLEAR)  # words for pairs that are not red by themselves; all else is, from the first night on
 
 TRANSPARENT, NOT_NUMBERS, UNREADABLE = "partly transparent", "not numbers", "unreadable"
 
