@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
+
+import numpy as np
 
 from finc_eval.core.files.stored import StoredFile, content_of
 from finc_eval.core.files.writing import NewFile, TextSizes
@@ -19,8 +23,7 @@ def copy_content(old: StoredFile, new: NewFile, without: Collection[str] = ()) -
     content.measure(old, "it")
     for _ in content.write_arrays([old], new):
         pass
-    for name in content.sizes:
-        content.write_texts(name, [old], new)
+    content.write_texts(new)
 
 
 def join_content(
@@ -29,7 +32,7 @@ def join_content(
     """Write all rows of the arrays of files, in their order, and then all texts; not the header.
 
     Yields the number of files whose arrays are written. One file is open at a time, and a block of it in memory. The
-    paths are listed for the sizes, for the arrays, and for each list of texts.
+    paths are listed twice.
     """
     content, first = _Content(without), ""
 
@@ -42,22 +45,41 @@ def join_content(
         first = first or str(file.path)
         content.measure(file, first)
     yield from content.write_arrays(files(), new)
-    for name in content.sizes:
-        content.write_texts(name, files(), new)
+    content.write_texts(new)
+
+
+class _Texts:
+    """A list of texts that waits in a temporary file until all of its sizes are known."""
+
+    def __init__(self) -> None:
+        self.sizes = TextSizes.of([])
+        # What has less than a megabyte never reaches the disk. It is gone with the object.
+        self._file = tempfile.SpooledTemporaryFile(1 << 20)  # noqa: SIM115
+
+    def add(self, texts: list[bytes]) -> None:
+        """Add texts."""
+        self.sizes = self.sizes.joined(TextSizes.of(texts))
+        lengths = np.array([len(texts), *map(len, texts)], np.uint32)
+        self._file.write(lengths.tobytes() + b"".join(texts))
+
+    def portions(self) -> Iterator[list[bytes]]:
+        """Yield the texts as they were added, and end."""
+        self._file.seek(0)
+        while head := self._file.read(4):
+            lengths = np.frombuffer(self._file.read(4 * int.from_bytes(head, sys.byteorder)), np.uint32)
+            data, ends = self._file.read(int(lengths.sum())), np.cumsum(lengths, dtype=np.int64).tolist()
+            yield [data[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+        self._file.close()
 
 
 class _Content:
-    """Arrays and texts of files that become those of one file.
-
-    Attributes:
-        sizes: sizes of the texts of each list by name.
-    """
+    """Arrays and texts of files that become those of one file."""
 
     def __init__(self, without: Collection[str]) -> None:
         self._without, self._alike = without, dict[str, object]()
         self._shapes: dict[str, tuple[tuple[int, ...], str]] = {}
         self._lengths = Counter[str]()
-        self.sizes: dict[str, TextSizes] = {}
+        self._texts: dict[str, _Texts] = {}
 
     def measure(self, file: StoredFile, first: str) -> None:
         """Add the lengths of what a file holds, which must be what the first file holds."""
@@ -68,9 +90,9 @@ class _Content:
             found = file.arrays.get(name)
             if found is None or found.dtype.kind == "S":
                 alike[name] = "texts"
-                for texts in _texts(file, name):
-                    own = TextSizes.of(texts)
-                    self.sizes[name] = self.sizes[name].joined(own) if name in self.sizes else own
+                texts, waiting = file.texts(name), self._texts.setdefault(name, _Texts())
+                for start in range(0, len(texts), TEXTS_TOGETHER):
+                    waiting.add(texts.bytes_between(start, start + TEXTS_TOGETHER))
             else:
                 alike[name] = (found.shape[1:], found.dtype.str, len(found.shape))
                 self._shapes[name] = (found.shape, found.dtype.str)
@@ -92,15 +114,9 @@ class _Content:
                     rows.append(block)
             yield done
 
-    def write_texts(self, name: str, files: Iterable[StoredFile], new: NewFile) -> None:
-        """Write a list of texts."""
-        target = new.text_rows(name, self.sizes[name])
-        for file in files:
-            for texts in _texts(file, name):
+    def write_texts(self, new: NewFile) -> None:
+        """Write the lists of texts."""
+        for name, waiting in self._texts.items():
+            target = new.text_rows(name, waiting.sizes)
+            for texts in waiting.portions():
                 target.append(texts)
-
-
-def _texts(file: StoredFile, name: str) -> Iterator[list[bytes]]:
-    """Yield the texts of a list as bytes, a portion at a time, and at least one portion."""
-    texts = file.texts(name)
-    return (texts.bytes_between(one, one + TEXTS_TOGETHER) for one in range(0, max(len(texts), 1), TEXTS_TOGETHER))

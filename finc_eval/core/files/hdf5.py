@@ -74,7 +74,9 @@ def opened(file: IO[bytes]) -> h5py.File:
     """Open HDF5 that is in an open file; whatever is wrong with it may raise any error."""
     import h5py  # most commands do without
 
-    return h5py.File(file, "r")
+    # 3 << 24: bytes of decoded chunks that are kept, for a copy by h5repack, whose chunks have 1 << 25: batch by batch,
+    # each would be decoded several times.
+    return h5py.File(file, "r", rdcc_nbytes=3 << 24)
 
 
 @contextmanager
