@@ -210,6 +210,10 @@ class Leaderboard(Document):
             check_names("number", keys, row.scores)
         for one in self.criteria:
             check_names("model", (*one.names, *(name for group in one.groups for name in group)), names)
+            if not all(one.groups) or bool(one.groups) != bool(one.names):
+                raise ValueError(f"has groups of {one.key} without models")
+            if {len(one.names)} != {len(one.p_values), *map(len, one.p_values)} and one.names:
+                raise ValueError(f"has not a p-value of {one.key} for each two of its models")
         return self
 
     @computed_field  # type: ignore[prop-decorator]

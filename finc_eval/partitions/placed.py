@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from finc_eval.core.errors import DataError
 from finc_eval.core.record import Record
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.search.neighbors import nearest
@@ -41,6 +42,10 @@ class KindPlaces(Record):
 
     xy: tuple[tuple[float, float], ...]
     kinds: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.xy) != len(self.kinds):
+            raise DataError("its map has not a kind for each place")
 
     @classmethod
     def of(cls, tree: KindTree, place: NDArray[np.int64], ids: Sequence[str]) -> Self:
@@ -85,6 +90,10 @@ class ReleaseMap(Record):
     shares: dict[str, tuple[float, ...]]
     kinds: tuple[str, ...]
     changes: tuple[ChangedKind, ...]
+
+    def __post_init__(self) -> None:
+        if {len(self.kinds), *map(len, self.shares.values())} != {len(self.xy)}:
+            raise DataError("its map has not a kind and a share of each set for each place")
 
     @classmethod
     def of(
