@@ -13,6 +13,7 @@ import finc_eval as fe
 from finc_eval.cli.app import VerdictExit
 from finc_eval.cli.options import given_options
 from finc_eval.cli.output import check_suffix, emit, output_folder, refuse_loss
+from finc_eval.cli.question import asking
 from finc_eval.core.doors import create_file
 from finc_eval.core.errors import UsageError
 from finc_eval.core.marks import mark, mark_of
@@ -52,8 +53,9 @@ def run_golden(
         return
     if gen is None or ref is None:
         raise UsageError("golden pictures need those of tonight and the golden ones: pass --gen and --ref")
-    output = output_folder("gate --golden", "night", {"golden": golden}, out, force,
-                           titles=[Path(golden).stem or "golden"])  # fmt: skip
+    titles = [Path(golden).stem or "golden"]
+    with asking([], {}):  # the question is the floor: a night replaces the page of the one before
+        output = output_folder("gate --golden", "night", {"golden": golden}, out, force, titles=titles)
     check_comment(comment, mark("night", output.job), force)
     night = fe.Golden(golden).add(gen, ref, machine)
     from finc_eval.golden.page import comment as comment_of

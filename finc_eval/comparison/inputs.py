@@ -20,7 +20,7 @@ from finc_eval.core.words import plural
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.near_repeats import near_repeat_warnings
-from finc_eval.embeddings.needs import Check, Known, needs_groups, needs_samples
+from finc_eval.embeddings.needs import Check, Known, needs_groups, needs_same_space, needs_samples
 from finc_eval.embeddings.opening import as_embeddings, form_of, open_sets
 from finc_eval.embeddings.repeats import few_groups, too_few_groups
 from finc_eval.embeddings.same_names import ID, names_of
@@ -236,6 +236,7 @@ def needs_of(settings: Settings, labels: Sequence[str] = ("gen", "ref")) -> list
         return lambda sets: check({label: one for label, one in sets.items() if label in labels})
 
     asked = (
+        needs_same_space,
         needs_values(settings.by),
         needs_groups(settings.groups, len(labels)),
         needs_pairs(settings.pairs),

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Protocol
 
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.columns import PLACES, check_columns, drop_missing, texts, unknown_column
+from finc_eval.embeddings.recipe import check_same_space
 from finc_eval.samples.source import Source
 
 
@@ -102,6 +104,12 @@ def needs_columns(*columns: str | None, of: Sequence[str] = ()) -> Check:
                 check_columns([name for name in columns if name is not None], one.columns, label)
 
     return check
+
+
+def needs_same_space(sets: Mapping[str, Known]) -> None:
+    """Raise IncompatibleError unless all sets are embedded by one extractor."""
+    for (first, own), (label, one) in pairwise(sets.items()):
+        check_same_space(label, one.space, first, own.space)
 
 
 def needs_labels(of: str, error: DataError) -> Check:

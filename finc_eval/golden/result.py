@@ -112,7 +112,16 @@ class Night(Document):
 
     def _frame_rows(self) -> list[dict[str, Any]]:
         return [
-            {"id": one.id, "verdict": one.verdict, "shows": one.shows, **one.numbers, "p": one.p, "known": one.known}
+            {
+                "name": one.id,
+                "verdict": one.verdict,
+                "shows": one.shows,
+                "by": "psnr",
+                "value": one.numbers.get("psnr"),
+                **one.numbers,
+                "p": one.p,
+                "known": one.known,
+            }
             for one in self.pairs
         ]
 

@@ -18,6 +18,7 @@ from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.search.neighbors import nearest
 from finc_eval.numerics.inference import ALPHA, significant
 from finc_eval.numerics.neighbor_embedding import embed_neighbors, place_between
+from finc_eval.numerics.precision import single_threaded
 from finc_eval.partitions.counts import KindsOfSamples
 from finc_eval.partitions.kind import Kind
 from finc_eval.partitions.kind_tree import KindTree, directions
@@ -57,8 +58,9 @@ class Layout:
 
     def __call__(self, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the places of embeddings, (n, d) → (n, 2), and their coordinates on the axes of the tree, (n, k)."""
-        x = self.tree.axes(directions(rows.float().cpu()))
-        return place_between(x, self.landmarks, self.places), x
+        with single_threaded():  # a map has few samples, and the last bits of products depend on the threads
+            x = self.tree.axes(directions(rows.float().cpu()))
+            return place_between(x, self.landmarks, self.places), x
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,6 +20,7 @@ from finc_eval.embeddings.recipe import Identity, changes, origin_of, recipe_of
 from finc_eval.embeddings.writer import CacheWriter, only_writer, part_of, whole_cache
 from finc_eval.extractors.catalog import load_card
 from finc_eval.samples.clips import Clip
+from finc_eval.samples.reading import EVERYTHING
 from finc_eval.samples.source import Manifest
 from finc_eval.samples.traits import Traits
 
@@ -289,7 +290,8 @@ def test_what_lies_at_the_target_is_whole_other_or_foreign(tmp_path):
     path = make(tmp_path / "gen.h5")
     assert whole_cache(path, IDENTITY.key).n == 8
     assert "holds the embeddings of /data/gen by pixels, which would be lost" in message(whole_cache, path, "0" * 64)
-    assert "which would be lost" in message(whole_cache, path, "0" * 64, origin_of("/data/ref", "pixels"))
+    other = origin_of("/data/ref", "pixels", {}, EVERYTHING)
+    assert "which would be lost" in message(whole_cache, path, "0" * 64, other)
     assert whole_cache(path, "0" * 64, IDENTITY.origin) is None
     assert whole_cache(path, "0" * 64, force=True) is None
     assert whole_cache(tmp_path / "new.h5", "0" * 64) is None

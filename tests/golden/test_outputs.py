@@ -156,7 +156,7 @@ def test_a_page_has_the_pictures_a_curve_of_each_pair_and_nothing_that_it_loads(
     back = fe.load(str(desk / "saved.json")) if golden.to_json("saved.json") else None
     assert back.to_dict() == golden.to_dict() and back.sentence == golden.sentence
     assert "<svg" in back.to_html("again.html").read_text()
-    assert [row["id"] for row in golden._frame_rows()] == ["p00", "p01", "p02"]
+    assert [row["name"] for row in golden._frame_rows()] == ["p00", "p01", "p02"]
 
 
 def test_junit_has_a_case_a_pair_and_fails_with_the_night(desk):

@@ -77,7 +77,7 @@ def test_the_commands_of_the_readme_rank_two_models_today_and_a_third_tomorrow(d
 def test_the_readme_shows_a_policy_of_a_few_lines_and_says_how_to_make_one(desk):
     (text,) = re.findall(r"```toml\n(.*?)```", README, re.S)
     assert len(text.splitlines()) <= 7 and isinstance(Policy.of(tomllib.loads(text)), Policy)
-    gate, init = commands("gate")
+    gate, init = (commands(f"gate {rest}")[0] for rest in ("--gen", "--init"))
     refused = CliRunner().invoke(app, [*gate[:2], "model-one", "--baseline", "model-two", "--ref", "real"])
     assert refused.exit_code == 3
     assert f"finc-eval {' '.join(init[:2])} --baseline model-two --ref real --policy gate.toml" in refused.stderr

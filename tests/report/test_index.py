@@ -79,7 +79,8 @@ def test_an_index_is_the_same_the_second_time_and_has_no_date(folder):
     first = (folder / "index.html").read_bytes()
     assert run(folder).exit_code == 0
     assert (folder / "index.html").read_bytes() == first
-    assert not re.search(rb"20\d\d-\d\d|[T ]\d\d:\d\d", first)
+    night = fe.load(folder / "night.json").night.encode()  # a night is called by its date
+    assert not re.search(rb"20\d\d-\d\d|[T ]\d\d:\d\d", first.replace(night, b""))
 
 
 def test_what_is_not_a_result_is_one_sentence_and_not_fatal(folder):

@@ -12,8 +12,9 @@ REVIEWED = {
         "cli/output.py": {
             "self.folder / f'{self.stem}{suffix}'",
             "Path('reports') / (name if name.strip('.') else 'result')",
+            "folder.with_name(_as_name(folder.name, MAX_FOLDER_NAME - len(end.encode())) + end)",
         },
-        "cli/verbs/gate.py": {"path.with_name(name)"},
+        "cli/golden.py": {"path.with_name(name)"},
         "cli/verbs/leaderboard.py": {"board.folder / f'leaderboard{suffix}'"},
         "cli/verbs/report.py": {"result / f'index.{form}'"},
         "leaderboards/stored.py": {"self.folder / f'{Leaderboard.type_name}.json'"},

@@ -120,7 +120,8 @@ def test_a_monitor_with_a_bomb_is_drawn_without_it(tmp_path):
     images = rng.integers(0, 256, (60, 8, 8, 3), np.uint8)
     one = fe.EmbeddingSet(images.reshape(60, -1)[:, :6].astype("f4"), images=[*images])
     monitor = fe.Monitor(one)
-    monitor.update(1, one)
+    later = rng.integers(0, 256, (60, 8, 8, 3), np.uint8)
+    monitor.update(1, fe.EmbeddingSet(later.reshape(60, -1)[:, :6].astype("f4"), images=[*later]))
     monitor.save(tmp_path / "m.h5")
     data = bomb()
 
