@@ -39,7 +39,8 @@ MAX_GROUPS, MAX_OBJECTS = 8, 100_000  # groups within each other, and arrays and
 
 CUT = re.compile(r"truncated file: eof = ([0-9]+), .*stored_eof = ([0-9]+)")  # words of HDF5 about a file that was cut
 
-IS_JSON = re.compile(r'[\[{"].*|-?[0-9][0-9.eE+-]*|null|true|false', re.DOTALL)  # texts of attributes that are JSON
+# Texts of attributes that are JSON.
+IS_JSON = re.compile(r'[\[{"].*|-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?|null|true|false', re.DOTALL)
 
 EMPTY = "shape"  # attribute of an array without entries
 
