@@ -87,8 +87,8 @@ _CHANNELS = {
     (2, 1, 0): "with red and blue exchanged",
     (1, 0, 2): "with red and green exchanged",
     (0, 2, 1): "with green and blue exchanged",
-    (1, 2, 0): "with red, green and blue in another order",
-    (2, 0, 1): "with red, green and blue in reverse order",
+    (1, 2, 0): "with red, green and blue rotated",
+    (2, 0, 1): "with red, green and blue rotated back",
 }
 
 

@@ -39,7 +39,7 @@ def shown(change, golden=None):
     return first, measured
 
 
-SIZE = "of another size ({} pixels, and was 32 × 32 pixels)"
+SIZE = "of another size ({} pixels, before 32 × 32 pixels)"
 
 ALONE = {
     "black": (lambda one: one * 0, "black", "is black"),
