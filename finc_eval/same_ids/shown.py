@@ -65,6 +65,9 @@ RECOLORED = 0.15
 channels, in one of 200 photographs."""
 
 EXCHANGED = 0.3  # the same of colors alone
+FAINT_COLOR = 1.5 / 255
+"""Deviation of the colors of a thumbnail that counts as none. Of 200 photographs of 96 pixels with red and blue
+exchanged, 176 have colors that tell (118 with the deviation of a whole thumbnail), and of 200 under 17 engines none."""
 
 UNSEEN_SQUARES = (4 / 255) ** 2  # mean squared difference, of noise of 4/255, that no eye sees
 
@@ -170,10 +173,10 @@ def as_units(thumbs: Thumbs) -> Units:
     return unit_rows(rows)
 
 
-def unit_rows(rows: Units) -> Units:
+def unit_rows(rows: Units, faint: float = FAINT) -> Units:
     """Return rows of values in [0, 1], (n, values), less their mean, over their norm with that of what is faint."""
     rows = rows - rows.mean(1, keepdims=True)
-    return np.asarray(rows / np.sqrt((rows * rows).sum(1, keepdims=True) + FAINT**2 * rows.shape[1]), np.float32)
+    return np.asarray(rows / np.sqrt((rows * rows).sum(1, keepdims=True) + faint**2 * rows.shape[1]), np.float32)
 
 
 def correlate(first: Thumbs, second: Thumbs) -> Array:
@@ -210,7 +213,7 @@ def _colors(thumbs: Thumbs) -> Units:
     """Return thumbnails less their light and less the mean of each channel, as units, (n, 768)."""
     values = thumbs.reshape(len(thumbs), -1, 3).astype(np.float32) / np.float32(255)
     values -= values.mean(2, keepdims=True)
-    return unit_rows((values - values.mean(1, keepdims=True)).reshape(len(thumbs), -1))
+    return unit_rows((values - values.mean(1, keepdims=True)).reshape(len(thumbs), -1), FAINT_COLOR)
 
 
 def _nearest(

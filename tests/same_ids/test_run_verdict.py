@@ -118,6 +118,44 @@ def test_some_pairs_that_show_another_picture_are_listed_and_named_by_where_they
     assert np.flatnonzero(found.broken).tolist() == [*OF_SOME[name]]
 
 
+def paler(picture, part):
+    light = picture.mean(2, keepdims=True)
+    return np.clip(np.rint(light + part * (picture - light)), 0, 255).astype(np.uint8)
+
+
+def of_one_color(picture):
+    """Return a picture in shades of one color, as in old photographs."""
+    return np.clip(np.rint(picture.mean(2, keepdims=True) * [1, 0.94, 0.85]), 0, 255).astype(np.uint8)
+
+
+@pytest.mark.parametrize("exchange", [[2, 1, 0], [1, 0, 2], [0, 2, 1]])
+@pytest.mark.parametrize("n", [1, 10, 24])
+def test_channels_of_some_pale_pictures_that_are_exchanged_are_told(exchange, n):
+    old = [paler(one, 0.17) for one in OLD[:n]]
+    new = [one[..., exchange] if row % 2 == 0 else one for row, one in enumerate(noise(old, 1))]
+    found = judge([np.ascontiguousarray(one) for one in new], old)
+    assert (found.verdict, found.broken.tolist()) == ("broken", [row % 2 == 0 for row in range(n)])
+
+
+CASTS = {
+    "cooler": (of_one_color, [0.97, 1, 1.04]),
+    "warmer": (of_one_color, [1.1, 1, 0.95]),
+    "pale and cooler": (lambda one: paler(one, 0.17), [0.95, 1, 1.1]),
+    "pale and greener": (lambda one: paler(one, 0.17), [0.95, 1.05, 0.95]),
+    "gray and cooler": (lambda one: paler(one, 0), [0.95, 1, 1.1]),
+}
+"""What all pictures are, and the factor of each channel in another engine, which is no exchange of channels."""
+
+
+@pytest.mark.parametrize("name", CASTS)
+@pytest.mark.parametrize("n", [1, 10, 24])
+def test_a_cast_of_pictures_of_little_color_is_no_exchange(name, n):
+    kind, factors = CASTS[name]
+    old = [kind(one) for one in OLD[:n]]
+    new = [np.clip(np.rint(one * np.array(factors)), 0, 255).astype(np.uint8) for one in noise(old, 1)]
+    assert not judge(new, old).broken.any()
+
+
 SAME = {
     "equal": lambda one: one,
     "noise": lambda one: noise([one], 3)[0],
