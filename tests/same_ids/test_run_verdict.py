@@ -221,6 +221,54 @@ def test_few_pairs_in_folders_are_compared_without_kinds_and_without_what_is_wor
         assert "Broken: " in text and "mirrored" in text
 
 
+def saved(folder, pictures):
+    folder.mkdir()
+    for row, one in enumerate(pictures):
+        if one is not None:
+            Image.fromarray(np.ascontiguousarray(one)).save(folder / f"{row:04d}.png")
+    return folder
+
+
+LOST = {
+    "one of four": (4, [2], "Undecided: 1 of 4 samples of the baseline lacks a readable partner"),
+    "all but one": (4, [0, 1, 3], "Undecided: 3 of 4 samples of the baseline lack readable partners"),
+    "some of many": (24, [5, 6], "Undecided: 2 of 24 samples of the baseline lack readable partners"),
+}
+"""Number of pairs, rows that the new run lacks, and what is then said."""
+
+
+@pytest.mark.parametrize("name", LOST)
+@pytest.mark.parametrize("is_cut", [False, True])
+def test_a_run_that_lacks_pictures_or_has_some_that_cannot_be_read_is_not_clean(tmp_path, monkeypatch, name, is_cut):
+    monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "caches"))
+    n, lost, sentence = LOST[name]
+    old = saved(tmp_path / "old", OLD[:n])
+    new = saved(tmp_path / "new", [None if row in lost else one for row, one in enumerate(OLD[:n])])
+    for row in lost if is_cut else []:
+        (new / f"{row:04d}.png").write_bytes((old / f"{row:04d}.png").read_bytes()[:900])
+    found = fe.compare(new, old, pairs="id", extractor="pixels")
+    assert (found.by_id.verdict, found.by_id.missing, found.by_id.broken) == ("undecided", len(lost), [])
+    assert found.headline.startswith(sentence)
+    assert fe.compare(old, new, pairs="id", extractor="pixels").by_id.verdict == "clean"
+
+
+SENTENCES = {
+    "equal": (1, lambda one: one, "The picture is equal, and no second run"),
+    "darker": (1, lambda one: one // 2, "The picture is not equal (PSNR "),
+    "some darker": (4, lambda one: one // 2, "4 of the 4 pictures are not equal (PSNR "),
+    "turned": (4, lambda one: np.rot90(one, 2), "4 pairs are broken (4 turned by 180°): "),
+}
+"""Number of pairs, what the new pictures are made into, and a sentence."""
+
+
+@pytest.mark.parametrize("name", SENTENCES)
+def test_few_pairs_have_sentences_of_their_own(tmp_path, monkeypatch, name):
+    monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "caches"))
+    n, change, sentence = SENTENCES[name]
+    new, old = saved(tmp_path / "new", [change(one) for one in OLD[:n]]), saved(tmp_path / "old", OLD[:n])
+    assert sentence in fe.compare(new, old, pairs="id").headline
+
+
 def test_vectors_without_pictures_tell_ids_that_are_shifted():
     rng = np.random.default_rng(0)
     ref = rng.normal(size=(40, 16)).astype(np.float32)
