@@ -11,7 +11,18 @@ from numpy.typing import NDArray
 from finc_eval.same_ids.clips import FROZEN_CLIP, moves_otherwise
 from finc_eval.same_ids.crops import CROPPED, FRAMED, MOVED, SHIFTED, crop_names, liken_crops, liken_rest
 from finc_eval.same_ids.pairs import SIZES, SIZES_BEFORE, PairTable
-from finc_eval.same_ids.shown import NEAR, TURNS, Likeness, best_turn, exchange, liken, margins, tell_shown
+from finc_eval.same_ids.shown import (
+    NEAR,
+    RECOLORED,
+    TURNS,
+    Likeness,
+    best_turn,
+    exchange,
+    liken,
+    margins,
+    tell_shown,
+    usual_correlation,
+)
 
 Array = NDArray[np.float64]
 Words = NDArray[np.str_]
@@ -116,7 +127,10 @@ def _add_crops(
     of_kind = {name: found[:, names == name].max(1) for name in (CROPPED, FRAMED, SHIFTED)}
     best = np.array([*of_kind])[np.argmax([*of_kind.values()], axis=0)]
     value = np.max([*of_kind.values()], axis=0)
-    is_part = (value >= NEAR) & (value > most + CROPPED_MORE) & (value > moved + MOVED_MORE)
+    is_part = (value >= NEAR) & (value > most + CROPPED_MORE)
+    # Of another sampler, whose details are others, also what is less alike, by more.
+    is_part |= (value >= usual_correlation(likeness.own)) & (value > most + RECOLORED)
+    is_part &= value > moved + MOVED_MORE
     doubtful = asked[(is_repainted | (moved >= NEAR)) & (shown[asked] == ANOTHER)]
     shown[doubtful], causes[doubtful] = UNCLEAR, ""
     shown[asked[is_part]], causes[asked[is_part]] = best[is_part], best[is_part]

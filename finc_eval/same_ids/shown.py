@@ -295,14 +295,15 @@ def is_small(sides: Array | None, n: int) -> NDArray[np.bool_]:
     return np.zeros(n, bool) if sides is None or n >= MANY else sides < SMALL
 
 
-def _usual(own: Array) -> float:
-    """Return the correlation from which a turned picture is its own: less in runs of another sampler.
+def usual_correlation(own: Array) -> float:
+    """Return the correlation from which a turned or cropped picture is its own: less in runs of another sampler.
 
-    There, pictures of one prompt and seed are alike, and three of four pairs say how much so.
+    There, pictures of one prompt and seed are alike, and three of four of the pairs that are so say how much.
     """
-    if len(own) < MANY_ALIKE or float(np.median(own)) < LEAST_ALIKE:
+    alike = own[own >= LEAST_ALIKE]
+    if len(own) < MANY_ALIKE or len(alike) < len(own) / 2:
         return NEAR
-    return min(NEAR, max(LEAST_ALIKE, float(np.quantile(own, 0.25))))
+    return min(NEAR, float(np.quantile(alike, 0.25)))
 
 
 def exchange(found: Likeness) -> NDArray[np.int64]:
@@ -327,7 +328,7 @@ def best_turn(found: Likeness, more: Array | float = NEARER) -> NDArray[np.int64
     chosen = plain - 0.01 * parts
     best = chosen[:, 1:].argmax(1) + 1
     value = np.take_along_axis(found.turned, best[:, None], 1)[:, 0]
-    least = _usual(found.own)
+    least = usual_correlation(found.own)
     is_turned = (value >= least) & (value > most + (more if least == NEAR else RECOLORED))
     colored = np.where(recolors, found.turned - 0.01 * parts, -1)
     other = colored.argmax(1)

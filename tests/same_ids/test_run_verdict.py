@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from _runs_of_scenes import OLD, SIDE, noise, run_of, scenes
 from PIL import Image
+from scipy.ndimage import gaussian_filter
 
 import finc_eval as fe
 from finc_eval.core.run import Run
@@ -154,6 +155,49 @@ def test_a_cast_of_pictures_of_little_color_is_no_exchange(name, n):
     old = [kind(one) for one in OLD[:n]]
     new = [np.clip(np.rint(one * np.array(factors)), 0, 255).astype(np.uint8) for one in noise(old, 1)]
     assert not judge(new, old).broken.any()
+
+
+def of_another_sampler(pictures, seed=0):
+    """Return pictures whose coarse scene is the same, and whose details are others."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for one in pictures:
+        details = gaussian_filter(rng.normal(size=(SIDE, SIDE, 1)), (1, 1, 0))
+        coarse = gaussian_filter(one.astype(float), (3, 3, 0)) + 25 * details / details.std()
+        found.append(np.clip(np.rint(coarse), 0, 255).astype(np.uint8))
+    return found
+
+
+BY_A_SAMPLER = {
+    "mirrored": lambda one: one[:, ::-1],
+    "upside down": lambda one: one[::-1],
+    "turned right by 90°": lambda one: np.rot90(one, 3),
+    "cropped": lambda one: resized(one, (7, 7, 41, 41)),
+    "turned gray": lambda one: np.repeat(one.mean(2, keepdims=True), 3, 2).astype(np.uint8),
+}
+"""What pictures are made into by a fault of another sampler."""
+
+
+@pytest.mark.parametrize("name", BY_A_SAMPLER)
+def test_a_fault_of_some_pictures_of_another_sampler_is_listed(name):
+    rows, new = [1, 5, 12, 20], of_another_sampler(OLD[:24])
+    assert not judge(new, OLD[:24]).broken.any()
+    for row in rows:
+        new[row] = np.ascontiguousarray(BY_A_SAMPLER[name](new[row]))
+    found = judge(new, OLD[:24])
+    assert set(np.flatnonzero(found.broken)) <= set(rows) and found.broken.sum() >= 3
+    assert name in found.causes[found.broken]
+
+
+@pytest.mark.parametrize("name", ["mirrored", "upside down", "turned right by 90°"])
+def test_a_symmetry_of_all_pictures_of_another_sampler_names_the_run(name):
+    new = [np.ascontiguousarray(BY_A_SAMPLER[name](one)) for one in of_another_sampler(OLD[:24])]
+    assert judge(new, OLD[:24]).run == f"all pictures are {name}"
+
+
+def test_halves_that_change_places_are_no_symmetry():
+    found = judge([np.roll(one, SIDE // 2, 1) for one in OLD[:24]], OLD[:24])
+    assert found.verdict == "broken" and "mirrored" not in found.run
 
 
 SAME = {
