@@ -64,7 +64,7 @@ def coordinates(values: Array) -> Array:
 def p_value(nights: Array, chance: float) -> float:
     """Return the rank of the last night among all, (t, 7), as a p-value: uniform if nights are exchangeable.
 
-    Nights that tie with it count as farther: the nights of an engine that repeats itself to the bit are no evidence,
+    Nights that tie with it count as farther: equal nights say nothing against an engine,
     and p is then larger than uniform.
 
     Args:
