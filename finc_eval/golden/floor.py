@@ -26,7 +26,7 @@ from finc_eval.core.storage import after_other_writers_of, disk_errors, refresh,
 from finc_eval.core.words import plural
 from finc_eval.embeddings.same_names import SUFFIX
 from finc_eval.golden.measured import SOUND
-from finc_eval.golden.nights import MEASURES, Array
+from finc_eval.golden.nights import MEASURES, Array, as_kept
 from finc_eval.same_ids.shown import OTHER_OWN, OTHER_STRUCTURE
 
 RANGES = {
@@ -73,7 +73,9 @@ class PairRow:
     def to_line(self) -> str:
         """Return the row as a line of JSON."""
         numbers = (
-            dict.fromkeys(MEASURES) if self.values is None else dict(zip(MEASURES, _short(self.values), strict=True))
+            dict.fromkeys(MEASURES)
+            if self.values is None
+            else dict(zip(MEASURES, as_kept(self.values).tolist(), strict=True))
         )
         ranks = {name: None if np.isnan(value) else value for name, value in (("p", self.p), ("all_p", self.all_p))}
         return json.dumps(
@@ -83,11 +85,6 @@ class PairRow:
             | ranks
             | {"beyond": self.beyond, "all_beyond": self.all_beyond}
         )
-
-
-def _short(values: Array) -> list[float]:
-    """Return numbers with six digits."""
-    return [float(f"{one:.6g}") for one in values.tolist()]
 
 
 @dataclass(eq=False)

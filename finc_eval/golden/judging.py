@@ -35,7 +35,7 @@ UNUSUAL = 0.22
 """Rank up to which a night is itself a part of a change that bets have found. A bet gains up to 0.217, so that none is
 won on another night; above, the change has ended."""
 
-ALL = "all"  # name of the mean of all pairs, by which its ties are broken
+ALL = "all"  # name of the mean of all pairs, by which its places in ranks are drawn
 PAIRED_PAST = 0.5  # half of the longest history of a pair, which the pairs of the mean have at least
 
 

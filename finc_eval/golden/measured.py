@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from finc_eval.golden.nights import Array
+from finc_eval.golden.nights import Array, as_kept
 from finc_eval.golden.pictures import Matched, Shot
 from finc_eval.same_ids.pairs import PairTable, measure_pictures
 from finc_eval.same_ids.result import PICTURE_OF
@@ -103,6 +103,6 @@ def _measure(found: Matched, able: list[int]) -> tuple[list[str], list[Array | N
     moved = [change(thumbs[0]) - change(thumbs[1]) for change in (lights, red_blues)]
     detail = np.log((steps(gen) + 0.5) / (steps(ref) + 0.5))
     alike = [both["ssim"].clip(-1, 1), both["structure"].clip(0, 1), values["coarse"].clip(-1, 1)]
-    numbers = np.column_stack([psnr, *alike, *moved, detail])
+    numbers = as_kept(np.column_stack([psnr, *alike, *moved, detail]))
     sized = [one.shape == other.shape for one, other in zip(gen, ref, strict=True)]
     return shown, [row if is_same else None for row, is_same in zip(numbers, sized, strict=True)], judged.run

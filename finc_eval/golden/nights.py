@@ -45,6 +45,11 @@ LINKED = 6.0  # spreads, of `_distances`, up to which two nights are of one stat
 GONE = 0.0005  # chance that a state is away for so long, up to which it is said to be gone
 
 
+def as_kept(values: Array) -> Array:
+    """Return measures with the six digits that a floor keeps: tonight is held against nights that were read from it."""
+    return np.array([float(f"{one:.6g}") for one in values.ravel().tolist()]).reshape(values.shape)
+
+
 def coordinates(values: Array) -> Array:
     """Return measures, (…, 7) in the order of `MEASURES`, as what nights are compared by.
 
@@ -59,18 +64,21 @@ def coordinates(values: Array) -> Array:
 def p_value(nights: Array, chance: float) -> float:
     """Return the rank of the last night among all, (t, 7), as a p-value: uniform if nights are exchangeable.
 
+    Nights that tie with it count as farther: equal nights say nothing against an engine,
+    and p is then larger than uniform.
+
     Args:
         nights: coordinates of all nights, the last one included.
-        chance: uniform number in (0, 1), which breaks ties.
+        chance: uniform number in (0, 1), by which its own place in the rank is drawn.
     """
     bag = nights[-MAX_BAG:]
     apart, spread = _distances(bag)
     far = (apart / spread).max(1)
     last = far[-1]
-    # Equal numbers that were computed in another order count as ties.
-    tied = np.isclose(far, last, rtol=1e-9, atol=0)
-    above = int(((far > last) & ~tied).sum())
-    return float((above + chance * int(tied.sum())) / len(bag))
+    # Equal numbers that were computed in another order count as ties, as do distances of 0.
+    tied = np.isclose(far, last, rtol=1e-9, atol=1e-9)
+    at_least = int(((far > last) | tied).sum())
+    return float((at_least - 1 + chance) / len(bag))
 
 
 def _distances(bag: Array) -> tuple[Array, Array]:

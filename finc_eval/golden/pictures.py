@@ -27,7 +27,6 @@ from finc_eval.samples.opening import existing_path, open_source
 from finc_eval.samples.reading import Reading
 from finc_eval.samples.rows import is_tensor, tensor_values
 from finc_eval.samples.source import NOT_OF_THE_SAMPLE, Source, reason
-from finc_eval.samples.traits import has_alpha
 
 Pixels = NDArray[np.uint8]
 
@@ -172,7 +171,7 @@ def _shots(source: Source) -> Iterator[tuple[str, Shot]]:
         else:
             opener = getattr(source, "open", None)
             is_clear = False
-            if opener is not None and sample.traits is not None and has_alpha(sample.traits.mode):
+            if opener is not None and sample.traits is not None:
                 with opener(number) as stream:
                     is_clear = _is_clear(at_most(stream, max_decoded()))
             yield sample.id, Shot(sample.pixels, "", is_clear)
@@ -185,7 +184,8 @@ def _is_clear(data: bytes) -> bool:
 
 
 def _has_clear(image: Image.Image) -> bool:
-    return "A" in image.getbands() and bool((np.asarray(image.getchannel("A")) < 255).any())
+    # A palette, or one of its colors, may be transparent, too.
+    return image.has_transparency_data and bool((np.asarray(image.convert("RGBA").getchannel("A")) < 255).any())
 
 
 def _shot(value: Any, who: str) -> Shot:
@@ -198,9 +198,9 @@ def _shot(value: Any, who: str) -> Shot:
             if path is None or not path.is_file():
                 raise DataError(f"{who} is {value}, which is not an image file: pass the paths of images")
             value = read_bytes(path)
-        pixels, traits = to_pixels(value, who)
+        pixels, _ = to_pixels(value, who)
         if isinstance(value, bytes):
-            return Shot(pixels, "", has_alpha(traits.mode) and _is_clear(value))
+            return Shot(pixels, "", _is_clear(value))
         return Shot(pixels, "", isinstance(value, Image.Image) and _has_clear(value))
     except (FincEvalError, *NOT_OF_THE_SAMPLE):
         raise

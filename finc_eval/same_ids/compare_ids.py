@@ -56,6 +56,7 @@ class MeasuredRuns:
     looks: Callable[[float], list[str]]  # how all pictures look otherwise, by the error of each bound
     seen: SeenPairs  # what each pair shows
     unread: tuple[str, ...] = ()  # ids of pairs that are left out, as their pictures are not those that were embedded
+    missing: int = 0  # samples of the reference that the new run lacks
 
     @classmethod
     def of(
@@ -90,7 +91,8 @@ class MeasuredRuns:
         questions, looks = _questions(pairs, table, kept, kinds, pairing) if len(table) >= LEAST_TAIL else _none()
         if fits and len(kept) > 1:
             questions.append(_fit_question(pairs.part(kept), fits))
-        return cls(pairs, nearest, floor, len(again), questions, looks, seen, unread)
+        missing = len(pairing.apart["ref"][1]) if "ref" in pairing.apart else 0
+        return cls(pairs, nearest, floor, len(again), questions, looks, seen, unread, missing)
 
     def judge(self, rate: float = RATE) -> RunVerdict:
         """Return the verdict of the run, with the pairs that are broken; see `judge_run`."""
@@ -142,10 +144,11 @@ class MeasuredRuns:
             tuple(ids.tolist()),
             {name: _short(values) for name, values in self.nearest.values.items() if name not in UNSHOWN},
             self.unread,
-            judged.verdict,
+            "undecided" if judged.verdict == "clean" and self.missing else judged.verdict,
             judged.run,
             tuple(ids[judged.unclear].tolist()),
             judged.is_usual,
+            self.missing,
         )
 
 

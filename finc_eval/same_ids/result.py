@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PICTURE_OF, ANOTHER = "the picture of ", "another id's picture"
+OWN_WAY = re.compile(" by [+-].*")  # end of a reason that each pair has its own of: "shifted by +3, -1 pixels"
 SHOWN = 12  # pairs that a page shows
 LEAST_SHARE = 20  # pairs from which a part of them is a share: one is at most 5 %
 NAMED = 3  # ids, and things that are worse, that a sentence names
@@ -52,6 +54,8 @@ class ById(Record, Shown):
         run: one name for what is wrong with the whole run, such as "ids are shifted by 1"; "" if there is none.
         unclear: ids of pairs that are neither recognized nor broken.
         is_usual: whether pairs are unclear because runs of the baseline show other pictures as often.
+        missing: number of samples of the baseline that the new run lacks, or that cannot be read there. Such a run is
+            not clean.
 
     Example:
         >>> import finc_eval as fe
@@ -79,6 +83,7 @@ class ById(Record, Shown):
     run: str = ""
     unclear: tuple[str, ...] = ()
     is_usual: bool = False
+    missing: int = 0
 
     @property
     def n(self) -> int:
@@ -129,8 +134,14 @@ class ById(Record, Shown):
         """Why the verdict is undecided; "" where it is not."""
         if self.verdict != "undecided":
             return ""
-        why = "show other pictures, as in runs of the baseline" if self.is_usual else "cannot be recognized"
-        return f"{len(self.unclear):,} of {plural(self.n, 'pair')} {why}"
+        found = []
+        if self.unclear:
+            why = "show other pictures, as in runs of the baseline" if self.is_usual else "cannot be recognized"
+            found = [f"{len(self.unclear):,} of {plural(self.n, 'pair')} {why}"]
+        if self.missing:
+            lacks = "lacks a readable partner" if self.missing == 1 else "lack readable partners"
+            found.append(f"{self.missing:,} of {plural(self.n + self.missing, 'sample')} of the baseline {lacks}")
+        return "; ".join(found)
 
     def _say_verdict(self) -> str:
         thing, count = "pairs" if self.n > 1 else "pair", len(self.unclear)
@@ -143,25 +154,41 @@ class ById(Record, Shown):
         return f"clean: {'all ' * (self.n > 1)}{self.n:,} {thing} show{'s' * (self.n == 1)} the same"
 
     def _say_changed(self) -> str:
-        share = f"{percent(self.changed)} [{percent_range(self.interval)}]"
-        thing = plural(self.n, "picture" if "mse" in self.measured else "sample")
-        if self.n < LEAST_SHARE:
-            share = f"{self.changed * self.n:.0f}"
         looks = f"; on average they are {join_words(self.looks[:NAMED])}" if self.looks else ""
         if self.unread:
             left_out = f"{_pairs_are(len(self.unread), 'further pair')} left out"
             looks += f"; {left_out}, with pictures that are not those that were embedded: {_some(self.unread)}"
+        which, count = self._share_changed()
         if self.floor:
-            return f"{share} of the {thing} changed beyond runs of the baseline{looks}"
-        return f"{share} of the {thing} are not equal, and no second run of the baseline is known{looks}"
+            return f"{which} {'changed' if count else 'did not change'} beyond runs of the baseline{looks}"
+        be = "is" if count == 1 or self.n == 1 else "are"
+        equal = "equal" if self.n == 1 and not count else "not equal"
+        return f"{which} {be} {equal}{self._say_psnr()}, and no second run of the baseline is known{looks}"
+
+    def _share_changed(self) -> tuple[str, int]:
+        """Return which samples changed, in words, and about how many; never 0 for a share of several samples."""
+        thing = "picture" if "mse" in self.measured else "sample"
+        count = round(self.changed * self.n)
+        if self.n == 1:
+            return f"the {thing}", count
+        if self.n < LEAST_SHARE:
+            return f"{count} of the {plural(self.n, thing)}", count or self.n
+        share = f"{percent(self.changed)} [{percent_range(self.interval)}]"
+        return f"{share} of the {plural(self.n, thing)}", self.n
+
+    def _say_psnr(self) -> str:
+        """Return the least PSNR of a few pairs, whose looks are not tested; "" for equal pictures."""
+        if self.n >= LEAST_SHARE or not (worst := max(self.measured.get("mse", (0.0,)))):
+            return ""
+        return f" (PSNR {float(psnr(np.array([worst]))[0]):.1f} dB{' or more' * (self.n > 1)})"
 
     def _say_broken(self) -> str:
         if not self.broken and self.verdict == "undecided":
-            return f"no pair is surely broken; not recognized: {_some(self.unclear)}"
+            return f"no pair is surely broken{f'; not recognized: {_some(self.unclear)}' if self.unclear else ''}"
         if not self.broken:
             return "no pair is broken"
         looks = [self.reasons[one] for one in self.broken]
-        counts = Counter(ANOTHER if one.startswith(PICTURE_OF) else one.partition(" by ")[0] for one in looks)
+        counts = Counter(ANOTHER if one.startswith(PICTURE_OF) else OWN_WAY.sub("", one) for one in looks)
         what = join_words([f"{count:,} {reason}" for reason, count in counts.most_common()])
         return f"{_pairs_are(len(self.broken), 'pair')} broken ({what}): {_some(self.broken)}"
 

@@ -13,6 +13,7 @@ from finc_eval.same_ids.crops import CROPPED, FRAMED, MOVED, SHIFTED, crop_names
 from finc_eval.same_ids.pairs import SIZES, SIZES_BEFORE, PairTable
 from finc_eval.same_ids.shown import (
     NEAR,
+    RECOLORED,
     SAME_SMALL,
     SMALL,
     TURNS,
@@ -22,6 +23,7 @@ from finc_eval.same_ids.shown import (
     liken,
     margins,
     tell_shown,
+    usual_correlation,
 )
 
 Array = NDArray[np.float64]
@@ -131,7 +133,10 @@ def _add_crops(
     of_kind = {name: found[:, names == name].max(1) for name in (CROPPED, FRAMED, SHIFTED)}
     best = np.array([*of_kind])[np.argmax([*of_kind.values()], axis=0)]
     value = np.max([*of_kind.values()], axis=0)
-    is_part = (value >= NEAR) & (value > most + CROPPED_MORE) & (value > moved + MOVED_MORE)
+    is_part = (value >= NEAR) & (value > most + CROPPED_MORE)
+    # Of another sampler, whose details are others, also what is less alike, by more.
+    is_part |= (value >= usual_correlation(likeness.own)) & (value > most + RECOLORED)
+    is_part &= value > moved + MOVED_MORE
     doubtful = asked[(is_repainted | (moved >= NEAR)) & (shown[asked] == ANOTHER)]
     shown[doubtful], causes[doubtful] = UNCLEAR, ""
     small = np.minimum(table.values["height before"], table.values["width before"])[asked] < SMALL

@@ -19,7 +19,7 @@ from finc_eval.same_ids.crops import crop_names
 from finc_eval.same_ids.pairs import PairTable
 from finc_eval.same_ids.run_names import FEW, NEARLY_ALL, name_run, name_sizes, name_turn
 from finc_eval.same_ids.seen import SeenPairs, see
-from finc_eval.same_ids.shown import EXCHANGED, EXCHANGES, NEAR, TURNS, Likeness, margins
+from finc_eval.same_ids.shown import EXCHANGED, EXCHANGES, MANY_ALIKE, NEAR, OTHER_OWN, TURNS, Likeness, margins
 
 Array = NDArray[np.float64]
 Overall = Literal["clean", "broken", "undecided"]
@@ -128,7 +128,9 @@ def turn_of_all(found: Likeness, least: float = GAINED) -> int:
     `least` is the least mean gain of correlation.
     """
     gains = found.turned - found.own[:, None]
-    holds = [turn for turn in range(1, len(TURNS)) if _is_of_all(found.turned[:, turn], gains[:, turn], least)]
+    # Many pairs tell a symmetry together, also where another sampler has made other details.
+    near = NEAR if len(gains) < MANY_ALIKE else OTHER_OWN
+    holds = [turn for turn in range(1, len(TURNS)) if _is_of_all(found.turned[:, turn], gains[:, turn], least, near)]
     if not holds:
         gains = found.colors - found.colors[:, :1]
         gains[np.abs(gains) < EXCHANGED] = 0  # too little color to tell
@@ -138,12 +140,12 @@ def turn_of_all(found: Likeness, least: float = GAINED) -> int:
     return max(holds, key=lambda one: found.turned[:, one].mean() - 0.02 * TURNS[one].parts, default=0)
 
 
-def _is_of_all(values: Array, gains: Array, least: float = GAINED) -> bool:
+def _is_of_all(values: Array, gains: Array, least: float = GAINED, near: float = NEAR) -> bool:
     tells = np.abs(gains) > TELLING
     if not tells.any():
         return False
     is_more = float((gains[tells] > 0).mean()) >= NEARLY_ALL
-    return is_more and float(gains[tells].mean()) > least and float((values[tells] >= NEAR).mean()) >= 0.5
+    return is_more and float(gains[tells].mean()) > least and float((values[tells] >= near).mean()) >= 0.5
 
 
 def crop_of_all(seen: SeenPairs, n: int) -> str:

@@ -56,6 +56,34 @@ def test_a_night_is_a_row_for_each_pair_and_two_runs_in_one_night_are_two_nights
     assert len(read_floor(same.encode(), "floor.jsonl").nights) == 3
 
 
+TO_THE_BIT = {
+    "equal": lambda one, night: one,
+    "brighter": lambda one, night: np.minimum(one.astype(int) + 7, 255).astype(np.uint8),
+    "two states": lambda one, night: one if night % 2 else noisy(one, np.random.default_rng(1)),
+    "three states": lambda one, night: noisy(one, np.random.default_rng(night % 3), 1 + night % 3),
+}
+"""What an engine that repeats itself makes of a picture, by the number of the night."""
+
+
+@pytest.mark.parametrize("name", TO_THE_BIT)
+@pytest.mark.parametrize("machines", [(None,), ("a", "b")])
+def test_an_engine_that_repeats_itself_to_the_bit_is_never_red(tmp_path, name, machines):
+    golden, floor = scenes(3), fe.Golden(tmp_path / "floor.jsonl")
+    for night in range(24):
+        made = {key: TO_THE_BIT[name](one, night // len(machines)) for key, one in golden.items()}
+        found = floor.add(made, golden, machine=machines[night % len(machines)])
+        assert found.verdict == "green", found.sentence
+
+
+@pytest.mark.parametrize("name", TO_THE_BIT)
+def test_one_odd_night_of_such_an_engine_is_amber(tmp_path, name):
+    golden, floor = scenes(3), fe.Golden(tmp_path / "floor.jsonl")
+    for night in range(14):
+        floor.add({key: TO_THE_BIT[name](one, night) for key, one in golden.items()}, golden)
+    odd = {key: noisy(one, np.random.default_rng(9), 12) for key, one in golden.items()}
+    assert floor.add(odd, golden).verdict == "amber"
+
+
 def test_rows_that_were_made_elsewhere_need_measures_and_digests_alone():
     row = {"night": "2026-11-27", "machine": None, "id": "p00", "gen": "a", "ref": "b"}
     good = row | dict(zip(MEASURES, (35.0, 0.98, 0.99, 0.99, 0.1, 0.0, 0.0), strict=True))

@@ -110,6 +110,26 @@ def test_transparent_files_are_seen_and_opaque_ones_are_not(tmp_path):
         assert night.sentence == "Red: p01 is partly transparent."
 
 
+TRANSPARENT = {
+    "a color of a palette": lambda one: one.quantize(200),
+    "one color": lambda one: one,
+    "one gray": lambda one: one.convert("L"),
+}
+"""Modes in which a PNG file names a color that is transparent, as it has no channel of that."""
+
+
+@pytest.mark.parametrize("name", TRANSPARENT)
+def test_a_color_that_is_transparent_is_seen_in_any_mode(tmp_path, name):
+    image = TRANSPARENT[name](Image.fromarray(scenes(1)["p00"]))
+    color = image.getpixel((9, 9))
+    for folder, how in (("golden", {}), ("tonight", {"transparency": color})):
+        (tmp_path / folder).mkdir()
+        image.save(tmp_path / folder / "p00.png", **how)
+    for made in (tmp_path / "tonight", {"p00.png": str(tmp_path / "tonight" / "p00.png")}):
+        night = fe.Golden(tmp_path / "floor.jsonl").add(made, tmp_path / "golden")
+        assert night.sentence == "Red: p00.png is partly transparent."
+
+
 REFUSED = {
     "no id in both": ({"a": scenes(1)["p00"]}, scenes(2), "no id is in both gen (a) and ref (p00 and p01)"),
     "nothing": ({}, scenes(2), "gen has no pictures"),

@@ -31,9 +31,9 @@ def test_ranks_are_uniform_whatever_states_there_are(states):
     assert kstest(ranks, "uniform").pvalue > 0.01
 
 
-def test_equal_nights_have_the_rank_of_chance_and_a_far_night_the_lowest():
+def test_equal_nights_have_the_highest_rank_and_a_far_night_the_lowest():
     same = np.ones((12, K))
-    assert p_value(same, 0.37) == pytest.approx(0.37)
+    assert p_value(same, 0.37) == pytest.approx(11.37 / 12)
     same[-1, 0] = 30
     assert p_value(same, 0.5) == pytest.approx(0.5 / 12)
 

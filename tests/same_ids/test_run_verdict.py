@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from _runs_of_scenes import OLD, SIDE, noise, run_of, scenes
 from PIL import Image
+from scipy.ndimage import gaussian_filter
 
 import finc_eval as fe
 from finc_eval.core.run import Run
@@ -54,7 +55,8 @@ OF_ALL = {
     "transposed": lambda one: one.transpose(1, 0, 2),
     "red and blue exchanged": lambda one: one[..., ::-1],
     "red and green exchanged": lambda one: one[..., [1, 0, 2]],
-    "red, green and blue in": lambda one: one[..., [1, 2, 0]],
+    "red, green and blue rotated": lambda one: one[..., [2, 0, 1]],
+    "red, green and blue rotated back": lambda one: one[..., [1, 2, 0]],
     "negative": lambda one: 255 - one,
     "mirrored, with red and blue exchanged": lambda one: one[:, ::-1, ::-1],
     "of another size (24 × 24 pixels, before 48 × 48 pixels)": lambda one: resized(one, None, (24, 24)),
@@ -115,6 +117,87 @@ def test_some_pairs_that_show_another_picture_are_listed_and_named_by_where_they
     found = judge(new, OLD[:24])
     assert (found.verdict, found.run) == ("broken", name)
     assert np.flatnonzero(found.broken).tolist() == [*OF_SOME[name]]
+
+
+def paler(picture, part):
+    light = picture.mean(2, keepdims=True)
+    return np.clip(np.rint(light + part * (picture - light)), 0, 255).astype(np.uint8)
+
+
+def of_one_color(picture):
+    """Return a picture in shades of one color, as in old photographs."""
+    return np.clip(np.rint(picture.mean(2, keepdims=True) * [1, 0.94, 0.85]), 0, 255).astype(np.uint8)
+
+
+@pytest.mark.parametrize("exchange", [[2, 1, 0], [1, 0, 2], [0, 2, 1]])
+@pytest.mark.parametrize("n", [1, 10, 24])
+def test_channels_of_some_pale_pictures_that_are_exchanged_are_told(exchange, n):
+    old = [paler(one, 0.17) for one in OLD[:n]]
+    new = [one[..., exchange] if row % 2 == 0 else one for row, one in enumerate(noise(old, 1))]
+    found = judge([np.ascontiguousarray(one) for one in new], old)
+    assert (found.verdict, found.broken.tolist()) == ("broken", [row % 2 == 0 for row in range(n)])
+
+
+CASTS = {
+    "cooler": (of_one_color, [0.97, 1, 1.04]),
+    "warmer": (of_one_color, [1.1, 1, 0.95]),
+    "pale and cooler": (lambda one: paler(one, 0.17), [0.95, 1, 1.1]),
+    "pale and greener": (lambda one: paler(one, 0.17), [0.95, 1.05, 0.95]),
+    "gray and cooler": (lambda one: paler(one, 0), [0.95, 1, 1.1]),
+}
+"""What all pictures are, and the factor of each channel in another engine, which is no exchange of channels."""
+
+
+@pytest.mark.parametrize("name", CASTS)
+@pytest.mark.parametrize("n", [1, 10, 24])
+def test_a_cast_of_pictures_of_little_color_is_no_exchange(name, n):
+    kind, factors = CASTS[name]
+    old = [kind(one) for one in OLD[:n]]
+    new = [np.clip(np.rint(one * np.array(factors)), 0, 255).astype(np.uint8) for one in noise(old, 1)]
+    assert not judge(new, old).broken.any()
+
+
+def of_another_sampler(pictures, seed=0):
+    """Return pictures whose coarse scene is the same, and whose details are others."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for one in pictures:
+        details = gaussian_filter(rng.normal(size=(SIDE, SIDE, 1)), (1, 1, 0))
+        coarse = gaussian_filter(one.astype(float), (3, 3, 0)) + 25 * details / details.std()
+        found.append(np.clip(np.rint(coarse), 0, 255).astype(np.uint8))
+    return found
+
+
+BY_A_SAMPLER = {
+    "mirrored": lambda one: one[:, ::-1],
+    "upside down": lambda one: one[::-1],
+    "turned right by 90°": lambda one: np.rot90(one, 3),
+    "cropped": lambda one: resized(one, (7, 7, 41, 41)),
+    "turned gray": lambda one: np.repeat(one.mean(2, keepdims=True), 3, 2).astype(np.uint8),
+}
+"""What pictures are made into by a fault of another sampler."""
+
+
+@pytest.mark.parametrize("name", BY_A_SAMPLER)
+def test_a_fault_of_some_pictures_of_another_sampler_is_listed(name):
+    rows, new = [1, 5, 12, 20], of_another_sampler(OLD[:24])
+    assert not judge(new, OLD[:24]).broken.any()
+    for row in rows:
+        new[row] = np.ascontiguousarray(BY_A_SAMPLER[name](new[row]))
+    found = judge(new, OLD[:24])
+    assert set(np.flatnonzero(found.broken)) <= set(rows) and found.broken.sum() >= 3
+    assert name in found.causes[found.broken]
+
+
+@pytest.mark.parametrize("name", ["mirrored", "upside down", "turned right by 90°"])
+def test_a_symmetry_of_all_pictures_of_another_sampler_names_the_run(name):
+    new = [np.ascontiguousarray(BY_A_SAMPLER[name](one)) for one in of_another_sampler(OLD[:24])]
+    assert judge(new, OLD[:24]).run == f"all pictures are {name}"
+
+
+def test_halves_that_change_places_are_no_symmetry():
+    found = judge([np.roll(one, SIDE // 2, 1) for one in OLD[:24]], OLD[:24])
+    assert found.verdict == "broken" and "mirrored" not in found.run
 
 
 SAME = {
@@ -180,6 +263,54 @@ def test_few_pairs_in_folders_are_compared_without_kinds_and_without_what_is_wor
     assert fe.load(tmp_path / "a.h5").by_id == found.by_id
     for text in (found.to_html(tmp_path / "a.html").read_text(), found.to_markdown(), found._repr_html_()):
         assert "Broken: " in text and "mirrored" in text
+
+
+def saved(folder, pictures):
+    folder.mkdir()
+    for row, one in enumerate(pictures):
+        if one is not None:
+            Image.fromarray(np.ascontiguousarray(one)).save(folder / f"{row:04d}.png")
+    return folder
+
+
+LOST = {
+    "one of four": (4, [2], "Undecided: 1 of 4 samples of the baseline lacks a readable partner"),
+    "all but one": (4, [0, 1, 3], "Undecided: 3 of 4 samples of the baseline lack readable partners"),
+    "some of many": (24, [5, 6], "Undecided: 2 of 24 samples of the baseline lack readable partners"),
+}
+"""Number of pairs, rows that the new run lacks, and what is then said."""
+
+
+@pytest.mark.parametrize("name", LOST)
+@pytest.mark.parametrize("is_cut", [False, True])
+def test_a_run_that_lacks_pictures_or_has_some_that_cannot_be_read_is_not_clean(tmp_path, monkeypatch, name, is_cut):
+    monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "caches"))
+    n, lost, sentence = LOST[name]
+    old = saved(tmp_path / "old", OLD[:n])
+    new = saved(tmp_path / "new", [None if row in lost else one for row, one in enumerate(OLD[:n])])
+    for row in lost if is_cut else []:
+        (new / f"{row:04d}.png").write_bytes((old / f"{row:04d}.png").read_bytes()[:900])
+    found = fe.compare(new, old, pairs="id", extractor="pixels")
+    assert (found.by_id.verdict, found.by_id.missing, found.by_id.broken) == ("undecided", len(lost), [])
+    assert found.headline.startswith(sentence)
+    assert fe.compare(old, new, pairs="id", extractor="pixels").by_id.verdict == "clean"
+
+
+SENTENCES = {
+    "equal": (1, lambda one: one, "The picture is equal, and no second run"),
+    "darker": (1, lambda one: one // 2, "The picture is not equal (PSNR "),
+    "some darker": (4, lambda one: one // 2, "4 of the 4 pictures are not equal (PSNR "),
+    "turned": (4, lambda one: np.rot90(one, 2), "4 pairs are broken (4 turned by 180°): "),
+}
+"""Number of pairs, what the new pictures are made into, and a sentence."""
+
+
+@pytest.mark.parametrize("name", SENTENCES)
+def test_few_pairs_have_sentences_of_their_own(tmp_path, monkeypatch, name):
+    monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "caches"))
+    n, change, sentence = SENTENCES[name]
+    new, old = saved(tmp_path / "new", [change(one) for one in OLD[:n]]), saved(tmp_path / "old", OLD[:n])
+    assert sentence in fe.compare(new, old, pairs="id").headline
 
 
 def test_vectors_without_pictures_tell_ids_that_are_shifted():
