@@ -1,4 +1,4 @@
-"""What the system refuses: a path that it does not open, and memory that it does not give."""
+"""Refusals by the system: a path that it does not open, and memory that it does not give."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from finc_eval.core.errors import DataError
 
 SHORT_OF_MEMORY = "it takes more memory than there is: pass less, or allow more (ulimit -v)"
 NO_ROOM = ("failed to map segment", "allocate memory", "bad_alloc")
-"""What the loader of libraries, the system, PyTorch and C++ say where memory is short."""
+"""Words of the loader of libraries, the system, PyTorch and C++ where memory is short."""
 
 
 def refused_by_system(error: OSError) -> str:
@@ -18,7 +18,7 @@ def refused_by_system(error: OSError) -> str:
 
 
 def is_short_of_memory(error: BaseException) -> bool:
-    """Return whether an error says that there is no memory left, in the words of whoever asked for it."""
+    """Return whether an error says that no memory is left."""
     if isinstance(error, OSError) and error.errno == errno.ENOMEM:
         return True
     is_of_libraries = isinstance(error, ImportError | OSError | RuntimeError)

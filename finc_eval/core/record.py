@@ -170,7 +170,7 @@ def by_name(field: str, value: object, choices: Mapping[str, type[T]]) -> T:
 def _vector(value: Any, dtype: type) -> NDArray[Any]:
     try:
         found: NDArray[Any] = np.asarray(value, dtype)
-        is_same = dtype is not np.int64 or np.array_equal(found, np.asarray(value))  # 1.5 is no whole number
+        is_same = issubclass(dtype, np.floating) or np.array_equal(found, np.asarray(value))  # 1.5 would become 1
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError("must be a list of numbers") from error
     if found.ndim != 1 or not is_same:

@@ -230,7 +230,7 @@ class Monitor:
     def _warn_of_seeds(self, step: float, whole: LookPart) -> None:
         """Warn, once, if the samples of a look are those of the look before or the reference, slightly changed."""
         is_known = any(one.endswith(NEW_SEEDS) for one in self.warnings)
-        earlier: dict[str, NDArray[Any]] = {
+        earlier: dict[str, NDArray[np.floating]] = {
             "the look before": self._traces,
             "the reference": self.seen.reference[: len(whole.traces)],
         }

@@ -40,7 +40,7 @@ NO_LISTS = [(name, one) for name in ("gen", "gen_scores") for one in NO_NUMBERS]
 
 
 @pytest.mark.parametrize(("field", "value"), NO_LISTS)
-def test_what_is_no_list_of_numbers_is_one_sentence(comparison, field, value):
+def test_a_field_that_is_no_list_of_numbers_is_one_sentence(comparison, field, value):
     data = comparison.to_dict()
     data["over"][0]["tails"][0][field] = value
     with pytest.raises(fe.DataError, match=rf"over.0.tails.0.{field} must be a list of (whole )?numbers"):
