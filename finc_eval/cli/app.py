@@ -23,8 +23,9 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from finc_eval.cli.question import asking
+from finc_eval.cli.refusals import SHORT_OF_MEMORY, is_short_of_memory, refused_by_system
 from finc_eval.cli.repeats import collecting
-from finc_eval.core.errors import DataError, FincEvalError, did_you_mean
+from finc_eval.core.errors import FincEvalError, did_you_mean
 from finc_eval.core.places import out_path
 from finc_eval.core.provenance import package_version
 from finc_eval.core.secrets import redact
@@ -236,14 +237,13 @@ class LazyGroup(VerbGroup):
             try:
                 with claims():
                     return super().invoke(ctx)
-            except (FincEvalError, MemoryError) as error:
-                told = error if isinstance(error, FincEvalError) else "it takes more memory than there is: pass less"
-                print_error(f"finc-eval: {told}{_notes_of(error)}")
+            except FincEvalError as error:
+                print_error(f"finc-eval: {error}{_notes_of(error)}")
                 raise typer.Exit(USAGE_OR_DATA) from error
             except OSError as error:
                 if error.filename is None:  # nobody reads the output, for one
                     raise
-                print_error(f"finc-eval: {_refused_by_system(error)}{_notes_of(error)}")
+                print_error(f"finc-eval: {refused_by_system(error)}{_notes_of(error)}")
                 raise typer.Exit(USAGE_OR_DATA) from error
             except KeyboardInterrupt as error:
                 resumes = ctx.invoked_subcommand == "extract"
@@ -267,6 +267,9 @@ class LazyGroup(VerbGroup):
             raise end if isinstance(end, VerdictExit) else SystemExit(CODES_OF_CLICK.get(end.code, end.code)) from None
         except Exception as error:
             _end_if_output_failed(error)
+            if is_short_of_memory(error):
+                print_error(f"finc-eval: {SHORT_OF_MEMORY}{_notes_of(error)}")
+                raise SystemExit(USAGE_OR_DATA) from error
             # Python would end with 1, which a pipeline takes for a regression.
             print_error(visible(traceback.format_exc()))
             print_error("finc-eval: this is a mistake in finc-eval: please report the lines above")
@@ -293,12 +296,6 @@ def _end_if_output_failed(error: Exception | None = None) -> None:
 def _notes_of(error: BaseException) -> str:
     """Return what was noted on an error on its way, such as a budget that it cost."""
     return "".join(f"; {note}" for note in getattr(error, "__notes__", ()))
-
-
-def _refused_by_system(error: OSError) -> str:
-    """Return the sentence on a path that the system does not open: the program is not at fault."""
-    why = (error.strerror or type(error).__name__).lower()
-    return str(DataError(f"{error.filename} cannot be used ({why}): check the path, and who may read and write there"))
 
 
 @contextmanager

@@ -168,9 +168,13 @@ def by_name(field: str, value: object, choices: Mapping[str, type[T]]) -> T:
 
 
 def _vector(value: Any, dtype: type) -> NDArray[Any]:
-    found: NDArray[Any] = np.asarray(value, dtype)
-    if found.ndim != 1:
-        raise ValueError("must be a list of numbers")
+    try:
+        found: NDArray[Any] = np.asarray(value, dtype)
+        is_same = issubclass(dtype, np.floating) or np.array_equal(found, np.asarray(value))  # 1.5 would become 1
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError("must be a list of numbers") from error
+    if found.ndim != 1 or not is_same:
+        raise ValueError("must be a list of numbers" if is_same else "must be a list of whole numbers")
     return found
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.files.columns_in import Columns
-from finc_eval.core.words import join_words, plural
+from finc_eval.core.words import join_words, plural, quote
 from finc_eval.judges.joining import join_tables, name_unnamed
 from finc_eval.judges.layouts import EXPECTED, MAX_SCORE, Scored, score_in, scored
 from finc_eval.judges.sample_scores import Array, SampleScores
@@ -157,7 +157,9 @@ def _without_judge(columns: Columns, others: Sequence[str], name: str) -> DataEr
     numbers = (map(number_of, columns[one]) for one in others)
     if any(all(one is not None and np.isnan(one) for one in own) for own in numbers):
         return DataError(f"{name} has no number in any row of {said}: fill some in, or leave it out")
-    return DataError(f"{name} has no column of numbers, only {said or 'nothing'}: {EXPECTED}")
+    texts = ((one, value) for one in others for value in columns[one] if isinstance(value, str) and value.strip())
+    example = next((f" (the first {one} is {quote(value.strip()[:40])})" for one, value in texts), "")
+    return DataError(f"{name} has no column of numbers, only {said or 'nothing'}{example}: {EXPECTED}")
 
 
 def _values_of(values: Sequence[object], column: str, name: str, first: int) -> Array | None:

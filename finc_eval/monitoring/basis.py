@@ -101,8 +101,8 @@ class Basis:
         found: NDArray[np.float64] = ((rows - self.phi.center) @ projection).double().numpy()
         return found
 
-    def are_the_same(self, traces: NDArray[np.float64], before: NDArray[np.float64]) -> bool:
-        """Return whether most samples of a look are much nearer to one of the look before than nearest samples are.
+    def are_the_same(self, traces: NDArray[np.float64], before: NDArray[np.floating]) -> bool:
+        """Return whether most samples of a look are much nearer to one of an earlier set than nearest samples are.
 
         That is the sample at the same place, as generators give it for the same seeds.
         """

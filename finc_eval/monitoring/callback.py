@@ -32,7 +32,7 @@ class MonitorCallback:
         save: file that keeps the monitor after each look, for `Monitor.load`; default: none.
 
     Raises:
-        UsageError: `every` is not a positive whole number, or a tracker is not one.
+        UsageError: the monitor, `sample` or a tracker is not one, or `every` is not a positive whole number.
 
     Example:
         >>> import numpy as np
@@ -55,6 +55,12 @@ class MonitorCallback:
         prompts: Sequence[str] | None = None,
         save: str | Path | None = None,
     ) -> None:
+        if not isinstance(monitor, Monitor):
+            raise UsageError(f"monitor must be a Monitor, got {type(monitor).__name__}: pass fe.Monitor(reference)")
+        if not callable(sample):
+            raise UsageError(
+                f"sample must be a function that draws new samples, got {type(sample).__name__}: pass a lambda"
+            )
         for tracker in trackers:
             check_tracker(tracker)
         self.monitor, self.sample, self.trackers, self.every = monitor, sample, trackers, check_count("every", every)

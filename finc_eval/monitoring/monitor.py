@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from finc_eval.core.errors import IncompatibleError, UsageError, check_finite, check_fraction, check_seed
 from finc_eval.core.files.stored import existing_file
@@ -227,12 +228,17 @@ class Monitor:
         return found
 
     def _warn_of_seeds(self, step: float, whole: LookPart) -> None:
-        """Warn, once, if the samples of a look are those of the look before, slightly changed."""
+        """Warn, once, if the samples of a look are those of the look before or the reference, slightly changed."""
         is_known = any(one.endswith(NEW_SEEDS) for one in self.warnings)
-        if self.basis.are_the_same(whole.traces, self._traces) and not is_known:
+        earlier: dict[str, NDArray[np.floating]] = {
+            "the look before": self._traces,
+            "the reference": self.seen.reference[: len(whole.traces)],
+        }
+        same = next((name for name, one in earlier.items() if self.basis.are_the_same(whole.traces, one)), None)
+        if same is not None and not is_known:
             self.warnings.append(
-                f"the samples of step {step_text(step)} are those of the look before, in the same order and hardly "
-                f"changed: {NEW_SEEDS}"
+                f"the samples of step {step_text(step)} are those of {same}, in the same order and hardly changed: "
+                f"{NEW_SEEDS}"
             )
             warnings.warn(self.warnings[-1], stacklevel=4)
         self._traces = whole.traces

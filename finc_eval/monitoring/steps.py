@@ -67,8 +67,9 @@ def _read_given(names: Sequence[str], given: Collection[str]) -> dict[str, float
         if not equals or not wanted or step is None:
             raise UsageError(f"--step is NAME=N, got {argument}: write for example --step final=20000")
         fitting = [name for name in dict.fromkeys(names) if _is_called(name, wanted)]
+        fitting = [wanted] if wanted in fitting else fitting  # "gen", and not "other/gen" with it
         if len(fitting) != 1:
-            known = [PurePosixPath(name).name for name in names]
+            known = [_short(name, names) for name in dict.fromkeys(names)]
             what = f"{len(fitting)} names" if fitting else f"no name{did_you_mean(wanted, [*known, *names])}"
             raise UsageError(f"--step {argument} fits {what}: name one of {_list(known)}")
         if found.setdefault(fitting[0], step) != step:

@@ -27,6 +27,8 @@ def as_rows(array: ArrayLike | torch.Tensor, name: str, *, whole: bool = True) -
         raise UsageError(f"{name} is a tensor {kind}: pass a dense tensor of floats, such as x.to_dense().float()")
     if rows.ndim != 2 or 0 in rows.shape:
         advice = ": embed images or clips first, by fe.extract(x)" if rows.ndim > 2 else ""
+        if rows.ndim == 2:
+            advice = ": it has no samples" if not len(rows) else ": its rows have no entries"
         raise UsageError(f"{name} must be embeddings of shape (n, d), got shape {tuple(rows.shape)}{advice}")
     if not rows.dtype.is_floating_point:
         raise UsageError(

@@ -1,5 +1,6 @@
 """Mistakes of a user, or ours, that need files of their own; tests/newcomer has the table of all others."""
 
+import errno
 import shutil
 
 import pytest
@@ -8,6 +9,7 @@ from _verbs import done, run
 from typer.testing import CliRunner
 
 from finc_eval.cli.app import app
+from finc_eval.cli.refusals import SHORT_OF_MEMORY
 
 
 def test_a_page_does_not_take_the_place_of_embeddings(caches):
@@ -47,6 +49,26 @@ def test_a_mistake_of_ours_is_neither_a_pass_nor_a_regression(monkeypatch):
     ended = run("doctor")
     assert ended.exit_code == 3
     assert "ZeroDivisionError: a bug" in ended.stderr and "please report the lines above" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        OSError(errno.ENOMEM, "Cannot allocate memory"),
+        ImportError("libtorch_cpu.so: failed to map segment from shared object"),
+        RuntimeError("[enforce fail at alloc_cpu.cpp:117] DefaultCPUAllocator: can't allocate memory: you tried"),
+        RuntimeError("std::bad_alloc"),
+    ],
+)
+def test_memory_that_is_short_is_one_sentence(monkeypatch, error):
+    def broken(*_):
+        raise error
+
+    monkeypatch.setattr("finc_eval.cli.app.LazyGroup.invoke", broken)
+    ended = run("doctor")
+    assert ended.exit_code == 3
+    assert ended.stderr == f"finc-eval: {SHORT_OF_MEMORY}\n"
 
 
 def test_file_names_that_are_no_text_are_printed_all_the_same(folders, tmp_path):

@@ -35,6 +35,18 @@ def test_a_result_comes_back_from_its_json(comparison):
     assert again.settings == comparison.settings and again.signature == comparison.signature
 
 
+NO_NUMBERS = (None, {}, [None, {}], ["x"], [[1]], 5)
+NO_LISTS = [(name, one) for name in ("gen", "gen_scores") for one in NO_NUMBERS] + [("gen", [10**30]), ("gen", [1.5])]
+
+
+@pytest.mark.parametrize(("field", "value"), NO_LISTS)
+def test_a_field_that_is_no_list_of_numbers_is_one_sentence(comparison, field, value):
+    data = comparison.to_dict()
+    data["over"][0]["tails"][0][field] = value
+    with pytest.raises(fe.DataError, match=rf"over.0.tails.0.{field} must be a list of (whole )?numbers"):
+        type(comparison).from_dict(data)
+
+
 def test_what_json_leaves_out_is_named_when_it_is_used(comparison):
     again = type(comparison).from_dict(comparison.to_dict())
     with pytest.raises(fe.DataError, match="read from JSON, which leaves arrays out: load its"):

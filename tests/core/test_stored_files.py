@@ -308,7 +308,11 @@ def soft_link(file, secret):
 
 def foreign_filter(file, secret):
     del file["deep/rows"]
-    file.create_dataset("deep/rows", data=ROWS, compression="lzf")
+    made = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    made.set_chunk(ROWS.shape)
+    made.set_filter(32001, h5py.h5z.FLAG_OPTIONAL)  # Blosc, which HDF5 would load as a program
+    space = h5py.h5s.create_simple(ROWS.shape)
+    h5py.h5d.create(file.id, b"deep/rows", h5py.h5t.IEEE_F32LE, space, made)
 
 
 @pytest.mark.parametrize("lead", [external_link, external_storage, virtual, soft_link, foreign_filter])

@@ -38,6 +38,7 @@ WAYS = {
     "a column a chunk": {"chunks": (300, 1), "compression": "gzip"},
     "gzip, shuffled, checked": {"compression": "gzip", "shuffle": True, "fletcher32": True},
     "extensible": {"maxshape": (None, 16)},
+    "h5py's own filter": {"compression": "lzf", "shuffle": True},
 }
 
 
@@ -97,7 +98,13 @@ REFUSED = {
     "no table": ({"a": ROWS[0]}, r"holds a \(16,\): save one array of shape \(n, d\)"),
     "images": ({"images": np.zeros((9, 8, 8, 3), "u1")}, r"holds images \(9, 8, 8, 3\): save one array"),
     "nothing": ({}, "holds nothing: save one array"),
-    "texts": ({"a": [b"x"] * 9}, "holds nothing: save one array"),
+    "texts": ({"a": [b"x"] * 9}, r"no array of numbers, only a \(object, shape \(9,\)\): save one array"),
+    "complex numbers": (
+        {"a": ROWS + 1j},
+        r"no array of numbers, only a \(complex64, shape \(300, 16\)\): save one array",
+    ),
+    "records": ({"a": np.zeros(9, "i4,f4"), "b": [b"x"]}, r"no array of numbers, only a \(.*shape \(9,\)\) and b"),
+    "no rows": ({"a": ROWS[:0]}, r"got shape \(0, 16\): it has no samples"),
     "an infinite number": ({"a": np.full((9, 2), np.inf)}, "is not finite"),
     "an id twice": ({"a": ROWS, "ids": ["x"] * 300}, "the id 'x' occurs 300 times"),
     "a covariance": ({"sigma": np.cov(ROWS.T)}, "is a symmetric matrix of 16 rows, as a covariance is"),
@@ -131,7 +138,11 @@ def virtual(file, secret):
 
 
 def foreign_filter(file, secret):
-    file.create_dataset("more", data=ROWS, compression="lzf")
+    made = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    made.set_chunk(ROWS.shape)
+    made.set_filter(32001, h5py.h5z.FLAG_OPTIONAL)  # Blosc, which HDF5 would load as a program
+    space = h5py.h5s.create_simple(ROWS.shape)
+    h5py.h5d.create(file.id, b"more", h5py.h5t.IEEE_F32LE, space, made)
 
 
 def a_group_in_itself(file, secret):

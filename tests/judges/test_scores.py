@@ -145,7 +145,13 @@ def test_the_benchmark_of_image_reward_names_its_other_scores_in_the_file(tmp_pa
     [
         ("[[0, 1, 2], [2, 0, 1]]", "has a layout that is not known: expected columns: id or prompt"),  # HPS's rankings
         ('{"scores": {"deep": {"deeper": 1}}}', "has a layout that is not known: expected columns: id or prompt"),
-        ("id,name2\nx,dog\ny,cat\n", "has no column of numbers, only id and name2: expected columns"),
+        (
+            "id,name2\nx,dog\ny,cat\n",
+            r"has no column of numbers, only id and name2 \(the first name2 is “dog”\): expected columns",
+        ),
+        ("id,clip\nx,50.1%\ny,48.2%\n", r"only id and clip \(the first clip is “50.1%”\): expected columns"),
+        ("id;clip\nx;0,28\ny;0,31\n", r"only id and clip \(the first clip is “0,28”\): expected columns"),
+        ("x.png 0.28\ny.png 0.31\n", r"only x.png 0.28 \(the first x.png 0.28 is “y.png 0.31”\): expected columns"),
         ("id,clip\nx,0.5\nx,0.7\n", "scores 'x' 2 times: keep one row a sample"),
         (
             "id,clip\n" + "".join(f"{n},{n}\n" for n in range(20)) + "z,high\n",

@@ -74,6 +74,9 @@ def test_the_command_writes_one_file_and_spares_files_of_others(folders, tmp_pat
     assert CliRunner().invoke(app, command).exit_code == 0
     assert CliRunner().invoke(app, command).exit_code == 0  # its own page is written again
     assert out.read_text() == vote_page(folders)
+    for other in (["--seed", "4"], ["--number", "1"], ["--edge", "20"]):  # another question
+        assert "choose another --out, or pass --force" in CliRunner().invoke(app, [*command, *other]).stderr
+    assert out.read_text() == vote_page(folders)
     out.write_text("my notes")
     refused = CliRunner().invoke(app, command)
     assert refused.exit_code != 0 and out.read_text() == "my notes"

@@ -231,6 +231,12 @@ def test_mistakes_of_the_call_are_said_before_the_training():
     for tracker in (None, [], "wandb"):
         with pytest.raises(fe.UsageError, match="is not a tracker"):
             fe.MonitorCallback(new_monitor(), Draw(), tracker)
+    for samples in (Draw()(), "generated/", None):
+        with pytest.raises(fe.UsageError, match="sample must be a function"):
+            fe.MonitorCallback(new_monitor(), samples)
+    for monitor in (fe.Monitor, Draw(), None):
+        with pytest.raises(fe.UsageError, match="monitor must be a Monitor"):
+            fe.MonitorCallback(monitor, Draw())
 
 
 def test_a_look_that_fails_half_way_leaves_the_monitor_as_it_was(monkeypatch):

@@ -53,7 +53,7 @@ NOT_OF_REFERENCE = {
     "of a law with few values": (of_few_values(1, 400), of_few_values(2, 64)),
     "collapsed to a sample of the reference": (REFERENCE, np.repeat(REFERENCE[:1], 64, 0)),
     "collapsed to two samples of the reference": (REFERENCE, np.repeat(REFERENCE[:2], 32, 0)),
-    "near the reference": (REFERENCE, REFERENCE[:64] + 0.2 * draw(4)),
+    "near the reference": (REFERENCE, REFERENCE[63::-1] + 0.2 * draw(4)),
     "of one dimension": (draw(5, 400, 1), draw(6, 64, 1)),
     "of two dimensions": (draw(5, 3000, 2), draw(6, 64, 2)),
 }

@@ -197,6 +197,19 @@ def test_memory_does_not_grow_with_the_samples(fresh):
     assert size(small) == size(large)
 
 
+def test_samples_of_the_seeds_of_the_reference_are_warned_of_once():
+    rng = np.random.default_rng(12)
+    reference, _ = samples(rng, 200)
+    monitor = fe.Monitor(reference)
+    with pytest.warns(UserWarning, match="those of the reference, in the same order and hardly changed: ") as noted:
+        for step in range(3):
+            monitor.update(step, reference[: 64 + step] + 0.1 * rng.normal(size=(64 + step, 12)))
+    assert len(noted) == 1
+    shuffled = fe.Monitor(reference)
+    shuffled.update(1, rng.permutation(reference)[:64] + 0.5 * rng.normal(size=(64, 12)))
+    assert not shuffled.warnings
+
+
 def test_samples_of_the_same_seeds_are_warned_of_once(fresh):
     rng = np.random.default_rng(11)
     monitor, rows = copy.deepcopy(fresh), samples(rng)[0]

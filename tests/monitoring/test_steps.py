@@ -191,6 +191,7 @@ def test_names_that_do_not_say_their_steps_are_refused_with_the_way_out(names):
         ("best", ["best=0"], (0,)),
         ("ckpt-1 ckpt-2", ["ckpt-2=0.5"], (0.5, 1)),
         ("step-1 last", ["last=9", "last=9"], (1, 9)),
+        ("gen old/gen", ["gen=1", "old/gen=2"], (1, 2)),  # the whole of a path goes before the end of another
     ],
 )
 def test_a_step_can_be_given(names, given, steps):

@@ -210,7 +210,9 @@ def vote(
     check_given(sources.values())
     check_suffix(out, ".html", ".htm")
     refuse_loss(out, lambda path: (mark_of(path) or "").startswith(f"{TYPE_NAME} "), force)
-    write_text(out, vote_page(sources, number, seed, edge))
+    page = vote_page(sources, number, seed, edge)
+    refuse_loss(out, lambda path: (mark_of(path) or "") in page, force)  # the mark of the same pairs
+    write_text(out, page)
     if as_json:
         print_json({"page": str(out), "models": list(sources)})
     else:

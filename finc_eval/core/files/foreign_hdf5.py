@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from finc_eval.core.doors import open_file
 from finc_eval.core.errors import DataError, FincEvalError
 from finc_eval.core.files.hdf5 import Group, datasets_in, opened, words_of
 from finc_eval.core.memory import check_decoded, check_list
+from finc_eval.core.words import join_words
 
 DECODED_TOGETHER = 1 << 24  # bytes of rows that are decoded at once, unless the chunks of the file have more
 
@@ -34,6 +36,8 @@ def hdf5_arrays(path: Path, choose: Callable[[Mapping[str, tuple[int, ...]]], st
             found = _by_name(datasets_in(hdf5))
             numbers = {name: tuple(one.shape) for name, one in found.items() if one.shape and one.dtype.kind in "biuf"}
             tables = {name: shape for name, shape in numbers.items() if len(shape) == 2}
+            if found and not numbers:
+                raise DataError(_say_no_numbers(found, path))
             chosen = choose(tables or numbers)
             n = tables[chosen][0]
             beside = {name: _column(one, f"{name} of {path}") for name, one in found.items() if one.shape == (n,)}
@@ -43,6 +47,13 @@ def hdf5_arrays(path: Path, choose: Callable[[Mapping[str, tuple[int, ...]]], st
         raise
     except Exception as error:
         raise DataError(f"{path} cannot be read ({words_of(error)}): repair it, or save it again") from error
+
+
+def _say_no_numbers(found: Mapping[str, Group], path: Path) -> str:
+    """Return the sentence on a file whose arrays are of texts, records or complex numbers."""
+    shown = [f"{name} ({one.dtype}, shape {one.shape})" for name, one in islice(found.items(), 3)]
+    more = [f"{len(found) - 3} more"] if len(found) > 3 else []
+    return f"{path} has no array of numbers, only {join_words([*shown, *more])}: save one array of shape (n, d)"
 
 
 def _by_name(datasets: Mapping[str, Group]) -> dict[str, Group]:

@@ -25,6 +25,7 @@ from finc_eval.core.doors import NotAFileError, create_file, open_file
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.on_disk import on_disk
 from finc_eval.core.files.parsed import parse_json
+from finc_eval.core.words import join_words
 
 if TYPE_CHECKING:
     import h5py
@@ -34,7 +35,9 @@ SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
 BLOCK_BYTES = 1 << 18  # bytes of the rows that share a checksum at most, unless a row has more
 
-FILTERS = {1: "gzip", 2: "shuffle", 3: "fletcher32", 4: "szip", 6: "scale-offset"}  # filters of HDF5, by their numbers
+FILTERS = {1: "gzip", 2: "shuffle", 3: "fletcher32", 4: "szip", 6: "scale-offset", 32000: "lzf"}
+"""Filters by their numbers: those of HDF5, and the one that h5py brings. HDF5 would load others as programs."""
+
 MAX_GROUPS, MAX_OBJECTS = 8, 100_000  # groups within each other, and arrays and groups of a file, at most
 
 CUT = re.compile(r"truncated file: eof = ([0-9]+), .*stored_eof = ([0-9]+)")  # words of HDF5 about a file that was cut
@@ -138,7 +141,7 @@ def _check_storage(name: str, dataset: h5py.Dataset) -> None:
     if made.get_layout() == h5py.h5d.VIRTUAL or made.get_external_count():
         raise ValueError(f"{name} lies in another file, which is not read")
     if foreign := codes - set(FILTERS):
-        raise ValueError(f"{name} has the filter {min(foreign)}, and those of HDF5 are {', '.join(FILTERS.values())}")
+        raise ValueError(f"{name} has the filter {min(foreign)}, and only {join_words([*FILTERS.values()])} are read")
 
 
 def only_group(group: h5py.Group) -> h5py.Group | None:
