@@ -125,7 +125,7 @@ def asked_of(
         name = field.name
         if name in of_options or own.get(name):
             continue
-        key = name if name not in own or own[name] is None else f"{cls.table}_{name}"  # type: ignore[attr-defined]
+        key = f"{cls.table}_{name}" if own.get(name) == 0 else name  # type: ignore[attr-defined]
         values[key], usual[key] = getattr(settings, name), _default(field)
     for option in options:
         field = next(one for one in fields(cls) if one.name == option.path[0])

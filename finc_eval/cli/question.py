@@ -72,5 +72,6 @@ def _in_words(name: str, value: str) -> str:
 
 def _short(value: str) -> str:
     """Return a value as a part of a name: of a path, the name of its file alone."""
-    name = Path(value).stem if "/" in value or "\\" in value else value
+    is_path = "/" in value or "\\" in value or value.endswith(".toml")
+    name = Path(value).stem if is_path else value
     return re.sub(r"[^\w.+]+", "-", name).strip("-.")

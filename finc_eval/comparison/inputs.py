@@ -245,8 +245,9 @@ def needs_of(settings: Settings, labels: Sequence[str] = ("gen", "ref")) -> list
     )
 
     def of_runs(sets: Mapping[str, Known]) -> None:
-        least = least_of_run(_shared_ids(sets, labels)) if {*labels} <= sets.keys() else 1
-        for label in [label for label in sets if label not in labels and "ref" in sets]:
+        runs = [label for label in sets if label not in labels and "ref" in sets]
+        least = least_of_run(_shared_ids(sets, labels)) if runs and {*labels} <= sets.keys() else 1
+        for label in runs:
             if (shared := _shared_ids(sets, ("ref", label))) < least:
                 raise few_of_run(label, shared, least)
 

@@ -23,7 +23,7 @@ SCORE_COLUMNS = (
 
 def score_cells(found: DensityDifference) -> list[str]:
     """Return the cells of a score, in the order of `SCORE_COLUMNS`; "–" for the null of a score without one."""
-    below = f"{found.threshold() / found.deviation:.3g}" if found.null else "–"
+    below = f"{found.threshold() / found.deviation:.3g}" if found.null and found.deviation else "–"
     p = "–" if found.p_value is None else p_value(found.p_value)
     return [f"{found.value:.3g}", p, below, f"{found.standardized:.3g}"]
 

@@ -195,6 +195,7 @@ def _floor(runs: Mapping[str, Aligned], run: Run) -> PairTable | None:
         {name: np.concatenate([one.values[name] for one in tables]) for name in tables[0].values},
         np.concatenate([one.others for one in tables]),
         None,
+        owner=np.repeat(np.arange(len(tables)), len(ids)),
     )
 
 

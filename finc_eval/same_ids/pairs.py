@@ -97,6 +97,7 @@ class PairTable:
     thumbs: tuple[Thumbs, Thumbs] | None = None  # thumbnails of both, (n, frames of 16 rows, 16, 3) each
     # vectors alone: the other id that is nearest to the first sample, and its distance; see `values`
     nearest_id: tuple[NDArray[np.int64], Array] | None = None
+    owner: NDArray[np.int64] | None = None  # of several runs of a baseline, the run of the first sample, (n,)
 
     def __len__(self) -> int:
         return len(self.others)
@@ -113,7 +114,11 @@ class PairTable:
         traits = None if self.traits is None else (self.traits[0][chosen], self.traits[1][chosen])
         thumbs = None if self.thumbs is None else (self.thumbs[0][chosen], self.thumbs[1][chosen])
         values = {name: own[chosen] for name, own in self.values.items()}
-        return replace(self, values=values, others=self.others[chosen], traits=traits, thumbs=thumbs, nearest_id=None)
+        owner = None if self.owner is None else self.owner[chosen]
+        others = self.others[chosen]
+        return replace(
+            self, values=values, others=others, traits=traits, thumbs=thumbs, nearest_id=None, owner=owner
+        )
 
     def nearest(self, other: PairTable) -> PairTable:
         """Return, of two tables of the same first samples, the nearer pair of each."""

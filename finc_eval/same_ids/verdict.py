@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom
+from scipy.stats import hypergeom
 
 from finc_eval.same_ids.broken import RATE, find_broken
 from finc_eval.same_ids.crops import crop_names
@@ -87,7 +87,7 @@ def judge_run(
         causes = np.where(tells, TURNS[turn].name, seen.causes)
         whole = SeenPairs(np.where(tells, "turned", seen.shown), causes, seen.other)
         return _broken(whole, whole.is_bad, name_turn(turn, n))
-    if floor is not None and _is_usual(seen, see(floor)):
+    if floor is not None and _is_usual(seen, see(floor), floor.owner):
         none = np.zeros(n, bool)
         return RunVerdict(
             "undecided", "", none, np.full(n, ""), seen.other, seen.is_bad | seen.is_unclear, is_usual=True
@@ -107,13 +107,17 @@ def _broken(seen: SeenPairs, is_broken: NDArray[np.bool_], name: str, *, is_resi
     return RunVerdict("broken", name, is_broken, causes, seen.other, seen.is_unclear & ~is_broken, is_resized)
 
 
-def _is_usual(seen: SeenPairs, floor: SeenPairs) -> bool:
-    """Return whether runs of the baseline have pairs at fault, too, and the run has no more than chance adds."""
-    bad, usual = int(seen.is_bad.sum()), int(floor.is_bad.sum())
-    if not (bad and usual):
-        return False
-    share = min((usual + 1) / (len(floor.shown) + 1), 1.0)
-    return bool(binom.sf(bad - 1, len(seen.shown), share) > SURE)
+def _is_usual(seen: SeenPairs, floor: SeenPairs, owner: NDArray[np.int64] | None) -> bool:
+    """Return whether a run of the baseline has pairs at fault, too, and the run has no more than chance adds.
+
+    The run stands against the worst run of the baseline, by Fisher's exact test: both numbers are drawn. `owner` is the
+    run of each pair of the floor; None if it is of one.
+    """
+    bad, n = int(seen.is_bad.sum()), len(seen.shown)
+    runs = np.zeros(len(floor.shown), np.int64) if owner is None else owner
+    usual = int(np.bincount(runs, floor.is_bad).max(initial=0))
+    m = int(np.bincount(runs).max(initial=0))
+    return bool(bad and usual) and float(hypergeom.sf(bad - 1, n + m, bad + usual, n)) > SURE
 
 
 def _least_gain(table: PairTable) -> float:

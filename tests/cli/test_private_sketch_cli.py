@@ -194,7 +194,8 @@ def test_a_score_needs_a_sketch_and_two_samples(run, folders, ward, ledger, tmp_
 @pytest.mark.long
 def test_a_release_is_loaded_as_what_it_is_and_scores_folders_by_its_own_extractor(run, folders, ward, tmp_path):
     out = tmp_path / "s.h5"
-    assert run(*ward, "--extractor", "pixels", "--epsilon", 1, "--out", out).exit_code == 0
+    words = ["private", "sketch", *map(str, ward), "--extractor", "pixels", "--epsilon", "1", "--out", str(out)]
+    assert CliRunner().invoke(app, words).exit_code == 0
     assert isinstance(fe.load(out), PrivateSketch)
     asked = ["private", "sketch", "score", "--gen", str(folders / "good"), "--ref", str(out), "--json"]
     result = CliRunner().invoke(app, asked)  # without --extractor

@@ -55,7 +55,7 @@ VERBS = {
     "merge": Verb("extract merge shard.1-of-2.h5 shard.2-of-2.h5 --out gen.h5"),
     "sketch": Verb("extract sketch ref.npy --features 30 --out sketch.h5 --quiet"),
     "compare": Verb(f"compare {SETS} --features 30 {OUT}"),
-    "compare over an older result": Verb(f"compare {SETS} --features 30 --out again --quiet"),
+    "compare over an older result": Verb(f"compare {SETS} --features 30 --out again --force --quiet"),
     "compare pictures": Verb(f"compare --gen gen --ref ref --features 30 {PICTURES} {OUT}"),
     "kinds": Verb(f"kinds {SETS} {OUT}"),
     "monitor": Verb("monitor step-1.npy step-2.npy --ref ref.npy --quiet --out page.html"),

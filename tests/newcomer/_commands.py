@@ -51,6 +51,7 @@ def within(folder, names):
 
 
 SMALL = "--features 40"
+OF_TINY = "gen-vs-ref-extractor-tiny-features"  # folder of a comparison by the card, and so many features
 SETS = "--gen gen.h5 --ref ref.h5"
 FOLDERS = "--gen gen --ref ref"
 TINY = "--extractor tiny.toml"
@@ -129,7 +130,7 @@ EXTRACT = [
 
 COMPARE = [
     done(f"compare {FOLDERS} {TINY} {SMALL} --out o", "The sets differ", within("o", COMPARISON)),
-    done(f"compare {FOLDERS} {TINY} {SMALL}", "reports/gen-vs-ref", within("reports/gen-vs-ref", COMPARISON)),
+    done(f"compare {FOLDERS} {TINY} {SMALL}", f"reports/{OF_TINY}40", within(f"reports/{OF_TINY}40", COMPARISON)),
     done(f"compare {SETS} {SMALL} --out o --json --quiet", '"type": "comparison"', within("o", COMPARISON)),
     done(f"compare --gen gen --ref ref.h5 {TINY} {SMALL} --out o", "", within("o", COMPARISON)),
     done(f"compare --gen gen --ref ref.sketch.h5 {TINY} --out o", "", within("o", COMPARISON)),
@@ -141,8 +142,8 @@ COMPARE = [
     done(f"compare {SETS} {SMALL} --out o --config finc.toml", "", within("o", COMPARISON)),
     done(
         "compare --gen ../gen --ref ../ref",
-        "reports/gen-vs-ref",
-        within("configured/reports/gen-vs-ref", COMPARISON),
+        f"reports/{OF_TINY}30",
+        within(f"configured/reports/{OF_TINY}30", COMPARISON),
         folder="configured",
     ),
     done(f"compare {SETS} {SMALL} --out own --force", "", within("own", COMPARISON)),
@@ -153,7 +154,7 @@ COMPARE = [
     refused("compare --gen gone --ref ref", "gone does not exist"),
     refused("compare --gen gen.h5 --ref gone.h5 --out o", "gone.h5 does not exist"),
     refused(f"compare --gen empty --ref ref {TINY} --out o", "empty"),
-    refused(f"compare --gen unreadable --ref ref {TINY} --out o", "a.png"),
+    refused(f"compare --gen unreadable --ref ref {TINY} --out o", "gen has 1 sample: a comparison needs at least 20"),
     refused(f"compare --gen loop --ref ref {TINY} --out o", "gen has 1 sample: a comparison needs"),
     refused("compare --gen gen.h5 --ref damaged.h5 --out o", "damaged.h5"),
     refused("compare --gen gen.h5 --ref not.h5 --out o", "not.h5"),

@@ -47,7 +47,7 @@ def test_noise_on_all_clips_breaks_none():
     ("change", "looks"),
     [
         (lambda one: np.repeat(one[len(one) // 2][None], FRAMES, 0), "frozen"),
-        pytest.param(lambda one: one[::-1], "moving otherwise", marks=pytest.mark.long),
+        pytest.param(lambda one: one[::-1], "played backwards", marks=pytest.mark.long),
         pytest.param(lambda one: one * 0, "black", marks=pytest.mark.long),
     ],
     ids=["frozen", "backwards", "black"],

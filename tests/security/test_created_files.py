@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 import finc_eval as fe
 from finc_eval.cli import output
 from finc_eval.cli.app import app
-from finc_eval.cli.output import default_folder
+from finc_eval.cli.output import with_end
 from finc_eval.core.doors import copy_file, create_file, create_text, private_folder
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.writing import new_file
@@ -246,13 +246,13 @@ DEFAULT_FOLDERS = (
 
 
 def link_at_the_folder(victim, monkeypatch):
-    def linked(titles):
-        folder = default_folder(titles)
+    def linked(*words):
+        folder = with_end(*words)
         folder.parent.mkdir()
         folder.symlink_to(victim)
         return folder
 
-    monkeypatch.setattr(output, "default_folder", linked)
+    monkeypatch.setattr(output, "with_end", linked)
 
 
 LINKED_FOLDERS = {

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 from _bounded import bounded
@@ -13,7 +14,9 @@ import finc_eval as fe
 from finc_eval.core.marks import CHECKSUM, checksum_of
 
 MOST = 30
-"""Forged fields of a file in a quick test; the long test forges all."""
+"""Forged fields of a file in a quick test, which takes one part of all of them."""
+
+PARTS = 3  # further parts in the long test: all parts of all files take an hour
 
 
 def make_board(path):
@@ -89,7 +92,8 @@ def made(tmp_path_factory):
             files[name] = tmp_path_factory.mktemp("forged") / "valid" / f"a{suffix}"
             files[name].parent.mkdir()
             quietly(write, files[name])
-            quietly(use, files[name])
+            (used := files[name].parent.parent / "used").mkdir()
+            quietly(use, Path(shutil.copy(files[name], used)))
         return files[name]
 
     return make
@@ -104,8 +108,9 @@ def test_a_forged_field_is_one_sentence_or_a_right_answer(name, made):
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", sorted(STORED))
-def test_every_forged_field_is_one_sentence_or_a_right_answer(name, made):
+def test_more_forged_fields_are_one_sentence_or_a_right_answer(name, made):
     path = made(name)
     parts = max(1, count_cases(path) // MOST)
-    found = {part: bounded(forged, name, path, part, parts) for part in range(parts)}
+    chosen = {part * parts // PARTS for part in range(PARTS)}
+    found = {part: bounded(forged, name, path, part, parts) for part in sorted(chosen)}
     assert {part: faults for part, faults in found.items() if faults != "[]"} == {}

@@ -92,7 +92,7 @@ def test_parties_are_processes_that_exchange_files_of_distances(tmp_path, by_cla
     # Processes may sum in another order.
     np.testing.assert_allclose(found.values, central.distances(X[TEST]).values, rtol=1e-12)
     with h5py.File(folder / "party-0.distances.h5") as file:
-        assert list(file) == ["distances", "header"] and file["distances"].shape == (len(X[TEST]), 4)
+        assert list(file) == ["distances", "checksums"] and file["distances"].shape == (len(X[TEST]), 4)
 
 
 def test_who_has_not_answered_is_named_and_old_answers_are_not_taken(tmp_path, by_class):
