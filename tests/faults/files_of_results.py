@@ -149,7 +149,7 @@ def make_bundle(path):
 def use_bundle(path):
     """A history with a damaged file."""
     folder = path.with_suffix(".history")
-    shutil.copytree(path.parent.parent / "valid" / folder.name, folder)
+    shutil.copytree(path.parent.parent / "valid" / folder.name, folder, dirs_exist_ok=True)
     shutil.copy(path, folder / "0001" / "baseline.json")
     return History.open(folder).latest.checksum
 

@@ -92,8 +92,9 @@ def made(tmp_path_factory):
             files[name] = tmp_path_factory.mktemp("forged") / "valid" / f"a{suffix}"
             files[name].parent.mkdir()
             quietly(write, files[name])
-            (used := files[name].parent.parent / "used").mkdir()
-            quietly(use, Path(shutil.copy(files[name], used)))
+            # What is forged is a copy beside the valid files, which some readers of the tests look into.
+            files[name] = Path(shutil.copytree(files[name].parent, files[name].parents[1] / "forged")) / f"a{suffix}"
+            quietly(use, files[name])
         return files[name]
 
     return make
