@@ -116,9 +116,7 @@ class PairTable:
         values = {name: own[chosen] for name, own in self.values.items()}
         owner = None if self.owner is None else self.owner[chosen]
         others = self.others[chosen]
-        return replace(
-            self, values=values, others=others, traits=traits, thumbs=thumbs, nearest_id=None, owner=owner
-        )
+        return replace(self, values=values, others=others, traits=traits, thumbs=thumbs, nearest_id=None, owner=owner)
 
     def nearest(self, other: PairTable) -> PairTable:
         """Return, of two tables of the same first samples, the nearer pair of each."""

@@ -33,10 +33,7 @@ def demo(
         bool,
         typer.Option("--same-seed", help="Compare runs with the same seeds: some pairs are broken, then a whole run."),
     ] = False,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Folder to write to; default: reports/demo…"),
-    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder to write to; default: reports/demo…")] = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
