@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import computed_field
 
+from finc_eval.core.errors import DataError
 from finc_eval.core.record import NOT_IN_JSON, Record
 from finc_eval.core.serialize import Document, Shown
 from finc_eval.gallery.thumbnails import Thumbnail
@@ -98,6 +99,10 @@ class Night(Document):
     pictures: Annotated[dict[str, tuple[Thumbnail, ...]], *NOT_IN_JSON] = field(
         default_factory=dict, kw_only=True, repr=False
     )
+
+    def __post_init__(self) -> None:
+        if "verdict" not in self.told:
+            raise DataError("it has no sentence on its verdict")
 
     @computed_field  # type: ignore[prop-decorator]
     @property

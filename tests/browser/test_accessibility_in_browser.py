@@ -29,7 +29,16 @@ NAMELESS = """() => [...document.querySelectorAll('input, select, button, img, s
 
 
 PICTURED = ("comparison", "methods", "spaces", "sweep", "changes", "audit", "kinds", "leaderboard", "verdict")
-OTHERS = ("scores", "course", "evaluation", "membership-score", "private-score", "private-comparison", "synthesis")
+OTHERS = (
+    "scores",
+    "night",
+    "course",
+    "evaluation",
+    "membership-score",
+    "private-score",
+    "private-comparison",
+    "synthesis",
+)
 NAMES = (*PICTURED, *OTHERS, "index")
 
 
