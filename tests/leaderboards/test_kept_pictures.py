@@ -15,6 +15,7 @@ import finc_eval as fe
 from finc_eval.cli.app import app
 from finc_eval.core.errors import DataError
 from finc_eval.core.marks import CHECKSUM, checksum_of
+from finc_eval.gallery.thumbnails import kept_thumbnails
 from finc_eval.leaderboards import stored
 from finc_eval.leaderboards.pictures import KEPT_EDGE, KEPT_PICTURES
 
@@ -191,4 +192,5 @@ def test_a_clip_is_kept_as_a_still(tmp_path, monkeypatch):
     board = fe.Board(tmp_path / "board")
     board.add({"a": extracted["a"]}, extracted["ref"], metrics=["kid"])
     (entry,) = board.entries()
-    assert entry.pictures and not any(one.thumbnail.is_moving for one in entry.pictures)
+    shown, notes = kept_thumbnails([one.stated for one in entry.pictures])
+    assert shown and not notes and not any(one.is_moving for one in shown.values())
