@@ -130,9 +130,12 @@ TABLES = {
     ),
     "9,000 columns of nothing.csv": (
         lambda: "file_name," + ",".join(f"c{n}" for n in range(9_000)) + ("\n0.png" + "," * 9_000) * 200,
-        "with 9,001 columns of 174 values takes 100 MB",
+        r"with 9,001 columns of 17\d values takes 10\d MB",
     ),
-    "a million rows of nothing.csv": (lambda: "id,b\n" + ",\n" * 1_000_000, "with 2 columns of 781,251 values"),
+    "a million rows of nothing.csv": (
+        lambda: "id,b\n" + ",\n" * 1_000_000,
+        r"with 2 columns of (781,251|800,000) values",
+    ),
     "a field of a megabyte.csv": (lambda: "file_name,b\n0.png," + "a" * 1_000_000, "field larger than field limit"),
     "a megabyte in open quotes.csv": (
         lambda: 'file_name,b\n0.png,"' + "a\n" * 500_000,
@@ -144,7 +147,7 @@ TABLES = {
     ),
     "a long first line.csv": (lambda: "file_name" + ",a" * 6_000_000, "has a row of more than 4,194,304 letters"),
     "a row of lists.jsonl": (lambda: "[" + "[]," * 1_000_000 + "[]]", "takes .* when decoded"),
-    "a million lists.jsonl": (lambda: "[]\n" * 10**6, "must be a row of named values"),
+    "a million lists.jsonl": (lambda: "[]\n" * 10**6, "(must be|not) a row of named values"),
     "a key of 100 kB.jsonl": (lambda: rows(100, lambda n: {"file_name": f"{n}.png", "k" * 100_000: 1}), "300 samples"),
 }
 
