@@ -5,8 +5,8 @@
 Of 24 photographs of 64 pixels, 1, 4 or 10 are the golden pictures of a year. An engine makes 100 nights of them, from
 an empty history, in eight conditions; a ninth is the last one without the names of its machines. *false*: years with a
 red night, and which rule made it. *fault*, *soon*: from night 30, or 10, on, all pairs or one of them have a fault: the
-part of the runs that are red within three nights, and the first red night. *gone*: one of two states is not seen any
-more from night 40 on: the nights until that is told. Nights are judged as `Golden.add` does, in memory. Each year draws
+part of the runs that are red within three nights, and the first red night. *gone*: from night 40 on, one of two states
+is not seen any more; counted are the nights until the verdict says so. Nights are judged as `Golden.add` does, in memory. Each year draws
 its usual nights among 120 of its condition, without any twice; their pictures are measured once.
 """
 

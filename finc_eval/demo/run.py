@@ -139,7 +139,7 @@ def run_prompts_demo(
 def run_same_seed_demo(
     folder: str | Path, compare: Compare, run: Run | None = None, job: str | None = None, *, force: bool = False
 ) -> Experiment:
-    """Compare two runs with the same seeds, some pairs of which are broken, and a run all of whose ids are shifted."""
+    """Compare a run that has broken pairs, and a run that has shifted ids, with the old run of the same seeds."""
     runs, out, run = runs_of_one_seed(), Path(folder), Run.of(run)
     found = _compared(out, (runs.new, runs.old, runs.again), compare, run, job, force, pairs="id")
     runs.shifted.write(folder_inside(out, "samples/shifted"))

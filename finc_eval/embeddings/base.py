@@ -156,14 +156,20 @@ class Embeddings(ABC):
 
     def pixels_at(self, indices: NDArray[np.int64]) -> list[NDArray[np.uint8]] | None:
         """Return the pixels of these samples, (h, w, 3), or (frames, h, w, 3) of clips; None if not at hand."""
+        found = self.pixels_found(indices)
+        known = [one for one in found or () if one is not None]
+        return None if found is None or len(known) < len(found) else known
+
+    def pixels_found(self, indices: NDArray[np.int64]) -> list[NDArray[np.uint8] | None] | None:
+        """Return the pixels of these samples, None for each that is not as it was embedded; None if none is at hand."""
         if self.samples is None:
             return None
         ids = self.ids_at(indices)
         try:
             found = {one.id: one.pixels for one in self.samples.read(set(ids)) if one.pixels is not None}
-        except FincEvalError:
+        except FincEvalError:  # there is no folder, or no picture in it
             return None
-        return [found[name] for name in ids] if found.keys() >= set(ids) else None
+        return [found.get(name) for name in ids]
 
     @property
     def samples(self) -> EmbeddedSamples | HeldSamples | None:

@@ -62,19 +62,19 @@ def compare_runs(sets: GateSets, answer: Answer | None, seed: int, run: Run) -> 
 
 def by_id_evidence(measured: MeasuredRuns, found: ById, limits: ByIdLimits) -> Iterator[LimitEvidence]:
     """Yield the evidence on each limit."""
-    n, told, judged = found.n, found.clauses, measured.judge()
+    n, clauses = found.n, found.clauses
     counts: dict[str, tuple[int | None, int, Callable[[float], int], bool]] = {
         BROKEN: (
             limits.broken,
             len(found.broken),
             lambda level: int(measured.judge(min(level, RATE)).broken.sum()),
-            judged.verdict == "undecided",
+            found.verdict == "undecided" or measured.absent > 0,
         ),
-        WORSE: (limits.worse, len(found.worse), measured.count_worse, not judged.is_sure_of_rest),
+        WORSE: (limits.worse, len(found.worse), measured.count_worse, not measured.is_sure_of_rest),
     }
     for name, (margin, value, count, is_open) in counts.items():
         if margin is not None:
-            note = found.doubt if is_open and name == BROKEN else told[name.partition(".")[2]]
+            note = (name == BROKEN and found.doubt) or clauses[name.partition(".")[2]]
             yield SureCount(
                 name=name, value=float(value), margin=float(margin), n=n, note=note, count=count, is_open=is_open
             )

@@ -1,8 +1,8 @@
 """The floor of golden pictures: a file with a line of JSON for each pair and night, and for each accepted night.
 
-A row that cannot be read is told with its line, and skipped. Rows of one night follow each other; an id that comes
-again begins another night. The file is replaced whole, under a lock, so that a kill leaves all nights that were
-finished and no part of another.
+A note names the line of each row that cannot be read, and the row is left out. Rows of one night follow each other; an
+id that comes again begins another night. A lock is held while the whole file is replaced, so that a kill leaves all
+finished nights and no part of another.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ RANGES = {
 """Least and largest value of each measure in a row."""
 
 MAX_TEXT = 1000  # letters of a name in a row
-TOLD_LINES = 3  # lines that cannot be read that are told one by one
+NOTED_LINES = 3  # damaged lines that have a note each; the others are counted
 VERDICTS = ("green", "amber", "red")
 BEGINS = (b'{"night"', b'{"accept"')  # first bytes of our lines
 
@@ -185,7 +185,7 @@ def read_floor(content: bytes, where: str) -> Floor:
             bad.append((number, _why(error)))
     if bad and not nights and not any(line.startswith(BEGINS) for line in lines):
         raise DataError(f"{where} is not a floor of golden pictures, and nothing is added to it: name another file")
-    return Floor(nights, begins, tuple(_tell(bad, where)))
+    return Floor(nights, begins, tuple(_notes(bad, where)))
 
 
 def _why(error: Exception) -> str:
@@ -195,11 +195,11 @@ def _why(error: Exception) -> str:
     return text.partition("(")[2].rpartition(")")[0] if text.startswith("it cannot be read as JSON") else text
 
 
-def _tell(bad: Sequence[tuple[int, str]], where: str) -> Iterator[str]:
+def _notes(bad: Sequence[tuple[int, str]], where: str) -> Iterator[str]:
     name = Path(where).name
-    for number, why in bad[:TOLD_LINES]:
+    for number, why in bad[:NOTED_LINES]:
         yield f"Line {number:,} of {name} is left out, as it cannot be read ({why:.200})."
-    if more := len(bad) - TOLD_LINES if len(bad) > TOLD_LINES else 0:
+    if more := len(bad[NOTED_LINES:]):
         yield f"{plural(more, 'more line')} of {name} {'is' if more == 1 else 'are'} left out, too."
 
 

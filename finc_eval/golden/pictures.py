@@ -184,12 +184,17 @@ def _is_clear(data: bytes) -> bool:
 
 
 def _has_clear(image: Image.Image) -> bool:
+    if not image.has_transparency_data:
+        return False
+    if image.mode.startswith("I"):  # one gray of 16 bits is transparent, which Pillow does not convert
+        return bool((np.asarray(image) == image.info["transparency"]).any())
     # A palette, or one of its colors, may be transparent, too.
-    return image.has_transparency_data and bool((np.asarray(image.convert("RGBA").getchannel("A")) < 255).any())
+    own = image.convert("LA") if image.mode == "La" else image
+    return bool((np.asarray(own.convert("RGBA").getchannel("A")) < 255).any())
 
 
 def _shot(value: Any, who: str) -> Shot:
-    """Return one picture: of Pillow, an array or a tensor, floats of which are in [0, 1], a path or bytes."""
+    """Return one picture, from a picture of Pillow, a path, bytes, or an array or tensor; floats are in [0, 1]."""
     try:
         if isinstance(value, np.ndarray) or is_tensor(value):
             return _of_array(value if isinstance(value, np.ndarray) else tensor_values(value, who), value, who)
@@ -209,7 +214,7 @@ def _shot(value: Any, who: str) -> Shot:
 
 
 def _of_array(array: NDArray[Any], given: Any, who: str) -> Shot:
-    """Return a picture from an array with one, three or four channels, the last of which are the alpha."""
+    """Return a picture from an array with one, three or four channels; a fourth channel is alpha."""
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         return Shot(None, NOT_NUMBERS)
     scale = Reading() if array.dtype.kind != "f" else OF_FLOATS

@@ -24,6 +24,7 @@ from finc_eval.same_ids.detect import few_of_run, least_of_run
 from finc_eval.same_ids.pairs import OTHERS, SIZES, SIZES_BEFORE, Aligned, PairTable, align, measure
 from finc_eval.same_ids.reasons import reasons_of
 from finc_eval.same_ids.result import SHOWN, ById
+from finc_eval.same_ids.run_names import FEW
 from finc_eval.same_ids.seen import SeenPairs, see
 from finc_eval.same_ids.verdict import LEAST_TAIL, RunVerdict, judge_run
 from finc_eval.same_ids.worse import (
@@ -98,6 +99,17 @@ class MeasuredRuns:
         """Return the verdict of the run, with the pairs that are broken; see `judge_run`."""
         return judge_run(self.nearest, self.floor, self.pairs.ids.tolist(), rate, self.seen)
 
+    @property
+    def absent(self) -> int:
+        """Number of samples of the reference without a pair that was measured: missing ones, and unread ones."""
+        return self.missing + len(self.unread)
+
+    @property
+    def is_sure_of_rest(self) -> bool:
+        """True if few pairs are broken, unclear or absent, so that the others stand for the run."""
+        is_few = self.absent <= FEW * (len(self.nearest) + self.absent)
+        return is_few and self.judge().is_sure_of_rest
+
     def changed(self, alpha: float = ALPHA) -> tuple[float, tuple[float, float]]:
         """Return the share of pairs beyond the floor, without the floor's own part, and its 1 − `alpha` interval."""
         return _changed(self.nearest, self.floor, alpha)
@@ -105,11 +117,12 @@ class MeasuredRuns:
     def margins(self, alpha: float = ALPHA) -> list[Margin]:
         """Return what was shown of each thing that may be worse; all bounds hold together at 1 − `alpha`.
 
-        Nothing is shown to be as good where more than a few pairs are broken or unclear, or all are of another size.
+        Nothing is shown to be as good where more than a few pairs are broken, unclear or absent, or all are of another
+        size.
         """
         found = [margin for one in self.questions for margin in one.judge(self._error(one.count, alpha))]
         verdict = self.judge()
-        if verdict.is_sure_of_rest:
+        if self.is_sure_of_rest:
             return found
         doubtful = "size" if verdict.is_resized else "not worse"
         return [
@@ -144,7 +157,7 @@ class MeasuredRuns:
             tuple(ids.tolist()),
             {name: _short(values) for name, values in self.nearest.values.items() if name not in UNSHOWN},
             self.unread,
-            "undecided" if judged.verdict == "clean" and self.missing else judged.verdict,
+            "undecided" if judged.verdict == "clean" and self.absent else judged.verdict,
             judged.run,
             tuple(ids[judged.unclear].tolist()),
             judged.is_usual,

@@ -56,28 +56,33 @@ class Aligned:
     @cached_property
     def are_clips(self) -> bool:
         """True if the samples of both sets are clips whose frames are at hand."""
-        _, one = self.read(np.arange(min(len(self.ids), CLIPS_TOGETHER)))
-        return one is not None and all(clip.ndim == 4 and len(clip) > 1 for side in one for clip in side)
+        _, pixels = self.read(np.arange(min(len(self.ids), CLIPS_TOGETHER)))
+        clips = [] if pixels is None else [clip for side in pixels for clip in side]
+        return bool(clips) and all(clip.ndim == 4 and len(clip) > 1 for clip in clips)
 
     @property
     def looked(self) -> NDArray[np.int64]:
         """Pairs whose looks are measured, by their number, in order: as many as of any set, drawn by their ids."""
         return looked_rows(Subset(self.gen, self.rows[0]))
 
-    def pixels(self, chosen: slice | NDArray[np.int64]) -> tuple[Clips, Clips] | None:
-        """Read the pixels of some pairs again; None if one of them is not at hand."""
-        first = self.gen.pixels_at(self.rows[0][chosen])
-        second = None if first is None else self.ref.pixels_at(self.rows[1][chosen])
-        return None if first is None or second is None else (first, second)
-
     def read(self, chosen: NDArray[np.int64]) -> tuple[NDArray[np.int64], tuple[Clips, Clips] | None]:
-        """Return those of some pairs whose pixels can be read again as they were embedded, and these; None of none."""
-        pixels = self.pixels(chosen)
-        if pixels is not None or self.gen.samples is None or self.ref.samples is None:
-            return chosen, pixels
-        alone = {place: one for place in chosen.tolist() if (one := self.pixels(np.array([place]))) is not None}
-        first, second = ([pair[side][0] for pair in alone.values()] for side in (0, 1))
-        return np.array([*alone], np.int64), (first, second) if alone else None
+        """Return the pairs, of those chosen, whose pixels are as they were embedded, and both pixels.
+
+        None stands for the pixels where no pictures are at hand, however many pairs are asked for.
+        """
+        first = self.gen.pixels_found(self.rows[0][chosen])
+        second = None if first is None else self.ref.pixels_found(self.rows[1][chosen])
+        if first is None or second is None:
+            return chosen, None
+        whole = [
+            (place, one, other)
+            for place, one, other in zip(chosen.tolist(), first, second, strict=True)
+            if one is not None and other is not None
+        ]
+        return np.array([place for place, *_ in whole], np.int64), (
+            [one for _, one, _ in whole],
+            [other for *_, other in whole],
+        )
 
     def contents(self) -> NDArray[np.uint64] | None:
         """Return the digests of both pictures of each pair, (n, 2); None if they are unknown, and for clips."""
@@ -214,7 +219,7 @@ def _pictures(
         done += len(part)
         if pixels is None and len(kept.missing) == n:
             return None  # no pictures are at hand
-        if pixels is None:
+        if pixels is None or not len(some):
             continue
         values = (measure_clips if pairs.are_clips else measure_pictures)(*pixels, lpips)
         kept.add(some, np.column_stack([values[name] for name in names]))
@@ -225,6 +230,8 @@ def _pictures(
             traits = [measure_looks([picture(one[place]) for place in places])[0] for one in pixels]
             looks.add(among, np.column_stack(traits))
         run.progress(PAIRS, done, n)
+    if len(kept.missing) == n:
+        return None  # no picture is as it was embedded
     for one in (kept, thumbs, looks):
         one.write()
     known = np.delete(np.arange(n), kept.missing)

@@ -49,8 +49,9 @@ class ById(Record, Shown):
             the extractor, 1 for unlike ids. Of clips these are means over frames, and "motion" is how unlike they move,
             in parts of the motion.
         unread: ids of pairs that are left out, as a picture cannot be read again, or has changed since it was embedded.
+            Such a run is not clean.
         verdict: "clean" if the pairs show the same, "broken" if any does not, "undecided" if too many cannot be
-            recognized, or runs of the baseline show other pictures as often.
+            recognized or read, or runs of the baseline show other pictures as often.
         run: one name for what is wrong with the whole run, such as "ids are shifted by 1"; "" if there is none.
         unclear: ids of pairs that are neither recognized nor broken.
         is_usual: whether pairs are unclear because runs of the baseline show other pictures as often.
@@ -140,7 +141,11 @@ class ById(Record, Shown):
             found = [f"{len(self.unclear):,} of {plural(self.n, 'pair')} {why}"]
         if self.missing:
             lacks = "lacks a readable partner" if self.missing == 1 else "lack readable partners"
-            found.append(f"{self.missing:,} of {plural(self.n + self.missing, 'sample')} of the baseline {lacks}")
+            count = self.n + len(self.unread) + self.missing
+            found.append(f"{self.missing:,} of {plural(count, 'sample')} of the baseline {lacks}")
+        if self.unread:
+            count = self.n + len(self.unread)
+            found.append(f"{len(self.unread):,} of {plural(count, 'pair')} cannot be read as embedded")
         return "; ".join(found)
 
     def _say_verdict(self) -> str:

@@ -70,6 +70,43 @@ def test_what_was_not_measured_is_not_kept(tmp_path, monkeypatch):
     assert compare(gen, ref).unread == ()
 
 
+def left_out(found):
+    return (found.verdict, found.unread, found.broken)
+
+
+def test_a_run_with_pairs_that_cannot_be_read_is_not_clean_and_no_gate_passes_it(tmp_path):
+    gen, ref = embedded(tmp_path / "gen", noise(OLD, 2)), embedded(tmp_path / "ref", OLD)
+    assert left_out(compare(gen, ref)) == ("clean", (), [])
+    limits = {"by_id": {"broken": 3, "worse": 0}}
+    third = embedded(tmp_path / "third", noise(OLD, 1, 5))
+    assert fe.gate(gen, ref, third, limits).overall == "pass"
+    change(tmp_path / "gen" / "0003.png")
+    found = compare(gen, ref)
+    assert left_out(found) == ("undecided", ("0003.png",), [])
+    assert found.sentences["verdict"] == f"Undecided: 1 of {N} pairs cannot be read as embedded."
+    verdict = fe.gate(gen, ref, third, limits)
+    assert (verdict.overall, verdict.exit_code) == ("undecided", 2)
+    assert {one.rule: one.verdict for one in verdict.limits} == {"by_id.broken": "undecided", "by_id.worse": "held"}
+
+
+def test_where_many_pairs_cannot_be_read_nothing_is_said_to_be_as_good(tmp_path):
+    gen, ref = embedded(tmp_path / "gen", noise(OLD, 2)), embedded(tmp_path / "ref", OLD)
+    assert compare(gen, ref).not_worse
+    for row in range(40, 70):
+        (tmp_path / "gen" / f"{row:04d}.png").unlink()
+    found = compare(gen, ref)
+    assert (found.verdict, len(found.unread), found.not_worse) == ("undecided", 30, [])
+
+
+def test_pictures_that_cannot_be_read_come_first_and_the_others_are_measured_all_the_same(tmp_path):
+    gen, ref = embedded(tmp_path / "gen", noise(OLD, 2)), embedded(tmp_path / "ref", OLD)
+    for row in range(40):  # more than are read together
+        (tmp_path / "gen" / f"{row:04d}.png").unlink()
+    found = compare(gen, ref)
+    assert (found.verdict, len(found.unread), found.n) == ("undecided", 40, N - 40)
+    assert "mse" in found.measured
+
+
 def test_a_changed_file_of_a_further_run_leaves_the_floor_without_its_pair(tmp_path):
     gen, ref = embedded(tmp_path / "gen", noise(OLD, 2)), embedded(tmp_path / "ref", OLD)
     again = [embedded(tmp_path / name, noise(OLD, 1, seed)) for name, seed in (("one", 5), ("two", 6))]
