@@ -6,8 +6,9 @@ Of 24 photographs of 64 pixels, 1, 4 or 10 are the golden pictures of a year. An
 an empty history, in eight conditions; a ninth is the last one without the names of its machines. *false*: years with a
 red night, and which rule made it. *fault*, *soon*: from night 30, or 10, on, all pairs or one of them have a fault: the
 part of the runs that are red within three nights, and the first red night. *gone*: from night 40 on, one of two states
-is not seen any more; counted are the nights until the verdict says so. Nights are judged as `Golden.add` does, in memory. Each year draws
-its usual nights among 120 of its condition, without any twice; their pictures are measured once.
+is not seen any more; counted are the nights until the verdict says so. Nights are judged as `Golden.add` does, in
+memory. Each year draws its usual nights among 120 of its condition, without any twice; their pictures are measured
+once.
 """
 
 import argparse
@@ -21,8 +22,8 @@ import numpy as np
 from _real import asset
 from _record import record
 from PIL import Image
+from same_ids import as_pixels, coded, moved, noisy
 from scipy.ndimage import gaussian_filter
-from scipy.ndimage import shift as move
 
 from finc_eval.golden.floor import Floor, PastNight
 from finc_eval.golden.golden import _rows, _verdict
@@ -35,30 +36,12 @@ NIGHTS, PAIRS, PICTURES = 100, (1, 4, 10), 24
 FILTERS = [getattr(Image.Resampling, name) for name in ("NEAREST", "BOX", "BILINEAR", "HAMMING", "BICUBIC", "LANCZOS")]
 
 
-def as_pixels(values):
-    return np.clip(np.rint(values), 0, 255).astype(np.uint8)
-
-
 @cache
 def photographs():
     with zipfile.ZipFile(asset("photos", "tiny_imagenet_24x300.zip")) as archive:
         names = [name for name in archive.namelist() if name.lower().endswith((".jpeg", ".jpg", ".png"))]
         chosen = np.random.default_rng(0).choice(len(names), PICTURES, replace=False)
         return [np.asarray(Image.open(io.BytesIO(archive.read(names[one]))).convert("RGB")) for one in chosen]
-
-
-def noisy(picture, rng, deviation=2):
-    return as_pixels(picture + rng.normal(0, deviation, picture.shape))
-
-
-def coded(picture, quality):
-    stored = io.BytesIO()
-    Image.fromarray(picture).save(stored, "JPEG", quality=quality)
-    return np.asarray(Image.open(stored))
-
-
-def moved(picture, rng):
-    return as_pixels(move(picture.astype(float), (*rng.uniform(-0.5, 0.5, 2), 0), order=1, mode="nearest"))
 
 
 def filtered(picture, which):
@@ -73,15 +56,15 @@ def fixed(picture, state):
 
 # Of a night: its random numbers and its number. Returned: its machine, and the function that makes each picture.
 CONDITIONS = {
-    "noise 2/255": lambda rng, night: (None, lambda one: noisy(one, rng)),
-    "JPEG 95": lambda rng, night: (None, lambda one: coded(one, 95)),
-    "shifts ≤ .5 px": lambda rng, night: (None, lambda one: moved(one, rng)),
+    "noise 2/255": lambda rng, night: (None, lambda one: noisy(one, rng, 2)),
+    "JPEG 95": lambda rng, night: (None, lambda one: coded(one, rng, 95)),
+    "shifts ≤ .5 px": lambda rng, night: (None, lambda one: moved(one, rng, 0.5)),
     "light 1 %": lambda rng, night: (None, lambda one: as_pixels(one * (1 + rng.normal(0, 0.01)))),
     "resize filters": lambda rng, night: (None, partial(filtered, which=int(rng.integers(6)))),
     "two fixed states": lambda rng, night: (None, partial(fixed, state=int(rng.integers(2)))),
     "one in ten with noise": lambda rng, night: (
         None,
-        (lambda one: noisy(one, rng)) if rng.random() < 0.1 else (lambda one: one),
+        (lambda one: noisy(one, rng, 2)) if rng.random() < 0.1 else (lambda one: one),
     ),
     "states of ten nights, machine known": lambda rng, night: (
         "ab"[night // 10 % 2],

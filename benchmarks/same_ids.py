@@ -40,8 +40,8 @@ def coded(picture, _, quality):
     return np.asarray(Image.open(stored))
 
 
-def moved(picture, rng):
-    return as_pixels(move(picture.astype(float), (*rng.uniform(-0.7, 0.7, 2), 0), order=1, mode="nearest"))
+def moved(picture, rng, most=0.7):
+    return as_pixels(move(picture.astype(float), (*rng.uniform(-most, most, 2), 0), order=1, mode="nearest"))
 
 
 def wavy(picture, rng):

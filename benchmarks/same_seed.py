@@ -21,7 +21,7 @@ from _real import asset
 from _record import record
 from _runs import counted, run
 from PIL import Image
-from same_ids import as_pixels, coded, noisy, wavy
+from same_ids import as_pixels, coded, moved, noisy, wavy
 from same_ids_clips import videos
 from scipy.ndimage import gaussian_filter, map_coordinates
 from scipy.ndimage import shift as move
@@ -34,10 +34,6 @@ from finc_eval.same_ids.verdict import judge_run
 
 PAIRS = (1, 4, 10, 24, 150)
 RUNS = {150: 10}
-
-
-def moved(picture, rng, most):
-    return as_pixels(move(picture.astype(float), (*rng.uniform(-most, most, 2), 0), order=1, mode="nearest"))
 
 
 def refiltered(picture, rng):

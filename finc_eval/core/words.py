@@ -107,6 +107,16 @@ def quote(text: str) -> str:
     return f"“{text.translate(str.maketrans('“”', '‘’'))}”"
 
 
+def join_first(words: Sequence[str], most: int) -> str:
+    """Join the first words into one list for a sentence, and say how many more there are.
+
+    Example:
+        >>> join_first(["a", "b", "c", "d"], 2)
+        'a, b and 2 more'
+    """
+    return join_words([*words[:most], *([f"{len(words) - most:,} more"] if len(words) > most else [])])
+
+
 def join_words(words: Sequence[str], last: str = "and") -> str:
     """Return "a", "a and b" or "a, b and c"; `last` is the word before the last one."""
     return f" {last} ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

@@ -167,7 +167,7 @@ class Embeddings(ABC):
         ids = self.ids_at(indices)
         try:
             found = {one.id: one.pixels for one in self.samples.read(set(ids)) if one.pixels is not None}
-        except FincEvalError:  # there is no folder, or no picture in it
+        except FincEvalError:  # the folder is gone, or is empty
             return None
         return [found.get(name) for name in ids]
 

@@ -17,7 +17,7 @@ from finc_eval.core.digest import sha256_of
 from finc_eval.core.doors import at_most, read_bytes
 from finc_eval.core.errors import DataError, FincEvalError, UsageError
 from finc_eval.core.memory import max_decoded
-from finc_eval.core.words import join_words, plural
+from finc_eval.core.words import join_first, plural
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import as_embeddings, form_of
 from finc_eval.embeddings.same_names import without_suffixes
@@ -85,8 +85,8 @@ def match_pictures(gen: Any, ref: Any) -> Matched:
     shared = [one for one in golden if one in tonight]
     if not shared:
         raise DataError(
-            f"no id is in both gen ({_some(ids['gen'])}) and ref ({_some(ids['ref'])}): give each picture the name of "
-            "its golden picture"
+            f"no id is in both gen ({join_first(ids['gen'], NAMED)}) and ref ({join_first(ids['ref'], NAMED)}): give "
+            "each picture the name of its golden picture"
         )
     if bad := [one for one in shared if golden[one].pixels is None]:
         raise DataError(f"the golden picture {bad[0]} {golden[bad[0]].problem}: make it again")
@@ -97,11 +97,6 @@ def match_pictures(gen: Any, ref: Any) -> Matched:
         tuple(one for one in golden if one not in tonight),
         tuple(one for one in tonight if one not in golden),
     )
-
-
-def _some(ids: list[str]) -> str:
-    more = len(ids) - NAMED
-    return join_words([*ids[:NAMED], *([f"{more:,} more"] if more > 0 else [])])
 
 
 def _is_single(source: Any) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from finc_eval.core.words import figure, join_words, plural
+from finc_eval.core.words import figure, join_first, join_words, plural
 from finc_eval.golden.floor import Floor
 from finc_eval.golden.judging import AgainstPast, JudgedNight
 from finc_eval.golden.measured import MeasuredPair
@@ -57,13 +57,7 @@ def tell_night(
 
 
 def _pictures(ids: Sequence[str], thing: str) -> str:
-    return f"{plural(len(ids), thing)} ({some(ids)}) {'is' if len(ids) == 1 else 'are'}"
-
-
-def some(ids: Sequence[str]) -> str:
-    """Name some ids, and how many more there are."""
-    more = len(ids) - NAMED
-    return join_words([*ids[:NAMED], *([f"{more:,} more"] if more > 0 else [])])
+    return f"{plural(len(ids), thing)} ({join_first(ids, NAMED)}) {'is' if len(ids) == 1 else 'are'}"
 
 
 def _causes(
@@ -82,7 +76,7 @@ def _causes(
             continue
         is_all = judged.mean is not None and judged.mean.verdict == light
         first = stood[shown[0]]
-        yield _beyond(shown[0] if is_all else some(shown), len(shown) == 1 or is_all, first)
+        yield _beyond(shown[0] if is_all else join_first(shown, NAMED), len(shown) == 1 or is_all, first)
         break
     else:
         if unclear := [one.id for one in tonight if one.shows == "unclear"]:
@@ -132,8 +126,8 @@ def _broken(tonight: Sequence[MeasuredPair], name: str) -> Iterator[str]:
     """Yield what broken pairs show, by one name if there is one, or each cause once, the most frequent first."""
     bad = [one for one in tonight if one.is_broken]
     if name and len(tonight) > 1:
-        yield name if len(bad) == len(tonight) else f"{name} ({some([one.id for one in bad])})"
+        yield name if len(bad) == len(tonight) else f"{name} ({join_first([one.id for one in bad], NAMED)})"
         return
     for phrase, count in Counter(one.phrase for one in bad).most_common():
         ids = [one.id for one in bad if one.phrase == phrase]
-        yield f"{some(ids) if count == 1 else f'each of {some(ids)}'} {phrase}"
+        yield f"{join_first(ids, NAMED) if count == 1 else f'each of {join_first(ids, NAMED)}'} {phrase}"

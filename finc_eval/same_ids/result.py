@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,7 +11,7 @@ import numpy as np
 
 from finc_eval.core.record import Record
 from finc_eval.core.serialize import Shown
-from finc_eval.core.words import join_words, percent, percent_range, plural
+from finc_eval.core.words import join_first, join_words, percent, percent_range, plural
 from finc_eval.same_ids.measures import psnr
 from finc_eval.same_ids.worse import Margin
 
@@ -162,7 +161,8 @@ class ById(Record, Shown):
         looks = f"; on average they are {join_words(self.looks[:NAMED])}" if self.looks else ""
         if self.unread:
             left_out = f"{_pairs_are(len(self.unread), 'further pair')} left out"
-            looks += f"; {left_out}, with pictures that are not those that were embedded: {_some(self.unread)}"
+            ids = join_first(self.unread, NAMED)
+            looks += f"; {left_out}, with pictures that are not those that were embedded: {ids}"
         which, count = self._share_changed()
         if self.floor:
             return f"{which} {'changed' if count else 'did not change'} beyond runs of the baseline{looks}"
@@ -189,13 +189,14 @@ class ById(Record, Shown):
 
     def _say_broken(self) -> str:
         if not self.broken and self.verdict == "undecided":
-            return f"no pair is surely broken{f'; not recognized: {_some(self.unclear)}' if self.unclear else ''}"
+            unclear = f"; not recognized: {join_first(self.unclear, NAMED)}" if self.unclear else ""
+            return f"no pair is surely broken{unclear}"
         if not self.broken:
             return "no pair is broken"
         looks = [self.reasons[one] for one in self.broken]
         counts = Counter(ANOTHER if one.startswith(PICTURE_OF) else OWN_WAY.sub("", one) for one in looks)
         what = join_words([f"{count:,} {reason}" for reason, count in counts.most_common()])
-        return f"{_pairs_are(len(self.broken), 'pair')} broken ({what}): {_some(self.broken)}"
+        return f"{_pairs_are(len(self.broken), 'pair')} broken ({what}): {join_first(self.broken, NAMED)}"
 
     def _say_worse(self) -> str:
         if self.worse:
@@ -220,9 +221,3 @@ class ById(Record, Shown):
 
 def _pairs_are(count: int, thing: str) -> str:
     return f"{plural(count, thing)} {'is' if count == 1 else 'are'}"
-
-
-def _some(ids: Sequence[str]) -> str:
-    """Name some ids, and how many more there are."""
-    more = len(ids) - NAMED
-    return join_words([*ids[:NAMED], *([f"{more:,} more"] if more > 0 else [])])

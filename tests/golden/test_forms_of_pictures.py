@@ -1,6 +1,7 @@
 """Forms of golden pictures and of tonight's: folders, lists, arrays, dictionaries, single pictures, embeddings."""
 
 import io
+import struct
 
 import numpy as np
 import pytest
@@ -114,6 +115,7 @@ TRANSPARENT = {
     "a color of a palette": lambda one: one.quantize(200),
     "one color": lambda one: one,
     "one gray": lambda one: one.convert("L"),
+    "one gray of 16 bits": lambda one: Image.fromarray(np.asarray(one.convert("L")).astype(np.uint16) * 257),
 }
 """Modes in which a PNG file names a color that is transparent, as it has no channel of that."""
 
@@ -128,6 +130,19 @@ def test_a_color_that_is_transparent_is_seen_in_any_mode(tmp_path, name):
     for made in (tmp_path / "tonight", {"p00.png": str(tmp_path / "tonight" / "p00.png")}):
         night = fe.Golden(tmp_path / "floor.jsonl").add(made, tmp_path / "golden")
         assert night.sentence == "Red: p00.png is partly transparent."
+
+
+def test_gray_that_was_multiplied_by_its_alpha_is_seen_in_a_tiff(tmp_path):
+    """Pillow reads such a file as "La", and converts that to hardly any other mode."""
+    stream, gray = io.BytesIO(), Image.fromarray(scenes(1)["p00"]).convert("L")
+    Image.merge("LA", [gray, Image.new("L", gray.size, 100)]).save(stream, "TIFF")
+    data = bytearray(stream.getvalue())
+    data[data.find(struct.pack("<HH", 338, 3)) + 8] = 1  # kind of the further channel: associated alpha
+    (tmp_path / "tonight").mkdir()
+    (tmp_path / "tonight" / "p00.tif").write_bytes(data)
+    for made in (tmp_path / "tonight", {"p00.tif": bytes(data)}):
+        night = fe.Golden(tmp_path / "floor.jsonl").add(made, {"p00.tif": np.asarray(gray.convert("RGB"))})
+        assert night.sentence == "Red: p00.tif is partly transparent."
 
 
 REFUSED = {
