@@ -37,7 +37,7 @@ RATED = words(
     "score scores quality consistency fidelity realism smoothness accuracy similarity alignment rating preference"
     " correct correctness plausibility reward coherence naturalness stability"
 )
-"""Last words of names of judgments, whatever is judged: "duration_consistency" is no duration."""
+"""Last words of names of judgments, whatever they judge: "duration_consistency" is not a duration."""
 
 TIMES = (1e9, 2e9), (1e12, 2e12)  # seconds and milliseconds since 1970, of the years 2001 to 2033
 LEAST_ROWS = 5  # rows from which consecutive numbers are a counter: 1 of 120 orders of 5 rows
@@ -71,7 +71,6 @@ def choose_judges(scores: Scores, wanted: Sequence[str]) -> tuple[dict[str, Samp
         return _without(named, {*every} - {*wanted}), []
     reasons = not_judged(scores)
     kept, notes = _kept_anyway(scores, [*every], reasons)
-    notes += [note for table in scores.values() for note in table.notes]
     gone = {judge: reason for judge, reason in reasons.items() if judge not in kept}
     left = [judge for judge in every if judge not in gone]
     names = join_words([one.name for one in scores.values()])
@@ -86,7 +85,7 @@ def choose_judges(scores: Scores, wanted: Sequence[str]) -> tuple[dict[str, Samp
         )
     if gone:
         notes.append(f"left out of the scores: {_because(gone)}; name a column that is a score in judges (--judges)")
-    return _without(scores, {*gone}), notes
+    return _without(scores, {*gone}), [*notes, *(note for table in scores.values() for note in table.notes)]
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -135,7 +135,7 @@ def scores_in(
     for column in [one for one in columns if one not in (key, text, seed)]:
         found = _values_of(columns[column], column, place, wanted)
         if found is None:
-            notes += _say_unread(column.strip(), columns[column], name, place)
+            notes += _say_unread(column.strip(), columns[column], place)
             texts = tuple(map(text_of, columns[column]))
             if 2 <= len({*texts} - {""}) <= 40:  # more are names, or sentences
                 labels[column.strip()] = texts
@@ -173,8 +173,8 @@ def _is_score(column: str, values: Sequence[object]) -> bool:
     return None not in numbers and any(not number.is_integer() for number in known)
 
 
-def _say_unread(column: str, values: Sequence[object], name: str, place: Callable[[int], str]) -> Iterator[str]:
-    """Yield that a column that is mostly numbers is no score for its texts."""
+def _say_unread(column: str, values: Sequence[object], place: Callable[[int], str]) -> Iterator[str]:
+    """Yield that texts keep a column of numbers, or of numerals such as "4/5", from being a score."""
     if column.lower() in LABEL_KEYS:
         return
     texts = [row for row, value in enumerate(values) if number_of(value) is None]
@@ -182,9 +182,9 @@ def _say_unread(column: str, values: Sequence[object], name: str, place: Callabl
     numerals = sum(isinstance(values[row], str) and bool(NUMERAL.fullmatch(str(values[row]).strip())) for row in texts)
     if texts and 2 * (given - len(texts) + numerals) >= given:
         yield (
-            f"{column} of {name} is not read as a score: {plural(len(texts), 'cell')} of {given:,} "
-            f"{'is' if len(texts) == 1 else 'are'} no number, such as {shown(values[texts[0]]):.60} in "
-            f"{place(texts[0]).partition(' of ')[0]}; write numbers, or leave those cells empty"
+            f"{column} is not read as a score: {len(texts):,} of {plural(given, 'cell')} "
+            f"{'is a text' if len(texts) == 1 else 'are texts'}, such as {shown(values[texts[0]]):.60} in "
+            f"{place(texts[0])}: write numbers, or leave the cells empty"
         )
 
 

@@ -131,8 +131,8 @@ def test_a_column_of_numbers_beside_many_texts_is_named_with_its_place(value, pa
 
     judges, said = chosen({"quality": mixed})
     assert judges == ["clip"]
-    assert f"quality of scores of two is not read as a score: {part * N:g} cells of 40 are no number, such as" in said
-    assert f"{value!r} in row 1; write numbers, or leave those cells empty" in said
+    assert f"quality is not read as a score: {part * N:g} of 40 cells are texts, such as" in said
+    assert f"{value!r} in row 1 of scores of two: write numbers, or leave the cells empty" in said
     with pytest.raises(DataError, match=r"row 1 of scores of one has quality .*, not a number: correct it"):
         chosen({"quality": mixed}, ["quality"])
 
@@ -146,7 +146,7 @@ def test_a_column_of_texts_is_left_out_without_a_word(own):
 
 def test_a_score_that_stands_alone_as_numerals_is_named():
     judges, said = chosen({"likert": lambda seed: [f"{1 + row % 5}/5" for row in range(N)]})
-    assert judges == ["clip"] and "likert of scores of one is not read as a score: 40 cells of 40 are no number" in said
+    assert judges == ["clip"] and "likert is not read as a score: 40 of 40 cells are texts" in said
 
 
 def test_a_column_that_does_not_exist_is_refused():

@@ -57,7 +57,7 @@ def parquet_columns(path: Path, name: str) -> Columns:
 
 
 def _python_values(values: Any) -> list[Any]:
-    """Return an array of pyarrow as a list; rows of categories share their texts, as they do in the file."""
+    """Return an array of pyarrow as a list; rows of a category share its text, as in the file."""
     if not hasattr(values, "dictionary"):
         return list(values.to_pylist())
     categories = values.dictionary.to_pylist()
