@@ -17,7 +17,7 @@ from finc_eval.judges.tables import words
 WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_]+")  # words of a name: "promptIdx" has two
 
 IDS = words("id ids idx uid uuid guid pid md5 hash unnamed seed seeds")
-"""Last words of names of numbers that only tell samples apart, whatever their values."""
+"""Last words of names of whole numbers that only tell samples apart."""
 
 SETTINGS = words(
     "guidance cfg lora sampler scheduler timestamp timestamps time datetime date duration latency runtime elapsed"
@@ -32,6 +32,12 @@ COUNTS = words(
     " attempt attempts retries skip sample samples trial repeat run"
 )
 """Last words of names of whole numbers that count or measure a sample."""
+
+RATED = words(
+    "score scores quality consistency fidelity realism smoothness accuracy similarity alignment rating preference"
+    " correct correctness plausibility reward coherence naturalness stability"
+)
+"""Last words of names of judgments, whatever they judge: "duration_consistency" is not a duration."""
 
 TIMES = (1e9, 2e9), (1e12, 2e12)  # seconds and milliseconds since 1970, of the years 2001 to 2033
 LEAST_ROWS = 5  # rows from which consecutive numbers are a counter: 1 of 120 orders of 5 rows
@@ -79,7 +85,7 @@ def choose_judges(scores: Scores, wanted: Sequence[str]) -> tuple[dict[str, Samp
         )
     if gone:
         notes.append(f"left out of the scores: {_because(gone)}; name a column that is a score in judges (--judges)")
-    return _without(scores, {*gone}), notes
+    return _without(scores, {*gone}), [*notes, *(note for table in scores.values() for note in table.notes)]
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -137,10 +143,10 @@ def _reason(judge: str, columns: Mapping[str, Array], pairs: Mapping[str, tuple[
     named = [word.lower() for word in WORDS.findall(judge)]
     is_whole = bool((values == np.round(values)).all())
     is_answer = bool(np.isin(values, (0.0, 1.0)).all())
-    if named and (named[-1] in IDS or named[0] == "unnamed" or not SETTINGS.isdisjoint(named)):
-        return BY_NAME
-    if named and named[-1] in COUNTS and is_whole and not is_answer:
-        return BY_NAME
+    if named and named[-1] not in RATED:
+        is_number = is_whole and (named[-1] in IDS or named[0] == "unnamed" or (named[-1] in COUNTS and not is_answer))
+        if is_number or not SETTINGS.isdisjoint(named):
+            return BY_NAME
     if _are_times(values):
         return TIME
     if is_whole and all(map(_is_counter, columns.values())):

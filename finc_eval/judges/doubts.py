@@ -98,6 +98,8 @@ def failed(values: Array) -> list[float]:
 
 def _stands_out(end: float, values: Array, rest: Array) -> bool:
     low, high = float(rest.min()), float(rest.max())
+    if low >= 0 and high < end <= 1:  # probabilities are near 0 for most samples, and near 1 for some
+        return False
     gap = low - end if end < low else end - high
     is_whole = end.is_integer()
     is_usual = is_whole and bool(USUAL.fullmatch(str(abs(int(end)))))

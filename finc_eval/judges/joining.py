@@ -134,4 +134,5 @@ def _joined(
         has_names=all(one.has_names for one in tables),
         known=frozenset[str]().union(*(one.known for one in tables)),
         stated={judge: value for judge, value in stated if judge in alone},
+        notes=tuple(note for one in tables for note in one.notes),
     )

@@ -15,7 +15,7 @@ What a layout lacks is named by its place: a cut or joined file of a real tool i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import exp, isnan, log
 from pathlib import PurePosixPath
@@ -94,10 +94,6 @@ def _needed(value: Any, where: str, key: str) -> Any:
     return value
 
 
-def _gathered(rows: Iterable[Row], name: str) -> Columns:
-    return gather_columns(rows, name)
-
-
 def _is_vbench(table: NamedColumns) -> bool:
     value = table.value
     if not isinstance(value, Mapping) or not value:
@@ -121,7 +117,7 @@ def _vbench(table: NamedColumns) -> Scored:
             by_video.setdefault(path, {"id": path, **_from_name(path)})[dimension] = score
         if not isnan(mean := score_in(overall, f"{dimension} in {table.name}", "the value")) and videos:
             stated[dimension] = mean
-    return Scored(_gathered(by_video.values(), table.name), tuple(table.value), stated)
+    return Scored(gather_columns(by_video.values(), table.name), tuple(table.value), stated)
 
 
 def _from_name(path: str) -> dict[str, str]:
@@ -191,7 +187,7 @@ def _geneval2(table: NamedColumns) -> Scored:
         geometric = exp(sum(log(max(score, 1e-12)) for score in atoms) / len(atoms))
         named = {"id": one.get("sample_id", number), "prompt": one.get("prompt", number)} if has else {"prompt": number}
         rows.append({**named, "soft_tifa_am": sum(atoms) / len(atoms), "soft_tifa_gm": geometric})
-    return Scored(_gathered(rows, table.name), ("soft_tifa_am", "soft_tifa_gm"), has_names=False)
+    return Scored(gather_columns(rows, table.name), ("soft_tifa_am", "soft_tifa_gm"), has_names=False)
 
 
 def _styles(table: NamedColumns) -> Mapping[str, Any]:
@@ -220,7 +216,7 @@ def _hps(table: NamedColumns) -> Scored:
         for style, scores in _styles(table).items()
         for number, score in enumerate(scores)
     )
-    return Scored(_gathered(rows, table.name), ("hps",), has_names=False)
+    return Scored(gather_columns(rows, table.name), ("hps",), has_names=False)
 
 
 def _is_image_reward(table: NamedColumns) -> bool:
@@ -235,7 +231,7 @@ def _image_reward(table: NamedColumns) -> Scored:
         for row, own in enumerate(table.rows())
         for name, prompt, seed, score in _rewards(own, table.place(row))
     )
-    return Scored(_gathered(rows, table.name), (judge,), has_names=False)
+    return Scored(gather_columns(rows, table.name), (judge,), has_names=False)
 
 
 def _rewards(row: Row, where: str) -> Iterator[tuple[str, str, int, float]]:
@@ -259,7 +255,7 @@ def _lmms(table: NamedColumns) -> Scored:
         {"id": id, "prompt": prompt, **dict(_numbers(row, table.place(place)))}
         for place, (row, id, prompt) in enumerate(zip(table.rows(), ids, prompts, strict=True))
     ]
-    columns = _gathered(rows, table.name)
+    columns = gather_columns(rows, table.name)
     return Scored(columns, tuple(one for one in columns if one not in ("id", "prompt")), has_names=False)
 
 

@@ -26,6 +26,7 @@ class SampleScores:
     known: frozenset[str] = frozenset()  # judges that are known to be judges, by the layout or because they were named
     stated: dict[str, float] = field(default_factory=dict)  # what the file states for the whole model, by judge
     unnamed: str = ""  # path of a table whose judge has no name
+    notes: tuple[str, ...] = ()  # what to know of the table
 
     @property
     def n(self) -> int:

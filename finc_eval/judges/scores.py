@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -25,6 +26,10 @@ from finc_eval.samples.metadata import LABEL_KEYS, NAME_KEYS, PROMPT_KEYS
 ID_KEYS = ("id", "sample_id", *NAME_KEYS, "image_path", "video_path")
 SEED_KEYS = ("seed", "sample", "index", "iteration")  # columns that number the samples of a prompt
 MODEL = "model"  # column that says whose samples the rows of one table are
+NAMING = (*ID_KEYS, *PROMPT_KEYS, *SEED_KEYS, *LABEL_KEYS)  # columns that name samples, unless they have fractions
+NEVER_SCORES = ("id", "sample_id", PROMPT_KEYS[0], "seed")  # columns that name samples, whatever their values
+
+NUMERAL = re.compile(r"[-+]?\d*[.,]?\d+\s*(?:%|/\s*\d+)?")  # "85 %", "4/5" and "0,83" are written for numbers
 
 
 def read_scores(source: object, models: Sequence[str], wanted: Sequence[str] = ()) -> dict[str, SampleScores]:
@@ -101,28 +106,36 @@ def _by_model(
         )
     for name, own in rows.items():
         columns = {key: [values[row] for row in own] for key, values in layout.columns.items() if key != column}
-        # Rows of one model are not the rows that a person counts.
-        yield name, scores_in(replace(layout, columns=columns), f"{table.name}, {name}", 1, wanted)
+
+        def place(row: int, own: Sequence[int] = own) -> str:
+            return table.place(own[row])
+
+        yield name, scores_in(replace(layout, columns=columns), f"{table.name}, {name}", place, wanted)
 
 
 def scores_of(table: NamedColumns, wanted: Sequence[str] = ()) -> SampleScores:
     """Return the scores of a table of one model."""
-    return replace(scores_in(scored(table), table.name, table.first, wanted), unnamed=table.unnamed)
+    return replace(scores_in(scored(table), table.name, table.place, wanted), unnamed=table.unnamed)
 
 
-def scores_in(layout: Scored, name: str, first: int = 1, wanted: Sequence[str] = ()) -> SampleScores:
+def scores_in(
+    layout: Scored, name: str, place: Callable[[int], str] | None = None, wanted: Sequence[str] = ()
+) -> SampleScores:
     """Return the scores of columns: every column of numbers may be a judge, and columns of few texts divide samples.
 
-    `first` is the number of the first row in messages; `wanted` are scores whatever their names are.
+    `place` says where a row is in messages; `wanted` are scores whatever their names are.
     """
+    place = place or NamedColumns(name, layout.columns).place
     columns = {key: own for key, own in layout.columns.items() if str(key).strip()}
-    free = [one for one in columns if one.strip() not in wanted]
+    free = [one for one in columns if one.strip() not in wanted and not _is_score(one, columns[one])]
     key, text, seed = (find_column(free, *keys) for keys in (ID_KEYS, PROMPT_KEYS, SEED_KEYS))
     judges: dict[str, Array] = {}
     labels: dict[str, tuple[str, ...]] = {}
+    notes: list[str] = []
     for column in [one for one in columns if one not in (key, text, seed)]:
-        found = _values_of(columns[column], column, name, first)
+        found = _values_of(columns[column], column, place, wanted)
         if found is None:
+            notes += _say_unread(column.strip(), columns[column], place)
             texts = tuple(map(text_of, columns[column]))
             if 2 <= len({*texts} - {""}) <= 40:  # more are names, or sentences
                 labels[column.strip()] = texts
@@ -147,7 +160,32 @@ def scores_in(layout: Scored, name: str, first: int = 1, wanted: Sequence[str] =
         has_names=layout.has_names,
         known=frozenset(layout.judges or ()),
         stated=layout.stated,
+        notes=tuple(notes),
     )
+
+
+def _is_score(column: str, values: Sequence[object]) -> bool:
+    """Return whether a column that may name samples, such as "text" or "index", has fractions, as no names have."""
+    if find_column([column], *NEVER_SCORES) or not find_column([column], *NAMING):
+        return False
+    numbers = [number_of(value) for value in values]
+    known = [number for number in numbers if number is not None and np.isfinite(number)]
+    return None not in numbers and any(not number.is_integer() for number in known)
+
+
+def _say_unread(column: str, values: Sequence[object], place: Callable[[int], str]) -> Iterator[str]:
+    """Yield that texts keep a column of numbers, or of numerals such as "4/5", from being a score."""
+    if column.lower() in LABEL_KEYS:
+        return
+    texts = [row for row, value in enumerate(values) if number_of(value) is None]
+    given = sum(text_of(value) != "" for value in values)
+    numerals = sum(isinstance(values[row], str) and bool(NUMERAL.fullmatch(str(values[row]).strip())) for row in texts)
+    if texts and 2 * (given - len(texts) + numerals) >= given:
+        yield (
+            f"{column} is not read as a score: {len(texts):,} of {plural(given, 'cell')} "
+            f"{'is a text' if len(texts) == 1 else 'are texts'}, such as {shown(values[texts[0]]):.60} in "
+            f"{place(texts[0])}: write numbers, or leave the cells empty"
+        )
 
 
 def _without_judge(columns: Columns, others: Sequence[str], name: str) -> DataError:
@@ -162,21 +200,24 @@ def _without_judge(columns: Columns, others: Sequence[str], name: str) -> DataEr
     return DataError(f"{name} has no column of numbers, only {said or 'nothing'}{example}: {EXPECTED}")
 
 
-def _values_of(values: Sequence[object], column: str, name: str, first: int) -> Array | None:
+def _values_of(
+    values: Sequence[object], column: str, place: Callable[[int], str], wanted: Sequence[str]
+) -> Array | None:
     """Return a column of numbers, NaN where it is empty; None for labels and other texts."""
-    if column.strip().lower() in LABEL_KEYS:
+    is_wanted = column.strip() in wanted
+    if column.strip().lower() in LABEL_KEYS and not (is_wanted or _is_score(column, values)):
         return None
     numbers = [number_of(value) for value in values]
     if None in numbers:
         known = sum(one is not None for one in numbers)
-        if not 0 < len(numbers) - known <= known / 9:  # few cells that are not numbers are mistakes
+        if not is_wanted and len(numbers) - known > known / 9:  # few cells that are not numbers are mistakes
             return None
         row = numbers.index(None)
         value = f"{shown(values[row]):.60}"
-        raise DataError(f"row {row + first} of {name} has {column} {value}, not a number: correct it")
+        raise DataError(f"{place(row)} has {column} {value}, not a number: correct it")
     found = np.array(numbers, float)
     if (large := np.flatnonzero(np.abs(found) > MAX_SCORE)).size:
-        score_in(values[large[0]], f"row {large[0] + first} of {name}", column)  # refuses it
+        score_in(values[large[0]], place(int(large[0])), column)  # refuses it
     return found
 
 

@@ -22,7 +22,7 @@ from finc_eval.core.words import join_words, plural
 
 TABLE_SUFFIXES = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".parquet")  # endings of files of tables
 SCORE = "score"  # name of a judge that a table does not name
-MISSING = ("", "nan", "none", "null", "na")  # texts of a missing number, in small letters
+MISSING = ("", "nan", "none", "null", "na", "n/a")  # texts of a missing number, in small letters
 
 
 def words(text: str) -> frozenset[str]:
@@ -78,16 +78,16 @@ class NamedColumns:
         if len(tables) == 1:
             return tables[0]
         columns: Columns = {}
-        for one in tables:
-            before = sum(other.n for other in tables[: tables.index(one)])
-            for column, values in one.columns.items():
-                own = columns.setdefault(column, [])
-                own.extend([None] * (before - len(own)))
-                own.extend(values)
-        total = sum(one.n for one in tables)
-        for own in columns.values():
-            own.extend([None] * (total - len(own)))
-        return cls(join_words([one.name for one in tables]), columns, tables=tuple(tables))
+        rows = 0
+        for table in tables:
+            for column, values in table.columns.items():
+                joined = columns.setdefault(column, [])
+                joined.extend([None] * (rows - len(joined)))
+                joined.extend(values)
+            rows += table.n
+        for joined in columns.values():
+            joined.extend([None] * (rows - len(joined)))
+        return cls(join_words([table.name for table in tables]), columns, tables=tuple(tables))
 
 
 def read_table(source: object, name: str) -> NamedColumns:

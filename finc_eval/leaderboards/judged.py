@@ -129,7 +129,7 @@ class Judgments:
                 known = [column for column in (*PROMPT_KEYS[:1], "seed") if column in one.columns]
                 texts = {column: list(one.column(column)) for column in (*self.columns, *known)}
                 table = Scored({"id": list(one.ids_between(0, one.n)), **texts}, self.columns)
-                scores[name] = scores_in(table, name)
+                scores[name] = scores_in(table, name, wanted=self.columns)
         rows = {name: rows_in(name, own, sets[name]) for name, own in scores.items()}
         found = {name: with_prompts(own, sets[name], rows[name]) for name, own in scores.items()}
         dividing = Dividing(reference.kinds, sets, reference.settings.by, run)

@@ -82,6 +82,22 @@ SCORES = {
     "VQAScore": values(0, 1),
     "fid_like": values(0, 1),
     "spatial": values(0, 1),
+    "steps_quality": values(0, 1),
+    "frame consistency": values(0, 1),
+    "duration_consistency": values(0, 1),
+    "temperature_realism": whole(1, 6),
+    "frames_score": whole(1, 6),
+    "face_id": values(0, 1),
+    "index": values(0, 1),
+    "sample": values(0, 1),
+    "image": values(0, 1),
+    "text": values(0, 1),
+    "class": values(0, 1),
+    "votes won": whole(0, 11),
+    "place of four": lambda seed: [1 + (seed + row) % 4 for row in range(N)],
+    "PickScore": values(20, 23),
+    "nsfw": lambda seed: np.random.default_rng(seed).exponential(0.002, N).tolist(),
+    "likert of one model": lambda seed: [5] * N if seed == 1 else whole(1, 6)(seed),
 }
 
 
@@ -105,6 +121,32 @@ def test_a_column_that_is_named_is_taken_whatever_it_looks_like(name):
 def test_a_column_of_seeds_is_a_judge_only_if_it_is_named(name):
     made = {name: whole(0, 2**31)}
     assert chosen(made) == (["clip"], "") and chosen(made, [name]) == ([name], "")
+
+
+@pytest.mark.parametrize("value", ["error", "N/K", "4/5", "85 %", "0,83"])
+@pytest.mark.parametrize("part", [0.25, 0.5])
+def test_a_column_of_numbers_beside_many_texts_is_named_with_its_place(value, part):
+    def mixed(seed):
+        return [value if row < part * N else one for row, one in enumerate(drawn(seed))]
+
+    judges, said = chosen({"quality": mixed})
+    assert judges == ["clip"]
+    assert f"quality is not read as a score: {part * N:g} of 40 cells are texts, such as" in said
+    assert f"{value!r} in row 1 of scores of two: write numbers, or leave the cells empty" in said
+    with pytest.raises(DataError, match=r"row 1 of scores of one has quality .*, not a number: correct it"):
+        chosen({"quality": mixed}, ["quality"])
+
+
+@pytest.mark.parametrize(
+    "own", [["a dog", "a cat"] * 20, [f"answer {row}" for row in range(N)], [*"12 4567890x"] + ["b"] * 29]
+)
+def test_a_column_of_texts_is_left_out_without_a_word(own):
+    assert chosen({"answer": lambda seed: own}) == (["clip"], "")
+
+
+def test_a_score_that_stands_alone_as_numerals_is_named():
+    judges, said = chosen({"likert": lambda seed: [f"{1 + row % 5}/5" for row in range(N)]})
+    assert judges == ["clip"] and "likert is not read as a score: 40 of 40 cells are texts" in said
 
 
 def test_a_column_that_does_not_exist_is_refused():

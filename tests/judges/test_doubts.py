@@ -44,6 +44,11 @@ ORDINARY = {
     "points": np.round(uniform(0, 100)),
     "shares": uniform(0, 1).round(1),
     "around 0": np.round(np.random.default_rng(0).normal(0, 3, 60)),
+    "one probability near 1": with_failed(uniform(0, 0.01), 1, 1),
+    "some probabilities near 1": with_failed(uniform(0, 0.01), 0.99, 5),
+    "IQA": uniform(20, 90),
+    "LPIPS": uniform(0.1, 0.7),
+    "PickScore": uniform(20, 23),
     "probabilities near 0 and 1": np.where(np.arange(60) % 2, 0.999, 0.0001),
 }
 

@@ -7,7 +7,9 @@ import pytest
 
 import finc_eval as fe
 from finc_eval.core.errors import DataError
+from finc_eval.core.files.columns_in import parquet_columns
 from finc_eval.judges.scores import read_scores
+from finc_eval.judges.tables import NamedColumns
 from finc_eval.judges.votes import read_votes
 
 N = 30
@@ -289,3 +291,31 @@ def test_a_text_of_too_many_lines_is_refused_before_it_is_read(tmp_path, monkeyp
     monkeypatch.setenv("FINC_EVAL_MAX_DECODED", "9kB")
     with pytest.raises(DataError, match=r"the list of 31 lines takes 10.8 kB when decoded"):
         read_scores({"one": path}, MODELS)
+
+
+def test_a_file_that_is_given_twice_does_not_move_the_columns_that_another_lacks():
+    first = NamedColumns("a", {"prompt": ["p", "q"], "length": [1, 2]})
+    joined = NamedColumns.joined([first, NamedColumns("b", {"prompt": ["r"]}), first])
+    assert joined.columns == {"prompt": ["p", "q", "r", "p", "q"], "length": [1, 2, None, 1, 2]}
+    places = [joined.place(row) for row in range(5)]
+    assert places == ["row 1 of a", "row 2 of a", "row 1 of b", "row 1 of a", "row 2 of a"]
+
+
+def test_a_cell_that_is_no_number_is_named_by_its_row_in_a_table_of_all_models(tmp_path):
+    rows = [(MODELS[row % 2], row, "bad" if row == 13 else row / 7) for row in range(60)]
+    path = write(tmp_path, "all.csv", "model,id,clip\n" + "".join(f"{a},{b},{c}\n" for a, b, c in rows))
+    with pytest.raises(DataError, match=r"^row 15 of .*all.csv has clip 'bad', not a number: correct it$"):
+        read_scores([path], MODELS)
+
+
+def test_categories_of_parquet_share_their_texts(tmp_path):
+    """A file of kilobytes would otherwise take a copy of its longest text for each row."""
+    arrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    numbers = arrow.array([0, 1, None, 0] * 10, arrow.int32())
+    column = arrow.DictionaryArray.from_arrays(numbers, arrow.array(["y" * 1000, "z"]))
+    parquet.write_table(arrow.table({"id": [*range(40)], "tag": column}), tmp_path / "a.parquet")
+    tags = parquet_columns(tmp_path / "a.parquet", "a")["tag"]
+    assert tags == column.to_pylist()
+    assert len({id(tag) for tag in tags}) == 3

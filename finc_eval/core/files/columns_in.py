@@ -45,7 +45,7 @@ def parquet_columns(path: Path, name: str) -> Columns:
         found: list[list[Any]] = [[] for _ in schema.names]
         for batch in parquet_pieces(path, BYTES_PER_TEXT_BYTE):
             for own, values in zip(found, batch.columns, strict=True):
-                own.extend(values.to_pylist())
+                own.extend(_python_values(values))
     except ImportError as error:
         raise UsageError(f"reading {name} needs {error.name}: pip install {error.name}") from error
     except FileNotFoundError as error:
@@ -54,6 +54,14 @@ def parquet_columns(path: Path, name: str) -> Columns:
         words = str(error).split("\n", 1)[0][:200]
         raise DataError(f"{name} cannot be read as a .parquet file ({words}): write it again") from error
     return dict(zip(schema.names, found, strict=True))
+
+
+def _python_values(values: Any) -> list[Any]:
+    """Return an array of pyarrow as a list; rows of a category share its text, as in the file."""
+    if not hasattr(values, "dictionary"):
+        return list(values.to_pylist())
+    categories = values.dictionary.to_pylist()
+    return [None if number is None else categories[number] for number in values.indices.to_pylist()]
 
 
 def text_columns(text: str, name: str, read_csv: Callable[[str, str], tuple[Columns, int]] | None = None) -> TableText:
