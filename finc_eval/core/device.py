@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import torch
 
-from finc_eval.core.errors import UsageError
+from finc_eval.core.errors import UsageError, first_line
 from finc_eval.core.words import join_words
 
 Device = str | torch.device | None  # device as callers name it; None for CUDA if available
@@ -35,7 +35,7 @@ def usable_device(device: Device) -> torch.device:
     except (RuntimeError, AssertionError) as error:
         if device is None:
             raise UsageError(
-                f"torch finds a GPU that cannot be used ({str(error).splitlines()[0]}): mend that, or compute without "
+                f"torch finds a GPU that cannot be used ({first_line(error)}): mend that, or compute without "
                 'it, run=fe.Run(device="cpu") (--device cpu)'
             ) from error
         here = join_words(["cpu", *(f"cuda:{number}" for number in range(torch.cuda.device_count()))])

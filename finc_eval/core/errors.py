@@ -93,6 +93,11 @@ class BudgetError(FincEvalError):
     """
 
 
+def first_line(error: Exception) -> str:
+    """Return the first line of what another library says of an error; the name of its type if it says nothing."""
+    return next(filter(None, map(str.strip, str(error).splitlines())), type(error).__name__)
+
+
 def close_match(word: str, known: Iterable[str]) -> str | None:
     """Return the known word nearest to `word`, or None."""
     if len(word) > 100:  # letters: a comparison takes up to a millisecond

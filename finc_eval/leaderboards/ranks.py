@@ -34,7 +34,7 @@ class Ranking:
     """Ranks of p models by one number."""
 
     order: tuple[int, ...]  # indices of the models, the best estimate first
-    p_values: Array  # adjusted p-value of "a is not better than b" at [a, b], shape (p, p); 1 on the diagonal
+    p_values: Array  # adjusted p-value of "a is not better than b" at [a, b], shape (p, p); 1 where it cannot be sure
     gaps: Array  # distance of the estimates of each two models, shape (p, p)
     alpha: float  # level of all statements together
 
@@ -90,11 +90,20 @@ class Ranking:
         return float(self.gaps[self.separable].min()) if self.separable.any() else None
 
     def ordered(self, values: Sequence[float], bounds: tuple[float, float], higher_is_better: bool) -> Ranking:
-        """Return the same statements, with the models in the order of these values, and the distances of these."""
+        """Return the ranks with the models in the order of these values, and the distances of these.
+
+        What the values contradict is not sure: "a is surely better than b" where the value of b is the better one. With
+        fewer statements, all that are left hold together as before.
+        """
         found = np.asarray(values, float)
-        order = np.argsort(-found if higher_is_better else found, kind="stable")
+        worth = found if higher_is_better else -found
         within = np.clip(found, *bounds)
-        return replace(self, order=tuple(order.tolist()), gaps=np.abs(within[:, None] - within))
+        return replace(
+            self,
+            order=tuple(sorted(self.order, key=lambda one: -worth[one])),
+            p_values=np.where(worth[:, None] < worth, 1.0, self.p_values),
+            gaps=np.abs(within[:, None] - within),
+        )
 
 
 def rank(

@@ -142,7 +142,7 @@ class Criterion(Record):
         names: names of the ranked models, best estimate first.
         groups: names of the models of each group, best first. All of a group cannot be distinguished from its first.
         p_values: p-value of "the first is not better than the second" for each two of `names`, adjusted for all
-            ordered pairs (step-down); at most 0.05: it is surely better.
+            ordered pairs (step-down); at most 0.05: it is surely better. 1 where the number of the second is better.
         separable_neighbors: number of models that can be distinguished from the next one.
         separable_pairs: number of pairs that can be distinguished.
         smallest_separable_gap: smallest difference of two models that can be distinguished; None if no two can be.

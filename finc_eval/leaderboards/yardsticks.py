@@ -31,6 +31,11 @@ class Yardsticks:
     A part is as large as the model, and at most half of the reference (`split_reference`). The kinds are those of the
     reference alone, which do not know the parts. Two samples of one law differ by chance, in proportion to the error of
     the shares of their kinds: `unmatched` is brought to the numbers of the model and of the whole reference by it.
+
+    Measured by 40 draws each of 10 or 40 kinds of one share, and of 60 kinds of shares like 1/k: references of 400
+    samples with models of 100, 400 and 1,600, and of 1,000 with 1,000. Fresh samples got 1.2 to 3.1 % on average (with
+    standard errors of 0.3 to 0.8), and the yardstick 0.7 points less to 1.2 more. Without the factor, it got up to 2.5
+    more, where a model is larger than half of the reference.
     """
 
     def __init__(self, ref: Embeddings, seed: int, run: Run) -> None:

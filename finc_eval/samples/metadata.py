@@ -22,6 +22,7 @@ from finc_eval.core.files.png_texts import PNG, png_prompt
 from finc_eval.core.forms import FORMS_OF_FILES
 from finc_eval.core.memory import BYTES_PER_LINE, check_decoded, check_list
 from finc_eval.core.words import join_words, plural
+from finc_eval.samples.images import FixedSettings
 from finc_eval.samples.source import align, reason
 
 PROMPT_KEYS = ("prompt", "caption", "text", "prompts")
@@ -348,6 +349,7 @@ def _next_to_samples(ids: Sequence[str], where: str, read: Read) -> Rows | None:
     return None
 
 
+@FixedSettings()
 def _in_pictures(ids: Sequence[str], where: str, read: Read) -> Rows | None:
     """Read the prompts that programs keep in the text of PNG files."""
 
@@ -361,8 +363,7 @@ def _in_pictures(ids: Sequence[str], where: str, read: Read) -> Rows | None:
 
     if not ids or prompt_of(ids[0]) is None:
         return None
-    prompts = [prompt_of(name) for name in ids]
-    return [None if prompt is None else {"prompt": prompt} for prompt in prompts]
+    return [None if (prompt := prompt_of(name)) is None else {"prompt": prompt} for name in ids]
 
 
 def _in_names(ids: Sequence[str], where: str, read: Read) -> Rows | None:

@@ -21,7 +21,7 @@ from PIL import UnidentifiedImageError
 from finc_eval.core import memory
 from finc_eval.core.digest import text_bytes
 from finc_eval.core.doors import NotAFileError
-from finc_eval.core.errors import DataError, FincEvalError, RemoteError, UsageError
+from finc_eval.core.errors import DataError, FincEvalError, RemoteError, UsageError, first_line
 from finc_eval.core.isolation import IsolationError
 from finc_eval.core.memory import max_decoded
 from finc_eval.core.progress import Progress, silent
@@ -348,7 +348,7 @@ def reason(error: Exception) -> str:
         return f"{error.kind}, not a file"
     if isinstance(error, OSError) and error.strerror:
         return error.strerror.lower()
-    return redact((str(error).splitlines() or [""])[0])[:120] or type(error).__name__
+    return redact(first_line(error))[:120]
 
 
 @contextmanager

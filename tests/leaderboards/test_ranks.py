@@ -1,5 +1,7 @@
 """Rank sets: against a literal implementation of the paper on a stored example, and their properties."""
 
+from math import inf
+
 import numpy as np
 import pytest
 
@@ -68,6 +70,27 @@ def test_paired_differences_separate_what_overlapping_intervals_do_not():
     assert not alone.separable[0, 1]
     assert paired.separable[0, 1]
     assert paired.rank_sets == ((1, 1), (2, 2))
+
+
+@pytest.mark.parametrize("higher_is_better", [False, True])
+@pytest.mark.parametrize(
+    ("values", "shown", "order", "better"),
+    [
+        ([0.0, 0.1, 0.2], [0.3, 0.2, 0.1], (2, 1, 0), []),  # nothing is sure
+        ([0.0, 9.0, 18.0], [0.1, 0.2, 0.3], (0, 1, 2), [(0, 1), (0, 2), (1, 2)]),
+        ([0.0, 9.0, 18.0], [0.3, 0.2, 0.1], (2, 1, 0), []),  # all is contradicted
+        ([0.0, 9.0, 18.0], [0.2, 0.1, 0.3], (1, 0, 2), [(0, 2), (1, 2)]),
+        ([18.0, 0.0, 9.0], [0.0, 0.0, 0.1], (1, 0, 2), [(1, 0), (1, 2)]),  # equal numbers contradict nothing
+    ],
+)
+def test_nothing_is_sure_that_the_numbers_contradict(values, shown, order, better, higher_is_better):
+    sign = -1 if higher_is_better else 1
+    found = rank(sign * np.array(values), np.eye(len(values)), higher_is_better=higher_is_better)
+    found = found.ordered([sign * one for one in shown], (-inf, inf), higher_is_better)
+    assert found.order == order
+    assert [*map(tuple, np.argwhere(found.better).tolist())] == better
+    assert all(low == 1 + sum(b == one for _, b in better) for one, (low, _) in enumerate(found.rank_sets))
+    assert found.gaps[0, 1] == pytest.approx(abs(shown[0] - shown[1]))
 
 
 def test_groups_have_a_fixed_anchor_and_do_not_chain():

@@ -194,6 +194,18 @@ def test_compressed_texts_are_read_and_bombs_are_not(tmp_path, kind):
     assert len(png_prompt(data[:33] + chunk + data[33:]) or "") < 5_000_000
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("edge", [10_000, 20_000])
+def test_prompts_of_large_pictures_are_read_by_our_limit_of_pixels(tmp_path, monkeypatch, edge):
+    """Pillow's own limit would warn of an attack, or take the prompt away."""
+    monkeypatch.setenv("FINC_EVAL_MAX_DECODED", "16GiB")
+    picture(tmp_path / "a.png", "a cat\nSteps: 20", "parameters")
+    data = (tmp_path / "a.png").read_bytes()
+    header = b"IHDR" + edge.to_bytes(4) * 2 + data[24:29]
+    (tmp_path / "a.png").write_bytes(data[:12] + header + zlib.crc32(header).to_bytes(4) + data[33:])
+    assert open_source(tmp_path).prompts == ["a cat"]
+
+
 def test_a_prompt_behind_a_long_text_is_read(tmp_path):
     picture(tmp_path / "a.png", comfy(note={"inputs": {"other": "x" * 200_000}}), "prompt")
     assert open_source(tmp_path).prompts == ["a cat"]

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from finc_eval.core.digest import text_bytes, text_of
 from finc_eval.core.doors import NotAFileError, create_file, open_file
-from finc_eval.core.errors import DataError
+from finc_eval.core.errors import DataError, first_line
 from finc_eval.core.files.on_disk import on_disk
 from finc_eval.core.files.parsed import parse_json
 from finc_eval.core.words import join_words
@@ -93,7 +93,7 @@ def open_hdf5(path: str | Path) -> Iterator[h5py.File]:
 def words_of(error: Exception) -> str:
     """Return what an error of reading HDF5 means, for a message."""
     if isinstance(error, ValueError) and not str(error).startswith("Unable"):
-        return str(error).splitlines()[0]
+        return first_line(error)
     cut = CUT.search(str(error))
     return f"it has {int(cut[1]):,} of {int(cut[2]):,} bytes" if cut else "HDF5 cannot read it"
 

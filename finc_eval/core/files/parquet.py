@@ -17,16 +17,11 @@ BYTES_AT_ONCE = 1 << 24  # bytes of rows that are decoded at once: a batch takes
 READ_BYTES = 1 << 16  # bytes of a column that are read ahead: otherwise all that the file has of it is read at once
 
 
-def parquet_table(path: Path, copies: int = 1) -> Any:
-    """Read a .parquet file as a table of pyarrow. Each byte will take this many `copies` in memory."""
-    import pyarrow as arrow
-
-    schema, _ = parquet_schema(path)
-    return arrow.Table.from_batches(parquet_pieces(path, copies), schema).combine_chunks()
-
-
 def parquet_pieces(path: Path, copies: int = 1) -> Iterator[Any]:
-    """Yield the rows of a .parquet file, a few at a time, as batches of pyarrow; see `parquet_table`."""
+    """Yield the rows of a .parquet file, a few at a time, as batches of pyarrow.
+
+    Each byte will take this many `copies` in memory.
+    """
     import pyarrow as arrow
     from pyarrow import parquet
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from finc_eval.core import doors as reading
-from finc_eval.core.errors import DataError
+from finc_eval.core.errors import DataError, first_line
 from finc_eval.core.files.on_disk import on_disk
 from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, check_decoded
 
@@ -175,4 +175,4 @@ def _refuse(text: str) -> float:
 
 
 def _words(error: Exception) -> str:
-    return "nested too deeply" if isinstance(error, RecursionError) else str(error).splitlines()[0]
+    return "nested too deeply" if isinstance(error, RecursionError) else first_line(error)

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from finc_eval.core.digest import text_of
 from finc_eval.core.doors import open_file
-from finc_eval.core.errors import DataError, FincEvalError
+from finc_eval.core.errors import DataError, FincEvalError, first_line
 from finc_eval.core.files.file_types import check_layout, wrong_type
 from finc_eval.core.files.hdf5 import (
     MAX_GROUPS,
@@ -162,8 +162,8 @@ def content_of(path: str | Path, remedy: str = AGAIN) -> Iterator[None]:
     except DataError:
         raise
     except Exception as error:
-        words = str(error).splitlines() if isinstance(error, FincEvalError | ValueError) else []
-        raise DataError(f"{path} is damaged ({words[0] if words else 'wrong content'}): {remedy}") from error
+        found = first_line(error) if isinstance(error, FincEvalError | ValueError) else "wrong content"
+        raise DataError(f"{path} is damaged ({found}): {remedy}") from error
 
 
 Content = tuple[str, dict[str, Any], dict[str, "StoredRows"]]  # version, header, and arrays by name

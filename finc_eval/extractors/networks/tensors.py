@@ -13,7 +13,7 @@ import torch
 from torch.nn import functional
 
 from finc_eval.core.doors import NotAFileError, open_file, pin
-from finc_eval.core.errors import DataError, did_you_mean
+from finc_eval.core.errors import DataError, did_you_mean, first_line
 from finc_eval.extractors.card import Card
 from finc_eval.numerics.arrays import is_plain
 
@@ -79,8 +79,7 @@ def load_tensors(path: Path) -> Tensors:
                 f"{path} is a TorchScript program, and no file of tensors: write a card for it with loader.kind = "
                 '"torchscript", weights.file and weights.sha256, and pass that card'
             ) from error
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise DataError(f"{path} cannot be read as tensors ({reason}): fetch or copy it again") from error
+        raise DataError(f"{path} cannot be read as tensors ({first_line(error)}): fetch or copy it again") from error
     for _ in range(3):
         if isinstance(content, Mapping):
             content = next((content[name] for name in STATE_KEYS if isinstance(content.get(name), Mapping)), content)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from finc_eval.core.errors import DataError
+from finc_eval.core.errors import DataError, first_line
 from finc_eval.extractors.card import Card
 
 
@@ -35,6 +35,6 @@ def load(card: Card, weights: Path | None) -> TorchscriptNetwork:
             warnings.simplefilter("ignore", FutureWarning)
             network: torch.nn.Module = torch.jit.load(weights, map_location="cpu")  # type: ignore[no-untyped-call]
     except (RuntimeError, ValueError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise DataError(f"{weights} cannot be read as TorchScript ({reason}): fetch or copy it again") from error
+        what = f"{weights} cannot be read as TorchScript ({first_line(error)})"
+        raise DataError(f"{what}: fetch or copy it again") from error
     return TorchscriptNetwork(network, card)
