@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 
 from finc_eval.core.errors import UsageError, did_you_mean
 from finc_eval.core.words import join_words, quote
-from finc_eval.monitoring.numbered import ENDS, Field, NumberKind, fields_of, joins_thousands, number_in, split_dates
+from finc_eval.monitoring.numbered import ENDS, Field, NumberKind, are_grouped, fields_of, number_in, split_dates
 
 SHOWN = 3  # names that a sentence lists
 WAY_OUT = "--step NAME=N"
@@ -108,7 +108,7 @@ def _read_steps(names: Sequence[str]) -> dict[str, float]:
 
 def _fields(texts: Sequence[str]) -> list[list[Field]]:
     """Return the numbers of all texts; what looks like a date is a date if it is one in all of them."""
-    thousands = any(map(joins_thousands, texts))
+    thousands = are_grouped(texts)
     dated = [fields_of(text, dates=True, thousands=thousands) for text in texts]
     if len({sum(one.kind is NumberKind.WEAK for one in own) for own in dated}) == 1 and any(map(split_dates, texts)):
         return dated
