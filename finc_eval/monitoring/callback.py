@@ -89,7 +89,7 @@ class MonitorCallback:
             _warn(f"step {step_text(step)} has no look: {_say(error)}")
             return []
         for place in range(len(self.trackers)):
-            self._log(place, step if alarms and step not in self.monitor.steps else None)
+            self._log(place, None if step in self.monitor.steps else step)
         if self.save is not None:
             self._save(self.save)
         return alarms
