@@ -121,7 +121,9 @@ def are_grouped(texts: Sequence[str]) -> bool:
 
 def _without_codes(text: str) -> str:
     """Return a text without hashes and sizes."""
-    return HEX.sub(lambda one: one[0] if PLAIN_HEX.fullmatch(one[0]) else NOTHING, SIZE.sub(NOTHING, UUID.sub(NOTHING, text)))
+    return HEX.sub(
+        lambda one: one[0] if PLAIN_HEX.fullmatch(one[0]) else NOTHING, SIZE.sub(NOTHING, UUID.sub(NOTHING, text))
+    )
 
 
 def split_dates(text: str) -> list[str]:
