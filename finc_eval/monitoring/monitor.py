@@ -215,7 +215,7 @@ class Monitor:
         step = self._check_step(step)
         whole = join_parts(self._check_parts(parts))
         self.warnings += [f"step {step_text(step)}: {note}" for note in whole.notes]
-        said, is_left_out = say_left_out(step, whole, self.seen.same_look(whole.traces))
+        said, is_left_out = say_left_out(step, whole, self.seen.same_look(whole.traces, self.steps))
         for text in said:
             self.warnings.append(text)
             warnings.warn(text, stacklevel=3)
@@ -224,7 +224,7 @@ class Monitor:
         if not is_left_out:
             self._warn_of_seeds(step, whole)
             self.history.add(step, whole, self.seed)
-            self.seen = self.seen.with_look(step, whole.traces)
+            self.seen = self.seen.with_look(whole.traces)
             self.strips.add(step, whole.pictures)
             found += self._new_alarms(step)
         self.alarms += found
@@ -386,7 +386,7 @@ class Monitor:
             found.basis = Basis.read(file)
             shares = len(found.basis.names) + len(SHARES) + len(FLAGS)
             found.history = Looks.read(file, len(found.names), shares, found.basis.phi.size)
-            found.seen = SeenSamples.read(file, TRACES)
+            found.seen = SeenSamples.read(file, found.history.looks, TRACES)
             found.strips = Strips.read(file)
             found.warnings += found.strips.notes
         return found
