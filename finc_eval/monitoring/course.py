@@ -170,7 +170,8 @@ def course_of(
 def _say_kept(copies: Copies) -> str:
     """Return the sentence on a step to keep that has samples of the reference."""
     are = "is" if copies.count == 1 else "are"
-    return f"But {copies.count:,} of its {plural(copies.of, 'sample')} {are} also in the reference: does it copy?"
+    share = f"{copies.count:,} of its {plural(copies.of, 'sample')}"
+    return f"But {share} {are} also in the reference: it may copy (see finc-eval audit)."
 
 
 def _number(value: float) -> float | None:
