@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf, log
 from pathlib import Path
@@ -18,6 +18,7 @@ from finc_eval.core.signature import Signature
 from finc_eval.core.words import join_words, plural
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.columns import words_of_missing
+from finc_eval.embeddings.needs import Check, Known, check_all
 from finc_eval.embeddings.opening import as_embeddings, form_of
 from finc_eval.embeddings.recipe import extractor_of
 from finc_eval.embeddings.repeats import describe_equal
@@ -84,6 +85,7 @@ class Metric:
     output: str | None = None  # output of that card that it takes; None for the embedding
     sets: tuple[str, ...] = ("gen", "ref")  # sets that it needs. With "test", the reference is the training set.
     optional: tuple[str, ...] = ()  # sets that it uses when they are given
+    needs: tuple[Check, ...] = ()  # checks of what it needs of the sets, made before any sample is embedded
     # Returns the function that estimates the first score against a reference: boards and gates stand on its influences.
     # It raises DataError where the error of a set is not known. If it is None, the interval of the score stands for it.
     estimator: Callable[[Embeddings, Run], Estimator] | None = None
@@ -106,6 +108,21 @@ class Metric:
                 f"{self.name} needs a third set: real samples that the generator has not seen, as test (--test on the "
                 "command line); ref is then the training set"
             )
+
+
+def needs_of_any(metrics: Sequence[Metric]) -> Check:
+    """Return the check that sets have what one of the metrics needs, at least: others may fail beside it."""
+
+    def check(sets: Mapping[str, Known]) -> None:
+        errors = []
+        for metric in metrics:
+            try:
+                return check_all(metric.needs, sets)
+            except DataError as error:
+                errors.append(str(error))
+        raise DataError("; ".join(errors))
+
+    return check
 
 
 def open_set(source: object, name: str) -> MetricSet:

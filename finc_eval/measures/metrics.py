@@ -44,6 +44,7 @@ from finc_eval.measures.inputs import (
     describe_sets,
     named,
     names_of_sets,
+    needs_of_any,
     open_set,
     rows_by_class,
     scores_by_class,
@@ -240,8 +241,9 @@ def _scores(
     for name, own in by_extractor.items():
         own_run = run if len(by_extractor) == 1 else run.prefixed(name or "any space")
         own_run = own_run.planned(LOOK, Stage.of_parts(COMPUTE, [COMPUTE] * len(own)))
+        checks = [needs_columns(by), needs_of_any(own)]
         try:
-            sets = open_sets(sources, open_set, how, own_run, preferred=name, checks=[needs_columns(by)])
+            sets = open_sets(sources, open_set, how, own_run, preferred=name, checks=checks)
         except (DataError, IncompatibleError) as error:
             if isinstance(error, MissingWeightsError):
                 error = MissingWeightsError(f"{error}{say_substitute(own)}")

@@ -8,7 +8,7 @@ CLIPScore (2104.08718): 2.5·max(cos, 0) of image and prompt in one space; see `
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, log
 
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from finc_eval.core.device import send
 from finc_eval.core.errors import DataError, check_positive
 from finc_eval.core.run import Run
+from finc_eval.embeddings.needs import Check, Known
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.recipe import extractor_of
 from finc_eval.measures.gaussians.gaussian import MAX_COVARIANCE_SIZE, row_blocks
@@ -228,14 +229,41 @@ def _clip_score(inputs: MetricInputs, *, text: str | None = None) -> list[Score]
     return [Score(inputs.name, found.value, signature, interval=found.interval, higher_is_better=True, notes=notes)]
 
 
+def _needs_prompts(name: str) -> Check:
+    """Return the check that the generated set has prompts, which the metric needs."""
+
+    def check(sets: Mapping[str, Known]) -> None:
+        if "gen" in sets:
+            text_column({"gen": sets["gen"]}, f"{name} needs")
+
+    return check
+
+
 METRICS = (
-    Metric("conditional_vendi", "effective number of kinds given the prompt, order 1", _conditional(1)),
-    Metric("conditional_rke", "effective number of kinds given the prompt, order 2", _conditional(2)),
-    Metric("scendi", "diversity that prompts do not explain: Schur complement, cosine kernels", _scendi, sets=("gen",)),
+    Metric(
+        "conditional_vendi",
+        "effective number of kinds given the prompt, order 1",
+        _conditional(1),
+        needs=(_needs_prompts("conditional_vendi"),),
+    ),
+    Metric(
+        "conditional_rke",
+        "effective number of kinds given the prompt, order 2",
+        _conditional(2),
+        needs=(_needs_prompts("conditional_rke"),),
+    ),
+    Metric(
+        "scendi",
+        "diversity that prompts do not explain: Schur complement, cosine kernels",
+        _scendi,
+        sets=("gen",),
+        needs=(_needs_prompts("scendi"),),
+    ),
     Metric(
         "clip_score",
         "fit of image and prompt: cosine of both vectors by one model, such as CLIP",
         _clip_score,
         sets=("gen",),
+        needs=(_needs_prompts("clip_score"),),
     ),
 )

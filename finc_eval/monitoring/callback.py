@@ -88,8 +88,8 @@ class MonitorCallback:
                 raise
             _warn(f"step {step_text(step)} has no look: {_say(error)}")
             return []
-        for place in range(len(self.trackers)):
-            self._log(place, step if alarms and step not in self.monitor.steps else None)
+        for number in range(len(self.trackers)):
+            self._log(number, None if step in self.monitor.steps else step)
         if self.save is not None:
             self._save(self.save)
         return alarms
@@ -107,12 +107,12 @@ class MonitorCallback:
         self._is_behind = step < last
         return not self._is_behind
 
-    def _log(self, place: int, now: float | None) -> None:
-        """Log what a tracker has not yet; a failure is a warning."""
-        tracker = self.trackers[place]
+    def _log(self, number: int, now: float | None) -> None:
+        """Log what a tracker, by its number, has not yet; a failure is a warning."""
+        tracker = self.trackers[number]
         try:
-            for step in log_looks(tracker, self.monitor.result, self._logged[place], now):
-                self._logged[place] = step
+            for step in log_looks(tracker, self.monitor.result, self._logged[number], now):
+                self._logged[number] = step
         except Exception as error:
             _warn(f"{_name_of(tracker)} did not take this look, which will be logged with the next: {_say(error)}")
 

@@ -17,7 +17,7 @@ from finc_eval.gallery.thumbnails import Thumbnail
 from finc_eval.monitoring.betting import adjust, weigh
 from finc_eval.monitoring.exchange import Array
 from finc_eval.monitoring.figure import Drawable, draw_courses
-from finc_eval.monitoring.followed import Alarm
+from finc_eval.monitoring.followed import Alarm, Copies
 from finc_eval.monitoring.looks import Looks
 from finc_eval.monitoring.steps import step_text
 
@@ -62,6 +62,7 @@ class Course(Document):
         needed: what looks of this size can find.
         alpha: probability of any false alarm.
         warnings: what to know before trusting the alarms.
+        copies: samples that are also in the reference, by step; they are left out, and no alarm judges them.
         pictures: thumbnails of each kind by step.
 
     Example:
@@ -89,6 +90,7 @@ class Course(Document):
     needed: str
     alpha: float
     warnings: tuple[str, ...]
+    copies: tuple[Copies, ...] = field(default=(), kw_only=True)
     pictures: Annotated[dict[float, dict[str, Thumbnail]], *NOT_IN_JSON] = field(
         default_factory=dict, kw_only=True, repr=False
     )
@@ -129,6 +131,7 @@ def course_of(
     needed: str,
     alpha: float,
     warnings: Sequence[str],
+    copies: Sequence[Copies],
 ) -> Course:
     """Return the course of a history.
 
@@ -138,6 +141,7 @@ def course_of(
     evidence = np.exp(adjust(weigh(history.scores[:, places]).log_e))
     means, (reference, _) = history.means(), history.before_and_after(0)
     keep, why = _choose(history, alarms, noise)
+    why += "".join(f" {_say_kept(one)}" for one in copies if one.step == keep)
     distances: list[list[float]] = history.distances.T.tolist()
     return Course(
         tuple(history.steps.tolist()),
@@ -157,9 +161,17 @@ def course_of(
         needed=needed,
         alpha=alpha,
         warnings=tuple(warnings),
+        copies=tuple(copies),
         pictures=pictures,
         provenance=Provenance.here("cpu"),
     )
+
+
+def _say_kept(copies: Copies) -> str:
+    """Return the sentence on a step to keep that has samples of the reference."""
+    are = "is" if copies.count == 1 else "are"
+    share = f"{copies.count:,} of its {plural(copies.of, 'sample')}"
+    return f"But {share} {are} also in the reference: it may copy (see finc-eval audit)."
 
 
 def _number(value: float) -> float | None:

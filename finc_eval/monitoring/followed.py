@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from finc_eval.core.errors import DataError
 from finc_eval.core.record import Record
 from finc_eval.monitoring.steps import step_text
 from finc_eval.naming.traits import TRAITS, Trait
@@ -36,6 +37,25 @@ class Alarm(Record):
     since: float
     before: float
     after: float
+
+
+@dataclass(frozen=True)
+class Copies(Record):
+    """Samples of a step that are also in the reference, and that no look counts.
+
+    Attributes:
+        step: the step.
+        count: number of these samples.
+        of: number of all samples of the step.
+    """
+
+    step: float
+    count: int
+    of: int
+
+    def __post_init__(self) -> None:
+        if not 0 < self.count <= self.of:
+            raise DataError(f"it has {self.count:,} copies among {self.of:,} samples")
 
 
 def say(name: str, since: float, before: float, after: float, spread: float) -> str:

@@ -72,7 +72,7 @@ def say_left_out(step: float, look: LookPart, same: float | None) -> tuple[list[
         look: the look.
         same: step of an earlier look that has the same samples, or None.
     """
-    total, name, said = look.n + look.known + look.broken, step_text(step), []
+    total, name, said = look.brought, step_text(step), []
     if look.broken:
         said.append(
             f"step {name}: {look.broken:,} of {plural(total, 'sample')} {_are(look.broken)} {BROKEN} (NaN or Inf)"
@@ -107,7 +107,6 @@ def tell_broken(step: float, look: LookPart, alarms: Sequence[Alarm]) -> list[Al
     """Return an alarm of samples that are not finite, if there are such, unless one was raised already."""
     if not look.broken or any(one.name == BROKEN for one in alarms):
         return []
-    total = look.n + look.known + look.broken
-    size = f"{look.broken:,} of {total:,}"
+    size = f"{look.broken:,} of {look.brought:,}"
     text = f"since step {step_text(step)} samples are {BROKEN} (NaN or Inf), and are left out: {size}"
-    return [Alarm(step, BROKEN, text, step, 0.0, look.broken / total)]
+    return [Alarm(step, BROKEN, text, step, 0.0, look.broken / look.brought)]

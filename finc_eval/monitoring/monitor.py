@@ -27,7 +27,7 @@ from finc_eval.monitoring.basis import REPEAT, TRACES, Basis, divide_reference
 from finc_eval.monitoring.betting import adjust, weigh
 from finc_eval.monitoring.course import Course, course_of
 from finc_eval.monitoring.exchange import Array
-from finc_eval.monitoring.followed import FLAGS, LOOKS, SCORES, SHARES, Alarm, say
+from finc_eval.monitoring.followed import FLAGS, LOOKS, SCORES, SHARES, Alarm, Copies, say
 from finc_eval.monitoring.left_out import find_left_out, say_left_out, split_broken, tell_broken, trace_all
 from finc_eval.monitoring.looks import Looks
 from finc_eval.monitoring.measuring import measure, nothing, numbers_of, prompts_of, without_fitted
@@ -68,6 +68,7 @@ class Monitor:
 
     Attributes:
         alarms: the alarms so far, in the order of their steps.
+        copies: samples that are also in the reference, by step; no alarm judges them.
 
     Raises:
         DataError: the reference has fewer than 40 samples, or cannot be read.
@@ -122,6 +123,7 @@ class Monitor:
         self.history = Looks.of(without_fitted(parts[0], self.basis) + parts[1])
         self.seen = SeenSamples.of(trace_all(one, self.basis, self._run), self.basis.repeat * COPY / REPEAT)
         self.alarms: list[Alarm] = []
+        self.copies: list[Copies] = []
         self.strips, self._traces = Strips(), np.empty((0, 0))
         self.warnings = notes_on("the reference", one)
         self.space = one.space
@@ -213,15 +215,16 @@ class Monitor:
         step = self._check_step(step)
         whole = join_parts(self._check_parts(parts))
         self.warnings += [f"step {step_text(step)}: {note}" for note in whole.notes]
-        said, is_left_out = say_left_out(step, whole, self.seen.same_look(whole.traces))
+        said, is_left_out = say_left_out(step, whole, self.seen.same_look(whole.traces, self.steps))
         for text in said:
             self.warnings.append(text)
             warnings.warn(text, stacklevel=3)
+        self.copies += [Copies(step, whole.known, whole.brought)] if whole.known else []
         found = tell_broken(step, whole, self.alarms)
         if not is_left_out:
             self._warn_of_seeds(step, whole)
             self.history.add(step, whole, self.seed)
-            self.seen = self.seen.with_look(step, whole.traces)
+            self.seen = self.seen.with_look(whole.traces)
             self.strips.add(step, whole.pictures)
             found += self._new_alarms(step)
         self.alarms += found
@@ -320,6 +323,7 @@ class Monitor:
             self.needed,
             self.alpha,
             self.warnings,
+            self.copies,
         )
 
     @property
@@ -347,6 +351,7 @@ class Monitor:
         with new_file(path, TYPE, LAYOUT) as file:
             file.header["monitor"] = {"alpha": self.alpha, "seed": self.seed, "space": self.space}
             file.header["alarms"] = [plain(one) for one in self.alarms]
+            file.header["copies"] = [plain(one) for one in self.copies]
             file.header["warnings"] = self.warnings
             file.texts("prompts", sorted(self.prompts))
             self.basis.write(file)
@@ -376,11 +381,12 @@ class Monitor:
             found.alpha, found.seed = check_fraction("alpha", header["alpha"]), check_seed(header["seed"])
             found.space, found.prompts = str(header["space"]), frozenset(file.texts("prompts").all())
             found.alarms = [structure(Alarm, one, str(path)) for one in file.header["alarms"]]
+            found.copies = [structure(Copies, one, str(path)) for one in file.header["copies"]]
             found.warnings, found._traces = [str(one) for one in file.header["warnings"]], np.empty((0, 0))
             found.basis = Basis.read(file)
             shares = len(found.basis.names) + len(SHARES) + len(FLAGS)
             found.history = Looks.read(file, len(found.names), shares, found.basis.phi.size)
-            found.seen = SeenSamples.read(file, TRACES)
+            found.seen = SeenSamples.read(file, found.history.looks, TRACES)
             found.strips = Strips.read(file)
             found.warnings += found.strips.notes
         return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -47,6 +48,8 @@ ENDINGS = {
     NumberKind.NEVER: ("loss", "seed", "score", "acc"),
 }  # ends of words that are written together, such as "globalstep"
 
+GROUPABLE = {NumberKind.STEP, NumberKind.PLAIN}  # kinds of words in front of a number such as 10_000
+
 UNITS = {"k": 1e3, "K": 1e3, "m": 1e6, "M": 1e6, "B": 1e9, "G": 1e9}
 PIXELS = _words("px p fps bit gb mb hz x")  # units of settings
 
@@ -57,8 +60,8 @@ UUID = re.compile(r"(?<![0-9a-fA-F])[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-f
 HEX = re.compile(r"(?<![0-9A-Za-z])(?=[0-9]*[a-fA-F])(?=[a-fA-F]*[0-9])[0-9a-fA-F]{6,}(?![0-9A-Za-z])")
 PLAIN_HEX = re.compile(r"[a-fA-F]+[0-9]+|[0-9]+[a-fA-F]+|[0-9]+[eE][0-9]{1,2}")  # a word and a number, or 1000e4
 SIZE = re.compile(r"(?<![0-9A-Za-z])[0-9]+(?:[xX×][0-9]+)+(?:px|p)?(?![0-9])")  # 512x512
-THOUSANDS = re.compile(r"(?<![0-9])[0-9]{1,3}(?:_[0-9]{3}){2,}(?![0-9])")  # 1_000_000
-GROUPED = re.compile(r"(?<![0-9])[0-9]{1,3}(?:_[0-9]{3})+(?![0-9])")
+RUN = re.compile(r"(?P<word>[A-Za-z]*)[^A-Za-z0-9]*?(?<![0-9])(?<![0-9][.,])(?P<digits>[0-9]+(?:_[0-9]+)+)(?![0-9])")
+GROUPED = re.compile(r"(?<![0-9])(?<![0-9][.,])[0-9]{1,3}(?:_[0-9]{3})+(?![0-9])")  # 10_000 or 1_000_000
 
 NOTHING = f" {'0' * 19} "  # stands where a date or a hash was, so that words before it go with no number behind it
 
@@ -98,9 +101,29 @@ def number_in(text: str) -> float | None:
     return _value(found["number"], found["unit"] or "")
 
 
-def joins_thousands(text: str) -> bool:
-    """Return whether a text has a number such as 1_000_000."""
-    return THOUSANDS.search(text) is not None
+def are_grouped(texts: Sequence[str]) -> bool:
+    """Return whether digits that underscores part are one number in all texts, as 1_000 and 10_000 are.
+
+    A number such as 1_000_000 shows it. Without any, all digits must be grouped in threes, behind no word for an epoch
+    or a setting. And both parts must count: numbers before the underscore differ, and those behind differ or are 000.
+    """
+    runs = [[*RUN.finditer(_without_codes(text))] for text in texts]
+    every = [run for own in runs for run in own]
+    grouped = [run for run in every if GROUPED.fullmatch(run["digits"])]
+    if any(run["digits"].count("_") > 1 for run in grouped):
+        return True
+    if not every or len(grouped) < len(every) or {kind_of(run["word"].lower()) for run in every} - GROUPABLE:
+        return False
+    ends = {run["digits"].partition("_")[2] for run in every}
+    starts = {tuple(run["digits"].partition("_")[0] for run in own) for own in runs}
+    return ends == {"000"} or min(len(ends), len(starts)) > 1
+
+
+def _without_codes(text: str) -> str:
+    """Return a text without hashes and sizes."""
+    return HEX.sub(
+        lambda one: one[0] if PLAIN_HEX.fullmatch(one[0]) else NOTHING, SIZE.sub(NOTHING, UUID.sub(NOTHING, text))
+    )
 
 
 def split_dates(text: str) -> list[str]:
@@ -122,7 +145,7 @@ def fields_of(text: str, *, dates: bool, thousands: bool) -> list[Field]:
         for one in split_dates(text):
             found.append(Field("date", NumberKind.WEAK, float(re.sub("[^0-9]", "", one)), one))
         text = DATE.sub(NOTHING, text)
-    text = HEX.sub(lambda one: one[0] if PLAIN_HEX.fullmatch(one[0]) else NOTHING, SIZE.sub(NOTHING, text))
+    text = _without_codes(text)
     if thousands:
         text = GROUPED.sub(lambda one: one[0].replace("_", ""), text)
     tokens = [*TOKEN.finditer(text)]  # numbers of more than 18 digits are neither a number nor a word

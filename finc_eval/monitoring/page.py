@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from finc_eval.core.words import join_words, plural
 from finc_eval.monitoring.course import Course, Followed
+from finc_eval.monitoring.followed import Copies
 from finc_eval.monitoring.steps import step_text
 from finc_eval.report import Page
 from finc_eval.report.drawings import Axis, drawing, line, mark, text
@@ -29,11 +30,22 @@ HOW = (
 
 
 def says(course: Course) -> dict[str, str]:
-    """Return the alarms, and which step to keep."""
-    found = {"alarms": _say_alarms(course)}
+    """Return the samples that no alarm judges, the alarms, and which step to keep."""
+    found = {"copies": _say_copies(course.copies)} if course.copies else {}
+    found["alarms"] = _say_alarms(course)
     if course.keep is not None:
         found["keep"] = f"Keep step {step_text(course.keep)}. {course.why}"
     return found
+
+
+def _say_copies(copies: Sequence[Copies]) -> str:
+    most = max(copies, key=lambda one: one.count / one.of)
+    share = f"{most.count:,} of {plural(most.of, 'sample')}"
+    if len(copies) == 1:
+        which = f"{share} of step {step_text(most.step)} {'is' if most.count == 1 else 'are'}"
+    else:
+        which = f"Samples of {len(copies)} steps, such as {share} of step {step_text(most.step)}, are"
+    return f"{which} also in the reference: no alarm judges these copies."
 
 
 def _say_alarms(course: Course) -> str:

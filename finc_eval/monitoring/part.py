@@ -47,6 +47,11 @@ class LookPart:
             self.notes + other.notes,
         )
 
+    @property
+    def brought(self) -> int:
+        """Number of samples, with those that are left out."""
+        return self.n + self.known + self.broken
+
 
 def join_parts(parts: Iterable[LookPart]) -> LookPart:
     """Join the parts of a look, at least one."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -40,14 +41,13 @@ class SeenSamples:
 
     radius: float  # distance within which two traces are of copies
     reference: Traces  # traces of all samples of the reference, shape (n, 16)
-    steps: Array  # step of each look, shape (t,)
     marked: Traces  # traces of the first samples of each look, NaN where it has fewer, shape (t, 16, 16)
 
     @classmethod
     def of(cls, traces: Array, radius: float) -> Self:
         """Begin with the traces of the reference."""
         none = np.empty((0, MARKED, traces.shape[1]), np.float32)
-        return cls(float(radius), traces.astype(np.float32), np.empty(0), none)
+        return cls(float(radius), traces.astype(np.float32), none)
 
     @cached_property
     def _tree(self) -> Any:
@@ -80,42 +80,39 @@ class SeenSamples:
         expected = max(repeated, self._repeats(look) / len(look))
         return bool(binom.sf(found - 1, of, expected) < BY_CHANCE)
 
-    def same_look(self, traces: Array) -> float | None:
-        """Return the step of an earlier look that has the same samples; None if there is none."""
+    def same_look(self, traces: Array, steps: Sequence[float]) -> float | None:
+        """Return which of the steps so far has a look with the same samples; None if none has."""
         rounded = traces.astype(np.float32)
-        if not len(rounded) or not len(self.steps):
+        if not len(rounded) or not len(steps):
             return None
         marked = self.marked.reshape(-1, self.marked.shape[-1])
         known = np.isfinite(marked).all(1)
         near = np.zeros(len(marked), bool)
         near[known] = self._near(cKDTree(rounded.astype(np.float64)), marked[known], 1)[:, 0]
-        found, of = (one.reshape(len(self.steps), MARKED).sum(1) for one in (near, known))
+        found, of = (one.reshape(len(steps), MARKED).sum(1) for one in (near, known))
         for look in np.flatnonzero((of > 0) & (found >= MOSTLY * of)).tolist():
             if self._are_copies(int(found[look]), int(of[look]), rounded):
-                return float(self.steps[look])
+                return steps[look]
         return None
 
-    def with_look(self, step: float, traces: Array) -> Self:
+    def with_look(self, traces: Array) -> Self:
         """Return the same with a look added."""
         own = np.full((1, *self.marked.shape[1:]), np.nan, np.float32)
         own[0, : len(traces)] = traces[:MARKED]
-        marked = np.concatenate([self.marked, own])
-        return replace(self, steps=np.append(self.steps, step), marked=marked)
+        return replace(self, marked=np.concatenate([self.marked, own]))
 
     def write(self, file: NewFile) -> None:
         """Write everything into a file."""
         file.header["seen"] = {"radius": self.radius}
         file.array("seen/reference", self.reference)
-        file.array("seen/steps", self.steps)
         file.array("seen/marked", self.marked)
 
     @classmethod
-    def read(cls, file: StoredFile, entries: int) -> Self:
+    def read(cls, file: StoredFile, looks: int, entries: int) -> Self:
         """Read what `write` wrote; call it in `content_of`."""
         radius = float(file.header["seen"]["radius"])
         reference = file.array("seen/reference", None, entries)
-        steps = file.array("seen/steps", None, dtype="<f8")
-        marked = file.array("seen/marked", len(steps), MARKED, entries)
-        if not (len(reference) and np.isfinite(reference).all() and np.isfinite(steps).all() and 0 <= radius < np.inf):
+        marked = file.array("seen/marked", looks, MARKED, entries)
+        if not (len(reference) and np.isfinite(reference).all() and 0 <= radius < np.inf):
             raise ValueError("what it has seen is not of samples")
-        return cls(radius, reference, steps, marked)
+        return cls(radius, reference, marked)

@@ -10,8 +10,9 @@ from pathlib import PurePosixPath
 
 from finc_eval.core.errors import UsageError, did_you_mean
 from finc_eval.core.words import join_words, quote
-from finc_eval.monitoring.numbered import ENDS, Field, NumberKind, fields_of, joins_thousands, number_in, split_dates
+from finc_eval.monitoring.numbered import ENDS, Field, NumberKind, are_grouped, fields_of, number_in, split_dates
 
+COUNTS = (NumberKind.STEP, NumberKind.EPOCH)
 SHOWN = 3  # names that a sentence lists
 WAY_OUT = "--step NAME=N"
 NO_STEP = "no number that could be its step"
@@ -93,12 +94,8 @@ def _read_steps(names: Sequence[str]) -> dict[str, float]:
     problems = []
     for level in range(max(map(len, parts))):
         fields = _fields([own[level] if level < len(own) else "" for own in parts])
-        if (
-            level and len(names) == 1
-        ):  # numbers of folders that nothing is compared to: a word must say that it is a step
-            fields = [
-                [one for one in fields[0] if one.kind in (NumberKind.STEP, NumberKind.EPOCH) or one.is_checkpoint]
-            ]
+        if level and len(names) == 1:  # nothing is compared to the folders: a word must say that a number is a step
+            fields = [[one for one in fields[0] if one.kind in COUNTS or one.is_checkpoint]]
         steps, problem = _read_level(names, fields)
         if steps:
             return dict(zip(names, steps, strict=True))
@@ -108,7 +105,7 @@ def _read_steps(names: Sequence[str]) -> dict[str, float]:
 
 def _fields(texts: Sequence[str]) -> list[list[Field]]:
     """Return the numbers of all texts; what looks like a date is a date if it is one in all of them."""
-    thousands = any(map(joins_thousands, texts))
+    thousands = are_grouped(texts)
     dated = [fields_of(text, dates=True, thousands=thousands) for text in texts]
     if len({sum(one.kind is NumberKind.WEAK for one in own) for own in dated}) == 1 and any(map(split_dates, texts)):
         return dated
@@ -265,7 +262,7 @@ def _say_unclear(names: Sequence[str], fields: Sequence[Sequence[Field]], column
     """Return the sentence on names of which no number is the step of all."""
     for column in sorted(columns.values(), key=lambda one: one[0].kind is not NumberKind.STEP):
         place = next((at for at in range(len(column)) if column[at].value in [one.value for one in column[:at]]), None)
-        if place is not None and column[0].kind in (NumberKind.STEP, NumberKind.EPOCH):
+        if place is not None and column[0].kind in COUNTS:
             first = next(at for at in range(place) if column[at].value == column[place].value)
             return _say_equal([names[first], names[place]], [column[place].value])
     several = max(range(len(names)), key=lambda at: len(fields[at]))

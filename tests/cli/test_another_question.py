@@ -1,15 +1,18 @@
 """A result is never overwritten by another question: of other sets, or by other settings."""
 
 import shutil
+from dataclasses import fields
 
 import numpy as np
 import pytest
+from _every_verb import VERBS_BY_NAME, options_of
 from _verbs import run
 from PIL import Image
 
 import finc_eval as fe
+from finc_eval.cli.options import CONFIG, Work
 from finc_eval.cli.output import default_folder, with_end
-from finc_eval.cli.question import suffix_of
+from finc_eval.cli.question import HOW, SETS, WHERE, suffix_of
 
 
 @pytest.fixture(scope="module")
@@ -164,3 +167,11 @@ def test_names_of_folders_keep_their_end_however_long_they_are():
     long = with_end(default_folder(["x" * 300, "y"]), "-n60", "-0123")
     assert long.name.endswith("-n60-0123") and len(long.name) <= 200
     assert with_end(default_folder(["a", "b"]), "-" + "z" * 300, "-0123").name.endswith("-0123")
+
+
+def test_an_option_that_is_no_part_of_the_question_is_one_of_a_verb_and_in_one_list():
+    """All others are a part of it, so that a new option never lets a result be overwritten."""
+    left_out = [*SETS, *HOW, *WHERE]
+    assert len(set(left_out)) == len(left_out)
+    assert {*left_out} <= {option.name for command in VERBS_BY_NAME.values() for option in options_of(command)}
+    assert {*HOW} == {*(one.name for one in fields(Work)), CONFIG, "strict"}  # a setting of work changes no number

@@ -102,6 +102,12 @@ CASES = {
     "leaderboard a=gen --ref ref --rank-by fdd": ("no number is called 'fdd'",),
     f"metrics {TWO} --by label": (LABELS,),
     f"metrics {TWO} --metrics fdd": ('unknown metric "fdd"',),
+    **{
+        f"metrics {TWO} --metrics {name}": (f"{name} needs prompts in all sets", "metadata.csv")
+        for name in ("clip_score", "scendi", "conditional_vendi", "conditional_rke")
+    },
+    f"metrics {TWO} --metrics clip_score,scendi": ("clip_score needs prompts", "scendi needs prompts"),
+    "metrics --gen gen --ref labeled --metrics scendi": ("scendi needs prompts",),
     f"metrics {TWO} --metrics fld": ("fld needs a third set",),
     f"metrics {TWO} --metrics fid": ("fid is defined on inception-fid",),
     f"metrics {TWO} --extractor inception-fid --metrics fid": ("doctor weights fetch",),

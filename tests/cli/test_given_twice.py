@@ -1,38 +1,16 @@
 """An option that is given twice is both, or an error: every option of every verb, from the command line's own list."""
 
 import pytest
+from _every_verb import VERBS_BY_NAME, options_of
 
 import finc_eval as fe
-from finc_eval.cli.app import PARTS, VERBS, load_verb
 from finc_eval.cli.repeats import takes_several
-
-
-def commands(command, name):
-    """Yield the verbs of a command, each with its name."""
-    parts = getattr(command, "commands", None)
-    if parts is None:
-        yield name, command
-    for part, one in (parts or {}).items():
-        yield from commands(one, f"{name} {part}")
-
-
-def every_verb():
-    for name in [name for verbs in VERBS.values() for name in verbs]:
-        for part in (None, *PARTS.get(name, ())):
-            yield from commands(load_verb(name, part), name if part is None else f"{name} {part}")
-
-
-VERBS_BY_NAME = dict(every_verb())
 
 
 def parsed(command, *words):
     """Return what the parser of a verb gives to its options."""
     context = command.context_class(command, info_name="verb")
     return command.make_parser(context).parse_args(list(words))[0]
-
-
-def options_of(command):
-    return [one for one in command.params if one.param_type_name == "option"]
 
 
 @pytest.mark.parametrize("name", VERBS_BY_NAME)

@@ -159,6 +159,13 @@ def test_an_alarm_without_a_look_reaches_the_tracker():
     assert [*kept.logged[0][1]] == ["course/headline"] and "32 of 32" in kept.logged[0][1]["course/headline"]
 
 
+def test_a_look_that_is_left_out_as_copies_reaches_the_tracker():
+    rows, kept = np.random.default_rng(0).normal(size=(120, D)), Kept()
+    follow(Draw({2: lambda _: rows[:32]}), kept, steps=(10, 20))
+    assert [step for step, _ in kept.logged] == [10, 20]
+    assert kept.logged[1][1]["course/headline"].startswith("32 of 32 samples of step 20 are also in the reference")
+
+
 ERRORS = [
     ConnectionError("no route to host"),
     TimeoutError("timed out"),

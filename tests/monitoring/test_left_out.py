@@ -1,11 +1,14 @@
 """Samples that a look does not count: those of the reference, of an earlier look, and those that are not finite."""
 
+import json
+
 import numpy as np
 import pytest
 import torch
 from PIL import Image
 
 import finc_eval as fe
+from finc_eval.monitoring.followed import Copies
 
 D = 6
 
@@ -96,6 +99,53 @@ def test_a_few_samples_of_the_reference_are_left_out_alone(monitor):
     with pytest.warns(UserWarning, match="step 5: 14 of 64 samples are also in the reference, and are left out"):
         monitor.update(5, look)
     assert monitor.result.samples == (50,)
+
+
+def with_copies(seed, count, n=64):
+    return np.concatenate([draw(seed, n - count), REFERENCE[np.random.default_rng(seed).permutation(400)[:count]]])
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(
+    ("counts", "first", "kept"),
+    [
+        ({10: 19}, "19 of 64 samples of step 10 are also in the reference: no alarm judges these copies. No alarm", 19),
+        (
+            {10: 19, 20: 20, 30: 18},
+            "Samples of 3 steps, such as 20 of 64 samples of step 20, are also in the reference: no alarm judges",
+            18,
+        ),
+        ({10: 0, 20: 40}, "40 of 64 samples of step 20 are also in the reference: no alarm judges", None),
+    ],
+)
+def test_a_generator_that_copies_the_reference_has_no_clean_bill(monitor, tmp_path, counts, first, kept):
+    for step, count in counts.items():
+        monitor.update(step, with_copies(step, count))
+    monitor.save(tmp_path / "monitor.h5")
+    for course in (monitor.result, fe.Monitor.load(tmp_path / "monitor.h5").result):
+        assert [(one.step, one.count, one.of) for one in course.copies] == [
+            (step, count, 64) for step, count in counts.items() if count
+        ]
+        assert course.headline.startswith(first) and json.loads(course.to_json())["headline"] == course.headline
+        assert course.to_markdown().partition("## Monitor\n\n")[2].startswith(first)
+        page = course.to_html(tmp_path / "page.html").read_text()
+        assert 0 < page.index(first[:30]) < page.index("<table")
+        name = f"But {kept} of its 64 samples are also in the reference" if kept else ""
+        assert course.says["keep"].endswith(
+            f"{name}: it may copy (see finc-eval audit)." if kept else "within its error."
+        )
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_without_copies_nothing_is_said_of_them(monitor):
+    monitor.update(10, draw(10))
+    assert [*monitor.result.says] == ["alarms", "keep"] and not monitor.copies
+
+
+@pytest.mark.parametrize("numbers", [(0, 64), (65, 64), (1, 0), (-1, 64)])
+def test_copies_of_a_file_are_of_its_samples(numbers):
+    with pytest.raises(fe.DataError, match="copies among"):
+        Copies(10.0, *numbers)
 
 
 def test_the_same_pictures_in_another_folder_are_the_reference(tmp_path):

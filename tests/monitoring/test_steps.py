@@ -80,6 +80,17 @@ READ = {  # names in the order of their steps, and these steps
     "0.h5 50.h5 100.h5": (0, 50, 100),
     "step_10_000 step_500_000 step_1_000_000": (1e4, 5e5, 1e6),
     "step-10,000 step-1,000,000": (1e4, 1e6),
+    "1_000 2_000 10_000": (1000, 2000, 10000),
+    "ckpt-1_000.h5 ckpt-10_000.h5": (1000, 10000),
+    "500 1_000 1_500": (500, 1000, 1500),
+    "iter_1_500_fid_23 iter_2_000_fid_18": (1500, 2000),
+    "step_9_500/samples step_10_000/samples": (9500, 10000),
+    "model_5_512 model_10_512": (5, 10),  # 512 is of all, and not a thousand
+    "model_5_50 model_5_100": (50, 100),
+    "sd_2_500 sd_2_800": (500, 800),  # so is the 2
+    "run_1_500 run_2_800": (500, 800),
+    "fid_23.4_500 fid_18.1_900": (500, 900),
+    "a7f3b2_500 b1c2d3_900": (500, 900),
     "it=900,loss=3 it=1000,loss=2": (900, 1000),
     "update_9_reward_7 update_10_reward_5": (9, 10),
     "ckpt_1000_fvd_420 ckpt_2000_fvd_380": (1000, 2000),
@@ -112,6 +123,7 @@ ALONE = {  # a name alone, and its step
     "step-500/samples": 500,
     "step-500k": 5e5,
     "epoch=3": 3,
+    "step_10_000": 10000,
 }
 
 REFUSED = {  # names, and words of the sentence

@@ -1,6 +1,9 @@
 """Results in trackers: each of the real packages, offline, read back by its own reader where it has one."""
 
+import re
+import textwrap
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -113,6 +116,29 @@ def test_looks_arrive_in_a_run_whose_own_step_is_ahead():
     loop(run, log=lambda values, step: run.log(values))
     assert [row["course/step"] for row in run.rows if "course/diversity" in row] == LOOKED
     assert run.clocks == {"course/step": None, "course/*": "course/step"}
+
+
+def test_the_trainer_of_the_docs_follows_a_run_that_begins_later():
+    """The example of docs/monitor.md, with stand-ins of the packages; `make loops` has the packages themselves."""
+    page = (Path(__file__).parents[2] / "docs" / "monitor.md").read_text()
+    (example,) = re.findall(r"^    class Watch\(.*?wandb, every=50\)\)\)$", page, re.M | re.S)
+    rng, added, wandb = np.random.default_rng(1), [], ModuleType("wandb")
+    wandb.run, wandb.log = None, lambda values, step=None: None
+    exec(  # the page itself is the test
+        textwrap.dedent(example),
+        {
+            "fe": fe,
+            "wandb": wandb,
+            "transformers": SimpleNamespace(TrainerCallback=object),
+            "trainer": SimpleNamespace(add_callback=added.append),
+            "monitor": fe.Monitor(rng.normal(size=(100, 4))),
+            "sample": lambda: rng.normal(size=(32, 4)),
+        },
+    )
+    wandb.run = Clocked()
+    for step in range(1, 101):
+        added[0].on_step_end(None, SimpleNamespace(is_world_process_zero=True, global_step=step), None, model=None)
+    assert [row["course/step"] for row in wandb.run.rows] == [50, 100]
 
 
 def test_a_result_is_logged_at_a_step_of_its_own_clock():

@@ -86,11 +86,10 @@ def fit(
         checks = [_needs_labels(label, samples)]
         embeddings = _open_sets({"samples": samples}, extraction, run, checks=checks)["samples"]
         labels = _labels(embeddings, label, samples)
-        own = {"type": "kahm", "source": embeddings.digest, "settings": plain(settings)}
-        refuse_loss(out, lambda found: has_header(found, **own), force)
+        own = {"source": embeddings.digest, "settings": plain(settings), "classes": sorted(set(labels))}
+        refuse_loss(out, lambda found: has_header(found, type="kahm", **own), force)
         with run.step("fit a model to each class"):
             models = fe.kahm.fit_classes(embeddings, labels, settings, device=run.torch_device)
-    refuse_loss(out, lambda found: has_header(found, **own, classes=list(models.classes)), force)  # by other labels
     make_room(out, "kahm", force)
     fe.kahm.save_models(out, models)
     sizes = {str(name): model.n for name, model in models.models.items()}
