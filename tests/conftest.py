@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from _cpu import CpuSeconds
 from _kinds_of_cases import more_of_a_kind
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # libraries that are loaded later, and processes that tests start
@@ -20,6 +21,15 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each process that a test
 sys.dont_write_bytecode = False
 gc.disable()  # until all modules and tests are there: none of them is garbage
 os.environ.pop("COLUMNS", None)  # the width of the terminal that runs the tests, which tables of logs would keep to
+
+
+def pytest_addoption(parser):
+    parser.addoption("--cpu-seconds", metavar="FILE", help="write the CPU seconds of tests, and print those of rooms")
+
+
+def pytest_configure(config):
+    if path := config.getoption("--cpu-seconds"):
+        config.pluginmanager.register(CpuSeconds(path))
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -1,0 +1,60 @@
+"""One law for every printed interval, p-value and standard error.
+
+Each file `_draws_of_*.py` has the promises of some numbers, and designs that draw them. The schemas of results say
+which numbers there are: a new interval, p-value or error needs a promise, and a design that draws it.
+
+    python -m pytest tests/intervals               a few repetitions
+    python -m pytest tests/intervals -m long       many
+"""
+
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from _law import REGIMES, NoClaim, faults_of
+from _printed import printed_numbers
+
+HERE, ROOT = Path(__file__).parent, Path(__file__).parents[2]
+MODULES = [import_module(path.stem) for path in sorted(HERE.glob("_draws_of_*.py"))]
+DESIGNS = [one for module in MODULES for one in module.DESIGNS]
+PROMISES = {name: promise for module in MODULES for name, promise in module.PROMISES.items()}
+DRAWN = {number for design in DESIGNS for number in design.numbers}
+
+
+def test_each_printed_number_has_a_promise():
+    assert sorted(printed_numbers().keys() - PROMISES.keys()) == []
+    assert sorted(PROMISES.keys() - printed_numbers().keys()) == []
+
+
+def test_a_number_has_one_promise():
+    assert len(PROMISES) == sum(len(module.PROMISES) for module in MODULES)
+    assert len({design.name for design in DESIGNS}) == len(DESIGNS)
+
+
+def test_each_promise_is_drawn():
+    assert sorted({name for name, one in PROMISES.items() if not isinstance(one, NoClaim)} ^ DRAWN) == []
+    assert [one.name for one in DESIGNS if one.regime not in REGIMES] == []
+
+
+@pytest.mark.parametrize("design", [one for one in DESIGNS if one.quick], ids=lambda one: one.name)
+def test_a_few_repetitions_break_no_promise(design):
+    assert faults_of(design, PROMISES, design.quick) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("design", [one for one in DESIGNS if one.runs > one.quick], ids=lambda one: one.name)
+def test_many_repetitions_break_no_promise(design):
+    assert faults_of(design, PROMISES, design.runs) == []
+
+
+def rows_of_page():
+    """Return the rows of the table of intervals in docs/promises.md, as the promises and designs make them."""
+    for name, promise in sorted(PROMISES.items()):
+        regimes = ", ".join(one for one in REGIMES if any(one == d.regime and name in d.numbers for d in DESIGNS))
+        yield f"| `{name}` | {promise.words} | {regimes or '–'} |"
+
+
+def test_the_page_of_promises_lists_each_number():
+    text = (ROOT / "docs" / "promises.md").read_text(encoding="utf-8")
+    assert re.findall(r"^\| `[A-Z]\w+\.\w+` .*", text, re.MULTILINE) == [*rows_of_page()]
