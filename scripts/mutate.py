@@ -49,10 +49,7 @@ OTHER = {
     ast.Gt: ast.Lt,
     ast.GtE: ast.LtE,
 }
-SIGNS = {
-    **{ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"},
-    **{ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="},
-}
+SIGNS = dict(zip(OTHER, ("+", "-", "*", "/", "<", "<=", ">", ">="), strict=True))
 CALLS = {"min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum"}
 
 
