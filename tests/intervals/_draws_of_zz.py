@@ -1,0 +1,4 @@
+from _law import PValue
+
+PROMISES = {"Criterion.p_values": PValue(together=True)}
+DESIGNS = ()
