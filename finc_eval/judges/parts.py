@@ -34,7 +34,7 @@ class JudgedPart(Record):
         part: the part: a kind, a look such as "dark", a word or phrase of prompts, or a value of the column.
         value: mean gain of the model over the others in this part. By votes, points of a vote (1 won, ½ a tie) beyond
             what the strengths say. Without a model, the mean score of the part beyond that of each model.
-        interval: 95 % interval of it, by itself, with prompts as clusters. It is wider where most prompts gain the same:
+        interval: 95 % interval of it alone, with prompts as clusters; wider where most prompts gain the same:
             a few answers that are all right do not show that all others are.
         elsewhere: the same in all other samples.
         prompts: number of prompts in the part.
