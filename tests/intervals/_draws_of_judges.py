@@ -41,7 +41,8 @@ def part_of_prompts(rng, prompts, answers, inside, right, elsewhere=None):
     values = (rng.random(len(prompt)) < chance).astype(float)
     division = Division.of_texts(np.where(prompt < inside, "in", "out"))
     found = _compare("judge", "a", "label", values, prompt, division, division.names.index("in"))
-    yield Drawn("JudgedPart.interval", found.value, found.interval)
+    if np.ptp(values) > 0:  # no part is found where nothing differs
+        yield Drawn("JudgedPart.interval", found.value, found.interval)
 
 
 def all_parts(rng, prompts, parts, answers, gain):

@@ -112,8 +112,8 @@ VENDI = ("vendi", "vendi_q2", "vendi_qinf")
 IN = (INTERVAL,)
 
 DESIGNS = (
-    Design("two normal sets of 240", "small", IN, partial(two_sets, n=240, m=240, names=PAIRS), 300, 40),
-    Design("normal sets of 240 and 600", "large", IN, partial(two_sets, n=240, m=600, names=PAIRS), 200, 0),
+    Design("two normal sets of 240", "small", IN, partial(two_sets, n=240, m=240, names=PAIRS), 40, 40),
+    Design("normal sets of 400 and 600", "large", IN, partial(two_sets, n=400, m=600, names=PAIRS), 200, 0),
     Design(
         "240 samples of 60 units", "clustered", IN, partial(two_sets, n=240, m=240, names=["fd"], per_unit=4), 300, 60
     ),
@@ -143,5 +143,5 @@ DESIGNS = (
     ),
     Design("references of 240", "small", IN, partial(references, n=240), 300, 40),
     Design("test sets of 80", "small", IN, partial(tests_of_training, n=80), 60, 0),
-    Design("60 prompts of three images", "clustered", IN, partial(prompted, prompts=60, images=3), 100, 12),
+    Design("60 prompts of three images", "clustered", IN, partial(prompted, prompts=60, images=3), 60, 6),
 )
