@@ -293,10 +293,10 @@ DESIGNS = (
         20,
     ),
     Design(
-        "three models, 24 voters on 30 prompts, with tastes",
+        "three models, 40 voters on 40 prompts, with tastes",
         "clustered",
         VOTED,
-        partial(models_by_votes, strengths=(0.0, 0.0, 2.0), count=600, prompts=30, voters=24, spread=0.5, clear=1.9),
+        partial(models_by_votes, strengths=(0.0, 0.0, 1.2), count=600, prompts=40, voters=40, spread=0.5, clear=1.1),
         200,
         20,
     ),
