@@ -80,15 +80,27 @@ def mean_scores(values: Mapping[str, Array], prompts: Mapping[str, Sequence[str]
     )
 
 
+def least_variance(scores: Array, ends: tuple[float, float]) -> float:
+    """Return the least variance of a mean over prompts: as with two prompts more at each end of the scores.
+
+    If most prompts have the same score, their variance says little: where all answers are right it is 0, and the share
+    of right answers is still not known (Agresti and Coull 1998). Scores that mostly differ speak for themselves (0).
+    """
+    _, counts = np.unique(scores.round(9), return_counts=True)  # rounding leaves about 1e-16
+    if 2 * counts.max() < len(scores):
+        return 0.0
+    more = np.append(scores, [*ends, *ends])
+    return float(more.var()) / len(more)
+
+
 def floor_of_shares(means: Means) -> Array:
     """Return the least variance of each mean of zeros and ones, shape (p,); 0 for any other scores.
 
-    Where all answers are alike, their variance is 0, and the share is still not known: it is taken from a share with
-    two of each answer more (Agresti and Coull 1998).
+    Only a share of 0 or 1 has one: the variance of others is part of the joint error of all models.
     """
-    known = means.table[np.isfinite(means.table)]
-    if not np.isin(known, (0.0, 1.0)).all():
+    known = np.isfinite(means.table)
+    if not np.isin(means.table[known], (0.0, 1.0)).all():
         return np.zeros(len(means.values))
-    n = np.array(means.prompts, float)
-    share = (means.values * n + 2) / (n + 4)
-    return np.asarray(np.where(np.isin(means.values, (0.0, 1.0)), share * (1 - share) / (n + 4), 0.0))
+    is_sure = np.isin(means.values, (0.0, 1.0))
+    rows = zip(means.table, known, is_sure, strict=True)
+    return np.array([least_variance(row[own], (0.0, 1.0)) if sure else 0.0 for row, own, sure in rows])

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from scipy.stats import t as student
 
 from finc_eval.core.record import Record
-from finc_eval.judges.paired import Array, Integers
+from finc_eval.estimates.estimate import Estimate, unit_influences
+from finc_eval.judges.paired import Array, Integers, least_variance
 from finc_eval.numerics.inference import ALPHA, student_quantile
 from finc_eval.prompts.words import Phrases, choose
 
@@ -33,7 +34,8 @@ class JudgedPart(Record):
         part: the part: a kind, a look such as "dark", a word or phrase of prompts, or a value of the column.
         value: mean gain of the model over the others in this part. By votes, points of a vote (1 won, ½ a tie) beyond
             what the strengths say. Without a model, the mean score of the part beyond that of each model.
-        interval: 95 % interval of it, by itself.
+        interval: 95 % interval of it alone, with prompts as clusters; wider where most prompts gain the same:
+            a few answers that are all right do not show that all others are.
         elsewhere: the same in all other samples.
         prompts: number of prompts in the part.
         p_value: p-value of "it is as elsewhere", adjusted for all parts by this judge.
@@ -188,23 +190,32 @@ def _compare(
     """
     inside = division.inside(part)
     own, others = (len(np.unique(prompt[rows])) for rows in (inside, ~inside))
-    mean, error = _mean(values[inside], prompt[inside])
+    mean, ends = _mean(values, prompt, inside)
     elsewhere = float(values[~inside].mean())
     gap, spread = abs(mean - elsewhere), _error_of_difference(values, prompt, inside)
     pooled = _pooled_error(values, prompt, inside)
     p_values = [2 * float(student.sf(gap / spread, min(own, others) - 1)) if spread > 0 else 1.0]
     p_values.append(2 * float(student.sf(gap / pooled, own + others - 2)) if pooled > 0 else 1.0)
     p_value = max(p_values)
-    half = student_quantile(own - 1) * error
-    return JudgedPart(judge, model, by, division.names[part], mean, (mean - half, mean + half), elsewhere, own, p_value)
+    return JudgedPart(judge, model, by, division.names[part], mean, ends, elsewhere, own, p_value)
 
 
-def _mean(values: Array, prompt: Integers) -> tuple[float, float]:
-    """Return the mean of rows and its standard error, with prompts as clusters."""
-    mean = float(values.mean())
-    sums = np.bincount(np.unique(prompt, return_inverse=True)[1], values - mean)
-    count = len(sums)
-    return mean, float(np.sqrt((sums**2).sum() * count / max(count - 1, 1))) / len(values)
+def _mean(values: Array, prompt: Integers, inside: NDArray[np.bool_]) -> tuple[float, tuple[float, float]]:
+    """Return the mean of the rows inside and its 95 % interval, with prompts as clusters.
+
+    Where most prompts gain the same, the variance is at least that with two prompts more at each end of all gains.
+    """
+    own, means = np.unique(prompt[inside], return_inverse=True)[1], _prompt_means(values, prompt)
+    found = Estimate.of(float(values[inside].mean()), (unit_influences(values[inside], own),))
+    least = least_variance(_prompt_means(values[inside], prompt[inside]), (float(means.min()), float(means.max())))
+    half = student_quantile(int(own.max())) * max(found.variances[0], least) ** 0.5
+    return found.value, (found.value - half, found.value + half)
+
+
+def _prompt_means(values: Array, prompt: Integers) -> Array:
+    """Return the mean of the rows of each prompt."""
+    block = np.unique(prompt, return_inverse=True)[1]
+    return np.asarray(np.bincount(block, values) / np.bincount(block))
 
 
 def _error_of_difference(values: Array, prompt: Integers, inside: NDArray[np.bool_]) -> float:
@@ -220,8 +231,7 @@ def _pooled_error(values: Array, prompt: Integers, inside: NDArray[np.bool_]) ->
     """Return the standard error of a difference of two parts whose prompts vary alike."""
     squares, counts = 0.0, []
     for rows in (inside, ~inside):
-        block = np.unique(prompt[rows], return_inverse=True)[1]
-        means = np.bincount(block, values[rows]) / np.bincount(block)
+        means = _prompt_means(values[rows], prompt[rows])
         squares += float(((means - means.mean()) ** 2).sum())
         counts.append(len(means))
     return float(np.sqrt(squares / (sum(counts) - 2) * sum(1 / one for one in counts)))
@@ -234,14 +244,13 @@ def _words(judge: str, gains: Gains, prompts: Sequence[str], seed: int, part: fl
         values, (used, block) = gains.values[left], np.unique(gains.prompt[left], return_inverse=True)
         if len(used) < 2 * FEWEST:
             return
-        per_prompt = np.bincount(block, values) / np.bincount(block)
+        per_prompt = _prompt_means(values, block)
         phrases = Phrases.of([prompts[one] for one in used])
         found = next(choose(phrases, per_prompt - per_prompt.mean(), np.arange(len(used)), seed, part), None)
         if found is None or len(found.rows) == len(used):
             return
         inside = np.isin(block, found.rows)
-        mean, error = _mean(values[inside], block[inside])
-        half, elsewhere = student_quantile(len(found.rows) - 1) * error, float(values[~inside].mean())
-        ends, text = (mean - half, mean + half), phrases.texts[found.phrase]
+        mean, ends = _mean(values, block, inside)
+        elsewhere, text = float(values[~inside].mean()), phrases.texts[found.phrase]
         yield JudgedPart(judge, gains.model, WORD, text, mean, ends, elsewhere, len(found.rows), found.p_value)
         left[np.flatnonzero(left)[inside]] = False

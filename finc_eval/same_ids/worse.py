@@ -94,7 +94,8 @@ def judge_looks(table: PairTable, units: NDArray[np.int64], error: float) -> lis
         own, before = (values[:, place] for values in table.traits)
         spread = max(float(before.std()), LEAST_SPREADS[trait.name])
         least = UNSEEN.get(trait.name, -np.inf)
-        worse = BAD[trait.name] * (np.maximum(own, least) - np.maximum(before, least)) / spread
+        worse = BAD[trait.name] * (np.maximum(own, least) - np.maximum(before, least))
+        worse = _in_spreads(worse, before) if before.std() == spread else worse / spread
         name = (trait.more or trait.high) if BAD[trait.name] > 0 else (trait.less or trait.low)
         found.append((_judge_mean(name or trait.name, "look", worse, units, error), trait))
     others = [one for one, _ in found if one.verdict != "worse"]
@@ -118,10 +119,20 @@ def moved_looks(table: PairTable, units: NDArray[np.int64], error: float) -> lis
         spread = float(before.std())
         if trait.name in BAD or spread == 0 or trait.less is None or trait.more is None:
             continue
-        one = _judge_mean(trait.more, "look", (own - before) / spread, units, error)
+        one = _judge_mean(trait.more, "look", _in_spreads(own - before, before), units, error)
         if one.interval[0] > MARGIN or one.interval[1] < -MARGIN:
             found.append((abs(one.difference), trait.more if one.difference > 0 else trait.less))
     return [name for _, name in sorted(found, reverse=True)]
+
+
+def _in_spreads(differences: Array, before: Array) -> Array:
+    """Return differences in standard deviations of the reference, (n,), with the error that these deviations have.
+
+    To first order, a sample of the reference adds as much to the mean as is added here: the mean itself is the same.
+    """
+    spread = before.std()
+    values = differences / spread
+    return np.asarray(values - values.mean() * (((before - before.mean()) / spread) ** 2 - 1) / 2)
 
 
 def _judge_mean(name: str, what: What, worse: Array, units: NDArray[np.int64], error: float) -> Margin:
@@ -183,7 +194,7 @@ def judge_diversity(diversity: tuple[Array, Array], error: float) -> list[Margin
     spread = float(before.std()) if len(before) else 0.0
     if len(before) < 10 or spread == 0:  # too few for a mean
         return []
-    worse = (before - own) / spread
+    worse = _in_spreads(before - own, before)
     return [_judge_mean("less diverse within a prompt", "diversity", worse, np.arange(len(worse)), error)]
 
 
@@ -191,7 +202,7 @@ def judge_fit(fits: tuple[Array, Array], units: NDArray[np.int64], error: float)
     """Judge how much less images fit their prompts; `fits` has the CLIPScore of both images of each pair."""
     own, before = fits
     spread = float(before.std())
-    worse = (before - own) / spread if spread > 0 else before - own
+    worse = _in_spreads(before - own, before) if spread > 0 else before - own
     return [_judge_mean("less fitting to the prompts", "fit", worse, units, error)]
 
 

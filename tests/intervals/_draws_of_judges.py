@@ -1,43 +1,311 @@
-"""Designs of scores by judges: parts of samples where a model does better or worse."""
+"""Designs of scores by judges and of votes: means, strengths, ranks, covariates, parts, and plans of what decides."""
 
 from functools import partial
 
 import numpy as np
-from _law import Design, Drawn, Holds, PValue
+from _law import Design, Drawn, Holds, NoClaim, PValue
+from _ranked import drawn_p_values, drawn_ranks, ranked
 
-from finc_eval.judges.parts import Division, _compare
+from finc_eval.judges.covariates import Covariate, strengths_at_equal
+from finc_eval.judges.parts import Division, Gains, _compare, find_parts
+from finc_eval.judges.sample_scores import SampleScores
+from finc_eval.judges.strengths import Strengths
+from finc_eval.judges.votes import Votes
+from finc_eval.leaderboards.judged import Judgments
+from finc_eval.leaderboards.judged_board import _at_equal
 
-PROMISES = {"JudgedPart.interval": Holds(), "JudgedPart.p_value": PValue(together=True)}
+RANKS = Holds(together=True, width=None, why="Criterion.p_values says how much is found")
+
+PROMISES = {
+    "JudgedPart.interval": Holds(width=(0.8, 1.5), why="Student's t of few prompts; two more at each end"),
+    "JudgedPart.p_value": PValue(together=True),
+    "ScoreStanding.interval": Holds(),
+    "ScoreStanding.rank_set": RANKS,
+    "VoteStanding.interval": Holds(),
+    "VoteStanding.rank_set": RANKS,
+    "VoteStanding.equal_interval": Holds(),
+    "VoteStanding.equal_rank_set": RANKS,
+    "CovariateEffect.interval": Holds(),
+    "CovariateEffect.p_value": PValue(exact=True),
+    "CovariateEffect.unit": NoClaim("the unit of an effect, which is of the votes at hand"),
+    "MarginPlan.margin": NoClaim("a difference of two values; Criterion.p_values says how sure its sign is"),
+    "MarginPlan.detectable": Holds(0.8, width=None, why="a margin of this size is decided, one of half the size not"),
+}
 
 
-def part_of_prompts(rng, prompts, answers, inside, right):
+def part_of_prompts(rng, prompts, answers, inside, right, elsewhere=None):
     """A judge who is right or wrong by chance, of some answers to each prompt; a part of the prompts."""
     prompt = np.repeat(np.arange(prompts), answers)
-    chance = np.clip(rng.normal(right, 0.15, prompts), 0, 1)[prompt] if answers > 1 else right
+    rights = np.where(np.arange(prompts) < inside, right, right if elsewhere is None else elsewhere)
+    chance = (np.clip(rng.normal(rights, 0.15 * (answers > 1)), 0, 1) if answers > 1 else rights)[prompt]
     values = (rng.random(len(prompt)) < chance).astype(float)
     division = Division.of_texts(np.where(prompt < inside, "in", "out"))
     found = _compare("judge", "a", "label", values, prompt, division, division.names.index("in"))
-    yield Drawn("JudgedPart.interval", found.value, found.interval, right)
-    yield Drawn("JudgedPart.p_value", found.p_value)
+    if np.ptp(values) > 0:  # no part is found where nothing differs
+        yield Drawn("JudgedPart.interval", found.value, found.interval)
 
+
+def all_parts(rng, prompts, parts, answers, gain):
+    """The parts that are found among several; one of them has a gain of the mean, unless that is 0."""
+    prompt = np.repeat(np.arange(prompts), answers)
+    part = (np.arange(prompts) % parts)[prompt]
+    values = rng.normal(0, 0.6, prompts)[prompt] + rng.normal(0, 0.8, len(prompt)) + gain * (part == 0)
+    names = np.array([f"part {one}" for one in range(parts)])
+    gains = Gains("a", values, prompt, {"label": Division.of_texts(names[part].tolist())}, has_words=False)
+    found = find_parts("judge", [gains], [])
+    yield Drawn("JudgedPart.p_value", min((one.p_value for one in found), default=1.0), is_null=gain == 0)
+
+
+def table_of(name, values, prompts):
+    """Return a table of scores; `values` has a row of samples for each prompt."""
+    names = tuple(f"p{one}" for one in prompts for _ in range(values.shape[1]))
+    ids = tuple(f"{name}{row}" for row in range(len(names)))
+    return SampleScores(name, {"judge": values.ravel()}, ids, names, True, True)
+
+
+def judged(scores, votes=None):
+    return Judgments(tuple(scores), scores, votes, ()).results(0)
+
+
+def worth_of(qualities):
+    return {f"m{place}": quality for place, quality in enumerate(qualities)}
+
+
+def scores_of_models(rng, qualities, prompts, seeds, shared, right):
+    """Return the scores of models: of prompts that models share or not, as numbers or as right answers."""
+    scores = {}
+    of_prompt = rng.normal(0, 1, prompts)
+    for place, (name, quality) in enumerate(worth_of(qualities).items()):
+        numbers = np.arange(prompts) + (0 if shared else place * prompts)
+        own = of_prompt if shared else rng.normal(0, 1, prompts)
+        if right:
+            values = (rng.random((prompts, seeds)) < quality).astype(float)
+        else:
+            values = quality + own[:, None] + rng.normal(0, 0.7, (prompts, seeds))
+        scores[name] = table_of(name, values, numbers)
+    return scores
+
+
+SCORED = ("ScoreStanding.interval", "ScoreStanding.rank_set", "Criterion.p_values")
+
+
+def models_by_scores(rng, qualities, prompts, seeds=1, shared=True, right=False, clear=9.0):
+    """Models that a judge scores; the true mean of each is its quality."""
+    worth = worth_of(qualities)
+    found = judged(scores_of_models(rng, qualities, prompts, seeds, shared, right))
+    criterion, standings = ranked(found.columns[0], worth)
+    for name, one in standings.items():
+        yield Drawn("ScoreStanding.interval", one.value, one.interval, worth[name])
+    yield from drawn_ranks("ScoreStanding.rank_set", {key: one.rank_set for key, one in standings.items()}, worth)
+    yield from drawn_p_values(criterion, worth, clear)
+
+
+def plans(rng, models, prompts, seeds, by):
+    """Two neighbors apart by the difference that other data of the law say is decided, and by 0.45 of it."""
+    equal = (0.0,) * models
+
+    def found_of(qualities):
+        if by == "votes":
+            votes = votes_of(rng, qualities, 600, prompts, 30)
+            return judged({f"m{one}": empty(f"m{one}") for one in range(models)}, Strengths.of(votes))
+        return judged(scores_of_models(rng, qualities, prompts, seeds, True, False))
+
+    def decides(gap):
+        found = found_of((gap, *equal[1:]) if by != "votes" else (gap / 2, *([-gap / 2] * (models - 1))))
+        criterion, _ = ranked(found.columns[0], worth_of(equal))
+        a, b = criterion.names.index("m0"), criterion.names.index("m1")
+        return criterion.p_values[a][b]
+
+    size = found_of(equal).plans[0].detectable
+    number = "MarginPlan.detectable"
+    yield Drawn(number, size, (0.0, 0.05), decides(size), of=f"all of it, {by}")
+    yield Drawn(number, size, (0.05, 1.0), decides(0.45 * size), of=f"less than half of it, {by}")
+
+
+def empty(name):
+    return SampleScores(name, {}, (), (), True, True)
+
+
+def votes_of(rng, strengths, count, prompts, voters, spread=0.0, effect=0.0, shown=None):
+    """Return votes by Davidson's law, of voters and prompts that like models in their own way if there is a spread."""
+    strengths, models = np.asarray(strengths, float), len(strengths)
+    prompt, voter, rows = np.arange(count) % prompts, rng.integers(0, voters, count), np.arange(count)
+    left = rng.integers(0, models, count)
+    right = (left + rng.integers(1, models, count)) % models
+    tastes = strengths + spread * (
+        rng.normal(size=(prompts, models))[prompt] + rng.normal(size=(voters, models))[voter]
+    )
+    gap = tastes[rows, left] - tastes[rows, right] + (0.0 if shown is None else effect * (shown[0] - shown[1]))
+    weights = np.stack([np.exp(gap / 2), np.exp(-gap / 2), np.full(count, 0.3)], 1)
+    outcome = (rng.random(count)[:, None] > (weights / weights.sum(1, keepdims=True)).cumsum(1)).sum(1)
+    texts = tuple(f"p{one}" for one in range(prompts))
+    voter = np.unique(voter, return_inverse=True)[1]
+    return Votes(tuple(f"m{one}" for one in range(models)), left, right, outcome, prompt, voter, texts, tuple("v"))
+
+
+VOTED = ("VoteStanding.interval", "VoteStanding.rank_set", "Criterion.p_values")
+
+
+def models_by_votes(rng, strengths, count, prompts, voters, spread=0.0, clear=9.0):
+    """Models that people vote on; without a spread of tastes, the true strength of each is known."""
+    worth = worth_of(np.array(strengths) - np.mean(strengths))
+    votes = Strengths.of(votes_of(rng, strengths, count, prompts, voters, spread))
+    criterion, standings = ranked(judged({name: empty(name) for name in worth}, votes).columns[0], worth)
+    for name, one in standings.items():
+        truth = None if spread else worth[name]
+        yield Drawn("VoteStanding.interval", one.value, one.interval, truth, of=f"{name}, {count}" if spread else "")
+    yield from drawn_ranks("VoteStanding.rank_set", {key: one.rank_set for key, one in standings.items()}, worth)
+    yield from drawn_p_values(criterion, worth, clear, of="votes")
+
+
+EQUAL = (
+    *("CovariateEffect.interval", "CovariateEffect.p_value"),
+    *("VoteStanding.equal_interval", "VoteStanding.equal_rank_set"),
+)
+
+
+def votes_with_covariates(rng, strengths, count, effects):
+    """Votes that a covariate of what is shown decides, too: its effect, by turns none, and strengths without it."""
+    effect = float(rng.choice(effects))
+    worth = worth_of(np.array(strengths) - np.mean(strengths))
+    shown = rng.normal(size=(2, count))
+    votes = votes_of(rng, strengths, count, count, count, effect=effect, shown=shown)
+    covariate = Covariate("light", *shown)
+    equal = strengths_at_equal(votes, [covariate])
+    (one,) = equal.effects
+    yield Drawn("CovariateEffect.interval", one.effect, one.interval, effect * covariate.unit)
+    yield Drawn("CovariateEffect.p_value", one.p_value, is_null=effect == 0)
+    fitted = Strengths.of(votes)
+    made = judged({name: empty(name) for name in worth}, type(fitted)(votes, fitted.fit, fitted.spread, equal))
+    at_equal = _at_equal(made)
+    for name, (value, interval, _) in at_equal.items():
+        yield Drawn("VoteStanding.equal_interval", value, interval, worth[name])
+    yield from drawn_ranks(
+        "VoteStanding.equal_rank_set", {name: ranks for name, (*_, ranks) in at_equal.items()}, worth
+    )
+
+
+PART = ("JudgedPart.interval",)
 
 DESIGNS = (
     Design(
         "a part of 12 of 60 prompts, one answer",
         "small",
-        ("JudgedPart.interval", "JudgedPart.p_value"),
+        PART,
         partial(part_of_prompts, prompts=60, answers=1, inside=12, right=0.5),
+        400,
+        60,
     ),
     Design(
         "a part of 20 of 60 prompts, four answers",
         "clustered",
-        ("JudgedPart.interval", "JudgedPart.p_value"),
+        PART,
         partial(part_of_prompts, prompts=60, answers=4, inside=20, right=0.5),
+        400,
+        60,
     ),
     Design(
         "a part of 10 of 200 prompts, most right",
         "rare",
-        ("JudgedPart.interval", "JudgedPart.p_value"),
+        PART,
         partial(part_of_prompts, prompts=200, answers=1, inside=10, right=0.9),
+        400,
+        60,
+    ),
+    Design(
+        "a part of 15 of 100 prompts, right as nowhere else",
+        "rare",
+        PART,
+        partial(part_of_prompts, prompts=100, answers=1, inside=15, right=0.9, elsewhere=0.995),
+        400,
+        60,
+    ),
+    Design(
+        "four parts of 48 prompts, of two answers",
+        "clustered",
+        ("JudgedPart.p_value",),
+        partial(all_parts, prompts=48, parts=4, answers=2, gain=0.0),
+        400,
+        60,
+    ),
+    Design(
+        "four parts of 48 prompts, one of them better",
+        "clustered",
+        ("JudgedPart.p_value",),
+        partial(all_parts, prompts=48, parts=4, answers=2, gain=1.6),
+        100,
+        30,
+    ),
+    Design(
+        "four models scored on the same 80 prompts",
+        "paired",
+        SCORED,
+        partial(models_by_scores, qualities=(0.0, 0.0, 0.1, 0.9), prompts=80, clear=0.8),
+        300,
+        30,
+    ),
+    Design(
+        "three models scored on 12 prompts, three seeds",
+        "small",
+        SCORED,
+        partial(models_by_scores, qualities=(0.0, 0.0, 3.0), prompts=12, seeds=3, clear=2.0),
+        300,
+        30,
+    ),
+    Design(
+        "three models scored on prompts of their own",
+        "clustered",
+        SCORED,
+        partial(models_by_scores, qualities=(0.0, 0.0, 1.0), prompts=60, seeds=2, shared=False, clear=0.9),
+        300,
+        30,
+    ),
+    Design(
+        "three models, right in 94 to 97 of 200 answers",
+        "rare",
+        SCORED,
+        partial(models_by_scores, qualities=(0.97, 0.94, 0.97), prompts=200, right=True),
+        300,
+        30,
+    ),
+    Design(
+        "plans of scores",
+        "paired",
+        ("MarginPlan.detectable",),
+        partial(plans, models=3, prompts=60, seeds=2, by="scores"),
+        200,
+        30,
+    ),
+    Design(
+        "plans of votes",
+        "clustered",
+        ("MarginPlan.detectable",),
+        partial(plans, models=3, prompts=60, seeds=1, by="votes"),
+        100,
+        0,
+    ),
+    Design(
+        "four models, 400 votes",
+        "large",
+        VOTED,
+        partial(models_by_votes, strengths=(0.0, 0.0, 0.4, 1.4), count=400, prompts=400, voters=400, clear=1.3),
+        200,
+        20,
+    ),
+    Design(
+        "three models, 40 voters on 40 prompts, with tastes",
+        "clustered",
+        VOTED,
+        partial(models_by_votes, strengths=(0.0, 0.0, 1.2), count=600, prompts=40, voters=40, spread=0.5, clear=1.1),
+        200,
+        20,
+    ),
+    Design(
+        "votes and a covariate",
+        "small",
+        EQUAL,
+        partial(votes_with_covariates, strengths=(0.0, 0.0, 0.5), count=150, effects=(0.0, 0.0, 1.0)),
+        200,
+        20,
     ),
 )
