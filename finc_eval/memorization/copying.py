@@ -71,8 +71,7 @@ class CopyingMeasure(Record):
             given, and training and fresh samples are uncertain. For the DCR share, it is which real samples were
             trained on. MiFID has its bias.
         control: value of fresh samples, or of training samples for a measure that compares training set and holdout.
-        control_interval: interval of the control. For FLD's gap, it takes the half of the training set that stands in
-            as given, and is too narrow for other halves.
+        control_interval: interval of the control.
         null: value of a generator that knows only the distribution; None if it is not known.
         copies_lower: whether copies lower the value; else they raise it.
         p_value: one-sided p-value of "no nearer to the training samples than fresh samples", for this measure alone.

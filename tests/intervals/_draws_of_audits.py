@@ -120,6 +120,7 @@ def fitted(rng, n, size, held, copied, dim=4, what=("mifid", "fld_gap")):
         halves = tuple(Subset(whole, np.arange(part, size, 2)) for part in (0, 1))
         one = fld_gap(as_embeddings(gen), halves, as_embeddings(fresh), CONFIDENCE, 0)
         yield Drawn("CopyingMeasure.interval", one.value, one.interval, of="fld_gap")
+        yield Drawn("CopyingMeasure.control_interval", one.control, one.control_interval, of="fld_gap")
         yield Drawn("CopyingMeasure.p_value", one.p_value, is_null=not copied, of="fld_gap")
 
 
@@ -176,7 +177,6 @@ def sides(rng, n, size, held, copied, dim=3):
 
 VALUES = ("CopyingMeasure.interval", "CopyingMeasure.control_interval")
 ALL = (*VALUES, "CopyingMeasure.p_value")
-ONE = ("CopyingMeasure.interval", "CopyingMeasure.p_value")
 SIDES = ("CopyingMeasure.against_holdout", "Stratum.against_holdout")
 HOLDOUT, STRATUM = ("Audit.holdout_p_value",), ("Stratum.p_value",)
 
@@ -259,7 +259,7 @@ DESIGNS = (
     Design(
         "gap of FLD of 120 fresh samples",
         "small",
-        ONE,
+        ALL,
         partial(fitted, n=120, size=120, held=150, copied=0, what=("fld_gap",)),
         runs=150,
         quick=12,
@@ -267,7 +267,7 @@ DESIGNS = (
     Design(
         "gap of FLD of 120 samples, 30 % of them copies",
         "large",
-        ONE,
+        ALL,
         partial(fitted, n=120, size=120, held=150, copied=0.3, what=("fld_gap",)),
         runs=100,
         quick=0,
