@@ -36,7 +36,7 @@ def test_each_mutation_changes_one_operator_number_or_call(line, broken):
 
 
 def test_a_line_that_is_not_as_it_was_is_not_broken():
-    with pytest.raises(ValueError, match="numerics/inference.py:1 has no '\\+' at column 6"):
+    with pytest.raises(ValueError, match=r"numerics/inference\.py:1 has no '\+' at column 6"):
         Mutation(ROOM, 1, 6, "+", "-").broken("x = a - b\n")
 
 
