@@ -91,7 +91,8 @@ def mutations_of(path: str, text: str) -> Iterator[Mutation]:
                     new = {0: "1", 1: "2"}.get(side.value, f"(2 * {old})")
                     yield Mutation(path, side.lineno, side.col_offset, old, new)
         elif isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in OTHER:
-            yield from _operator(path, lines, node.left, node.comparators[0], type(node.ops[0]))
+            if not isinstance(node.left, ast.Set):  # a comparison of sets of names
+                yield from _operator(path, lines, node.left, node.comparators[0], type(node.ops[0]))
         elif isinstance(node, ast.Call) and (name := _name(node.func)) in CALLS:
             yield Mutation(path, node.func.end_lineno, node.func.end_col_offset - len(name), name, CALLS[name])
 

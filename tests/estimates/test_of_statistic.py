@@ -58,3 +58,9 @@ def test_too_few_units_are_refused():
         estimate_statistic(shift, drawn(0, 19), drawn(1, 40))
     with pytest.raises(DataError, match="10 independent samples"):
         estimate_statistic(shift, drawn(0, 40, 4), drawn(1, 40))
+
+
+def test_numbers_of_units_must_make_two_units_for_each_block():
+    with pytest.raises(DataError, match="19 independent samples, too few for 10 blocks"):
+        estimate_statistic(shift, drawn(0, 38), drawn(1, 40), np.arange(38) // 2)
+    assert estimate_statistic(shift, drawn(0, 40), drawn(1, 40), np.arange(40) // 2)["shift"].standard_error > 0

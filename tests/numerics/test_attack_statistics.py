@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
 from scipy.stats import norm
 
 from finc_eval.core.errors import FincEvalError
 from finc_eval.numerics.attack_statistics import (
+    OperatingPoint,
     advantage,
     alarm_curve,
     attack_statistics,
@@ -15,6 +17,7 @@ from finc_eval.numerics.attack_statistics import (
     auc_interval,
     epsilon_lower_bound,
     operating_point,
+    threshold_ranks,
 )
 from finc_eval.private.dp.guarantee import mu_of
 
@@ -111,3 +114,38 @@ def test_what_is_out_of_range_is_refused_in_a_sentence(call, words):
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)
+
+
+@pytest.mark.parametrize(("non_members", "resolved"), [(999, False), (1000, True), (1001, True)])
+def test_a_limit_means_something_from_ten_false_alarms_on(non_members, resolved):
+    assert OperatingPoint(0.01, 0.01, 0.5, (0.4, 0.6), non_members).resolved == resolved
+
+
+@pytest.mark.parametrize(("value", "m", "n"), [(0.8, 30, 50), (0.55, 10, 7), (0.3, 100, 20)])
+def test_each_end_of_the_interval_of_the_auc_is_z_errors_from_the_value(value, m, n):
+    """The error is the one of Newcombe (2006), method 5."""
+    k = (m + n) / 2 - 1
+    for end, sign in zip(auc_interval(value, m, n, 0.9), (1, -1), strict=True):
+        error = np.sqrt(end * (1 - end) * (1 + k * (1 - end) / (2 - end) + k * end / (1 + end)) / (m * n))
+        assert sign * (value - end) == pytest.approx(1.6448536 * error, rel=1e-6)
+
+
+@pytest.mark.parametrize(("m", "n", "delta"), [(40, 60, 0.0), (40, 60, 0.3), (5, 1, 0.0)])
+def test_the_bound_of_epsilon_of_a_perfect_attack_follows_from_its_thresholds(m, n, delta):
+    """All members are above all non-members, so that each threshold has no false alarm but its own rank."""
+    scores = np.arange(m + n, dtype=float)
+    found = epsilon_lower_bound(scores[n:], scores[:n], delta=delta, confidence=0.9)
+    ranks = {size: [2**power for power in range(10) if 2**power <= max(size / 2, 1)] for size in (m, n)}
+    tail = 0.1 / 2 / (2 * len(ranks[m]) + 2 * len(ranks[n]))  # two bounds at each threshold
+    best = 0.0
+    for more, less in ((m, n), (n, m)):
+        likely = tail ** (1 / more) - delta
+        for rank in ranks[less]:
+            rare = stats.beta.ppf(1 - tail, rank, less - rank + 1)
+            best = max(best, np.log(likely / rare) if likely > 0 else 0)
+    assert found == pytest.approx(best)
+
+
+@pytest.mark.parametrize(("n", "ranks"), [(1, [1]), (2, [1]), (3, [1]), (4, [1, 2]), (7, [1, 2]), (8, [1, 2, 4])])
+def test_ranks_of_thresholds_double_up_to_half_of_the_scores(n, ranks):
+    assert threshold_ranks(n) == ranks

@@ -1,6 +1,6 @@
 """Differences within blocks: exact where all exchanges are tried, in weights that unlike blocks need, and valid."""
 
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -108,3 +108,108 @@ def test_step_down_counts_all_exchanges_of_larger_statistics():
     found = step_down(np.array([3.0, 2.0, 0.5]), drawn, is_exact=True)
     np.testing.assert_allclose(found, [1, 1, 1])
     assert step_down(np.array([9.0, 2.0, 0.5]), drawn)[0] == pytest.approx(1 / 9)
+
+
+def difference_in(block, cells, pairs):
+    """Difference of the shares of kind 1 of both sets in a block."""
+    first, second = (cells[(pairs.block == block) & (pairs.owner == owner)] for owner in (0, 1))
+    return (first == 1).mean() - (second == 1).mean()
+
+
+def test_the_variance_of_pairs_is_that_of_their_differences_and_of_one_block_under_exchanges():
+    pairs, cells = blocked(np.ones((9, 2), int)), np.random.default_rng(2).integers(0, 3, 18)
+    found = WithinBlocks.of(pairs, cells, np.eye(3, dtype=bool))
+    d = np.array([difference_in(block, cells, pairs) for block in range(9)])
+    np.testing.assert_allclose(found.variance[0, 1], d.var(ddof=1) / 9 + (d**2).max() / 81)
+    np.testing.assert_allclose(found.null[0, 1], (d**2).sum() / 81)
+    assert found.samples == pytest.approx(9) and found._units == pytest.approx(9)
+
+
+def test_the_variance_of_independent_samples_is_that_within_their_blocks():
+    sizes = np.array([[2, 3], [4, 2], [3, 3]])
+    one, cells = blocked(sizes), np.array([1, 0, 1, 1, 0, 0, 1, 0, 1, 0, 1, 1, 0, 1, 0, 0, 1])
+    found = WithinBlocks.of(one, cells, np.eye(2, dtype=bool))
+    weights = sizes.prod(1) / sizes.sum(1) / (sizes.prod(1) / sizes.sum(1)).sum()
+    within, exchanged = [], []
+    for block in range(3):
+        labels = (cells == 1)[one.block == block].astype(float)
+        parts = [(cells == 1)[(one.block == block) & (one.owner == owner)].astype(float) for owner in (0, 1)]
+        within.append(sum(part.var(ddof=1) / len(part) for part in parts))
+        n = len(parts[0])
+        changes = [
+            labels[list(chosen)].mean() - np.delete(labels, list(chosen)).mean()
+            for chosen in combinations(range(len(labels)), n)
+        ]
+        exchanged.append(np.var(changes))
+    np.testing.assert_allclose(found.null[0, 1], weights**2 @ exchanged)
+    np.testing.assert_allclose(found.variance[0, 1], weights**2 @ within + (weights**2 * exchanged).max())
+    assert found.samples == pytest.approx(1 / (weights**2 / sizes.min(1)).sum())
+
+
+def test_each_of_three_sets_is_compared_with_all_others_together():
+    sizes = np.array([[2, 3, 4], [5, 2, 2]])
+    one, cells = blocked(sizes), np.random.default_rng(4).integers(0, 2, 18)
+    found = WithinBlocks.of(one, cells, np.eye(2, dtype=bool))
+    weights = 1 / (1 / sizes).sum(1)
+    weights /= weights.sum()
+    for own in range(3):
+        difference = within = 0.0
+        for block in range(2):
+            parts = [(cells == 1)[(one.block == block) & (one.owner == each)].astype(float) for each in range(3)]
+            rest = np.concatenate([part for each, part in enumerate(parts) if each != own])
+            others = [part for each, part in enumerate(parts) if each != own]
+            error = sum(len(part) * part.var(ddof=1) for part in others) / len(rest) ** 2
+            difference += weights[block] * (parts[own].mean() - rest.mean())
+            within += weights[block] ** 2 * (parts[own].var(ddof=1) / len(parts[own]) + error)
+        np.testing.assert_allclose(found.difference[own, 1], difference)
+        np.testing.assert_allclose(one.within_variances(cells, 2, np.eye(2))[own, 1], within)
+
+
+def within(difference, variance, units, drawn=((1.0,),), is_exact=False):
+    """The same result for one kind of two sets, of which all but these numbers does not matter."""
+    one = np.array([[difference]])
+    values = np.array(drawn, np.float32)[:, :, None]
+    return WithinBlocks(np.full((2, 1), 0.5), one, one * 0 + variance, one * 0 + 1, values, is_exact, units, units)
+
+
+@pytest.mark.parametrize("n", [1, 30, 300])
+def test_a_kind_without_samples_may_have_as_many_as_the_exact_interval_of_no_member_allows(n):
+    low, high = within(0.0, 0.0, n).intervals(0.9)
+    expected = stats.binomtest(0, n).proportion_ci(0.9, "exact").high
+    assert (low.item(), high.item()) == pytest.approx((-expected, expected))
+
+
+def test_intervals_are_normal_for_many_samples_and_end_at_one():
+    low, high = within(0.2, 0.03**2, 1e9).intervals(0.95)
+    assert (low.item(), high.item()) == pytest.approx((0.2 - 1.96 * 0.03, 0.2 + 1.96 * 0.03), abs=1e-5)
+    for value in (-0.9, 0.9):
+        low, high = within(value, 0.2**2, 1e9).intervals(0.95)
+        assert max(abs(low.item()), abs(high.item())) == 1 and low < value < high
+
+
+def test_twice_as_many_blocks_have_half_the_variance_and_twice_the_samples():
+    one = within(0.2, 0.04, 30)
+    more = one.times(2)
+    assert (more.variance.item(), more.null.item(), more.samples, more._units) == (0.02, 0.5, 60, 60)
+    assert more.difference == one.difference
+
+
+def test_a_kind_that_is_detectable_is_found_in_four_of_five_sets_of_pairs():
+    drawn = np.linspace(-3, 3, 1001)[:, None]
+    critical = np.quantile(np.abs(drawn), 0.95)
+    found = within(0.0, 0.1, 40, drawn).detectable(0.05)
+    count = int(np.floor(critical**2)) + 1  # m pairs of one sign have z = √m
+    assert stats.binom.sf(count - 1, 40, found) == pytest.approx(0.8)
+    assert within(0.0, 0.1, 8, drawn).detectable(0.05) == 1
+    assert within(0.0, 0.1, 9, drawn).detectable(0.05) < 1
+
+
+def test_the_p_value_of_all_kinds_is_that_of_an_enumeration_of_both_statistics():
+    pairs, cells = blocked(np.ones((6, 2), int)), np.array([0, 0, 0, 0, 1, 2, 1, 1, 1, 0, 2, 2])
+    found = WithinBlocks.of(pairs, cells, np.eye(3, dtype=bool))
+    first, second = (np.eye(3)[cells[pairs.owner == owner]] for owner in (0, 1))
+    d, share = (first - second) / 6, (first.mean(0) + second.mean(0)) / 2
+    squares = np.array([(np.array(signs) @ d) ** 2 / (d**2).sum(0) for signs in product((1, -1), repeat=6)])
+    both = np.stack([squares @ (1 - share), squares.max(1)])
+    ranks = (both[:, None, :] >= both[:, :, None] - 1e-6).mean(2).min(0)
+    assert found.p_value()[0] == pytest.approx((ranks <= ranks[0] + 1e-9).mean())

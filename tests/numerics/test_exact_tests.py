@@ -12,6 +12,7 @@ from finc_eval.numerics.inference import (
     hypergeometric_masses,
     hypergeometric_tails,
     mover,
+    share_bounds,
 )
 
 TABLES = [(15, 1000, 0, 1000), (3, 1000, 5, 500), (0, 1000, 3, 200), (7, 1000, 7, 900), (40, 40, 0, 40)]
@@ -100,3 +101,61 @@ def test_a_detectable_share_reaches_its_count_with_the_stated_power():
     share = detectable_share(14, 1000)
     assert stats.binom.sf(13, 1000, share) == pytest.approx(0.8)
     assert detectable_share(20, 10) == 1
+
+
+def attainable(test, n, m, rho, p):
+    """P(pᵢ ≤ p) of a test of so many members: the largest p-value up to p that it can have."""
+    if rho == 1:
+        found = stats.hypergeom(n + m, test, n).sf(np.arange(test + 1) - 1)
+    else:
+        return p if p >= (rho * n / (rho * n + m)) ** test * (1 - 1e-9) else 0.0
+    return max((value for value in found if value <= p * (1 + 1e-9)), default=0.0)
+
+
+@pytest.mark.parametrize(("rho", "tests"), [(1.0, 9), (2.0, 9), (2.0, 300)])
+def test_the_correction_is_the_step_down_over_what_each_test_can_reach(rho, tests):
+    rng, n, m = np.random.default_rng(3), 20, 30
+    k, other = rng.integers(0, 7, tests), rng.integers(0, 3, tests)
+    if tests > 9:  # few members and p-values of nearly 0, so that not all is 1
+        k, other = np.r_[np.full(40, 60), np.ones(tests - 40, int)], np.r_[np.zeros(40, int), np.ones(tests - 40, int)]
+    found = ShareTests(k, n, other, m, rho)
+    order = found.p_values.argsort(kind="stable")
+    steps = [
+        sum(attainable(k[i] + other[i], n, m, rho, found.p_values[one]) for i in order[place:])
+        for place, one in enumerate(order)
+    ]
+    np.testing.assert_allclose(found.adjusted[order], np.minimum(np.maximum.accumulate(steps), 1), rtol=1e-6)
+
+
+@pytest.mark.parametrize("rho", [1.0, 2.0])
+def test_the_level_of_members_of_one_set_is_that_of_the_smallest_p_values_of_so_many(rho):
+    tests = ShareTests([3, 1, 5], 20, [0, 1, 1], 30, rho)
+    p = (
+        stats.hypergeom(50, 4, 20).sf(3)
+        if rho == 1
+        else (2 * 20 / (2 * 20 + 30)) ** 4  # four members, all in the first
+    )
+    expected = sum(attainable(total, 20, 30, rho, p) for total in (3, 2, 6))
+    assert tests.level_of_one_set(4, 20, 30) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("rho", [1.0, 3.0])
+def test_a_p_value_that_differs_by_rounding_is_the_same(rho):
+    """Two tests of the same members have one p-value, and each can reach that of the other."""
+    tests = ShareTests([6, 6], 20, [0, 0], 30, rho)
+    assert tests.adjusted == pytest.approx(2 * tests.p_values)
+    assert tests._reach(tests.p_values * (1 - 1e-12)) == pytest.approx(np.tile(tests.p_values, (2, 1)))
+    assert not tests._reach(tests.p_values * (1 - 1e-6)).any()
+
+
+@pytest.mark.parametrize(("k", "n"), [(0, 7), (7, 7), (1, 7), (6, 7), (2.5, 7.25)])
+def test_bounds_of_shares_are_quantiles_of_the_beta_distribution(k, n):
+    low, high = share_bounds(k, n, 0.1)
+    assert low == pytest.approx(stats.beta.ppf(0.1, k, n - k + 1) if k else 0)
+    assert high == pytest.approx(stats.beta.ppf(0.9, k + 1, n - k) if k < n else 1)
+
+
+def test_more_than_all_samples_are_detectable_in_no_share_but_one():
+    shares = detectable_share([3, 4, 5, 6], 5)
+    assert shares[3] == 1 and shares[2] == pytest.approx(0.8 ** (1 / 5))
+    assert (np.diff(shares) > 0).all()

@@ -7,10 +7,13 @@ from scipy import stats
 from finc_eval.numerics.exchanges import (
     EXCHANGED,
     MAX_UNITS,
+    Exchanged,
+    MeanLaw,
     UnitSums,
     exchange_units,
     flip_blocks,
     sketched_p_value,
+    step_down,
     unit_numbers,
 )
 
@@ -120,3 +123,96 @@ def test_more_units_than_are_exchanged_are_joined_whatever_their_order():
     np.testing.assert_array_equal(unit_numbers(keys[::-1]), units[::-1])
     few = unit_numbers(np.array([7, 9, 7], np.uint64))
     assert few[0] == few[2] != few[1]
+
+
+def test_the_variance_of_a_mean_of_groups_is_that_of_the_ratio_of_their_sums():
+    rng = np.random.default_rng(6)
+    sets = [grouped(rng, groups, 1, 4) for groups in (9, 12)]
+    found = exchange_units(*sets, 0)
+    means = [one.sums.sum(0, dtype=float) / one.sizes.sum() for one in sets]
+    expected = sum(
+        len(one.sizes)
+        / (len(one.sizes) - 1)
+        * ((one.sums - one.sizes[:, None] * mean) ** 2).sum(0)
+        / one.sizes.sum() ** 2
+        for one, mean in zip(sets, means, strict=True)
+    )
+    np.testing.assert_allclose(found.differences[0], means[0] - means[1], rtol=1e-4)
+    np.testing.assert_allclose(found.variances[0], expected, rtol=1e-4)
+    np.testing.assert_allclose(exchange_units(*sets, 0, by_column=False).variances[0], expected.sum(), rtol=1e-4)
+
+
+def test_each_exchange_is_a_comparison_of_sets_of_the_same_sizes():
+    """Of values 0 and 1, the difference after an exchange tells which units were drawn."""
+    found = exchange_units(singles(np.ones((3, 1))), singles(np.zeros((5, 1))), 0)
+    ones = np.round((found.differences[:, 0] + 3 / 5) / (1 / 3 + 1 / 5))
+    assert set(ones) == {0, 1, 2, 3} and ones[0] == 3
+    np.testing.assert_allclose(found.differences[:, 0], ones / 3 - (3 - ones) / 5, atol=1e-6)
+    variance = ones / 3 * (1 - ones / 3) / 2 + (3 - ones) / 5 * (1 - (3 - ones) / 5) / 4
+    np.testing.assert_allclose(found.variances[:, 0], variance, atol=1e-6)
+
+
+@pytest.mark.parametrize(("blocks", "tried"), [(1, 2), (11, 2**11), (12, 1 + EXCHANGED)])
+def test_all_signs_are_tried_up_to_eleven_blocks(blocks, tried):
+    found = flip_blocks(np.ones((blocks, 1), np.float32), 0)
+    assert len(found.differences) == tried and found.differences[0] == blocks
+    assert set(np.abs(found.differences.ravel()) % 2) == {blocks % 2}  # each sign is 1 or −1
+    assert np.all(found.variances == blocks)
+    assert abs(found.differences.mean()) < 0.5
+
+
+def test_the_p_value_counts_exchanges_that_are_as_large_up_to_rounding():
+    differences = np.array([2.0, 2.0 - 1e-7, -2.0, 1.99, 0.0])[:, None]
+    assert Exchanged(differences, np.ones((5, 1))).p_value() == pytest.approx(3 / 5)
+    # The sums of squares are over the sums of variances; a comparison without any variance shows nothing.
+    two = Exchanged(np.array([[1.0, 1.0], [1.5, 0.0]]), np.array([[1.0, 1.0], [0.5, 0.5]]))
+    assert two.p_value() == 1
+    assert Exchanged(np.array([[1.0], [1.0]]), np.array([[1.0], [0.0]])).p_value() == 0.5
+    np.testing.assert_allclose(Exchanged(np.array([[3.0, 1.0]]), np.array([[4.0, 0.0]])).z, [[1.5, 0]])
+
+
+def test_up_to_the_most_units_each_is_its_own():
+    keys = np.arange(MAX_UNITS, dtype=np.uint64) << np.uint64(20)
+    assert len(np.unique(unit_numbers(keys))) == MAX_UNITS
+    more = np.arange(MAX_UNITS + 1, dtype=np.uint64) << np.uint64(20)
+    assert len(np.unique(unit_numbers(more))) < MAX_UNITS
+
+
+def test_step_down_takes_equal_statistics_for_equal_and_has_tests_of_one_family_in_order():
+    observed, drawn = np.array([2.0, -1.0]), np.array([[2 * (1 - 5e-6), 0], [1.5, 0], [0, 1], [0.5, 0.5]], np.float32)
+    np.testing.assert_allclose(step_down(observed, drawn), [2 / 5, 2 / 5])
+    np.testing.assert_allclose(step_down(observed, drawn, is_exact=True), [1 / 4, 1 / 4])
+    np.testing.assert_allclose(step_down(np.array([2.01, -0.45]), drawn), [1 / 5, 3 / 5])
+    assert step_down(np.zeros(2), drawn).max() == 1
+
+
+def test_the_law_of_a_mean_of_one_value_is_the_normal_test():
+    one, other = MeanLaw(np.array([1.0]), 0.09, 0.09**2), MeanLaw(np.array([0.2]), 0.04, 0.04**2)
+    assert one.p_value(other) == pytest.approx(2 * stats.norm.sf(0.8 / np.sqrt(0.13)))
+    assert other.p_value(one) == one.p_value(other) and one.p_value(one) == 1
+    nothing = MeanLaw(np.array([1.0]), 0.0, 0.0)
+    assert nothing.p_value(nothing) == 1
+    sizes, variance = (10**6, 2 * 10**6), 4.0
+    p = sketched_p_value(0.003**2, np.array([[variance]]), sizes)
+    assert p == pytest.approx(2 * stats.norm.sf(0.003 / np.sqrt(variance * 1.5e-6)), rel=1e-3)
+
+
+def test_the_law_of_a_mean_has_its_covariance_and_the_square_of_it_without_bias():
+    rng, scale = np.random.default_rng(7), np.array([3.0, 1.0, 1.0])
+    rows = rng.normal(size=(30, 3)) * scale
+    law = MeanLaw.of(singles(rows))
+    np.testing.assert_allclose(law.mean, rows.mean(0), rtol=1e-5)
+    assert law.trace == pytest.approx(np.trace(np.cov(rows.T)) / 30, rel=1e-5)
+    found = [MeanLaw.of(singles(rng.normal(size=(6, 3)) * scale)).squares * 36 for _ in range(800)]
+    truth = (scale**4).sum()
+    assert np.mean(found) == pytest.approx(truth, abs=4 * np.std(found) / np.sqrt(800))
+    # Of many units the first stand for all.
+    many = MeanLaw.of(singles(rng.normal(size=(2048, 3)) * scale))
+    assert many.squares * 2048**2 == pytest.approx(truth, rel=0.2)
+    assert MeanLaw.of(singles(rows[:3])) is None and MeanLaw.of(singles(rows[:4])) is not None
+
+
+def test_the_law_of_a_mean_of_groups_has_the_variance_of_their_exchanges():
+    one = grouped(np.random.default_rng(8), 12, 1, 4)
+    found = exchange_units(one, one, 0, by_column=False)
+    assert 2 * MeanLaw.of(one).trace == pytest.approx(found.variances[0, 0], rel=1e-4)

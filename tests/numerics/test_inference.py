@@ -1,18 +1,27 @@
 """Intervals and quantiles, against published values and scipy."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+import torch
 from scipy.stats import binomtest, norm, t, ttest_ind
 
 from finc_eval.core.errors import UsageError
 from finc_eval.numerics.inference import (
+    ALPHA,
+    BESIDE_ALPHA,
+    critical_value,
+    holm,
     jackknife,
     jackknife_bias,
     mean_interval,
     normal_interval,
     normal_quantile,
+    significant,
     student_quantile,
     upper_quantile,
+    upper_tail,
     wilson,
 )
 
@@ -58,3 +67,28 @@ def test_an_interval_of_a_mean_of_nonnegative_numbers_never_begins_below_zero():
 def test_a_confidence_is_refused_unless_it_lies_between_0_and_1(confidence):
     with pytest.raises(UsageError, match=f"confidence must lie between 0 and 1, got {confidence}"):
         normal_quantile(confidence)
+
+
+def test_simultaneous_intervals_are_bonferronis():
+    assert critical_value(1) == pytest.approx(norm.ppf(0.975))
+    assert critical_value(20) == pytest.approx(norm.ppf(1 - 0.05 / 40))
+
+
+@pytest.mark.parametrize("part", [1.0, 0.25])
+def test_holms_p_values_grow_by_the_tests_that_are_left_at_a_part_of_the_level(part):
+    p = torch.tensor([0.01, 0.2, 0.011, 0.9, 0.0001, 0.04])
+    adjusted = holm(p, part)
+    # Six tests; the third smallest is no less significant than the second.
+    expected = np.array([0.05, 0.4, 0.05, 0.9, 0.0006, 0.12]) / part
+    np.testing.assert_allclose(adjusted, np.minimum(expected, 1), rtol=1e-5)
+
+
+def test_what_is_exactly_at_the_level_is_significant():
+    found = [SimpleNamespace(p_value=p) for p in (0.01, 0.05, 0.0500001)]
+    assert significant(found, 0.05) == tuple(found[:2])
+
+
+def test_the_tests_of_a_headline_share_the_level():
+    """Kinds or directions keep half of it in practice, and two further tests have a fourth each."""
+    assert pytest.approx(ALPHA / 2) == 2 * BESIDE_ALPHA
+    assert upper_tail(1.6448536) == pytest.approx(0.05)
