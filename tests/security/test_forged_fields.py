@@ -13,7 +13,7 @@ from faults.kinds import KINDS, quietly
 import finc_eval as fe
 from finc_eval.core.marks import CHECKSUM, checksum_of
 
-MOST = 30
+MOST = 12
 """Forged fields of a file in a quick test, which takes one part of all of them."""
 
 PARTS = 3  # further parts in the long test: all parts of all files take an hour
