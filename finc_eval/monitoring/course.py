@@ -17,7 +17,7 @@ from finc_eval.gallery.thumbnails import Thumbnail
 from finc_eval.monitoring.betting import adjust, weigh
 from finc_eval.monitoring.exchange import Array
 from finc_eval.monitoring.figure import Drawable, draw_courses
-from finc_eval.monitoring.followed import Alarm, Copies
+from finc_eval.monitoring.followed import Alarm, CopiesAtStep
 from finc_eval.monitoring.looks import Looks
 from finc_eval.monitoring.steps import step_text
 
@@ -90,7 +90,7 @@ class Course(Document):
     needed: str
     alpha: float
     warnings: tuple[str, ...]
-    copies: tuple[Copies, ...] = field(default=(), kw_only=True)
+    copies: tuple[CopiesAtStep, ...] = field(default=(), kw_only=True)
     pictures: Annotated[dict[float, dict[str, Thumbnail]], *NOT_IN_JSON] = field(
         default_factory=dict, kw_only=True, repr=False
     )
@@ -131,7 +131,7 @@ def course_of(
     needed: str,
     alpha: float,
     warnings: Sequence[str],
-    copies: Sequence[Copies],
+    copies: Sequence[CopiesAtStep],
 ) -> Course:
     """Return the course of a history.
 
@@ -167,7 +167,7 @@ def course_of(
     )
 
 
-def _say_kept(copies: Copies) -> str:
+def _say_kept(copies: CopiesAtStep) -> str:
     """Return the sentence on a step to keep that has samples of the reference."""
     are = "is" if copies.count == 1 else "are"
     share = f"{copies.count:,} of its {plural(copies.of, 'sample')}"

@@ -40,7 +40,7 @@ class Alarm(Record):
 
 
 @dataclass(frozen=True)
-class Copies(Record):
+class CopiesAtStep(Record):
     """Samples of a step that are also in the reference, and that no look counts.
 
     Attributes:

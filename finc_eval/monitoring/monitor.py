@@ -27,7 +27,7 @@ from finc_eval.monitoring.basis import REPEAT, TRACES, Basis, divide_reference
 from finc_eval.monitoring.betting import adjust, weigh
 from finc_eval.monitoring.course import Course, course_of
 from finc_eval.monitoring.exchange import Array
-from finc_eval.monitoring.followed import FLAGS, LOOKS, SCORES, SHARES, Alarm, Copies, say
+from finc_eval.monitoring.followed import FLAGS, LOOKS, SCORES, SHARES, Alarm, CopiesAtStep, say
 from finc_eval.monitoring.left_out import find_left_out, say_left_out, split_broken, tell_broken, trace_all
 from finc_eval.monitoring.looks import Looks
 from finc_eval.monitoring.measuring import measure, nothing, numbers_of, prompts_of, without_fitted
@@ -123,7 +123,7 @@ class Monitor:
         self.history = Looks.of(without_fitted(parts[0], self.basis) + parts[1])
         self.seen = SeenSamples.of(trace_all(one, self.basis, self._run), self.basis.repeat * COPY / REPEAT)
         self.alarms: list[Alarm] = []
-        self.copies: list[Copies] = []
+        self.copies: list[CopiesAtStep] = []
         self.strips, self._traces = Strips(), np.empty((0, 0))
         self.warnings = notes_on("the reference", one)
         self.space = one.space
@@ -219,7 +219,7 @@ class Monitor:
         for text in said:
             self.warnings.append(text)
             warnings.warn(text, stacklevel=3)
-        self.copies += [Copies(step, whole.known, whole.brought)] if whole.known else []
+        self.copies += [CopiesAtStep(step, whole.known, whole.brought)] if whole.known else []
         found = tell_broken(step, whole, self.alarms)
         if not is_left_out:
             self._warn_of_seeds(step, whole)
@@ -381,7 +381,7 @@ class Monitor:
             found.alpha, found.seed = check_fraction("alpha", header["alpha"]), check_seed(header["seed"])
             found.space, found.prompts = str(header["space"]), frozenset(file.texts("prompts").all())
             found.alarms = [structure(Alarm, one, str(path)) for one in file.header["alarms"]]
-            found.copies = [structure(Copies, one, str(path)) for one in file.header["copies"]]
+            found.copies = [structure(CopiesAtStep, one, str(path)) for one in file.header["copies"]]
             found.warnings, found._traces = [str(one) for one in file.header["warnings"]], np.empty((0, 0))
             found.basis = Basis.read(file)
             shares = len(found.basis.names) + len(SHARES) + len(FLAGS)

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from finc_eval.core.words import join_words, plural
 from finc_eval.monitoring.course import Course, Followed
-from finc_eval.monitoring.followed import Copies
+from finc_eval.monitoring.followed import CopiesAtStep
 from finc_eval.monitoring.steps import step_text
 from finc_eval.report import Page
 from finc_eval.report.drawings import Axis, drawing, line, mark, text
@@ -38,7 +38,7 @@ def says(course: Course) -> dict[str, str]:
     return found
 
 
-def _say_copies(copies: Sequence[Copies]) -> str:
+def _say_copies(copies: Sequence[CopiesAtStep]) -> str:
     most = max(copies, key=lambda one: one.count / one.of)
     share = f"{most.count:,} of {plural(most.of, 'sample')}"
     if len(copies) == 1:

@@ -8,7 +8,7 @@ import torch
 from PIL import Image
 
 import finc_eval as fe
-from finc_eval.monitoring.followed import Copies
+from finc_eval.monitoring.followed import CopiesAtStep
 
 D = 6
 
@@ -145,7 +145,7 @@ def test_without_copies_nothing_is_said_of_them(monitor):
 @pytest.mark.parametrize("numbers", [(0, 64), (65, 64), (1, 0), (-1, 64)])
 def test_copies_of_a_file_are_of_its_samples(numbers):
     with pytest.raises(fe.DataError, match="copies among"):
-        Copies(10.0, *numbers)
+        CopiesAtStep(10.0, *numbers)
 
 
 def test_the_same_pictures_in_another_folder_are_the_reference(tmp_path):
