@@ -41,7 +41,7 @@ def card(tmp_path_factory):
     )
 
 
-@pytest.mark.parametrize("size", [(257, 191), (31, 64)])
+@pytest.mark.parametrize("size", [pytest.param((512, 512), marks=pytest.mark.long), (257, 191), (31, 64)])
 def test_it_is_that_of_the_package_lpips(card, size):
     package = pytest.importorskip("lpips", reason="lpips is missing: pip install .[test]")
     oracle = package.LPIPS(pnet_rand=True, pretrained=False, verbose=False)
