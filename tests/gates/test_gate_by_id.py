@@ -5,8 +5,8 @@ import re
 
 import numpy as np
 import pytest
-from scipy.stats import binom
 from _runs_of_scenes import OLD, blurred, broken, noise, run_of
+from scipy.stats import binom
 
 import finc_eval as fe
 from finc_eval.core.errors import DataError, UsageError
