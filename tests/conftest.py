@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from _cpu import CpuSeconds
 from _kinds_of_cases import more_of_a_kind
+from _stored import made_once
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # libraries that are loaded later, and processes that tests start
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each process that a test starts compiles the package again
@@ -97,7 +98,7 @@ def documents(tmp_path_factory):
     from _documents import one_of_each
 
     with quick_audit_settings():
-        return one_of_each(tmp_path_factory.mktemp("documents"))
+        return made_once(tmp_path_factory, "documents", one_of_each)
 
 
 @pytest.fixture

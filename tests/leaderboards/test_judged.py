@@ -55,6 +55,14 @@ def board(models):
     return fe.leaderboard(models, drawn(5), scores=given, votes=ballots, plan=True)
 
 
+@pytest.fixture(scope="module")
+def kept(models, tmp_path_factory):
+    """A stored board without scores and votes, which no test changes."""
+    board = fe.Board(tmp_path_factory.mktemp("kept") / "board")
+    board.add(models, drawn(5))
+    return board
+
+
 def test_json_has_scores_and_votes_with_intervals_and_rank_sets(board, tmp_path):
     found = json.loads(board.to_json(tmp_path / "board.json"))
     assert [one["name"] for one in found["votes"]] == ["two", "three", "one"]
@@ -208,13 +216,13 @@ def test_the_command_line_reads_scores_and_votes(tmp_path):
         ({"plan": True}, "plan is for scores and votes, and none are given"),
     ],
 )
-def test_settings_of_scores_and_votes_are_refused_where_there_are_none(models, tmp_path, options, said):
+def test_settings_of_scores_and_votes_are_refused_where_there_are_none(models, kept, tmp_path, options, said):
     for call in (fe.leaderboard, fe.Board(tmp_path / "ranked").rank, fe.Board(tmp_path / "added").add):
         with pytest.raises(UsageError, match=said):
             call(models, drawn(5), **options)
-    fe.Board(tmp_path / "kept").add(models, drawn(5))
     with pytest.raises(fe.FincEvalError, match="leave the option out"):
-        fe.Board(tmp_path / "kept").add({"four": drawn(4)}, drawn(5), **options)
+        kept.add({"four": drawn(4)}, drawn(5), **options)
+    assert kept.names == ("one", "three", "two")
 
 
 def test_a_board_with_votes_is_not_replaced_by_a_model_that_is_added(models, tmp_path):

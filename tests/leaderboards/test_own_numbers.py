@@ -47,8 +47,12 @@ def alone():
     return fe.leaderboard(MODELS, REF, metrics=["fd", "kid"])
 
 
-def test_all_who_join_at_once_change_no_number_of_the_others(alone):
-    joined = fe.leaderboard({**JOINING, **MODELS}, REF, metrics=["fd", "kid"])
+@pytest.fixture(scope="module")
+def joined():
+    return fe.leaderboard({**JOINING, **MODELS}, REF, metrics=["fd", "kid"])
+
+
+def test_all_who_join_at_once_change_no_number_of_the_others(alone, joined):
     assert numbers(joined) == numbers(alone)
     assert all(value is not None for value, *_ in numbers(alone).values())
 
@@ -92,8 +96,7 @@ def test_a_smaller_model_adds_a_metric_and_takes_none_away():
     assert joined["small"].scores["kid"].rank_set is not None
 
 
-def test_rows_are_in_the_order_of_their_numbers(alone):
-    joined = fe.leaderboard({**JOINING, **MODELS}, REF, metrics=["fd"])
+def test_rows_are_in_the_order_of_their_numbers(joined):
     for one in joined.criteria:
         values = [joined[name].scores[one.key].value for name in one.names]
         assert values == sorted(values)

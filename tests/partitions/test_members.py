@@ -1,6 +1,7 @@
 """All members of a kind: as ids, and in the folder of pages beside the page of a result."""
 
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -25,9 +26,10 @@ def result(digits):
     return fe.compare(*(fe.extract(images, "pixels") for images in digits), features=60, modes=2)
 
 
-@pytest.fixture
-def written(result, digits, tmp_path):
-    """The page of a result and the folder beside it, by the command line."""
+@pytest.fixture(scope="module")
+def written_once(result, digits, tmp_path_factory):
+    """The page of a result and the folder beside it, by the command line; no test changes it."""
+    tmp_path = tmp_path_factory.mktemp("written")
     for name, images in zip(("gen", "ref"), digits, strict=True):
         np.savez(tmp_path / f"{name}.npz", images)
     result.save(tmp_path / "c.h5")
@@ -35,6 +37,12 @@ def written(result, digits, tmp_path):
     done = CliRunner().invoke(app, ["report", str(tmp_path / "c.h5"), "--gallery", *given])
     assert done.exit_code == 0, done.output
     return tmp_path
+
+
+@pytest.fixture
+def written(written_once, tmp_path):
+    """A copy of it, for a test."""
+    return shutil.copytree(written_once, tmp_path, dirs_exist_ok=True)
 
 
 def test_python_writes_the_same_folder_as_the_command(written, result, digits, tmp_path):

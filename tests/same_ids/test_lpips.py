@@ -25,9 +25,10 @@ def saved(weights, path, tensors):
     return replace(weights, file=str(path), sha256=digest, package=None, urls=())
 
 
-@pytest.fixture
-def card(tmp_path):
-    """The card with weights drawn by chance."""
+@pytest.fixture(scope="module")
+def card(tmp_path_factory):
+    """The card with weights drawn by chance; two files of 240 MB in all, which no test changes."""
+    folder = tmp_path_factory.mktemp("lpips")
     torch.manual_seed(0)
     whole = load_card("alexnet")
     network = torchvision.models.alexnet()
@@ -35,12 +36,12 @@ def card(tmp_path):
     heads = {f"lin{number}.model.1.weight": torch.rand(1, one, 1, 1) for number, one in enumerate(channels)}
     return replace(
         whole,
-        weights=saved(whole.weights, tmp_path / "alexnet.pth", network.state_dict()),
-        lpips=saved(whole.lpips, tmp_path / "linear.pth", heads),
+        weights=saved(whole.weights, folder / "alexnet.pth", network.state_dict()),
+        lpips=saved(whole.lpips, folder / "linear.pth", heads),
     )
 
 
-@pytest.mark.parametrize("size", [(512, 512), (257, 191), (31, 64)])
+@pytest.mark.parametrize("size", [pytest.param((512, 512), marks=pytest.mark.long), (257, 191), (31, 64)])
 def test_it_is_that_of_the_package_lpips(card, size):
     package = pytest.importorskip("lpips", reason="lpips is missing: pip install .[test]")
     oracle = package.LPIPS(pnet_rand=True, pretrained=False, verbose=False)
