@@ -298,44 +298,49 @@ def _estimate(found: _Compared) -> str:
     return f"{percent(found.difference)} [{percent_range(found.difference_interval)}]"
 
 
-def details(found: _Compared) -> list[str]:
-    """Return what stands behind the headline, in sentences.
+def details(found: _Compared) -> dict[str, str]:
+    """Return what stands behind the headline, a sentence by key.
 
     How different the sets are over all kinds, what the kinds explain of it, and which directions they do not show.
     """
-    sentences = overall(found)
+    told = overall(found)
     if significant(found.kinds, ALPHA) and found.difference and found.explained is not None:
         part, whole = (f"{100 * one:.0f}" for one in (found.explained, found.difference))
-        sentences += [f"Kinds that differ explain {part} of {whole} points."] if whole != "0" else []
-    return [*sentences, *say_drifts(found)]
+        told |= {"explained": f"Kinds that differ explain {part} of {whole} points."} if whole != "0" else {}
+    return told | say_drifts(found)
 
 
-def say_drifts(found: _Compared) -> list[str]:
+def say_drifts(found: _Compared) -> dict[str, str]:
     """Return which directions no kind shows, in a sentence, where there are any."""
     if found.explained is None or found.looks or not (alone := drifts(found)):
-        return []
+        return {}
     names = UniqueNames(found.directions)
     more = [f"{len(alone) - LARGEST} more"] if len(alone) > LARGEST else []
     names_alone = join_words([*(names.title(one) for one in alone[:LARGEST]), *more])
     what = "A direction differs" if len(alone) == 1 else f"{len(alone)} directions differ"
-    return [f"{what} that no kind shows, such as a change of style or quality over many kinds: {names_alone}."]
+    shown = "that no kind shows, such as a change of style or quality over many kinds"
+    return {"drifts": f"{what} {shown}: {names_alone}."}
 
 
-def overall(found: _Compared) -> list[str]:
-    """Return how different the shares of kinds are in all, in a sentence, where that is known."""
+def overall(found: _Compared) -> dict[str, str]:
+    """Return how different the shares of kinds are in all, in a sentence, where that is known.
+
+    The key says how sure that is: "change", "uncertain", "chance", or "untested".
+    """
     if found.difference is None:
-        return []
+        return {}
     change = f"{_estimate(found)} of the samples would have to change kind to make"
     if found.difference_p_value is None:
-        first = "A set has too few independent samples to test how different the sets are as a whole"
+        key, first = "untested", "A set has too few independent samples to test how different the sets are as a whole"
     elif found.difference_p_value > ALPHA:
-        first = f"Over all kinds together, the difference is within chance (p = {found.difference_p_value:.2g})"
+        p_value = f"p = {found.difference_p_value:.2g}"
+        key, first = "chance", f"Over all kinds together, the difference is within chance ({p_value})"
     elif found.difference_interval is not None and found.difference_interval[0] == 0:
         p_value = f"p = {found.difference_p_value:.2g}"
-        first = f"Over all kinds together, the shares differ ({p_value}), but by an uncertain amount"
+        key, first = "uncertain", f"Over all kinds together, the shares differ ({p_value}), but by an uncertain amount"
     else:
-        return [f"About {change} the sets alike."]
-    return [f"{first}: an estimated {change} them alike."]
+        return {"change": f"About {change} the sets alike."}
+    return {key: f"{first}: an estimated {change} them alike."}
 
 
 def say_untested(found: _Compared) -> str | None:

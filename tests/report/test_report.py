@@ -666,7 +666,7 @@ def test_page_and_notebook_begin_with_the_headline():
     comparison = a_comparison([OVER], [UNDER], [MORE, LESS, SAME])
     page = Page(page_of(comparison))
     assert page.texts("p", "summary") == [comparison.headline]
-    assert page.texts("p", "lede")[0] == " ".join(details(comparison))
+    assert page.texts("p", "lede")[0] == " ".join(details(comparison).values())
     assert comparison.headline in Page(fragment(comparison)).texts("caption")[0]
 
 

@@ -87,7 +87,7 @@ def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
         cards_of_kinds=cards,
         **_directions_on_page(comparison, names),
         titles=names,
-        lead=" ".join(details(comparison)),
+        lead=" ".join(details(comparison).values()),
         captions=comparison.captions,
         prompt_tables=[*mix_tables(comparison.kinds, shown), *prompt_tables(comparison.prompts, shown)],
         directions_title=_directions_title(comparison),
@@ -234,7 +234,7 @@ def outline(comparison: Comparison) -> Outline:
         signatures=[comparison.signature],
         call=call("compare", *(source(*one) for one in sets.items()), settings=comparison.settings),
         tables=[*id_tables(comparison.by_id, LABELS), *_tables(comparison), *value_tables(comparison.by, LABELS)],
-        details=[text for text in (*details(comparison), not_significant(comparison, ".")) if text],
+        details=[text for text in (*details(comparison).values(), not_significant(comparison, ".")) if text],
         warnings=comparison.warnings,
         failures=unreadable(sets),
     )
