@@ -15,7 +15,8 @@ import pytest
 from _law import REGIMES, NoClaim, faults_of
 from _printed import printed_numbers
 
-HERE, ROOT = Path(__file__).parent, Path(__file__).parents[2]
+HERE = Path(__file__).parent
+PAGE = HERE.parents[1] / "docs" / "promises.md"
 MODULES = [import_module(path.stem) for path in sorted(HERE.glob("_draws_of_*.py"))]
 DESIGNS = [one for module in MODULES for one in module.DESIGNS]
 PROMISES = {name: promise for module in MODULES for name, promise in module.PROMISES.items()}
@@ -56,5 +57,6 @@ def rows_of_page():
 
 
 def test_the_page_of_promises_lists_each_number():
-    text = (ROOT / "docs" / "promises.md").read_text(encoding="utf-8")
+    """`python tests/intervals/write_page.py` writes the table again."""
+    text = PAGE.read_text(encoding="utf-8")
     assert re.findall(r"^\| `[A-Z]\w+\.\w+` .*", text, re.MULTILINE) == [*rows_of_page()]

@@ -183,7 +183,7 @@ def test_a_plan_has_the_prompts_and_seeds_that_bring_a_difference_to_the_reach()
         # More samples of each prompt shrink the part of the variance that samples have.
         of_sample = 2 * means.within / 20
         rest = max(error**2 - of_sample / 3, 0)
-        variance_at = lambda seeds: rest + of_sample / seeds  # noqa: E731
+        variance_at = lambda seeds, rest=rest, of_sample=of_sample: rest + of_sample / seeds  # noqa: E731
         target = (one.margin / distance) ** 2
         if one.seeds is None:
             assert rest >= target
