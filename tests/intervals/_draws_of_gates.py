@@ -188,6 +188,14 @@ DESIGNS = (
     ),
     Design("a kind in pairs", "paired", LIMIT, partial(paired_shares, cells=(0.2, 0.06, 0.03), n=600), 1000, 120),
     Design(
+        "a kind that half of the pairs change",
+        "paired",
+        LIMIT,
+        partial(paired_shares, cells=(0.1, 0.3, 0.25), n=600),
+        1000,
+        250,
+    ),
+    Design(
         "a kind in groups of three pairs",
         "clustered",
         LIMIT,
