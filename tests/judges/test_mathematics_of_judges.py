@@ -30,13 +30,13 @@ def compared(values, prompt, inside):
     return judged._compare("judge", "a", "label", values, prompt, division, division.names.index("in"))
 
 
-def test_the_error_of_a_part_is_that_of_the_means_of_its_prompts():
+def test_the_interval_of_a_part_is_students_of_the_means_of_its_prompts():
     for answers in (1, 3):
         values, prompt, _ = gains_of(1, answers=answers)
-        mean, error = judged._mean(values, prompt + 5)  # numbers of prompts need not begin at 0
-        assert mean == pytest.approx(values.mean())
-        assert error == pytest.approx(stats.sem(values.reshape(-1, answers).mean(1)))
-    assert judged._mean(np.array([1.0, 3.0]), np.array([0, 0])) == (2.0, 0.0)
+        means, inside = values.reshape(-1, answers).mean(1), np.ones(len(values), bool)
+        mean, interval = judged._mean(values, prompt + 5, inside)  # numbers of prompts need not begin at 0
+        assert mean == pytest.approx(means.mean())
+        assert interval == pytest.approx(stats.t.interval(0.95, len(means) - 1, means.mean(), stats.sem(means)))
 
 
 def test_the_error_of_a_difference_is_that_of_two_samples_or_of_pairs():
