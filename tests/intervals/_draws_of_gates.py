@@ -25,7 +25,7 @@ PROMISES = {
     "Distance.interval": Holds(width=(0.8, 2.5), why="the upper end holds whatever the law of the differences is"),
     "MetricLimit.worse": NoClaim(SETTING),
     "Policy.alpha": NoClaim("a setting; tests/gates/test_gate_rule.py draws releases without a change"),
-    "ReleaseMap.xy": NoClaim("places on a map, which are no estimates"),
+    "ReleaseMap.xy": NoClaim("places on a map; nothing is estimated"),
     "ById.interval": Holds(width=(0.8, 1.9), why="exact bounds of two shares, each at half of the error"),
     "Margin.interval": Holds(width=(0.8, 2.0), why="exact bounds of two shares, each at half of the error"),
     "Margin.difference": NoClaim("the number that Margin.interval is about"),
