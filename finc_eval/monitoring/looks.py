@@ -130,7 +130,7 @@ class Looks:
         numbers = (read["sums"][..., 1], read["reference"][..., 1], read["phi"][:, -1])  # of samples
         finite = finite and all((one >= 0).all() for one in numbers)
         finite = finite and min(read["reference"][0, 1], read["phi"][0, -1]) >= 1  # there is a reference
-        finite = finite and (read["sums"][:, 0, 1] >= 1).all()  # a look has samples
+        finite = finite and bool((read["sums"][:, 0, 1] >= 1).all())  # a look has samples
         ordered = np.isfinite(steps).all() and (np.diff(steps) > 0).all()
         counted = few and (counts["bins"] >= 0).all() and (has >= 0).all() and (has <= units).all()
         if not (finite and ordered and counted):
