@@ -10,25 +10,24 @@ from _law import Design, Drawn, NoClaim, PValue
 
 import finc_eval as fe
 
-GUARDS = "no design here yet; tests/guards/test_claims.py holds all of a comparison together"
-PROMPTS = "no design here yet; tests/prompts holds it against direct formulas"
+NO_DESIGN = "no design yet"
 
 PROMISES = {
     "Comparison.sets_p_value": PValue(),
     "Comparison.difference_p_value": PValue(),
     "Kind.p_value": PValue(together=True),
     "Direction.p_value": PValue(together=True),
-    **dict.fromkeys(("Kind.interval", "KindShare.interval", "Direction.interval"), NoClaim(GUARDS)),
-    **dict.fromkeys(("Direction.share_gen_interval", "Direction.share_ref_interval"), NoClaim(GUARDS)),
-    **dict.fromkeys(("Direction.share_difference_interval", "Direction.standard_error"), NoClaim(GUARDS)),
-    **dict.fromkeys(("Comparison.difference_interval", "Difference.interval", "Whole.interval"), NoClaim(GUARDS)),
-    **dict.fromkeys(("Difference.p_value", "Kinds.sets_p_values", "Changes.sets_p_value"), NoClaim(GUARDS)),
-    **dict.fromkeys(("Fit.interval", "Fit.p_value", "Prompt.interval", "Prompt.p_value"), NoClaim(PROMPTS)),
-    **dict.fromkeys(("Word.interval", "Word.p_value", "ModelFit.interval", "Mix.interval"), NoClaim(PROMPTS)),
-    "Evidence.p_value": NoClaim("no design here yet; tests/naming holds it against direct formulas"),
-    "Look.p_value": NoClaim("no design here yet; benchmarks/looks.py counts looks that are found by chance"),
-    "SeenKind.p_value": NoClaim("no design here yet; it is Kind.p_value times the number of spaces"),
-    "Separability.interval": NoClaim("no design here yet; tests/comparison holds it against its formula"),
+    **dict.fromkeys(("Kind.interval", "KindShare.interval", "Direction.interval"), NoClaim(NO_DESIGN)),
+    **dict.fromkeys(("Direction.share_gen_interval", "Direction.share_ref_interval"), NoClaim(NO_DESIGN)),
+    **dict.fromkeys(("Direction.share_difference_interval", "Direction.standard_error"), NoClaim(NO_DESIGN)),
+    **dict.fromkeys(("Comparison.difference_interval", "Difference.interval", "Whole.interval"), NoClaim(NO_DESIGN)),
+    **dict.fromkeys(("Difference.p_value", "Kinds.sets_p_values", "Changes.sets_p_value"), NoClaim(NO_DESIGN)),
+    **dict.fromkeys(("Fit.interval", "Fit.p_value", "Prompt.interval", "Prompt.p_value"), NoClaim(NO_DESIGN)),
+    **dict.fromkeys(("Word.interval", "Word.p_value", "ModelFit.interval", "Mix.interval"), NoClaim(NO_DESIGN)),
+    "Evidence.p_value": NoClaim(NO_DESIGN),
+    "Look.p_value": NoClaim(NO_DESIGN),
+    "SeenKind.p_value": NoClaim(NO_DESIGN),
+    "Separability.interval": NoClaim(NO_DESIGN),
     "Comparison.detectable": NoClaim("a share that is found with probability .8, no interval"),
     "Kinds.detectable": NoClaim("a share that is found with probability .8, no interval"),
     "Changes.alpha": NoClaim("the level that was asked for"),
