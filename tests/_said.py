@@ -1,4 +1,4 @@
-"""What a sentence says, without its words: names in quotation marks, ids, and numbers, in order."""
+"""The names, ids and numbers of a sentence, in order."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What is made once for a whole run of the tests, whichever of the workers asks first, and is read from disk by all."""
+"""Objects that the tests of all workers share: the first worker that asks makes them, and all workers read them."""
 
 import fcntl
 import os

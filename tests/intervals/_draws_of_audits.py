@@ -21,8 +21,8 @@ WIDE = "MiFID's is by Student's t of five blocks, the DCR share's by all ways to
 PROMISES = {
     "Audit.holdout_p_value": PValue(),
     "CopiesFound.hash_bits": NoClaim("medians of two sets of samples"),
-    "CopyingMeasure.interval": Holds(width=(0.8, 1.9), why=WIDE),
-    "CopyingMeasure.control_interval": Holds(width=(0.8, 1.9), why=WIDE),
+    "CopyingMeasure.interval": Holds(width=(0.8, 1.6), why=WIDE),
+    "CopyingMeasure.control_interval": Holds(width=(0.8, 1.6), why=WIDE),
     "CopyingMeasure.p_value": PValue(),
     "CopyingMeasure.against_holdout": PValue(),
     "Stratum.p_value": PValue(together=True),
@@ -149,7 +149,7 @@ class _Kinds:
 
 
 def strata(rng, n, m, size, copied, dim=3):
-    """Two strata of a training set, in one of which samples are copies; the generated samples are near to all sets."""
+    """Two strata of a training set; the copies are in the first stratum."""
     train, holdout = rows(rng, size, dim), rows(rng, m, dim)
     gen = rows(rng, n, dim)
     left = np.flatnonzero(train[:, 0] < 0)

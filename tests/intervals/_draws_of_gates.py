@@ -79,7 +79,7 @@ def paired_shares(rng, cells, n):
 
 
 def grouped_pairs(rng, groups, size, lost, gained):
-    """Pairs in groups of one prompt, all of which lose or gain a kind together."""
+    """Groups of pairs; the pairs of a group lose or gain a kind together."""
     old = rng.random(groups).repeat(size) < 0.3
     new = np.where(old, rng.random(groups).repeat(size) >= lost, rng.random(groups).repeat(size) < gained)
     counts = PairCounts.of(new, old, np.arange(groups, dtype=np.uint64).repeat(size))
@@ -128,7 +128,7 @@ def moved_kinds(rng, n, m, moved, kinds=10, size=1):
 
 
 def changed_pairs(rng, n, share, floor=0):
-    """Pairs, of which some changed; pairs of runs of the baseline vary a little, or none of them is known."""
+    """Pairs, and a part of them has changed. Runs of the baseline vary a little, or there are no such runs."""
 
     def table(count, part):
         apart = np.where(rng.random(count) < part, 2.0, bool(floor)) * (1 + rng.random(count))
@@ -162,7 +162,7 @@ def worse_things(rng, prompts, images, gap, lost, gained):
 
 
 def nights_of(rng, nights, states, change):
-    """Nights of an engine with some states, the last of which has changed by so many steps."""
+    """Nights of an engine with a few states; the last night has changed by so many steps."""
     middle = np.array([40.0, 0.98, 0.98, 0.99, 0.0, 0.0, 0.0])
     state = rng.normal(0, 1, (states, 7))[rng.integers(0, states, nights)]
     values = middle + (state + 0.3 * rng.normal(0, 1, (nights, 7))) * np.array([1, 2e-3, 2e-3, 1e-3, 0.5, 0.5, 0.02])

@@ -6,6 +6,7 @@ import numpy as np
 from _law import Design, Drawn, PValue
 
 import finc_eval as fe
+from finc_eval.monitoring.betting import adjust, weigh
 
 PROMISES = {"Course.alpha": PValue()}
 
@@ -13,8 +14,8 @@ PROMISES = {"Course.alpha": PValue()}
 def followed(rng, reference, samples, looks, prompts=0, copied=0.0, shift=0.0):
     """The least α at which a monitor would have raised an alarm at any of its looks.
 
-    With prompts, each look has samples of new prompts, of which each has a law of its own. Of the samples, a share
-    repeats one of a few, as of a law with blanks.
+    With prompts, the samples of a look are of new prompts, and each prompt has a law of its own. A share of the samples
+    repeats a few samples, as blanks do.
     """
 
     def draw(n, moved=0.0):
@@ -36,7 +37,43 @@ def followed(rng, reference, samples, looks, prompts=0, copied=0.0, shift=0.0):
     yield Drawn("Course.alpha", least, is_null=shift == 0)
 
 
+def scored(rng, looks, things, silent, shift=0.0):
+    """The smallest p-value of bets on independent scores.
+
+    A share of the scores is missing. The first thing is shifted from the middle on.
+    """
+    scores = rng.normal(size=(looks, things))
+    scores[looks // 2 :, 0] += shift
+    scores[rng.random(scores.shape) < silent] = np.nan
+    least = min(np.exp(-adjust(weigh(scores[:look]).log_e)).min() for look in range(1, looks + 1))
+    yield Drawn("Course.alpha", min(1.0, least), is_null=shift == 0)
+
+
 DESIGNS = (
+    Design(
+        "scores of 2 things over 12 looks",
+        "small",
+        ("Course.alpha",),
+        partial(scored, looks=12, things=2, silent=0),
+        runs=1000,
+        quick=200,
+    ),
+    Design(
+        "scores of 6 things over 20 looks, a third of them silent",
+        "rare",
+        ("Course.alpha",),
+        partial(scored, looks=20, things=6, silent=0.3),
+        runs=500,
+        quick=0,
+    ),
+    Design(
+        "scores of 6 things over 12 looks, one of them shifted",
+        "large",
+        ("Course.alpha",),
+        partial(scored, looks=12, things=6, silent=0, shift=2.5),
+        runs=200,
+        quick=20,
+    ),
     Design(
         "six looks of 24 samples, a reference of 60",
         "small",

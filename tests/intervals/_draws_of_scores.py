@@ -19,7 +19,7 @@ INTERVAL = "Score.interval"
 PROMISES = {
     INTERVAL: Holds(
         width=(0.8, 1.45),
-        why="jackknives of ten blocks and U-statistics are wider; fwd is not drawn, since a draw takes ten seconds",
+        why="of grouped samples for the metrics that docs/metrics.md names; fwd, coverage and FVD are not drawn",
     ),
     "Score.unbiased": NoClaim("the number that Score.interval is around, and is held against the truth with"),
 }

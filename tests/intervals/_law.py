@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.stats import binom, norm
+from scipy.stats import binom, chi2, norm
 
 Regime = Literal["large", "small", "clustered", "paired", "rare"]
 REGIMES = ("large", "small", "clustered", "paired", "rare")
@@ -94,7 +94,8 @@ class Holds:
     @property
     def words(self) -> str:
         share = f"{100 * self.level:g} %"
-        return f"all of a result hold with probability {share}" if self.together else f"holds with probability {share}"
+        held = f"all of a result hold with probability {share}" if self.together else f"holds with probability {share}"
+        return _with_reason(held, self.why)
 
     def measure(self, drawn: Runs) -> Measured:
         """Return the rate of misses, and the half-width in those of the normal interval.
@@ -175,7 +176,9 @@ class StandardError:
     right: tuple[float, float] = (0.85, 1.2)
     why: str = ""
 
-    words = "is the standard deviation over repetitions"
+    @property
+    def words(self) -> str:
+        return _with_reason("is the standard deviation over repetitions", self.why)
 
     def measure(self, drawn: Runs) -> Measured:
         """Return the root mean square of the errors in standard deviations of the number."""
@@ -206,6 +209,10 @@ class NoClaim:
 Promise = Holds | PValue | StandardError | NoClaim
 
 
+def _with_reason(promise: str, why: str) -> str:
+    return f"{promise} ({why})" if why else promise
+
+
 def _spread(drawn: list[Drawn]) -> float:
     return float(np.std([one.estimate - (one.truth or 0.0) for one in drawn], ddof=1))
 
@@ -216,8 +223,8 @@ def _is_too_often(rate: float, count: int, probability: float) -> bool:
 
 def _is_within(ratio: float, right: tuple[float, float], count: int) -> bool:
     """Return whether a ratio to a standard deviation of so many draws is right, up to what chance does to that."""
-    room = float(np.exp(norm.isf(RARE) / np.sqrt(2 * (count - 1))))
-    return right[0] / room <= ratio <= right[1] * room
+    least, most = np.sqrt(chi2.ppf([RARE, 1 - RARE], count - 1) / (count - 1))
+    return bool(right[0] / most <= ratio <= right[1] / least)
 
 
 def measure(design: Design, promises: Mapping[str, Promise], repetitions: int) -> dict[tuple[str, str], Measured]:
