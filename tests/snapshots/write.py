@@ -11,8 +11,12 @@ from pathlib import Path
 HERE = Path(__file__).parent
 ID = re.compile(r"\b(k|over-|under-)(?=[0-9a-f]*\d)[0-9a-f]+\b")
 NUMBER = re.compile(r"(?:[<>] )?[+−-]?\d+(?:[.,]\d+)*(?:e[-+]?\d+)?")
-BY_NOISE = {"private-score": {"zero"}, "private-comparison": {"title", "nearest", "tied"}, "synthesis": {"agreement"}}
-"""Keys, "title" among them, of what depends on noise that nobody can predict, by the type of result."""
+BY_NOISE = {
+    "private-score": {"zero", "warnings"},
+    "private-comparison": {"title", "nearest", "beaten", "tied", "warnings"},
+    "synthesis": {"agreement", "warnings"},
+}
+"""Keys of what depends on noise that nobody can predict ("title" and "warnings" among them), by the type of result."""
 
 
 def marked(text):
@@ -31,6 +35,8 @@ def lines(result):
         if one.legend:
             yield f"legend: {marked(str(one.legend))}"
     for name in ("details", "warnings", "failures"):
+        if name in noise:
+            continue
         yield from (f"{name}: {marked(one)}" for one in getattr(said, name))
     if said.how:
         yield f"how: {marked(said.how)}"
