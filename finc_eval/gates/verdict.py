@@ -278,48 +278,57 @@ class Verdict(Document):
     @property
     def headline(self) -> str:
         """The verdict in one line: what is wrong, by name and once, the worst first; see `CALLED`."""
-        return f"{CALLED[self.overall]}: {'; '.join(self._findings())}."
+        return f"{CALLED[self.overall]}: {'; '.join(self.headline_parts.values())}."
 
-    def _findings(self) -> Iterator[str]:
-        """Yield what the headline says: what failed or could not be judged, and what is most likely wrong."""
+    @property
+    def headline_parts(self) -> dict[str, str]:
+        """What the headline says, by key.
+
+        "failed 1", "failed 2" … are what broke limits, "more" counts others; "likely 1" … are what is most likely wrong
+        though no broken limit says it; "held", "missing", "pairs", "nothing" and "needed" say how the run stands.
+        """
         names = [one.name for one in self.of("regressed")]
         broken = [one for one in self.causes if one.limit in names]
         likely = [one for one in self.causes if one.limit not in names][:TOLD]
+        parts: dict[str, str] = {}
         if self.overall == "regression":
             named = [one for one in broken if one.share is not None] or broken
-            yield from (one.words for one in named[:TOLD])
+            parts = {f"failed {number}": one.words for number, one in enumerate(named[:TOLD], 1)}
             if more := len(broken) - len(named[:TOLD]):
-                yield plural(more, "more limit") + " failed"
+                parts["more"] = plural(more, "more limit") + " failed"
             likely = [] if named and named[0].share is not None else likely
         elif self.overall == "pass":
             count = len(self.limits)
-            yield "the limit held" if count == 1 else f"all {count} limits held" if count else "no limits"
+            parts["held"] = "the limit held" if count == 1 else f"all {count} limits held" if count else "no limits"
         elif self.of("missing"):
-            yield self.of("missing")[0].words
-        for one in likely:
-            limited = ", not limited" if one.limit is None else ""
-            verb, _, rest = one.change.partition(": ")
-            if self.overall == "pass":
-                yield f"differs{limited}: {one.change}"
-            else:
-                yield f"most likely {verb}{limited}: {rest}" if rest else f"most likely{limited}: {verb}"
-        if self.overall == "undecided":
-            yield from self._deciding(bool(likely))
+            parts["missing"] = self.of("missing")[0].words
+        parts |= {f"likely {number}": self._likely(one) for number, one in enumerate(likely, 1)}
+        return parts | (self._deciding(bool(likely)) if self.overall == "undecided" else {})
 
-    def _deciding(self, is_likely: bool) -> Iterator[str]:
-        """Yield that nothing was seen to be wrong, and what would decide."""
+    def _likely(self, cause: Cause) -> str:
+        """Return what a headline says of a cause that no broken limit names."""
+        limited = ", not limited" if cause.limit is None else ""
+        verb, _, rest = cause.change.partition(": ")
+        if self.overall == "pass":
+            return f"differs{limited}: {cause.change}"
+        return f"most likely {verb}{limited}: {rest}" if rest else f"most likely{limited}: {verb}"
+
+    def _deciding(self, is_likely: bool) -> dict[str, str]:
+        """Return that nothing was seen to be wrong, and what would decide, by key."""
         waiting = self.of("undecided")
+        parts = {}
         if self.by_id is not None and self.by_id.doubt:  # more samples would decide nothing of that
-            yield self.by_id.doubt
+            parts["pairs"] = self.by_id.doubt
             waiting = tuple(one for one in waiting if not one.rule.startswith(PAIR_RULES))
             if not waiting:
-                return
+                return parts
         if not is_likely:
-            yield "nothing was seen to be wrong"
+            parts["nothing"] = "nothing was seen to be wrong"
         rules = join_words([*dict.fromkeys(one.rule for one in waiting)][:TOLD])
         needed = [one.needed for one in waiting]
         enough = None not in needed and f"{max(one or 0 for one in needed):,} samples of each generated set"
-        yield f"{enough} would decide {rules}" if enough else f"too few samples to decide {rules}"
+        would = f"{enough} would decide" if enough else "too few samples to decide"
+        return parts | {"needed": f"{would} {rules}"}
 
     @property
     def held(self) -> str:

@@ -220,17 +220,24 @@ class Leaderboard(Document):
     @property
     def headline(self) -> str:
         """The faults of the worst model by name, the largest of others, and which models have none that was found."""
+        return "; ".join(self.headline_parts.values()) + "."
+
+    @property
+    def headline_parts(self) -> dict[str, str]:
+        """What the headline says, by key: "fault of NAME", the worst first; "more"; "clean"; "unknown"."""
         # Of equal faults, such as of whole sets, that of the last row counts first.
         faulty = sorted((row for row in reversed(self.rows) if row.faults), key=lambda row: -(row.fault_size or 0))
         clean = [row.name for row in self.rows if row.fault_size is not None and not row.faults]
         unknown = [row.name for row in self.rows if row.fault_size is None]
-        parts = [f"{row.name}{' is worst' * (len(self.rows) > 1)}: {row.fault}" for row in faulty[:1]]
-        parts += [f"{row.name}: {row.faults[0]}" for row in faulty[1:SAID]]
-        parts += [f"{plural(len(faulty) - SAID, 'more model')} with faults"] * (len(faulty) > SAID)
-        for names, said in ((clean, "no fault found"), (unknown, "not looked at for faults")):
+        parts = {f"fault of {row.name}": f"{row.name}: {row.faults[0]}" for row in faulty[:SAID]}
+        for row in faulty[:1]:
+            parts[f"fault of {row.name}"] = f"{row.name}{' is worst' * (len(self.rows) > 1)}: {row.fault}"
+        if len(faulty) > SAID:
+            parts["more"] = f"{plural(len(faulty) - SAID, 'more model')} with faults"
+        for key, names, said in (("clean", clean, "no fault found"), ("unknown", unknown, "not looked at for faults")):
             if names:
-                parts.append(f"{join_words(names) if len(names) <= SAID else f'{len(names)} models'}: {said}")
-        return "; ".join(parts) + "."
+                parts[key] = f"{join_words(names) if len(names) <= SAID else f'{len(names)} models'}: {said}"
+        return parts
 
     @property
     def without_pictures(self) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 from _runs_of_scenes import OLD, blurred, broken, noise, run_of
+from _said import values
 from scipy.stats import binom
 
 import finc_eval as fe
@@ -33,7 +34,8 @@ def test_broken_pairs_fail_by_their_ids():
     verdict = judge(new)
     assert verdict.overall == "regression"
     assert set(verdict.by_id.broken) == ids
-    assert verdict.headline.startswith("FAIL: 6 pairs are broken (6 black): ")
+    assert values(verdict.headline_parts["failed 1"]).startswith("6 6 ")
+    assert "black" in verdict.headline_parts["failed 1"]
     assert set(verdict.causes[0].examples["gen"]) == ids
 
 
@@ -47,7 +49,7 @@ def test_what_is_worse_fails_by_name_and_once():
     verdict = judge(blurred(OLD), POLICY | {"appearance": {"whole": 0.05}})
     assert verdict.overall == "regression"
     assert verdict.headline.count("blurrier") == 1
-    assert verdict.headline.startswith("FAIL: worse: blurrier (")
+    assert "worse: blurrier (" in verdict.headline_parts["failed 1"]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from _releases import release
+from _said import values
 
 import finc_eval as fe
 from finc_eval.gates.first_policy import first_policy
@@ -22,8 +23,8 @@ def test_copies_fail_as_far_as_they_are_nearly_verbatim(noise, verdict):
     found = fe.gate(with_copies(noise), release(N, 2), release(N, 3), {"basics.copies": 0.01})
     (limit,) = found.limits
     assert limit.verdict == verdict and limit.value == pytest.approx(0.3 if verdict == "regressed" else 0.0, abs=0.01)
-    copied = "FAIL: 30 % of samples copy reference samples (allowed 1 %)."
-    assert (found.headline == copied) is (verdict == "regressed")
+    said = {key: values(one) for key, one in found.headline_parts.items()}
+    assert said == ({"failed 1": "30 1"} if verdict == "regressed" else {"held": ""})
 
 
 def test_the_first_policy_limits_copies_and_takes_what_the_baseline_has_as_given(tmp_path):

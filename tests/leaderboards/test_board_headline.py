@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 from _releases import CENTERS, release
+from _said import values
 
 import finc_eval as fe
 import finc_eval.leaderboards.board as board_module
@@ -25,19 +26,20 @@ def test_each_model_has_its_fault_by_name_and_clean_models_have_none():
     board = fe.leaderboard(models, labelled(600, 4))
     assert "lacks sort-0" in board["a"].fault and "too many sort-20" in board["c"].fault
     assert board["b"].fault == ""
-    assert board.headline.startswith("c is worst: ") and board.headline.endswith("b: no fault found.")
+    assert [*board.headline_parts] == ["fault of c", "fault of a", "clean"]
+    assert "b" in board.headline_parts["clean"] and board.headline.startswith(board.headline_parts["fault of c"])
     assert json.loads(board.to_json())["headline"] == board.headline
     assert "lacks sort-0" in repr(board) and "lacks sort-0" in board.to_markdown()
 
 
 def test_a_board_from_before_faults_were_looked_for_claims_no_absence_of_them():
     board = fe.leaderboard({"a": labelled(300, 1), "b": labelled(300, 2)}, labelled(300, 4))
-    assert board.headline == "a and b: no fault found."
+    assert [*board.headline_parts] == ["clean"]
     data = board.to_dict()
     for row in data["rows"]:
         del row["fault"], row["fault_size"]
     old = type(board).from_dict(data)
-    assert old.headline == "a and b: not looked at for faults." and old["a"].fault == ""
+    assert [*old.headline_parts] == ["unknown"] and old["a"].fault == ""
 
 
 def test_looks_of_forty_models_can_be_adjusted_for_all_of_them(monkeypatch):
@@ -55,8 +57,11 @@ def test_a_headline_has_all_faults_of_the_worst_model_and_the_largest_of_others(
     row = board.rows[0]
     faulty = [replace(row, name=f"m{n}", faults=(f"lacks x{n}", "too many y"), fault_size=n / 20) for n in range(1, 12)]
     every = replace(board, rows=(*faulty, replace(row, name="clean", faults=(), fault_size=0.0)))
-    assert every.headline.startswith("m11 is worst: lacks x11; too many y; m10: lacks x10; m9: lacks x9; ")
-    assert every.headline.endswith("m4: lacks x4; 3 more models with faults; clean: no fault found.")
+    parts = every.headline_parts
+    assert [*parts] == [*(f"fault of m{n}" for n in range(11, 3, -1)), "more", "clean"]
+    assert "lacks x11; too many y" in parts["fault of m11"] and "many y" not in parts["fault of m10"]
+    assert all(f"lacks x{n}" in parts[f"fault of m{n}"] for n in range(4, 12)) and values(parts["more"]) == "3"
+    assert every.headline == "; ".join(parts.values()) + "."
 
 
 def test_a_kind_that_only_a_trait_names_is_of_samples_that_have_it():
