@@ -61,7 +61,7 @@ def test_a_headline_has_all_faults_of_the_worst_model_and_the_largest_of_others(
     assert [*parts] == [*(f"fault of m{n}" for n in range(11, 3, -1)), "more", "clean"]
     assert "lacks x11; too many y" in parts["fault of m11"] and "many y" not in parts["fault of m10"]
     assert all(f"lacks x{n}" in parts[f"fault of m{n}"] for n in range(4, 12)) and values(parts["more"]) == "3"
-    assert every.headline == "; ".join(parts.values()) + "."
+    assert "; ".join(parts.values()) in every.headline
 
 
 def test_a_kind_that_only_a_trait_names_is_of_samples_that_have_it():
