@@ -16,12 +16,12 @@ from finc_eval.estimates.estimate import Estimate, unit_influences
 from finc_eval.gates import first_policy, kinds
 from finc_eval.gates.by_id import find_pair_causes
 from finc_eval.gates.divisions import DIFFERENCES, by_column
-from finc_eval.gates.evidence import Normal
+from finc_eval.gates.evidence import Missing, Normal
 from finc_eval.gates.gate import stages_of
 from finc_eval.gates.kinds import _distance, _paired_distance
 from finc_eval.gates.pipelines import MAX_ANNOTATIONS, annotate
-from finc_eval.gates.policy import Policy
-from finc_eval.gates.scores import MeasuredScore, ScoreChange
+from finc_eval.gates.policy import MetricLimit, Policy
+from finc_eval.gates.scores import MeasuredScore, ScoreChange, _relative
 from finc_eval.gates.sets import GateSets, is_by_block, partners
 from finc_eval.gates.shares import LostShare, TwoCounts
 from finc_eval.gates.verdict import Limit
@@ -158,3 +158,20 @@ def test_sets_are_paired_by_blocks_if_samples_share_the_value_of_a_column():
     each, some = labelled(a=1, b=1), labelled(a=2, b=1)
     assert is_by_block([some, some], "label") and not is_by_block([some, each], "label")
     assert not is_by_block([some], "id") and not is_by_block([some], None) and not is_by_block([some], "seed")
+
+
+@pytest.mark.parametrize(("rule", "unit"), [("worse", 4.0), ("difference", 1.0)])
+@pytest.mark.parametrize("higher", [False, True])
+def test_a_score_is_worse_on_the_side_that_is_worse_in_its_unit(rule, unit, higher):
+    measured = {"gen": MeasuredScore(6.0, 0.5, 0.1, higher_is_better=higher)}
+    measured |= {f"baseline-{one}": MeasuredScore(3.0 + one, 0.4, 0.1, higher_is_better=higher) for one in (0, 1, 2)}
+    sets = GateSets(
+        labelled(a=40), {one: labelled(a=20) for one in [*measured][1:]}, None, labelled(a=40), {}, None, {}, (), ()
+    )
+    limit_on = MetricLimit(**{rule: 0.1})
+    (one,) = _relative("x", limit_on, measured, sets, 0.05, Run())
+    assert one.value == pytest.approx((-1 if higher else 1) * 2.0 / unit) and one.margin == 0.1
+    assert one.error == pytest.approx(sqrt(0.5**2 + (6 / 4 if unit == 4 else 1) ** 2 * 0.16 / 3) / unit)
+    measured["baseline-1"] = "no interval"
+    (one,) = _relative("x", limit_on, measured, sets, 0.05, Run())
+    assert isinstance(one, Missing) and one.note == "no interval"

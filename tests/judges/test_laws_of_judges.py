@@ -15,13 +15,14 @@ from finc_eval.judges import bradley_terry as bt
 from finc_eval.judges import parts as judged
 from finc_eval.judges import strengths as of_strengths
 from finc_eval.judges.choosing import LEAST_ROWS, _is_counter
-from finc_eval.judges.dividing import Dividing, _have_looks
-from finc_eval.judges.doubts import failed, say_stated
+from finc_eval.judges.covariates import _effect
+from finc_eval.judges.dividing import Dividing, _have_looks, rows_by_prompt
+from finc_eval.judges.doubts import failed, say_doubts, say_stated
 from finc_eval.judges.judged_samples import rows_in, say_missing
 from finc_eval.judges.paired import least_variance
 from finc_eval.judges.parts import Division, Gains, JudgedPart, find_parts
 from finc_eval.judges.power import plan
-from finc_eval.judges.repeated import LEAST_RUN, _without_excess, _without_multiples, _without_runs
+from finc_eval.judges.repeated import CHANCE, LEAST_RUN, _least_run, _without_excess, _without_multiples, _without_runs
 from finc_eval.judges.sample_scores import SampleScores
 from finc_eval.judges.strengths import Strengths
 from finc_eval.judges.tables import number_of
@@ -267,3 +268,58 @@ def test_whole_numbers_beyond_all_floats_are_infinite_on_their_side():
 def test_columns_that_are_no_votes_are_named_up_to_eleven(count, ends):
     with pytest.raises(fe.DataError, match=ends):
         read_votes([{f"c{number}": "x" for number in range(count)}], ["a", "b"])
+
+
+@pytest.mark.parametrize("winners", [["a", "b"] * 30, ["a", "b", "b", "c"] * 10, ["a"] * 12])
+def test_a_copied_run_is_so_long_that_two_tables_hardly_share_one_by_chance(winners):
+    n, agree = len(winners), min(np.square(np.unique(winners, return_counts=True)[1] / len(winners)).sum(), 0.9)
+    least = _least_run(winners)
+    assert n**2 * agree**least <= CHANCE < n**2 * agree ** (least - 1)
+
+
+def test_the_effect_of_a_covariate_has_students_interval_and_test():
+    fit = SimpleNamespace(effects=np.array([9.0, -0.5]), scores=np.zeros((40, 3)))
+    found = _effect(SimpleNamespace(name="x", unit=2.0), fit, 1, bt.Spread(np.array([[0.04]]), 7.0))
+    assert found.interval == pytest.approx(stats.t.interval(0.95, 7, -0.5, 0.2))
+    assert found.p_value == pytest.approx(2 * stats.t.sf(2.5, 7)) and found.effect == -0.5
+
+
+def test_prompts_of_votes_find_the_samples_that_have_them_as_prompts_or_ids():
+    votes = SimpleNamespace(prompts=("b", "x", "a"))
+    by_id = as_embeddings(fe.EmbeddingSet(np.zeros((2, 2), np.float32), ids=["a", "b"]))
+    by_prompt = as_embeddings(fe.EmbeddingSet(np.zeros((3, 2), np.float32), metadata={"prompt": ["a", " b ", "a"]}))
+    for one, rows in ((by_id, [[1], [], [0]]), (by_prompt, [[1], [], [0, 2]])):
+        assert [own.tolist() for own in rows_by_prompt(votes, one)] == rows
+
+
+def doubted(**columns):
+    return " ".join(say_doubts({name: scores_of([*map(str, own)], values=own) for name, own in columns.items()}))
+
+
+@pytest.mark.parametrize(
+    ("middle", "factor", "is_said"), [(0.8, 3.1, True), (0.8, 2.9, False), (3.0, 10.2, True), (3.0, 9.8, False)]
+)
+def test_scores_are_of_two_scales_from_the_ratio_of_typical_ones(middle, factor, is_said):
+    """Three times for parts of 1, which end at 1; else ten times. Ranges do not meet."""
+    one = middle * np.linspace(0.95, 1.05, 21)
+    assert ("may have two scales" in doubted(a=one, b=one * factor)) == is_said
+    assert ("may have two scales" in doubted(b=one * factor, a=one)) == is_said
+    assert "two scales" not in doubted(a=one / 1e4, b=one * factor / 1e4)  # all below 1
+    meets = np.append(one * factor, one[:3])
+    assert "two scales: a has" not in doubted(a=one, b=meets)
+
+
+@pytest.mark.parametrize(
+    ("small", "large", "ratio", "is_said"),
+    [
+        (10, 10, 10.1, True),
+        (10, 10, 9.9, False),
+        (2, 18, 50, True),
+        (1, 18, 50, False),
+        (18, 2, 50, True),
+        (5, 4, 50, False),
+    ],
+)
+def test_scores_of_one_model_are_of_two_scales_if_a_tenth_is_ten_times_as_large(small, large, ratio, is_said):
+    low, high = np.linspace(0.5, 0.8, small), 0.8 * ratio * np.linspace(1, 1.2, large)
+    assert ("of a may have two scales" in doubted(a=np.r_[high, low])) == is_said
