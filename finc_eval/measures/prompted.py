@@ -178,8 +178,11 @@ def _blocks(prompts: int) -> NDArray[np.int64]:
 def _of_order_two(
     joint: Joint, sigma: float, order: float, places: NDArray[np.int64], run: Run
 ) -> tuple[float, Interval | None]:
-    """Return what `_of_order` does, of order 2: −log of means of k² over pairs, and the jackknife over prompts."""
-    count, n, vectors = len(places), joint.n, joint.vectors.double()
+    """Return what `_of_order` does, of order 2: −log of sums of k² over pairs, and the jackknife over prompts.
+
+    Both entropies are of as many pairs, so that sums do for means.
+    """
+    count, vectors = len(places), joint.vectors.double()
     squares = gaussian_kernel(vectors, vectors, sigma).square().numpy() * places * places[:, None]
     of_rows = squared_kernel_sums(joint, sigma, run.torch_device).cpu().numpy()
     order_of, start = joint.place.argsort(kind="stable"), np.append(0, places.cumsum())
@@ -188,11 +191,11 @@ def _of_order_two(
         rows = joint.rows_at(order_of[start[one] : start[one + 1]]).double()
         within[one] = float(gaussian_kernel(rows, rows, sigma).square().sum())
     sums = [(squares.sum(1), places.astype(float) ** 2), (np.bincount(joint.place, of_rows, count), within)]
-    of_text, of_both = (-log(rows.sum() / n**2) for rows, _ in sums)
+    of_text, of_both = (log(rows.sum()) for rows, _ in sums)
     if count < 2:
-        return of_both - of_text, None
-    text, both = (np.log((rows.sum() - 2 * rows + own) / (n - places) ** 2) for rows, own in sums)
-    return of_both - of_text, _interval(of_both - of_text, text - both)
+        return of_text - of_both, None
+    text, both = (np.log(rows.sum() - 2 * rows + own) for rows, own in sums)
+    return of_text - of_both, _interval(of_text - of_both, text - both)
 
 
 def _interval(value: float, without: Sequence[float] | Array) -> Interval | None:

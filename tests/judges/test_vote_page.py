@@ -80,3 +80,15 @@ def test_the_command_writes_one_file_and_spares_files_of_others(folders, tmp_pat
     out.write_text("my notes")
     refused = CliRunner().invoke(app, command)
     assert refused.exit_code != 0 and out.read_text() == "my notes"
+
+
+def test_a_page_does_not_show_names_by_their_length(tmp_path):
+    sets = {}
+    for name in ("a", "a model with a long name", "bc"):
+        sets[name] = tmp_path / name.replace(" ", "_")
+        sets[name].mkdir()
+        for number in range(2):
+            Image.fromarray(np.full((8, 8, 3), 40 * len(name) % 256, np.uint8)).save(sets[name] / f"{number}.png")
+    page = vote_page(sets, number=6)
+    hidden = [names for _, _, _, names, *_ in data_of(page)["trials"]]
+    assert len(hidden) == 6 and len({len(one) for one in hidden}) == 1

@@ -1,13 +1,16 @@
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
 from finc_eval.core.errors import FincEvalError
+from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
+from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.measures.frechet import frechet_distance
-from finc_eval.measures.gaussians.reference_statistics import read_statistics, write_statistics
+from finc_eval.measures.gaussians.reference_statistics import note_beside, read_statistics, write_statistics
 from finc_eval.measures.inputs import gaussian_statistics
 
 
@@ -146,3 +149,42 @@ def test_what_a_file_lacks_is_named_with_what_to_do(theirs, tmp_path):
 def test_what_is_no_mean_and_covariance_is_refused(change, message, theirs, tmp_path):
     with pytest.raises(FincEvalError, match=message):
         read_statistics(saved(tmp_path / "bad.npz", **theirs | change))
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize(("part", "is_refused"), [(0.5e-5, False), (2e-5, True)])
+@pytest.mark.parametrize("kind", ["asymmetric", "negative"])
+def test_what_is_symmetric_with_a_positive_diagonal_is_a_matter_of_the_largest_entry(
+    kind, part, is_refused, unit, tmp_path
+):
+    sigma = np.diag([4.0, 1.0, 0.0])
+    sigma[(0, 1) if kind == "asymmetric" else (2, 2)] = 4 * part * (1 if kind == "asymmetric" else -1)
+    path = saved(tmp_path / "one.npz", mu=np.zeros(3), sigma=unit * sigma)
+    if is_refused:
+        with pytest.raises(FincEvalError, match="is not symmetric with a positive diagonal"):
+            read_statistics(path)
+    else:
+        assert read_statistics(path).dim == 3
+
+
+@pytest.mark.parametrize("n", [None, 1, 50])
+def test_statistics_without_a_number_are_foreign_when_they_are_read_back(n, tmp_path):
+    statistics = replace(gaussian_statistics(drawn(50)), n=n, rows=None)
+    write_statistics(tmp_path / "ref.npz", statistics)
+    found = read_statistics(tmp_path / "ref.npz")
+    assert (found.n, found.is_foreign) == (n, n is None)
+
+
+@pytest.mark.parametrize(
+    ("shift", "gain", "is_said"),
+    [(0.0, 1.0, False), (3.0, 1.0, False), (3.4, 1.0, True), (0.0, 1.45, False), (0.0, 1.55, True), (0.0, 0.6, True)],
+)
+def test_embeddings_and_statistics_of_one_file_are_compared(shift, gain, is_said, tmp_path):
+    """`shift`: distance of the means, in the root mean square distance of the mean of another sample."""
+    rows = np.random.default_rng(0).normal(2, 1, (100, 4)).astype(np.float32)
+    sigma = np.cov(rows, rowvar=False)
+    mu = rows.mean(0) + np.array([shift * (np.trace(sigma) / 100) ** 0.5, 0, 0, 0])
+    path = saved(tmp_path / "both.npz", embeddings=rows, mu=mu, sigma=gain * sigma)
+    one = as_embeddings(path)
+    note = note_beside(path, one, one, Run())
+    assert (note is not None) == is_said and (note is None or "contradicts itself" in note)
