@@ -1,6 +1,6 @@
 """Designs of kinds: shares, differences, parts of prompts and p-values of all kinds of sets, from counts."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -61,40 +61,64 @@ def some_sets(rng, sizes, kinds, rare, more=0.0, size=1, alike=1.0):
     yield from drawn_kinds(tests, dict(zip(labels, laws, strict=True)), laws[0] - laws[1], not more)
 
 
-def images_of_prompts(rng, prompts, sizes, kinds, rare, moved, follow=0.7, is_whole=False):
-    """Images of the same prompts: most follow the prompt; of prompts of kind 0, a part of gen is of the last kind.
+@dataclass(frozen=True)
+class Paired:
+    """Images of the same prompts in two sets, with their true shares, differences and parts of mixes."""
+
+    counts: np.ndarray  # of each set, prompt and kind
+    each: np.ndarray  # images of each set and prompt
+    within: WithinBlocks
+    tallies: dict
+    shares: dict
+    difference: np.ndarray
+    parts: np.ndarray
+    is_whole: bool
+
+    @property
+    def weights(self):
+        """Numbers of images of each set, and the weights of the prompts."""
+        return np.array([*self.each, weights_of(self.each)])
+
+
+def weights_of(each):
+    weights = 1 / (1 / each).sum(0)
+    return weights / weights.sum()
+
+
+def paired_images(rng, prompts, sizes, kinds, rare, moved, follow=0.7, is_whole=False):
+    """Draw images: most follow their prompt; of prompts of kind 0, a part of gen is of the last kind.
 
     `sizes` has the number of images of a prompt in each set, or is a range of numbers if the mixes are unlike. If a
-    prompt may have a single image, or images that are not independent, the truth is of all prompts.
+    prompt may have a single image, or images that are not independent, the true difference is of all prompts, and else
+    of those drawn.
     """
-    law = law_of(kinds, rare)
+    law, last = law_of(kinds, rare), np.eye(kinds)[-1]
     center = rng.choice(kinds, prompts, p=law)
     ref = follow * np.eye(kinds)[center] + (1 - follow) * law
-    gen = ref + (moved * (center == 0))[:, None] * (np.eye(kinds)[-1] - ref)
+    gen = ref + (moved * (center == 0))[:, None] * (last - ref)
     fixed = np.broadcast_to(np.array(sizes[:2])[:, None], (2, prompts))
     each = rng.choice(sizes, (2, prompts)) if isinstance(sizes, range) else fixed
     counts = np.array([draw_images(rng, own, laws, is_whole) for own, laws in zip(each, (gen, ref), strict=True)])
     cells = np.concatenate([np.tile(np.arange(kinds), prompts).repeat(own.ravel().astype(int)) for own in counts])
     block = np.concatenate([np.arange(prompts).repeat(own) for own in each])
     blocked = Blocked(block, np.arange(2).repeat(each.sum(1)), is_whole)
-    tallies = tally_sets(
-        {
-            label: Counts.of(kinds, cells[part].astype(np.int32), block[part].astype(np.uint64))
-            for label, part in (("gen", blocked.owner == 0), ("ref", blocked.owner == 1))
-        }
-    )
-    within = WithinBlocks.of(blocked, cells, np.eye(kinds, dtype=bool), int(rng.integers(1000)))
-    tests = test_within_blocks(test_kinds(tallies), within)
-    weights = blocked.weights
-    mixes = Mixes.of(counts, np.array([*each, weights]), is_whole=is_whole)
-    is_of_all = is_whole or each.min() == 1
-    mean = follow * np.eye(kinds)[0] + (1 - follow) * law
-    apart = law[0] * moved * (np.eye(kinds)[-1] - mean)
-    shares = {"gen": law + apart, "ref": law}
-    sides = [own / own.sum() - weights for own in each]
-    parts = None if mixes is None else sides[0] @ gen - sides[1] @ ref
-    yield from drawn_kinds(
-        replace(tests, mixes=mixes), shares, apart if is_of_all else weights @ (gen - ref), not moved, parts
+    parts = {"gen": blocked.owner == 0, "ref": blocked.owner == 1}
+    own = {
+        label: Counts.of(kinds, cells[part].astype(np.int32), block[part].astype(np.uint64))
+        for label, part in parts.items()
+    }
+    of_all = law[0] * moved * (last - follow * np.eye(kinds)[0] - (1 - follow) * law)
+    weights = weights_of(each)
+    one, other = (sizes / sizes.sum() - weights for sizes in each)
+    return Paired(
+        counts=counts,
+        each=each,
+        within=WithinBlocks.of(blocked, cells, np.eye(kinds, dtype=bool), int(rng.integers(1000))),
+        tallies=tally_sets(own),
+        shares={"gen": law + of_all, "ref": law},
+        difference=of_all if is_whole or each.min() == 1 else weights @ (gen - ref),
+        parts=one @ gen - other @ ref,
+        is_whole=is_whole,
     )
 
 
@@ -103,6 +127,15 @@ def draw_images(rng, sizes, laws, is_whole):
     if is_whole:
         return np.array([rng.multinomial(1, law) * size for size, law in zip(sizes, laws, strict=True)])
     return rng.multinomial(sizes, laws)
+
+
+def images_of_prompts(rng, moved, **options):
+    """Images of the same prompts; see `paired_images`."""
+    drawn = paired_images(rng, moved=moved, **options)
+    mixes = Mixes.of(drawn.counts, drawn.weights, is_whole=drawn.is_whole)
+    tests = replace(test_within_blocks(test_kinds(drawn.tallies), drawn.within), mixes=mixes)
+    parts = None if mixes is None else drawn.parts
+    yield from drawn_kinds(tests, drawn.shares, drawn.difference, not moved, parts)
 
 
 def _design(name, regime, draw, numbers=NUMBERS, runs=600, quick=100, **options):

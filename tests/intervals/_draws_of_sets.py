@@ -14,13 +14,12 @@ NO_DESIGN = "no design yet"
 
 PROMISES = {
     "Comparison.sets_p_value": PValue(),
-    "Comparison.difference_p_value": PValue(),
     "Direction.p_value": PValue(together=True),
     **dict.fromkeys(("Direction.interval",), NoClaim(NO_DESIGN)),
     **dict.fromkeys(("Direction.share_gen_interval", "Direction.share_ref_interval"), NoClaim(NO_DESIGN)),
     **dict.fromkeys(("Direction.share_difference_interval", "Direction.standard_error"), NoClaim(NO_DESIGN)),
-    **dict.fromkeys(("Comparison.difference_interval", "Difference.interval", "Whole.interval"), NoClaim(NO_DESIGN)),
-    **dict.fromkeys(("Difference.p_value", "Kinds.sets_p_values", "Changes.sets_p_value"), NoClaim(NO_DESIGN)),
+    **dict.fromkeys(("Whole.interval",), NoClaim(NO_DESIGN)),
+    **dict.fromkeys(("Kinds.sets_p_values", "Changes.sets_p_value"), NoClaim(NO_DESIGN)),
     **dict.fromkeys(("Fit.interval", "Fit.p_value", "Prompt.interval", "Prompt.p_value"), NoClaim(NO_DESIGN)),
     **dict.fromkeys(("Word.interval", "Word.p_value", "ModelFit.interval"), NoClaim(NO_DESIGN)),
     "Evidence.p_value": NoClaim(NO_DESIGN),
