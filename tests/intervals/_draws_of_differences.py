@@ -13,9 +13,9 @@ WIDE = Holds(width=(0.8, 3.0), why="the upper end holds whatever the law of the 
 
 PROMISES = {
     "Difference.interval": WIDE,
-    "Difference.p_value": PValue(),
+    "Difference.p_value": PValue(exact=True),
     "Comparison.difference_interval": WIDE,
-    "Comparison.difference_p_value": PValue(),
+    "Comparison.difference_p_value": PValue(exact=True),
 }
 
 NUMBERS = tuple(PROMISES)

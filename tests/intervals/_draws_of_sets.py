@@ -18,7 +18,6 @@ PROMISES = {
     **dict.fromkeys(("Direction.interval",), NoClaim(NO_DESIGN)),
     **dict.fromkeys(("Direction.share_gen_interval", "Direction.share_ref_interval"), NoClaim(NO_DESIGN)),
     **dict.fromkeys(("Direction.share_difference_interval", "Direction.standard_error"), NoClaim(NO_DESIGN)),
-    **dict.fromkeys(("Whole.interval",), NoClaim(NO_DESIGN)),
     **dict.fromkeys(("Kinds.sets_p_values", "Changes.sets_p_value"), NoClaim(NO_DESIGN)),
     **dict.fromkeys(("Fit.interval", "Fit.p_value", "Prompt.interval", "Prompt.p_value"), NoClaim(NO_DESIGN)),
     **dict.fromkeys(("Word.interval", "Word.p_value", "ModelFit.interval"), NoClaim(NO_DESIGN)),
