@@ -45,11 +45,11 @@ def images_of_prompts(rng, **options):
     yield from drawn_difference(found, float(np.abs(drawn.difference).sum()) / 2)
 
 
-def _design(name, regime, draw=two_sets, runs=300, quick=20, **options):
+def _design(name, regime, draw=two_sets, runs=300, quick=12, **options):
     return Design(name, regime, NUMBERS, partial(draw, **options), runs, quick)
 
 
-_pairs = partial(_design, draw=images_of_prompts, runs=200, quick=10)
+_pairs = partial(_design, draw=images_of_prompts, runs=200, quick=6)
 MOVED = {"rare": 0.05, "moved": 0.7}
 
 DESIGNS = (

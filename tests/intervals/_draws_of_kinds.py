@@ -138,11 +138,11 @@ def images_of_prompts(rng, moved, **options):
     yield from drawn_kinds(tests, drawn.shares, drawn.difference, not moved, parts)
 
 
-def _design(name, regime, draw, numbers=NUMBERS, runs=600, quick=100, **options):
+def _design(name, regime, draw, numbers=NUMBERS, runs=600, quick=60, **options):
     return Design(name, regime, numbers, partial(draw, **options), runs, quick)
 
 
-_pairs = partial(_design, draw=images_of_prompts, runs=200, quick=12, kinds=4)
+_pairs = partial(_design, draw=images_of_prompts, runs=200, quick=8, kinds=4)
 MIXED = (*NUMBERS, "Mix.interval")
 MOVED = {"rare": 0.05, "moved": 0.7}
 

@@ -59,7 +59,7 @@ def images_of_prompts(rng, prompts, images, moved):
     yield from drawn_wholes(found, HAVE @ (gen - ref).mean(0))
 
 
-def _design(name, regime, draw=two_sets, runs=300, quick=40, **options):
+def _design(name, regime, draw=two_sets, runs=300, quick=20, **options):
     return Design(name, regime, ("Whole.interval",), partial(draw, **options), runs, quick)
 
 
@@ -71,6 +71,6 @@ DESIGNS = (
     _design("labels of 40 and 60", "small", n=40, m=60, law=EVEN),
     _design("labels of 400 and 2000, a rare label", "rare", n=400, m=2000, law=(0.02, 0.08, 0.3, 0.6), moved=0.2),
     _design("labels of videos", "clustered", n=800, m=800, law=EVEN, moved=0.2, size=4),
-    _design("labels of prompts", "paired", images_of_prompts, 100, 10, prompts=40, images=3, moved=0.0),
-    _design("labels of prompts, moved", "paired", images_of_prompts, 100, 10, prompts=40, images=3, moved=0.3),
+    _design("labels of prompts", "paired", images_of_prompts, 100, 4, prompts=40, images=3, moved=0.0),
+    _design("labels of prompts, moved", "paired", images_of_prompts, 100, 4, prompts=40, images=3, moved=0.3),
 )
