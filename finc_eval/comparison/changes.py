@@ -93,7 +93,8 @@ class Changes(Pictured):
         old, new: signatures of the two comparisons.
         sets: "old" and "new", the generated sets of both, and "ref".
         sets_p_value: p-value of "both releases are samples of one law", by the means of φ and moments of their errors,
-            which need no samples; None where a comparison kept none, or another φ.
+            which need no samples; None where a comparison kept none, or another φ, or a release has fewer than 8
+            independent samples.
         compared: the comparisons; None for changes that were read from a file.
 
     Example:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
@@ -333,6 +334,8 @@ class Comparison(Mapped):
         if self.law is not None:
             file.array("law", self.law.mean)
             file.header["law"] = [self.law.trace, self.law.squares]
+            if isfinite(self.law.units):  # a law from an older file does not know it
+                file.header["law_units"] = self.law.units
 
     @classmethod
     def _read(cls, file: StoredFile, data: dict[str, Any]) -> dict[str, Any]:

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import isfinite
+from math import inf, isfinite
 
 import numpy as np
 import torch
 
 from finc_eval.comparison.inputs import OpenSets, SketchedSet
 from finc_eval.core.files.stored import StoredFile
-from finc_eval.numerics.exchanges import MeanLaw, UnitSums, exchange_units, flip_blocks, sketched_p_value, unit_numbers
+from finc_eval.numerics.exchanges import (
+    LEAST_UNITS,
+    MeanLaw,
+    UnitSums,
+    exchange_units,
+    flip_blocks,
+    sketched_p_value,
+    unit_numbers,
+)
 from finc_eval.numerics.moments import weighted_sum
 from finc_eval.sketches.one_law import UnitFeatures, block_units
 
@@ -58,11 +66,14 @@ def _of_sketches(gen: SketchedSet, ref: SketchedSet) -> float:
 
 
 def read_law(file: StoredFile) -> MeanLaw | None:
-    """Read the mean of φ over the generated set; older files have none."""
+    """Read the mean of φ over the generated set; older files have none, or not its number of units."""
     if (moments := file.header.get("law")) is None:
         return None
     mean = file.array("law", None, dtype="<f8")
     trace, squares = (float(one) for one in moments)
     if not (np.isfinite(mean).all() and isfinite(trace) and isfinite(squares) and min(trace, squares) >= 0):
         raise ValueError("the mean of its features has numbers that are not finite")
-    return MeanLaw(mean, trace, squares)
+    units = float(file.header.get("law_units", inf))
+    if not units >= LEAST_UNITS:
+        raise ValueError("the mean of its features is of too few units")
+    return MeanLaw(mean, trace, squares, units)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import sqrt
+from math import inf, sqrt
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,12 @@ EXCHANGED = 499
 
 MAX_UNITS = 4096
 """Units of a set. Samples of more are joined at random: as many units give the null distribution as well."""
+
+
+LEAST_UNITS = 8
+"""Units of one size that a set must be equivalent to, for moments of its mean to be estimated. Sets of one law had
+p ≤ .05 in 5 to 6 % of simulated runs of 8 v 8 groups, and in 8 to 9 % of 4 v 100; by a gamma distribution and without
+the jackknife, in 52 to 80 % of 20 samples and a group of 30, which are equivalent to 2.7 units."""
 
 
 SAME = 1e-6  # relative difference within which two statistics are equal: they are sums of rounded numbers
@@ -185,21 +191,27 @@ class MeanLaw:
         mean: shape (q,).
         trace: trace of the covariance V of the mean.
         squares: tr V², unbiased in Gaussian samples (Bai and Saranadasa 1996).
+        units: n² / Σ c² of units of c samples: as many units of one size tell as much of V. Infinite if V is known.
     """
 
     mean: Array
     trace: float
     squares: float
+    units: float = inf
 
     @classmethod
     def of(cls, units: UnitSums) -> MeanLaw | None:
-        """Estimate them from independent units; None for fewer than four."""
+        """Estimate them from independent units by the jackknife; None for too few (`LEAST_UNITS`).
+
+        The mean without a unit differs from the mean by (s − c·m) / (n − c). With n in place of n − c, the variance of
+        a unit that is much of the set would be too small.
+        """
         count, n = len(units.sizes), float(units.sizes.sum())
-        # 4: units from which two moments of a mean can be estimated.
-        if count < 4:
+        equal = n**2 / float(units.sizes @ units.sizes)
+        if equal < LEAST_UNITS:
             return None
         mean = units.sums.sum(0, dtype=np.float64) / n
-        rows = (units.sums - units.sizes[:, None] * mean) * (sqrt(count / (count - 1)) / n)
+        rows = (units.sums - units.sizes[:, None] * mean) * (sqrt((count - 1) / count) / (n - units.sizes[:, None]))
         trace = float((rows**2).sum())
         # The number of a unit is by its hash, so that the first units are drawn at random.
         # 1024: units from which tr V² of the covariance V of a mean is estimated: products of more take longer than a
@@ -208,13 +220,23 @@ class MeanLaw:
         scale, own = count / len(few), float((few**2).sum())
         covariance = few @ few.T if len(few) < rows.shape[1] else few.T @ few
         squares = _unbiased_squares(float((covariance**2).sum()), own, len(few)) * scale**2
-        return cls(mean, trace, max(squares, 0.0))
+        return cls(mean, trace, max(squares, 0.0), equal)
 
     def p_value(self, other: MeanLaw) -> float:
-        """Return the p-value of "both sets are samples of one law", by a gamma distribution of two moments."""
+        """Return the p-value of "both sets are samples of one law", by an F distribution of two moments (Box 1954).
+
+        Its denominator is the trace, which few units show badly. By a gamma distribution, as if the trace were known,
+        10 groups against 100 samples of one law had p ≤ .05 in 6 to 8 % of simulated runs; by F, in 5 to 6 %.
+        """
+        from scipy.special import fdtrc
+
         cross = sqrt(self.squares * other.squares)  # tr VW of covariances that differ by a factor
+        trace, difference = self.trace + other.trace, float(((self.mean - other.mean) ** 2).sum())
         variance = 2 * (self.squares + other.squares + 2 * cross)
-        return _gamma_tail(float(((self.mean - other.mean) ** 2).sum()), self.trace + other.trace, variance)
+        of_trace = 2 * (self.squares / (self.units - 1) + other.squares / (other.units - 1))
+        if of_trace == 0 or variance == 0 or trace == 0:
+            return _gamma_tail(difference, trace, variance)
+        return float(fdtrc(2 * trace**2 / variance, 2 * trace**2 / of_trace, difference / trace))
 
 
 def _unbiased_squares(squares: float, trace: float, n: int) -> float:

@@ -9,7 +9,7 @@ against its promise, within what the number of repetitions allows.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -80,7 +80,8 @@ class Holds:
 
     Attributes:
         level: the probability.
-        together: whether all intervals of a repetition hold together with it.
+        together: whether all intervals of a repetition hold together with it. All repetitions have equally many, in one
+            order.
         width: least and largest half-width that is right, in those of the normal interval that knows the standard
             deviation; None where the width has no such measure, with the reason in `why`.
         why: why the interval is wider than it has to be, or has no width.
@@ -109,10 +110,13 @@ class Holds:
             for run in drawn
         ]
         rate = np.mean([any(run) for run in missed] if self.together else [np.mean(run) for run in missed])
-        if self.width is None or self.together:
+        if self.width is None:
             return {"missed": rate}
-        half = np.median([(one.ends[1] - one.ends[0]) / 2 for one in both])
-        return {"missed": rate, "width": half / (norm.isf((1 - self.level) / 2) * _spread(both))}
+        # Of intervals that hold together, each place has a law of its own, and its part of the error.
+        places = [*zip(*drawn, strict=True)] if self.together else [both]
+        half = sum(float(np.median([(one.ends[1] - one.ends[0]) / 2 for one in each])) for each in places)
+        quantile = norm.isf((1 - self.level) / 2 / len(places))
+        return {"missed": rate, "width": half / (quantile * sum(map(_spread, places)))}
 
     def faults(self, measured: Measured, count: int) -> Iterable[str]:
         """Yield what breaks the promise, of what was measured in so many repetitions."""
@@ -213,7 +217,7 @@ def _with_reason(promise: str, why: str) -> str:
     return f"{promise} ({why})" if why else promise
 
 
-def _spread(drawn: list[Drawn]) -> float:
+def _spread(drawn: Sequence[Drawn]) -> float:
     return float(np.std([one.estimate - (one.truth or 0.0) for one in drawn], ddof=1))
 
 

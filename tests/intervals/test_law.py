@@ -52,6 +52,7 @@ NOTHING = Nothing()
         ({"count": 3}, Holds(), "interval", None),
         ({"count": 3}, Holds(together=True), "interval", "misses"),
         ({"wider": 1.3, "count": 3}, Holds(together=True), "interval", None),
+        ({"wider": 2.0, "count": 3}, Holds(together=True), "interval", "half-width is"),
         ({}, StandardError(), "error", None),
         ({"wider": 2.0}, StandardError(), "error", "of the standard deviation"),
         ({"wider": 0.5}, StandardError(), "error", "of the standard deviation"),

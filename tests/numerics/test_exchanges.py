@@ -203,16 +203,32 @@ def test_the_law_of_a_mean_has_its_covariance_and_the_square_of_it_without_bias(
     law = MeanLaw.of(singles(rows))
     np.testing.assert_allclose(law.mean, rows.mean(0), rtol=1e-5)
     assert law.trace == pytest.approx(np.trace(np.cov(rows.T)) / 30, rel=1e-5)
-    found = [MeanLaw.of(singles(rng.normal(size=(6, 3)) * scale)).squares * 36 for _ in range(800)]
+    found = [MeanLaw.of(singles(rng.normal(size=(8, 3)) * scale)).squares * 64 for _ in range(800)]
     truth = (scale**4).sum()
     assert np.mean(found) == pytest.approx(truth, abs=4 * np.std(found) / np.sqrt(800))
     # Of many units the first stand for all.
     many = MeanLaw.of(singles(rng.normal(size=(2048, 3)) * scale))
     assert many.squares * 2048**2 == pytest.approx(truth, rel=0.2)
-    assert MeanLaw.of(singles(rows[:3])) is None and MeanLaw.of(singles(rows[:4])) is not None
+    assert MeanLaw.of(singles(rows[:7])) is None and MeanLaw.of(singles(rows[:8])) is not None
 
 
-def test_the_law_of_a_mean_of_groups_has_the_variance_of_their_exchanges():
+def test_the_law_of_a_mean_of_groups_has_the_variance_of_the_jackknife():
     one = grouped(np.random.default_rng(8), 12, 1, 4)
+    mean, count = one.sums.sum(0) / one.sizes.sum(), len(one.sizes)
+    without = (one.sums.sum(0) - one.sums) / (one.sizes.sum() - one.sizes)[:, None]
+    law = MeanLaw.of(one)
+    assert law.trace == pytest.approx(float(((without - mean) ** 2).sum()) * (count - 1) / count, rel=1e-4)
+    assert law.units == pytest.approx(one.sizes.sum() ** 2 / (one.sizes**2).sum())
     found = exchange_units(one, one, 0, by_column=False)
-    assert 2 * MeanLaw.of(one).trace == pytest.approx(found.variances[0, 0], rel=1e-4)
+    assert 1 < 2 * law.trace / found.variances[0, 0] < 1.2
+
+
+def test_the_law_of_means_of_few_samples_is_the_test_of_student():
+    """One column and sets of 10: F is t², with 18 degrees of freedom if both variances are equal."""
+    rows = np.random.default_rng(5).normal(size=(10, 1))
+    one, other = (MeanLaw.of(singles(each)) for each in (rows, 0.8 - rows))
+    assert one.p_value(other) == pytest.approx(stats.ttest_ind(rows[:, 0], 0.8 - rows[:, 0]).pvalue, abs=0.02)
+
+
+def test_a_set_that_is_mostly_one_group_has_no_law():
+    assert MeanLaw.of(UnitSums(np.ones((21, 2), np.float32), np.array([30.0] + [1.0] * 20))) is None
