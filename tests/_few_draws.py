@@ -3,19 +3,29 @@
 Tests of p-values of boards and of maps are in tests/leaderboards, tests/numerics and tests/partitions.
 """
 
+from contextlib import contextmanager
+
 import pytest
 
-FEW = {
+EXCHANGES = {
     "finc_eval.comparison.findings.EXCHANGES_OF_BOARDS": 999,
     "finc_eval.comparison.findings.EXCHANGES_OF_SETS": 249,
-    "finc_eval.numerics.neighbor_embedding.STEPS": 30,
 }
-"""An eighth of the exchanges that a hundred models need, and a fifth of the steps of a map."""
+"""An eighth of the exchanges that a hundred models need."""
+
+MAPS = {"finc_eval.numerics.neighbor_embedding.STEPS": 30}
+"""A fifth of the steps of a map."""
+
+
+@contextmanager
+def few(*tables):
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in (pair for table in tables for pair in table.items()):
+            patch.setattr(name, value)
+        yield
 
 
 @pytest.fixture(scope="module", autouse=True)
 def few_draws():
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in FEW.items():
-            patch.setattr(name, value)
+    with few(EXCHANGES, MAPS):
         yield
