@@ -1,5 +1,4 @@
 import pytest
-from _few_draws import few_draws  # noqa: F401
 from _simulated import REASON, available
 
 from finc_eval.embeddings.search import distance_blocks
