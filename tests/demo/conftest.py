@@ -1,1 +1,0 @@
-from _few_draws import few_draws  # noqa: F401
