@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import ceil
 
 import numpy as np
@@ -14,6 +15,8 @@ from finc_eval.monitoring.exchange import Array
 MOST_LOOKS = 200  # looks beyond which a change is called too small for looks of this size
 
 
+# 64: pairs of a change and a size of looks that one or several monitors ask for again at every look.
+@lru_cache(64)
 def looks_needed(shift: float, reference: int, samples: int, things: int, alpha: float) -> int | None:
     """Return after how many looks a lasting jump of a mean has an alarm, at its mean score; None beyond 200.
 

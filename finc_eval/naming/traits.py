@@ -149,25 +149,25 @@ def _measure_of_one_size(images: Sequence[Image.Image]) -> tuple[Array, NDArray[
     light = small @ np.array(motion.LUMA, np.float32)
     known: dict[str, NDArray[Any]] = color(small) | tone(light) | texture(gray)
     deviation = flat(light).std(1)
-    known |= {"blank": deviation < BLANK, "gray": (gray_ones := has_no_color(small))}
-    known |= {"toned": has_one_tone(small) & ~gray_ones}
+    squares = _squares(small)
+    known |= {"blank": deviation < BLANK, "gray": (gray_ones := has_no_color(squares))}
+    known |= {"toned": has_one_tone(squares) & ~gray_ones}
     known |= {"frame": has_frame(small, deviation), "streaks": streaks(light)}
     shape = {"pixels": np.log(width * height), "shape": np.log(width / height), "mark": 0.0}  # marks are of many
     known |= {name: np.full(len(images), value) for name, value in shape.items()}
     return np.column_stack([known[trait.name] for trait in TRAITS]).astype(np.float64), residual(light)
 
 
-def has_no_color(pixels: Pixels) -> NDArray[np.bool_]:
-    """Return whether pictures, (n, SIDE, SIDE, 3) in [0, 1], are gray: by the mean colors of their squares."""
-    squares = _squares(pixels)
+def has_no_color(squares: Pixels) -> NDArray[np.bool_]:
+    """Return whether pictures are gray: by the mean colors of their squares, (n, SQUARES², 3) in [0, 1]."""
     largest, smallest = squares.max(-1), squares.min(-1)
     seen = np.maximum(largest - smallest - UNSEEN_COLOR, 0) / np.maximum(largest, 1 / 255)
     return np.asarray(seen.mean(1) < 0.03)  # mean saturation of squares, beyond what nobody sees
 
 
-def has_one_tone(pixels: Pixels) -> NDArray[np.bool_]:
-    """Return whether brightness alone decides the color of the squares of pictures, (n, SIDE, SIDE, 3), as in sepia."""
-    squares = _squares(pixels).astype(float)
+def has_one_tone(squares: Pixels) -> NDArray[np.bool_]:
+    """Return whether brightness alone decides the mean colors of squares, (n, SQUARES², 3), as in sepia."""
+    squares = squares.astype(float)
     light = squares @ np.array(motion.LUMA)
     powers = (light - light.mean(1, keepdims=True))[..., None] ** np.arange(3)
     curve = powers @ np.linalg.pinv(powers) @ squares
@@ -178,8 +178,10 @@ def has_one_tone(pixels: Pixels) -> NDArray[np.bool_]:
 def _squares(pixels: Pixels) -> Pixels:
     """Return the mean colors of the squares of pictures, (n, SQUARES², 3)."""
     side = SIDE // SQUARES
-    means: Pixels = pixels.reshape(len(pixels), SQUARES, side, SQUARES, side, 3).mean((2, 4))
-    return means.reshape(len(pixels), SQUARES**2, 3)
+    # Whole lines first: a mean over both axes at once adds three numbers at a time, five times as slowly.
+    lines: Pixels = pixels.reshape(len(pixels) * SQUARES, side, SIDE * 3).sum(1)
+    means: Pixels = lines.reshape(len(pixels), SQUARES**2, side, 3).sum(2) / side**2
+    return means
 
 
 def color(pixels: Pixels) -> dict[str, Pixels]:

@@ -16,11 +16,11 @@ from finc_eval.gates.verdict import Limit
 SLIGHT = "what differs has no name, such as many small changes"
 
 
-def law(seed, scale=1.0, n=500):
+def law(seed, scale=1.0, n=300):
     return (scale * np.random.default_rng(seed).standard_normal((n, 32))).astype(np.float32)
 
 
-OLD, REF, SAME, MOVED = law(1), law(2), law(3), law(4, 1.12)
+OLD, REF, SAME, MOVED = law(1), law(2), law(3), law(4, 1.18)
 GEN = {"a wider law": MOVED, "the same law": SAME}
 
 
@@ -37,13 +37,13 @@ def of_three(gen):
 
 
 def of_comparison(gen):
-    found = fe.compare(gen, REF, features=500)
+    found = fe.compare(gen, REF, features=200)
     return found.sets_p_value, found.headline
 
 
 def of_changes(gen, folder):
-    old = fe.compare(OLD, REF, features=500)
-    new = fe.compare(gen, REF, features=500, kinds=old)
+    old = fe.compare(OLD, REF, features=200)
+    new = fe.compare(gen, REF, features=200, kinds=old)
     found = fe.compare_releases(old, new)
     for name, one in {"old": old, "new": new}.items():
         one.save(folder / f"{name}.h5")
@@ -89,7 +89,7 @@ def test_how_well_samples_are_told_apart_is_said_where_it_is_above_chance():
 
 
 def test_a_kind_that_differs_is_said_instead():
-    gen = np.concatenate([MOVED[:400], law(5, n=100) + 3])
+    gen = np.concatenate([MOVED[:240], law(5, n=60) + 3])
     board = fe.leaderboard({"gen": gen, "old": OLD}, REF)
     assert board["gen"].fault and SLIGHT not in board.headline
     assert SLIGHT not in fe.gate(gen, OLD, REF, {"kinds": {"lose": 0.9}}).headline

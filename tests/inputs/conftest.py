@@ -1,6 +1,7 @@
 """A cache for each test."""
 
 import pytest
+from _few_draws import few_draws  # noqa: F401
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,7 @@ import pytest
 import torch
 from PIL import Image, ImageDraw, ImageFilter, ImageOps
 from test_looks import LAST, SIDE, N, looks, pictures
-from test_motion_traits import FAULTS, clean, embed, embedded, long  # noqa: F401
+from test_motion_traits import FAULTS, clean, drawn, embed, embedded, long  # noqa: F401
 
 import finc_eval as fe
 from finc_eval.naming.explained import explain

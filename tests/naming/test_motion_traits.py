@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from _described import Described
+from _stored import made_once
 from PIL import Image, ImageFilter
 
 from finc_eval.extractors.catalog import load_card
@@ -100,16 +101,30 @@ class Moving(Described):
         return self._embedded[torch.as_tensor(indices)]
 
 
+def embed_clips(made):
+    card = load_card("motion")
+    return Embedder(card, "cpu")(torch.from_numpy(made))[:, : card.output.dimension]
+
+
 @pytest.fixture(scope="module")
 def embed():
-    card = load_card("motion")
-    embedder = Embedder(card, "cpu")
-    return lambda made: embedder(torch.from_numpy(made))[:, : card.output.dimension]
+    return embed_clips
+
+
+@pytest.fixture(scope="session")
+def drawn(tmp_path_factory):
+    """Scenes, and the embeddings of their clips."""
+
+    def make(folder):
+        drawn = scenes()
+        return drawn, embed_clips(drawn[:, :FRAMES])
+
+    return made_once(tmp_path_factory, "clips of scenes", make)
 
 
 @pytest.fixture(scope="module")
-def long():
-    return scenes()
+def long(drawn):
+    return drawn[0]
 
 
 @pytest.fixture(scope="module")
@@ -118,8 +133,8 @@ def clean(long):
 
 
 @pytest.fixture(scope="module")
-def embedded(embed, clean):
-    return embed(clean)
+def embedded(drawn):
+    return drawn[1]
 
 
 def named(rows, space="motion@00000000"):

@@ -4,6 +4,7 @@ import base64
 import io
 import struct
 import zlib
+from functools import cache
 
 import numpy as np
 import pytest
@@ -26,8 +27,9 @@ def encoded(kind, side=64, frames=1, **options):
     return stream.getvalue()
 
 
-def bomb(side=8000, frames=40):
-    """A WebP of 2 kB whose frames are large, and all the same bytes."""
+@cache
+def bomb(side=3000, frames=120):
+    """A WebP of a few kB whose frames are large, and all the same bytes: together 4 GB of pixels."""
     data = encoded("WEBP", side, 2, lossless=True)
     place, parts = 12, []
     while place < len(data):
@@ -48,7 +50,7 @@ def png(width, height, pixels=b""):
 
 
 OTHERS = {
-    "frames of 64 million pixels": (bomb, "webp", 64, 64, "it is WEBP of 8000x8000 pixels"),
+    "frames of 9 million pixels": (bomb, "webp", 64, 64, "it is WEBP of 3000x3000 pixels"),
     "a picture of 10 billion pixels": (lambda: png(100_000, 100_000), "png", 64, 64, "is damaged|100000x100000"),
     "a picture that is larger than it states": (lambda: encoded("JPEG", 80), "jpeg", 64, 64, "JPEG of 80x80"),
     "a large picture that says so": (lambda: encoded("PNG", 97), "png", 97, 97, "97x97 pixels, above 96x96"),

@@ -1,0 +1,1 @@
+from _few_draws import few_draws  # noqa: F401
