@@ -93,3 +93,10 @@ def test_directions_without_variance_are_left_out_of_whitening(shape):
     assert whitening(centered, 9, floor=3.9).shape[1] == 2
     assert whitening(centered, 9, floor=4.1).shape[1] == 1
     assert whitening(1e6 * centered, 9).shape[1] == whitening(1e-6 * centered, 9).shape[1] == 3
+
+
+@pytest.mark.parametrize("scale", [1e-25, 1e25])
+def test_axes_of_entries_whose_squares_float32_cannot_hold_are_the_same(scale):
+    rows = torch.from_numpy(np.random.default_rng(5).normal(size=(80, 70)) * np.geomspace(9, 1, 70)).float()
+    plain, scaled = PrincipalAxes.of(rows), PrincipalAxes.of(rows * scale)
+    np.testing.assert_allclose((plain.axes[:, :9] * scaled.axes[:, :9]).sum(0).abs(), 1, atol=1e-3)
