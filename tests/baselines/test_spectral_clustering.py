@@ -84,5 +84,5 @@ def test_samples_have_log_two_of_their_number_and_one_more_as_neighbors(count, n
 def test_a_share_of_the_most_novel_samples_is_at_least_one(share, count):
     found = rarity(planted()[0][:40], planted(seed=1)[0])
     chosen = most_novel(found, share)
-    assert len(chosen) == count
-    assert found.scores[chosen].min() >= np.delete(found.scores, chosen).max(initial=-np.inf)
+    assert len(set(chosen.tolist())) == count
+    assert found.distances[chosen].min() >= np.delete(found.distances, chosen).max(initial=-np.inf)
