@@ -1,6 +1,7 @@
 """Masses, excesses and design effects of directions, by their definitions on a few samples."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from scipy import stats
 
 import finc_eval as fe
 from finc_eval.comparison import sets_test
+from finc_eval.comparison.assemble import place_in_kinds, share_of
 from finc_eval.comparison.changes import _change
 from finc_eval.comparison.estimates import HALVES_CORRELATION, Estimates, Masses
 from finc_eval.comparison.findings import Finding, clear_among, part_in_words
@@ -231,3 +233,68 @@ def test_what_became_of_a_kind_follows_from_its_distances_from_the_reference(old
     kind = replace(a_kind("k1", new, old, labels=("new", "old")), p_value=p)
     found = _change(kind, 0.1, p_old, p_new, 0.05)
     assert (found.status, found.role, found.share_ref) == (status, role, 0.1)
+
+
+@pytest.fixture(scope="module")
+def mixed():
+    """Kinds of which two differ, and noise, so that some directions mean nothing; as comparison and sets."""
+    rng = np.random.default_rng(3)
+
+    def drawn(n, shares):
+        labels = rng.choice(4, n, p=shares)
+        return (5 * np.eye(4, 8)[labels] + rng.normal(size=(n, 8))).astype(np.float32)
+
+    gen, ref = drawn(160, [0.4, 0.1, 0.25, 0.25]), drawn(240, [0.1, 0.4, 0.25, 0.25])
+    return fe.compare(gen, ref, features=60, modes=5, method=fe.Finc(clusters=False), rho=1.25), gen, ref
+
+
+def test_directions_are_significant_first_then_by_how_much_more_of_the_set_are_members(mixed):
+    found = mixed[0].directions
+    assert {one.p_value > 0.05 for one in found} == {False, True}
+    for role in (mixed[0].over, mixed[0].under):
+        assert [one.p_value > 0.05 for one in role] == sorted(one.p_value > 0.05 for one in role)
+        for is_clear in (True, False):
+            leads = [abs(one.share_difference) for one in role if (one.p_value <= 0.05) is is_clear]
+            assert leads == sorted(leads, reverse=True)
+    assert all(one.excess > 0 and one.fitted_excess > 0 for one in found)
+    assert all(one.name is None for one in found if one.p_value > 0.05)
+
+
+def test_the_first_tail_of_a_direction_has_most_of_the_excess(mixed):
+    comparison, gen, ref = mixed
+    for one in comparison.directions:
+        own, other = (gen, ref) if one.role == "over" else (ref, gen)
+        scores = [comparison.feature_map(torch.from_numpy(rows)).numpy() @ one.direction for rows in (own, other)]
+        energy = [
+            (np.maximum(sign * scores[0], 0) ** 2).mean() - 1.25 * (np.maximum(sign * scores[1], 0) ** 2).mean()
+            for sign in (1, -1)
+        ]
+        assert [tail.share for tail in one.tails] == pytest.approx(np.array(energy) / sum(energy), abs=1e-3)
+        assert energy[0] >= energy[1]
+
+
+def test_the_share_of_a_set_of_too_few_independent_samples_can_be_anything():
+    few = SimpleNamespace(scores=SimpleNamespace(n=40), sketched=SimpleNamespace(is_testable=False))
+    assert share_of(few, 0, 10, 0.95) == (0, 0.25, 1)
+
+
+@pytest.mark.parametrize(
+    ("places", "kinds", "is_shown"),
+    [
+        ([0, 0, 0, 1], ("a",), True),
+        ([0, 0, 1, 1], ("a",), True),
+        ([0, 0, 0, 0, 1, 1, 1, 2, 2], ("a", "b"), False),
+        ([2, 2, 2, 0, 0, 0], ("a",), True),
+        ([2, 2, 2, 0, 0], ("c",), False),
+        ([0, 0, 1, 1, 2, 2, 2], ("c", "a"), False),
+    ],
+)
+def test_a_direction_is_placed_in_the_kinds_with_half_of_its_best_samples(places, kinds, is_shown, mixed):
+    """Kind "a" differs in the same way."""
+    one = mixed[0].directions[0]
+    tails = tuple(replace(tail, gen=np.arange(len(places)), ref=np.arange(len(places))) for tail in one.tails)
+    at = SimpleNamespace(rows_at=lambda rows: rows)
+    divided = SimpleNamespace(places=lambda rows, run: np.array(places)[rows])
+    listed = [SimpleNamespace(id=name) for name in "abc"]
+    found = place_in_kinds(replace(one, tails=tails), at, listed, np.array([True, False, False]), divided, None)
+    assert (found.kinds, found.shown_by_kinds) == (kinds, is_shown)
