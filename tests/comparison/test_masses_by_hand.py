@@ -1,6 +1,7 @@
 """Masses, excesses and design effects of directions, by their definitions on a few samples."""
 
 from dataclasses import replace
+from math import ceil
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,6 +16,7 @@ from finc_eval.comparison.assemble import place_in_kinds, share_of
 from finc_eval.comparison.changes import _change
 from finc_eval.comparison.estimates import HALVES_CORRELATION, Estimates, Masses
 from finc_eval.comparison.findings import Finding, clear_among, part_in_words
+from finc_eval.comparison.fits import direction_count
 from finc_eval.comparison.inputs import SketchedSet
 from finc_eval.comparison.score_pass import ScorePass
 from finc_eval.numerics.exchanges import sketched_p_value
@@ -298,3 +300,13 @@ def test_a_direction_is_placed_in_the_kinds_with_half_of_its_best_samples(places
     listed = [SimpleNamespace(id=name) for name in "abc"]
     found = place_in_kinds(replace(one, tails=tails), at, listed, np.array([True, False, False]), divided, None)
     assert (found.kinds, found.shown_by_kinds) == (kinds, is_shown)
+
+
+@pytest.mark.parametrize(("modes", "features", "n"), [(3, 60, 90), (40, 5, 90), (40, 400, 9)])
+def test_no_more_directions_are_fitted_than_a_half_of_the_samples_or_of_the_features_has(modes, features, n):
+    """A third more directions than asked for; a half of five frequencies has two, with a cosine and a sine each."""
+    phi = fe.RandomFourierFeatures(dim=4, features=features, sigma=2.0, seed=0)
+    sets = [SketchedSet(name, fe.Sketch.of(unit(n, 3).numpy(), phi), None) for name in ("gen", "ref")]
+    settings = fe.Settings(features=features, modes=modes, method=fe.Finc(clusters=False))
+    samples = min(sum(one.sketch.folds[fold].n for one in sets) for fold in (0, 1))
+    assert direction_count(sets, settings) == min(ceil(1.3 * modes), samples, 2 * (features // 2))
