@@ -310,3 +310,11 @@ def test_no_more_directions_are_fitted_than_a_half_of_the_samples_or_of_the_feat
     settings = fe.Settings(features=features, modes=modes, method=fe.Finc(clusters=False))
     samples = min(sum(one.sketch.folds[fold].n for one in sets) for fold in (0, 1))
     assert direction_count(sets, settings) == min(ceil(1.3 * modes), samples, 2 * (features // 2))
+
+
+def test_a_ratio_is_that_of_the_masses_and_a_muted_direction_shows_only_typical_samples(mixed):
+    for one in mixed[0].directions:
+        assert one.ratio == pytest.approx(one.mass_gen / one.mass_ref)
+        shown = one.shown("gen", 4)
+        assert (len(shown) > 4) is (one.p_value <= 0.05) and shown[:1] == list(one.typical("gen"))[:1]
+    assert replace(mixed[0].directions[0], mass_ref=0.0).ratio == np.inf
