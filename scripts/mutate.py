@@ -91,8 +91,7 @@ def mutations_of(path: str, text: str) -> Iterator[Mutation]:
                     new = {0: "1", 1: "2"}.get(side.value, f"(2 * {old})")
                     yield Mutation(path, side.lineno, side.col_offset, old, new)
         elif isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in OTHER:
-            if not isinstance(node.left, ast.Set):  # a comparison of sets of names
-                yield from _operator(path, lines, node.left, node.comparators[0], type(node.ops[0]))
+            yield from _operator(path, lines, node.left, node.comparators[0], type(node.ops[0]))
         elif isinstance(node, ast.Call) and (name := _name(node.func)) in CALLS:
             yield Mutation(path, node.func.end_lineno, node.func.end_col_offset - len(name), name, CALLS[name])
 
@@ -109,11 +108,11 @@ def _nodes(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def _is_text(node: ast.AST) -> bool:
-    """Return whether an operator joins texts, lists or paths."""
-    if not isinstance(node, ast.BinOp):
+    """Return whether an operator joins or compares texts, lists, sets or paths."""
+    if not isinstance(node, ast.BinOp | ast.Compare):
         return False
-    sides = (node.left, node.right)
-    joined = (ast.JoinedStr, ast.List, ast.Tuple, ast.ListComp, ast.Dict)
+    sides = (node.left, node.right) if isinstance(node, ast.BinOp) else (node.left, *node.comparators)
+    joined = (ast.JoinedStr, ast.List, ast.Tuple, ast.ListComp, ast.Dict, ast.Set, ast.SetComp)
     return any(
         isinstance(one, joined) or isinstance(getattr(one, "value", None), str) or _is_text(one) for one in sides
     )

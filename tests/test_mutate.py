@@ -26,6 +26,9 @@ ROOM = "finc_eval/numerics/inference.py"
         ("x: int | float = a", []),
         ("raise ValueError(a + b)", []),
         ("x = {a, b} <= set(c)", []),
+        ("x = set(c) - {a, b}", []),
+        ("x = {a for a in b} - c", []),
+        ("x = a[b + 1] == c", ["x = a[b - 1] == c", "x = a[b + 2] == c"]),
         ("x = a < b < c", []),
     ],
 )

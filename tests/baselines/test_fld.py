@@ -1,11 +1,13 @@
 import numpy as np
 import pytest
 import torch
+from scipy.optimize import minimize_scalar
 
 import finc_eval as fe
 from finc_eval.baselines import fld as module
-from finc_eval.baselines.fld import fit, fld, sample_likelihoods
+from finc_eval.baselines.fld import fit, fld, negative_likelihoods, sample_likelihoods
 from finc_eval.baselines.spectral_clustering import most_novel
+from finc_eval.core.run import Run
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.search import distance_blocks
 
@@ -70,6 +72,50 @@ def test_fld_is_that_of_the_published_protocol_within_its_optimizer_s_error():
     assert found.fld == pytest.approx(100 * (nll[0] - nll[1]), abs=0.5)
 
 
+def test_no_variance_or_background_makes_the_samples_of_the_fit_likelier():
+    """The background is a Gaussian of weight one around the mean of the samples, their distances shrunk to 0.9."""
+    _, train, gen = standard(law(60, 0, d=6), law(40, 1, 0.7, d=6), law(25, 2, d=6))
+    found = fit(as_embeddings(gen), as_embeddings(train))
+    to_mean = 0.81 * (train - train.mean(0)).square().sum(1)
+
+    def objective(log_variances, background):
+        alone = -0.5 * (to_mean / background.exp() + 6 * (background + np.log(2 * np.pi)))
+        return torch.cat([naive_terms(train, gen, log_variances), alone[:, None]], 1).logsumexp(1).mean() / 6
+
+    widths = torch.from_numpy(found.log_variances).requires_grad_()
+    searched = minimize_scalar(lambda one: -float(objective(widths.detach(), torch.tensor(one).double())), (-1, 1))
+    background = torch.tensor(searched.x).double()
+    best = objective(widths, background)
+    assert found.objective[-1] == pytest.approx(float(best.detach()), abs=1e-5)
+    (slope,) = torch.autograd.grad(best, widths)
+    assert float(slope.abs().max()) < 2e-3
+    wider, narrower = (objective(widths.detach() + change, background) for change in (0.1, -0.1))
+    assert max(wider, narrower) < best
+
+
+@pytest.mark.parametrize("n", [10, 22])
+def test_fld_compares_the_mixture_of_the_generated_set_with_one_of_training_samples(n):
+    raw = law(40, 0, d=6), law(31, 1, d=6), law(n, 2, 0.3, d=6)
+    test, train, gen = standard(*raw)
+    order, centers = np.random.default_rng(3).permutation(31), min(n, 15)
+    base = train[np.sort(order[:centers])], train[np.sort(order[centers:])]
+
+    def losses(centers, fitted_to, samples):
+        widths = fit(as_embeddings(centers.float()), as_embeddings(fitted_to.float())).log_variances
+        return -naive_terms(samples, centers, torch.from_numpy(widths)).logsumexp(1).numpy() / 6
+
+    own, others, seen = losses(gen, train, test), losses(*base, test), losses(gen, train, train)
+    found = fld(raw[2], raw[1], raw[0], seed=3)
+    assert (found.nll, found.baseline) == pytest.approx((own.mean(), others.mean()), abs=1e-4)
+    assert found.fld == pytest.approx(100 * (own - others).mean(), abs=0.01)
+    assert found.standard_error == pytest.approx(100 * (own - others).std(ddof=1) / 40**0.5, rel=1e-3)
+    assert found.gap == pytest.approx(100 * (seen.mean() - own.mean()), abs=0.01)
+    for one, expected in zip(negative_likelihoods(raw[2], raw[1], raw[0], Run()), (seen, own), strict=True):
+        np.testing.assert_allclose(one, expected, atol=1e-3)
+    by_test = -losses(test, train, gen)
+    np.testing.assert_allclose(sample_likelihoods(raw[2], raw[1], raw[0]).scores, by_test, atol=1e-3)
+
+
 def test_the_likelihood_of_a_mixture_is_that_of_its_definition():
     test, train, gen = standard(law(100, 0), law(120, 1), law(90, 2))
     mixture = fit(as_embeddings(gen), as_embeddings(train))
@@ -101,7 +147,7 @@ def test_copies_of_training_samples_are_punished_and_named():
     train, test = law(600, 1), law(400, 0)
     fresh, copied = fld(law(300, 2), train, test), fld(train[:300], train, test)
     assert copied.fld > 1000 > fresh.fld
-    assert copied.gap < -1000 < fresh.gap
+    assert copied.gap < -1000 < fresh.gap and fresh.warning is None
     assert copied.warning == "300 of 300 generated samples are copies of training samples"
 
 

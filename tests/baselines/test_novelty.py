@@ -76,7 +76,7 @@ def test_a_bandwidth_under_which_every_sample_is_alone_is_warned_of():
     [
         (GEN, {"sigma": -1.0}, "sigma must be a positive number"),
         (GEN[:, :5], {}, "gen has 5 entries per embedding"),
-        (np.zeros((20_001, 12), np.float32), {}, "exact KEN needs the kernel matrix"),
+        (np.zeros((20_001, 12), np.float32), {}, "kernel matrix of all 20,161 samples, at its peak 8 GB: compare"),
     ],
 )
 def test_what_cannot_be_scored_is_one_sentence(gen, options, message):

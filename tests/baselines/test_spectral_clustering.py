@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 import finc_eval as fe
+from finc_eval.baselines import spectral_clustering as module
 from finc_eval.baselines.rarity import rarity
 from finc_eval.baselines.spectral_clustering import affinity, most_novel, spectral_clustering
 
@@ -69,3 +70,19 @@ def test_the_seed_decides():
 def test_what_is_wrong_is_said_in_a_sentence(count, clusters, message):
     with pytest.raises(fe.FincEvalError, match=message):
         spectral_clustering(planted()[0], np.arange(count), clusters)
+
+
+@pytest.mark.parametrize(("count", "neighbors"), [(3, 2), (4, 3), (5, 4), (32, 6), (33, 7), (80, 8)])
+def test_samples_have_log_two_of_their_number_and_one_more_as_neighbors(count, neighbors, monkeypatch):
+    asked = []
+    monkeypatch.setattr(module, "affinity", lambda one, k, device: asked.append(k) or affinity(one, k, device))
+    spectral_clustering(planted()[0], np.arange(0, 80, 80 // count)[:count], 2)
+    assert asked == [neighbors]
+
+
+@pytest.mark.parametrize(("share", "count"), [(0.01, 1), (0.05, 2), (0.25, 10), (1.0, 40)])
+def test_a_share_of_the_most_novel_samples_is_at_least_one(share, count):
+    found = rarity(planted()[0][:40], planted(seed=1)[0])
+    chosen = most_novel(found, share)
+    assert len(set(chosen.tolist())) == count
+    assert found.distances[chosen].min() >= np.delete(found.distances, chosen).max(initial=-np.inf)

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import finc_eval as fe
+from finc_eval.comparison import changes as changes_module
 from finc_eval.comparison.changes import ORDER
+from finc_eval.partitions.answer import kind_id
 
 CENTERS = 10 * np.eye(10)
 
@@ -138,6 +140,16 @@ def test_kinds_may_come_from_a_file(old, new, tmp_path):
 def test_only_what_differs_from_the_reference_is_followed_where_nothing_changed():
     before = compared(REFERENCE, 9, n=1000, ref=REF[:1000])
     assert len(fe.compare_releases(before, compared(REFERENCE, 10, before, n=1000, ref=REF[:1000]))) == 0
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_kind_is_followed_if_either_release_differs_from_the_reference_in_it(old, first, monkeypatch):
+    kind = old.kinds[-1]
+    node = next(node for node in range(old.tree.tree.nodes) if kind_id(node) == kind.id)
+    p_values = [np.ones(old.tree.tree.nodes) for _ in range(2)]
+    p_values[first][node] = 0.05
+    monkeypatch.setattr(changes_module, "_against_ref", lambda one: p_values.pop())
+    assert [change.id for change in fe.compare_releases(old, old)] == [kind.id]
 
 
 def test_a_change_is_plain_json(changes):

@@ -273,3 +273,15 @@ def test_what_a_kernel_does_not_have_is_refused(digits, arguments, message):
 def test_the_cosine_kernel_has_a_largest_dimension(dim):
     with pytest.raises(FincEvalError, match=f"takes embeddings of 1 to 16384 entries, got {dim}"):
         CosineFeatures(dim)
+
+
+@pytest.mark.parametrize("far", [0.0, 1e4])
+def test_features_are_cosines_and_sines_of_differences_from_the_center_however_far_it_is(far):
+    rows = torch.from_numpy(np.random.default_rng(0).integers(-200, 200, (30, 3)) / 64 + far).float()
+    phi = RandomFourierFeatures(3, 50, sigma=1.5, seed=0, center=torch.full((3,), far))
+    phases = (rows.double() - far) @ phi.frequencies.double()
+    expected = torch.cat([phases.cos(), phases.sin()], 1) / 50**0.5
+    np.testing.assert_allclose(phi(rows), expected, atol=1e-5)
+    np.testing.assert_allclose(phi(rows.clone().requires_grad_()).detach(), expected, atol=1e-5)
+    squared = (rows.double()[:, None] - rows.double()[None]).square().sum(2)
+    np.testing.assert_allclose(phi.exact(rows, rows), (-squared / (2 * 1.5**2)).exp(), atol=1e-5)

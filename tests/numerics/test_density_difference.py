@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import product
 from math import exp, pi, sqrt
 
 import numpy as np
 import pytest
 
 from finc_eval.core.errors import FincEvalError
-from finc_eval.numerics.density_difference import density_difference
+from finc_eval.numerics.density_difference import PENALTIES, WIDTHS, _estimates, _parts, density_difference
 
 
 @pytest.mark.parametrize(
@@ -80,6 +81,80 @@ def test_unlike_densities_are_rejected(rng):
 def test_what_has_no_density_is_refused_in_a_sentence(call, words):
     with pytest.raises(FincEvalError, match=words):
         call()
+
+
+def means_of(points, centers, width):
+    return np.exp(-((points[:, None] - centers[None]) ** 2).sum(2) / (2 * width**2)).mean(0)
+
+
+def integrals(centers, width):
+    """Integrals of the products of two Gaussians, which are a Gaussian of their distance."""
+    squared, d = ((centers[:, None] - centers[None]) ** 2).sum(2), centers.shape[1]
+    return (pi * width**2) ** (d / 2) * np.exp(-squared / (4 * width**2))
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_width_and_penalty_are_chosen_by_the_error_of_held_folds_and_fit_all_points(rng, d):
+    """The paper's algorithm, by solving its equations for every width, penalty and fold."""
+    pooled = rng.normal(size=(43, d)) + np.r_[np.zeros(23), np.ones(20)][:, None] * 1.5
+    parts = _parts(np.arange(43), 23, rng)
+    assert np.bincount(parts).tolist() == [5, 5, 5, 4, 4, 4, 4, 4, 4, 4]
+    assert (parts[:23] < 5).all() and (parts[23:] >= 5).all()
+    centers = pooled[::3]
+    (value,), (width,), (penalty,) = _estimates(pooled, parts[None], centers)
+
+    def solved(places, width, penalty):
+        h = means_of(pooled[places & (parts < 5)], centers, width) - means_of(
+            pooled[places & (parts >= 5)], centers, width
+        )
+        return h, np.linalg.solve(integrals(centers, width) + penalty * np.eye(len(centers)), h)
+
+    def error(width, penalty):
+        total, gram = 0.0, integrals(centers, width)
+        for fold in range(5):
+            held = parts % 5 == fold
+            theta, h = solved(~held, width, penalty)[1], solved(held, width, penalty)[0]
+            total += theta @ gram @ theta - 2 * theta @ h
+        return total
+
+    assert min(product(WIDTHS, PENALTIES), key=lambda one: error(*one)) == (width, pytest.approx(penalty))
+    h, theta = solved(parts >= 0, width, penalty)
+    assert value == pytest.approx(2 * theta @ h - theta @ integrals(centers, width) @ theta)
+
+
+def test_a_p_value_counts_permutations_that_are_as_large_and_a_threshold_is_one_of_them(rng):
+    found = density_difference(rng.normal(size=15), rng.normal(0.3, 1, 12), permutations=39)
+    null = np.array(found.null)
+    assert found.p_value == (1 + (null >= found.standardized).sum()) / 40
+    assert found.threshold(0.9) == np.sort(null)[35]
+
+
+@pytest.mark.parametrize("standardize", [False, True])
+@pytest.mark.parametrize("d", [1, 2])
+def test_a_shift_of_all_points_changes_nothing(rng, d, standardize):
+    a, b = rng.normal(size=(40, d)), rng.normal(1, 1, (30, d))
+    plain, far = (density_difference(a + x, b + x, standardize=standardize) for x in (0, 1e7 if standardize else 10))
+    assert far.value == pytest.approx(plain.value, rel=1e-4)
+    pooled = np.r_[a, b]
+    assert plain.deviation == pytest.approx(pooled.std(0).prod())
+    assert plain.standardized == pytest.approx(plain.value * plain.deviation)
+
+
+@pytest.mark.parametrize("points", [2, 9])
+def test_permutations_that_memory_cannot_hold_are_refused(rng, points, monkeypatch):
+    monkeypatch.setenv("FINC_EVAL_MAX_DECODED", "16kB")
+    a, b = rng.normal(size=points), rng.normal(size=points)
+    most = 16_000 // 16 // (2 * points)
+    assert len(density_difference(a, b, permutations=most).null) == most
+    with pytest.raises(FincEvalError, match="permutations"):
+        density_difference(a, b, permutations=most + most // 10)
+
+
+def test_points_are_equal_if_they_differ_by_rounding_alone():
+    with pytest.raises(FincEvalError, match="all points are equal"):
+        density_difference([1e6, 1e6 + 1e-7], [1e6, 1e6])
+    assert density_difference([1e6, 1e6 + 1], [1e6, 1e6 + 2]).deviation > 0
+    assert density_difference([1e-9, 2e-9], [3e-9, 5e-9]).deviation > 0
 
 
 @pytest.fixture

@@ -28,6 +28,7 @@ def test_groups_with_one_member_each_of_a_kind_inform_like_independent_samples()
 def test_independent_samples_have_a_design_effect_of_exactly_one():
     sets = [GroupedKinds.independent(np.array(members), 1000) for members in ([0, 7, 993], [3, 0, 997])]
     assert all((effects == 1).all() for effects in design_effects(sets))
+    assert sets[0].within.tolist() == [1000] * 3 and sets[0].even.tolist() == [1] * 3
 
 
 def test_what_a_set_lacks_is_as_grouped_as_the_other_set_shows():
@@ -81,6 +82,8 @@ def test_the_variance_of_a_share_over_groups_is_that_of_the_ratio_of_sums():
     assert found.members.tolist() == [5, 7, 6]
     # Groups up to the largest with a member.
     assert found.within.tolist() == [18, 18, 18]
+    lacking = GroupedKinds.of(csr_matrix(np.pad(table, ((0, 0), (0, 1)))), sizes)
+    assert lacking.within[3] == 18 and lacking.around[3] == 1
     small = GroupedKinds.of(csr_matrix(np.array([[1.0, 0], [0, 2], [0, 6]])), np.array([3.0, 3, 6]))
     assert small.within.tolist() == [6, 12]
 
@@ -130,3 +133,13 @@ def test_all_sets_together_show_the_part_of_the_worst_and_a_set_without_members_
     ours, theirs = design_effects([own, empty])
     assert ours == pytest.approx((3 * 2 + part * 5) / 4)
     assert theirs == pytest.approx(max(part * 6, 1))  # six members, in the group of 6
+
+
+def test_a_set_without_members_is_as_grouped_as_its_size_allows():
+    """The second set is half as large, so that it would have half as many members: six, in its group of 6."""
+    own = GroupedShares(*(one * np.ones(1) for one in (12.0, 3, 2, 1)), GroupSizes.of(np.array([6.0, 6, 6, 6, 6, 4])))
+    empty = shares(0, 1, members=0.0)
+    part = (3 * 2 / 6 + 1) / 4
+    wanted = 12 / 51 * 17
+    worst = wanted * 6 / wanted
+    assert design_effects([own, empty])[1] == pytest.approx(max(part * worst, 1))

@@ -125,9 +125,10 @@ def test_more_units_than_are_exchanged_are_joined_whatever_their_order():
     assert few[0] == few[2] != few[1]
 
 
-def test_the_variance_of_a_mean_of_groups_is_that_of_the_ratio_of_their_sums():
+@pytest.mark.parametrize("sizes", [(1, 4), (3, 3), (1, 1)])
+def test_the_variance_of_a_mean_of_groups_is_that_of_the_ratio_of_their_sums(sizes):
     rng = np.random.default_rng(6)
-    sets = [grouped(rng, groups, 1, 4) for groups in (9, 12)]
+    sets = [grouped(rng, groups, *sizes) for groups in (9, 12)]
     found = exchange_units(*sets, 0)
     means = [one.sums.sum(0, dtype=float) / one.sizes.sum() for one in sets]
     expected = sum(

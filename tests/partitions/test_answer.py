@@ -1,5 +1,7 @@
 """Kinds that differ are as large as they are one thing, do not overlap, and are found where the sets differ alone."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from _blobs import CENTERS, blobs
@@ -8,7 +10,8 @@ from test_tree import FIVE, random_tree
 
 import finc_eval as fe
 from finc_eval.embeddings.opening import as_embeddings
-from finc_eval.partitions.answer import Choice, divide, name_heading, node_tallies
+from finc_eval.partitions import answer
+from finc_eval.partitions.answer import Answer, Choice, choose, divide, headings, name_heading, node_tallies, rest_of
 from finc_eval.partitions.counts import Counts, tally_sets
 from finc_eval.partitions.kind_tree import KindTree, Tree
 from finc_eval.partitions.tests import test_kinds as tests_of
@@ -250,6 +253,7 @@ def test_a_kind_is_told_to_be_a_part_of_its_label_and_kinds_of_one_label_have_on
     found = fe.kinds({"gen": gen, "ref": ref})
     (heading,) = found.headings
     assert heading.name == "a" and len(heading.children) == 2 and "+" in heading.id
+    assert heading.p_value == min(kind.p_value for kind in found.kinds if kind.id in heading.children)
     assert heading.shares["gen"].share == pytest.approx(290 / 590, abs=0.01)
     inside = [kind for kind in found.kinds if kind.id in heading.children]
     for kind in inside:
@@ -279,3 +283,46 @@ def test_two_lost_classes_are_not_one_cause_because_a_word_is_common_to_them_and
     ref = labelled([60, 60, 80, 80, 80, 80, 80, 80], 2, names)
     lost = [kind for kind in fe.kinds({"gen": gen, "ref": ref}).headings if kind.side == "most in ref"]
     assert not any(kind.name == "wild" for kind in lost)
+
+
+def of_p_values(p, members=None, adjusted=None):
+    """Tests of nodes by p-values of "the first set has more"; negative numbers are those of "has less"."""
+    p = np.array(p)
+    raw = np.stack([np.where(p > 0, p, 1), np.where(p < 0, -p, 1)])
+    adjusted = raw if adjusted is None else np.where(raw < 1, adjusted, 1)
+    members = np.ones(p.shape) if members is None else np.array(members)
+    return SimpleNamespace(raw=raw, adjusted=adjusted, members=members[None], shares=np.full(raw.shape, 0.1))
+
+
+def test_kinds_that_differ_come_by_their_adjusted_p_values_then_by_their_own():
+    tests = of_p_values(
+        [0.001, 0.002, -0.003, 0.004, -0.0005, 1, 1, 1, 1], adjusted=[0.04, 0.03, 0.03, 0.05, 0.051, 1, 1, 1, 1]
+    )
+    assert choose(FIVE, tests) == (1, 2, 0, 3)
+
+
+def test_what_differs_but_is_not_chosen_is_not_among_the_rest_as_a_whole():
+    assert sorted(rest_of(FIVE, of_p_values([1.0] * 9), (2,))) == [5, 7]
+    for p in (0.01, -0.01):
+        assert sorted(rest_of(FIVE, of_p_values([1, 1, 1, 1, 1, p, 1, 1, 1]), (2,))) == [0, 1, 7]
+    sizes = [3, 3, 1, 0, 0, 6, 7, 9, 16]
+    assert rest_of(FIVE, of_p_values([1.0] * 9, sizes), (2,)) == (7, 5)
+    assert rest_of(FIVE, of_p_values([1, 1, 1, 1, 1, 0.01, 1, 1, 1], sizes), (2,)) == (7, 0, 1)
+
+
+@pytest.mark.parametrize(("rest", "expected"), [(0, {8: (0, 1, 2)}), (5, {8: (0, 1, 2)}), (6, {6: (0, 1, 2)})])
+def test_a_heading_is_the_largest_node_of_which_95_percent_are_kinds_that_differ_alike(rest, expected):
+    sizes = [30, 30, 35, rest, 0, 60, 95, rest, 95 + rest]
+    assert headings(FIVE, of_p_values([0.01] * 9, sizes), (0, 1, 2)) == expected
+    mixed = of_p_values([0.01, 0.01, -0.01, *[0.01] * 6], sizes)
+    assert headings(FIVE, mixed, (0, 1, 2)) == {5: (0, 1)}
+
+
+def test_a_part_of_the_tree_has_the_name_of_the_listed_kind_with_most_of_its_leaves(monkeypatch):
+    monkeypatch.setattr(answer, "MAIN_LEVEL", 2)
+    own = SimpleNamespace(cells=np.array([0, 4, 2, 3]), kinds=SimpleNamespace(tree=FIVE))
+    listed = [SimpleNamespace(name="cats", id="k1"), SimpleNamespace(name=None, id="k2")]
+    named = lambda *place: Answer.cells_of_names(own, listed, SimpleNamespace(place=np.array(place)))  # noqa: E731
+    cells, names = named(0, 0, 1, -1, -1)
+    assert cells.tolist() == [0, 1, 0, 1] and names == ["cats (k1)", "kind 2"]
+    assert named(1, 0, 1, -1, 0)[1] == ["samples (k2)", "cats (k1)"]

@@ -5,7 +5,8 @@ import pytest
 from scipy import stats
 
 import finc_eval as fe
-from finc_eval.partitions.blocks import dispersion, missing_values
+from finc_eval.core.errors import UsageError
+from finc_eval.partitions.blocks import _are_alike, _instead, dispersion, missing_values, needs_pairs
 
 CENTERS = np.random.default_rng(0).normal(size=(40, 8)) * 6
 
@@ -158,3 +159,32 @@ def test_an_unknown_column_to_pair_by_is_refused():
         fe.kinds({"gen": drawn(EVERY, 3, 1), "ref": drawn(EVERY, 3, 2)}, pairs="promt")
     with pytest.raises(fe.UsageError, match="rho is 2"):
         fe.Settings(rho=2, pairs="prompt")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "alike"),
+    [("aabb", "bbaa", True), ("aabb", "ccdd", True), ("aabb", "aaab", False), ("aabb", "aab", False)],
+)
+def test_groups_pair_sets_unasked_if_there_are_as_many_samples_of_each(first, second, alike):
+    values = [np.array([*one]) for one in (first, second)]
+    assert _are_alike(values) is alike and _are_alike(values[:1])
+    assert not _are_alike([values[0]] * 3)
+
+
+def with_ids(ids):
+    return fe.EmbeddingSet(np.random.default_rng(0).normal(size=(len(ids), 4)).astype(np.float32), ids=tuple(ids))
+
+
+@pytest.mark.parametrize(("common", "n", "is_said"), [(6, 12, True), (5, 9, False), (6, 13, False), (7, 14, True)])
+def test_names_that_agree_are_advised_from_six_and_half_of_the_larger_set_on(common, n, is_said):
+    shared = [f"x{place}.png" for place in range(common)]
+    more = [f"y{place}.png" for place in range(n - common)]
+    assert bool(_instead({"a": with_ids(shared), "b": with_ids([*shared, *more])}, "prompt")) is is_said
+    assert _instead({"a": with_ids(shared), "b": with_ids(shared)}, "id") == ""
+
+
+def test_a_single_set_has_nothing_to_be_paired_with():
+    needs_pairs("prompt")({"a": with_ids("abcdefg")})
+    with pytest.raises(UsageError, match="prompt"):
+        needs_pairs("prompt")({"a": with_ids("abcdefg"), "b": with_ids("abcdefg")})
+    needs_pairs(None)({"a": with_ids("abcdefg"), "b": with_ids("abcdefg")})
