@@ -20,7 +20,16 @@ from finc_eval.partitions.blocks import Pairing
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.prompts.became import name_change
 from finc_eval.prompts.images import Permuted, PromptImages, coordinates, images_of, unit_of, vendi_score
-from finc_eval.prompts.text import CLIP_SCALE, Fit, ModelFit, mean_interval, mean_p_value, ratio_interval, scores_by_set
+from finc_eval.prompts.text import (
+    CLIP_SCALE,
+    Fit,
+    ModelFit,
+    difference_interval,
+    mean_interval,
+    mean_p_value,
+    ratio_interval,
+    scores_by_set,
+)
 from finc_eval.prompts.words import SIGNS, Chosen, Phrases, choose, whiten
 
 Array = NDArray[np.float64]
@@ -366,11 +375,8 @@ class _Table:
         if not self.scores:
             return None
         a, b = (self.scores[label][one.rows(block)] for label, one in self.images.items())
-        difference, half = float(a.mean() - b.mean()), np.inf
-        if len(a) > 1 and len(b) > 1:
-            half = student_quantile(len(a) + len(b) - 2) * np.sqrt(a.var(ddof=1) / len(a) + b.var(ddof=1) / len(b))
-        low, high = (float(np.clip(end, -CLIP_SCALE, CLIP_SCALE)) for end in (difference - half, difference + half))
-        return Fit(difference, (low, high), None if np.isnan(p_value) else float(p_value))
+        found = difference_interval(a, b, CLIP_SCALE)
+        return Fit(*found, None if np.isnan(p_value) else float(p_value))
 
     def _within_prompts(self) -> tuple[tuple[Array, Array], dict[str, Array]]:
         """Return p-values of content and of fit, adjusted for all prompts, shape (B,), and Vendi scores in each set.
