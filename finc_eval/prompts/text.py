@@ -268,9 +268,12 @@ def ratio_interval(sums: Array, sizes: NDArray[np.int64]) -> tuple[float, float]
     return max(value - half, 0.0), min(value + half, CLIP_SCALE)
 
 
-def mean_interval(values: Array, most: float) -> tuple[float, tuple[float, float]]:
-    """Return the mean of values, which lie within ± most, and its 95 % interval by Student's t."""
-    half = student_quantile(len(values) - 1) * float(values.std(ddof=1)) / np.sqrt(len(values))
+def mean_interval(values: Array, most: float, least: float = 0.0) -> tuple[float, tuple[float, float]]:
+    """Return the mean of values, which lie within ± most, and its 95 % interval by Student's t.
+
+    The variance of the mean is `least` at least.
+    """
+    half = student_quantile(len(values) - 1) * float(np.sqrt(max(values.var(ddof=1) / len(values), least)))
     mean = float(values.mean())
     return mean, (max(mean - half, -most), min(mean + half, most))
 
