@@ -1,4 +1,4 @@
-"""Designs of directions, of names, of kinds in several spaces, and of the classifier that tells two sets apart."""
+"""Designs of directions, names, looks, kinds in several spaces, and of the classifier that tells two sets apart."""
 
 from functools import partial
 from types import SimpleNamespace
@@ -12,21 +12,25 @@ import finc_eval as fe
 from finc_eval.comparison.assemble import _Family, share_of
 from finc_eval.comparison.estimates import Masses
 from finc_eval.comparison.spaces import _find_seen
+from finc_eval.naming.looks import look_at
+from finc_eval.naming.measured import Measured, looked_rows
 from finc_eval.naming.names import name_modes
+from finc_eval.naming.traits import TRAITS
 from finc_eval.numerics.inference import mover
 from finc_eval.sketches.one_law import KeptSample, separate
 
-TOGETHER = Holds(together=True, width=None, why="Direction.standard_error says how wide they are")
+TOGETHER = Holds(width=(1.3, 2.0), why="so wide that all of a result hold, from halves that correlate by a half")
 
 PROMISES = {
     "Direction.standard_error": StandardError(
-        (1.05, 1.4), why="1.2 of that of independent halves, whose directions may be raised by the same chance"
+        (1.1, 1.45), why="1.2 of that of independent halves, whose directions may be raised by the same chance"
     ),
     "Direction.interval": TOGETHER,
     "Direction.share_gen_interval": TOGETHER,
     "Direction.share_ref_interval": TOGETHER,
     "Direction.share_difference_interval": TOGETHER,
     "Evidence.p_value": PValue(),
+    "Look.p_value": PValue(),
     "SeenKind.p_value": PValue(),
     "Separability.interval": Holds(width=(0.8, 1.9), why="half of the samples: both folds follow one accident"),
 }
@@ -93,6 +97,26 @@ def names_of_modes(rng, n, modes, members, values, more=0.0):
     yield Drawn("Evidence.p_value", min(p_values, default=1.0), is_null=not more)
 
 
+def looks_of_sets(rng, n, m, share=0.0, size=1, paired=False):
+    """Traits of the pictures of two sets, of which a part has more of one, in groups or for the same prompts."""
+    traits = tuple(trait for trait in TRAITS if trait.least is None)[:12]
+    prompts = rng.normal(size=(max(n, m), len(traits)))
+    sets, measured, blocks = {}, {}, {}
+    for label, count in (("gen", n), ("ref", m)):
+        values = rng.normal(size=(count // size, len(traits))).repeat(size, 0) + 0.1 * rng.normal(size=(count, 12))
+        values += 3 * prompts[:count] * paired
+        values[: int(share * count * (label == "gen")), 2] += 6 * (1 + 2 * paired)
+        ids = [f"{label}{rng.integers(1 << 40)}-{row}" for row in range(count)]
+        clips = {"clip": [f"{row // size}" for row in range(count)]} if size > 1 else None
+        one = fe.EmbeddingSet(np.zeros((count, 2), np.float32) + rng.normal(size=(count, 2)), ids=ids, metadata=clips)
+        sets[label] = one if clips is None else one.grouped("clip")
+        rows = looked_rows(sets[label])
+        measured[label], blocks[label] = Measured(rows, values[rows]), np.arange(count)
+    seed = int(rng.integers(1000))
+    found = look_at(sets, seed, blocks if paired else None, known=(traits, measured), exchanges=199)
+    yield Drawn("Look.p_value", min((look.p_value for look, _ in found), default=1.0), is_null=not share)
+
+
 def kinds_in_spaces(rng, spaces, shared, shift=0.0):
     """Kinds of several spaces, which see the same samples in part; of each space, one that may differ."""
     both = rng.normal()
@@ -140,7 +164,15 @@ def _apart(name, regime, runs, quick, **options):
     return Design(name, regime, ("Separability.interval",), partial(classified, **options), runs, quick)
 
 
+def _looks(name, regime, runs, quick, **options):
+    return Design(name, regime, ("Look.p_value",), partial(looks_of_sets, **options), runs, quick)
+
+
 DESIGNS = (
+    _looks("looks of 40 and 60 samples of one law", "small", 150, 10, n=40, m=60),
+    _looks("looks of samples in groups of four", "clustered", 100, 6, n=160, m=160, size=4),
+    _looks("looks of the same prompts", "paired", 100, 0, n=60, m=60, paired=True),
+    _looks("a look of a tenth of a set", "rare", 40, 5, n=300, m=300, share=0.1),
     _directions("directions of 80 and 100 samples", "small", 1000, 60, n=80, m=100),
     _directions("directions of 400 and 600 samples in groups of four", "clustered", 1000, 60, n=400, m=600, size=4),
     _directions("directions of 2000 and 3000 samples", "large", 400, 0, n=2000, m=3000),

@@ -1,6 +1,6 @@
 """Designs of comparisons of two sets: p-values of the sets, of kinds and of directions.
 
-Intervals of shares, and numbers of prompts, words and looks, have no design here yet: their promises say so.
+Intervals of shares have no design here yet: their promises say so.
 """
 
 from functools import partial
@@ -21,7 +21,6 @@ PROMISES = {
     **dict.fromkeys(("Comparison.difference_interval", "Difference.interval", "Whole.interval"), NoClaim(NO_DESIGN)),
     **dict.fromkeys(("Difference.p_value", "Kinds.sets_p_values", "Changes.sets_p_value"), NoClaim(NO_DESIGN)),
     "Mix.interval": NoClaim(NO_DESIGN),
-    "Look.p_value": NoClaim(NO_DESIGN),
     "Comparison.detectable": NoClaim("a share that is found with probability .8, no interval"),
     "Kinds.detectable": NoClaim("a share that is found with probability .8, no interval"),
     "Changes.alpha": NoClaim("the level that was asked for"),
