@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from finc_eval.numerics.inference import least_variance
+
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
@@ -78,19 +80,6 @@ def mean_scores(values: Mapping[str, Array], prompts: Mapping[str, Sequence[str]
         within=squares / degrees if degrees else float("nan"),
         seeds=float(np.mean(sizes)),
     )
-
-
-def least_variance(scores: Array, ends: tuple[float, float]) -> float:
-    """Return the least variance of a mean over prompts: as with two prompts more at each end of the scores.
-
-    If most prompts have the same score, their variance says little: where all answers are right it is 0, and the share
-    of right answers is still not known (Agresti and Coull 1998). Scores that mostly differ speak for themselves (0).
-    """
-    _, counts = np.unique(scores.round(9), return_counts=True)  # rounding leaves about 1e-16
-    if 2 * counts.max() < len(scores):
-        return 0.0
-    more = np.append(scores, [*ends, *ends])
-    return float(more.var()) / len(more)
 
 
 def floor_of_shares(means: Means) -> Array:

@@ -11,8 +11,8 @@ from scipy.stats import t as student
 
 from finc_eval.core.record import Record
 from finc_eval.estimates.estimate import Estimate, unit_influences
-from finc_eval.judges.paired import Array, Integers, least_variance
-from finc_eval.numerics.inference import ALPHA, student_quantile
+from finc_eval.judges.paired import Array, Integers
+from finc_eval.numerics.inference import ALPHA, least_variance, student_quantile
 from finc_eval.prompts.words import Phrases, choose
 
 KIND = "kind"  # name of the division of samples into kinds

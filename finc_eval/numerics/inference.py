@@ -82,6 +82,19 @@ def critical_value(family: int) -> float:
     return upper_quantile((1 - DEFAULT_CONFIDENCE) / (2 * family))
 
 
+def least_variance(values: Array, ends: tuple[float, float]) -> float:
+    """Return the least variance of a mean of values: as with two values more at each end of what they can be.
+
+    If most values are the same, their variance says little: where all answers are right it is 0, and the share of right
+    answers is still not known (Agresti and Coull 1998). Values that mostly differ speak for themselves (0).
+    """
+    _, counts = np.unique(values.round(9), return_counts=True)  # rounding leaves about 1e-16
+    if 2 * counts.max() < len(values):
+        return 0.0
+    more = np.append(values, [*ends, *ends])
+    return float(more.var()) / len(more)
+
+
 def jackknife(*without: Sequence[float] | Array, confidence: float = DEFAULT_CONFIDENCE) -> tuple[float, float]:
     """Return the standard error of a value, and the half-width of its interval, by the delete-a-block jackknife.
 

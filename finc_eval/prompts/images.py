@@ -13,14 +13,19 @@ from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.repeats import sample_hashes
 from finc_eval.numerics.exchanges import step_down
+from finc_eval.numerics.inference import student_quantile
 from finc_eval.partitions.blocks import Pairing
 from finc_eval.partitions.kind_tree import KindTree, directions
+from finc_eval.prompts.text import difference_interval
 
 Array = NDArray[np.float64]
 
 MAX_PAIRS = 20_000
 """Pairs of images whose means are held, 10 MB a set; with more, the images of a prompt are put in fewer pairs, and
 their means vary less."""
+
+
+MOST_APART = 2.0  # distance of mean images that is assumed at most: twice that of any two images
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,6 +138,37 @@ def _variance(squares: Array, mean: Array, n: NDArray[np.int64]) -> Array:
 def coordinates(rows: torch.Tensor, kinds: KindTree) -> torch.Tensor:
     """Return the coordinates of rows on the axes of the kinds, in units that embeddings have, float64, on the CPU."""
     return (kinds.axes(directions(rows.cpu().float())) * kinds.axes.unit).double()
+
+
+def common_distance(mean: Array) -> tuple[float, tuple[float, float]]:
+    """Return √U with an interval, where U is the mean of M_b·M_c over pairs of prompts, by the jackknife.
+
+    Three prompts or more: U without prompt b is (m·U − 2·O_b) / (m − 2), where O_b is the mean of M_b·M_c over others.
+    """
+    m = len(mean)
+    others = (mean @ mean.sum(0) - (mean**2).sum(1)) / (m - 1)
+    half = student_quantile(m - 1) * 2 * float(others.std(ddof=1)) * (m - 1) / ((m - 2) * np.sqrt(m))
+    low, value, high = (
+        float(np.sqrt(max(one, 0))) for one in (others.mean() - half, others.mean(), others.mean() + half)
+    )
+    return value, (low, high)
+
+
+def distance_of_means(first: Array, second: Array) -> tuple[float, tuple[float, float]]:
+    """Return the distance of two means without the part of its square that chance makes, and its 95 % interval.
+
+    The images vary along the axis from mean to mean as numbers do, whatever the number of axes. The part of chance is
+    taken off the squares of the distance on this axis and of both ends. Of one image no variance is known.
+    """
+    difference = first.mean(0) - second.mean(0)
+    distance = float(np.linalg.norm(difference))
+    if min(len(first), len(second)) < 2:
+        return distance, (0.0, MOST_APART)
+    chance = sum(float(one.var(0, ddof=1).sum()) / len(one) for one in (first, second))
+    axis = difference / (distance or 1.0)
+    _, ends = difference_interval(first @ axis, second @ axis, np.inf)
+    low, value, high = (float(np.sqrt(max(max(one, 0.0) ** 2 - chance, 0.0))) for one in (ends[0], distance, ends[1]))
+    return value, (low, min(high, max(value, MOST_APART)))
 
 
 class Permuted:

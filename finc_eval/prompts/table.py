@@ -15,12 +15,30 @@ from finc_eval.core.record import Record
 from finc_eval.core.run import Run
 from finc_eval.core.serialize import Shown
 from finc_eval.core.words import join_words
-from finc_eval.numerics.inference import BESIDE_ALPHA, student_quantile
+from finc_eval.numerics.inference import BESIDE_ALPHA, least_variance
 from finc_eval.partitions.blocks import Pairing
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.prompts.became import name_change
-from finc_eval.prompts.images import Permuted, PromptImages, coordinates, images_of, unit_of, vendi_score
-from finc_eval.prompts.text import CLIP_SCALE, Fit, ModelFit, mean_interval, mean_p_value, ratio_interval, scores_by_set
+from finc_eval.prompts.images import (
+    Permuted,
+    PromptImages,
+    common_distance,
+    coordinates,
+    distance_of_means,
+    images_of,
+    unit_of,
+    vendi_score,
+)
+from finc_eval.prompts.text import (
+    CLIP_SCALE,
+    Fit,
+    ModelFit,
+    difference_interval,
+    mean_interval,
+    mean_p_value,
+    ratio_interval,
+    scores_by_set,
+)
 from finc_eval.prompts.words import SIGNS, Chosen, Phrases, choose, whiten
 
 Array = NDArray[np.float64]
@@ -218,29 +236,6 @@ def _scores(pairing: Pairing, prompts: Sequence[str], text: str | None, run: Run
         return {}, f"the fit of images to their prompts is not measured: {error}"
 
 
-def _common_distance(mean: Array) -> tuple[float, tuple[float, float]]:
-    """Return √U with an interval, where U is the mean of M_b·M_c over pairs of prompts, by the jackknife."""
-    m = len(mean)
-    others = (mean @ mean.sum(0) - (mean**2).sum(1)) / (m - 1)
-    half = student_quantile(m - 1) * 2 * float(others.std(ddof=1)) / np.sqrt(m)
-    low, value, high = (
-        float(np.sqrt(max(one, 0))) for one in (others.mean() - half, others.mean(), others.mean() + half)
-    )
-    return value, (low, high)
-
-
-def _unbiased(distance: float, chance: float, images: int) -> tuple[float, tuple[float, float]]:
-    """Return a distance of two means without the part of its square that chance makes, and its interval.
-
-    The variance of chance is not finite if a mean is of one image: nothing is then known of it.
-    """
-    if not np.isfinite(chance):
-        return distance, (0.0, 2.0)
-    half = student_quantile(images - 2) * np.sqrt(chance) if images > 2 else np.inf
-    ends = (max(float(distance - half), 0.0), float(min(distance + half, 2.0)))
-    return float(np.sqrt(max(distance**2 - chance, 0))), ends
-
-
 @dataclass(frozen=True, eq=False)
 class _Table:
     """Two sets of images of the same prompts, and how they differ by prompt and by word."""
@@ -278,14 +273,16 @@ class _Table:
         first, second = self.images.values()
         pairs = whiten(first.pairs - second.pairs)
         words = [
-            self._word(one, "content", _common_distance(self.mean[one.rows]))
+            self._word(one, "content", common_distance(self.mean[one.rows]))
             for one in choose(self.phrases, pairs, each.repeat(first.paired), self.seed, part)
         ]
         content, known = [one.text for one in words], np.isfinite(self.diversity)
         if known.any():
             values = np.where(known, self.diversity, 0.0)
             for one in choose(self.phrases, values, each, self.seed, part, content):
-                words.append(self._word(one, "diversity", mean_interval(self.diversity[one.rows], 1.0)))
+                own = self.diversity[one.rows]
+                found = mean_interval(own, 1.0, least_variance(own, (-1.0, 1.0)))
+                words.append(self._word(one, "diversity", found))
         if self.scores:
             least = np.minimum(first.n, second.n)
             of_first, of_second = self._fits([least, least])
@@ -307,14 +304,12 @@ class _Table:
 
     def differing_prompts(self) -> Iterator[Prompt]:
         """Yield the prompts that differ most, with the largest difference between the means of their images."""
-        first, second = self.images.values()
-        chance = (first.within / first.n + second.within / second.n) / self.unit**2
         distance = np.sqrt((self.mean**2).sum(1))
         (p_values, p_fit), vendi = self._within_prompts()
         # 100: prompts that a result keeps, those whose images differ most.
         shown = np.lexsort((-distance, np.where(np.isnan(p_values), 1.0, p_values)))[:100]
         for block in shown.tolist():
-            value, ends = _unbiased(float(distance[block]), float(chance[block]), int(first.n[block] + second.n[block]))
+            value, ends = distance_of_means(*(self._coordinates(label, block) for label in self.images))
             p_value = None if np.isnan(p_values[block]) else float(p_values[block])
             fit = self._fit_of(block, p_fit[block])
             yield Prompt(self.prompts[block], value, ends, p_value, fit, self._sets([block], vendi))
@@ -366,11 +361,13 @@ class _Table:
         if not self.scores:
             return None
         a, b = (self.scores[label][one.rows(block)] for label, one in self.images.items())
-        difference, half = float(a.mean() - b.mean()), np.inf
-        if len(a) > 1 and len(b) > 1:
-            half = student_quantile(len(a) + len(b) - 2) * np.sqrt(a.var(ddof=1) / len(a) + b.var(ddof=1) / len(b))
-        low, high = (float(np.clip(end, -CLIP_SCALE, CLIP_SCALE)) for end in (difference - half, difference + half))
-        return Fit(difference, (low, high), None if np.isnan(p_value) else float(p_value))
+        found = difference_interval(a, b, CLIP_SCALE)
+        return Fit(*found, None if np.isnan(p_value) else float(p_value))
+
+    def _coordinates(self, label: str, block: int) -> Array:
+        """Return the coordinates of the images of a prompt in a set, shape (n, k), in units."""
+        rows = self.pairing.sets[label].rows_at(self.images[label].rows(block))
+        return np.asarray(coordinates(rows, self.kinds).numpy() / self.unit)
 
     def _within_prompts(self) -> tuple[tuple[Array, Array], dict[str, Array]]:
         """Return p-values of content and of fit, adjusted for all prompts, shape (B,), and Vendi scores in each set.
@@ -384,8 +381,8 @@ class _Table:
         content, fit = Permuted(blocks), Permuted(blocks)
         for block in np.flatnonzero(sizes.max(1) <= MAX_KERNEL).tolist():
             parts = []
-            for label, one in self.images.items():
-                rows = coordinates(self.pairing.sets[label].rows_at(one.rows(block)), self.kinds).numpy() / self.unit
+            for label in self.images:
+                rows = self._coordinates(label, block)
                 vendi[label][block] = vendi_score(rows) if len(rows) > 1 else np.nan
                 parts.append(rows)
             if sizes[block].sum() < 3:

@@ -36,7 +36,7 @@ from finc_eval.extractors.catalog import available_cards, card_again, load_card
 from finc_eval.extractors.network import TextTower
 from finc_eval.extractors.weights import check_weights
 from finc_eval.naming.properties import TEXT_COLUMNS, split_words
-from finc_eval.numerics.inference import student_quantile
+from finc_eval.numerics.inference import mover, student_quantile
 from finc_eval.numerics.kernels import median_bandwidth
 from finc_eval.sketches.folds import SAMPLE_SIZE
 from finc_eval.sketches.reference import bottom_rows
@@ -208,9 +208,9 @@ class Fit(Record):
 
     Attributes:
         difference: mean over prompts of the difference of their CLIPScores, the first set's minus the second's.
-        interval: 95 % interval of it, which holds by itself.
-        p_value: p-value of "they fit alike", adjusted for all prompts if it is of a prompt; None if there are too
-            many images to permute.
+        interval: 95 % interval of it, which holds by itself: of sets for other prompts, of a prompt for other images.
+        p_value: of sets, p-value of "they fit alike"; of a prompt, p-value of "its images have one law of fits",
+            adjusted for all prompts, or None if there are too many images to permute.
     """
 
     difference: float
@@ -268,11 +268,29 @@ def ratio_interval(sums: Array, sizes: NDArray[np.int64]) -> tuple[float, float]
     return max(value - half, 0.0), min(value + half, CLIP_SCALE)
 
 
-def mean_interval(values: Array, most: float) -> tuple[float, tuple[float, float]]:
-    """Return the mean of values, which lie within ± most, and its 95 % interval by Student's t."""
-    half = student_quantile(len(values) - 1) * float(values.std(ddof=1)) / np.sqrt(len(values))
+def mean_interval(values: Array, most: float, least: float = 0.0) -> tuple[float, tuple[float, float]]:
+    """Return the mean of values, which lie within ± most, and its 95 % interval by Student's t.
+
+    The variance of the mean is `least` at least.
+    """
+    half = student_quantile(len(values) - 1) * float(np.sqrt(max(values.var(ddof=1) / len(values), least)))
     mean = float(values.mean())
     return mean, (max(mean - half, -most), min(mean + half, most))
+
+
+def difference_interval(first: Array, second: Array, most: float) -> tuple[float, tuple[float, float]]:
+    """Return the difference of two means, which lies within ± most, and its 95 % interval.
+
+    Each mean has its own interval by Student's t, as Cochran's test has: a set of two images that vary much is not
+    taken for as well known as a set of eight. With one degree of freedom for each image but two, the interval missed in
+    12 % of runs for 2 images against 8, and in 22 % where the 2 vary three times as much. It is ± most for one image.
+    """
+    value = float(first.mean() - second.mean())
+    if min(len(first), len(second)) < 2:
+        return value, (-most, most)
+    (a, (a_low, a_high)), (b, (b_low, b_high)) = (mean_interval(one, most) for one in (first, second))
+    low, high = mover((a_low, a, a_high), (b_low, b, b_high))
+    return value, (max(float(low), -most), min(float(high), most))
 
 
 def mean_p_value(values: Array) -> float:

@@ -1,6 +1,4 @@
 """Designs of whole comparisons of two sets: p-values of the sets, of kinds and of directions.
-
-Intervals of shares, and numbers of prompts, words and looks, have no design here yet: their promises say so.
 """
 
 from functools import partial
@@ -10,19 +8,8 @@ from _law import Design, Drawn, NoClaim, PValue
 
 import finc_eval as fe
 
-NO_DESIGN = "no design yet"
-
 PROMISES = {
     "Direction.p_value": PValue(together=True),
-    **dict.fromkeys(("Direction.interval",), NoClaim(NO_DESIGN)),
-    **dict.fromkeys(("Direction.share_gen_interval", "Direction.share_ref_interval"), NoClaim(NO_DESIGN)),
-    **dict.fromkeys(("Direction.share_difference_interval", "Direction.standard_error"), NoClaim(NO_DESIGN)),
-    **dict.fromkeys(("Fit.interval", "Fit.p_value", "Prompt.interval", "Prompt.p_value"), NoClaim(NO_DESIGN)),
-    **dict.fromkeys(("Word.interval", "Word.p_value", "ModelFit.interval"), NoClaim(NO_DESIGN)),
-    "Evidence.p_value": NoClaim(NO_DESIGN),
-    "Look.p_value": NoClaim(NO_DESIGN),
-    "SeenKind.p_value": NoClaim(NO_DESIGN),
-    "Separability.interval": NoClaim(NO_DESIGN),
     "Comparison.detectable": NoClaim("a share that is found with probability .8, no interval"),
     "Kinds.detectable": NoClaim("a share that is found with probability .8, no interval"),
     "Changes.alpha": NoClaim("the level that was asked for"),

@@ -57,3 +57,13 @@ def test_copies_of_one_picture_are_not_taken_for_content():
         found = words(fe.EmbeddingSet(rows, metadata={"prompt": first.column("prompt")}), second)
         assert [(one.text, one.what) for one in found if one.what == "content"] == []
         assert [(one.text, one.what) for one in found] == [("", "diversity")]
+
+
+def test_a_word_whose_images_are_all_copies_has_an_interval():
+    """All of 18 prompts have copies alone: another prompt may still have images that differ."""
+    rows, other = images(4, 1).rows_at(np.arange(144)).numpy().copy(), images(4, 2)
+    is_red = np.arange(144) < 72
+    rows[is_red] = rows[np.arange(144) // 4 * 4][is_red]
+    (found,) = words(fe.EmbeddingSet(rows, metadata={"prompt": other.column("prompt")}), other)
+    assert (found.text, found.what, found.difference) == ("red", "diversity", -1)
+    assert found.interval[0] == -1 and -0.8 < found.interval[1] < -0.3
