@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from _turns import of_this_turn
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "scripts"))
 from turn import NAMES, SECONDS_A_DAY, chosen
@@ -52,49 +53,38 @@ def test_a_variable_decides_whatever_there_is(name):
     assert chosen((3, 13), {}, {"TURN": name, "GITHUB_RUN_NUMBER": "1"}, 0) == name
 
 
+def test_cases_that_take_turns_are_all_reached(monkeypatch):
+    seen = []
+    for run in range(40, 43):
+        monkeypatch.setenv("GITHUB_RUN_NUMBER", str(run))
+        seen.append("".join(of_this_turn(iter("abcdefgh"), 3)))
+    assert sorted("".join(seen)) == [*"abcdefgh"] and {*map(len, seen)} == {2, 3}
+
+
 def test_an_unknown_turn_is_refused_with_what_there_is():
     with pytest.raises(ValueError, match="TURN is 'new': set it to oldest, middle or newest, or unset it"):
         chosen((3, 11), ALL, {"TURN": "new"}, 0)
 
 
-@pytest.fixture
-def turn_of_make(tmp_path):
-    """The turn by the Makefile, on a machine whose Pythons lie as pyenv installs them, and whose shims do not run."""
+def test_make_finds_the_pythons_that_pyenv_installs_and_whose_shims_do_not_run(tmp_path):
     if not shutil.which("make"):
         pytest.skip("needs make")
-    for name in ("Makefile", "scripts/turn.py"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        shutil.copy(ROOT / name, tmp_path / name)
-    tools = [Path(shutil.which(name)).parent for name in ("make", "sh", "dirname")]
-    path = os.pathsep.join(map(str, [tmp_path / "shims", *tools]))
 
-    def python(path, does):
+    def program(path, does):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"#!/bin/sh\n{does}\n")
         path.chmod(0o755)
 
-    def turns(*minors):
-        for minor in (11, 12, 13, 14):
-            python(tmp_path / "shims" / f"python3.{minor}", "exit 127")
-        for minor in minors:
-            python(
-                tmp_path / "pyenv" / "versions" / f"3.{minor}.4" / "bin" / "python3", f'test -z "$2" || echo 3 {minor}'
-            )
-        (tmp_path / ".venv" / "bin").mkdir(parents=True)
-        (tmp_path / ".venv" / "bin" / "python").symlink_to(sys.executable)
-        for number in range(3):
-            variables = {"PATH": path, "PYENV_ROOT": str(tmp_path / "pyenv"), "GITHUB_RUN_NUMBER": str(number)}
-            command = ["make", "--silent", "turn"]
-            done = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True)
-            assert not done.stderr
-            yield done.stdout.strip()
-
-    return turns
-
-
-def test_make_finds_the_pythons_that_pyenv_installs(turn_of_make):
-    ours = sys.version_info.minor
-    expected = {"oldest", "middle", "newest"} - {
-        name for name, minor in (("middle", 12), ("newest", 13)) if minor == ours
-    }
-    assert {*turn_of_make(11, 12, 13)} == expected
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    installed = tmp_path / "pyenv" / "versions"
+    for minor in (11, 12, 13, 14):
+        program(tmp_path / "shims" / f"python3.{minor}", "exit 127")
+    for minor in (10, 11, 13):
+        program(installed / f"3.{minor}.4" / "bin" / "python3", "exit 0")
+    program(tmp_path / ".venv" / "bin" / "python", 'for word in "$@"; do echo "$word"; done')
+    tools = {str(Path(shutil.which(name)).parent) for name in ("make", "sh")}
+    variables = {"PATH": os.pathsep.join([str(tmp_path / "shims"), *tools]), "PYENV_ROOT": str(tmp_path / "pyenv")}
+    command = ["make", "--silent", "turn"]
+    done = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True, check=True)
+    pythons = [f"{installed}/3.{minor}.4/bin/python3" for minor in (11, 13)]
+    assert done.stdout.splitlines() == ["scripts/turn.py", f"oldest={pythons[0]}", "middle=", f"newest={pythons[1]}"]
