@@ -5,6 +5,8 @@
 # make loops  the tests of monitors in real training loops, with real trackers
 # make oldest the fast tests with the oldest versions that pyproject.toml allows, in .venv-oldest (Python 3.11, 8 GB)
 # make newest the tests with the newest Python that is installed and the newest packages, in .venv-newest (8 GB)
+# make middle the same with Python 3.12, in .venv-middle
+# make turn   the name of the one that .ci/run tests now: oldest, middle or newest, by turns
 # make dist   the wheel and the source archive, byte for byte the same for one commit
 # make audit  known weaknesses of what is installed
 # make docs   the documentation as a site, in site/
@@ -15,19 +17,23 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 BIN := .venv/bin
 
-PYTHON_OLDEST ?= python3.11
+# The first of these minor versions that runs: on PATH, or where pyenv installs it (its shims on PATH may not run).
+python = $(shell for v in $(1); do for p in python3.$$v "$${PYENV_ROOT:-$$HOME/.pyenv}"/versions/3.$$v.*/bin/python3; do \
+	"$$p" -c '' 2>/dev/null && echo "$$p" && exit; done; done)
+PYTHON_OLDEST ?= $(call python,11)
+PYTHON_MIDDLE ?= $(call python,12)
+PYTHON_NEWEST ?= $(call python,14 13 12 11)
+
 OLDEST_TESTS := tests/core tests/numerics tests/feature_maps tests/sketches tests/samples tests/embeddings tests/partitions \
 	tests/private/kahm tests/test_dependencies.py
 
-# On PATH, or where pyenv installs them.
-PYTHON_NEWEST ?= $(shell for v in 14 13 12 11; do for p in python3.$$v "$${PYENV_ROOT:-$$HOME/.pyenv}"/versions/3.$$v.*/bin/python3; do \
-	"$$p" -c '' 2>/dev/null && echo "$$p" && exit; done; done)
+# Of `make newest` and `make middle`; all tests if it is empty.
 NEWEST_TESTS :=
 
 AXE := 4.10.3
 AXE_SHA256 := 0f2b4d7dcdf7d1219df8d1959ad68e565f51d14c3f0d88bb71cd59abeb956292
 
-.PHONY: demo test long loops lint oldest newest newest-python dist audit docs bench notebooks browser pictures clean
+.PHONY: demo test long loops lint oldest middle newest turn dist audit docs bench notebooks browser pictures clean
 
 demo: .venv/.demo
 	$(BIN)/finc-eval demo --out reports/demo
@@ -59,13 +65,13 @@ browser: .venv/.browser .venv/axe
 oldest: .venv-oldest/.done
 	.venv-oldest/bin/python -m pytest -q $(OLDEST_TESTS)
 
-newest: .venv-newest/bin/python
-	.venv-newest/bin/python -m pip install --quiet --disable-pip-version-check --upgrade --upgrade-strategy eager -e ".[test]"
-	.venv-newest/bin/finc-eval doctor
-	.venv-newest/bin/python -m pytest -n auto --maxprocesses 4 --dist worksteal $(NEWEST_TESTS)
+middle newest: %: .venv-%/bin/python
+	.venv-$@/bin/python -m pip install --quiet --disable-pip-version-check --upgrade --upgrade-strategy eager -e ".[test]"
+	.venv-$@/bin/finc-eval doctor
+	.venv-$@/bin/python -m pytest -n auto --maxprocesses 4 --dist worksteal $(NEWEST_TESTS)
 
-newest-python:
-	@echo "$(PYTHON_NEWEST)"
+turn: | .venv
+	@$(BIN)/python scripts/turn.py "oldest=$(PYTHON_OLDEST)" "middle=$(PYTHON_MIDDLE)" "newest=$(PYTHON_NEWEST)"
 
 dist: .venv/.test
 	$(BIN)/python scripts/build.py
@@ -81,7 +87,7 @@ bench: .venv/.demo
 	for script in benchmarks/[a-z]*.py; do $(BIN)/python $$script || exit 1; done
 
 clean:
-	rm -rf .venv .venv-oldest .venv-newest build dist site *.egg-info
+	rm -rf .venv .venv-oldest .venv-middle .venv-newest build dist site *.egg-info
 
 # axe-core checks pages for who cannot see or use a mouse. It is for tests alone, which are skipped without it.
 .venv/axe: | .venv
@@ -103,13 +109,16 @@ clean:
 	$(PYTHON) -m venv .venv
 
 .venv-oldest/.done: pyproject.toml constraints-oldest.txt
-	$(PYTHON_OLDEST) -m venv .venv-oldest
+	@test -n "$(PYTHON_OLDEST)" || { echo "make oldest needs Python 3.11: none found" >&2; exit 1; }
+	"$(PYTHON_OLDEST)" -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-oldest.txt -e . pytest pandas pyarrow
 	@touch $@
 
-.venv-newest/bin/python:
-	@test -n "$(PYTHON_NEWEST)" || { echo "make newest needs Python 3.11 or newer: none found on PATH" >&2; exit 1; }
-	"$(PYTHON_NEWEST)" -m venv .venv-newest
+.venv-middle/bin/python: PYTHON_OF = $(PYTHON_MIDDLE)
+.venv-newest/bin/python: PYTHON_OF = $(PYTHON_NEWEST)
+.venv-middle/bin/python .venv-newest/bin/python: .venv-%/bin/python:
+	@test -n "$(PYTHON_OF)" || { echo "make $*: no such Python was found" >&2; exit 1; }
+	"$(PYTHON_OF)" -m venv .venv-$*
 
 .venv/.demo: pyproject.toml | .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .

@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import typer
 from pydantic.fields import FieldInfo
@@ -243,6 +243,8 @@ def list_option(item: Callable[[str], Any], help_text: str, *names: str) -> Any:
 @dataclass(frozen=True)
 class Values:
     """A parser of values separated by commas; an option that has one may be given several times."""
+
+    __name__: ClassVar[str] = "values"  # click takes a parser's name for that of its type
 
     item: Callable[[str], Any]  # parser of a value
     takes_several: bool = True  # False for a fixed number of values, such as two ends

@@ -200,7 +200,8 @@ def tone(light: Pixels) -> dict[str, Pixels]:
     """Measure brightness in [0, 1], shape (n, SIDE, SIDE), its contrast, and where it is."""
     mean, quarter, half = flat(light).mean(1), SIDE // 4, SIDE // 2
     inner = light[:, quarter:-quarter, quarter:-quarter].mean((1, 2))
-    outer = np.concatenate([light[:, :4], light[:, -4:], *(light[..., at].mT for at in np.s_[:4, -4:])], 1).mean((1, 2))
+    left, right = (light[..., at].swapaxes(1, 2) for at in np.s_[:4, -4:])
+    outer = np.concatenate([light[:, :4], light[:, -4:], left, right], 1).mean((1, 2))
     positive = np.maximum(mean, 1 / 255)
     return {
         "brightness": mean,
