@@ -1,4 +1,4 @@
-"""Laws of nights: ranks by their definition, the error that bets share, what begins anew, and the measures of a pair."""
+"""Laws of nights: ranks by their definition, the error that bets share, what begins anew, and measures of a pair."""
 
 import numpy as np
 import pytest
