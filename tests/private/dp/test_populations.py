@@ -13,7 +13,7 @@ from finc_eval.private.dp.population import ENTRY, KEPT, TILTS, RowViews, Sketch
 
 def views_of(rows):
     found = RowViews()
-    for part in np.array_split(np.asarray(rows, float), 2):
+    for part in np.array_split(np.array(rows, float, order="C"), 2):
         found.add(torch.from_numpy(part))
     return found.views()
 
