@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from finc_eval.golden.floor import Floor, PairRow, PastNight
+from finc_eval.golden.floor import Floor, PairRow, PastNight, _accept
 from finc_eval.golden.judging import judge_night
 from finc_eval.golden.measured import MeasuredPair, measure_night
 from finc_eval.golden.nights import (
@@ -158,3 +158,12 @@ def test_measures_of_a_pair_are_what_their_names_say():
     found = measured(np.uint8(100) + 2 * stripes, np.uint8(100) + stripes)
     assert found["detail"] == pytest.approx(np.log((2 * step + 0.5) / (step + 0.5)), abs=1e-4)
     assert coordinates(np.array([*found.values()])).shape == (K,)
+
+
+def test_the_state_that_begins_with_the_latest_accepted_night_counts():
+    nights = floor_of(9, 1, verdicts=["green", "red", "red", "green", "green", "red", "green", "green", "green"]).nights
+    begins = {}
+    for name, first in (("night 5", 5), ("night 2", 5)):  # an earlier night that is accepted later moves nothing back
+        _accept(nights, begins, name, None)
+        assert begins == {None: first}
+    assert [one.is_accepted for one in nights] == [place in (1, 2, 5) for place in range(9)]

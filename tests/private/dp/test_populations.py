@@ -39,7 +39,7 @@ def test_rounding_changes_few_coarse_numbers_and_the_order_of_entries_no_fine_nu
     assert (views_of(given)[1] == views_of(turned)[1]).all()
     assert not (views_of(given)[0] == views_of(turned)[0]).any()
     # The fine steps tell apart rows that the coarse steps hold for one.
-    near = given * (1 + 0.004 * rows(400, 60, 2))
+    near = given * (1 + 0.0007 * rows(400, 60, 2))
     coarse, fine = ((one == other).mean() for one, other in zip(views_of(given), views_of(near), strict=True))
     assert coarse > 0.8 > 0.5 > fine
 
