@@ -13,7 +13,7 @@ from finc_eval.core.run import Run
 from finc_eval.partitions.blocks import pair
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.prompts.images import Permuted, coordinates, images_of, unit_of, vendi_score
-from finc_eval.prompts.table import _common_distance, _unbiased
+from finc_eval.prompts.table import _common_distance, _unbiased, prompt_differences
 from finc_eval.prompts.text import CLIP_SCALE, hash_words, mean_interval, mean_p_value, ratio_interval
 from finc_eval.prompts.words import AXES, _observe, _p_values, _statistics, whiten
 
@@ -199,3 +199,27 @@ def test_a_distance_of_means_is_without_what_chance_makes():
     assert _unbiased(0.1, 0.04, 12)[0] == 0 and _unbiased(0.1, 0.04, 12)[1][0] == 0
     assert _unbiased(1.9, 0.04, 3)[1][1] == 2.0
     assert _unbiased(0.8, 0.04, 2)[1] == _unbiased(0.8, np.nan, 9)[1] == (0.0, 2.0)
+
+
+def test_prompts_have_the_spread_the_distance_and_the_score_of_their_images():
+    counts = (6, 5, 4, 6, 5, 6)
+    sets = {"gen": made(counts, 0), "ref": made(counts[::-1], 1)}
+    tree = KindTree.of_sets([made((9,) * 6, 2)], 0, Run())
+    pairing, _ = pair(sets, "prompt")
+    unit = unit_of(images_of(pairing, tree, Run()).values())
+    found = prompt_differences(pairing, tree, 0, Run())
+    assert {one.text for one in found.prompts} == set(NAMES)
+    for one in found.prompts:
+        own = {}
+        for label, each in sets.items():
+            rows = np.flatnonzero([name == one.text for name in each.column("prompt")])
+            own[label] = coordinates(each.rows_at(rows), tree).numpy() / unit
+            known = one.sets[label]
+            assert (known.n, known.distinct) == (len(rows), len(rows))
+            assert known.vendi == pytest.approx(vendi_score(own[label]))
+            assert known.spread == pytest.approx((2 * own[label].var(0, ddof=1).sum()) ** 0.5)
+        gen, ref = own.values()
+        apart = np.linalg.norm(gen.mean(0) - ref.mean(0))
+        chance = sum(rows.var(0, ddof=1).sum() / len(rows) for rows in (gen, ref))
+        value, interval = _unbiased(float(apart), float(chance), len(gen) + len(ref))
+        assert (one.difference, *one.interval) == pytest.approx((value, *interval))
