@@ -167,6 +167,7 @@ def test_the_share_of_near_copies_is_that_which_was_planted(share):
     assert near_repeats(few, ["gen"]) == {}
     enough = {"gen": few["gen"], "ref": fe.EmbeddingSet(sets["ref"][: FAR + 1])}
     assert set(near_repeats(enough, ["gen"])) == {"gen"} and near_repeats(sets | few, []) == {}
+    assert near_repeats({"gen": fe.EmbeddingSet(sets["gen"]), "ref": fe.EmbeddingSet(sets["ref"][:1])}, ["gen"]) == {}
 
 
 def test_sets_of_a_law_of_few_values_are_drawn_alike_and_copies_are_not():

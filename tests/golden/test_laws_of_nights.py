@@ -19,6 +19,7 @@ from finc_eval.golden.nights import (
     p_value,
 )
 from finc_eval.golden.pictures import Shot, match_pictures
+from finc_eval.golden.sentences import _as_before
 
 K = len(MEASURES)
 REF = Shot(np.zeros((2, 2, 3), np.uint8))
@@ -167,3 +168,11 @@ def test_the_state_that_begins_with_the_latest_accepted_night_counts():
         _accept(nights, begins, name, None)
         assert begins == {None: first}
     assert [one.is_accepted for one in nights] == [place in (1, 2, 5) for place in range(9)]
+
+
+def test_the_pair_with_the_fewest_nights_says_how_many_are_known():
+    floor = floor_of(12, 2)
+    for night in floor.nights[:9]:
+        del night.rows["p1"]
+    tonight = [pair(0, 40), pair(1, 40)]
+    assert "3 nights so far" in _as_before(tonight, judge_night(floor, tonight, None))
