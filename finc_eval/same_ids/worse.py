@@ -128,7 +128,7 @@ def _in_spreads(differences: Array, before: Array, least: float = 0.0) -> Array:
     """Return differences in standard deviations of the reference, (n,), with the error that these deviations have.
 
     To first order, a sample of the reference adds as much to the mean as is added here: the mean itself is the same.
-    Of a reference that varies less than `least`, this is the unit: it is no estimate, and has no error.
+    Where a reference varies less than `least`, that bound is the unit, and has no error.
     """
     spread = float(before.std())
     if spread < least:
