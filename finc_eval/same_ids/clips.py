@@ -56,15 +56,16 @@ def measure_motion(first: Clips, second: Clips) -> dict[str, Array]:
     """
     found = np.zeros((2, len(first)))
     for row, pair in enumerate(zip(first, second, strict=True)):
-        own, other = (_flow(one, pair[1].shape[1:3]) for one in pair)
+        steps = max(1, min(STEPS, *(len(one) - 1 for one in pair)))  # a clip may be cut short
+        own, other = (_flow(one, pair[1].shape[1:3], steps) for one in pair)
         scale = float(other.norm(dim=1).mean()) + LEAST_MOTION
         found[:, row] = float((own - other).norm(dim=1).mean()) / scale, float(own.norm(dim=1).mean()) / scale
     return dict(zip(MOTION, found, strict=True))
 
 
-def _flow(clip: NDArray[np.uint8], size: tuple[int, ...]) -> torch.Tensor:
+def _flow(clip: NDArray[np.uint8], size: tuple[int, ...], steps: int) -> torch.Tensor:
     """Return the flow at some places of a clip, (steps, 2, h, w), on frames of the given size made small."""
-    places = spread_evenly(max(len(clip) - 1, 1), STEPS)
+    places = spread_evenly(max(len(clip) - 1, 1), steps)
     later = np.minimum(places + 1, len(clip) - 1)
     light = torch.from_numpy(np.concatenate([clip[places], clip[later]])).float() / 255 @ torch.tensor(LUMA)
     scale = min(1.0, EDGE / max(size))

@@ -92,10 +92,9 @@ def judge_looks(table: PairTable, units: NDArray[np.int64], error: float) -> lis
         if trait.name not in BAD:
             continue
         own, before = (values[:, place] for values in table.traits)
-        spread = max(float(before.std()), LEAST_SPREADS[trait.name])
         least = UNSEEN.get(trait.name, -np.inf)
         worse = BAD[trait.name] * (np.maximum(own, least) - np.maximum(before, least))
-        worse = _in_spreads(worse, before) if before.std() == spread else worse / spread
+        worse = _in_spreads(worse, before, LEAST_SPREADS[trait.name])
         name = (trait.more or trait.high) if BAD[trait.name] > 0 else (trait.less or trait.low)
         found.append((_judge_mean(name or trait.name, "look", worse, units, error), trait))
     others = [one for one, _ in found if one.verdict != "worse"]
@@ -125,12 +124,15 @@ def moved_looks(table: PairTable, units: NDArray[np.int64], error: float) -> lis
     return [name for _, name in sorted(found, reverse=True)]
 
 
-def _in_spreads(differences: Array, before: Array) -> Array:
+def _in_spreads(differences: Array, before: Array, least: float = 0.0) -> Array:
     """Return differences in standard deviations of the reference, (n,), with the error that these deviations have.
 
     To first order, a sample of the reference adds as much to the mean as is added here: the mean itself is the same.
+    Where a reference varies less than `least`, that bound is the unit, and has no error.
     """
-    spread = before.std()
+    spread = float(before.std())
+    if spread < least:
+        return differences / least
     values = differences / spread
     return np.asarray(values - values.mean() * (((before - before.mean()) / spread) ** 2 - 1) / 2)
 

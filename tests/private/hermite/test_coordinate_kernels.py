@@ -109,6 +109,13 @@ def test_the_largest_product_of_the_paper_is_summed_without_features_of_a_point(
     assert float(sums[0, place]) == pytest.approx(float(expected), rel=1e-4, abs=1e-9)
 
 
+@pytest.mark.parametrize(("dim", "width"), [(1, 5 + 1), (2, 5 + 5), (3, 25 + 5), (4, 25 + 25)])
+def test_the_factors_of_a_product_are_as_few_numbers_as_two_can_be(dim, width):
+    product, both = CoordinateProduct(dim, 4, length_scale=1.0), SumAndProduct(dim, 4, length_scale=1.0)
+    assert product.width == sum(factor.shape[1] for factor in product._factors(points(2, dim))) == width
+    assert both.width == 5 * dim + width
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [
