@@ -1,5 +1,4 @@
-"""Designs of whole comparisons of two sets: p-values of the sets, of kinds and of directions.
-"""
+"""Designs of whole comparisons of two sets: p-values of the sets, of kinds and of directions."""
 
 from functools import partial
 
