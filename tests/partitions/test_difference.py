@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from finc_eval.partitions import difference
 from finc_eval.partitions.difference import permutation_p_value, total_variation
 
 RNG = np.random.default_rng(0)
@@ -67,3 +68,20 @@ def test_the_difference_of_hardly_any_independent_samples_is_not_tested():
     assert permutation_p_value([6, 0], [0, 50]) < 0.05 > permutation_p_value([5, 0], [0, 50], least=5)
     found = total_variation([5, 0], [0, 50])
     assert found.p_value is None and found.value > 0.8 and found.interval[0] == 0
+
+
+def test_a_table_that_is_kept_has_the_p_value_of_a_new_table():
+    """The same sums with other labels, other numbers of samples, another seed or other permutations."""
+    tables = [([20, 30, 5], [5, 20, 30]), ([15, 30, 10], [10, 20, 25]), ([5, 5, 5], [20, 45, 30])]
+    calls = [(*one, seed) for one in tables for seed in (0, 1)]
+
+    def p_values(*, anew):
+        found = []
+        for first, second, seed in calls * 2:
+            if anew:
+                difference._permuted_statistics.cache_clear()
+            found.append(permutation_p_value(first, second, seed))
+        return found
+
+    assert p_values(anew=True) == p_values(anew=False)
+    assert len(set(p_values(anew=False))) > 3
