@@ -16,7 +16,7 @@ from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.partitions.pages.map_labels import Label, place_labels, shorten_names
 from finc_eval.partitions.sample_map import MAP_SAMPLES, Layout, labeled
 
-EACH = 3  # every third picture of the planted sets
+EACH = 2  # every second picture of the planted sets
 
 
 @pytest.fixture(scope="module")
