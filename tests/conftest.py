@@ -8,13 +8,13 @@ import gc
 import gzip
 import os
 import sys
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
 from _cpu import CpuSeconds
 from _kinds_of_cases import more_of_a_kind
+from _quick import AUDITS, BOARDS, quick
 from _stored import made_once
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # libraries that are loaded later, and processes that tests start
@@ -79,25 +79,12 @@ def mnist_test(assets):
     return images, labels
 
 
-@contextmanager
-def quick_audit_settings():
-    """Nine permutations behind the membership score, 20 altered pictures, 60 centers of the density difference.
-
-    test_attacks, test_hashes and test_density_difference have more.
-    """
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("finc_eval.memorization.attacks.PERMUTATIONS", 9)
-        patch.setattr("finc_eval.memorization.views.MAX_ALTERED", 20)
-        patch.setattr("finc_eval.numerics.density_difference.MAX_CENTERS", 60)
-        yield
-
-
 @pytest.fixture(scope="session")
 def documents(tmp_path_factory):
     """One result of every type, by the name of the type."""
     from _documents import one_of_each
 
-    with quick_audit_settings():
+    with quick(AUDITS, BOARDS):
         return made_once(tmp_path_factory, "documents", one_of_each)
 
 
@@ -169,5 +156,5 @@ def s3(s3_server, no_copies, tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def quick_audits():
-    with quick_audit_settings():
+    with quick(AUDITS):
         yield

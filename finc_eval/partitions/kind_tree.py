@@ -60,7 +60,7 @@ class Tree:
             among = close[np.ix_(alive, alive)]
             pair = alive[list(np.unravel_index(among.argmax(), among.shape))]
             joins[place], closeness[place] = pair, close[tuple(pair)]
-            alive = np.setdiff1d(alive, pair)
+            alive = alive[(alive != pair[0]) & (alive != pair[1])]
             weight[new] = weight[pair].sum(0)
             weight[:, new] = weight[:, pair].sum(1)
             total[new] = total[pair].sum()

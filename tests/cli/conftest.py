@@ -5,6 +5,7 @@ from math import inf
 
 import numpy as np
 import pytest
+from _quick import AUDITS, BOARDS, quick
 from _verbs import done
 
 import finc_eval as fe
@@ -37,6 +38,12 @@ def arrays(tmp_path_factory):
     for name, rows in zip(("gen", "ref"), example_sets(200), strict=True):
         np.save(folder / f"{name}.npy", rows)
     return folder
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick_results():
+    with quick(AUDITS, BOARDS):
+        yield
 
 
 @pytest.fixture(autouse=True)

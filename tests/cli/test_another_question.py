@@ -93,7 +93,6 @@ def test_the_first_result_is_still_there_after_another_question(place, first, se
     after = files(place)
     assert {path: after[path] for path in before} == before
     assert len(after) == 2 * len(before)
-    done(first)
     done(second)
     assert files(place).keys() == after.keys()  # the same question has the same folder
 

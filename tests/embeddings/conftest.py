@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from _extraction import N
-from _few_draws import few_draws  # noqa: F401
+from _quick import quick_results  # noqa: F401
 from PIL import Image
 
 from finc_eval.embeddings import writer as cache_writer

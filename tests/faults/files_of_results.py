@@ -1,6 +1,9 @@
 """Files of results, boards, gates and monitors: how each is made, opened and used."""
 
 import shutil
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 from faults.content import N, numbers, pictures, sets
@@ -10,7 +13,6 @@ from finc_eval.gates.baseline import History
 from finc_eval.gates.policy import Policy
 from finc_eval.leaderboards.entry import Entry
 from finc_eval.leaderboards.reference import BoardReference
-from finc_eval.memorization import attacks
 
 
 def make_comparison(path):
@@ -50,7 +52,6 @@ def make_scores(path):
 
 
 def make_audit(path):
-    attacks.PERMUTATIONS = 9  # the file is the same, and made in a fifth of the time
     fe.audit(numbers(200), numbers(200, seed=1), numbers(200, seed=2), pairs=5).to_json(path)
 
 
@@ -60,12 +61,22 @@ def use_result(path):
     return found.to_json(), repr(found)
 
 
+@cache
+def files_of_a_board():
+    """Return the bytes of the files of a board of two models, which is made once for all kinds of its files."""
+    gen, ref = sets()
+    with TemporaryDirectory() as folder:
+        fe.Board(folder).add({"gen": gen, "other": ref[:40]}, ref, metrics=("kid",))
+        return {path.relative_to(folder): path.read_bytes() for path in Path(folder).rglob("*") if path.is_file()}
+
+
 def small_board(path):
     """A board of two models in a folder beside this path."""
-    gen, ref = sets()
-    board = fe.Board(path.with_suffix(".board"))
-    board.add({"gen": gen, "other": ref[:40]}, ref, metrics=("kid",))
-    return board
+    folder = path.with_suffix(".board")
+    for name, content in files_of_a_board().items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+    return fe.Board(folder)
 
 
 def made_part(path, name):

@@ -1,7 +1,7 @@
 """Verdicts of releases that the tests of the gate share."""
 
 import pytest
-from _few_draws import EXCHANGES, few
+from _quick import BOARDS, quick
 from _releases import release
 
 import finc_eval as fe
@@ -9,7 +9,7 @@ import finc_eval as fe
 
 @pytest.fixture(scope="module", autouse=True)
 def few_exchanges():
-    with few(EXCHANGES):
+    with quick(BOARDS):
         yield
 
 
@@ -26,12 +26,12 @@ def policy():
 
 @pytest.fixture(scope="session")
 def passed(sets, policy):
-    with few(EXCHANGES):
+    with quick(BOARDS):
         return fe.gate(sets["same"], sets["old"], sets["ref"], policy)
 
 
 @pytest.fixture(scope="session")
 def failed(sets, policy):
     """The verdict of a release that has lost a kind and has a new one."""
-    with few(EXCHANGES):
+    with quick(BOARDS):
         return fe.gate(release(2000, 4, lost=1, new=0.06), sets["old"], sets["ref"], policy)

@@ -2,15 +2,13 @@
 
 import json
 import os
-import signal
 import stat
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+from _forks import exit_code, forked
 from _nights import noisy, scenes
 
 import finc_eval as fe
@@ -209,42 +207,33 @@ def test_an_empty_file_is_a_floor_without_nights_and_links_and_permissions_stay(
     assert stat.S_IMODE(place.stat().st_mode) == 0o640
 
 
-ADD = """
-import sys
-from finc_eval import Golden
-import numpy as np
-golden = {"a": np.random.default_rng(0).integers(0, 256, (16, 16, 3), np.uint8)}
-for _ in range(int(sys.argv[2])):
-    Golden(sys.argv[1]).add(golden, golden, machine=sys.argv[3])
-    print("added", flush=True)
-"""
-
-
-def started(path, count, machine):
-    command = [sys.executable, "-W", "ignore", "-c", ADD, str(path), str(count), machine]
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+def add_nights(path, count, machine):
+    picture = np.random.default_rng(0).integers(0, 256, (16, 16, 3), np.uint8)
+    for _ in range(count):
+        fe.Golden(path).add({"a": picture}, {"a": picture}, machine=machine)
+        with path.with_suffix(".done").open("a") as done:  # a line is written whole
+            done.write("added\n")
 
 
 def test_two_nights_at_once_lose_nothing(tmp_path):
     path = tmp_path / "floor.jsonl"
-    running = [started(path, 8, name) for name in "ab"]
-    assert [one.wait() for one in running] == [0, 0]
+    running = [forked(add_nights, path, 8, name) for name in "ab"]
+    assert [exit_code(one) for one in running] == [0, 0]
     found = read_floor(path.read_bytes(), "")
     assert sorted(one.machine for one in found.nights) == ["a"] * 8 + ["b"] * 8 and not found.notes
-    assert [one.name for one in tmp_path.iterdir()] == ["floor.jsonl"]
+    assert {one.name for one in tmp_path.iterdir()} == {"floor.jsonl", "floor.done"}
 
 
 def test_a_killed_night_leaves_the_finished_ones_and_no_half_row(tmp_path):
-    path = tmp_path / "floor.jsonl"
-    process = started(path, 10_000, "a")
-    done = [process.stdout.readline() for _ in range(3)]
-    time.sleep(0.05)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    done += process.stdout.read().splitlines()
-    found = read_floor(path.read_bytes(), "")
-    assert len(done) <= len(found.nights) <= len(done) + 1 and not found.notes
+    path, done = tmp_path / "floor.jsonl", tmp_path / "floor.done"
+    process = forked(add_nights, path, 10_000, "a")
+    while not done.exists() or len(done.read_text().splitlines()) < 3:
+        assert process.is_alive()
+        time.sleep(0.01)
+    process.kill()
+    process.join()
+    finished, found = len(done.read_text().splitlines()), read_floor(path.read_bytes(), "")
+    assert finished <= len(found.nights) <= finished + 1 and not found.notes
     add(path)
     assert len(read_floor(path.read_bytes(), "").nights) == len(found.nights) + 1
 

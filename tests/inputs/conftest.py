@@ -1,7 +1,7 @@
 """A cache for each test."""
 
 import pytest
-from _few_draws import few_draws  # noqa: F401
+from _quick import quick_results  # noqa: F401
 
 
 @pytest.fixture(autouse=True)

@@ -1,1 +1,1 @@
-from _few_draws import few_draws  # noqa: F401
+from _quick import quick_results  # noqa: F401

@@ -1,11 +1,10 @@
-"""Boards of few models: an eighth of the random exchanges that a hundred models need."""
+"""Boards of few models."""
 
 import pytest
+from _quick import BOARDS, quick
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def fewer_exchanges():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("finc_eval.comparison.findings.EXCHANGES_OF_BOARDS", 999)
-        patch.setattr("finc_eval.comparison.findings.EXCHANGES_OF_SETS", 249)
+    with quick(BOARDS):
         yield

@@ -201,3 +201,20 @@ def test_the_estimate_and_the_interval_within_blocks_have_the_errors_of_blocks()
     assert found.value == pytest.approx(error @ difference._posterior_mean(d / error) / 2 * (1 - 2 * found.p_value))
     same = WithinBlocks.of(Blocked(block, owner), np.zeros(40, int), np.eye(2, dtype=bool))
     assert paired_variation(same, 0.9)[0].interval == pytest.approx((0, unseen))
+
+
+def test_a_table_that_is_kept_has_the_p_value_of_a_new_table():
+    """The same sums with other labels, other numbers of samples, another seed or other permutations."""
+    tables = [([20, 30, 5], [5, 20, 30]), ([15, 30, 10], [10, 20, 25]), ([5, 5, 5], [20, 45, 30])]
+    calls = [(*one, seed) for one in tables for seed in (0, 1)]
+
+    def p_values(*, anew):
+        found = []
+        for first, second, seed in calls * 2:
+            if anew:
+                difference._permuted_statistics.cache_clear()
+            found.append(permutation_p_value(first, second, seed))
+        return found
+
+    assert p_values(anew=True) == p_values(anew=False)
+    assert len(set(p_values(anew=False))) > 3

@@ -25,13 +25,25 @@ def saved(weights, path, tensors):
     return replace(weights, file=str(path), sha256=digest, package=None, urls=())
 
 
+@pytest.fixture(scope="module", autouse=True)
+def undrawn_weights():
+    """Networks without initial weights, which take most of the time to draw: the tests read all weights from files."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(torch.nn.init, "kaiming_uniform_", lambda tensor, *_, **__: tensor.detach().zero_())
+        yield
+
+
 @pytest.fixture(scope="module")
-def card(tmp_path_factory):
+def card(tmp_path_factory, undrawn_weights):
     """The card with weights drawn by chance; two files of 240 MB in all, which no test changes."""
     folder = tmp_path_factory.mktemp("lpips")
     torch.manual_seed(0)
     whole = load_card("alexnet")
     network = torchvision.models.alexnet()
+    for layer in network.features:
+        if isinstance(layer, torch.nn.Conv2d):
+            torch.nn.init.uniform_(layer.weight, -1, 1)
+            layer.weight.data /= layer.weight[0].numel() ** 0.5
     channels = [network.features[place - 1].out_channels for place in LAYERS]
     heads = {f"lin{number}.model.1.weight": torch.rand(1, one, 1, 1) for number, one in enumerate(channels)}
     return replace(

@@ -53,11 +53,11 @@ def write(folder=HERE):
     """Make a result of every type, and write the file of each."""
     sys.path.insert(0, str(HERE.parent))
     from _documents import one_of_each
-    from conftest import quick_audit_settings
+    from _quick import AUDITS, BOARDS, quick
 
     from finc_eval.results import RESULTS
 
-    with quick_audit_settings(), tempfile.TemporaryDirectory() as ledgers:
+    with quick(AUDITS, BOARDS), tempfile.TemporaryDirectory() as ledgers:
         made = one_of_each(Path(ledgers))
     for name in RESULTS:
         (folder / f"{name}.txt").write_text(snapshot(made[name]), encoding="utf-8")

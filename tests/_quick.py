@@ -1,0 +1,42 @@
+"""Fewer permutations, steps and pictures in computations of which a test measures no rate.
+
+Tests of p-values of boards and of maps are in tests/leaderboards, tests/numerics and tests/partitions.
+"""
+
+from contextlib import contextmanager
+
+import pytest
+
+AUDITS = {
+    "finc_eval.memorization.attacks.PERMUTATIONS": 9,
+    "finc_eval.memorization.views.MAX_ALTERED": 20,
+    "finc_eval.numerics.density_difference.MAX_CENTERS": 60,
+}
+"""Nine permutations behind the membership score, 20 altered pictures, 60 centers of the density difference.
+
+test_attacks, test_hashes and test_density_difference have more."""
+
+BOARDS = {
+    "finc_eval.comparison.findings.EXCHANGES_OF_BOARDS": 999,
+    "finc_eval.comparison.findings.EXCHANGES_OF_SETS": 249,
+}
+"""Boards of few models: an eighth of the random exchanges that a hundred models need."""
+
+MAPS = {"finc_eval.numerics.neighbor_embedding.STEPS": 30}
+"""A fifth of the steps of a map."""
+
+
+@contextmanager
+def quick(*tables):
+    """Set the constants of some tables, inside of the block."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in (pair for table in tables for pair in table.items()):
+            patch.setattr(name, value)
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick_results():
+    """For a room that imports it: boards and maps of few steps."""
+    with quick(BOARDS, MAPS):
+        yield
