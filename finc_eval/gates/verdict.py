@@ -282,7 +282,7 @@ class Verdict(Document):
 
     @property
     def headline_parts(self) -> dict[str, str]:
-        """What the headline says, by key.
+        """Parts of the headline, by key.
 
         "failed 1", "failed 2" … are what broke limits, "more" counts others; "likely 1" … are what is most likely wrong
         though no broken limit says it; "held", "missing", "pairs", "nothing" and "needed" say how the run stands.

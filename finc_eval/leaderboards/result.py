@@ -224,7 +224,7 @@ class Leaderboard(Document):
 
     @property
     def headline_parts(self) -> dict[str, str]:
-        """What the headline says, by key: "fault of NAME", the worst first; "more"; "clean"; "unknown"."""
+        """Parts of the headline, by key: "fault of NAME", the worst first; "more"; "clean"; "unknown"."""
         # Of equal faults, such as of whole sets, that of the last row counts first.
         faulty = sorted((row for row in reversed(self.rows) if row.faults), key=lambda row: -(row.fault_size or 0))
         clean = [row.name for row in self.rows if row.fault_size is not None and not row.faults]

@@ -12,8 +12,18 @@ import finc_eval as fe
 from finc_eval.core.run import Run
 from finc_eval.partitions.blocks import pair
 from finc_eval.partitions.kind_tree import KindTree
-from finc_eval.prompts.images import Permuted, coordinates, images_of, unit_of, vendi_score
-from finc_eval.prompts.table import _common_distance, _unbiased, prompt_differences
+from finc_eval.prompts.images import (
+    MOST_APART,
+    Permuted,
+    common_distance,
+    coordinates,
+    difference_interval,
+    distance_of_means,
+    images_of,
+    unit_of,
+    vendi_score,
+)
+from finc_eval.prompts.table import prompt_differences
 from finc_eval.prompts.text import CLIP_SCALE, hash_words, mean_interval, mean_p_value, ratio_interval
 from finc_eval.prompts.words import AXES, _observe, _p_values, _statistics, whiten
 
@@ -184,21 +194,29 @@ def test_the_common_distance_of_prompts_has_the_error_of_a_jackknife():
     mean = np.random.default_rng(0).normal(0.5, 1, (40, 3))
     inner = mean @ mean.T
     np.fill_diagonal(inner, 0)
-    value, (low, high) = _common_distance(mean)
+    value, (low, high) = common_distance(mean)
     whole = inner.sum() / (40 * 39)
     left = [(inner.sum() - 2 * inner[row].sum()) / (39 * 38) for row in range(40)]
     error = np.sqrt(39 / 40 * ((left - np.mean(left)) ** 2).sum())
     assert value**2 == pytest.approx(whole)
-    assert (high**2 - low**2) / 2 == pytest.approx(t.ppf(0.975, 39) * error, rel=0.05)
+    assert (high**2 - low**2) / 2 == pytest.approx(t.ppf(0.975, 39) * error)
 
 
 def test_a_distance_of_means_is_without_what_chance_makes():
-    value, (low, high) = _unbiased(0.8, 0.04, 12)
-    half = t.ppf(0.975, 10) * 0.2
-    assert (value, low, high) == pytest.approx(((0.64 - 0.04) ** 0.5, 0.8 - half, 0.8 + half))
-    assert _unbiased(0.1, 0.04, 12)[0] == 0 and _unbiased(0.1, 0.04, 12)[1][0] == 0
-    assert _unbiased(1.9, 0.04, 3)[1][1] == 2.0
-    assert _unbiased(0.8, 0.04, 2)[1] == _unbiased(0.8, np.nan, 9)[1] == (0.0, 2.0)
+    rng = np.random.default_rng(0)
+    first, second = rng.normal(0.4, 0.1, (8, 3)), rng.normal(0, 0.2, (5, 3))
+    apart = first.mean(0) - second.mean(0)
+    distance = np.linalg.norm(apart)
+    chance = first.var(0, ddof=1).sum() / 8 + second.var(0, ddof=1).sum() / 5
+    value, (low, high) = distance_of_means(first, second)
+    axis = apart / distance
+    _, ends = difference_interval(first @ axis, second @ axis, np.inf)
+    assert value**2 == pytest.approx(distance**2 - chance)
+    assert (low**2, high**2) == pytest.approx((ends[0] ** 2 - chance, ends[1] ** 2 - chance))
+    turned = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    assert distance_of_means(first @ turned, second @ turned)[0] == pytest.approx(value)
+    assert distance_of_means(first, first[::-1])[0] == 0 and distance_of_means(first, first[::-1])[1][0] == 0
+    assert distance_of_means(first[:1], second)[1] == (0.0, MOST_APART)
 
 
 def test_prompts_have_the_spread_the_distance_and_the_score_of_their_images():
@@ -219,7 +237,5 @@ def test_prompts_have_the_spread_the_distance_and_the_score_of_their_images():
             assert known.vendi == pytest.approx(vendi_score(own[label]))
             assert known.spread == pytest.approx((2 * own[label].var(0, ddof=1).sum()) ** 0.5)
         gen, ref = own.values()
-        apart = np.linalg.norm(gen.mean(0) - ref.mean(0))
-        chance = sum(rows.var(0, ddof=1).sum() / len(rows) for rows in (gen, ref))
-        value, interval = _unbiased(float(apart), float(chance), len(gen) + len(ref))
+        value, interval = distance_of_means(gen, ref)
         assert (one.difference, *one.interval) == pytest.approx((value, *interval))
