@@ -6,7 +6,7 @@ A line has an operator, a comparison, a minimum or maximum, or a number beside a
 out. Each line drawn is broken in a way that is drawn, too: `+` and `-`, `*` and `/`, `<` and `>`, `min` and `max` take
 each other's place, a number is doubled, or becomes 1 or 2. The tests run on a copy of the tracked files: those of the
 room (tests/ROOM), and the law of intervals, first the files that name the module. A mutation is caught if a test fails,
-or takes longer than --timeout. The tests of each room must pass first without a mutation.
+or takes longer than --timeout. All these tests must pass first without a mutation.
 
 `--record` writes the result to benchmarks/results/mutations.json.
 """
@@ -162,23 +162,25 @@ class Copy:
         text = path.read_text(encoding="utf-8")
         path.write_text(mutation.broken(text), encoding="utf-8")
         try:
-            return self.failure(mutation.room, Path(mutation.path).with_suffix("").as_posix().replace("/", "."))
+            return self.failure([mutation.room], Path(mutation.path).with_suffix("").as_posix().replace("/", "."))
         finally:
             path.write_text(text, encoding="utf-8")
 
-    def failure(self, room: str, module: str = "") -> str:
-        """Return the first test of a room that fails; "" if all pass."""
-        files = sorted((self.folder / "tests" / TESTS_OF.get(room, room)).rglob("test_*.py"))
+    def failure(self, rooms: list[str], module: str = "") -> str:
+        """Return the first test of some rooms that fails; "" if all pass."""
+        folders = [self.folder / "tests" / TESTS_OF.get(room, room) for room in rooms]
+        files = sorted(file for folder in folders for file in folder.rglob("test_*.py"))
         files.sort(key=lambda one: module not in one.read_text(encoding="utf-8"))
         law = self.folder / "tests" / "intervals"
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *files, law]
         environment = {**os.environ, "PYTHONPATH": str(self.folder), "OMP_NUM_THREADS": "1"}
+        limit = self.timeout * len(rooms)
         try:
             ended = subprocess.run(
-                command, cwd=self.folder, env=environment, timeout=self.timeout, capture_output=True, text=True
+                command, cwd=self.folder, env=environment, timeout=limit, capture_output=True, text=True
             )
         except subprocess.TimeoutExpired:
-            return f"longer than {self.timeout:g} s"
+            return f"longer than {limit:g} s"
         failed = [line for line in ended.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
         return "" if ended.returncode == 0 else (failed or ["the tests cannot be run"])[0]
 
@@ -204,9 +206,8 @@ def main() -> None:
             finally:
                 copies.append(copy)
 
-        for room in sorted({one.room for one in drawn}):
-            if failure := copies[0].failure(room):
-                sys.exit(f"without a mutation, the tests of {room} fail: {failure}")
+        if failure := copies[0].failure(sorted({one.room for one in drawn})):
+            sys.exit(f"without a mutation, a test fails: {failure}")
         caught = []
         for one, test in zip(drawn, pool.map(try_one, range(len(drawn))), strict=True):
             line = (ROOT / one.path).read_text(encoding="utf-8").splitlines()[one.line - 1].strip()
