@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from finc_eval.same_ids.broken import find_broken, is_blank, is_seen, logarithms, of_other_ids
+from finc_eval.same_ids.broken import _tails, find_broken, is_blank, is_seen, logarithms, of_other_ids
 from finc_eval.same_ids.clips import FRAMES, moves_otherwise
 from finc_eval.same_ids.pairs import PairTable
 
@@ -121,3 +121,10 @@ ORDERS = {
 def test_a_clip_moves_otherwise(case):
     first, second, expected = ORDERS[case]
     assert moves_otherwise(first, second).tolist() == [expected]
+
+
+@pytest.mark.parametrize(("value", "at_least"), [(0.5, 4), (1.0, 4), (2.5, 2), (3.0, 2), (4.0, 1)])
+def test_among_the_pairs_of_a_baseline_the_tail_is_its_part_that_is_as_far_apart_and_the_pair_itself(value, at_least):
+    known = np.array([[3.0], [1.0], [4.0], [2.0]])
+    assert _tails(np.array([[value]]), known, is_bulk=False)[0, 0] == pytest.approx((at_least + 1) / 5)
+    assert _tails(np.array([[9.0]]), known, is_bulk=False)[0, 0] < 1 / 5
