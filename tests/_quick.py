@@ -1,4 +1,4 @@
-"""Fewer permutations, steps and pictures in computations of which a test measures no rate.
+"""Fewer permutations, steps and pictures, for tests that measure no rate.
 
 Tests of p-values of boards and of maps are in tests/leaderboards, tests/numerics and tests/partitions.
 """

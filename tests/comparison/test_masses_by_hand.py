@@ -239,7 +239,7 @@ def test_what_became_of_a_kind_follows_from_its_distances_from_the_reference(old
 
 @pytest.fixture(scope="module")
 def mixed():
-    """Kinds of which two differ, and noise, so that some directions mean nothing; as comparison and sets."""
+    """A comparison and its sets: two kinds differ, and noise makes some directions that mean nothing."""
     rng = np.random.default_rng(3)
 
     def drawn(n, shares):

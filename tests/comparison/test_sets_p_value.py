@@ -1,9 +1,13 @@
 """The test of the sets: a slight change of every sample is found and said, from arrays, pairs and sketches alike."""
 
+from math import inf, nan
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import finc_eval as fe
+from finc_eval.comparison.sets_test import read_law
 from finc_eval.numerics.inference import BESIDE_ALPHA
 
 N, AXES, FEATURES, SLIGHT = 400, 16, 128, 0.12
@@ -81,3 +85,15 @@ def test_images_of_one_prompt_are_exchanged_with_those_of_the_same_prompt(shift,
     assert low < paired.sets_p_value <= high
     # Without the prompts, as slight a change is not seen.
     assert fe.compare(*sets, features=FEATURES, pairs=None).sets_p_value > BESIDE_ALPHA
+
+
+@pytest.mark.parametrize(
+    ("header", "units"), [({}, inf), ({"law_units": 8.0}, 8.0), ({"law_units": 7.9}, None), ({"law_units": nan}, None)]
+)
+def test_a_law_of_an_older_file_has_no_number_of_units_and_a_law_of_too_few_is_refused(header, units):
+    file = SimpleNamespace(header={"law": [1.0, 0.5], **header}, array=lambda *_, **__: np.zeros(3))
+    if units is None:
+        with pytest.raises(ValueError, match="too few units"):
+            read_law(file)
+    else:
+        assert read_law(file).units == units

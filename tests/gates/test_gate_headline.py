@@ -21,10 +21,10 @@ CASES = {
     "a limit on repeats names the picture": (
         repeat, {"basics.duplicates": 0.01}, "regression", "failed 1", r"picture.* 3\d ",
     ),
-    "a lost kind without a limit is told": (
+    "a lost kind without a limit is named": (
         lose, {"kinds.moved": 0.02}, "undecided", "likely 1", "not limited.*(color-0|reddish)",
     ),
-    "a look without a limit is told": (blur, {"kinds.moved": 0.02}, "undecided", "likely 1", "blurred"),
+    "a look without a limit is named": (blur, {"kinds.moved": 0.02}, "undecided", "likely 1", "blurred"),
     "a lost kind has its name": (
         lose, {"kinds.lose": 0.5, "kinds.column": "label"}, "regression", "failed 1",
         r"lacks (mostly )?color-0 \(0\.0 .* \d+\.\d .* 100 ",

@@ -174,7 +174,7 @@ def test_a_copy_is_nearer_than_a_part_of_the_median_distance_within_the_referenc
 
 @pytest.mark.parametrize("clustered", [0, 1, 2], ids=["kept", "lost", "gained"])
 def test_all_counts_of_pairs_take_the_effect_of_the_most_clustered(clustered):
-    """Of thirty groups of four pairs, ten have one count in all four, and ten each another count in one pair."""
+    """Thirty groups of four pairs: in ten, all pairs have one count; in twenty, one pair has another count."""
     group, place = np.arange(120) // 4, np.arange(120) % 4
     cells = [(group // 10 == one) & (place == 0) for one in range(3)]
     cells[clustered] = group // 10 == clustered

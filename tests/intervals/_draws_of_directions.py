@@ -54,7 +54,7 @@ def scored(rng, n, laws, size):
 
 
 def directions_of(rng, n, m, size=1, more=MORE, less=LESS, each=2):
-    """Directions that one set has more of, of which the masses are those of held-out samples."""
+    """Directions that one set has more of; their masses are those of held-out samples."""
     roles = ("over",) * each + ("under",) * each
     laws = {"gen": [more if role == "over" else less for role in roles]}
     laws["ref"] = [less if role == "over" else more for role in roles]
@@ -98,7 +98,10 @@ def names_of_modes(rng, n, modes, members, values, more=0.0):
 
 
 def looks_of_sets(rng, n, m, share=0.0, size=1, paired=False):
-    """Traits of the pictures of two sets, of which a part has more of one, in groups or for the same prompts."""
+    """Traits of the pictures of two sets: a part of the first has more of a trait.
+
+    Samples are independent, in groups, or for the same prompts.
+    """
     traits = tuple(trait for trait in TRAITS if trait.least is None)[:12]
     prompts = rng.normal(size=(max(n, m), len(traits)))
     sets, measured, blocks = {}, {}, {}

@@ -128,7 +128,7 @@ def moved_kinds(rng, n, m, moved, kinds=10, size=1):
 
 
 def changed_pairs(rng, n, share, floor=0):
-    """Pairs, and a part of them has changed. Runs of the baseline vary a little, or there are no such runs."""
+    """Pairs of runs; a part of the pairs changed. The baseline has further runs, which vary a little, or none."""
 
     def table(count, part):
         apart = np.where(rng.random(count) < part, 2.0, bool(floor)) * (1 + rng.random(count))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from _blobs import CENTERS, blobs
+from _portions import portions_of
 
 import finc_eval as fe
 from finc_eval import report
@@ -62,7 +63,8 @@ def test_samples_that_are_sorted_in_portions_are_those_of_a_set_at_once(planted,
     whole = count(rows, tree)
     monkeypatch.setattr(counts, "SORTED_ROWS", 70)
     monkeypatch.setattr(counts, "COPIED_ROWS", 1)
-    portions = count(rows, tree)
+    with portions_of(130):
+        portions = count(rows, tree)
     assert np.array_equal(portions.nearest, whole.nearest) and np.array_equal(portions.drawn, whole.drawn)
 
 

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from _runs_of_scenes import OLD, SIDE, noise, run_of, scenes
+from _said import values
 from scipy.stats import beta
 
 import finc_eval as fe
@@ -13,6 +14,7 @@ from finc_eval.same_ids import compare_ids, pairs
 from finc_eval.same_ids.compare_ids import Harm, MeasuredRuns
 from finc_eval.same_ids.pairs import PairTable, align, measure, measure_clips, measure_pictures, nearest_others
 from finc_eval.same_ids.reasons import reasons_of
+from finc_eval.same_ids.result import ById
 from finc_eval.same_ids.run_names import name_run
 from finc_eval.same_ids.seen import SeenPairs
 from finc_eval.same_ids.verdict import RunVerdict, judge_run
@@ -275,3 +277,11 @@ def test_reasons_say_what_is_seen_at_second_sight():
     assert found[3:7] == ["black", "blank", "white", "blank"]
     assert found[7:10] == ["the picture of 0001.png", "another picture", "in other colors or light"]
     assert judged_pairs(new[:2], "black") == ["black", "black"]
+
+
+def test_shares_that_are_undecided_are_so_below_the_largest_that_they_may_be():
+    margins = [
+        Margin(name, "kind", 0.0, (-0.01, high), 0.02, "undecided") for name, high in (("a", 0.021), ("b", 0.034))
+    ]
+    (said,) = ById._undecided(SimpleNamespace(undecided=margins))
+    assert values(said) == "3.4" and "a and b" in said
