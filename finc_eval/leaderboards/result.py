@@ -229,10 +229,10 @@ class Leaderboard(Document):
         faulty = sorted((row for row in reversed(self.rows) if row.faults), key=lambda row: -(row.fault_size or 0))
         clean = [row.name for row in self.rows if row.fault_size is not None and not row.faults]
         unknown = [row.name for row in self.rows if row.fault_size is None]
-        said = [f"{row.name}: {row.faults[0]}" for row in faulty[:SAID]]
+        faults = [f"{row.name}: {row.faults[0]}" for row in faulty[:SAID]]
         for row in faulty[:1]:
-            said[0] = f"{row.name}{' is worst' * (len(self.rows) > 1)}: {row.fault}"
-        parts = {f"fault of {row.name}": words for row, words in zip(faulty, said, strict=False)}
+            faults[0] = f"{row.name}{' is worst' * (len(self.rows) > 1)}: {row.fault}"
+        parts = {f"fault of {row.name}": fault for row, fault in zip(faulty, faults, strict=False)}
         if len(faulty) > SAID:
             parts["more"] = f"{plural(len(faulty) - SAID, 'more model')} with faults"
         for key, names, said in (("clean", clean, "no fault found"), ("unknown", unknown, "not looked at for faults")):

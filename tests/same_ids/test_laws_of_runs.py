@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from _runs_of_scenes import OLD, SIDE, noise, run_of, scenes
-from _said import values
+from _said import values as numbers_in
 from scipy.stats import beta
 
 import finc_eval as fe
@@ -284,4 +284,4 @@ def test_shares_that_are_undecided_are_so_below_the_largest_that_they_may_be():
         Margin(name, "kind", 0.0, (-0.01, high), 0.02, "undecided") for name, high in (("a", 0.021), ("b", 0.034))
     ]
     (said,) = ById._undecided(SimpleNamespace(undecided=margins))
-    assert values(said) == "3.4" and "a and b" in said
+    assert numbers_in(said) == "3.4" and "a and b" in said
