@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import sqrt
+from dataclasses import dataclass, replace
+from math import inf, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.numerics.inference import student_quantile
+from finc_eval.numerics.inference import DEFAULT_CONFIDENCE, student_quantile
 
 Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,34 +27,75 @@ class Estimate:
     unbiased: float  # number without the bias of finite sets; it may be beyond what is possible, such as below 0
     interval: tuple[float, float]  # 95 % interval around the unbiased number
     influences: tuple[Array, ...]  # influence of each independent unit, (units,), of each set that was sampled
+    least: float = 0.0  # variance that there is at least, where values that are all the same do not show it
 
     @classmethod
-    def of(cls, unbiased: float, influences: tuple[Array, ...], value: float | None = None) -> Estimate:
+    def of(
+        cls, unbiased: float, influences: tuple[Array, ...], value: float | None = None, *, least: float = 0.0
+    ) -> Estimate:
         """Return an estimate whose interval is symmetric; `value` is with its bias, if it has any."""
-        half = cls(unbiased, unbiased, (unbiased, unbiased), influences).half
-        return cls(unbiased if value is None else value, unbiased, (unbiased - half, unbiased + half), influences)
+        plain = cls(unbiased if value is None else value, unbiased, (unbiased, unbiased), influences, least)
+        return replace(plain, interval=plain.interval_at())
+
+    @classmethod
+    def of_mean(cls, values: Array, units: Integers | None = None, *, least: float = 0.0) -> Estimate:
+        """Estimate a mean of n samples, `values` (n,), of which those with one number of `units`, (n,), are one unit.
+
+        Units are numbered from 0, without gaps.
+
+        Example:
+            >>> import numpy as np
+            >>> found = Estimate.of_mean(np.array([1.0, 2.0, 3.0, 6.0]), np.array([0, 0, 1, 1]))
+            >>> found.value, round(found.standard_error, 3)
+            (3.0, 1.5)
+        """
+        return cls.of(float(values.mean()), (unit_influences(values, units),), least=least)
+
+    @classmethod
+    def of_ratio(cls, sums: Array, sizes: Array | Integers) -> Estimate:
+        """Estimate Σ sums / Σ sizes over units, (units,): a mean of samples that each unit has several of."""
+        value = float(sums.sum() / sizes.sum())
+        return cls.of(value, ((sums - sizes * value) / sizes.sum(),))
 
     @property
     def variances(self) -> tuple[float, ...]:
-        """Variance from the sampling of each set."""
-        return tuple(float(one @ one) * len(one) / (len(one) - 1) for one in self.influences)
+        """Variance from the sampling of each set; infinite for a set of one unit."""
+        return tuple(float(one @ one) * len(one) / (len(one) - 1) if len(one) > 1 else inf for one in self.influences)
 
     @property
     def standard_error(self) -> float:
         """Standard error of the unbiased number."""
-        return sqrt(sum(self.variances))
+        return sqrt(max(sum(self.variances), self.least))
 
     @property
     def degrees(self) -> float:
         """Degrees of freedom of the standard error, by Welch and Satterthwaite; infinite for no error."""
+        if any(len(one) < 2 for one in self.influences):
+            return 0.0
         parts = list(zip(self.variances, self.influences, strict=True))
         spread = sum(variance**2 / (len(one) - 1) for variance, one in parts)
-        return sum(variance for variance, _ in parts) ** 2 / spread if spread else float("inf")
+        if len(parts) == 1:
+            return len(parts[0][1]) - 1.0 if spread or self.least else inf
+        return sum(variance for variance, _ in parts) ** 2 / spread if spread else inf
 
     @property
     def half(self) -> float:
         """Half-width of the 95 % interval by Student's t."""
-        return student_quantile(self.degrees) * self.standard_error
+        return self.half_at()
+
+    def half_at(self, confidence: float = DEFAULT_CONFIDENCE) -> float:
+        """Return the half-width of an interval by Student's t; infinite if a set has one unit."""
+        error = self.standard_error
+        return student_quantile(self.degrees, confidence) * error if error < inf else inf
+
+    def interval_at(self, confidence: float = DEFAULT_CONFIDENCE) -> tuple[float, float]:
+        """Return the symmetric interval around the unbiased number, by Student's t."""
+        half = self.half_at(confidence)
+        return self.unbiased - half, self.unbiased + half
+
+    def within(self, low: float, high: float) -> tuple[float, float]:
+        """Return the 95 % interval, cut off at the least and the largest value that there can be."""
+        return max(self.interval[0], low), min(self.interval[1], high)
 
 
 def difference(new: Estimate, old: Estimate, factor: float = 1.0) -> Estimate:
@@ -63,16 +105,19 @@ def difference(new: Estimate, old: Estimate, factor: float = 1.0) -> Estimate:
     return Estimate.of(new.unbiased - factor * old.unbiased, influences, new.value - factor * old.value)
 
 
-def units_of(embeddings: Embeddings) -> NDArray[np.int64] | None:
+def units_of(embeddings: Embeddings) -> Integers | None:
     """Return the number of each sample's group, shape (n,); None if the samples are independent."""
     groups = embeddings.group_hashes()
     return None if groups is None else np.unique(groups, return_inverse=True)[1]
 
 
-def unit_influences(of_samples: Array, units: NDArray[np.int64] | None) -> Array:
-    """Return the influence of each unit on a mean of n samples, from the derivative by the weight of each, (n,)."""
+def unit_influences(of_samples: Array, units: Integers | None, count: int = 0) -> Array:
+    """Return the influence of each unit on a mean of n samples, from the derivative by the weight of each, (n,).
+
+    There are at least `count` units; those that have none of these samples have no influence.
+    """
     own = (of_samples - of_samples.mean()) / len(of_samples)
-    return own if units is None else np.bincount(units, own).astype(float)
+    return own if units is None else np.bincount(units, own, count).astype(float)
 
 
 def block_influences(without: Array) -> Array:

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from scipy.stats import t as student
 
 from finc_eval.core.record import Record
-from finc_eval.estimates.estimate import Estimate, unit_influences
+from finc_eval.estimates.estimate import Estimate, difference, unit_influences
 from finc_eval.judges.paired import Array, Integers
-from finc_eval.numerics.inference import ALPHA, least_variance, student_quantile
+from finc_eval.numerics.inference import ALPHA, least_variance
 from finc_eval.prompts.words import Phrases, choose
 
 KIND = "kind"  # name of the division of samples into kinds
@@ -206,10 +206,9 @@ def _mean(values: Array, prompt: Integers, inside: NDArray[np.bool_]) -> tuple[f
     Where most prompts gain the same, the variance is at least that with two prompts more at each end of all gains.
     """
     own, means = np.unique(prompt[inside], return_inverse=True)[1], _prompt_means(values, prompt)
-    found = Estimate.of(float(values[inside].mean()), (unit_influences(values[inside], own),))
     least = least_variance(_prompt_means(values[inside], prompt[inside]), (float(means.min()), float(means.max())))
-    half = student_quantile(int(own.max())) * max(found.variances[0], least) ** 0.5
-    return found.value, (found.value - half, found.value + half)
+    found = Estimate.of_mean(values[inside], own, least=least)
+    return found.value, found.interval
 
 
 def _prompt_means(values: Array, prompt: Integers) -> Array:
@@ -220,11 +219,12 @@ def _prompt_means(values: Array, prompt: Integers) -> Array:
 
 def _error_of_difference(values: Array, prompt: Integers, inside: NDArray[np.bool_]) -> float:
     """Return the standard error of the mean inside minus the mean outside, with prompts as clusters."""
-    own = np.where(inside, (values - values[inside].mean()) / inside.sum(), 0.0)
-    own -= np.where(~inside, (values - values[~inside].mean()) / (~inside).sum(), 0.0)
-    sums = np.bincount(prompt, own)
-    count = len(np.unique(prompt))
-    return float(np.sqrt((sums**2).sum() * count / max(count - 1, 1)))
+    names, units = np.unique(prompt, return_inverse=True)
+    own, others = (
+        Estimate.of(float(values[rows].mean()), (unit_influences(values[rows], units[rows], len(names)),))
+        for rows in (inside, ~inside)
+    )
+    return difference(own, others).standard_error
 
 
 def _pooled_error(values: Array, prompt: Integers, inside: NDArray[np.bool_]) -> float:

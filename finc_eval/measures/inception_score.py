@@ -10,9 +10,9 @@ import torch
 from finc_eval.core.errors import DataError, UsageError, check_count, check_seed
 from finc_eval.core.words import plural
 from finc_eval.embeddings.opening import as_embeddings
+from finc_eval.estimates.estimate import Estimate
 from finc_eval.measures.inputs import Metric, MetricInputs
 from finc_eval.measures.score import Score
-from finc_eval.numerics.inference import student_quantile
 
 SPLITS = 10
 SEED = 2020  # torch-fidelity's defaults
@@ -42,9 +42,8 @@ class InceptionScore:
         """
         if self.splits < 2:
             raise UsageError("the interval of an inception score comes from its splits: ask for two at least")
-        error = float(np.std(self.scores, ddof=1)) / self.splits**0.5
-        half = student_quantile(self.splits - 1, confidence) * error
-        return max(self.mean - half, 1.0), self.mean + half
+        low, high = Estimate.of_mean(np.array(self.scores)).interval_at(confidence)
+        return max(low, 1.0), high
 
 
 def inception_score(logits: object, *, splits: int = SPLITS, seed: int = SEED) -> InceptionScore:

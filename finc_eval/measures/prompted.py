@@ -22,6 +22,7 @@ from finc_eval.core.run import Run
 from finc_eval.embeddings.needs import Check, Known
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.recipe import extractor_of
+from finc_eval.estimates.estimate import Estimate
 from finc_eval.measures.gaussians.gaussian import MAX_COVARIANCE_SIZE, row_blocks
 from finc_eval.measures.inputs import Metric, MetricInputs, reference_bandwidth
 from finc_eval.measures.mmd import unit_length
@@ -30,7 +31,7 @@ from finc_eval.measures.vendi import MAX_KERNEL_SAMPLES, squared_kernel_sums
 from finc_eval.numerics.inference import jackknife
 from finc_eval.numerics.kernels import gaussian_kernel
 from finc_eval.numerics.moments import Moments, weighted_sum
-from finc_eval.prompts.text import WORDS, Joint, join_text, ratio_interval, scores_by_set, text_column
+from finc_eval.prompts.text import CLIP_SCALE, WORDS, Joint, join_text, scores_by_set, text_column
 
 Array = NDArray[np.float64]
 Interval = tuple[float, float]
@@ -133,7 +134,7 @@ def clip_score(source: object, text: str | None = None, *, run: Run | None = Non
     by_set, unread = scores_by_set({"": one}, {"": place}, prompts.tolist(), text, Run.of(run))
     scores = by_set[""]
     sums, sizes = np.bincount(place, scores).astype(float), np.bincount(place)
-    interval = ratio_interval(sums, sizes) if len(sums) > 1 else None
+    interval = Estimate.of_ratio(sums, sizes).within(0.0, CLIP_SCALE) if len(sums) > 1 else None
     by_prompt = dict(zip(prompts.tolist(), (sums / sizes).tolist(), strict=True))
     return ClipScore(float(scores.mean()), interval, by_prompt, unread)
 

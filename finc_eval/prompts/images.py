@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.repeats import sample_hashes
+from finc_eval.estimates.estimate import Estimate, block_influences
 from finc_eval.numerics.exchanges import step_down
-from finc_eval.numerics.inference import student_quantile
 from finc_eval.partitions.blocks import Pairing
 from finc_eval.partitions.kind_tree import KindTree, directions
 from finc_eval.prompts.text import difference_interval
@@ -147,10 +147,9 @@ def common_distance(mean: Array) -> tuple[float, tuple[float, float]]:
     """
     m = len(mean)
     others = (mean @ mean.sum(0) - (mean**2).sum(1)) / (m - 1)
-    half = student_quantile(m - 1) * 2 * float(others.std(ddof=1)) * (m - 1) / ((m - 2) * np.sqrt(m))
-    low, value, high = (
-        float(np.sqrt(max(one, 0))) for one in (others.mean() - half, others.mean(), others.mean() + half)
-    )
+    square = float(others.mean())
+    found = Estimate.of(square, (block_influences((m * square - 2 * others) / (m - 2)),))
+    low, value, high = (float(np.sqrt(max(one, 0))) for one in (found.interval[0], square, found.interval[1]))
     return value, (low, high)
 
 

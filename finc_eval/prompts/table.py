@@ -15,6 +15,7 @@ from finc_eval.core.record import Record
 from finc_eval.core.run import Run
 from finc_eval.core.serialize import Shown
 from finc_eval.core.words import join_words
+from finc_eval.estimates.estimate import Estimate
 from finc_eval.numerics.inference import BESIDE_ALPHA, least_variance
 from finc_eval.partitions.blocks import Pairing
 from finc_eval.partitions.kind_tree import KindTree
@@ -29,16 +30,7 @@ from finc_eval.prompts.images import (
     unit_of,
     vendi_score,
 )
-from finc_eval.prompts.text import (
-    CLIP_SCALE,
-    Fit,
-    ModelFit,
-    difference_interval,
-    mean_interval,
-    mean_p_value,
-    ratio_interval,
-    scores_by_set,
-)
+from finc_eval.prompts.text import CLIP_SCALE, Fit, ModelFit, difference_interval, mean_p_value, scores_by_set
 from finc_eval.prompts.words import SIGNS, Chosen, Phrases, choose, whiten
 
 Array = NDArray[np.float64]
@@ -281,14 +273,14 @@ class _Table:
             values = np.where(known, self.diversity, 0.0)
             for one in choose(self.phrases, values, each, self.seed, part, content):
                 own = self.diversity[one.rows]
-                found = mean_interval(own, 1.0, least_variance(own, (-1.0, 1.0)))
-                words.append(self._word(one, "diversity", found))
+                found = Estimate.of_mean(own, least=least_variance(own, (-1.0, 1.0)))
+                words.append(self._word(one, "diversity", (found.value, found.within(-1.0, 1.0))))
         if self.scores:
             least = np.minimum(first.n, second.n)
             of_first, of_second = self._fits([least, least])
             better = self.fits[0] - self.fits[1]
             for one in choose(self.phrases, of_first - of_second, each, self.seed, part, content):
-                words.append(self._word(one, "fit", mean_interval(better[one.rows], CLIP_SCALE)))
+                words.append(self._word(one, "fit", _mean_fit(better[one.rows])))
         return words
 
     def _word(self, one: Chosen, what: What, found: tuple[float, tuple[float, float]]) -> Word:
@@ -319,7 +311,9 @@ class _Table:
         if not self.scores:
             return {}
         return {
-            label: ModelFit(float(self.scores[label].mean()), ratio_interval(fit * one.n, one.n))
+            label: ModelFit(
+                float(self.scores[label].mean()), Estimate.of_ratio(fit * one.n, one.n).within(0.0, CLIP_SCALE)
+            )
             for (label, one), fit in zip(self.images.items(), self.fits, strict=True)
         }
 
@@ -328,7 +322,7 @@ class _Table:
         if not self.scores:
             return None
         better = self.fits[0] - self.fits[1]
-        return Fit(*mean_interval(better, CLIP_SCALE), mean_p_value(better))
+        return Fit(*_mean_fit(better), mean_p_value(better))
 
     def _sets(
         self, blocks: Sequence[int], vendi: Mapping[str, Array] | None = None, shown: Sequence[int] | None = None
@@ -394,3 +388,9 @@ class _Table:
                 values = [self.scores[label][one.rows(block)] for label, one in self.images.items()]
                 fit.add(block, np.concatenate(values)[:, None], weight, signs)
         return (content.p_values(), fit.p_values()), vendi
+
+
+def _mean_fit(better: Array) -> tuple[float, tuple[float, float]]:
+    """Return the mean of differences of CLIPScores, and its 95 % interval."""
+    found = Estimate.of_mean(better)
+    return found.value, found.within(-CLIP_SCALE, CLIP_SCALE)

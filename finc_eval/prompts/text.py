@@ -31,12 +31,13 @@ from finc_eval.embeddings.needs import Check, Known
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.recipe import ARRAY_SPACE, extractor_of, spaces_of
 from finc_eval.embeddings.subset import Subset
+from finc_eval.estimates.estimate import Estimate
 from finc_eval.extractors.card import BY_FRAMES, Card
 from finc_eval.extractors.catalog import available_cards, card_again, load_card
 from finc_eval.extractors.network import TextTower
 from finc_eval.extractors.weights import check_weights
 from finc_eval.naming.properties import TEXT_COLUMNS, split_words
-from finc_eval.numerics.inference import mover, student_quantile
+from finc_eval.numerics.inference import mover
 from finc_eval.numerics.kernels import median_bandwidth
 from finc_eval.sketches.folds import SAMPLE_SIZE
 from finc_eval.sketches.reference import bottom_rows
@@ -260,24 +261,6 @@ def tower_of(text: str | None, one: Embeddings) -> str:
     return name
 
 
-def ratio_interval(sums: Array, sizes: NDArray[np.int64]) -> tuple[float, float]:
-    """Return the 95 % interval of Σ sums / Σ sizes of CLIPScores over two prompts or more, for other prompts."""
-    count, value = len(sums), float(sums.sum() / sizes.sum())
-    error = float(np.sqrt(((sums - sizes * value) ** 2).sum() * count / (count - 1))) / sizes.sum()
-    half = student_quantile(count - 1) * error
-    return max(value - half, 0.0), min(value + half, CLIP_SCALE)
-
-
-def mean_interval(values: Array, most: float, least: float = 0.0) -> tuple[float, tuple[float, float]]:
-    """Return the mean of values, which lie within ± most, and its 95 % interval by Student's t.
-
-    The variance of the mean is `least` at least.
-    """
-    half = student_quantile(len(values) - 1) * float(np.sqrt(max(values.var(ddof=1) / len(values), least)))
-    mean = float(values.mean())
-    return mean, (max(mean - half, -most), min(mean + half, most))
-
-
 def difference_interval(first: Array, second: Array, most: float) -> tuple[float, tuple[float, float]]:
     """Return the difference of two means, which lies within ± most, and its 95 % interval.
 
@@ -288,8 +271,9 @@ def difference_interval(first: Array, second: Array, most: float) -> tuple[float
     value = float(first.mean() - second.mean())
     if min(len(first), len(second)) < 2:
         return value, (-most, most)
-    (a, (a_low, a_high)), (b, (b_low, b_high)) = (mean_interval(one, most) for one in (first, second))
-    low, high = mover((a_low, a, a_high), (b_low, b, b_high))
+    of_first, of_second = (Estimate.of_mean(one) for one in (first, second))
+    (a_low, a_high), (b_low, b_high) = (one.within(-most, most) for one in (of_first, of_second))
+    low, high = mover((a_low, of_first.value, a_high), (b_low, of_second.value, b_high))
     return value, (max(float(low), -most), min(float(high), most))
 
 

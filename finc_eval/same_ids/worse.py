@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from finc_eval.core.record import Record
 from finc_eval.core.words import percent
+from finc_eval.estimates.estimate import Estimate
 from finc_eval.naming.explained import STRONG
 from finc_eval.naming.traits import TRAITS, Trait
-from finc_eval.numerics.inference import ALPHA, share_bounds, student_quantile
+from finc_eval.numerics.inference import ALPHA, share_bounds
 from finc_eval.same_ids.pairs import PairTable
 
 Array = NDArray[np.float64]
@@ -139,14 +140,9 @@ def _in_spreads(differences: Array, before: Array, least: float = 0.0) -> Array:
 
 def _judge_mean(name: str, what: What, worse: Array, units: NDArray[np.int64], error: float) -> Margin:
     """Judge the mean of differences by Student's t, of sums over independent units."""
-    mean = float(worse.mean())
-    sums = np.bincount(units, worse - mean)
-    count = len(sums)
-    half = np.inf
-    if count > 1:
-        deviation = float(np.sqrt((sums**2).sum() * count / (count - 1)) / len(worse))
-        half = student_quantile(count - 1, 1 - 2 * error) * deviation
-    return Margin(name, what, mean, (mean - half, mean + half), MARGIN, _verdict(mean - half, mean + half, MARGIN))
+    found = Estimate.of_mean(worse, units)
+    ends = found.interval_at(1 - 2 * error)
+    return Margin(name, what, found.value, ends, MARGIN, _verdict(*ends, MARGIN))
 
 
 def judge_kinds(cells: tuple[NDArray[np.int64], NDArray[np.int64]], names: Sequence[str], error: float) -> list[Margin]:
