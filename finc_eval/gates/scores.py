@@ -14,7 +14,6 @@ from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
 from finc_eval.core.words import figure, plural
 from finc_eval.embeddings.opening import form_of
-from finc_eval.embeddings.repeats import mean_group_size
 from finc_eval.estimates.estimate import Estimate, difference, units_of
 from finc_eval.gates.evidence import LimitEvidence, Missing, Normal, Side
 from finc_eval.gates.policy import MetricLimit, metric_of
@@ -113,9 +112,8 @@ def _measure(score: Score | str, sets: GateSets, label: str) -> MeasuredScore | 
     if score.standard_error is None:
         why = f": {score.notes[-1]}" if score.notes else ""
         return f"{score.key} of {label} has no interval with {plural(sets.all[label].n, 'sample')}{why}"
-    # Metrics take their samples as independent; grouped samples inform less, at worst by this factor.
-    effect = max(mean_group_size(sets.all[label]), mean_group_size(sets.ref))
-    error, n, m = score.standard_error * sqrt(effect), sets.all[label].n, sets.ref.n
+    factor = get_metric(score.signature.metric).error_factor(sets.all[label], sets.ref)
+    error, n, m = score.standard_error * factor, sets.all[label].n, sets.ref.n
     return MeasuredScore(score.center, error, error * sqrt(n / (n + m)), score.higher_is_better)
 
 

@@ -138,5 +138,11 @@ def _estimator(ref: Embeddings, run: Run) -> Estimator:
 
 
 METRICS = (
-    Metric("mind", "Monge inception distance: sliced Wasserstein, 1000 directions", _mind, estimator=_estimator),
+    Metric(
+        "mind",
+        "Monge inception distance: sliced Wasserstein, 1000 directions",
+        _mind,
+        estimator=_estimator,
+        by_units=True,
+    ),
 )

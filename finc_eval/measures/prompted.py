@@ -249,12 +249,14 @@ METRICS = (
         "effective number of kinds given the prompt, order 1",
         _conditional(1),
         needs=(_needs_prompts("conditional_vendi"),),
+        by_units=True,
     ),
     Metric(
         "conditional_rke",
         "effective number of kinds given the prompt, order 2",
         _conditional(2),
         needs=(_needs_prompts("conditional_rke"),),
+        by_units=True,
     ),
     Metric(
         "scendi",
@@ -262,6 +264,7 @@ METRICS = (
         _scendi,
         sets=("gen",),
         needs=(_needs_prompts("scendi"),),
+        by_units=True,
     ),
     Metric(
         "clip_score",
@@ -269,5 +272,6 @@ METRICS = (
         _clip_score,
         sets=("gen",),
         needs=(_needs_prompts("clip_score"),),
+        by_units=True,
     ),
 )

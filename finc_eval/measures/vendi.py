@@ -278,9 +278,15 @@ def _truncated(gen: Embeddings, ref: Embeddings, run: Run) -> Statistic:
 
 
 METRICS = (
-    Metric("vendi", "Vendi score, the effective number of kinds: cosine kernel, order 1", _vendi(1.0), at_equal_n=True),
-    Metric("vendi_q2", "Vendi score of order 2", _vendi(2.0), at_equal_n=True),
-    Metric("vendi_qinf", "Vendi score of order infinity", _vendi(inf), at_equal_n=True),
+    Metric(
+        "vendi",
+        "Vendi score, the effective number of kinds: cosine kernel, order 1",
+        _vendi(1.0),
+        at_equal_n=True,
+        by_units=True,
+    ),
+    Metric("vendi_q2", "Vendi score of order 2", _vendi(2.0), at_equal_n=True, by_units=True),
+    Metric("vendi_qinf", "Vendi score of order infinity", _vendi(inf), at_equal_n=True, by_units=True),
     Metric("rke", "effective number of kinds: Gaussian kernel, order 2", _rke, at_equal_n=True),
     of_statistic(
         "vendi_truncated",

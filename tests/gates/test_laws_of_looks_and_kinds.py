@@ -109,7 +109,9 @@ def test_a_whole_set_has_moved_by_its_mean_in_parts_of_the_spread_of_the_referen
     spread = stats.median_abs_deviation(values["ref"], scale="normal")
     parts = {label: np.clip((one - middle) / spread, -4, 4) for label, one in values.items()}
     means = {label: one.mean() for label, one in parts.items()}
-    errors = {label: one.std(ddof=1) * sqrt(group / len(one)) for label, one in parts.items()}
+    # Groups of one size: the mean is that of the means of groups.
+    sums = {label: one.reshape(-1, group).mean(1) for label, one in parts.items()}
+    errors = {label: one.std(ddof=1) / sqrt(len(one)) for label, one in sums.items()}
     for word, sign in (("brighter", 1), ("darker", -1)):
         one = found[word]
         gains = [sign * (means["gen"] - means[label]) for label in ("baseline", "ref")]
@@ -117,7 +119,7 @@ def test_a_whole_set_has_moved_by_its_mean_in_parts_of_the_spread_of_the_referen
         assert one.value == min(one.old.value, one.ref.value)
         wanted = [sqrt(errors["gen"] ** 2 + errors[label] ** 2) for label in ("baseline", "ref")]
         assert (one.old.error, one.ref.error) == pytest.approx(wanted, rel=1e-4)
-        assert one.old.fixed == 0 and one.old.degrees == one.ref.degrees == 39
+        assert one.old.fixed == 0 and one.old.degrees == one.ref.degrees == 40 / group - 1
 
 
 def test_replicates_of_a_baseline_that_differ_widen_a_look_and_give_its_degrees(looks_of):
@@ -140,11 +142,13 @@ def test_pictures_all_of_one_brightness_have_a_spread_from_all_sets(looks_of):
 
 
 @pytest.mark.parametrize("of_gen, of_ref", [(1, 1), (4, 1), (2, 5)])
-def test_groups_widen_the_error_of_a_score_of_which_the_reference_keeps_its_part(of_gen, of_ref):
+@pytest.mark.parametrize("metric", ["fd", "kid"])
+def test_groups_widen_the_error_of_a_score_that_counts_each_sample(metric, of_gen, of_ref):
+    """The interval of a Fréchet distance knows groups; that of a kernel distance does not. The reference has a part."""
     sets = sets_of(of_size(40, of_gen), of_size(120, of_ref), of_size(40))
-    score = Score("fd", 3.0, Signature.of("fd", [40], "array-2"), interval=(2.0, 4.0), higher_is_better=False)
+    score = Score(metric, 3.0, Signature.of(metric, [40], "array-2"), interval=(2.0, 4.0), higher_is_better=False)
     found = _measure(score, sets, "gen")
-    error = 1 / stats.norm.ppf(0.975) * sqrt(max(of_gen, of_ref))
+    error = 1 / stats.norm.ppf(0.975) * (sqrt(max(of_gen, of_ref)) if metric == "kid" else 1)
     assert (found.value, found.error) == (3.0, pytest.approx(error))
     assert found.fixed == pytest.approx(error * sqrt(40 / 160))  # with endless generated samples
 
