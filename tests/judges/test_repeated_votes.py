@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import finc_eval as fe
+from finc_eval.judges.repeated import _further
 from finc_eval.judges.votes import read_votes
 
 
@@ -43,6 +44,20 @@ COPIES = {
     "its end again": lambda own: own + own[35:],
     "a part of it between": lambda own: own[:40] + own[10:40] + own[40:],
 }
+
+
+@pytest.mark.parametrize(
+    "values, kept",
+    [
+        (["1", "2", "3", "4"], False),  # numbers of rows say nothing of votes
+        (["1", "2", "1", "2"], True),  # sessions, say: numbers that repeat
+        (["7", "8.5", "9", "3"], True),
+        (["a", "b", "c", "d"], True),
+    ],
+)
+def test_further_columns_tell_votes_apart_but_for_numbers_of_rows(values, kept):
+    columns = {"winner": ["one"] * 4, "further": values, " ": values}
+    assert _further({"winner": columns["winner"]}, columns) == ([values] if kept else [])
 
 
 @pytest.mark.parametrize("form", COPIES)

@@ -1,4 +1,4 @@
-"""`Metric.by_units`: whether the interval of a score knows that samples of a group are alike, or its error needs more."""
+"""`Metric.by_units`: whether an interval knows that samples of a group are alike; else a factor does."""
 
 import numpy as np
 import pytest

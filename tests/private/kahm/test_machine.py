@@ -182,6 +182,16 @@ def test_small_clusters_join_the_nearest():
     assert min(map(len, parts)) >= 5 and sorted(np.concatenate(parts)) == list(range(63))
 
 
+def test_a_small_cluster_joins_the_nearest_of_several():
+    """Three rows stand beside the third of three large clusters."""
+    rng, centers = np.random.default_rng(0), np.array([[0.0, 0.0], [40.0, 0.0], [0.0, 40.0]])
+    large = rng.normal(size=(90, 2)) + centers.repeat(30, axis=0)
+    parts = branch_members(
+        precise_rows(np.r_[large, np.full((3, 2), 48.0) * [0, 1]], "rows"), KahmSettings(4, branches=4)
+    )
+    assert sorted(map(sorted, parts)) == [[*range(30)], [*range(30, 60)], [*range(60, 93)]]
+
+
 def test_more_branches_than_distinct_samples_are_no_error():
     rows = np.repeat([[0.0, 1.0], [2.0, 3.0]], 5, axis=0)
     assert fit_wide(rows, KahmSettings(1, branches=8)).n == 10
