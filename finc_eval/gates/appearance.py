@@ -116,7 +116,7 @@ def _looks(sets: GateSets, pictures: Mapping[str, PictureLooks | None], name: st
     """Yield each look of the release that has a word, of parts or of whole sets, as a gain on 0."""
     traits, measured = measure_sets(sets.all, pictures)
     effects = {label: mean_group_size(one) for label, one in sets.all.items()}
-    units = {label: unit_numbers(one.unit_keys()[measured[label].rows]) for label, one in sets.all.items()}
+    units = {label: unit_numbers(sets.all[label].unit_keys()[one.rows]) for label, one in measured.items()}
     for place, trait in enumerate(traits):
         values = {label: one.values[:, place] for label, one in measured.items()}
         if trait not in (*TRAITS, *LOOKS_OF_CLIPS) or np.ptp(np.concatenate([*values.values()])) == 0:
