@@ -96,6 +96,7 @@ class EmbeddingCache(Shown):
     def __init__(self, path: str | Path, output: str | None = None) -> None:
         self.path = on_disk(path)
         self._file = _open(self.path)
+        self.is_open = True
         try:
             with content_of(self.path, EXTRACT_AGAIN):
                 header = structure(CacheHeader, self._file.header, str(path))
@@ -275,6 +276,7 @@ class EmbeddingCache(Shown):
 
     def close(self) -> None:
         """Close the file; no more rows can be read."""
+        self.is_open = False
         self._file.close()
 
     def __enter__(self) -> Self:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
+from weakref import ref
 
 import numpy as np
 import numpy.typing as npt
@@ -31,10 +33,12 @@ class EmbeddedSamples:
     def __init__(self, cache: EmbeddingCache) -> None:
         self.path, self.key, self.place, self.clip = cache.path, cache.key, cache.source, cache.clip
         self._reading, self._held = cache.reading, cache.held
+        self._cache: ref[EmbeddingCache] | None = ref(cache)  # pictures that are kept do not keep the file open
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what this process holds: another process may not be able to have it."""
-        return {name: value for name, value in vars(self).items() if name != "_source"} | {"_held": None}
+        kept = {name: value for name, value in vars(self).items() if name != "_source"}
+        return kept | {"_held": None, "_cache": None}
 
     def read(self, ids: Iterable[str]) -> Iterator[Sample]:
         """Yield the samples with these ids, except samples that are missing or have other pixels."""
@@ -68,13 +72,23 @@ class EmbeddedSamples:
         return self._held or open_stated(self.place, clip=self.clip, reading=self._reading)
 
     def _digests(self, wanted: set[str]) -> dict[str, int]:
-        with EmbeddingCache(self.path) as cache:
-            if cache.key != self.key:
-                raise DataError(f"{self.path} holds other embeddings by now")
+        with self._opened() as cache:
             content = cache.content
             blocks = (cache.ids_between(start, start + ID_BLOCK) for start in range(0, cache.n, ID_BLOCK))
             names = (name for block in blocks for name in block)
             return {name: int(content[row]) for row, name in enumerate(names) if name in wanted}
+
+    @contextmanager
+    def _opened(self) -> Iterator[EmbeddingCache]:
+        """Yield the cache: the same as long as it is open, and then its file, if it still has the same embeddings."""
+        cache = self._cache and self._cache()
+        if cache and cache.is_open:
+            yield cache
+            return
+        with EmbeddingCache(self.path) as again:
+            if again.key != self.key:
+                raise DataError(f"{self.path} holds other embeddings by now")
+            yield again
 
 
 def open_stated(

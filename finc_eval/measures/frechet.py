@@ -165,7 +165,7 @@ def distance_of_gaussians(x: GaussianStatistics, y: GaussianStatistics) -> Frech
     warnings = (*size_warnings(x), *size_warnings(y))
     if torch.equal(x.mean, y.mean) and torch.equal(x.covariance, y.covariance):
         return FrechetDistance(0.0, 0.0, 0.0, 0.0, warnings)
-    mean_term, covariance_term = frechet_terms(x.mean, x.covariance.trace(), y, _common_trace(x, y))
+    mean_term, covariance_term = frechet_terms(x.mean, x.trace, y, _common_trace(x, y))
     value = mean_term + covariance_term
     return FrechetDistance(max(value, 0.0), mean_term, covariance_term, max(-value, 0.0), warnings)
 
@@ -186,7 +186,7 @@ def size_warnings(statistics: GaussianStatistics) -> list[str]:
     """Return what to know about a set before trusting its Fréchet distances."""
     name, n, dim = statistics.name, statistics.n, statistics.dim
     found = []
-    if not statistics.covariance.any():
+    if statistics.is_constant:
         found.append(same_embedding(name))
     elif n is None:
         found.append(f"{name} does not state its number of samples, so its share of the bias is unknown")

@@ -32,6 +32,8 @@ EXCHANGED = 499
 MAX_UNITS = 4096
 """Units of a set. Samples of more are joined at random: as many units give the null distribution as well."""
 
+MOMENTS_TOGETHER = 1 << 14
+"""Means whose variances are computed together: those of all exchanges at once leave the processor's cache."""
 
 LEAST_UNITS = 8
 """Units of one size that a set must be equivalent to, for moments of its mean to be estimated. Sets of one law had
@@ -117,13 +119,19 @@ def exchange_units(
     parts = [sums, squares, column * sums, column, column**2]
     # Products with c·s are those with s where all units are of one size.
     chosen = [own @ part for number, part in enumerate(parts) if number != 2 or np.ptp(sizes)]
-    if not np.ptp(sizes):
-        chosen.insert(2, chosen[0] * sizes[0])
-    rest = [part.sum(0) - its for part, its in zip(parts, chosen, strict=True)]
-    units = own.sum(1, keepdims=True)
-    mean, variance = _moments(chosen, units)
-    other_mean, other_variance = _moments(rest, len(sizes) - units)
-    return Exchanged(mean - other_mean, variance + other_variance)
+    units, totals = own.sum(1, keepdims=True), [part.sum(0) for part in parts]
+    differences, variances = (np.empty(its.shape) for its in chosen[:2])
+    step = max(MOMENTS_TOGETHER // sums.shape[1], 1)
+    for start in range(0, len(own), step):
+        some = slice(start, start + step)
+        its = [each[some] for each in chosen]
+        if not np.ptp(sizes):
+            its.insert(2, its[0] * sizes[0])
+        mean, variance = _moments(its, units[some])
+        rest = [total - each for total, each in zip(totals, its, strict=True)]
+        other_mean, other_variance = _moments(rest, len(sizes) - units[some])
+        differences[some], variances[some] = mean - other_mean, variance + other_variance
+    return Exchanged(differences, variances)
 
 
 def _moments(sums: Sequence[NDArray[Any]], units: NDArray[Any]) -> tuple[Array, Array]:

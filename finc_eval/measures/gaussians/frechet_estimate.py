@@ -82,7 +82,7 @@ class _Side:
     @cached_property
     def distance(self) -> float:
         """Distance of the two Gaussians."""
-        return sum(frechet_terms(self.own.mean, self.own.covariance.trace(), self.other, self.scale.sum()))
+        return sum(frechet_terms(self.own.mean, self.own.trace, self.other, self.scale.sum()))
 
     @cached_property
     def curvature(self) -> torch.Tensor:
@@ -102,7 +102,7 @@ class _Side:
             inner = part.inner.addr_(part.inner_first, part.inner_first, alpha=1 / left).neg_()
             inner.diagonal().add_((n - 1) * self.scale.square())
             inner.div_(left - 1)
-            total = (n - 1) * self.own.covariance.trace() - part.square - part.first.square().sum() / left
+            total = (n - 1) * self.own.trace - part.square - part.first.square().sum() / left
             common = positive(torch.linalg.eigvalsh(inner)).sqrt().sum() if are_exact else self._common_trace(inner)
             if not are_exact and number < EXACT_BLOCKS:
                 lacking.append(2 * float(common - positive(torch.linalg.eigvalsh(inner)).sqrt().sum()))
@@ -174,11 +174,11 @@ def _with_interval(
 def _sides(x: GaussianStatistics, y: GaussianStatistics) -> tuple[_Side, _Side]:
     """Couple two Gaussians. Directions that one of them lacks have no part in the map from one to the other."""
     factor = y.root
-    middle = factor @ x.covariance @ factor.T
+    middle = factor @ x.times(factor.T)
     values, vectors = torch.linalg.eigh(symmetric(middle))
     kept = positive(values) > 0
     scale, forward = values[kept].sqrt(), factor.T @ vectors[:, kept]
-    return _Side(x, y, forward, scale), _Side(y, x, x.covariance @ forward / scale, scale)
+    return _Side(x, y, forward, scale), _Side(y, x, x.times(forward) / scale, scale)
 
 
 def _cut(source: Embeddings | MomentBlocks, side: _Side, run: Run) -> tuple[Array | None, Iterator[_Part]]:

@@ -29,7 +29,8 @@ class GaussianStatistics:
 
     n: int | None  # number of samples; None if another tool's file does not state it
     mean: torch.Tensor  # mean, shape (d,)
-    covariance: torch.Tensor  # covariance, shape (d, d), with n − 1 in the denominator as in numpy.cov
+    # covariance, shape (d, d), with n − 1 in the denominator as in numpy.cov; None: it follows from `rows`
+    stated: torch.Tensor | None
     name: str  # name of the set in messages
     space: str  # extractor, as name@digest
     # (x − mean)/√(n − 1), shape (n, d), kept if n ≤ d: a factor of the covariance without rounding
@@ -40,6 +41,28 @@ class GaussianStatistics:
     def dim(self) -> int:
         """Number of entries of an embedding, d."""
         return len(self.mean)
+
+    @cached_property
+    def covariance(self) -> torch.Tensor:
+        """Covariance, shape (d, d); of few samples it is much larger than they are, and made if it is asked for."""
+        if self.stated is not None:
+            return self.stated
+        rows = self.root
+        return rows.T @ rows
+
+    @property
+    def trace(self) -> torch.Tensor:
+        """Trace of the covariance."""
+        return self.covariance.trace() if self.rows is None else self.rows.square().sum()
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether nothing varies."""
+        return not (self.covariance if self.rows is None else self.rows).any()
+
+    def times(self, columns: torch.Tensor) -> torch.Tensor:
+        """Multiply the covariance with columns: (d, t) → (d, t)."""
+        return self.covariance @ columns if self.rows is None else self.rows.T @ (self.rows @ columns)
 
     @cached_property
     def root(self) -> torch.Tensor:
@@ -71,8 +94,8 @@ class GaussianStatistics:
         """Return the statistics on a device."""
         if self.mean.device == device:
             return self
-        rows = None if self.rows is None else self.rows.to(device)
-        return replace(self, mean=self.mean.to(device), covariance=self.covariance.to(device), rows=rows)
+        stated, rows = (None if one is None else one.to(device) for one in (self.stated, self.rows))
+        return replace(self, mean=self.mean.to(device), stated=stated, rows=rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +123,7 @@ def from_embeddings(embeddings: Embeddings, *, run: Run | None = None) -> Gaussi
     rows = torch.cat([rows for _, rows in row_blocks(embeddings, run.torch_device, run.portion)])
     mean = rows.mean(0)
     rows.sub_(mean).div_((n - 1) ** 0.5)
-    return GaussianStatistics(n, mean, rows.T @ rows, embeddings.name, embeddings.space, rows)
+    return GaussianStatistics(n, mean, None, embeddings.name, embeddings.space, rows)
 
 
 def blocks_of_sketches(sketches: Sequence[Sketch], name: str = "the sketch") -> MomentBlocks:
@@ -164,7 +187,7 @@ def frechet_terms(
     mean: torch.Tensor, trace: torch.Tensor, other: GaussianStatistics, common: torch.Tensor
 ) -> tuple[float, float]:
     """Return ‖μ₁ − μ₂‖² and tr Σ₁ + tr Σ₂ − 2 tr (Σ₁^½ Σ₂ Σ₁^½)^½, given the last trace as `common`."""
-    return float((mean - other.mean).square().sum()), float(trace + other.covariance.trace()) - 2 * float(common)
+    return float((mean - other.mean).square().sum()), float(trace + other.trace) - 2 * float(common)
 
 
 def from_moments(moments: Moments, center: torch.Tensor, name: str, space: str) -> GaussianStatistics:

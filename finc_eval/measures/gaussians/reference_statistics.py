@@ -50,7 +50,7 @@ def read_statistics(path: str | Path, *, spatial: bool = False) -> GaussianStati
     statistics = GaussianStatistics(
         n=moments[2],
         mean=torch.from_numpy(mean.astype(np.float64)),
-        covariance=torch.from_numpy(covariance.astype(np.float64)),
+        stated=torch.from_numpy(covariance.astype(np.float64)),
         name=str(path),
         space=f"{ARRAY_SPACE}{len(mean)}",
         is_foreign=True,
@@ -127,7 +127,7 @@ def note_beside(source: object, one: object, used: object, run: Run) -> str | No
     what = "images by this extractor" if are_images else "embeddings"
     if stored.dim == one.dim:
         own = from_embeddings(one, run=run).to(stored.mean.device)
-        least, most = sorted(float(each.covariance.trace()) for each in (own, stored))
+        least, most = sorted(float(each.trace) for each in (own, stored))
         distance = float((own.mean - stored.mean).square().sum())
         # 10: squared distance of two means of one set, in parts of what it is for an independent sample of it.
         # 1.5: ratio of the total variances of a set and of a sample of it.
