@@ -17,6 +17,11 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 BIN := .venv/bin
 
+# pip compiles each module of an environment by itself, most of which no test imports: four fifths of its CPU time.
+QUIETLY := --quiet --disable-pip-version-check --no-compile
+
+IN_PARALLEL := -n auto --maxprocesses 4 --dist worksteal
+
 # The first of these minor versions that runs: on PATH, or where pyenv installs it (its shims on PATH may not run).
 python = $(shell for v in $(1); do for p in python3.$$v "$${PYENV_ROOT:-$$HOME/.pyenv}"/versions/3.$$v.*/bin/python3; do \
 	"$$p" -c '' 2>/dev/null && echo "$$p" && exit; done; done)
@@ -39,13 +44,13 @@ demo: .venv/.demo
 	$(BIN)/finc-eval demo --out reports/demo
 
 test: .venv/.test
-	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
+	$(BIN)/python -m pytest $(IN_PARALLEL)
 
 long: .venv/.test
-	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal -m long
+	$(BIN)/python -m pytest $(IN_PARALLEL) -m long
 
 loops: .venv/.loops
-	$(BIN)/python -m pytest tests/loops tests/monitoring/test_trackers.py
+	$(BIN)/python -m pytest $(IN_PARALLEL) tests/loops tests/monitoring/test_trackers.py
 
 lint: .venv/.lint
 	$(BIN)/ruff check .
@@ -57,18 +62,18 @@ docs: .venv/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 notebooks: .venv/.test
-	$(BIN)/python -m pytest -m notebook
+	$(BIN)/python -m pytest $(IN_PARALLEL) -m notebook
 
 browser: .venv/.browser .venv/axe
-	$(BIN)/python -m pytest -m browser
+	$(BIN)/python -m pytest $(IN_PARALLEL) -m browser
 
 oldest: .venv-oldest/.done
 	.venv-oldest/bin/python -m pytest -q $(OLDEST_TESTS)
 
 middle newest: %: .venv-%/bin/python
-	.venv-$@/bin/python -m pip install --quiet --disable-pip-version-check --upgrade --upgrade-strategy eager -e ".[test]"
+	.venv-$@/bin/python -m pip install $(QUIETLY) --upgrade --upgrade-strategy eager -e ".[test]"
 	.venv-$@/bin/finc-eval doctor
-	.venv-$@/bin/python -m pytest -n auto --maxprocesses 4 --dist worksteal $(NEWEST_TESTS)
+	.venv-$@/bin/python -m pytest $(IN_PARALLEL) $(NEWEST_TESTS)
 
 turn: | .venv
 	@$(BIN)/python scripts/turn.py "oldest=$(PYTHON_OLDEST)" "middle=$(PYTHON_MIDDLE)" "newest=$(PYTHON_NEWEST)"
@@ -77,7 +82,7 @@ dist: .venv/.test
 	$(BIN)/python scripts/build.py
 
 audit: .venv/.test
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check pip-audit
+	$(BIN)/python -m pip install $(QUIETLY) pip-audit
 	$(BIN)/pip-audit --skip-editable
 
 pictures: demo .venv/.browser
@@ -99,9 +104,9 @@ clean:
 # trackio 0.43 excludes pillow 13, which other packages of the environment may have, and runs with it: it is installed
 # without its dependencies, and what it needs besides those of the extra is named. Its tests are skipped without it.
 .venv/.loops: pyproject.toml | .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[test,loops]" \
+	$(BIN)/python -m pip install $(QUIETLY) -e ".[test,loops]" \
 		brotli "gradio-client>=2" "orjson>=3" python-multipart "uvicorn[standard]>=0.30"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps "trackio>=0.43"
+	$(BIN)/python -m pip install $(QUIETLY) --no-deps "trackio>=0.43"
 	@touch $@
 
 .venv:
@@ -111,7 +116,7 @@ clean:
 .venv-oldest/.done: pyproject.toml constraints-oldest.txt
 	@test -n "$(PYTHON_OLDEST)" || { echo "make oldest needs Python 3.11: none found" >&2; exit 1; }
 	"$(PYTHON_OLDEST)" -m venv .venv-oldest
-	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-oldest.txt -e . pytest pandas pyarrow
+	.venv-oldest/bin/python -m pip install $(QUIETLY) -c constraints-oldest.txt -e . pytest pandas pyarrow
 	@touch $@
 
 .venv-middle/bin/python: PYTHON_OF = $(PYTHON_MIDDLE)
@@ -121,9 +126,14 @@ clean:
 	"$(PYTHON_OF)" -m venv .venv-$*
 
 .venv/.demo: pyproject.toml | .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	$(BIN)/python -m pip install $(QUIETLY) -e .
 	@touch $@
 
+# The extras of .ci/run at once: pip looks at all that is installed each time.
+.venv/.ci: pyproject.toml | .venv
+	$(BIN)/python -m pip install $(QUIETLY) -e ".[test,lint,docs,browser]"
+	@touch .venv/.test .venv/.lint .venv/.docs .venv/.browser $@
+
 .venv/.test .venv/.lint .venv/.docs .venv/.browser: .venv/.%: pyproject.toml | .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[$*]"
+	$(BIN)/python -m pip install $(QUIETLY) -e ".[$*]"
 	@touch $@

@@ -1,4 +1,4 @@
-"""`make test` runs the first case of each kind of a table, and `make long` runs the other cases.
+"""`make test` runs the first case of each kind of a table, and `make long` runs the other cases, by turns (_turns.py).
 
 @pytest.mark.one_of_each("verb", "form")        a case for each verb, and for each form
 @pytest.mark.one_of_each(by=str.title)          a case for each value of a function of the id of a case

@@ -16,10 +16,12 @@ from _cpu import CpuSeconds
 from _kinds_of_cases import more_of_a_kind
 from _quick import AUDITS, BOARDS, quick
 from _stored import made_once
+from _turns import keep_turn, of_other_turns
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # libraries that are loaded later, and processes that tests start
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each process that a test starts compiles the package again
 sys.dont_write_bytecode = False
+keep_turn()
 gc.disable()  # until all modules and tests are there: none of them is garbage
 os.environ.pop("COLUMNS", None)  # the width of the terminal that runs the tests, which tables of logs would keep to
 
@@ -34,9 +36,13 @@ def pytest_configure(config):
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(items, config):
     for item in more_of_a_kind(items):
         item.add_marker(pytest.mark.long)
+        item.add_marker(pytest.mark.by_turns(2))  # unless the test says how many turns
+    if "::" not in "".join(config.args):  # a case that somebody names runs in any turn
+        others = {*of_other_turns(items)}
+        items[:] = [item for item in items if item not in others]
 
 
 def pytest_collection_finish():

@@ -5,9 +5,10 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from _turns import of_this_turn
+from _turns import of_other_turns, of_this_turn
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "scripts"))
 from turn import NAMES, SECONDS_A_DAY, chosen
@@ -59,6 +60,23 @@ def test_cases_that_take_turns_are_all_reached(monkeypatch):
         monkeypatch.setenv("GITHUB_RUN_NUMBER", str(run))
         seen.append("".join(of_this_turn(iter("abcdefgh"), 3)))
     assert sorted("".join(seen)) == [*"abcdefgh"] and {*map(len, seen)} == {2, 3}
+
+
+def test_long_cases_by_turns_are_all_reached_and_those_of_make_test_run_in_each(monkeypatch):
+    def case(test, number, **marks):
+        return SimpleNamespace(nodeid=f"t.py::{test}[{number}]", get_closest_marker=marks.get)
+
+    by_turns = pytest.mark.by_turns(3).mark
+    table = [case("of_a_table", n, by_turns=by_turns, long=n > 1 or None) for n in range(9)]
+    items = [*table, case("of_another", 0, by_turns=by_turns, long=True), case("without_turns", 0, long=True)]
+    runs = []
+    for run in range(40, 43):
+        monkeypatch.setenv("GITHUB_RUN_NUMBER", str(run))
+        others = {one.nodeid for one in of_other_turns(items)}
+        runs.append({one.nodeid for one in items} - others)
+    always = {one.nodeid for one in (*table[:2], items[-1])}
+    assert set.intersection(*runs) == always and set.union(*runs) == {one.nodeid for one in items}
+    assert sorted(sum(one.nodeid in run for one in table[2:]) for run in runs) == [2, 2, 3]
 
 
 def test_an_unknown_turn_is_refused_with_what_there_is():

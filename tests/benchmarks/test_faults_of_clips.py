@@ -33,6 +33,7 @@ def clean(scenes):
     return embed([FAULTS["none"](scene, None, None) for scene in scenes])
 
 
+@pytest.mark.by_turns(3)
 @pytest.mark.long
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_quarter_of_clips_with_a_fault_is_named_by_it(scenes, clean, fault):

@@ -4,9 +4,11 @@ import shutil
 
 import numpy as np
 import pytest
+from _quick import BOARDS, quick
+from _stored import made_once
 from PIL import Image
 
-from finc_eval import extract
+import finc_eval as fe
 
 HOSTILE = "<img src=x onerror=alert(1)>\"'&.png"
 
@@ -51,10 +53,7 @@ def browser():
         opened.close()
 
 
-@pytest.fixture(scope="session")
-def squares(tmp_path_factory):
-    """Half of the generated squares are red; all of the reference's are gray. Half of the files have hostile names."""
-    folder = tmp_path_factory.mktemp("squares")
+def squares_in(folder):
     rng = np.random.default_rng(0)
     for name, is_gen in (("gen", True), ("ref", False)):
         (folder / name).mkdir()
@@ -64,7 +63,32 @@ def squares(tmp_path_factory):
             color = (250, 20, 20) if is_gen and i % 2 else (200, 200, 200)
             image[row : row + 9, column : column + 9] = color
             Image.fromarray(image).save(folder / name / (f"{i:03d}{HOSTILE}" if i % 2 else f"{i:03d}.png"), "PNG")
-    return {name: extract(folder / name, extractor="pixels", out=folder / f"{name}.h5") for name in ("gen", "ref")}
+        fe.extract(folder / name, extractor="pixels", out=folder / f"{name}.h5").close()
+    return folder
+
+
+@pytest.fixture(scope="session")
+def squares(tmp_path_factory):
+    """Half of the generated squares are red; all of the reference's are gray. Half of the files have hostile names."""
+    folder = made_once(tmp_path_factory, "squares", squares_in)
+    return {name: fe.EmbeddingCache(folder / f"{name}.h5") for name in ("gen", "ref")}
+
+
+def results_of(gen, ref):
+    with quick(BOARDS):
+        return {
+            "comparison": fe.compare(gen, ref, features=100, modes=4),
+            "kinds": fe.kinds({"a": gen, "b": ref, "c": ref}),
+            "leaderboard": fe.leaderboard({"a": gen, "b": ref}, ref),
+            "many models": fe.leaderboard({f"a model {i}": (gen, ref)[i % 2] for i in range(12)}, ref),
+            "verdict": fe.gate(gen, ref, ref, {"kinds": {"lose": 0.5, "min_share": 0.1}}),
+        }
+
+
+@pytest.fixture(scope="session")
+def of_squares(squares, tmp_path_factory):
+    """Results that pages of several files of tests show with pictures: of two sets, kinds, boards and a gate."""
+    return made_once(tmp_path_factory, "of squares", lambda _: results_of(**squares))
 
 
 @pytest.fixture(params=[(1200, "light"), (1200, "dark"), (420, "light")], ids=lambda p: f"{p[0]}-{p[1]}")

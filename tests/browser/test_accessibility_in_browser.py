@@ -43,24 +43,23 @@ NAMES = (*PICTURED, *OTHERS, "index")
 
 
 @pytest.fixture(scope="module")
-def pages(squares, documents, tmp_path_factory):
+def pages(squares, of_squares, quick_audits, documents, tmp_path_factory):
     """A page of each type of result, those with samples with pictures, and the index of their folder."""
     folder, gen, ref = tmp_path_factory.mktemp("axe"), squares["gen"], squares["ref"]
     small = {"features": 60, "modes": 3}
-    compared = fe.compare(gen, ref, **small)
     rng = np.random.default_rng(0)
     train, holdout = rng.integers(0, 256, (2, 110, 12, 12, 3), np.uint8)
     sets = {"train": train, "holdout": holdout, "gen": np.concatenate([train[:20], holdout[::-1][:90] // 2])}
     results = {
-        "comparison": compared,
+        "comparison": of_squares["comparison"],
         "methods": fe.compare_methods(gen, ref, ["finc", "rarity"], **small),
         "spaces": fe.compare({"one": gen, "two": gen}, {"one": ref, "two": ref}, **small),
         "sweep": fe.sweep(gen, ref, "rho", [1, 2], **small),
-        "changes": fe.compare_releases(compared, compared),
+        "changes": fe.compare_releases(of_squares["comparison"], of_squares["comparison"]),
         "audit": fe.audit(**{name: fe.extract(images, "pixels") for name, images in sets.items()}),
-        "kinds": fe.kinds({"one": gen, "ref": ref}),
-        "leaderboard": fe.leaderboard({f"a model {i}": (gen, ref)[i % 2] for i in range(12)}, ref),
-        "verdict": fe.gate(gen, ref, ref, {"kinds": {"lose": 0.5, "min_share": 0.1}}),
+        "kinds": of_squares["kinds"],
+        "leaderboard": of_squares["many models"],
+        "verdict": of_squares["verdict"],
         **{name: documents[name] for name in OTHERS},
     }
     assert set(results) == set(RESULTS)

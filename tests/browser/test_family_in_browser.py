@@ -7,7 +7,6 @@ from _pages import a_comparison, a_kind
 from _pdf import pictures_in
 from typer.testing import CliRunner
 
-import finc_eval as fe
 from finc_eval.cli.app import app
 from finc_eval.results import RESULTS
 
@@ -27,19 +26,10 @@ def folder(documents, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def pictured(squares, tmp_path_factory):
+def pictured(of_squares, tmp_path_factory):
     """Pages with pictures: of two sets, of kinds, of a board, and of the gate."""
     folder = tmp_path_factory.mktemp("pictured")
-    made = {
-        "comparison": fe.compare(squares["gen"], squares["ref"], features=100, modes=4),
-        "kinds": fe.kinds({"a": squares["gen"], "b": squares["ref"], "c": squares["ref"]}),
-        "leaderboard": fe.leaderboard({"a": squares["gen"], "b": squares["ref"]}, squares["ref"]),
-        "many models": fe.leaderboard(
-            {f"a model {i}": squares["ref" if i % 2 else "gen"] for i in range(12)}, squares["ref"]
-        ),
-        "verdict": fe.gate(squares["gen"], squares["ref"], squares["ref"], {"kinds": {"lose": 0.5, "min_share": 0.1}}),
-    }
-    return {name: result.to_html(folder / f"{name}.html") for name, result in made.items()}
+    return {name: result.to_html(folder / f"{name}.html") for name, result in of_squares.items()}
 
 
 @pytest.mark.parametrize("type_name", RESULTS)

@@ -5,7 +5,6 @@ import re
 import pytest
 from _pages import LESS, SAME, a_comparison, a_kind
 
-from finc_eval import compare
 from finc_eval.comparison.headline import drifts
 
 pytestmark = pytest.mark.browser
@@ -14,8 +13,8 @@ STRICT = "default-src 'none'; img-src data:"
 
 
 @pytest.fixture(scope="module")
-def report(squares, tmp_path_factory):
-    comparison = compare(gen=squares["gen"], ref=squares["ref"], features=100, modes=4)
+def report(of_squares, tmp_path_factory):
+    comparison = of_squares["comparison"]
     return comparison, comparison.to_html(tmp_path_factory.mktemp("report") / "report.html")
 
 

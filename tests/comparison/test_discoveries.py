@@ -41,12 +41,14 @@ def share_of_seeds_with_a_false_discovery(x, seeds):
     return false / seeds
 
 
+@pytest.mark.by_turns(2)
 @pytest.mark.long
 def test_without_cross_fitting_two_halves_of_one_set_nearly_always_differ(digits, monkeypatch):
     monkeypatch.setattr(fits, "cross_fit", in_sample_only)
     assert share_of_seeds_with_a_false_discovery(digits[0], seeds=6) >= 0.9
 
 
+@pytest.mark.by_turns(2)
 @pytest.mark.long
 def test_colored_digits_are_found_at_demo_size(digits):
     x, labels = digits
@@ -63,6 +65,7 @@ def test_colored_digits_are_found_at_demo_size(digits):
     assert found >= 9.0
 
 
+@pytest.mark.by_turns(2)
 @pytest.mark.long
 def test_colored_mnist_at_the_papers_size(mnist_test):
     images, labels = mnist_test

@@ -57,6 +57,7 @@ def few_planted():
     ]
 
 
+@pytest.mark.by_turns(2)
 @pytest.mark.parametrize(
     ("least", "p", "recall", "error"),
     [(5, 0.05, 0.4, 0.04), pytest.param(11, 1e-6, 0.8, 0.015, marks=pytest.mark.long)],

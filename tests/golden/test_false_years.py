@@ -9,6 +9,7 @@ def light(one, rng):
     return as_pixels(noisy(one, rng, 1) + rng.normal(0, 1))
 
 
+@pytest.mark.by_turns(2)
 @pytest.mark.long
 @pytest.mark.parametrize("change", [noisy, light])
 def test_years_without_a_fault_have_a_red_night_in_5_percent_at_most(change):

@@ -8,6 +8,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))  # their designs
 
 
+@pytest.hookimpl(tryfirst=True)  # before cases by turns are left out
 def pytest_collection_modifyitems(items):
     for item in items:
         if item.path.parent == Path(__file__).parent:

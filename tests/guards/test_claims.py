@@ -27,6 +27,7 @@ def planted():
     return found
 
 
+@pytest.mark.by_turns(2)
 @pytest.mark.parametrize("sizes", [(500, 500), (100, 3000)], ids=str)
 def test_sets_of_one_law_with_rare_kinds_differ_in_5_percent_of_runs_at_most(sizes):
     """200 clusters with shares in proportion to 1/rank. At a rate of 5 %, 1.4 % of all draws have more than 5 of 40."""

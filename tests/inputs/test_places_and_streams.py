@@ -68,6 +68,7 @@ def test_a_full_disk_behind_the_output_is_one_sentence(command, tmp_path):
     assert "mistake in finc-eval" not in done.stderr and "Traceback" not in done.stderr
 
 
+@pytest.mark.by_turns(3)
 @pytest.mark.long
 @pytest.mark.one_of_each
 @pytest.mark.parametrize("closed", ["<&- >&- 2>&-", ">&-", "2>&-"])
@@ -273,6 +274,7 @@ def inputs_of_verbs(folder):
         Image.fromarray(pixels).save(folder / "images" / f"{number}.png")
 
 
+@pytest.mark.by_turns(3)
 @pytest.mark.long
 @pytest.mark.one_of_each
 @pytest.mark.parametrize("home", ["none", "read-only", "not there"])

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import finc_eval as fe
 from finc_eval.cli.app import app
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.by_turns(2)]
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 N = 300  # photographs of each set

@@ -5,6 +5,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+from _quick import AUDITS, quick
 from _workshop import images_of
 from PIL import Image
 from typer.testing import CliRunner
@@ -55,8 +56,13 @@ def test_a_release_that_repeats_itself_is_stopped_by_the_first_sentence(desk):
     assert "% of samples repeat others" in verdict.read_text()
 
 
+FEW_VIEWS = {"finc_eval.memorization.nearness.SUSPECTS": 20}
+"""Samples whose ten views are embedded: a tenth. tests/memorization/test_altered_copies.py has all."""
+
+
 def test_an_audit_begins_with_how_many_training_images_were_found(desk):
-    said = run("audit --gen", code=0)
+    with quick(AUDITS, FEW_VIEWS):
+        said = run("audit --gen", code=0)
     assert said.startswith("12 of 102 samples are training images, pixel by pixel.")
     assert "equal pixels: 12 generated samples, 0 fresh samples" in said
     (page,) = (desk / "reports").glob("*/audit.html")

@@ -65,6 +65,7 @@ def draw(model, dtype, seed=1):
     return fe.EmbeddingSet(rows, ids, {}, pictures)
 
 
+@pytest.mark.by_turns(2)
 @pytest.mark.long
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
 def test_a_release_in_another_number_format_passes(model, dtype):

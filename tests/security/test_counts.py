@@ -199,6 +199,7 @@ print((1024 * (highest() - before) - found._rows.nbytes) // 10**6)
 """Prints by how much the memory of a process of its own grows beyond the rows of a file, in MB, while they are read."""
 
 
+@pytest.mark.by_turns(3)
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("n", "dim", "dtype", "fixed"),
