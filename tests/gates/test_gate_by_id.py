@@ -16,8 +16,11 @@ POLICY = {"by_id": {"broken": 0, "worse": 0}}
 REF = run_of(noise(OLD, 1, seed=5))
 
 
+RUN = run_of(OLD)
+
+
 def judge(new, policy=POLICY, again=()):
-    baselines = [run_of(OLD), *(run_of(one) for one in again)]
+    baselines = [RUN, *(run_of(one) for one in again)]
     return fe.gate(run_of(new), baselines if again else baselines[0], REF, policy)
 
 

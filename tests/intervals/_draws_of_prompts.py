@@ -160,7 +160,7 @@ DESIGNS = (
     _words("a word of other content that fits less", "clustered", 150, 16, images=(4, 4), content=2.0, gap=0.2),
     _words("a word of images that are more alike", "paired", 150, 0, images=(4, 4), narrower=0.4),
     _words("words of no difference", "large", 200, 16, WORD[1:], images=(3, 3)),
-    Design("fits of 40 prompts", "paired", FITS, partial(fits_of_sets, prompts=40, images=(4,)), 600, 60),
+    Design("fits of 40 prompts", "paired", FITS, partial(fits_of_sets, prompts=40, images=(4,)), 600, 40),
     Design("fits of 8 prompts", "small", FITS, partial(fits_of_sets, prompts=8, images=(2,)), 600, 0),
     Design(
         "fits of prompts of one to six images, a gap",
