@@ -180,7 +180,7 @@ def test_values_of_a_column_hide_nothing(sets):
 
 
 def test_values_that_are_too_rare_to_be_limited_are_told(sets):
-    labelled = fe.EmbeddingSet(sets["old"], metadata={"label": ["one"] * 1190 + ["rare"] * 10})
+    labelled = fe.EmbeddingSet(sets["old"], metadata={"label": ["one"] * 1590 + ["rare"] * 10})
     limits = {"lose": 0.9, "column": "label"}
     verdict = fe.gate(labelled, labelled, labelled, {"kinds": limits})
     assert [limit.name for limit in verdict.limits] == ["kinds.lose label=one"]
