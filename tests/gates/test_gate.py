@@ -212,7 +212,7 @@ def test_facts_count_duplicates_and_samples(sets):
     limits = {"basics": {"duplicates": 0.01, "samples": 3000}}
     found = {limit.name: limit for limit in fe.gate(twice, sets["old"], sets["ref"], limits).limits}
     assert found["basics.duplicates"].verdict == "regressed"
-    assert found["basics.duplicates"].value == pytest.approx(120 / 1720)
+    assert found["basics.duplicates"].value == pytest.approx(120 / 1320)
     assert found["basics.samples"].verdict == "regressed"
 
 
