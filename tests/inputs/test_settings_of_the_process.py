@@ -96,7 +96,9 @@ VERBS = {
     "compare": lambda x, y: str(fe.compare(x, y, features=20, modes=2)).split("finc|")[0],
     "kinds": lambda x, y: repr(fe.kinds({"a": x, "b": y})),
     "audit": lambda x, y: repr(fe.audit(*np.random.default_rng(3).normal(size=(3, 120, 8)).astype(np.float32))),
-    "leaderboard": lambda x, y: [row.rank_set for row in fe.leaderboard({"a": x, "b": y[:30]}, y[30:], metrics=["kid", "fd"]).rows],
+    "leaderboard": lambda x, y: [
+        row.rank_set for row in fe.leaderboard({"a": x, "b": y[:30]}, y[30:], metrics=["kid", "fd"]).rows
+    ],
     "sketch": lambda x, y: fe.Sketch.reference(y, features=50).n,
 }
 

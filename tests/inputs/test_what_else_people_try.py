@@ -188,7 +188,9 @@ BY_LABEL = {
     "compare": lambda gen, ref: fe.compare(gen, ref, extractor="pixels", features=20, modes=2, by="label").by.kinds,
     "kinds": lambda gen, ref: fe.kinds(gen, ref, extractor="pixels", by="label").by.kinds,
     "kinds by name": lambda gen, ref: fe.kinds({"a": gen, "b": ref}, extractor="pixels", by="label").by.kinds,
-    "leaderboard": lambda gen, ref: fe.leaderboard({"a": gen}, ref, metrics=["kid"], extractor="pixels", by="label").by.kinds,
+    "leaderboard": lambda gen, ref: (
+        fe.leaderboard({"a": gen}, ref, metrics=["kid"], extractor="pixels", by="label").by.kinds
+    ),
     "training runs": lambda gen, ref: (
         fe.leaderboard({"a": [gen, gen[::-1][2:]]}, ref, metrics=["kid"], extractor="pixels", by="label").by.kinds
     ),

@@ -115,7 +115,7 @@ DESIGNS = (
     Design("two normal sets of 240", "small", IN, partial(two_sets, n=240, m=240, names=PAIRS), 40, 20),
     Design("normal sets of 400 and 600", "large", IN, partial(two_sets, n=400, m=600, names=PAIRS), 200, 0),
     Design(
-        "240 samples of 60 units", "clustered", IN, partial(two_sets, n=240, m=240, names=["fd"], per_unit=4), 300, 60
+        "240 samples of 60 units", "clustered", IN, partial(two_sets, n=240, m=240, names=["fd"], per_unit=4), 300, 30
     ),
     Design("two normal sets of 200, dear metrics", "small", IN, partial(two_sets, n=200, m=200, names=DEAR), 100, 7),
     Design(
@@ -128,7 +128,7 @@ DESIGNS = (
     ),
     Design("generated sets of 240", "small", IN, partial(generated_sets, n=240, names=QUICK), 200, 16),
     Design(
-        "generated sets of 60 units", "clustered", IN, partial(generated_sets, n=240, names=VENDI, per_unit=4), 200, 30
+        "generated sets of 60 units", "clustered", IN, partial(generated_sets, n=240, names=VENDI, per_unit=4), 200, 20
     ),
     Design(
         "generated sets, truncated Vendi",

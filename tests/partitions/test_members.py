@@ -51,7 +51,9 @@ def test_python_writes_the_same_folder_as_the_command(written, tmp_path):
     names = {path.name for path in (tmp_path / "p-members").iterdir()}
     assert names == {path.name for path in (written / "c-members").iterdir()}
     with pytest.raises(UsageError, match="has no kinds with a map"):
-        fe.metrics(*np.random.default_rng(0).normal(size=(2, 40, 4)), ["rke"]).to_html(tmp_path / "m.html", gallery=True)
+        fe.metrics(*np.random.default_rng(0).normal(size=(2, 40, 4)), ["rke"]).to_html(
+            tmp_path / "m.html", gallery=True
+        )
     assert not (tmp_path / "m.html").exists()
 
 

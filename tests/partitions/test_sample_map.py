@@ -334,7 +334,11 @@ def test_a_board_draws_each_model_on_one_map_of_the_kinds(tmp_path):
     def of_kinds(*weights):
         return centers[rng.choice(6, 300, p=np.array(weights) / sum(weights))] + rng.normal(size=(300, 8))
 
-    models = {"demo": of_kinds(1, 1, 1, 1, 1, 2), "lacking": of_kinds(0, 1, 1, 1, 1, 0), "clean": of_kinds(1, 1, 1, 1, 1, 0)}
+    models = {
+        "demo": of_kinds(1, 1, 1, 1, 1, 2),
+        "lacking": of_kinds(0, 1, 1, 1, 1, 0),
+        "clean": of_kinds(1, 1, 1, 1, 1, 0),
+    }
     board = fe.leaderboard(models, of_kinds(1, 1, 1, 1, 1, 0), metrics=["kid"])
     assert 20 < len(board.places.kinds) <= 256 and set(board.places.kinds) <= {kind.id for kind in board.kinds}
     text = board.to_html(tmp_path / "board.html").read_text()

@@ -125,7 +125,9 @@ def test_a_column_that_is_missing_or_does_not_repeat_is_refused():
 
 @pytest.fixture(scope="module")
 def board() -> fe.Leaderboard:
-    return fe.leaderboard({"gen": labeled(PLANTED, 800, 1, missing=0.05)}, labeled(EVEN, 900, 2), by="label", metrics=["kid"])
+    return fe.leaderboard(
+        {"gen": labeled(PLANTED, 800, 1, missing=0.05)}, labeled(EVEN, 900, 2), by="label", metrics=["kid"]
+    )
 
 
 def test_a_board_has_the_table_that_kinds_have(found: fe.Kinds, board: fe.Leaderboard, tmp_path):

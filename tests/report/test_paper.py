@@ -49,7 +49,7 @@ def test_without_kinds_the_directions_are_drawn(comparison):
     assert shares["generated set"] == [percents(mode.share_gen, mode.share_gen_interval) for mode in modes]
 
 
-def test_several_models(documents):
+def test_several_models():
     rows = np.random.default_rng(0).normal(size=(3, 120, 4)).astype(np.float32)
     rows[0, :30] += 9
     models = fe.kinds(dict(zip("abc", rows, strict=True)))
