@@ -16,12 +16,12 @@ def pixels(images):
 
 @pytest.fixture(scope="module")
 def thinned(digits):
-    """Digits without most of the zeros against digits with them, as 14 x 14 pixels."""
+    """Digits without nearly all of the zeros against digits with them, as 14 x 14 pixels."""
     x, labels = digits[0].reshape(-1, 14, 2, 14, 2).mean((2, 4)).reshape(-1, 196), digits[1]
     rng = np.random.default_rng(1)
-    gen, ref = x[:1500], x[1500:3000]
-    kept = (labels[:1500] != 0) | (rng.random(1500) < 0.1)
-    return gen[kept], ref, labels[:1500][kept], labels[1500:3000]
+    gen, ref = x[:1000], x[1000:2000]
+    kept = (labels[:1000] != 0) | (rng.random(1000) < 0.02)
+    return gen[kept], ref, labels[:1000][kept], labels[1000:2000]
 
 
 @pytest.fixture(scope="module")
@@ -39,8 +39,8 @@ def of_directions(thinned):
 def test_a_missing_digit_is_the_first_under_represented_mode(comparison, thinned):
     _, _, _, ref_labels = thinned
     mode = comparison.under[0]
-    assert (ref_labels[mode.top_ref] == 0).mean() >= 0.96
-    assert mode.p_value < 1e-3
+    assert (ref_labels[mode.top_ref[:25]] == 0).mean() >= 0.96
+    assert mode.p_value < 0.01
     assert mode.interval[0] > 0
     assert mode.ratio < 0.6
 
@@ -73,13 +73,13 @@ def test_masses_of_tight_clusters_are_their_shares():
     def draw(shares, n):
         return (centers[rng.choice(8, n, p=shares)] + 0.1 * rng.standard_normal((n, 8))).astype(np.float32)
 
-    found = fe.compare(gen=draw(shares_gen, 3000), ref=draw(shares_ref, 3500), sigma=3.0, features=200)
+    found = fe.compare(gen=draw(shares_gen, 1600), ref=draw(shares_ref, 1800), sigma=3.0, features=100)
     # Directions within a cluster differ too, by its share times its small spread.
     large = [mode for mode in significant(found.directions, 0.05) if mode.excess > 0.01]
     assert [mode.role for mode in large] == ["over", "over", "under", "under"]
     for mode, cluster in zip(large, (0, 1, 2, 3), strict=True):
-        assert mode.mass_gen == pytest.approx(shares_gen[cluster], abs=0.02)
-        assert mode.mass_ref == pytest.approx(shares_ref[cluster], abs=0.02)
+        assert mode.mass_gen == pytest.approx(shares_gen[cluster], abs=0.03)
+        assert mode.mass_ref == pytest.approx(shares_ref[cluster], abs=0.03)
         assert mode.interval[0] <= abs(shares_gen - shares_ref)[cluster] <= mode.interval[1]
         assert mode.stability > 0.95
 
@@ -218,7 +218,7 @@ def test_a_comparison_comes_back_from_its_file_and_has_a_json_twin(comparison, t
 
 
 def test_arrays_tensors_and_halves_of_precision_agree(thinned):
-    (gen, ref), options = (rows[:150] for rows in thinned[:2]), {"features": 40, "method": fe.Finc(clusters=False)}
+    (gen, ref), options = (rows[:80] for rows in thinned[:2]), {"features": 20, "method": fe.Finc(clusters=False)}
     reference = fe.compare(gen=gen, ref=ref, **options)
     for convert in (torch.from_numpy, lambda a: a.astype(np.float64), lambda a: a.tolist()):
         other = fe.compare(gen=convert(gen), ref=convert(ref), **options)
@@ -279,9 +279,9 @@ def test_a_generator_that_repeats_itself_is_noted(tmp_path):
     images = shipped_digits()[0]
     few = images[np.random.default_rng(0).integers(0, 20, 120)]
     gen, ref = (
-        fe.extract(gray(part), "pixels", tmp_path / f"{name}.h5")
+        fe.extract(gray(part[:, ::2, ::2]), "pixels", tmp_path / f"{name}.h5")
         for name, part in (("few", few), ("ref", images[2000:2120]))
     )
-    notes = " ".join(fe.compare(gen, ref, features=50, modes=2).warnings)
+    notes = " ".join(fe.compare(gen, ref, features=20, modes=2).warnings)
     assert "gen repeats itself: 20 distinct samples among 120, which count as they come" in notes
     assert "ref has only" not in notes

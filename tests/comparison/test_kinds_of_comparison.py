@@ -55,7 +55,7 @@ def test_the_shares_of_all_kinds_add_to_one(found):
 
 
 def test_no_two_kinds_overlap_and_a_heading_is_the_sum_of_its_kinds():
-    (gen, _), (ref, in_ref) = nested([0, 2, 0, 4] + [8] * 8, 1500, 0), nested([8] * 12, 1500, 1)
+    (gen, _), (ref, in_ref) = nested([0, 2, 0, 4] + [8] * 8, 800, 0), nested([8] * 12, 800, 1)
     found = fe.compare(gen, ref, features=50)
     tree = found.divided.tree.tree
     leaves = {kind.id: tree.members[int(kind.id[1:])] for kind in (*found.kinds, *found.headings)}
@@ -132,7 +132,7 @@ def test_kinds_alone_fit_no_directions(without_two):
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))])
 def test_a_small_and_a_large_sample_of_one_law_do_not_differ(seed):
-    found = fe.compare(tight(even(), 100, seed), tight(even(), 5000, 100 + seed), features=100, seed=seed)
+    found = fe.compare(tight(even(), 100, seed), tight(even(), 2000, 100 + seed), features=60, seed=seed)
     assert found.significant() == significant(found.directions, 0.05) == ()
     assert found.explained == 0 and found.headings == ()
 
@@ -143,7 +143,7 @@ def test_a_small_novel_kind_is_found_with_its_share(method):
     rng = np.random.default_rng(0)
     gen, ref = (rng.standard_normal((1000, 64)).astype(np.float32) for _ in range(2))
     gen[:20] = rng.standard_normal((20, 64)) * 0.3 + 1.5
-    found = fe.compare(gen, ref, method=method, features=100, modes=5)
+    found = fe.compare(gen, ref, method=method, features=50, modes=2)
     kind = min(found.significant(), key=lambda kind: kind.share_gen)
     assert kind.share_gen == pytest.approx(0.02, abs=0.003) and kind.share_ref == 0
     assert kind.shares["gen"].interval[0] < 0.02 < kind.shares["gen"].interval[1]
@@ -156,12 +156,12 @@ def test_a_small_novel_kind_is_found_with_its_share(method):
 def test_a_large_kind_is_told_whole():
     centers = 10 * np.eye(4)
     gen, ref = (
-        (centers[np.random.default_rng(k).choice(4, 1500, p=p)] + 0.1 * np.random.default_rng(k).normal(size=(1500, 4)))
+        (centers[np.random.default_rng(k).choice(4, 600, p=p)] + 0.1 * np.random.default_rng(k).normal(size=(600, 4)))
         for k, p in enumerate(([0.4, 0.2, 0.2, 0.2], [0.1, 0.3, 0.3, 0.3]))
     )
-    found = fe.compare(gen, ref, features=100, sigma=3.0)
+    found = fe.compare(gen, ref, features=50, sigma=3.0)
     largest = max((*found.headings, *found.significant()), key=lambda kind: kind.share_difference)
-    assert (largest.share_gen, largest.share_ref) == pytest.approx((0.4, 0.1), abs=0.03)
+    assert (largest.share_gen, largest.share_ref) == pytest.approx((0.4, 0.1), abs=0.05)
 
 
 def test_both_kinds_and_directions_show_what_is_planted_and_point_to_each_other(found):
@@ -197,10 +197,10 @@ def test_a_drift_of_all_samples_is_found_by_directions_and_told_as_one(digits, c
         x = digits[0]
         gen, ref = x[1200:2400] * np.float32(0.75), x[2400:3600]
     else:
-        gen, ref = (np.random.default_rng(seed).standard_normal((1500, 32)) for seed in (2, 3))
+        gen, ref = (np.random.default_rng(seed).standard_normal((1200, 32)) for seed in (2, 3))
         axis = np.random.default_rng(7).standard_normal(32)
         gen = gen + 0.8 * axis / np.linalg.norm(axis)
-    found = fe.compare(gen, ref, features=200)
+    found = fe.compare(gen, ref, features=100)
     drifts = [mode for mode in significant(found.directions, 0.05) if mode.firm and not mode.shown_by_kinds]
     assert found.significant() == () and drifts
     assert "sets" in found.says
@@ -256,16 +256,13 @@ def test_a_comparison_whose_tree_of_kinds_is_damaged_is_refused(found, tmp_path,
 @pytest.mark.one_of_each
 @pytest.mark.parametrize("as_sketch", [False, True])
 def test_groups_that_are_told_give_no_false_kinds_where_copies_that_are_not_told_do(as_sketch):
-    told, untold = 0, 0
-    for seed in range(2):
-        gen, ref = (tight(even(), 80, 10 * seed + k, groups=5, jitter=0.3) for k in range(2))
-        clip = {"clip": [row // 5 for row in range(len(gen))]}
-        gen, ref = (fe.EmbeddingSet(rows, metadata=clip) for rows in (gen, ref))
-        untold += len(fe.compare(gen, ref, features=100).significant())
-        other = fe.Sketch.reference(ref, features=100, groups="clip") if as_sketch else ref
-        grouped = fe.compare(gen, other, features=100, groups="clip")
-        told += len(grouped.significant()) + len(significant(grouped.directions, 0.05))
-    assert told == 0 < untold
+    gen, ref = (tight(even(), 80, k, groups=5, jitter=0.3) for k in range(2))
+    clip = {"clip": [row // 5 for row in range(len(gen))]}
+    gen, ref = (fe.EmbeddingSet(rows, metadata=clip) for rows in (gen, ref))
+    assert fe.compare(gen, ref, features=60).significant()
+    other = fe.Sketch.reference(ref, features=60, groups="clip") if as_sketch else ref
+    grouped = fe.compare(gen, other, features=60, groups="clip")
+    assert grouped.significant() == significant(grouped.directions, 0.05) == ()
 
 
 def test_a_sketch_as_reference_finds_nearly_what_embeddings_find(without_two, found):

@@ -25,7 +25,7 @@ def planted():
 @pytest.fixture(scope="module")
 def table(planted):
     gen, _, ref, _ = planted
-    return fe.compare_methods(gen, ref, ("finc", "rarity", "fld"), features=100, modes=3)
+    return fe.compare_methods(gen, ref, ("finc", "rarity", "fld"), features=60, modes=3)
 
 
 def test_each_column_is_what_compare_finds_alone(table, planted):
@@ -33,7 +33,7 @@ def test_each_column_is_what_compare_finds_alone(table, planted):
     for method, one in table.comparisons.items():
         # Kinds have no direction: FINC is alone.
         alone = fe.compare(
-            gen, ref, method=fe.Finc(clusters=False) if method == "finc" else method, features=100, modes=3
+            gen, ref, method=fe.Finc(clusters=False) if method == "finc" else method, features=60, modes=3
         )
         assert one.signature == alone.signature
         assert [mode.id for mode in one.directions] == [mode.id for mode in alone.directions]

@@ -23,7 +23,7 @@ def space(labels, seed):
     return (centers[labels] + np.random.default_rng([seed, len(labels)]).normal(size=(len(labels), 20))).astype("f4")
 
 
-def sets(content=EVEN, motion=EVEN, n=600, seed=0):
+def sets(content=EVEN, motion=EVEN, n=400, seed=0):
     """Gen, with these shares of five kinds of content and of motion, and ref, where all are even; by space."""
     rng, found = np.random.default_rng(seed), []
     for shares in ((content, motion), (EVEN, EVEN)):

@@ -40,13 +40,13 @@ def thinned(digits):
 def few(digits):
     """Some digits against some others, where it does not matter what is found."""
     x = digits[0]
-    return x[:300, ::4], x[300:700, ::4]
+    return x[:200, ::4], x[200:450, ::4]
 
 
 @pytest.fixture(autouse=True)
 def small_resamples(monkeypatch):
     """The papers' rule needs exact kernels, which take most of a sweep's time."""
-    monkeypatch.setattr(sweeps, "RESAMPLE", 40)
+    monkeypatch.setattr(sweeps, "RESAMPLE", 20)
 
 
 @pytest.fixture(scope="module")
@@ -58,8 +58,8 @@ def sigmas(thinned):
 @pytest.fixture(scope="module")
 def sweep(thinned, sigmas):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sweeps, "RESAMPLE", 40)
-        return fe.sweep(*thinned, "sigma", sigmas, features=150)
+        patch.setattr(sweeps, "RESAMPLE", 20)
+        return fe.sweep(*thinned, "sigma", sigmas, features=80)
 
 
 def test_a_sweep_of_the_bandwidth_sketches_each_set_in_one_pass_whatever_the_number_of_bandwidths(few, sigmas):
@@ -73,7 +73,7 @@ def test_a_sweep_of_the_bandwidth_sketches_each_set_in_one_pass_whatever_the_num
 
 def test_its_point_at_the_default_bandwidth_is_what_compare_says_of_the_sketches(sweep, thinned, sigmas):
     gen, ref = thinned
-    phi = fe.Sketch.reference(ref, features=150, sigma=sigmas[1]).feature_map
+    phi = fe.Sketch.reference(ref, features=80, sigma=sigmas[1]).feature_map
     direct = fe.compare(gen=fe.Sketch.of(gen, phi), ref=fe.Sketch.of(ref, phi), method=fe.Finc(clusters=False))
     assert [point.value for point in sweep.points] == list(sigmas)
     point = sweep.points[1]
@@ -136,8 +136,8 @@ def kinds_of(gen, mode):
 
 
 def test_modes_spread_the_more_the_wider_the_bandwidth():
-    gen, ref = nested([0.7, 0.1, 0.1, 0.1], 1000, 0), nested([0.1, 0.1, 0.4, 0.4], 1000, 1)
-    sweep = fe.sweep(gen, ref, "sigma", [0.8, 8.0], features=200, modes=4)
+    gen, ref = nested([0.7, 0.1, 0.1, 0.1], 500, 0), nested([0.1, 0.1, 0.4, 0.4], 500, 1)
+    sweep = fe.sweep(gen, ref, "sigma", [0.8, 8.0], features=100, modes=4)
     narrow, wide = sweep.points
     for point in sweep.points:
         assert len(point.spreadness) == len(point.comparison.directions)
@@ -234,8 +234,8 @@ def test_that_no_mode_passes_a_high_rho_is_an_answer(thinned):
 
 
 def test_a_new_kind_passes_every_rho():
-    gen, ref = nested([0.4, 0.2, 0.2, 0.2], 1000, 2), nested([0.0, 0.4, 0.3, 0.3], 1000, 3)
-    for point in fe.sweep(gen, ref, "rho", [1, 10, 100], sigma=8.0, features=200, modes=3).points:
+    gen, ref = nested([0.4, 0.2, 0.2, 0.2], 500, 2), nested([0.0, 0.4, 0.3, 0.3], 500, 3)
+    for point in fe.sweep(gen, ref, "rho", [1, 10, 100], sigma=8.0, features=100, modes=3).points:
         first = significant(point.comparison.directions, 0.05)[0]
         assert first.role == "over"
         assert (best_samples(gen, first.tails[0].gen_ids).argmax(1) == 0).all()

@@ -23,6 +23,9 @@ from finc_eval.extractors.weights import check_weights
 
 WITH_TENSORS = [card for card in all_cards() if card.weights and not hasattr(loader_module(card), "load")]
 
+SMALL = [card for card in WITH_TENSORS if not any(size in card.name for size in ("vitl", "vitg"))]
+"""Cards without the larger networks of a family, which take most of the time."""
+
 
 @cache
 def network_of(name):
@@ -114,7 +117,8 @@ def test_a_file_is_of_its_card_in_any_order_of_the_cards(once, card):
     assert alone == {card.name}
     tensors = published(card)
     before = {name: (one, one.shape) for name, one in tensors.items()}
-    forwards, backwards = fits(WITH_TENSORS, tensors), fits(WITH_TENSORS[::-1], tensors)
+    cards = SMALL if card in SMALL else WITH_TENSORS
+    forwards, backwards = fits(cards, tensors), fits(cards[::-1], tensors)
     assert card.name in forwards and forwards == backwards
     assert {name: (one, one.shape) for name, one in tensors.items()} == before
 

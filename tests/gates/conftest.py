@@ -16,7 +16,7 @@ def few_exchanges():
 @pytest.fixture(scope="session")
 def sets():
     """A baseline, another draw of the same generator, and a reference."""
-    return {"old": release(2000, 1), "same": release(2000, 2), "ref": release(2000, 3)}
+    return {"old": release(1600, 1), "same": release(1200, 2), "ref": release(1200, 3)}
 
 
 @pytest.fixture(scope="session")
@@ -34,4 +34,4 @@ def passed(sets, policy):
 def failed(sets, policy):
     """The verdict of a release that has lost a kind and has a new one."""
     with quick(BOARDS):
-        return fe.gate(release(2000, 4, lost=1, new=0.06), sets["old"], sets["ref"], policy)
+        return fe.gate(release(1600, 4, lost=1, new=0.06), sets["old"], sets["ref"], policy)

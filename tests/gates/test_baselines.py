@@ -44,10 +44,10 @@ def prepare(tmp_path, monkeypatch):
         monkeypatch.delenv(name, raising=False)
     (tmp_path / "gate.toml").write_text(POLICY)
     for name, rows in {
-        "ref": release(600, 3),
-        "first": release(600, 1),
-        "new": release(600, 2),
-        "bad": release(600, 4, lost=8),
+        "ref": release(400, 3),
+        "first": release(400, 1),
+        "new": release(400, 2),
+        "bad": release(400, 4, lost=8),
     }.items():
         np.save(f"{name}.npy", rows)
     return tmp_path
@@ -149,7 +149,7 @@ def test_limits_that_never_fired_are_named(history):
 @pytest.mark.long
 def test_the_distances_to_the_last_and_to_the_first_baseline_are_printed(history):
     gate("--promote")
-    np.save("third.npy", release(600, 5))
+    np.save("third.npy", release(400, 5))
     shown = " ".join(gate(gen="third.npy").output.split())
     assert "have moved between 50 kinds since the baseline" in shown
     assert "have moved between 50 kinds since the anchor" in shown
@@ -217,7 +217,7 @@ def test_two_processes_do_not_write_one_baseline(history):
 
 def test_only_what_was_judged_is_promoted(history):
     verdict = fe.gate("new.npy", history, "ref.npy", POLICY_TABLE)
-    np.save("new.npy", release(600, 4, lost=8))
+    np.save("new.npy", release(400, 4, lost=8))
     with pytest.raises(fe.UsageError, match="these samples were not judged"):
         History.open(history).promote(verdict, "new.npy")
     assert [one.name for one in history.iterdir()] == ["0001"]
@@ -226,7 +226,7 @@ def test_only_what_was_judged_is_promoted(history):
 @pytest.mark.long
 def test_a_column_of_any_name_is_kept_or_refused(history):
     def named(column):
-        return fe.EmbeddingSet(release(600, 6), metadata={column: ["a", "b"] * 300})
+        return fe.EmbeddingSet(release(400, 6), metadata={column: ["a", "b"] * 200})
 
     for column in ("labels", "ids", "embeddings"):
         verdict = fe.gate(named(column), history, "ref.npy", POLICY_TABLE)
@@ -238,14 +238,14 @@ def test_a_column_of_any_name_is_kept_or_refused(history):
 
 
 def test_what_a_bundle_holds_is_what_was_judged(history, place):
-    columns = {"prompt": [str(i) for i in range(600)]}
-    named = fe.EmbeddingSet(release(600, 6), [f"s{i}" for i in range(600)], columns)
+    columns = {"prompt": [str(i) for i in range(400)]}
+    named = fe.EmbeddingSet(release(400, 6), [f"s{i}" for i in range(400)], columns)
     verdict = fe.gate(named, history, "ref.npy", POLICY_TABLE)
     folder = History.open(history).promote(verdict, named)
     again = Bundle.open(folder)
     found = fe.gate(named, folder, "ref.npy", POLICY_TABLE | {"pairs": "id"})
     assert found.overall == "pass"
-    assert json.loads((folder / "baseline.json").read_text())["n"] == again.stated.n == 600
+    assert json.loads((folder / "baseline.json").read_text())["n"] == again.stated.n == 400
 
 
 @pytest.mark.long
@@ -272,11 +272,11 @@ def test_slow_drift_fails_against_the_anchor_by_the_third_release(releases, n, p
 def test_releases_are_counted_by_the_kinds_that_the_baseline_keeps(history):
     """Whatever the reference is now, the kinds are those of the first baseline."""
     kept = History.open(history).latest.kinds
-    for ref in ("ref.npy", release(800, 33)):
+    for ref in ("ref.npy", release(500, 33)):
         verdict = fe.gate("new.npy", history, ref, POLICY_TABLE)
         assert verdict.tree.digest == kept.digest
         assert kept.digest[:12] in str(verdict.signature)
-    assert fe.gate("new.npy", "first.npy", release(800, 33), POLICY_TABLE).tree.digest != kept.digest
+    assert fe.gate("new.npy", "first.npy", release(500, 33), POLICY_TABLE).tree.digest != kept.digest
     assert History.open(history).promote(verdict, "new.npy").name == "0002"
     assert History.open(history).latest.kinds.digest == kept.digest
 

@@ -16,8 +16,11 @@ POLICY = {"by_id": {"broken": 0, "worse": 0}}
 REF = run_of(noise(OLD, 1, seed=5))
 
 
+RUN = run_of(OLD)
+
+
 def judge(new, policy=POLICY, again=()):
-    baselines = [run_of(OLD), *(run_of(one) for one in again)]
+    baselines = [RUN, *(run_of(one) for one in again)]
     return fe.gate(run_of(new), baselines if again else baselines[0], REF, policy)
 
 
@@ -88,23 +91,31 @@ def test_limits_out_of_range_are_refused(table):
         fe.Policy.of({"by_id": table})
 
 
-def test_the_first_policy_limits_pairs_where_ids_are_common():
+@pytest.fixture(scope="module")
+def first_of_one():
+    """The first policy for one run."""
+    from finc_eval.gates.first_policy import first_policy
+
+    return first_policy([RUN], REF)
+
+
+def test_the_first_policy_limits_pairs_where_ids_are_common(first_of_one):
     from finc_eval.gates.first_policy import first_policy
 
     rng = np.random.default_rng(0)
-    same, other = run_of(OLD), run_of(noise(OLD, 1), [f"{one:x}.png" for one in rng.integers(1 << 40, size=len(OLD))])
-    assert "\nby_id.broken = 0" in first_policy([same], REF)
-    assert "\n# by_id.broken = 0" in first_policy([same], other)
+    other = run_of(noise(OLD, 1), [f"{one:x}.png" for one in rng.integers(1 << 40, size=len(OLD))])
+    assert "\nby_id.broken = 0" in first_of_one
+    assert "\n# by_id.broken = 0" in first_policy([RUN], other)
 
 
-def test_the_first_policy_limits_what_changes_where_two_runs_of_an_engine_say_what_is_a_change():
+def test_the_first_policy_limits_what_changes_where_two_runs_of_an_engine_say_what_is_a_change(first_of_one):
     from finc_eval.gates.first_policy import first_policy
 
-    two = first_policy([run_of(OLD), run_of(noise(OLD, 1))], REF)
+    two = first_policy([RUN, run_of(noise(OLD, 1))], REF)
     (share,) = map(float, re.findall(r"^by_id\.changed = ([\d.]+)", two, re.MULTILINE))
     # Two pairs of all lie beyond by chance: the smallest share of three digits that has no more so seldom as 1 of 80.
     assert binom.cdf(2, len(OLD), share) <= 0.0125 < binom.cdf(2, len(OLD), share - 0.001)
-    assert "by_id.changed" not in first_policy([run_of(OLD)], REF)
+    assert "by_id.changed" not in first_of_one
 
 
 WHOLE = {

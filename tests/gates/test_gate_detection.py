@@ -153,7 +153,7 @@ def test_a_kind_of_enough_members_is_seen_to_be_lost_whole_in_four_of_five_draws
 @pytest.mark.parametrize("only", [("k3",), ("mostly b",)])
 def test_a_policy_names_kinds_by_their_ids_or_names(only):
     def told(seed):
-        rows = release(800, seed)
+        rows = release(500, seed)
         return fe.EmbeddingSet(rows, metadata={"label": ["b" if row[0] > 0 else "a" for row in rows]})
 
     verdict = fe.gate(told(1), told(2), told(3), {"kinds": {"lose": 0.9, "only": only}})
@@ -180,7 +180,7 @@ def test_values_of_a_column_hide_nothing(sets):
 
 
 def test_values_that_are_too_rare_to_be_limited_are_told(sets):
-    labelled = fe.EmbeddingSet(sets["old"], metadata={"label": ["one"] * 1990 + ["rare"] * 10})
+    labelled = fe.EmbeddingSet(sets["old"], metadata={"label": ["one"] * 1590 + ["rare"] * 10})
     limits = {"lose": 0.9, "column": "label"}
     verdict = fe.gate(labelled, labelled, labelled, {"kinds": limits})
     assert [limit.name for limit in verdict.limits] == ["kinds.lose label=one"]
@@ -195,7 +195,7 @@ def test_a_new_kind_is_detectable_from_more_than_its_node_needs(sets, monkeypatc
     """Other nodes take a part of it: here a fifth, and then nothing."""
 
     def detectable():
-        limits = fe.gate(*(sets[name][:800] for name in ("same", "old", "ref")), {"kinds": {"new": 0.05}}).limits
+        limits = fe.gate(*(sets[name][:500] for name in ("same", "old", "ref")), {"kinds": {"new": 0.05}}).limits
         return max(limit.detectable for limit in limits if limit.detectable)
 
     found = detectable()
@@ -205,7 +205,7 @@ def test_a_new_kind_is_detectable_from_more_than_its_node_needs(sets, monkeypatc
 
 def test_a_large_new_kind_is_seen_next_to_a_large_reference():
     """Many samples of the reference do not hide what few of the release show."""
-    new, old, ref = release(500, 10, new=0.3), release(500, 11), release(6000, 12)
+    new, old, ref = release(400, 10, new=0.3), release(400, 11), release(2500, 12)
     found = fe.gate(new, old, ref, {"kinds": {"new": 0.02}})
     assert max(limit.value for limit in found.of("regressed")) == pytest.approx(0.3, abs=0.05)
     assert all(limit.name.startswith("kinds.new all-k") for limit in found.limits)

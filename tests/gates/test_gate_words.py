@@ -19,7 +19,7 @@ LABELS = ["cat", "dog", "owl", "yak"]
 SHARES = [0.6, 0.2, 0.19, 0.01]
 
 
-def labelled(seed, n=2000, shares=SHARES, missing=(), part=0.0):
+def labelled(seed, n=1000, shares=SHARES, missing=(), part=0.0):
     """A release whose labels are missing for this part of these kinds."""
     rng = np.random.default_rng(seed)
     labels = rng.choice(LABELS, n, p=shares).astype(object)
@@ -28,8 +28,11 @@ def labelled(seed, n=2000, shares=SHARES, missing=(), part=0.0):
     return fe.EmbeddingSet(release(n, seed), metadata={"label": list(labels)})
 
 
+OLD, REF = labelled(1), labelled(2)
+
+
 def judged(gen, **policy):
-    return fe.gate(gen, labelled(1), labelled(2), policy)
+    return fe.gate(gen, OLD, REF, policy)
 
 
 WITHOUT_OWLS = [0.79, 0.2, 0.0, 0.01]
@@ -52,7 +55,7 @@ WITHOUT_OWLS = [0.79, 0.2, 0.0, 0.01]
             marks=pytest.mark.long,
         ),
         (labelled(3), {"metrics": {"fd": {"least": 10.0}}}, "regression", {"failed 1": r"^fd |\S+ 10"}),
-        (labelled(3), {"basics": {"samples": 5000}}, "regression", {"failed 1": "samples|2,?000 5,?000"}),
+        (labelled(3), {"basics": {"samples": 5000}}, "regression", {"failed 1": "samples|1,?000 5,?000"}),
         (
             labelled(3),
             {"kinds": {"lose": 0.08, "column": "label", "only": ["owl"]}},
@@ -153,7 +156,7 @@ def test_a_limit_finer_than_the_samples_can_show_is_told_with_what_would_do(evid
 @pytest.mark.long
 def test_a_verdict_warns_of_a_limit_that_is_too_fine():
     verdict = judged(labelled(3), kinds={"lose": 0.05, "column": "label", "only": ["owl"]})
-    assert any("kinds.lose is finer than 2,000 samples can show" in one for one in verdict.warnings)
+    assert any("kinds.lose is finer than 1,000 samples can show" in one for one in verdict.warnings)
     verdict = judged(
         labelled(3), kinds={"lose": 0.5, "column": "label", "only": ["owl"]}, metrics={"fd": {"worse": NOISE}}
     )

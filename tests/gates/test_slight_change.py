@@ -37,13 +37,13 @@ def of_three(gen):
 
 
 def of_comparison(gen):
-    found = fe.compare(gen, REF, features=200)
+    found = fe.compare(gen, REF, features=100)
     return found.sets_p_value, found.headline
 
 
 def of_changes(gen, folder):
-    old = fe.compare(OLD, REF, features=200)
-    new = fe.compare(gen, REF, features=200, kinds=old)
+    old = fe.compare(OLD, REF, features=100)
+    new = fe.compare(gen, REF, features=100, kinds=old)
     found = fe.compare_releases(old, new)
     for name, one in {"old": old, "new": new}.items():
         one.save(folder / f"{name}.h5")
@@ -52,7 +52,7 @@ def of_changes(gen, folder):
 
 
 def of_board(gen):
-    found = fe.leaderboard({"gen": gen, "old": OLD}, REF)
+    found = fe.leaderboard({"gen": gen, "old": OLD}, REF, metrics=["kid"])
     assert found["old"].fault == ""
     return None, found.headline
 
@@ -90,7 +90,7 @@ def test_how_well_samples_are_told_apart_is_said_where_it_is_above_chance():
 
 def test_a_kind_that_differs_is_said_instead():
     gen = np.concatenate([MOVED[:240], law(5, n=60) + 3])
-    board = fe.leaderboard({"gen": gen, "old": OLD}, REF)
+    board = fe.leaderboard({"gen": gen, "old": OLD}, REF, metrics=["kid"])
     assert board["gen"].fault and SLIGHT not in board.headline
     assert SLIGHT not in fe.gate(gen, OLD, REF, {"kinds": {"lose": 0.9}}).headline
 

@@ -14,7 +14,7 @@ import finc_eval as fe
 from finc_eval.core.errors import FincEvalError
 from finc_eval.samples.opening import open_source
 
-IMAGES = np.random.default_rng(0).integers(0, 256, (40, 16, 16, 3)).astype(np.uint8)
+IMAGES = np.random.default_rng(0).integers(0, 256, (40, 8, 8, 3)).astype(np.uint8)
 
 
 def saved(folder, images, suffix="png", **options):
@@ -59,14 +59,14 @@ def test_an_image_of_any_suffix_is_a_sample(suffix, form, tmp_path):
 
 OTHERS = {"notes.md": b"# notes", "model.onnx": b"\x08\x07", "x.tga": b"\0\0\2" + bytes(60), "log": b"epoch 1"}
 VERBS = {
-    "compare": lambda gen, ref: fe.compare(gen, ref, extractor="pixels", features=50).warnings,
-    "kinds": lambda gen, ref: fe.kinds({"gen": gen, "ref": ref}, extractor="pixels").warnings,
-    "leaderboard": lambda gen, ref: fe.leaderboard({"gen": gen}, ref, extractor="pixels").warnings,
     "metrics": lambda gen, ref: fe.metrics(gen, ref, "kid", extractor="pixels")["kid_mean"].notes,
+    "kinds": lambda gen, ref: fe.kinds({"gen": gen, "ref": ref}, extractor="pixels").warnings,
+    "compare": lambda gen, ref: fe.compare(gen, ref, extractor="pixels", features=20, modes=2).warnings,
+    "leaderboard": lambda gen, ref: fe.leaderboard({"gen": gen}, ref, metrics=["kid"], extractor="pixels").warnings,
     "evaluate": lambda gen, ref: str(fe.evaluate(gen, ref, extractor="pixels", features=50).to_dict()).split("\n"),
 }
 QUICK = [verb for verb in VERBS if verb != "evaluate"]
-"""Verbs that name each kind of note; an evaluation has the notes of its parts."""
+"""Verbs that name each kind of note, the quickest first; an evaluation has the notes of its parts."""
 
 
 @pytest.mark.one_of_each
@@ -248,7 +248,7 @@ def test_float64_that_float32_holds_is_taken(rows):
     assert fe.metrics(rows, rows, "fd")["fd"].value == pytest.approx(0, abs=1e-6)
 
 
-@pytest.mark.parametrize("verb", ["compare", "kinds", "leaderboard", "metrics"])
+@pytest.mark.parametrize("verb", ["metrics", "kinds"])
 def test_unreadable_files_are_named_in_every_result_once(verb, tmp_path):
     sets = saved(tmp_path / "gen", IMAGES), saved(tmp_path / "ref", IMAGES[::-1])
     (sets[0] / "cut.png").write_bytes((sets[0] / "000.png").read_bytes()[:200])

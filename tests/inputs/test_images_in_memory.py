@@ -51,9 +51,9 @@ def test_gray_images_in_one_array_are_images():
 
 
 VERBS: dict[str, Callable] = {
-    "compare": lambda gen, ref: fe.compare(gen, ref, extractor="pixels", features=20),
+    "compare": lambda gen, ref: fe.compare(gen, ref, extractor="pixels", features=20, modes=2),
     "kinds": lambda gen, ref: fe.kinds({"gen": gen, "ref": ref}, extractor="pixels"),
-    "leaderboard": lambda gen, ref: fe.leaderboard({"a": gen, "b": ref}, ref, extractor="pixels", metrics=["fd"]),
+    "leaderboard": lambda gen, ref: fe.leaderboard({"a": gen, "b": ref}, ref, extractor="pixels", metrics=["kid"]),
     "gate": lambda gen, ref: fe.gate(gen, ref, ref, {"basics": {"copies": 0.5}}, extractor="pixels"),
 }
 

@@ -286,8 +286,8 @@ def batch(tmp_path, monkeypatch):
 
 
 OF_BATCHES = {
-    "compare": lambda gen, path: fe.compare(gen, path, extractor="pixels", features=50).difference,
     "metrics": lambda gen, path: fe.metrics(path, path, ["kid", "fd"], extractor="pixels")["kid_mean"].value,
+    "compare": lambda gen, path: fe.compare(gen, path, extractor="pixels", features=50).difference,
     "extract": lambda gen, path: len(fe.extract(path, "pixels")),
     "kinds": lambda gen, path: repr(fe.kinds({"a": path, "b": path}, extractor="pixels")),
 }

@@ -28,11 +28,11 @@ def metrics(gen, ref, by=None):
 
 POLICY = {"kinds": {"moved": 0.5}}
 WARNINGS = {
-    "compare": lambda gen, ref: fe.compare(gen, ref, extractor="pixels", features=20).warnings,
-    "kinds": lambda gen, ref: fe.kinds(gen, ref, extractor="pixels").warnings,
-    "leaderboard": lambda gen, ref: fe.leaderboard({"gen": gen}, ref, extractor="pixels").warnings,
-    "gate": lambda gen, ref: fe.gate(gen, PIXELS[0][:, ::-1], ref, POLICY, extractor="pixels").warnings,
     "metrics": lambda gen, ref: metrics(gen, ref)["kid_mean"].notes,
+    "kinds": lambda gen, ref: fe.kinds(gen, ref, extractor="pixels").warnings,
+    "compare": lambda gen, ref: fe.compare(gen, ref, extractor="pixels", features=20, modes=2).warnings,
+    "leaderboard": lambda gen, ref: fe.leaderboard({"gen": gen}, ref, metrics=["kid"], extractor="pixels").warnings,
+    "gate": lambda gen, ref: fe.gate(gen, PIXELS[0][:, ::-1], ref, POLICY, extractor="pixels").warnings,
 }
 UNLIKE = {
     "JPEG": ({"suffix": "jpg"}, "of gen (JPEG) and 0% of ref (PNG) are compressed with loss"),
@@ -67,8 +67,8 @@ def test_sets_without_a_reference_are_held_against_the_first(tmp_path):
 
 
 BY_COLUMN = {
-    "compare": lambda gen, ref, by: fe.compare(gen, ref, extractor="pixels", features=20, by=by),
     "kinds": lambda gen, ref, by: fe.kinds(gen, ref, extractor="pixels", by=by),
+    "compare": lambda gen, ref, by: fe.compare(gen, ref, extractor="pixels", features=20, by=by),
     "leaderboard": lambda gen, ref, by: fe.leaderboard({"gen": gen}, ref, extractor="pixels", by=by),
     "metrics": metrics,
     "gate": lambda gen, ref, by: fe.gate(gen, gen, ref, {"kinds": {"moved": 0.5, "column": by}}, extractor="pixels"),
@@ -119,7 +119,7 @@ def results(verb, gen, ref):
         case "gate":
             return fe.gate(gen, gen, ref, {**POLICY, "metrics": {"kid": {"worse": 0.1}}})
         case _:
-            return fe.metrics(gen, ref, ["fd", "kid", "prdc", "prd", "rarity", "vendi", "fid", "clip_score", "cmmd"])
+            return fe.metrics(gen, ref, ["fd", "kid", "fid", "clip_score", "cmmd"])
 
 
 def embedded(form, folder):

@@ -187,7 +187,7 @@ DESIGNS = (
         ALL,
         partial(single_samples, n=100, m=100, size=120, copied=0),
         runs=150,
-        quick=15,
+        quick=8,
     ),
     Design(
         "300 samples, 30 % of them copies",
@@ -195,7 +195,7 @@ DESIGNS = (
         ALL,
         partial(single_samples, n=300, m=200, size=200, copied=0.3),
         runs=100,
-        quick=10,
+        quick=6,
     ),
     Design(
         "200 samples that are far, few of them suspicious",
@@ -203,10 +203,10 @@ DESIGNS = (
         VALUES,
         partial(single_samples, n=200, m=400, size=200, copied=0, spread=2),
         runs=100,
-        quick=10,
+        quick=6,
     ),
     Design(
-        "cells of 150 fresh samples", "small", ALL, partial(cells, n=150, m=200, size=150, copied=0), runs=500, quick=60
+        "cells of 150 fresh samples", "small", ALL, partial(cells, n=150, m=200, size=150, copied=0), runs=500, quick=30
     ),
     Design(
         "cells of 200 samples, copies or far",
@@ -214,7 +214,7 @@ DESIGNS = (
         ALL,
         partial(cells, n=200, m=1250, size=200, copied=0.5, spread=2),
         runs=400,
-        quick=60,
+        quick=30,
     ),
     Design(
         "nearest sets of 120 fresh samples",
@@ -222,7 +222,7 @@ DESIGNS = (
         ALL,
         partial(nearest_shares, n=120, size=120, held=100, copied=0),
         runs=300,
-        quick=20,
+        quick=12,
     ),
     Design(
         "nearest sets, a holdout of 60",
@@ -262,7 +262,7 @@ DESIGNS = (
         ALL,
         partial(fitted, n=120, size=120, held=150, copied=0, what=("fld_gap",)),
         runs=150,
-        quick=12,
+        quick=6,
     ),
     Design(
         "gap of FLD of 120 samples, 30 % of them copies",

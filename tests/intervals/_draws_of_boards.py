@@ -107,7 +107,7 @@ DESIGNS = (
         OF_BOARD,
         partial(metric_board, metric="fd", shifts=THREE, n=240, m=240, clear=0.4),
         150,
-        25,
+        12,
     ),
     Design(
         "boards by a distance, 60 units",

@@ -242,7 +242,7 @@ DESIGNS = (
         SCORED,
         partial(models_by_scores, qualities=(0.0, 0.0, 0.1, 0.9), prompts=80, clear=0.8),
         300,
-        30,
+        20,
     ),
     Design(
         "three models scored on 12 prompts, three seeds",
@@ -266,7 +266,7 @@ DESIGNS = (
         SCORED,
         partial(models_by_scores, qualities=(0.97, 0.94, 0.97), prompts=200, right=True),
         300,
-        30,
+        20,
     ),
     Design(
         "plans of scores",
@@ -274,7 +274,7 @@ DESIGNS = (
         ("MarginPlan.detectable",),
         partial(plans, models=3, prompts=60, seeds=2, by="scores"),
         200,
-        30,
+        15,
     ),
     Design(
         "plans of votes",
@@ -290,7 +290,7 @@ DESIGNS = (
         VOTED,
         partial(models_by_votes, strengths=(0.0, 0.0, 0.4, 1.4), count=400, prompts=400, voters=400, clear=1.3),
         200,
-        20,
+        12,
     ),
     Design(
         "three models, 40 voters on 40 prompts, with tastes",
@@ -306,6 +306,6 @@ DESIGNS = (
         EQUAL,
         partial(votes_with_covariates, strengths=(0.0, 0.0, 0.5), count=150, effects=(0.0, 0.0, 1.0)),
         200,
-        20,
+        12,
     ),
 )

@@ -56,7 +56,7 @@ DESIGNS = (
         ("Course.alpha",),
         partial(scored, looks=12, things=2, silent=0),
         runs=1000,
-        quick=200,
+        quick=80,
     ),
     Design(
         "scores of 6 things over 20 looks, a third of them silent",
@@ -80,7 +80,7 @@ DESIGNS = (
         ("Course.alpha",),
         partial(followed, reference=60, samples=24, looks=6),
         runs=60,
-        quick=6,
+        quick=3,
     ),
     Design(
         "six looks of 12 prompts with four samples each",
@@ -88,7 +88,7 @@ DESIGNS = (
         ("Course.alpha",),
         partial(followed, reference=120, samples=48, looks=6, prompts=4),
         runs=60,
-        quick=4,
+        quick=2,
     ),
     Design(
         "six looks with 3 % blanks",
@@ -96,7 +96,7 @@ DESIGNS = (
         ("Course.alpha",),
         partial(followed, reference=150, samples=48, looks=6, copied=0.03),
         runs=60,
-        quick=4,
+        quick=2,
     ),
     Design(
         "six looks of 48 samples that are shifted",
@@ -104,6 +104,6 @@ DESIGNS = (
         ("Course.alpha",),
         partial(followed, reference=150, samples=48, looks=6, shift=1.0),
         runs=20,
-        quick=3,
+        quick=2,
     ),
 )

@@ -112,12 +112,12 @@ VENDI = ("vendi", "vendi_q2", "vendi_qinf")
 IN = (INTERVAL,)
 
 DESIGNS = (
-    Design("two normal sets of 240", "small", IN, partial(two_sets, n=240, m=240, names=PAIRS), 40, 40),
+    Design("two normal sets of 240", "small", IN, partial(two_sets, n=240, m=240, names=PAIRS), 40, 20),
     Design("normal sets of 400 and 600", "large", IN, partial(two_sets, n=400, m=600, names=PAIRS), 200, 0),
     Design(
-        "240 samples of 60 units", "clustered", IN, partial(two_sets, n=240, m=240, names=["fd"], per_unit=4), 300, 60
+        "240 samples of 60 units", "clustered", IN, partial(two_sets, n=240, m=240, names=["fd"], per_unit=4), 300, 30
     ),
-    Design("two normal sets of 200, dear metrics", "small", IN, partial(two_sets, n=200, m=200, names=DEAR), 100, 12),
+    Design("two normal sets of 200, dear metrics", "small", IN, partial(two_sets, n=200, m=200, names=DEAR), 100, 7),
     Design(
         "60 units, MIND and PRD",
         "clustered",
@@ -126,9 +126,9 @@ DESIGNS = (
         80,
         0,
     ),
-    Design("generated sets of 240", "small", IN, partial(generated_sets, n=240, names=QUICK), 200, 30),
+    Design("generated sets of 240", "small", IN, partial(generated_sets, n=240, names=QUICK), 200, 16),
     Design(
-        "generated sets of 60 units", "clustered", IN, partial(generated_sets, n=240, names=VENDI, per_unit=4), 200, 30
+        "generated sets of 60 units", "clustered", IN, partial(generated_sets, n=240, names=VENDI, per_unit=4), 200, 20
     ),
     Design(
         "generated sets, truncated Vendi",
@@ -141,7 +141,7 @@ DESIGNS = (
     Design(
         "shares in balls, 40 samples", "rare", IN, partial(generated_sets, n=40, names=("authpct", "prdc")), 300, 40
     ),
-    Design("references of 240", "small", IN, partial(references, n=240), 300, 40),
+    Design("references of 240", "small", IN, partial(references, n=240), 300, 30),
     Design("test sets of 80", "small", IN, partial(tests_of_training, n=80), 60, 0),
-    Design("60 prompts of three images", "clustered", IN, partial(prompted, prompts=60, images=3), 60, 6),
+    Design("60 prompts of three images", "clustered", IN, partial(prompted, prompts=60, images=3), 60, 3),
 )

@@ -145,7 +145,7 @@ def folder_of(root, name, light, kinds=False):
     lines = []
     for number, own in enumerate(light):
         pattern = np.random.default_rng(number).integers(0, 40, (8, 8, 3)).astype(np.uint8)
-        picture = np.asarray(Image.fromarray(pattern).resize((32, 32), Image.Resampling.BICUBIC)).astype(float)
+        picture = np.asarray(Image.fromarray(pattern).resize((16, 16), Image.Resampling.BICUBIC)).astype(float)
         Image.fromarray((picture + own).clip(0, 255).astype(np.uint8)).save(root / name / f"{number:03}.png")
         lines.append(json.dumps({"file_name": f"{number:03}.png", "prompt": PROMPTS[number]}))
     (root / name / "metadata.jsonl").write_text("\n".join(lines))

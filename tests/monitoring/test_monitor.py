@@ -71,7 +71,7 @@ def test_new_kinds_and_repeats_are_named(fresh):
 def test_an_unchanged_training_has_no_alarm(fresh):
     """One seed of what the benchmark measures in hundreds of runs; a fault of the scores would raise dozens."""
     rng = np.random.default_rng(4)
-    monitor = follow(fresh, lambda step: samples(rng)[0], 40)
+    monitor = follow(fresh, lambda step: samples(rng)[0], 24)
     assert monitor.alarms == []
     assert monitor.result.keep is not None and "No alarm" in monitor.result.why
 
@@ -88,15 +88,15 @@ def test_an_image_that_gets_more_colorful_or_a_grid_is_named():
         pixels = np.clip(pixels, 0, 255).astype(np.uint8)
         return fe.EmbeddingSet(pixels.reshape(n, 8, 4, 8, 4, 3).mean((2, 4)).reshape(n, -1) / 255, images=[*pixels])
 
-    monitor = fe.Monitor(pictures(400))
+    monitor = fe.Monitor(pictures(200))
     colored = copy.deepcopy(monitor)
     for step in range(1, 10):
-        colored.update(step, pictures(64, color=1 + step / 10))
+        colored.update(step, pictures(40, color=1 + step / 5))
     alarm = next(one for one in colored.alarms if one.name == "saturation")
     assert "colorful" in alarm.text and "%" in alarm.text and alarm.after > alarm.before
     gridded = copy.deepcopy(monitor)
     for step in range(1, 10):
-        gridded.update(step, pictures(64, grid=4 * step))
+        gridded.update(step, pictures(40, grid=6 * step))
     assert "pattern" in {one.name for one in gridded.alarms}
     page = gridded.result
     assert len(page.pictures) == 7 and min(page.pictures) == 1 and max(page.pictures) == 9
@@ -110,8 +110,9 @@ def test_a_monitor_that_is_loaded_goes_on_as_if_it_had_not_stopped(fresh, tmp_pa
         whole.update(step, rows)
     for step, rows in enumerate(looks):
         half.update(step, rows)
-        half.save(tmp_path / "monitor.h5")
-        half = fe.Monitor.load(tmp_path / "monitor.h5")
+        if step % 3 == 2:
+            half.save(tmp_path / "monitor.h5")
+            half = fe.Monitor.load(tmp_path / "monitor.h5")
     assert half.alarms == whole.alarms != []
     assert half.result.to_dict() | {"provenance": 0, "checksum": 0} == whole.result.to_dict() | {
         "provenance": 0,

@@ -142,17 +142,17 @@ def test_of_several_sets_each_is_tested_against_all_others():
 
 def test_what_one_of_several_sets_lacks_is_told():
     """Each of the other three has as much of it as the two others, and not more than all together."""
-    rng, rows = np.random.default_rng(0), {label: blobs(600, seed) for seed, label in enumerate("abc")}
+    rng, rows = np.random.default_rng(0), {label: blobs(400, seed) for seed, label in enumerate("abc")}
     for own in rows.values():
-        own[:90] = CENTERS[20] + rng.normal(0, 1, (90, 80))
-    found = fe.kinds(rows | {"less": blobs(600, 9)})
+        own[:60] = CENTERS[20] + rng.normal(0, 1, (60, 80))
+    found = fe.kinds(rows | {"less": blobs(400, 9)})
     (lacking,) = found.significant()
     assert (lacking.side, lacking.set_with_least, lacking.shares["less"].count) == ("least in less", "less", 0)
     assert lacking.set_with_most in rows
     assert lacking.interval[0] < lacking.difference < lacking.interval[1] < 0
     assert 0.12 < -lacking.difference < 0.16
     assert "less has significantly less of" in report.outline(found).headline
-    two = fe.kinds({"a": rows["a"], "less": blobs(600, 9)})
+    two = fe.kinds({"a": rows["a"], "less": blobs(400, 9)})
     assert {one.set_with_least for one in two.kinds} == {None}
 
 

@@ -144,12 +144,14 @@ def test_a_release_that_lacks_a_fifth_of_the_prompts_fails_a_limit_of_a_tenth(po
 
 def test_a_board_names_prompts_that_a_model_lacks():
     models = {"all": drawn(EVERY, 3, 1), "some": drawn(EVERY[:30], 3, 4)}
-    board = fe.leaderboard(models, drawn(EVERY, 3, 2))
+    board = fe.leaderboard(models, drawn(EVERY, 3, 2), metrics=["kid"])
     assert any("some lacks 10 of the 40 values of prompt" in one for one in board.warnings)
-    paired = fe.leaderboard(models, drawn(EVERY, 3, 2), pairs="prompt")
+    paired = fe.leaderboard(models, drawn(EVERY, 3, 2), pairs="prompt", metrics=["kid"])
     assert board["some"].scores["unmatched"].interval[1] >= 0.2
     assert paired["some"].scores["unmatched"].value < 0.1
-    wrong = fe.leaderboard(models | {"wrong": drawn(EVERY, 3, 5, wrong=EVERY[:20])}, drawn(EVERY, 3, 2), pairs="prompt")
+    wrong = fe.leaderboard(
+        models | {"wrong": drawn(EVERY, 3, 5, wrong=EVERY[:20])}, drawn(EVERY, 3, 2), pairs="prompt", metrics=["kid"]
+    )
     assert not wrong.separable("all", "some", by="unmatched")
     assert wrong.separable("all", "wrong", by="unmatched")
 

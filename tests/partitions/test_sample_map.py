@@ -16,7 +16,7 @@ from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.partitions.pages.map_labels import Label, place_labels, shorten_names
 from finc_eval.partitions.sample_map import MAP_SAMPLES, Layout, labeled
 
-EACH = 2  # every second picture of the planted sets
+EACH = 4  # every fourth picture of the planted sets
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def planted():
 
 @pytest.fixture(scope="module")
 def comparison(planted):
-    return fe.compare(*planted, features=200)
+    return fe.compare(*planted, features=60)
 
 
 def drawn(found, tmp_path):
@@ -56,7 +56,7 @@ def colored(svg):
 def test_neighbors_of_digits_stay_neighbors(digits):
     rows, _ = digits
     tree = KindTree.fit(rows)
-    xy, x = Layout.of(tree)(rows[:1500])
+    xy, x = Layout.of(tree)(rows[:1000])
     plane = x[:, :2].numpy()
     assert trustworthiness(x, xy, n_neighbors=10) > 0.93 > trustworthiness(x, plane, n_neighbors=10) + 0.1
     assert trustworthiness(xy, x, n_neighbors=10) > 0.94
@@ -76,7 +76,7 @@ def test_the_same_tree_has_the_same_layout_whatever_the_threads(digits):
 
 def test_a_map_by_the_kinds_of_an_earlier_comparison_has_its_places(planted, comparison):
     gen, ref = planted
-    later = fe.compare(gen.select(range(0, gen.n, 2)), ref, features=200, kinds=comparison).map
+    later = fe.compare(gen.select(range(0, gen.n, 2)), ref, features=60, kinds=comparison).map
     before = dict(zip(zip(comparison.map.sets, comparison.map.ids, strict=True), comparison.map.xy, strict=True))
     shared = [row for row, key in enumerate(zip(later.sets, later.ids, strict=True)) if key in before]
     assert len(shared) > 400
@@ -130,7 +130,7 @@ def test_planted_kinds_are_in_color_with_their_names_and_pictures(comparison, tm
 
 def test_halves_of_one_set_are_grey(planted, tmp_path):
     _, ref = planted
-    found = fe.compare(ref.select(range(0, ref.n, 2)), ref.select(range(1, ref.n, 2)), features=200)
+    found = fe.compare(ref.select(range(0, ref.n, 2)), ref.select(range(1, ref.n, 2)), features=60)
     assert not found.significant()
     _, svg = drawn(found, tmp_path)
     assert not colored(svg) and "Everything is grey" in svg
@@ -185,7 +185,7 @@ def test_a_selection_is_a_set_with_its_columns_and_pictures(planted):
 def test_sketches_have_a_map_and_comparisons_without_kinds_have_none(planted):
     without = fe.compare(*planted, features=30, method=fe.Finc(clusters=False))
     ref = fe.Sketch.of(planted[1], without.feature_map)
-    assert fe.compare(fe.Sketch.of(planted[0], ref), ref).map.sets.count("gen") > 500
+    assert fe.compare(fe.Sketch.of(planted[0], ref), ref).map.sets.count("gen") > 250
     assert without.map is None
     with pytest.raises(DataError, match="has no map"):
         without.to_atlas()
@@ -213,7 +213,7 @@ def test_labels_lie_on_the_drawing_and_not_on_each_other():
 
 def test_a_label_stands_beside_what_it_names_with_a_short_line():
     rng, lengths = np.random.default_rng(2), []
-    for _ in range(20):
+    for _ in range(10):
         labels = some_labels(rng, 6, 80, 40)
         placed = place_labels(labels, (400, 400), np.zeros((0, 2)), np.zeros(0))
         for label, one in ((label, one) for label, one in zip(labels, placed, strict=True) if one is not None):
@@ -222,7 +222,7 @@ def test_a_label_stands_beside_what_it_names_with_a_short_line():
             assert not covered.any()
             assert one.point in [tuple(each) for each in label.points]
             lengths.append(np.hypot(*np.subtract(one.point, one.end)))
-    assert len(lengths) > 110 and np.median(lengths) < 15
+    assert len(lengths) > 55 and np.median(lengths) < 15
 
 
 def test_a_label_that_costs_too_much_is_left_out():
@@ -235,7 +235,7 @@ def test_a_label_that_costs_too_much_is_left_out():
 
 def test_no_line_to_a_label_crosses_another_label_and_a_label_without_room_loses_its_picture():
     rng, lost = np.random.default_rng(1), 0
-    for _ in range(8):
+    for _ in range(3):
         labels = some_labels(rng, 12, 90, 70, 30)
         found = place_labels(labels, (400, 400), rng.uniform(0, 400, (300, 2)), rng.random(300))
         placed = [one for one in found if one is not None]
@@ -245,7 +245,7 @@ def test_no_line_to_a_label_crosses_another_label_and_a_label_without_room_loses
                 low, high = (other.left, other.top), (other.left + other.width, other.top + other.height)
                 assert not ((line > low) & (line < high)).all(1).any()
         lost += sum(one.box.height == 30 for one in placed)
-    assert 0 < lost < 80
+    assert 0 < lost < 30
 
 
 NAMES = {
@@ -301,7 +301,7 @@ def test_kinds_of_several_sets_have_a_map_with_the_set_that_a_kind_sets_apart(pl
 def test_where_nothing_was_found_samples_are_drawn_at_random(planted, tmp_path):
     _, ref = planted
     halves = ref.select(range(0, ref.n, 2)), ref.select(range(1, ref.n, 2))
-    found = fe.compare(*halves, features=200)
+    found = fe.compare(*halves, features=60)
     ids = {label: found.drawn_ids(label) for label in ("gen", "ref")}
     assert {label: len(set(one)) for label, one in ids.items()} == {"gen": 24, "ref": 24}
     text, _ = drawn(found, tmp_path)
@@ -327,12 +327,19 @@ def test_members_of_a_kind_are_all_of_it_from_typical_to_odd(comparison, tmp_pat
         comparison.members("k9999")
 
 
-def test_a_board_draws_each_model_on_one_map_of_the_kinds(planted, tmp_path):
-    gen, ref = planted
-    _, kinds = planted_sets()
-    lacking = [row for row in range(1, ref.n, 2) if kinds.kinds[EACH * row] != "grey-3"]
-    models = {"demo": gen, "lacking": ref.select(lacking), "clean": ref.select(range(1, ref.n, 2))}
-    board = fe.leaderboard(models, ref.select(range(0, ref.n, 2)), metrics=["kid"])
+def test_a_board_draws_each_model_on_one_map_of_the_kinds(tmp_path):
+    rng = np.random.default_rng(0)
+    centers = 4 * rng.normal(size=(6, 8))
+
+    def of_kinds(*weights):
+        return centers[rng.choice(6, 300, p=np.array(weights) / sum(weights))] + rng.normal(size=(300, 8))
+
+    models = {
+        "demo": of_kinds(1, 1, 1, 1, 1, 2),
+        "lacking": of_kinds(0, 1, 1, 1, 1, 0),
+        "clean": of_kinds(1, 1, 1, 1, 1, 0),
+    }
+    board = fe.leaderboard(models, of_kinds(1, 1, 1, 1, 1, 0), metrics=["kid"])
     assert 20 < len(board.places.kinds) <= 256 and set(board.places.kinds) <= {kind.id for kind in board.kinds}
     text = board.to_html(tmp_path / "board.html").read_text()
     maps = dict(re.findall(r'<svg class="map small-map".*?<title>Map of (\w+)</title>(.*?)</svg>', text, re.DOTALL))

@@ -28,7 +28,7 @@ def percents(share, interval):
 
 @pytest.fixture(scope="module")
 def comparison():
-    return fe.compare(*example_sets(400), features=100)
+    return fe.compare(*example_sets(300), features=50, modes=4)
 
 
 def test_two_sets(comparison, tmp_path):
@@ -49,9 +49,9 @@ def test_without_kinds_the_directions_are_drawn(comparison):
     assert shares["generated set"] == [percents(mode.share_gen, mode.share_gen_interval) for mode in modes]
 
 
-def test_several_models(documents):
-    rows = np.random.default_rng(0).normal(size=(3, 300, 4)).astype(np.float32)
-    rows[0, :60] += 9
+def test_several_models():
+    rows = np.random.default_rng(0).normal(size=(3, 120, 4)).astype(np.float32)
+    rows[0, :30] += 9
     models = fe.kinds(dict(zip("abc", rows, strict=True)))
     modes = models.significant(0.9)
     shares = drawn(models.figure(0.9))
@@ -70,7 +70,7 @@ def test_names_are_text_whatever_they_hold(comparison, tmp_path):
 
 def test_a_clean_result_is_drawn_and_an_impossible_level_refused():
     gen, _ = example_sets(200)
-    assert fe.compare(gen[:100], gen[100:200], features=50).figure().axes
+    assert fe.compare(gen[:60], gen[100:160], features=20, modes=2).figure().axes
     with pytest.raises(fe.UsageError, match="alpha must lie between 0 and 1, got 5"):
         fe.metrics(gen[:100], gen[100:200], "vendi").figure(5)
 

@@ -194,7 +194,8 @@ def test_a_page_shows_fewer_samples_of_each_kind_rather_than_be_large(shown, fit
     found = a_comparison(kinds=kinds, shown=shown)
     text = any_page(found, {"gen": noise(1, size=90), "ref": noise(2, size=90)})
     assert (len(text.encode()) < 1_500_000) is fits  # more samples than usual were asked for: they are shown
-    assert all(Page(text).find("img", inside=Page(text).section(kind)) for kind in kinds)
+    page = Page(text)
+    assert all(page.find("img", inside=page.section(kind)) for kind in kinds)
 
 
 def test_every_picture_is_the_sample_it_is_labeled_with():

@@ -14,7 +14,7 @@ from faults.kinds import KINDS, quietly
 import finc_eval as fe
 from finc_eval.core.marks import CHECKSUM, checksum_of
 
-FEW, MANY = 6, 30
+FEW, MANY = 3, 30
 """Forged fields of a file in a quick test, which takes a part of all of them, and in each part of the long test."""
 
 PARTS = 3
