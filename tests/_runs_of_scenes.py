@@ -43,11 +43,11 @@ def run_of(pictures, ids=None, **columns):
     return fe.EmbeddingSet(thumbnails(pictures), names, columns, images)
 
 
-def judge_pairs(gen, ref, again=(), run=None):
+def judge_pairs(gen, ref, again=(), run=None, extractor=None):
     """Return what a comparison by ids says of pairs, without kinds, directions and what else it computes for them."""
     settings = Settings(features=20, pairs="id", modes=1)
     run = Run.of(run)
-    opened = sketch_sets({"gen": gen, "ref": ref}, settings, run, again=again)
+    opened = sketch_sets({"gen": gen, "ref": ref}, settings, run, extractor, again)
     return find_by_id(opened, None, (), None, run)
 
 
