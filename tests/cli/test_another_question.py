@@ -9,7 +9,6 @@ from _every_verb import VERBS_BY_NAME, options_of
 from _verbs import run
 from PIL import Image
 
-import finc_eval as fe
 from finc_eval.cli.options import CONFIG, Work
 from finc_eval.cli.output import default_folder, with_end
 from finc_eval.cli.question import HOW, SETS, WHERE, suffix_of
@@ -64,7 +63,7 @@ PAIRS = [
     (f"{TWO} --pairs id", f"{TWO} --pairs id --again third"),
     ("kinds x=gen y=ref", "kinds x=gen y=ref --by label"),
     ("kinds x=gen y=ref", "kinds x=third y=ref"),
-    ("leaderboard a=gen b=third --ref ref", "leaderboard a=gen b=third --ref ref --metrics kid"),
+    ("leaderboard a=gen --ref ref --metrics fd", "leaderboard a=gen --ref ref --metrics kid"),
     ("leaderboard a=gen b=third --ref ref", "leaderboard a=gen b=a/samples --ref ref"),
     ("evaluate --gen gen --ref ref --features 20", "evaluate --gen gen --ref ref --features 20 --n 30"),
     (
@@ -93,10 +92,12 @@ def test_the_first_result_is_still_there_after_another_question(place, first, se
     after = files(place)
     assert {path: after[path] for path in before} == before
     assert len(after) == 2 * len(before)
-    done(second)
-    assert files(place).keys() == after.keys()  # the same question has the same folder
+    if first == TWO:
+        done(second)
+        assert files(place).keys() == after.keys()  # the same question has the same folder
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize(("first", "second"), [PAIRS[0], PAIRS[8]])
 def test_a_named_folder_refuses_another_question(place, first, second):
     done(f"{first} --out out")
@@ -120,13 +121,6 @@ def test_a_default_folder_says_which_settings_differ(place):
     assert {path.name for path in (place / "reports").iterdir()} == names
 
 
-def test_a_small_set_does_not_replace_a_large_one(place):
-    done(TWO)
-    done(f"{TWO} --n 30")
-    sizes = {path.parent.name: fe.load(path).gen.n for path in (place / "reports").glob("*/comparison.h5")}
-    assert sorted(sizes.values()) == [30, 40]
-
-
 def test_files_of_one_name_are_of_one_question(place):
     refusals = [
         ("extract sketch gen --out s.h5 --features 20", "extract sketch gen --out s.h5 --features 30"),
@@ -140,7 +134,6 @@ def test_files_of_one_name_are_of_one_question(place):
         ("metrics --gen gen --ref ref --metrics fd --out m", "metrics --gen gen --ref ref --metrics kid --out m"),
     ]
     for first, second in refusals:
-        done(first)
         done(first)
         result = run(*second.split(), "--extractor", "pixels")
         assert result.exit_code == 3 and "--force" in result.stderr, (second, result.output)
