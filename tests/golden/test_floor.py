@@ -157,6 +157,7 @@ DAMAGE = {
 """Damage of a line, by its name."""
 
 
+@pytest.mark.one_of_each("name", "place")
 @pytest.mark.parametrize("name", DAMAGE)
 @pytest.mark.parametrize("place", [0, 3, 5])
 def test_a_damaged_line_is_told_with_its_number_and_skipped_and_stays_as_it_is(floor, name, place):

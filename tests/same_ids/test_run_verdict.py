@@ -73,7 +73,7 @@ OF_ALL = {
 
 
 @pytest.mark.parametrize("name", OF_ALL)
-@pytest.mark.parametrize("n", [1, 4, 24])
+@pytest.mark.parametrize("n", [1, pytest.param(4, marks=pytest.mark.long), 24])
 def test_a_fault_of_all_pictures_breaks_the_run_and_names_it(name, n):
     new = [np.ascontiguousarray(OF_ALL[name](one)) for one in noise(OLD[:n], 2)]
     found = judge(new, OLD[:n])
