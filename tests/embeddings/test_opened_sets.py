@@ -150,8 +150,8 @@ BY_FUNCTION = {
 @pytest.mark.parametrize("form", ["Hugging Face set", "list of images", "loader"])
 @pytest.mark.parametrize("function", BY_FUNCTION)
 def test_every_function_embeds_what_extract_takes(function, form):
-    sets = [(255 * rows[:60]).astype(np.uint8).reshape(-1, 28, 28)[:, ::2, ::2] for rows in example_sets(60)]
-    assert BY_FUNCTION[function](*map(FORMS[form], sets)) == 60
+    sets = [(255 * rows[:40]).astype(np.uint8).reshape(-1, 28, 28)[:, ::2, ::2] for rows in example_sets(60)]
+    assert BY_FUNCTION[function](*map(FORMS[form], sets)) == 40
 
 
 @pytest.mark.parametrize("rows", [np.ones((60, 3)).tolist(), Numbered(np.ones((60, 3), np.float32)), Numbered([])])
