@@ -22,6 +22,12 @@ BOARDS = {
 }
 """Boards of few models: an eighth of the random exchanges that a hundred models need."""
 
+YARDSTICKS = {"finc_eval.leaderboards.yardsticks.SPLITS": 4}
+"""A fifth of the splits of a reference that its yardsticks are means of."""
+
+ROTATIONS = {"finc_eval.numerics.eigen.MAX_STEPS": 20}
+"""Steps of varimax that leave directions orthogonal, and a few degrees from where more steps end."""
+
 MAPS = {"finc_eval.numerics.neighbor_embedding.STEPS": 30}
 """A fifth of the steps of a map."""
 

@@ -5,6 +5,10 @@ from PIL import Image, ImageFilter
 from scipy.ndimage import gaussian_filter
 
 import finc_eval as fe
+from finc_eval.comparison.few_pairs import find_by_id
+from finc_eval.comparison.inputs import sketch_sets
+from finc_eval.comparison.settings import Settings
+from finc_eval.core.run import Run
 
 N, SIDE = 80, 48
 
@@ -37,6 +41,14 @@ def run_of(pictures, ids=None, **columns):
     names = [f"{number:04d}.png" for number in range(len(pictures))] if ids is None else ids
     images = [Image.fromarray(one) for one in pictures]
     return fe.EmbeddingSet(thumbnails(pictures), names, columns, images)
+
+
+def judge_pairs(gen, ref, again=(), run=None, extractor=None):
+    """Return what a comparison by ids says of pairs, without kinds, directions and what else it computes for them."""
+    settings = Settings(features=20, pairs="id", modes=1)
+    run = Run.of(run)
+    opened = sketch_sets({"gen": gen, "ref": ref}, settings, run, extractor, again)
+    return find_by_id(opened, None, (), None, run)
 
 
 OLD = scenes()

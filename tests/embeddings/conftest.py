@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from _extraction import N
-from _quick import quick_results  # noqa: F401
+from _quick import BOARDS, MAPS, ROTATIONS, quick
 from PIL import Image
 
 from finc_eval.embeddings import writer as cache_writer
@@ -34,3 +34,9 @@ def broken_folder(folder):
     (folder / "003.png").write_bytes(b"no picture")
     (folder / "011.png").write_bytes((folder / "011.png").read_bytes()[:200])
     return folder
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick_results():
+    with quick(BOARDS, MAPS, ROTATIONS):
+        yield

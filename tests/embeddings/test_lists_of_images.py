@@ -134,14 +134,14 @@ def of_folders(tmp_path_factory):
         (folder / name).mkdir()
         for number, image in enumerate(images):
             image.save(folder / name / f"{name}{number:02}.png")  # the same names would be two runs
-    return fe.compare(folder / "gen", folder / "ref", extractor="pixels", features=20)
+    return fe.compare(folder / "gen", folder / "ref", extractor="pixels", **QUICK)
 
 
 @pytest.mark.one_of_each
 @pytest.mark.parametrize("form", HELD)
 def test_what_is_held_has_looks_and_pictures_as_a_folder_has(form, of_folders, tmp_path, own_cache_folder):
     gen, ref = (HELD[form](images, tmp_path / name) for name, images in (("gen", PLAIN), ("ref", PHOTOS)))
-    found = fe.compare(gen, ref, extractor="pixels", features=20)
+    found = fe.compare(gen, ref, extractor="pixels", **QUICK)
     names = [look.name for look in of_folders.looks]
     assert names and [look.name for look in found.looks] == names
     del gen, ref

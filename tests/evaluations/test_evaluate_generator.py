@@ -30,18 +30,18 @@ def small(digits):
 
 @pytest.fixture(scope="module")
 def sets(digits):
-    """A generator that copies 40 of 150 training samples, its reference, and a holdout."""
+    """A generator that copies 40 of 110 training samples, its reference, and a holdout."""
     x = small(digits)
-    return {"gen": np.concatenate([x[400:440], x[700:860]]), "ref": x[:200], "train": x[400:550], "holdout": x[550:700]}
+    return {"gen": np.concatenate([x[400:440], x[700:780]]), "ref": x[:120], "train": x[400:510], "holdout": x[550:660]}
 
 
 @pytest.fixture(scope="module")
 def whole(sets):
-    return fe.evaluate(**sets, features=50)
+    return fe.evaluate(**sets, features=20, modes=2)
 
 
 def test_each_part_is_what_its_own_function_gives(whole, sets):
-    own = fe.compare(sets["gen"], sets["ref"], features=50)
+    own = fe.compare(sets["gen"], sets["ref"], features=20, modes=2)
     assert [mode.id for mode in whole.comparison.directions] == [mode.id for mode in own.directions]
     assert [kind.id for kind in whole.comparison.kinds] == [kind.id for kind in own.kinds] != []
     audited = fe.audit(sets["gen"], sets["train"], sets["holdout"])
@@ -185,7 +185,7 @@ def test_folders_are_embedded_once_and_their_page_shows_pictures(digits, tmp_pat
     monkeypatch.setattr(
         evaluations, "open_sets", lambda *given, **how: opened.append([*given[0]]) or true(*given, **how)
     )
-    inputs = ["--gen", tmp_path / "gen", "--ref", tmp_path / "ref", "--extractor", "pixels", "--features", "50"]
+    inputs = ["--gen", tmp_path / "gen", "--ref", tmp_path / "ref", "--extractor", "pixels", "--features", "20"]
     command = ["evaluate", *map(str, inputs), "--out", str(tmp_path / "out"), "--quiet"]
     result = CliRunner().invoke(app, command)
     assert result.exit_code == 0, result.stderr

@@ -1,10 +1,10 @@
-"""Boards of few models."""
+"""Boards of few models: fewer exchanges, steps and splits."""
 
 import pytest
-from _quick import BOARDS, quick
+from _quick import BOARDS, MAPS, YARDSTICKS, quick
 
 
 @pytest.fixture(scope="module", autouse=True)
-def fewer_exchanges():
-    with quick(BOARDS):
+def quick_boards():
+    with quick(BOARDS, MAPS, YARDSTICKS):
         yield

@@ -22,8 +22,8 @@ def labelled(n, seed, **planted):
 
 
 def test_each_model_has_its_fault_by_name_and_clean_models_have_none():
-    models = {"a": labelled(600, 1, lost=1), "b": labelled(600, 2), "c": labelled(600, 3, new=0.2)}
-    board = fe.leaderboard(models, labelled(600, 4))
+    models = {"a": labelled(500, 1, lost=1), "b": labelled(500, 2), "c": labelled(500, 3, new=0.2)}
+    board = fe.leaderboard(models, labelled(500, 4))
     assert "lacks sort-0" in board["a"].fault and "too many sort-20" in board["c"].fault
     assert board["b"].fault == ""
     assert [*board.headline_parts] == ["fault of c", "fault of a", "clean"]
@@ -33,7 +33,7 @@ def test_each_model_has_its_fault_by_name_and_clean_models_have_none():
 
 
 def test_a_board_from_before_faults_were_looked_for_claims_no_absence_of_them():
-    board = fe.leaderboard({"a": labelled(300, 1), "b": labelled(300, 2)}, labelled(300, 4))
+    board = fe.leaderboard({"a": labelled(120, 1), "b": labelled(120, 2)}, labelled(120, 4))
     assert [*board.headline_parts] == ["clean"]
     data = board.to_dict()
     for row in data["rows"]:

@@ -1,6 +1,7 @@
 """Scores and votes on a board: columns with ranks, what is missing, where judges prefer, and what all outputs say."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from typer.testing import CliRunner
 import finc_eval as fe
 from finc_eval.cli.app import app
 from finc_eval.core.errors import DataError, UsageError
+from finc_eval.leaderboards.board import measure_models, read_judged
 from finc_eval.leaderboards.judged import Judgments
 from finc_eval.leaderboards.ranks import joint_covariance, rank
 
@@ -56,6 +58,19 @@ def board(models):
 
 
 @pytest.fixture(scope="module")
+def judge(models):
+    """Return a board of the models, which are measured once, by scores and votes and settings of them."""
+    measured = measure_models(models, drawn(5), fe.LeaderboardSettings(), None, fe.Run())
+
+    def judged(scores=None, votes=None, **options):
+        asked = fe.LeaderboardSettings(**options)
+        joined = read_judged(models, scores, votes, asked).joined(models, measured.reference, fe.Run())
+        return replace(measured, asked=asked, judged=joined).board
+
+    return judged
+
+
+@pytest.fixture(scope="module")
 def kept(models, tmp_path_factory):
     """A stored board without scores and votes, which no test changes."""
     board = fe.Board(tmp_path_factory.mktemp("kept") / "board")
@@ -81,15 +96,15 @@ def test_scores_and_votes_are_numbers_like_all_others(board):
     assert {"one", "two"} in [{one.first, one.second} for one in board.disagreements()]
 
 
-def test_rows_may_be_ordered_by_a_judge(models):
+def test_rows_may_be_ordered_by_a_judge(models, judge):
     given = {name: scores(place, 1.0 * place) for place, name in enumerate(models)}
-    board = fe.leaderboard(models, drawn(5), scores=given, rank_by="clip")
+    board = judge(given, rank_by="clip")
     assert [row.name for row in board.rows] == ["three", "two", "one"]
 
 
-def test_lower_is_better_where_it_is_said(models):
+def test_lower_is_better_where_it_is_said(models, judge):
     given = {name: scores(place, 1.0 * place) for place, name in enumerate(models)}
-    board = fe.leaderboard(models, drawn(5), scores=given, lower=("clip",))
+    board = judge(given, lower=("clip",))
     assert [one.name for one in board.scores] == ["one", "two", "three"]
     assert not board.scores[0].higher_is_better and board.scores[0].rank_set == (1, 1)
 
@@ -105,9 +120,9 @@ def test_a_model_that_loses_on_one_kind_of_prompts_is_said_to(board):
     assert not [one for one in board.parts if one.judge == "votes"]
 
 
-def test_a_judge_with_a_bias_by_kind_is_shown_as_such(models):
+def test_a_judge_with_a_bias_by_kind_is_shown_as_such(models, judge):
     given = {name: scores(place, level=1.5) for place, name in enumerate(models)}
-    board = fe.leaderboard(models, drawn(5), scores=given)
+    board = judge(given)
     assert {(one.name, one.part) for one in board.parts if one.by == "label"} == {("", "sign")}
     assert {one.name for one in board.parts} == {""}
     assert "clip gives label “sign”" in board.to_markdown()
@@ -123,18 +138,18 @@ def test_all_outputs_say_who_is_first_and_what_decides(board, tmp_path):
     assert "votes" in {line.split(",")[-1] for line in board.to_csv().splitlines()} or ",votes," in board.to_csv()
 
 
-def test_plans_are_made_on_request_and_say_more_prompts_for_smaller_margins(board, models):
+def test_plans_are_made_on_request_and_say_more_prompts_for_smaller_margins(board, judge):
     by_votes = [one for one in board.plan if one.judge == "votes"]
     assert [(one.first, one.second) for one in by_votes] == [("two", "three"), ("three", "one")]
     for one in board.plan:
         assert one.needed == pytest.approx(one.have * (one.detectable / one.margin) ** 2, abs=1.5)
-    assert fe.leaderboard(models, drawn(5), votes=votes(1, {"one": 0.0, "two": 0.0})).plan == ()
+    assert judge(votes=votes(1, {"one": 0.0, "two": 0.0})).plan == ()
 
 
-def test_what_is_missing_is_said_for_scores_and_votes(models):
+def test_what_is_missing_is_said_for_scores_and_votes(judge):
     one, two = (scores(place) | {"prompt": PROMPTS} for place in (1, 2))
     two = {key: values[10:] for key, values in two.items()}
-    board = fe.leaderboard(models, drawn(5), scores={"one": one, "two": two}, votes=votes(1, {"one": 1.0, "two": 0.0}))
+    board = judge({"one": one, "two": two}, votes(1, {"one": 1.0, "two": 0.0}))
     said = " ".join(board.warnings)
     assert "clip: of 120 prompts, two lacks 10; means are over the 110 that all models have" in said
     assert "10 samples of 120 of two have no score by clip" in said
@@ -145,8 +160,8 @@ def test_what_is_missing_is_said_for_scores_and_votes(models):
 
 
 @pytest.mark.parametrize("given", [["sharpness"], "sharpness"])
-def test_columns_of_the_sets_are_scores(models, given):
-    board = fe.leaderboard(models, drawn(5), scores=given)
+def test_columns_of_the_sets_are_scores(models, judge, given):
+    board = judge(given)
     expected = np.mean([float(one) for one in models["one"].column("sharpness")])
     assert next(one.value for one in board.scores if one.name == "one") == pytest.approx(expected)
     assert board.scores[0].prompts == N

@@ -28,7 +28,7 @@ JOINING = {
     "small": draw(60, 3),
     "smaller than a board's kinds": draw(24, 4),
     "collapsed": np.tile(draw(1, 5), (200, 1)) + np.random.default_rng(5).normal(0, 1e-3, (200, 8)).astype(np.float32),
-    "clean and large": draw(900, 6),
+    "clean and large": draw(400, 6),
     "of other kinds": draw(200, 7) + 20,
 }
 
@@ -130,7 +130,7 @@ def test_intervals_of_own_shares_hold_what_is_missing(n, lost):
 
 
 def test_a_yardstick_is_what_real_samples_get_on_average(alone):
-    """The mean of 20 splits, at the n of the model, lies near the mean of fresh samples of the same law."""
+    """The mean of some splits, at the n of the model, lies near the mean of fresh samples of the same law."""
     ref = as_embeddings(REF, "ref")
     found = Yardsticks(ref, 0, Run()).shares(300)["unmatched"]
     fresh = [own_shares("a", as_embeddings(draw(300, 50 + i), "a"), ref, 0, Run())["unmatched"].value for i in range(8)]

@@ -66,7 +66,7 @@ def board():
         return (rng.normal(size=(400, 4)) + shift + rng.normal(0, 0.2, 4)).astype(np.float32)
 
     models = {"near": [run(0.0) for _ in range(3)], "far": [run(3.0), run(3.0)], "once": run(0.0)}
-    return fe.leaderboard(models, rng.normal(size=(800, 4)).astype(np.float32), rank_by="fd")
+    return fe.leaderboard(models, rng.normal(size=(500, 4)).astype(np.float32), rank_by="fd")
 
 
 def test_a_model_of_several_runs_is_one_row_with_both_kinds_of_noise(board):
@@ -109,7 +109,7 @@ def test_a_board_says_that_few_training_runs_make_ranks_wide(board):
 
 def test_replicates_are_kept_on_a_stored_board(tmp_path):
     rng = np.random.default_rng(0)
-    sets = [rng.normal(size=(300, 4)).astype(np.float32) for _ in range(4)]
+    sets = [rng.normal(size=(220, 4)).astype(np.float32) for _ in range(4)]
     stored = fe.Board(tmp_path / "board")
     stored.add({"a": sets[:2], "b": sets[2]}, sets[3])
     assert {row.name: row.runs for row in stored.leaderboard().rows} == {"a": 2, "b": 1}

@@ -31,8 +31,8 @@ def samples(kinds, n, seed):
     return (CENTERS[rng.choice(kinds, n)] + rng.normal(size=(n, 6))).astype(np.float32)
 
 
-REF = samples(range(10), 900, 0)
-MODELS = {"good": samples(range(10), 500, 1), "gaps": samples(range(6), 500, 2), "Org/Twin": samples(range(10), 500, 3)}
+REF = samples(range(10), 300, 0)
+MODELS = {"good": samples(range(10), 200, 1), "gaps": samples(range(6), 200, 2), "Org/Twin": samples(range(10), 200, 3)}
 
 
 @pytest.fixture(scope="module")
@@ -100,9 +100,9 @@ def test_a_board_that_was_ranked_at_once_is_kept_and_a_later_model_is_measured_a
 
 @pytest.mark.long
 def test_a_paired_board_is_ranked_and_not_kept(board):
-    prompts = {"prompt": [f"a {number}" for number in range(500)]}
+    prompts = {"prompt": [f"a {number}" for number in range(200)]}
     models = {name: fe.EmbeddingSet(MODELS[name], metadata=prompts) for name in ("good", "gaps")}
-    ref = fe.EmbeddingSet(REF[:500], metadata=prompts)
+    ref = fe.EmbeddingSet(REF[:200], metadata=prompts)
     assert board.rank(models, ref, pairs="prompt").rows == fe.leaderboard(models, ref, pairs="prompt").rows
     assert not board.exists
 
@@ -225,7 +225,7 @@ PROGRAM = """
 import sys, numpy as np, finc_eval as fe
 rows = np.load(sys.argv[1])
 for number in range(3):
-    fe.Board(sys.argv[2]).add({f"{sys.argv[3]}{number}": rows[number * 100 :][:300]}, np.load(sys.argv[4]))
+    fe.Board(sys.argv[2]).add({f"{sys.argv[3]}{number}": rows[number * 40 :][:120]}, np.load(sys.argv[4]))
 """
 
 
@@ -344,7 +344,7 @@ def test_later_samples_of_the_same_law_are_hardly_ever_far(board):
 
 def test_an_entry_of_another_board_is_refused_with_field_both_values_and_file(board, tmp_path):
     other = fe.Board(tmp_path / "other")
-    other.add({"good": MODELS["good"], "gaps": MODELS["gaps"]}, REF[:800])
+    other.add({"good": MODELS["good"], "gaps": MODELS["gaps"]}, REF[:280])
     strange = (other.folder / "entries" / "good.json").read_bytes()
     (board.folder / "entries" / "good.json").write_bytes(strange)
     ours, theirs = board.reference().shared[0][1], other.reference().shared[0][1]

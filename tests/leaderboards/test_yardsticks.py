@@ -22,12 +22,12 @@ def draw(n, seed, kinds=10):
     return (CENTERS[rng.choice(kinds, n)] + rng.normal(size=(n, 8))).astype(np.float32)
 
 
-REF = draw(1200, 0)
+REF = draw(800, 0)
 
 
 @pytest.fixture(scope="module")
 def board():
-    return fe.leaderboard({"small": draw(300, 1), "large": draw(900, 2), "gaps": draw(900, 3, 7)}, REF, metrics=METRICS)
+    return fe.leaderboard({"small": draw(220, 1), "large": draw(600, 2), "gaps": draw(600, 3, 7)}, REF, metrics=METRICS)
 
 
 def parts(n):
@@ -67,13 +67,13 @@ def test_all_outputs_have_the_row_of_real_data(board, capsys):
     row = table.find("tr", "muted", table.find("table", "board")[0])[-1]
     cells = [table.texts("th", inside=row)[0], *table.texts("td", inside=row)]
     assert cells[0] == REAL_DATA and "–" not in cells[3:]
-    assert " to " in cells[3 + [one.key for one in board.criteria].index("vendi")]  # models of 300 and of 900
+    assert " to " in cells[3 + [one.key for one in board.criteria].index("vendi")]  # models of 220 and of 600
     report.show(board)
     terminal, markdown = capsys.readouterr().out, board.to_markdown()
     for text in (terminal, markdown, board.to_latex()):
         assert REAL_DATA in text
     for text in (terminal, markdown):
-        assert "300 to 600 of its samples against its others" in " ".join(text.split())
+        assert "220 to 400 of its samples against its others" in " ".join(text.split())
     profile = " ".join(table.texts("dd", inside=table.by_id("model-gaps")))
     assert profile.count("real data of the same size") == len(board.criteria)
     lines = list(csv.DictReader(io.StringIO(board.to_csv())))
@@ -87,7 +87,7 @@ def test_ranks_and_values_do_not_depend_on_yardsticks(board, monkeypatch):
     monkeypatch.setattr("finc_eval.leaderboards.yardsticks.Yardsticks.shares", lambda *_: {})
     monkeypatch.setattr("finc_eval.leaderboards.measures.Measuring._floor", lambda *_: None)
     sets = {name: draw(info.n, seed) for seed, (name, info) in enumerate(board.sets.items(), 1) if name != "ref"}
-    sets["gaps"] = draw(900, 3, 7)
+    sets["gaps"] = draw(600, 3, 7)
     again = fe.leaderboard(sets, REF, metrics=METRICS[:2])
     assert all(one.floor is None for row in again.rows for one in row.scores.values())
     assert REAL_DATA not in again.to_markdown()

@@ -19,7 +19,7 @@ def found(tmp_path_factory):
     for name, one in zip(("faulty", "sound"), prompted_sets(100, 4), strict=True):
         one.write(folder / name)
     sets = [fe.extract(folder / name, "pixels", out=folder / f"{name}.h5") for name in ("faulty", "sound")]
-    return fe.compare(*sets, groups="prompt", features=100)
+    return fe.compare(*sets, groups="prompt", features=50, modes=2)
 
 
 def test_the_three_faults_of_the_toy_are_found_and_nothing_else(found):
@@ -58,7 +58,7 @@ def test_prompts_are_text_on_a_page(tmp_path):
         fe.EmbeddingSet(one.rows, metadata={"prompt": [f"{HOSTILE} {text}" for text in one.prompts]})
         for one in prompted_sets(20, 2)
     ]
-    page = fe.compare(*sets, pairs="prompt", features=100).to_html(tmp_path / "page.html").read_text()
+    page = fe.compare(*sets, pairs="prompt", features=20, modes=1).to_html(tmp_path / "page.html").read_text()
     assert HOSTILE not in page
     assert "&lt;script&gt;alert(1)" in page
 

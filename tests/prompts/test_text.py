@@ -105,7 +105,7 @@ def test_the_unit_of_the_vectors_is_no_choice(tmp_path, path):
 
 def test_the_top_directions_hold_the_planted_words():
     gen, ref = (
-        fe.EmbeddingSet(one.rows, metadata={"prompt": one.prompts}) for one in prompted_sets(100, 4, faults=True)
+        fe.EmbeddingSet(one.rows, metadata={"prompt": one.prompts}) for one in prompted_sets(60, 4, faults=True)
     )
     found = fe.compare(gen, ref, text="words", features=100, modes=2)
     for mode in found.over[:2]:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 import torchvision
+from _runs_of_scenes import judge_pairs
 from test_measures import noisy, pictures
 
 from finc_eval.core.errors import DataError
@@ -53,25 +54,36 @@ def card(tmp_path_factory, undrawn_weights):
     )
 
 
-@pytest.mark.parametrize("size", [pytest.param((512, 512), marks=pytest.mark.long), (257, 191), (31, 64)])
-def test_it_is_that_of_the_package_lpips(card, size):
+@pytest.fixture(scope="module")
+def own(card):
+    return Lpips(card, CPU)
+
+
+@pytest.fixture(scope="module")
+def oracle(card):
+    """LPIPS of the package lpips, with the weights of the card."""
     package = pytest.importorskip("lpips", reason="lpips is missing: pip install .[test]")
-    oracle = package.LPIPS(pnet_rand=True, pretrained=False, verbose=False)
+    found = package.LPIPS(pnet_rand=True, pretrained=False, verbose=False)
     network = torchvision.models.alexnet()
     network.load_state_dict(torch.load(card.weights.file))
-    for one in (getattr(oracle.net, f"slice{number + 1}") for number in range(len(LAYERS))):
+    for one in (getattr(found.net, f"slice{number + 1}") for number in range(len(LAYERS))):
         for place, layer in one.named_children():
             layer.load_state_dict(network.features[int(place)].state_dict())
-    oracle.load_state_dict(torch.load(card.lpips.file), strict=False)
+    found.load_state_dict(torch.load(card.lpips.file), strict=False)
+    return found
+
+
+@pytest.mark.parametrize("size", [pytest.param((512, 512), marks=pytest.mark.long), (97, 71), (31, 64)])
+def test_it_is_that_of_the_package_lpips(own, oracle, size):
     first = pictures((2, *size, 3))
     second = noisy(first)
     both = [torch.from_numpy(one).permute(0, 3, 1, 2).float() / 255 for one in (first, second)]
     expected = oracle(*both, normalize=True).flatten().tolist()
-    assert Lpips(card, CPU).measure(first, second) == pytest.approx(expected, rel=1e-4)
+    assert own.measure(first, second) == pytest.approx(expected, rel=1e-4)
 
 
-def test_equal_pictures_are_0_apart_and_small_ones_are_not_measured(card):
-    measure = Lpips(card, CPU).measure
+def test_equal_pictures_are_0_apart_and_small_ones_are_not_measured(own):
+    measure = own.measure
     first = pictures((1, 40, 40, 3))
     assert measure(first, first) == [0]
     assert np.isnan(measure(first[:, :30], first[:, :30])).all()
@@ -84,6 +96,9 @@ def test_without_one_of_the_files_it_is_not_measured(card, lacking, monkeypatch)
         Lpips(gone, CPU)
     monkeypatch.setattr(lpips, "load_card", lambda name: gone)
     assert lpips.find_lpips(CPU) is None
+
+
+def test_with_both_files_it_is_found(card, monkeypatch):
     monkeypatch.setattr(lpips, "load_card", lambda name: card)
     assert lpips.find_lpips(CPU) is not None
 
@@ -95,10 +110,10 @@ def test_a_file_of_other_tensors_is_refused(card):
 
 
 @pytest.mark.parametrize(("side", "is_there"), [(40, True), (16, False)])
-def test_the_table_has_it_for_pictures_that_are_large_enough(card, monkeypatch, side, is_there):
+def test_the_table_has_it_for_pictures_that_are_large_enough(own, monkeypatch, side, is_there):
     import finc_eval as fe
 
-    monkeypatch.setattr(pairs, "find_lpips", lambda device: Lpips(card, device))
+    monkeypatch.setattr(pairs, "find_lpips", lambda device: own)
     old = pictures((30, side, side, 3))
     sets = [
         fe.EmbeddingSet(
@@ -106,6 +121,6 @@ def test_the_table_has_it_for_pictures_that_are_large_enough(card, monkeypatch, 
         )
         for one in (noisy(old), old)
     ]
-    found = fe.compare(*sets, pairs="id", features=20, run=Run(device="cpu"))
-    assert ("lpips" in found.by_id.table) is is_there
-    assert found.by_id.table["ssim"].notna().all()
+    found = judge_pairs(*sets, run=Run(device="cpu"))
+    assert ("lpips" in found.table) is is_there
+    assert found.table["ssim"].notna().all()

@@ -4,7 +4,7 @@ import io
 
 import numpy as np
 import pytest
-from _runs_of_scenes import OLD, SIDE, noise, run_of, scenes
+from _runs_of_scenes import OLD, SIDE, judge_pairs, noise, run_of, scenes
 from _said import values
 from PIL import Image
 from scipy.ndimage import gaussian_filter
@@ -73,7 +73,7 @@ OF_ALL = {
 
 
 @pytest.mark.parametrize("name", OF_ALL)
-@pytest.mark.parametrize("n", [1, 4, 24])
+@pytest.mark.parametrize("n", [1, pytest.param(4, marks=pytest.mark.long), 24])
 def test_a_fault_of_all_pictures_breaks_the_run_and_names_it(name, n):
     new = [np.ascontiguousarray(OF_ALL[name](one)) for one in noise(OLD[:n], 2)]
     found = judge(new, OLD[:n])
@@ -249,7 +249,8 @@ def test_ids_are_in_the_order_of_their_numbers():
     assert [names[place] for place in natural_order(names)] == ["1.png", "9.png", "10.png", "b2", "b10"]
 
 
-@pytest.mark.parametrize("n", [1, 4])
+@pytest.mark.one_of_each
+@pytest.mark.parametrize("n", [4, 1])
 def test_few_pairs_in_folders_are_compared_without_kinds_and_without_what_is_worse(tmp_path, monkeypatch, n):
     monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "caches"))
     for folder, some in (("new", [one[:, ::-1] for one in OLD[:n]]), ("old", OLD[:n])):
@@ -278,6 +279,7 @@ LOST = {"one of four": (4, [2]), "all but one": (4, [0, 1, 3]), "some of many": 
 """Number of pairs, and rows that the new run lacks."""
 
 
+@pytest.mark.one_of_each("name", "is_cut")
 @pytest.mark.parametrize("name", LOST)
 @pytest.mark.parametrize("is_cut", [False, True])
 def test_a_run_that_lacks_pictures_or_has_some_that_cannot_be_read_is_not_clean(tmp_path, monkeypatch, name, is_cut):
@@ -287,11 +289,11 @@ def test_a_run_that_lacks_pictures_or_has_some_that_cannot_be_read_is_not_clean(
     new = saved(tmp_path / "new", [None if row in lost else one for row, one in enumerate(OLD[:n])])
     for row in lost if is_cut else []:
         (new / f"{row:04d}.png").write_bytes((old / f"{row:04d}.png").read_bytes()[:900])
-    found = fe.compare(new, old, pairs="id", extractor="pixels")
+    found = fe.compare(new, old, pairs="id", extractor="pixels", features=20, modes=1)
     assert (found.by_id.verdict, found.by_id.missing, found.by_id.broken) == ("undecided", len(lost), [])
     first = found.by_id.sentences["verdict"]
     assert found.headline.startswith(first) and values(first).startswith(f"{len(lost)} {n}")
-    assert fe.compare(old, new, pairs="id", extractor="pixels").by_id.verdict == "clean"
+    assert judge_pairs(old, new, extractor="pixels").verdict == "clean"
 
 
 SENTENCES = {
@@ -317,6 +319,6 @@ def test_vectors_without_pictures_tell_ids_that_are_shifted():
     rng = np.random.default_rng(0)
     ref = rng.normal(size=(40, 16)).astype(np.float32)
     near = (ref + rng.normal(0, 0.05, ref.shape)).astype(np.float32)
-    assert fe.compare(near, ref, pairs="id", features=20).by_id.verdict == "clean"
-    found = fe.compare(np.roll(near, 1, 0), ref, pairs="id", features=20).by_id
+    assert judge_pairs(near, ref).verdict == "clean"
+    found = judge_pairs(np.roll(near, 1, 0), ref)
     assert (found.verdict, found.run) == ("broken", "ids are shifted by 1 (each shows an earlier picture)")

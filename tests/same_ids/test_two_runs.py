@@ -5,20 +5,30 @@ import re
 
 import numpy as np
 import pytest
-from _runs_of_scenes import OLD, SIDE, N, blurred, broken, noise, run_of, scenes, thumbnails
+from _runs_of_scenes import OLD, SIDE, N, blurred, broken, judge_pairs, noise, run_of, scenes, thumbnails
 from _said import values
 from PIL import Image
 
 import finc_eval as fe
+from finc_eval.comparison.inputs import sketch_sets
+from finc_eval.comparison.settings import Settings
 from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.run import Run
 from finc_eval.embeddings.same_names import rows_of, without_suffixes
 from finc_eval.same_ids.worse import error_of, judge_kinds
 
 
 def compare(new, again=(), **columns):
-    options = {"again": [run_of(one) for one in again]} if again else {}
-    found = fe.compare(run_of(new, **columns), run_of(OLD, **columns), pairs="id", features=20, **options)
-    return found.by_id
+    return judge_pairs(run_of(new, **columns), run_of(OLD, **columns), [run_of(one) for one in again])
+
+
+@pytest.fixture(scope="module")
+def black():
+    """A comparison of a run with six black pictures, with all that a comparison has."""
+    return fe.compare(run_of(broken("black")[0]), run_of(OLD), pairs="id", features=20, modes=1)
+
+
+BLACK = broken("black")[1]
 
 
 HOWS = ["another picture", "black", "white", "shifted", "the picture of", "turned gray"]
@@ -137,10 +147,10 @@ def test_rows_are_found_by_the_ids_by_which_samples_are_compared(case):
 def test_a_run_in_another_format_is_paired_and_it_is_said(tmp_path):
     for folder, suffix in (("new", "webp"), ("old", "png")):
         (tmp_path / folder).mkdir()
-        for number, pixels in enumerate(OLD[:60]):
+        for number, pixels in enumerate(OLD[:30]):
             Image.fromarray(pixels).save(tmp_path / folder / f"{number:03}.{suffix}", lossless=True)
-    found = fe.compare(tmp_path / "new", tmp_path / "old", extractor="pixels", features=20)
-    assert found.by_id.changed == 0 and len(found.by_id.table) == 60
+    found = fe.compare(tmp_path / "new", tmp_path / "old", extractor="pixels", features=20, modes=1)
+    assert found.by_id.changed == 0 and len(found.by_id.table) == 30
     assert "'000.webp' of gen and '000.png' of ref" in " ".join(found.warnings)
 
 
@@ -184,14 +194,13 @@ def test_what_the_reference_has_none_of_has_a_margin_all_the_same():
 
 
 def test_images_of_a_word_that_became_one_picture_are_named_with_the_word():
-    old = scenes(150)
+    old = scenes(120)
     prompts = [f"a photo of a {'cat' if row % 6 == 0 else f'dog{row % 7}'}" for row in range(len(old))]
     new = noise(old, 1)
     for row in range(0, len(old), 12):
         new[row] = new[0]
-    sets = (run_of(one, prompt=prompts) for one in (new, old))
-    found = fe.compare(*sets, pairs="id", features=20).by_id
-    assert any("one picture, 13 times" in one.name and "“cat”" in one.name for one in found.worse), found.worse
+    found = judge_pairs(*(run_of(one, prompt=prompts) for one in (new, old)))
+    assert any("one picture, 10 times" in one.name and "“cat”" in one.name for one in found.worse), found.worse
 
 
 def test_a_kind_that_lost_more_than_its_margin_is_worse_and_chance_is_not():
@@ -209,21 +218,19 @@ def test_a_kind_that_lost_more_than_its_margin_is_worse_and_chance_is_not():
     assert (one.name, one.verdict) == ("kinds", "not worse")
 
 
-def test_the_headline_answers_three_questions():
-    new, _ = broken("black")
-    comparison = fe.compare(run_of(new), run_of(OLD), pairs="id", features=20)
-    sentences = comparison.by_id.sentences
+def test_the_headline_answers_three_questions(black):
+    sentences = black.by_id.sentences
     assert {"changed", "broken", "worse"} <= {*sentences} and next(iter(sentences)) == "verdict"
     assert values(sentences["broken"]).startswith("6 6") and "black" in sentences["broken"]
-    assert comparison.by_id.worse == [] and all(sentences[key] in comparison.headline for key in ("changed", "broken"))
+    assert black.by_id.worse == [] and all(sentences[key] in black.headline for key in ("changed", "broken"))
 
 
 def test_a_tenth_that_is_gray_is_said_though_the_mean_hardly_moves():
-    old = scenes(150)
+    old = scenes(120)
     new = noise(old)
     for row in range(0, len(old), 10):
         new[row] = np.repeat(np.rint(new[row].mean(2, keepdims=True)), 3, 2).astype(np.uint8)
-    found = fe.compare(run_of(new), run_of(old), pairs="id", features=20)
+    found = fe.compare(run_of(new), run_of(old), pairs="id", features=20, modes=1)
     assert "10 % of the generated set is gray, without color" in found.headline
 
 
@@ -232,7 +239,7 @@ def test_arrays_without_pictures_are_compared_in_their_space():
     ref = rng.normal(size=(N, 16)).astype(np.float32)
     gen = (ref + rng.normal(0, 0.05, ref.shape)).astype(np.float32)
     gen[[4, 40]] = rng.normal(size=(2, 16))
-    found = fe.compare(gen, ref, pairs="id", features=20).by_id
+    found = judge_pairs(gen, ref)
     assert sorted(found.broken) == ["4", "40"]
     assert set(found.reasons.values()) == {"another sample"}
     assert list(found.measured) == ["distance"]
@@ -246,55 +253,56 @@ def test_the_table_has_a_row_for_each_pair():
     assert table.psnr.between(37, 40).all()
 
 
-def test_a_comparison_that_is_stored_has_all_pairs(tmp_path):
-    new, expected = broken("shifted")
-    comparison = fe.compare(run_of(new), run_of(OLD), pairs="id", features=20)
-    comparison.save(tmp_path / "a.h5")
+def test_a_comparison_that_is_stored_has_all_pairs(black, tmp_path):
+    black.save(tmp_path / "a.h5")
     loaded = fe.load(tmp_path / "a.h5")
     assert all(np.isfinite(one.standard_error) for one in loaded.directions)
-    assert set(loaded.by_id.broken) == expected
-    assert loaded.by_id.measured == comparison.by_id.measured
-    assert json.loads(comparison.to_json())["by_id"]["changed"] == comparison.by_id.changed
+    assert set(loaded.by_id.broken) == BLACK
+    assert loaded.by_id.measured == black.by_id.measured
+    assert json.loads(black.to_json())["by_id"]["changed"] == black.by_id.changed
 
 
-def test_the_page_shows_broken_pairs_first_and_has_each_anchor_once(tmp_path):
-    new, expected = broken("black")
-    fe.compare(run_of(new), run_of(OLD), pairs="id", features=20).to_html(tmp_path / "a.html")
+def test_the_page_shows_broken_pairs_first_and_has_each_anchor_once(black, tmp_path):
+    black.to_html(tmp_path / "a.html")
     page = re.sub(r"(?s)<script.*?</script>", "", (tmp_path / "a.html").read_text())
     anchors = re.findall(r'\sid="([^"]+)"', page)
     assert len(anchors) == len(set(anchors))
     assert page.index(">Broken pairs<") < page.index(">Is anything worse?<") < page.index(">Kinds in both runs<")
     assert page.index(">Broken pairs<") < page.index('<svg class="map'), "the largest difference is seen first"
-    assert all(f">{name}<" in page for name in expected)
+    assert all(f">{name}<" in page for name in BLACK)
 
 
 def test_two_runs_are_found_unasked_and_said():
-    found = fe.compare(run_of(noise(OLD)), run_of(OLD), features=20)
+    found = fe.compare(run_of(noise(OLD[:40])), run_of(OLD[:40]), features=20, modes=1)
     assert found.by_id is not None
     assert any("as two runs with the same seeds" in one for one in found.warnings)
 
 
-@pytest.mark.parametrize("case", ["names by chance", "numbers of rows", "few common names", "groups"])
+UNPAIRED = {
+    "names by chance": lambda: (run_of(scenes(60, seed=8)), run_of(OLD[:60])),
+    "numbers of rows": lambda: (thumbnails(noise(OLD[:60])), thumbnails(OLD[:60])),
+    "few common names": lambda: (
+        run_of(noise(OLD[:60]), [f"{'new' if row % 2 else ''}{row:04d}.png" for row in range(60)]),
+        run_of(OLD[:60]),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", UNPAIRED)
 def test_two_sets_that_are_not_two_runs_are_not_paired(case):
-    new, ids = noise(OLD), None
-    if case == "names by chance":
-        new = scenes(seed=8)
-    if case == "few common names":
-        ids = [f"{'new' if row % 2 else ''}{row:04d}.png" for row in range(N)]
-    if case == "numbers of rows":
-        found = fe.compare(thumbnails(new), thumbnails(OLD), features=20)
-    elif case == "groups":
-        columns = {"prompt": [f"prompt {row // 3}" for row in range(N)]}
-        found = fe.compare(run_of(new, **columns), run_of(OLD, **columns), groups="prompt", features=20)
-    else:
-        found = fe.compare(run_of(new, ids), run_of(OLD), features=20)
-    assert found.by_id is None
+    gen, ref = UNPAIRED[case]()
+    assert sketch_sets({"gen": gen, "ref": ref}, Settings(features=20), Run()).pairing is None
+
+
+def test_two_runs_whose_samples_are_in_groups_are_not_paired():
+    sets = (run_of(one, prompt=[f"prompt {row // 3}" for row in range(60)]) for one in (noise(OLD[:60]), OLD[:60]))
+    assert fe.compare(*sets, groups="prompt", features=20, modes=1).by_id is None
 
 
 def test_an_id_that_one_set_lacks_is_named():
-    found = fe.compare(run_of(OLD[:-1]), run_of(OLD), pairs="id", features=20)
-    assert any(f"{N - 1:04d}.png" in one for one in found.warnings)
-    assert found.by_id.n == N - 1
+    found = fe.compare(run_of(OLD[:39]), run_of(OLD[:40]), pairs="id", features=20, modes=1)
+    assert any("0039.png" in one for one in found.warnings)
+    assert found.by_id.n == 39
 
 
 def test_runs_again_need_pairs_by_id_and_the_same_ids():
@@ -310,17 +318,15 @@ def test_runs_again_need_pairs_by_id_and_the_same_ids():
 def test_progress_says_how_many_pairs_are_measured():
     seen = []
     run = fe.Run(progress=lambda *told: seen.append(told))
-    fe.compare(run_of(OLD), run_of(OLD), pairs="id", features=20, run=run)
-    assert ("measure pairs", N, N) in seen
+    judge_pairs(run_of(OLD[:40]), run_of(OLD[:40]), run=run)
+    assert ("measure pairs", 40, 40) in seen
 
 
 def test_a_floor_of_several_runs_is_of_the_ids_that_all_runs_have():
     ref, runs = run_of(OLD), [run_of(noise(OLD[:-2], 1, seed=2)), run_of(noise(OLD, 1, seed=3))]
-    found = fe.compare(
-        run_of(noise(OLD[1:], 3), [f"{row:04d}.png" for row in range(1, N)]), ref, pairs="id", again=runs
-    )
-    assert (found.by_id.n, found.by_id.floor, found.by_id.broken) == (N - 1, 2, [])
-    assert found.by_id.changed > 0.95
+    found = judge_pairs(run_of(noise(OLD[1:], 3), [f"{row:04d}.png" for row in range(1, N)]), ref, runs)
+    assert (found.n, found.floor, found.broken) == (N - 1, 2, [])
+    assert found.changed > 0.95
 
 
 @pytest.mark.long
