@@ -1,0 +1,49 @@
+"""What is wrong today, place by place. A place that is right fails until it is taken out of its table."""
+
+KNOWN = {
+    ("blur", "monitor"): "less noisy, with specks",
+    ("JPEG", "same ids"): "turned gray",
+    ("noise", "monitor"): "framed, or with bars at its edges",
+    ("noise", "same ids"): "brighter at the edges",
+    ("dark", "monitor"): "samples lie closer to the reference",
+    ("gray", "compare"): "paler",
+    ("gray", "leaderboard"): "paler",
+    ("gray", "same ids"): "turned gray",
+    ("lost kind", "compare"): "streaked up and down",
+    ("lost kind", "gate"): "mostly 1",
+    ("lost kind", "leaderboard"): "streaked up and down",
+    ("lost kind", "monitor"): "k…",
+    ("lost kind", "same ids"): "another picture",
+    ("new kind", "monitor"): "more samples are far from every kind of the reference",
+    ("new kind", "same ids"): "another picture",
+    ("repeats", "monitor"): "k…, mostly 1",
+    ("repeats", "same ids"): "one and the same picture",
+    ("copies", "gate"): "20 % of samples copy reference samples",
+    ("copies", "monitor"): "also in the reference",
+    ("copies", "same ids"): "another picture",
+    ("misdrawn word", "compare"): "darker, grayer",
+    ("misdrawn word", "gate"): "brighter at the top than at the bottom",
+    ("misdrawn word", "leaderboard"): "samples that are darker, grayer",
+    ("misdrawn word", "monitor"): "k…",
+    ("misdrawn word", "same ids"): "another picture",
+}
+"""Today's first name, by cause and verb, where it is not that of the cause."""
+
+BLIND = (("copies", "compare"), ("copies", "leaderboard"))
+"""Places where a verb says nothing, as it does not look for the cause: larger sets would not help (`power.json`)."""
+
+SILENT: tuple[tuple[str, str], ...] = ()
+"""Places where a verb may say nothing, as its test has no power at this size, and has it at twice the size."""
+
+ALARMS = {
+    "blur": {"many", "early"},
+    "JPEG": {"many", "early"},
+    "noise": {"many", "early"},
+    "dark": {"many"},
+    "gray": {"many", "early"},
+    "lost kind": {"many"},
+    "new kind": {"many", "early"},
+    "repeats": {"many", "early"},
+    "misdrawn word": {"many", "early"},
+}
+"""Faults of a monitor, by cause: more than two alarms, and alarms that are dated before the change."""

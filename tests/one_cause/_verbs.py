@@ -1,0 +1,137 @@
+"""What each of the five verbs calls a cause first: what its headline says, as a key, a sentence and a name."""
+
+import re
+import warnings
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+from _causes import CAUSES, CHANGE, SIZE, drawn
+from _quick import BOARDS, MAPS, quick
+
+import finc_eval as fe
+
+MOST_ALARMS = 2  # alarms of a monitor for one cause
+
+POLICY = {
+    "kinds": {"lose": 0.5, "new": 0.05},
+    "appearance": {"part": 0.05, "whole": 0.3},
+    "basics": {"duplicates": 0.05, "copies": 0.05},
+}
+"""Limits on all that a cause may break, far beyond what sets of this size differ by chance."""
+
+FRAMES = (
+    r"^since step \d+ ",
+    r"^(?:nearly all of the (?:generated )?set|all|half|none|an? \w+|three quarters|two thirds|(?:only )?[\d.]+ %)"
+    r"(?: of the generated set)? is ",
+    r"^the (?:generated )?set is (?:on average )?",
+    r"^the kind (?:like )?(?=[“‘])",
+    r"^(?:lacks|too many|too few|samples are on average|more pictures are|fewer pictures are) ",
+    r"^(?:nearly all pairs|[\d.]+ % of the pairs|every .* pair from \d+): ",
+    r"^prompt with ",
+)
+"""What sentences say around a name, from their beginning on."""
+
+REST = (r" is [\d.]+ %.*$", r" (?:is gone|is rarer|has grown|is more frequent)$", r", [\d,]+ times$", r"[.]$")
+"""The same, up to their end, without what stands in brackets or behind a colon."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a verb says of a cause: the first key of its headline, its sentence, and the name in it; "" for none."""
+
+    key: str
+    text: str
+    name: str
+    alarms: int = 0  # alarms of a monitor
+    early: tuple[str, ...] = ()  # what those of them are on that are dated before the change
+
+
+def plain(sentence):
+    """Return the name that a sentence says, without shares, ids of kinds and quotation marks."""
+    found = re.sub(r" \(.*", "", sentence)
+    found = re.sub(r": [\d.]+ → .*", "", found)
+    found = found[0].lower() + found[1:]
+    for frame in FRAMES:
+        found = re.sub(frame, "", found)
+    for rest in REST:
+        found = re.sub(rest, "", found)
+    return re.sub(r"\bk\d+\b", "k…", re.sub("[“”‘’]", "", found))
+
+
+def of_comparison(planted):
+    says = fe.compare(planted.bad, planted.ref, features=100).says
+    key, text = next(iter(says.items()))
+    return Seen(key, text, "" if key == "nothing" else plain(text))
+
+
+def of_same_ids(planted):
+    """Say what the headline calls a run: as a whole, how it looks, how its pairs are broken, or what is worse."""
+    result = fe.compare(planted.bad, planted.before, pairs="id", features=100)
+    found, says = result.by_id, result.says
+    reasons = Counter("another picture" if "picture of" in one else one for one in found.reasons.values())
+    names = {
+        "verdict": [found.run] * bool(found.run),
+        "changed": found.looks,
+        "broken": [name for name, _ in reasons.most_common(1)],
+        "worse": [one.name for one in found.worse],
+    }
+    more = [(key, plain(text)) for key, text in says.items() if key not in names]
+    key, name = next(((key, plain(each[0])) for key, each in names.items() if each), (more or [("verdict", "")])[0])
+    return Seen(key, says[key], name)
+
+
+def of_gate(planted):
+    parts = fe.gate(planted.bad, planted.good, planted.ref, POLICY).headline_parts
+    key, text = next(iter(parts.items()))
+    return Seen(key, text, plain(text) if key.startswith(("failed", "likely")) else "")
+
+
+def of_board(planted):
+    with quick(BOARDS):
+        board = fe.leaderboard({"bad": planted.bad, "good": planted.good}, planted.ref)
+    key, text = next(iter(board.headline_parts.items()))
+    is_fault = key == "fault of bad"
+    return Seen(key, text, plain(text.partition(": ")[2].partition("; ")[0]) if is_fault else "")
+
+
+def of_monitor(planted):
+    monitor = fe.Monitor(planted.real)
+    for step, pictures in enumerate(planted.evaluations):
+        monitor.update(step, pictures)
+    alarms, says = monitor.alarms, monitor.result.says
+    early = tuple(one.name for one in alarms if one.since < CHANGE)
+    key = next(iter(says))
+    names = {"copies": "also in the reference", "alarms": plain(alarms[0].text) if alarms else ""}
+    return Seen(key, says[key], names[key], len(alarms), early)
+
+
+VERBS = {
+    "compare": of_comparison,
+    "gate": of_gate,
+    "leaderboard": of_board,
+    "monitor": of_monitor,
+    "same ids": of_same_ids,
+}
+
+
+class Planted:
+    """The sets of a cause, of which `bad` and the evaluations from `CHANGE` on have it."""
+
+    def __init__(self, name, seed=0, size=SIZE):
+        cause, sets, rng = CAUSES[name], drawn(CAUSES[name], seed, size), np.random.default_rng(seed + 1)
+        self.bad = cause.plant(sets.before, sets, rng).as_set()
+        self.before, self.good, self.ref = (one.as_set() for one in (sets.before, sets.good, sets.ref))
+        self.real = (sets.ref + sets.good).as_set()
+        changed = [
+            cause.plant(one, sets, rng) if step >= CHANGE else one for step, one in enumerate(sets.evaluations())
+        ]
+        self.evaluations = [one.as_set() for one in changed]
+
+
+def see(cause, verbs=tuple(VERBS), seed=0, size=SIZE):
+    """Return what verbs say of a cause, by verb."""
+    planted = Planted(cause, seed, size)
+    with warnings.catch_warnings(), quick(MAPS):
+        warnings.simplefilter("ignore")
+        return {verb: VERBS[verb](planted) for verb in verbs}
