@@ -8,7 +8,6 @@ KNOWN = {
     ("gray", "leaderboard"): "paler",
     ("gray", "same ids"): "turned gray",
     ("lost kind", "compare"): "streaked up and down",
-    ("lost kind", "gate"): "mostly 1",
     ("lost kind", "leaderboard"): "streaked up and down",
     ("lost kind", "monitor"): "k…",
     ("lost kind", "same ids"): "another picture",
