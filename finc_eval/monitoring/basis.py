@@ -86,7 +86,9 @@ class Basis:
         return self.tree.tree.members[self.nodes]
 
     def overlap(self, one: str, other: str) -> bool:
-        """Return whether two followed kinds have samples in common, by their names."""
+        """Return whether two followed things are kinds that have samples in common, by their names."""
+        if not {one, other} <= {*self.names}:
+            return False
         mine, others = (self.members[self.names.index(name)] for name in (one, other))
         return bool((mine & others).any())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from finc_eval.core.errors import DataError
@@ -12,6 +13,7 @@ from finc_eval.naming.traits import TRAITS, Trait
 SHARES = ("new kinds", "repeats")  # shares besides those of kinds
 FIT = "fit"  # name of the fit of samples to their prompts
 SCORES = ("distance", "diversity", "diversity within prompts", FIT)  # scores besides looks
+MOVED = ("distance", "diversity")  # scores that a look moves, as it changes the embeddings
 LOOKLESS = ("mark", "pixels", "shape")  # traits of many pictures together, and of their size
 FLAGS = tuple(one for one in TRAITS if one.least is not None)  # looks that a picture has or has not
 LOOKS = tuple(one for one in TRAITS if one.least is None and one.name not in LOOKLESS)
@@ -37,6 +39,51 @@ class Alarm(Record):
     since: float
     before: float
     after: float
+
+
+def not_told(
+    new: Sequence[Alarm], told: Sequence[Alarm], steps: Sequence[float], overlap: Callable[[str, str], bool]
+) -> list[Alarm]:
+    """Return the new alarms of what has none yet, those that name a cause first.
+
+    Left out is what has an alarm, a kind that overlaps a kind with an alarm, and what a look with an alarm brings.
+
+    Args:
+        new: alarms whose evidence suffices, the largest first.
+        told: alarms that were raised.
+        steps: steps of all looks.
+        overlap: whether two things are kinds with samples in common, by their names.
+    """
+    found: list[Alarm] = []
+    for alarm in sorted(new, key=names_nothing):
+        if not any(
+            one.name == alarm.name or overlap(alarm.name, one.name) or is_brought(alarm, one, steps)
+            for one in (*told, *found)
+        ):
+            found.append(alarm)
+    return found
+
+
+def names_nothing(alarm: Alarm) -> bool:
+    """Return whether an alarm names no cause: of distance or diversity, or of a look without a word for its change."""
+    look = next((one for one in LOOKS if one.name == alarm.name), None)
+    if look is None:
+        return alarm.name in MOVED
+    return (look.more if alarm.after > alarm.before else look.less) is None
+
+
+def is_brought(new: Alarm, told: Alarm, steps: Sequence[float]) -> bool:
+    """Return whether an alarm follows from a look that has an alarm and changed at the same look, or at the next to it.
+
+    A look brings others (`Trait.brings`), and moves samples as a whole: away from the reference, or together. A look
+    that comes before it in the order of names, with a word for its change, is a cause of its own.
+    """
+    looks = [one.name for one in TRAITS]
+    if told.name not in looks or abs(steps.index(new.since) - steps.index(told.since)) > 1:
+        return False
+    place = looks.index(told.name)
+    follows = new.name in TRAITS[place].brings and (names_nothing(new) or looks.index(new.name) > place)
+    return follows or new.name in MOVED
 
 
 @dataclass(frozen=True)

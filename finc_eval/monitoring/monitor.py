@@ -27,7 +27,7 @@ from finc_eval.monitoring.basis import REPEAT, TRACES, Basis, divide_reference
 from finc_eval.monitoring.betting import adjust, weigh
 from finc_eval.monitoring.course import Course, course_of
 from finc_eval.monitoring.exchange import Array
-from finc_eval.monitoring.followed import FLAGS, LOOKS, SCORES, SHARES, Alarm, CopiesAtStep, say
+from finc_eval.monitoring.followed import FLAGS, LOOKS, SCORES, SHARES, Alarm, CopiesAtStep, not_told, say
 from finc_eval.monitoring.left_out import find_left_out, say_left_out, split_broken, tell_broken, trace_all
 from finc_eval.monitoring.looks import Looks
 from finc_eval.monitoring.measuring import measure, nothing, numbers_of, prompts_of, without_fitted
@@ -278,27 +278,18 @@ class Monitor:
         evidence = weigh(history.scores[:, followed])
         reached = adjust(evidence.log_e) >= -np.log(self.alpha)
         order = np.argsort(-evidence.log_e, kind="stable")
-        found: list[Alarm] = []
+        new: list[Alarm] = []
         for place in order[reached[order]].tolist():
             thing, start = int(followed[place]), int(evidence.start[place])
             before, after = (float(one[thing]) for one in history.before_and_after(start))
-            if not self._is_told(names[thing], [*self.alarms, *found]):
-                since, spread = float(history.steps[start]), self._spread(thing)
-                text = say(names[thing], since, before, after, spread)
-                found.append(Alarm(step, names[thing], text, since, before, after))
-        return found
+            since = float(history.steps[start])
+            text = say(names[thing], since, before, after, self._spread(thing))
+            new.append(Alarm(step, names[thing], text, since, before, after))
+        return not_told(new, self.alarms, self.steps, self.basis.overlap)
 
     def _spread(self, thing: int) -> float:
         first = len(self.history.shares)
         return float(self.history.spread[thing - first]) or 1.0 if thing >= first else 1.0
-
-    def _is_told(self, name: str, alarms: Sequence[Alarm]) -> bool:
-        """Return whether there is an alarm of a thing already, or of a kind that overlaps it."""
-        kinds = self.basis.names
-        return any(
-            one.name == name or (name in kinds and one.name in kinds and self.basis.overlap(name, one.name))
-            for one in alarms
-        )
 
     def _fits(self, one: Embeddings, prompts: list[str] | None) -> Array | None:
         """Return the fit of each sample to its prompt; None without prompts or a text tower."""

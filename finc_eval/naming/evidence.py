@@ -71,8 +71,8 @@ class Name(Record):
 
     @property
     def noun(self) -> str:
-        """The name as a noun, "" without a name: traits alone are adjectives, as in "samples that are brighter"."""
-        text = self.text or ""
+        """The name as a noun without shares, "" without a name; traits are adjectives: "samples that are brighter"."""
+        text = _drop_traits(_drop_shares(self.text or ""), self.text, self.evidence)
         return f"{ADJECTIVE}{text}" if starts_with_trait(self.text, self.evidence) else text
 
 
@@ -185,15 +185,23 @@ def with_id(one: _Named) -> str:
 
 
 def _without_shares(one: _Named) -> str:
-    return SHARES.sub("", one.title).removeprefix("mostly ").removeprefix(LOOKS_LIKE)
+    return _drop_shares(one.title)
 
 
 def _without_traits(one: _Named) -> str:
     """Return a name without shares and traits; traits alone stay."""
-    text = _without_shares(one)
-    for evidence in () if starts_with_trait(one.name, one.evidence) else one.evidence:
-        if evidence.source == TRAIT:
-            text = text.replace(f", {evidence.value}", "")
+    return _drop_traits(_without_shares(one), one.name, one.evidence)
+
+
+def _drop_shares(text: str) -> str:
+    return SHARES.sub("", text).removeprefix("mostly ").removeprefix(LOOKS_LIKE)
+
+
+def _drop_traits(text: str, name: str | None, evidence: Iterable[Evidence]) -> str:
+    """Return the text of a name without its traits; traits alone stay."""
+    for part in () if starts_with_trait(name, evidence) else evidence:
+        if part.source == TRAIT:
+            text = text.replace(f", {part.value}", "")
     return text
 
 

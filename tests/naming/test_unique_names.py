@@ -37,7 +37,13 @@ def test_kinds_are_named_in_few_words(mode, words, few):
 
 @pytest.mark.parametrize(
     ("text", "source", "noun"),
-    [("brighter", "trait", "samples that are brighter"), ("3", "label", "3"), (None, "trait", "")],
+    [
+        ("brighter", "trait", "samples that are brighter"),
+        ("3", "label", "3"),
+        ("mostly 3 (94 %)", "label", "3"),
+        ("looks like tabby (60 %)", "classifier", "tabby"),
+        (None, "trait", ""),
+    ],
 )
 def test_a_trait_is_an_adjective_and_other_names_are_nouns(text, source, noun):
     mode = named(OVER, text, (source, text or "brighter"))
@@ -91,3 +97,8 @@ def test_a_name_of_traits_keeps_them_whatever_else_is_known():
 
 def test_tables_have_names_with_ids():
     assert with_id(THREES) == "mostly 3 (94 %), brighter, k1" and with_id(UNDER) == "under-bbbbbb"
+
+
+def test_a_noun_is_the_name_that_a_headline_says():
+    mode = named(OVER, "mostly 1 (97 %), darker, flatter", ("label", "1"), ("trait", "darker"), ("trait", "flatter"))
+    assert Name(mode.name, mode.evidence).noun == UniqueNames([mode]).words(mode) == "1"
