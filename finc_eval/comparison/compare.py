@@ -10,8 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Unpack, overload
 
-import torch
-
 from finc_eval.comparison.assemble import Members, assemble_directions, name_directions, place_in_kinds
 from finc_eval.comparison.caveats import caveats, copies_between
 from finc_eval.comparison.direction import ROLES, SETS_OF, Direction, Role
@@ -37,7 +35,6 @@ from finc_eval.embeddings.repeats import LOOK
 from finc_eval.embeddings.same_names import ID
 from finc_eval.embeddings.search.neighbors import index_signature, least_recall, recall_notes
 from finc_eval.extractors.settings import AnyExtractor, Spaced
-from finc_eval.feature_maps.approximation import KernelError, approximation_error
 from finc_eval.gallery.counts import MAX_SHOWN
 from finc_eval.gallery.pictured import captions_of
 from finc_eval.naming.looks import Look, find_looks
@@ -52,7 +49,6 @@ from finc_eval.partitions.sample_map import map_sets
 from finc_eval.partitions.values import SharesBy, shares_by
 from finc_eval.prompts.table import prompt_differences
 from finc_eval.sketches.one_law import KeptSample, Separability, separate
-from finc_eval.sketches.reference import ERROR_SAMPLE
 
 DIRECTIONS = Stage("find directions", cost=2)
 
@@ -258,7 +254,7 @@ def _describe(
     gen, ref = opened.sets["gen"], opened.sets["ref"]
     sets = {one.label: one.at_hand for one in (gen, ref) if one.has_rows or one.embeddings is not None}
     directions, listed, headings, divided = _name(found_directions, opened, answer, sets, run)
-    sample, error = _kernel_error(gen, ref)
+    sample, error = opened.kernel_error
     copies, phi = copies_between(gen, ref), gen.sketch.feature_map
     recall = least_recall(*(fit.full.recall for fit in fits.values()))
     is_testable = gen.is_testable and ref.is_testable
@@ -317,12 +313,6 @@ def _name(
     return placed, listed, headings, divided
 
 
-def _kernel_error(gen: SketchedSet, ref: SketchedSet) -> tuple[torch.Tensor, KernelError | None]:
-    """Return samples of both sets, and the error of φ on them; None for fewer than two samples."""
-    sample = torch.cat([one.sketch.sample.rows[: ERROR_SAMPLE // 2] for one in (gen, ref)])
-    return sample, approximation_error(gen.sketch.feature_map, sample) if len(sample) > 1 else None
-
-
 def _spectrum(fits: Mapping[Role, CrossFit]) -> Spectrum:
     """Return the eigenvalues of both roles; none for a role that was not fitted."""
     found = {role: tuple(fit.full.eigenvalues.tolist()) for role, fit in fits.items()}
@@ -378,7 +368,8 @@ def _looks(
     if settings.rho != 1 or not all(one.has_rows for one in opened.sets.values()):
         return ()
     kinds_of = None if divided is None else kinds_of_rows(listed, divided, run)
-    return find_looks(sets, settings.seed, None if opened.pairing is None else opened.pairing.block, kinds_of)
+    blocks = None if opened.pairing is None else opened.pairing.block
+    return find_looks(sets, settings.seed, blocks, kinds_of, lambda: opened.measured)
 
 
 def _signature(

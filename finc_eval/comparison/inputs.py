@@ -26,7 +26,9 @@ from finc_eval.embeddings.repeats import few_groups, too_few_groups
 from finc_eval.embeddings.same_names import ID, names_of
 from finc_eval.embeddings.set_info import SetInfo, set_info
 from finc_eval.extractors.settings import AnyExtractor, extraction_of
+from finc_eval.feature_maps.approximation import KernelError, approximation_error
 from finc_eval.feature_maps.base import FeatureMap
+from finc_eval.naming.measured import MeasuredSets, measure_sets
 from finc_eval.numerics.arrays import fold_of, rows_of
 from finc_eval.numerics.design_effects import MIN_INDEPENDENT
 from finc_eval.partitions.blocks import Pairing, needs_pairs, pair
@@ -36,7 +38,7 @@ from finc_eval.partitions.values import needs_values
 from finc_eval.prompts.text import Joint, card_of_text, join_text, needs_text
 from finc_eval.same_ids.detect import FOUND, are_two_runs, extractor_of_few, few_of_run, least_of_run
 from finc_eval.sketches.opening import SetInput, as_sketch, group_sets, view_rows
-from finc_eval.sketches.reference import reference_feature_map
+from finc_eval.sketches.reference import ERROR_SAMPLE, reference_feature_map
 from finc_eval.sketches.sketch import Sketch, sketch_all
 
 if TYPE_CHECKING:
@@ -153,6 +155,18 @@ class OpenSets:
     def are_few(self) -> bool:
         """True for pairs by id that are fewer than a comparison of sets needs."""
         return _are_few(self.pairing)
+
+    @cached_property
+    def kernel_error(self) -> tuple[torch.Tensor, KernelError | None]:
+        """Samples of both sets, and the error of φ on them; None for fewer than two samples."""
+        phi = self.sets["gen"].sketch.feature_map
+        sample = torch.cat([one.sketch.sample.rows[: ERROR_SAMPLE // 2] for one in self.sets.values()])
+        return sample, approximation_error(phi, sample) if len(sample) > 1 else None
+
+    @cached_property
+    def measured(self) -> MeasuredSets:
+        """Looks of the samples of both sets, which several methods compare."""
+        return measure_sets({label: one.at_hand for label, one in self.sets.items()})
 
 
 def sketch_sets(

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import t as student
 
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.record import Record
@@ -18,7 +17,7 @@ from finc_eval.judges.paired import Array, Integers
 from finc_eval.judges.tables import number_of
 from finc_eval.judges.votes import Votes
 from finc_eval.naming.measured import looks_of, measure_rows
-from finc_eval.numerics.inference import student_quantile
+from finc_eval.numerics.inference import student_quantile, student_tail
 
 SIDE = "side"  # covariate that is 1 on the left and 0 on the right
 
@@ -106,7 +105,7 @@ def strengths_at_equal(votes: Votes, covariates: Sequence[Covariate]) -> EqualSt
 def _effect(covariate: Covariate, fit: StrengthFit, place: int, spread: Spread) -> CovariateEffect:
     effect, error = float(fit.effects[place]), float(spread.covariance[0, 0]) ** 0.5
     half = student_quantile(spread.degrees) * error
-    p_value = min(2 * float(student.sf(abs(effect) / error, spread.degrees)), 1.0)
+    p_value = min(2 * student_tail(abs(effect) / error, spread.degrees), 1.0)
     ends = effect - half, effect + half
     return CovariateEffect(covariate.name, effect, ends, p_value, covariate.unit, len(fit.scores))
 

@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as student
 
 from finc_eval.core.record import Record
 from finc_eval.estimates.estimate import Estimate, difference, unit_influences
 from finc_eval.judges.paired import Array, Integers
-from finc_eval.numerics.inference import ALPHA, least_variance
+from finc_eval.numerics.inference import ALPHA, least_variance, student_tail
 from finc_eval.prompts.words import Phrases, choose
 
 KIND = "kind"  # name of the division of samples into kinds
@@ -194,8 +193,8 @@ def _compare(
     elsewhere = float(values[~inside].mean())
     gap, spread = abs(mean - elsewhere), _error_of_difference(values, prompt, inside)
     pooled = _pooled_error(values, prompt, inside)
-    p_values = [2 * float(student.sf(gap / spread, min(own, others) - 1)) if spread > 0 else 1.0]
-    p_values.append(2 * float(student.sf(gap / pooled, own + others - 2)) if pooled > 0 else 1.0)
+    p_values = [2 * student_tail(gap / spread, min(own, others) - 1) if spread > 0 else 1.0]
+    p_values.append(2 * student_tail(gap / pooled, own + others - 2) if pooled > 0 else 1.0)
     p_value = max(p_values)
     return JudgedPart(judge, model, by, division.names[part], mean, ends, elsewhere, own, p_value)
 

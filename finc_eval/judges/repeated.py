@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom
 
 from finc_eval.core.words import plural
 from finc_eval.judges.tables import exact_text
@@ -132,6 +131,8 @@ def _without_excess(texts: Mapping[str, Sequence[str]], codes: Integers) -> Inte
     Chance: prompts, voters and winners are drawn independently of each other. People: a voter who sees a pair again
     does not always agree.
     """
+    from scipy.stats import binom  # slow to import
+
     n = len(codes)
     first = np.sort(np.unique(codes, return_index=True)[1])
     alike, expected, agree = n - len(first), n * (n - 1) / 2, AGREE

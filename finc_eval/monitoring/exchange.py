@@ -18,7 +18,6 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
-from scipy.stats import hypergeom
 
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -44,6 +43,8 @@ def score_of_shares(look: Counts, before: Counts, rng: np.random.Generator) -> A
 
     The count is hypergeometric given the bag. A share that no sample or every sample of the bag has says nothing: NaN.
     """
+    from scipy.stats import hypergeom  # slow to import
+
     total = look + before
     law = total[:, 1], total[:, 0], look[:, 1]
     p = hypergeom.cdf(look[:, 0] - 1, *law) + rng.random(len(look)) * hypergeom.pmf(look[:, 0], *law)

@@ -10,7 +10,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
-from scipy.stats import binom
 
 from finc_eval.core.files.stored import StoredFile
 from finc_eval.core.files.writing import NewFile
@@ -77,6 +76,8 @@ class SeenSamples:
         return found
 
     def _are_copies(self, found: int, of: int, look: Traces, repeated: float = 0.0) -> bool:
+        from scipy.stats import binom  # slow to import
+
         expected = max(repeated, self._repeats(look) / len(look))
         return bool(binom.sf(found - 1, of, expected) < BY_CHANCE)
 

@@ -106,6 +106,7 @@ def find_looks(
     seed: int,
     blocks: Mapping[str, NDArray[np.int64]] | None = None,
     kinds: Callable[[torch.Tensor], Sequence[str]] | None = None,
+    known: Callable[[], MeasuredSets] | None = None,
 ) -> tuple[Look, ...]:
     """Return the looks that two sets, "gen" and "ref", have significantly more or less of, the clearest first.
 
@@ -116,8 +117,9 @@ def find_looks(
         seed: random seed of the exchanges.
         blocks: block of each sample of paired sets, such as its prompt, by label; exchanges keep to blocks.
         kinds: function that returns the id of the kind of each of some embeddings, shape (n, d).
+        known: function that returns measurements of these sets; default: the pictures are measured.
     """
-    return tuple(look for look, _ in look_at(sets, seed, blocks, kinds))
+    return tuple(look for look, _ in look_at(sets, seed, blocks, kinds, known and known()))
 
 
 def look_at(

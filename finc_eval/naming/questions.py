@@ -223,8 +223,9 @@ def trait_questions(panel: SampledSets) -> Iterator[Question]:
     wanted = np.zeros(panel.members.shape[1], bool)
     members = [_some(mask, 50) for mask in panel.members]
     others = [_some(mask, 300) for mask in panel.others & panel.same_sets]
-    for chosen in (*members, *others):
-        wanted[chosen] = True
+    for own, other in zip(members, others, strict=True):
+        if min(len(own), len(other)) >= FEWEST:  # pictures of others are not read: nothing is asked of their modes
+            wanted[own] = wanted[other] = True
     if all(extractor_of(one.space) == MOTION for one in panel.sets.values()):
         moving = _measure(panel, wanted, motion.MEASURED, _motion)
         yield from _ask(members, others, moving, motion.MEASURED, MOTION_TRAITS)

@@ -137,11 +137,11 @@ def _estimates(
     sizes = np.stack([(parts == part).sum(1) for part in range(2 * FOLDS)], 1).reshape(ways, 2, FOLDS, 1)
     least = np.full(ways, np.inf)
     found, widths, penalties = np.zeros(ways), np.zeros(ways), np.zeros(ways)
-    for width in WIDTHS:
+    for width, of_parts in zip(WIDTHS, _sums(pooled, parts, centers), strict=True):
         # H, the integrals of products of two Gaussians: (√π s)^d exp(−‖c − c'‖²/(4s²)).
         values, vectors = np.linalg.eigh((sqrt(pi) * width) ** pooled.shape[1] * np.exp(-squared / (4 * width**2)))
         values = np.maximum(values, 0)
-        sums = _sums(pooled, parts, centers, width).reshape(ways, 2, FOLDS, -1) @ vectors
+        sums = of_parts.reshape(ways, 2, FOLDS, -1) @ vectors
         held = _difference(sums, np.maximum(sizes, 1))
         kept = _difference(sums.sum(2, keepdims=True) - sums, np.maximum(sizes.sum(2, keepdims=True) - sizes, 1))
         h = _difference(sums.sum(2), sizes.sum(2))
@@ -158,21 +158,23 @@ def _estimates(
     return found, widths, penalties
 
 
-def _sums(
-    points: NDArray[np.float64], parts: NDArray[np.int64], centers: NDArray[np.float64], width: float
-) -> NDArray[np.float64]:
-    """Return Σ exp(−‖x − c‖²/(2s²)) over the points of each fold: (ways, points) → (ways, folds of both, centers)."""
+def _sums(points: NDArray[np.float64], parts: NDArray[np.int64], centers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return Σ exp(−‖x − c‖²/(2s²)) over the points of each fold, for each width s.
+
+    The shapes are (ways, points) → (widths, ways · folds of both, centers).
+    """
     ways, folds = len(parts), 2 * FOLDS
-    sums = np.zeros((ways * folds, len(centers)))
+    sums = np.zeros((len(WIDTHS), ways * folds, len(centers)))
     # 1 << 22: numbers held at a time that assign points to samples.
-    rows = max((1 << 22) // len(sums), 1)
+    rows = max((1 << 22) // (ways * folds), 1)
     for start in range(0, len(points), rows):
         part = parts[:, start : start + rows]
-        basis = np.exp(-_squared_distances(points[start : start + rows], centers) / (2 * width**2))
+        squared = _squared_distances(points[start : start + rows], centers)
         mask = np.zeros((ways, folds, part.shape[1]))
         np.put_along_axis(mask, part[:, None], 1.0, axis=1)
-        sums += mask.reshape(len(sums), -1) @ basis
-    return sums.reshape(ways, folds, -1)
+        for width, into in zip(WIDTHS, sums, strict=True):
+            into += mask.reshape(ways * folds, -1) @ np.exp(-squared / (2 * width**2))
+    return sums
 
 
 def _difference(sums: NDArray[np.float64], sizes: NDArray[np.int64]) -> NDArray[np.float64]:

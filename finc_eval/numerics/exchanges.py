@@ -32,9 +32,6 @@ EXCHANGED = 499
 MAX_UNITS = 4096
 """Units of a set. Samples of more are joined at random: as many units give the null distribution as well."""
 
-MOMENTS_TOGETHER = 1 << 14
-"""Means whose variances are computed together: those of all exchanges at once leave the processor's cache."""
-
 LEAST_UNITS = 8
 """Units of one size that a set must be equivalent to, for moments of its mean to be estimated. Sets of one law had
 p ≤ .05 in 5 to 6 % of simulated runs of 8 v 8 groups, and in 8 to 9 % of 4 v 100; by a gamma distribution and without
@@ -121,7 +118,8 @@ def exchange_units(
     chosen = [own @ part for number, part in enumerate(parts) if number != 2 or np.ptp(sizes)]
     units, totals = own.sum(1, keepdims=True), [part.sum(0) for part in parts]
     differences, variances = (np.empty(its.shape) for its in chosen[:2])
-    step = max(MOMENTS_TOGETHER // sums.shape[1], 1)
+    # 1 << 14: means whose variances are computed together: those of all exchanges leave the processor's cache.
+    step = max((1 << 14) // max(sums.shape[1], 1), 1)
     for start in range(0, len(own), step):
         some = slice(start, start + step)
         its = [each[some] for each in chosen]

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betainc, betaincinv, gammaln, ndtr, ndtri, stdtrit
+from scipy.special import betainc, betaincinv, gammaln, ndtr, ndtri, stdtr, stdtrit
 
 from finc_eval.core.errors import check_fraction, check_positive
 from finc_eval.core.memory import check_decoded
@@ -48,6 +48,11 @@ def normal_quantile(confidence: float = DEFAULT_CONFIDENCE) -> float:
 def upper_tail(z: float) -> float:
     """Return P(Z ≥ z) of a standard normal Z: the one-sided p-value of z standard errors."""
     return float(ndtr(-z))
+
+
+def student_tail(t: float, degrees: float) -> float:
+    """Return P(T ≥ t) of Student's t: the one-sided p-value of t standard errors that are estimated."""
+    return float(stdtr(degrees, -t))
 
 
 def student_quantile(degrees: float, confidence: float = DEFAULT_CONFIDENCE) -> float:

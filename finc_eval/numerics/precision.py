@@ -69,8 +69,9 @@ def single_threaded(small: bool = True) -> Iterator[None]:
 def round_mantissa(rows: torch.Tensor, bits: int) -> torch.Tensor:
     """Round away the last `bits` bits of float32's mantissa, to nearest, ties to even."""
     whole = rows.contiguous().view(torch.int32)
-    odd = (whole >> bits) & 1
-    return (((whole + odd + (1 << (bits - 1)) - 1) >> bits) << bits).view(torch.float32)
+    # In place: each step of its own would be fresh memory.
+    rounded = whole.bitwise_right_shift(bits).bitwise_and_(1).add_(whole).add_((1 << (bits - 1)) - 1)
+    return rounded.bitwise_and_(-1 << bits).view(torch.float32)
 
 
 @contextmanager

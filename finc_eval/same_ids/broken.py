@@ -11,7 +11,6 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import false_discovery_control
 
 from finc_eval.same_ids.pairs import PairTable
 
@@ -59,6 +58,8 @@ def find_broken(table: PairTable, floor: PairTable | None = None, rate: float = 
 
     `floor` has pairs of runs of the baseline: broken pairs are further apart than these, too.
     """
+    from scipy.stats import false_discovery_control  # slow to import, and reports of other results load this module
+
     values = logarithms(table)
     p_values = _tails(values, values, is_bulk=True)
     if floor is not None:

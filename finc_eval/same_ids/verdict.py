@@ -12,7 +12,6 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import hypergeom
 
 from finc_eval.same_ids.broken import RATE, find_broken
 from finc_eval.same_ids.crops import crop_names
@@ -120,6 +119,8 @@ def _is_usual(seen: SeenPairs, floor: SeenPairs, owner: NDArray[np.int64] | None
     counts = np.bincount(runs, floor.is_bad)
     if not bad or not counts.any():
         return False
+    from scipy.stats import hypergeom  # slow to import
+
     worst = int(counts.argmax())
     usual, size = int(counts[worst]), int((runs == worst).sum())
     return float(hypergeom.sf(bad - 1, n + size, bad + usual, n)) > SURE

@@ -258,3 +258,11 @@ def test_groups_of_other_modes_are_damage(documents):
     table["groups"][0]["modes"] = {"finc": ["over-000000"]}
     with pytest.raises(fe.DataError, match="has groups that do not match its directions: make it again"):
         fe.MethodComparison.from_dict(table, "methods.json")
+
+
+def test_the_looks_of_both_sets_are_measured_once_for_all_methods(planted, monkeypatch):
+    asked = []
+    monkeypatch.setattr("finc_eval.comparison.inputs.measure_sets", lambda sets: asked.append([*sets]) or ((), {}))
+    gen, _, ref, _ = planted
+    fe.compare_methods(gen, ref, ("finc", "rarity"), features=20, modes=2)
+    assert asked == [["gen", "ref"]]

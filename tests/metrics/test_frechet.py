@@ -229,3 +229,14 @@ def test_a_set_of_one_embedding_only_has_a_distance_and_a_warning():
     assert found.warnings == (
         "all samples of the generated set have the same embedding: look at them before trusting a number",
     )
+
+
+@pytest.mark.parametrize("n", [5, DIM, 50])
+def test_products_with_a_covariance_are_the_same_without_it(n):
+    rows = np.random.default_rng(0).normal(size=(n, DIM))
+    found, whole = gaussian_statistics(rows), np.cov(rows.astype(np.float32), rowvar=False)
+    columns = torch.eye(DIM, dtype=torch.float64)[:, :3]
+    np.testing.assert_allclose(found.times(columns), whole[:, :3], rtol=1e-9, atol=1e-12)
+    assert float(found.trace) == pytest.approx(np.trace(whole), rel=1e-9)
+    np.testing.assert_allclose(found.covariance, whole, rtol=1e-9, atol=1e-12)
+    assert not found.is_constant

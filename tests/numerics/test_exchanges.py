@@ -233,3 +233,20 @@ def test_the_law_of_means_of_few_samples_is_the_test_of_student():
 
 def test_a_set_that_is_mostly_one_group_has_no_law():
     assert MeanLaw.of(UnitSums(np.ones((21, 2), np.float32), np.array([30.0] + [1.0] * 20))) is None
+
+
+def test_a_table_without_columns_has_no_differences():
+    found = exchange_units(*(singles(np.zeros((20, 0))) for _ in range(2)), 0, exchanges=3)
+    assert found.z.shape == (4, 0)
+
+
+@pytest.mark.parametrize("columns", [3, 3000, 40000])
+@pytest.mark.parametrize("sizes", [(1, 1), (1, 3)])
+def test_variances_are_the_same_however_many_exchanges_are_computed_together(columns, sizes):
+    rng = np.random.default_rng(0)
+    first, second = (grouped(rng, 12, *sizes) for _ in range(2))
+    alone = exchange_units(first, second, 0, exchanges=9)
+    wide = (UnitSums(np.tile(one.sums, (1, -(-columns // AXES))), one.sizes) for one in (first, second))
+    found = exchange_units(*wide, 0, exchanges=9)
+    np.testing.assert_allclose(found.differences[:, :AXES], alone.differences, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(found.variances[:, :AXES], alone.variances, rtol=1e-5)

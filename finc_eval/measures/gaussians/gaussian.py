@@ -57,7 +57,7 @@ class GaussianStatistics:
 
     @property
     def is_constant(self) -> bool:
-        """Whether nothing varies."""
+        """True if nothing varies."""
         return not (self.covariance if self.rows is None else self.rows).any()
 
     def times(self, columns: torch.Tensor) -> torch.Tensor:
