@@ -150,7 +150,7 @@ def test_limits_that_never_fired_are_named(history):
 @pytest.mark.long
 def test_the_distances_to_the_last_and_to_the_first_baseline_are_printed(history):
     gate("--promote")
-    np.save("third.npy", release(400, 5))
+    np.save("third.npy", release(1200, 5))
     shown = " ".join(gate(gen="third.npy").output.split())
     for earlier in ("baseline", "anchor"):
         assert re.search(rf"have moved between \d+ kinds since the {earlier}", shown)
