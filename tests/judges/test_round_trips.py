@@ -208,7 +208,7 @@ def test_boards_of_all_texts_are_read_back(tmp_path):
         {"prompt": TEXTS[n % len(TEXTS)] or "p", "left": names[n % 7], "right": names[(n + 1) % 7], "winner": "tie"}
         for n in range(60)
     ]
-    board = fe.leaderboard(sets, rng.normal(size=(20, 3)), votes=votes)
+    board = fe.leaderboard(sets, rng.normal(size=(20, 3)), votes=votes, metrics=["kid"])
     board.to_json(tmp_path / "board.json")
     assert fe.load(tmp_path / "board.json").to_dict() == board.to_dict()
     columns = csv_columns(board.to_csv(), "the board")

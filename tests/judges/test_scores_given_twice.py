@@ -45,7 +45,20 @@ def files(tmp_path, monkeypatch):
 def board(*words):
     done = CliRunner().invoke(
         app,
-        ["leaderboard", "one=one.npy", "two=two.npy", "--ref", "ref.npy", *words, "--out", "o", "--force", "--json"],
+        [
+            "leaderboard",
+            "one=one.npy",
+            "two=two.npy",
+            "--ref",
+            "ref.npy",
+            "--metrics",
+            "kid",
+            *words,
+            "--out",
+            "o",
+            "--force",
+            "--json",
+        ],
     )
     return done.exit_code, json.loads(done.stdout) if done.exit_code == 0 else done.output
 

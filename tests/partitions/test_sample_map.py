@@ -56,7 +56,7 @@ def colored(svg):
 def test_neighbors_of_digits_stay_neighbors(digits):
     rows, _ = digits
     tree = KindTree.fit(rows)
-    xy, x = Layout.of(tree)(rows[:1000])
+    xy, x = Layout.of(tree)(rows[:1500])
     plane = x[:, :2].numpy()
     assert trustworthiness(x, xy, n_neighbors=10) > 0.93 > trustworthiness(x, plane, n_neighbors=10) + 0.1
     assert trustworthiness(xy, x, n_neighbors=10) > 0.94

@@ -47,6 +47,8 @@ def is_for_types(node):
 def test_no_room_imports_the_wing():
     found = set()
     for path in sorted(set(PACKAGE.rglob("*.py")) - set(WING.rglob("*.py"))):
+        if "finc_eval.private" not in path.read_text(encoding="utf-8"):  # most have no such name, and are not parsed
+            continue
         types = {part for node in nodes_of(path) if is_for_types(node) for part in ast.walk(node)}
         for node in nodes_of(path):
             names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
