@@ -22,7 +22,7 @@ def is_weak(power):
 def measure(cause, verb):
     """Return the part of draws in which a verb names anything, at this size and at twice the size."""
     from _causes import SIZE
-    from _verbs import see
+    from _said_by_verbs import see
 
     sizes = {"at this size": SIZE, "at twice the size": 2 * SIZE}
     named = {key: [see(cause, (verb,), seed, size)[verb].name for seed in range(DRAWS)] for key, size in sizes.items()}

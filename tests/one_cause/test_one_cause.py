@@ -11,7 +11,7 @@ from _causes import CAUSES
 from _known import ALARMS, BLIND, KNOWN, SILENT
 from _power import RECORD, is_weak
 from _stored import made_once
-from _verbs import MOST_ALARMS, VERBS, plain, see
+from _said_by_verbs import MOST_ALARMS, VERBS, plain, see
 
 QUICK = ("new kind", "repeats")  # causes of make test: of digits, which are in the package
 MOST_SILENT = 5  # of fifty places
