@@ -40,14 +40,15 @@ class Weighed:
     """Evidence against "nothing has changed" after the last look, of each followed thing."""
 
     log_e: Array  # logarithm of the e-value, shape (k,)
-    start: NDArray[np.int64]  # look from which it has changed, from 0 on, shape (k,)
+    start: NDArray[np.int64]  # look from which it has changed, from 0 on, shape (k,), late rather than early
+    likely: NDArray[np.int64]  # the most likely of these looks, shape (k,)
 
 
 def weigh(scores: Array) -> Weighed:
     """Return the evidence in the scores of all looks, shape (t, k), NaN where a look says nothing."""
     t, k = scores.shape
     if t == 0:
-        return Weighed(np.zeros(k), np.zeros(k, np.int64))
+        return Weighed(np.zeros(k), np.zeros(k, np.int64), np.zeros(k, np.int64))
     seen = np.isfinite(scores)
     z, look = np.where(seen, scores, 0.0), np.arange(1.0, t + 1)[:, None]
     of_jump, of_drift = _sums(z, seen, look)
@@ -57,18 +58,19 @@ def weigh(scores: Array) -> Weighed:
     bets = np.stack([jump + weight, drift + weight])
     rest = np.full((1, k), -np.log(t + 1.0))  # 1 − Σ 1/(s(s + 1)): bets that have not begun
     log_e = logsumexp(np.concatenate([bets.reshape(2 * t, k), rest]), axis=0)
-    return Weighed(np.asarray(log_e), _date(_likelihood(*of_jump), _likelihood(*of_drift)))
+    return Weighed(np.asarray(log_e), *_date(_likelihood(*of_jump), _likelihood(*of_drift)))
 
 
-def _date(jump: Array, drift: Array) -> NDArray[np.int64]:
-    """Return the start of each change, shape (k,), from the log-likelihoods of all starts, shape (t, k).
+def _date(jump: Array, drift: Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the start of each change, and its most likely one, (k,), from log-likelihoods of all starts, (t, k).
 
     A jump is dated by the latest start that is not rejected: an alarm is not dated before the change. A drift, which
     begins slowly, is dated by the most likely start. A change is a drift if jumps are rejected.
     """
     is_drift = drift.max(0) > jump.max(0) + DATED
     latest = len(jump) - 1 - (jump >= jump.max(0) - DATED)[::-1].argmax(0)
-    return np.asarray(np.where(is_drift, drift.argmax(0), latest), np.int64)
+    likely = np.where(is_drift, drift.argmax(0), jump.argmax(0))
+    return np.asarray(np.where(is_drift, likely, latest), np.int64), np.asarray(likely, np.int64)
 
 
 def _sums(z: Array, seen: NDArray[np.bool_], look: Array) -> tuple[tuple[Array, Array], tuple[Array, Array]]:

@@ -179,13 +179,13 @@ def _number(value: float) -> float | None:
 
 
 def _choose(history: Looks, alarms: Sequence[Alarm], noise: float) -> tuple[float | None, str]:
-    """Return the step to keep, and why: before the first alarm begins, nearest to the reference, and late.
+    """Return the step to keep, and why: before the first alarm may begin, nearest to the reference, and late.
 
     If the first alarm holds from the first look on, the distance decides alone, and the first of the nearest is kept.
     """
     if not history.looks:
         return None, "There was no look yet."
-    first = min((one.since for one in alarms), default=np.inf)
+    first = min((one.since if one.likely is None else one.likely for one in alarms), default=np.inf)
     among = history.steps < first
     is_late = bool(among.any())
     places = np.flatnonzero(among | (not is_late))
@@ -198,7 +198,7 @@ def _choose(history: Looks, alarms: Sequence[Alarm], noise: float) -> tuple[floa
     where = (
         "No alarm was raised"
         if np.isinf(first)
-        else f"It is before step {step_text(first)}, from which the first alarm holds"
+        else f"It is before step {step_text(first)}, from which the first alarm most likely holds"
     )
     nearest = "the latest step whose distance to the reference is the smallest, within its error"
     return float(history.steps[near[-1]]), f"{where}, and it is {nearest}."

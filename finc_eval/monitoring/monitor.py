@@ -282,9 +282,9 @@ class Monitor:
         for place in order[reached[order]].tolist():
             thing, start = int(followed[place]), int(evidence.start[place])
             before, after = (float(one[thing]) for one in history.before_and_after(start))
-            since = float(history.steps[start])
+            since, likely = (float(history.steps[one]) for one in (start, int(evidence.likely[place])))
             text = say(names[thing], since, before, after, self._spread(thing))
-            new.append(Alarm(step, names[thing], text, since, before, after))
+            new.append(Alarm(step, names[thing], text, since, before, after, likely))
         return not_told(new, self.alarms, self.steps, self.basis.overlap)
 
     def _spread(self, thing: int) -> float:

@@ -76,6 +76,8 @@ def test_the_start_is_the_most_likely_look_and_not_an_earlier_one(shape):
 def test_a_jump_is_seldom_dated_before_it_began(size):
     """Of 400 courses of ten looks that jump at the fourth, the start of the largest bet is early in 27 to 40 %."""
     scores = np.random.default_rng(3).normal(size=(10, 400)) + size * (np.arange(10) >= 3)[:, None]
-    start = weigh(scores).start
+    start, likely = weigh(scores).start, weigh(scores).likely
     assert float(np.mean(start < 3)) < 0.08
     assert float(np.mean(start > 4)) < (0.6 if size < 2 else 0.2)
+    assert float(np.mean(likely > 4)) < (0.2 if size < 2 else 0.05) and float(np.mean(likely > start)) < 0.02
+    assert float(np.median(likely)) == 3

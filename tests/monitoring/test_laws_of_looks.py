@@ -1,5 +1,7 @@
 """Laws of looks: counts, means and distances by their definition, what is needed for an alarm, and what is said."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -296,3 +298,6 @@ def test_the_step_to_keep_is_near_the_reference_within_twice_the_error_and_befor
     noise = (0.1 / (1 / 10 + 1 / 30)) ** 2 / 2  # an error of 0.1
     alarms = [Alarm(4.0, "repeats", "", float(one), 0.1, 0.2) for one in since]
     assert _choose(found, alarms, noise)[0] == kept
+    # What is surely there at the last look, and most likely began there, is dated by its beginning.
+    late = [replace(one, since=4.0, likely=one.since) for one in alarms]
+    assert _choose(found, late, noise)[0] == kept

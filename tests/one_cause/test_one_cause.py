@@ -10,8 +10,8 @@ import pytest
 from _causes import CAUSES
 from _known import ALARMS, BLIND, KNOWN, SILENT
 from _power import RECORD, is_weak
-from _stored import made_once
 from _said_by_verbs import MOST_ALARMS, VERBS, plain, see
+from _stored import made_once
 
 QUICK = ("new kind", "repeats")  # causes of make test: of digits, which are in the package
 MOST_SILENT = 5  # of fifty places
