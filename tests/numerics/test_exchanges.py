@@ -150,7 +150,24 @@ def test_each_exchange_is_a_comparison_of_sets_of_the_same_sizes():
     assert set(ones) == {0, 1, 2, 3} and ones[0] == 3
     np.testing.assert_allclose(found.differences[:, 0], ones / 3 - (3 - ones) / 5, atol=1e-6)
     variance = ones / 3 * (1 - ones / 3) / 2 + (3 - ones) / 5 * (1 - (3 - ones) / 5) / 4
+    # Where all ones are in the first set, a quarter of a unit of each set is taken to differ.
+    variance[ones == 3] = (1 / 3**2 + 1 / 5**2) / 16
     np.testing.assert_allclose(found.variances[:, 0], variance, atol=1e-6)
+
+
+@pytest.mark.parametrize("value", [1.0, 0.1, 1 / 3, 1e6])
+def test_what_all_of_one_set_and_none_of_the_other_has_is_clearer_than_anything_else(value):
+    """Nothing varies within the sets, up to rounding."""
+    rng = np.random.default_rng(0)
+    far = np.column_stack([np.full(40, value), rng.normal(50, 1, 40)])
+    found = exchange_units(singles(far), singles(np.column_stack([np.zeros(60), rng.normal(0, 1, 60)])), 0)
+    assert found.z[0, 0] == pytest.approx(4 / np.sqrt(1 / 40**2 + 1 / 60**2), rel=1e-3)
+    assert found.z[0, 0] > np.abs(found.z[1:, 0]).max() and found.z[0, 1] < 400
+    alone = exchange_units(singles(far[:, :1]), singles(np.zeros((60, 1))), 0, by_column=False)
+    assert alone.p_value() == 1 / (1 + EXCHANGED)
+    # Sets that have one value each, the same, do not differ.
+    same = exchange_units(singles(far[:, :1]), singles(np.full((60, 1), value)), 0)
+    assert not same.z.any()
 
 
 @pytest.mark.parametrize(("blocks", "tried"), [(1, 2), (11, 2**11), (12, 1 + EXCHANGED)])

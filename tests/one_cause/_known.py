@@ -4,8 +4,6 @@ KNOWN = {
     ("JPEG", "same ids"): "turned gray",
     ("noise", "monitor"): "framed, or with bars at its edges",
     ("noise", "same ids"): "brighter at the edges",
-    ("gray", "compare"): "paler",
-    ("gray", "leaderboard"): "paler",
     ("gray", "same ids"): "turned gray",
     ("lost kind", "compare"): "streaked up and down",
     ("lost kind", "leaderboard"): "streaked up and down",
