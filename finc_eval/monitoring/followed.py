@@ -13,7 +13,7 @@ from finc_eval.naming.traits import TRAITS, Trait
 SHARES = ("new kinds", "repeats")  # shares besides those of kinds
 FIT = "fit"  # name of the fit of samples to their prompts
 SCORES = ("distance", "diversity", "diversity within prompts", FIT)  # scores besides looks
-MOVED = ("distance", "diversity")  # scores that a look moves, as it changes the embeddings
+MOVED = ("distance", "diversity")  # scores that causes with a name move, as they change the embeddings
 LOOKLESS = ("mark", "pixels", "shape")  # traits of many pictures together, and of their size
 FLAGS = tuple(one for one in TRAITS if one.least is not None)  # looks that a picture has or has not
 LOOKS = tuple(one for one in TRAITS if one.least is None and one.name not in LOOKLESS)
@@ -78,15 +78,16 @@ def names_nothing(alarm: Alarm) -> bool:
 def is_brought(new: Alarm, told: Alarm, steps: Sequence[float]) -> bool:
     """Return whether an alarm follows from a look that has an alarm and changed at the same look, or at the next to it.
 
-    A look brings others (`Trait.brings`), and moves samples as a whole: away from the reference, or together. A look
-    that comes before it in the order of names, with a word for its change, is a cause of its own.
+    A look brings others (`Trait.brings`), and moves samples to the reference or away from it. A look that comes before
+    it in the order of names, with a word for its change, is a cause of its own. So is diversity: a generator that
+    collapses changes its looks, too.
     """
     looks = [one.name for one in TRAITS]
     if told.name not in looks or abs(steps.index(new.since) - steps.index(told.since)) > 1:
         return False
     place = looks.index(told.name)
     follows = new.name in TRAITS[place].brings and (names_nothing(new) or looks.index(new.name) > place)
-    return follows or new.name in MOVED
+    return follows or new.name == "distance"
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ def test_what_names_a_cause_comes_before_distances_and_looks_without_a_word():
 
 def test_what_a_look_brings_has_no_alarm_of_its_own():
     blurred = [alarm("specks", 0.5), alarm("sharpness", 0.5), alarm("noise", 0.5), alarm("diversity", 0.5)]
-    assert told(blurred) == ["sharpness"]
+    assert told([*blurred, alarm("distance")]) == ["sharpness", "diversity"]  # a collapse changes looks, too
     assert told([alarm("saturation", 0.1)], [alarm("gray")]) == []
     assert told([alarm("warmth")], [alarm("sharpness", 0.5)]) == ["warmth"]  # blur brings no tint
 
