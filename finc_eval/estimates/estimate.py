@@ -39,9 +39,9 @@ class Estimate:
 
     @classmethod
     def of_mean(cls, values: Array, units: Integers | None = None, *, least: float = 0.0) -> Estimate:
-        """Estimate a mean of n samples, `values` (n,), of which those with one number of `units`, (n,), are one unit.
+        """Estimate the mean of n samples, `values` (n,); samples with the same number in `units`, (n,), are one unit.
 
-        Units are numbered from 0, without gaps.
+        Units are numbered from 0, without gaps. Without `units`, each sample is a unit.
 
         Example:
             >>> import numpy as np

@@ -174,7 +174,8 @@ def _whole(
     new, replicates = means[GEN], np.array([means[label].value for label in sets.replicates])
     change = ScoreChange(new, [means[label] for label in sets.baselines], replicates, in_parts=False)
     error, fixed, degrees = change.error(alpha)
-    degrees = degrees if isfinite(degrees) else float(units[GEN].max())
+    fewest = min(float(numbers.max()) for numbers in units.values())  # units of the smallest set, minus 1
+    degrees = degrees if isfinite(degrees) else fewest
     old_error = hypot(new.error, means[REF].error)
     both = [
         Normal(name=name, value=new.value - change.base, margin=0.0, error=error, fixed=fixed, degrees=degrees),

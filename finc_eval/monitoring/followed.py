@@ -28,7 +28,7 @@ class Alarm(Record):
         step: step at which the alarm was raised.
         name: name of the followed thing.
         text: what has changed, since when, and by how much.
-        since: step from which it has surely changed: the latest one that the evidence does not reject.
+        since: latest step for the change to begin that the scores do not reject at 5 %.
         before: share, or mean, before that step, with the reference.
         after: share, or mean, from that step on.
         likely: the most likely step from which it has changed, of a jump at or before `since`; None in files of earlier

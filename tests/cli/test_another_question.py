@@ -16,7 +16,7 @@ from finc_eval.cli.question import HOW, SETS, WHERE, suffix_of
 
 @pytest.fixture(scope="module")
 def sets(tmp_path_factory):
-    """Sets of 24 pictures, two of which are called samples; gen and ref have labels, and the same names."""
+    """Sets of 24 pictures. Two sets are called samples; gen and ref have labels, and the same names of files."""
     folder = tmp_path_factory.mktemp("sets")
     rows = "".join(f"{number:02}.png,{number % 2}\n" for number in range(24))
     for seed, name in enumerate(("gen", "ref", "a/samples", "b/samples", "third")):

@@ -1,4 +1,4 @@
-"""Which alarms are told: what names a cause comes first, and what a look brings has no alarm of its own."""
+"""Order of alarms: a cause with a name comes first, and a look that another look brings has no alarm."""
 
 import pytest
 

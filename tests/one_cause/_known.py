@@ -1,4 +1,4 @@
-"""What is wrong today, place by place. A place that is right fails until it is taken out of its table."""
+"""Places where a verb gives a cause a wrong first name today. The test fails until a mended place is removed here."""
 
 KNOWN = {
     ("JPEG", "same ids"): "turned gray",

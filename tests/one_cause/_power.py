@@ -1,4 +1,4 @@
-"""How often a verb says anything of a cause that it is silent of: `python tests/one_cause/_power.py` measures it.
+"""Power of verbs that name nothing for a cause; `python tests/one_cause/_power.py` measures it again.
 
 A verb may be silent where its test has no power at this size, and finds the cause in sets of twice the size. A verb
 that finds it at no size does not look for it: that is a fault, however small the sets are.

@@ -1,4 +1,4 @@
-"""What each of the five verbs calls a cause first: what its headline says, as a key, a sentence and a name."""
+"""The first name that each of the five verbs gives a cause, read from its headline."""
 
 import re
 import warnings
@@ -30,15 +30,15 @@ FRAMES = (
     r"^(?:nearly all pairs|[\d.]+ % of the pairs|every .* pair from \d+): ",
     r"^prompt with ",
 )
-"""What sentences say around a name, from their beginning on."""
+"""Words before a name in a sentence."""
 
 REST = (r" is [\d.]+ %.*$", r" (?:is gone|is rarer|has grown|is more frequent)$", r", [\d,]+ times$", r"[.]$")
-"""The same, up to their end, without what stands in brackets or behind a colon."""
+"""Words after a name, besides brackets and what follows a colon."""
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What a verb says of a cause: the first key of its headline, its sentence, and the name in it; "" for none."""
+    """First key of a verb's headline, its sentence, and the name in the sentence; "" without a name."""
 
     key: str
     text: str
