@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from math import hypot, isfinite
+from math import hypot, isfinite, sqrt
 from typing import ClassVar
 
 import numpy as np
 
 from finc_eval.embeddings.repeats import mean_group_size
-from finc_eval.estimates.estimate import Estimate, Integers
 from finc_eval.gates.evidence import LimitEvidence, Missing, Normal, Side
 from finc_eval.gates.policy import AppearanceLimits
 from finc_eval.gates.retraining import between_shares
@@ -26,7 +25,6 @@ from finc_eval.naming.looks import CLIPPED
 from finc_eval.naming.measured import PictureLooks, measure_pictures, measure_sets
 from finc_eval.naming.texture import Array
 from finc_eval.naming.traits import LOOKS_OF_CLIPS, TRAITS, Trait
-from finc_eval.numerics.exchanges import unit_numbers
 from finc_eval.numerics.inference import ALPHA
 
 PART, WHOLE = "appearance.part", "appearance.whole"  # rules of the limits on looks
@@ -116,7 +114,6 @@ def _looks(sets: GateSets, pictures: Mapping[str, PictureLooks | None], name: st
     """Yield each look of the release that has a word, of parts or of whole sets, as a gain on 0."""
     traits, measured = measure_sets(sets.all, pictures)
     effects = {label: mean_group_size(one) for label, one in sets.all.items()}
-    units = {label: unit_numbers(sets.all[label].unit_keys()[one.rows]) for label, one in measured.items()}
     for place, trait in enumerate(traits):
         values = {label: one.values[:, place] for label, one in measured.items()}
         if trait not in (*TRAITS, *LOOKS_OF_CLIPS) or np.ptp(np.concatenate([*values.values()])) == 0:
@@ -125,7 +122,7 @@ def _looks(sets: GateSets, pictures: Mapping[str, PictureLooks | None], name: st
             if name.startswith(PART) and (word := trait.high if side > 0 else trait.low):
                 yield _part(sets, trait, word, {key: side * one for key, one in values.items()}, effects, name)
             elif name.startswith(WHOLE) and trait.least is None and (word := trait.more if side > 0 else trait.less):
-                yield _whole(sets, trait, word, values, side, units, name, alpha)
+                yield _whole(sets, trait, word, values, side, effects, name, alpha)
 
 
 def _part(
@@ -159,7 +156,7 @@ def _whole(
     word: str,
     values: Mapping[str, Array],
     side: int,
-    units: Mapping[str, Integers],
+    effects: Mapping[str, float],
     name: str,
     alpha: float,
 ) -> Beyond:
@@ -169,13 +166,12 @@ def _whole(
     means = {}
     for label, one in values.items():
         shifted = np.clip(side * (one - middle) / spread, -CLIPPED, CLIPPED)
-        mean = Estimate.of_mean(shifted, units[label])
-        means[label] = MeasuredScore(mean.value, mean.standard_error, 0.0, higher_is_better=False)
+        error = float(shifted.std(ddof=1)) * sqrt(effects[label] / len(shifted))
+        means[label] = MeasuredScore(float(shifted.mean()), error, 0.0, higher_is_better=False)
     new, replicates = means[GEN], np.array([means[label].value for label in sets.replicates])
     change = ScoreChange(new, [means[label] for label in sets.baselines], replicates, in_parts=False)
     error, fixed, degrees = change.error(alpha)
-    fewest = min(float(numbers.max()) for numbers in units.values())  # units of the smallest set, minus 1
-    degrees = degrees if isfinite(degrees) else fewest
+    degrees = degrees if isfinite(degrees) else len(values[GEN]) - 1.0
     old_error = hypot(new.error, means[REF].error)
     both = [
         Normal(name=name, value=new.value - change.base, margin=0.0, error=error, fixed=fixed, degrees=degrees),
