@@ -28,14 +28,14 @@ class Finding(Record):
         kind: what it is of; see `What`.
         whole: whether the whole set has moved, rather than a part of it.
         share_gen: share of the set that has it; of a whole set, beyond the middle of both sets; of the sets, the
-            accuracy of a simple classifier, where it is surely above chance; None for what is no share.
-        share_ref: share of the other set; of the sets, chance; None for what is no share.
+            accuracy of a simple classifier, where it is surely above chance; None for what has no shares.
+        share_ref: share of the other set; of the sets, chance; None for what has no shares.
         p_value: its p-value, adjusted for all that was asked of the two sets; None where an e-value or an interval
             decides.
         parts: ids of the kinds that it consists of; empty for looks and repeats.
         text: the whole sentence, with its sizes.
         ids: ids of samples that show it, the clearest first, of the set that has more of it.
-        interval: interval of the difference of both shares, or of the size of what is no share; None if it is unknown.
+        interval: interval of the difference of both shares, or of the size of what has no shares.
         e_value: its e-value; None where a p-value decides.
         explains: names of other findings, and ids of kinds, that follow from it and are not said beside it.
     """

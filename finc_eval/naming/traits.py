@@ -44,7 +44,7 @@ class Trait:
     brings: tuple[str, ...] = ()  # traits that change with it: of a whole set that has moved, they are not worth a word
 
     def leads_to(self, other: Trait, *, is_more: bool, other_is_more: bool) -> bool:
-        """Return whether a change of another trait may follow from a change of this one, as blur makes pictures flatter.
+        """Return whether a change of another trait may follow from a change of this trait.
 
         A look that a sample has or has not brings others only where more samples have it. Where fewer have it, and no
         word says so, that follows from any look: noise ends a frame of one color, and is not what a lost frame brings.
