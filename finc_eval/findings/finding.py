@@ -38,6 +38,7 @@ class Finding(Record):
         interval: interval of the difference of both shares, or of the size of what has no shares.
         e_value: its e-value; None where a p-value decides.
         explains: names of other findings, and ids of kinds, that follow from it and are not said beside it.
+        is_worse: True for what a verb judges to be worse than is allowed; False also where nothing is judged.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Finding(Record):
     interval: tuple[float, float] | None = None
     e_value: float | None = None
     explains: tuple[str, ...] = ()
+    is_worse: bool = False
 
     @property
     def size(self) -> float:

@@ -21,6 +21,7 @@ from finc_eval.numerics.inference import ALPHA, share_bounds
 from finc_eval.partitions.blocks import Pairing
 from finc_eval.same_ids.broken import RATE, find_broken
 from finc_eval.same_ids.detect import few_of_run, least_of_run
+from finc_eval.same_ids.findings import NOTHING, VAGUE, Known, find_findings
 from finc_eval.same_ids.pairs import OTHERS, SIZES, SIZES_BEFORE, Aligned, PairTable, align, measure
 from finc_eval.same_ids.reasons import reasons_of
 from finc_eval.same_ids.result import SHOWN, ById
@@ -30,13 +31,15 @@ from finc_eval.same_ids.verdict import LEAST_TAIL, RunVerdict, judge_run
 from finc_eval.same_ids.worse import (
     BAD,
     Margin,
+    MovedLook,
+    causes_among,
     error_of,
+    find_moved,
     judge_diversity,
     judge_fit,
     judge_kinds,
     judge_looks,
     judge_repeats,
-    moved_looks,
 )
 
 Array = NDArray[np.float64]
@@ -54,10 +57,11 @@ class MeasuredRuns:
     floor: PairTable | None  # pairs of runs of the baseline; None without a further run
     runs: int  # number of further runs
     questions: Sequence[Harm]  # what may be worse
-    looks: Callable[[float], list[str]]  # how all pictures look otherwise, by the error of each bound
+    looks: Callable[[float], list[MovedLook]]  # how all pictures look otherwise, by the error of each bound
     seen: SeenPairs  # what each pair shows
     unread: tuple[str, ...] = ()  # ids of pairs that are left out, as their pictures are not those that were embedded
     missing: int = 0  # samples of the reference that the new run lacks
+    known: Known = NOTHING  # what all pairs are
 
     @classmethod
     def of(
@@ -88,12 +92,13 @@ class MeasuredRuns:
         for other in list(runs.values())[1:]:
             nearest = _nearest(nearest, pairs, other, run)
         seen = see(nearest)
-        kept = np.flatnonzero(~judge_run(nearest, floor, pairs.ids.tolist(), seen=seen).broken)
-        questions, looks = _questions(pairs, table, kept, kinds, pairing) if len(table) >= LEAST_TAIL else _none()
+        judged = judge_run(nearest, floor, pairs.ids.tolist(), seen=seen)
+        kept, known = np.flatnonzero(~judged.broken), _known(pairs, kinds, pairing)
+        questions, looks = _questions(pairs, table, judged, known) if len(table) >= LEAST_TAIL else _none()
         if fits and len(kept) > 1:
             questions.append(_fit_question(pairs.part(kept), fits))
         missing = len(pairing.apart["ref"][1]) if "ref" in pairing.apart else 0
-        return cls(pairs, nearest, floor, len(again), questions, looks, seen, unread, missing)
+        return cls(pairs, nearest, floor, len(again), questions, looks, seen, unread, missing, known)
 
     def judge(self, rate: float = RATE) -> RunVerdict:
         """Return the verdict of the run, with the pairs that are broken; see `judge_run`."""
@@ -142,6 +147,8 @@ class MeasuredRuns:
         """Answer all questions at 95 %."""
         judged, margins = self.judge(), self.margins()
         changed, interval = self.changed()
+        looks = [] if judged.is_resized else self.looks(self._error(len(BAD)))
+        worse = [one for one in margins if one.verdict == "worse"]
         order, ids = np.argsort(-_distance(self.nearest), kind="stable"), self.pairs.ids
         return ById(
             changed,
@@ -149,10 +156,10 @@ class MeasuredRuns:
             self.runs,
             [str(ids[place]) for place in order if judged.broken[place]],
             reasons_of(self.pairs, self.nearest, judged),
-            [one for one in margins if one.verdict == "worse"],
+            worse,
             [one for one in margins if one.verdict == "not worse"],
             [one for one in margins if one.verdict == "undecided"],
-            [] if judged.is_resized else self.looks(self._error(len(BAD))),
+            _neutral(looks),
             tuple(ids[order[:SHOWN]].tolist()),
             tuple(ids.tolist()),
             {name: _short(values) for name, values in self.nearest.values.items() if name not in UNSHOWN},
@@ -162,6 +169,7 @@ class MeasuredRuns:
             tuple(ids[judged.unclear].tolist()),
             judged.is_usual,
             self.missing,
+            find_findings(self.pairs, judged, self.known, looks, worse),
         )
 
 
@@ -269,36 +277,50 @@ class Harm:
     judge: Callable[[float], list[Margin]]
 
 
+def _known(pairs: Aligned, kinds: tuple[NDArray[np.int64], Sequence[str]] | None, pairing: Pairing) -> Known:
+    """Return which kinds and repeats all pairs are."""
+    cells = None
+    if kinds is not None:
+        numbers, names = kinds
+        n = pairing.sets["gen"].n
+        cells = numbers[:n][pairs.rows[0]], numbers[n:][pairs.rows[1]], names
+    return Known(cells, _repeats(pairs) if len(pairs.ids) <= REPEATS else None)
+
+
+def _neutral(looks: Sequence[MovedLook]) -> list[str]:
+    """Return the looks that are neither better nor worse and follow from no other look, those that moved most first."""
+    causes = [cause for cause, _ in causes_among(list(looks)) if cause.trait.name not in BAD]
+    return [one.margin.name for one in sorted(causes, key=lambda one: -one.margin.difference)]
+
+
 def _questions(
-    pairs: Aligned,
-    table: PairTable,
-    kept: NDArray[np.int64],
-    kinds: tuple[NDArray[np.int64], Sequence[str]] | None,
-    pairing: Pairing,
-) -> tuple[list[Harm], Callable[[float], list[str]]]:
+    pairs: Aligned, table: PairTable, judged: RunVerdict, known: Known
+) -> tuple[list[Harm], Callable[[float], list[MovedLook]]]:
     """Return what may be worse, and what else may have moved.
 
-    Looks and kinds are of the pairs that are not broken, looks of the drawn ones among these. Repeats and diversity are
-    of all, as many pairs that became one picture are broken, each by itself.
+    Looks are of the drawn pairs that are not broken. Kinds are of these and of broken pairs that show another picture.
+    Repeats and diversity are of all, as many pairs that became one picture are broken, each by itself.
     """
+    kept = np.flatnonzero(~judged.broken)
     if len(kept) < 2:  # all are broken: the whole run is judged
         kept = np.arange(len(pairs.ids))
     looked = kept if table.traits is None else kept[~np.isnan(table.traits[0][kept]).any(1)]
     traits = None if table.traits is None else (table.traits[0][looked], table.traits[1][looked])
-    looks, part = PairTable({}, table.others[looked], traits), pairs.part(kept)
+    looks = PairTable({}, table.others[looked], traits)
     units = unit_numbers(pairs.gen.unit_keys()[pairs.rows[0][looked]])
     found = [Harm(0 if traits is None else len(BAD), partial(judge_looks, looks, units))]
-    if kinds is not None:
-        cells, names = kinds
-        own = cells[: pairing.sets["gen"].n], cells[pairing.sets["gen"].n :]
-        found.append(Harm(len(names), partial(judge_kinds, (own[0][part.rows[0]], own[1][part.rows[1]]), names)))
+    if known.cells is not None:
+        own, before, names = known.cells
+        of_kinds = np.union1d(kept, np.flatnonzero(np.isin(judged.causes, VAGUE)))
+        found.append(Harm(len(names), partial(judge_kinds, (own[of_kinds], before[of_kinds]), names)))
     asked = np.random.default_rng(0).permutation(len(pairs.ids))[:REPEATS]
-    found.append(Harm(1, partial(judge_repeats, *_repeats(pairs.part(np.sort(asked))))))
+    first, second, name = known.repeated or _repeats(pairs.part(np.sort(asked)))
+    found.append(Harm(1, partial(judge_repeats, (first, second), name)))
     found += [Harm(1, partial(judge_diversity, one)) for one in _diversity(pairs)]
-    return found, partial(moved_looks, looks, units)
+    return found, partial(find_moved, looks, units)
 
 
-def _none() -> tuple[list[Harm], Callable[[float], list[str]]]:
+def _none() -> tuple[list[Harm], Callable[[float], list[MovedLook]]]:
     """Return no question: so few pairs do not show what is worse."""
     return [], lambda _: []
 
@@ -308,7 +330,7 @@ def _fit_question(part: Aligned, fits: Mapping[str, Array]) -> Harm:
     return Harm(1, partial(judge_fit, (own, before), unit_numbers(part.gen.unit_keys()[part.rows[0]])))
 
 
-def _repeats(part: Aligned) -> tuple[tuple[NDArray[np.bool_], NDArray[np.bool_]], str]:
+def _repeats(part: Aligned) -> tuple[NDArray[np.bool_], NDArray[np.bool_], str]:
     """Return which samples of both sets are repeats of others in their set, and what the most frequent is called."""
     sets = {"gen": part.gen, "ref": part.ref}
     numbers, _ = number_repeats(sets, dict(zip(sets, part.rows, strict=True)))
@@ -327,7 +349,7 @@ def _repeats(part: Aligned) -> tuple[tuple[NDArray[np.bool_], NDArray[np.bool_]]
         most = numbers["gen"] == int(sizes["gen"].argmax())
         if word := common_word(texts[most].tolist(), texts.tolist()):
             name += f", of {column}s with “{word}”"
-    return (own, before), name
+    return own, before, name
 
 
 def _diversity(part: Aligned) -> Iterator[tuple[Array, Array]]:

@@ -12,6 +12,7 @@ import numpy as np
 from finc_eval.core.record import Record
 from finc_eval.core.serialize import Shown
 from finc_eval.core.words import join_first, join_words, percent, percent_range, plural
+from finc_eval.findings.finding import Finding
 from finc_eval.same_ids.measures import psnr
 from finc_eval.same_ids.worse import Margin
 
@@ -22,6 +23,7 @@ PICTURE_OF, ANOTHER = "the picture of ", "another id's picture"
 OWN_WAY = re.compile(" by [+-].*")  # end of a reason that each pair has its own of: "shifted by +3, -1 pixels"
 SHOWN = 12  # pairs that a page shows
 LEAST_SHARE = 20  # pairs from which a part of them is a share: one is at most 5 %
+OTHER_PICTURES = "another picture"  # what findings explain that say what broken pairs are
 NAMED = 3  # ids, and things that are worse, that a sentence names
 
 
@@ -56,6 +58,8 @@ class ById(Record, Shown):
         is_usual: whether pairs are unclear because runs of the baseline show other pictures as often.
         missing: number of samples of the baseline that the new run lacks, or that cannot be read there. Such a run is
             not clean.
+        findings: what differs between the runs, the largest first: looks of all pairs, what the broken pairs are, and
+            what is worse.
 
     Example:
         >>> import finc_eval as fe
@@ -84,6 +88,7 @@ class ById(Record, Shown):
     unclear: tuple[str, ...] = ()
     is_usual: bool = False
     missing: int = 0
+    findings: tuple[Finding, ...] = ()
 
     @property
     def n(self) -> int:
@@ -126,8 +131,15 @@ class ById(Record, Shown):
     @property
     def clauses(self) -> dict[str, str]:
         """The same as parts of a sentence."""
-        found = {"verdict": self._say_verdict(), "changed": self._say_changed(), "broken": self._say_broken()}
-        return found | {"worse": self._say_worse()}
+        found = {"verdict": self._say_verdict(), "changed": self._say_changed()}
+        later = {"broken": self._say_broken(), "worse": self._say_worse()}
+        of_all = bool(self.findings) and self.findings[0].kind == "look" and self.findings[0].is_worse
+        return found | {key: later[key] for key in sorted(later, reverse=of_all)}
+
+    @property
+    def of_pairs(self) -> Finding | None:
+        """The finding of what the broken pairs are; None where no pair is broken, or all have a look."""
+        return next((one for one in self.findings if one.kind == "pair" or OTHER_PICTURES in one.explains), None)
 
     @property
     def doubt(self) -> str:
@@ -150,7 +162,8 @@ class ById(Record, Shown):
     def _say_verdict(self) -> str:
         thing, count = "pairs" if self.n > 1 else "pair", len(self.unclear)
         if self.verdict == "broken":
-            return f"broken: {self.run or f'{len(self.broken):,} of {self.n:,} {thing}'}"
+            told = self.run if self.of_pairs is None else self.of_pairs.text
+            return f"broken: {told or f'{len(self.broken):,} of {self.n:,} {thing}'}"
         if self.doubt:
             return f"undecided: {self.doubt}"
         if count:
@@ -158,7 +171,8 @@ class ById(Record, Shown):
         return f"clean: {'all ' * (self.n > 1)}{self.n:,} {thing} show{'s' * (self.n == 1)} the same"
 
     def _say_changed(self) -> str:
-        looks = f"; on average they are {join_words(self.looks[:NAMED])}" if self.looks else ""
+        names = [one.name for one in self.findings if one.kind == "look" and not one.is_worse]
+        looks = f"; on average they are {join_words(names[:NAMED])}" if names else ""
         if self.unread:
             left_out = f"{_pairs_are(len(self.unread), 'further pair')} left out"
             ids = join_first(self.unread, NAMED)
@@ -199,10 +213,9 @@ class ById(Record, Shown):
         return f"{_pairs_are(len(self.broken), 'pair')} broken ({what}): {join_first(self.broken, NAMED)}"
 
     def _say_worse(self) -> str:
-        if self.worse:
-            names = join_words([one.sentence_part for one in self.worse[:NAMED]])
-            more = f" and {len(self.worse) - NAMED} more" if len(self.worse) > NAMED else ""
-            return f"worse: {names}{more}"
+        if worse := [one.text for one in self.findings if one.is_worse and one is not self.of_pairs]:
+            more = f" and {len(worse) - NAMED} more" if len(worse) > NAMED else ""
+            return f"worse: {join_words(worse[:NAMED])}{more}"
         if not self.not_worse:
             return "whether anything is worse is undecided" if self.undecided else "what is worse is not judged"
         looks = any(one.what == "look" for one in self.not_worse)

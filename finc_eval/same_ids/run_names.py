@@ -26,6 +26,8 @@ LEAST_NAMED = 3  # broken pairs from which a run has a name; a run of fewer pair
 MOST_APART = 8  # largest k of "every kth pair"
 IN_PLACE = 0.9  # part of the broken pairs that lie in a pattern, and of the pattern that is broken
 BLOCKS = (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 25, 32, 48, 50, 64, 96, 100, 128, 256)  # sizes of batches
+ONE_PICTURE_NAME = "one and the same picture"  # name of a run whose broken pairs are all the same
+EXCHANGED_IDS = "ids are exchanged"  # name of a run whose ids no rule tells
 ONE_PICTURE = 0.98  # correlation from which pictures of unlike ids are one picture
 
 
@@ -60,12 +62,12 @@ def name_run(table: PairTable, seen: SeenPairs, is_broken: NDArray[np.bool_], id
         return ""
     causes = Counter(seen.causes[order[places]].tolist())
     if _is_one_picture(table, is_broken):
-        return _say(places, n, "one and the same picture")
+        return _say(places, n, ONE_PICTURE_NAME)
     if name := _exchange(table, seen, order, places):
         return name
     cause, count = causes.most_common(1)[0]
     if cause == OTHER_ID and count >= MOST * len(places):
-        return "ids are exchanged" if count > len(places) / 2 and len(places) > n / 8 else ""
+        return EXCHANGED_IDS if count > len(places) / 2 and len(places) > n / 8 else ""
     if count < MOST * len(places):
         cause = _joint(causes)
     if not cause:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from finc_eval.naming.traits import TRAITS
 from finc_eval.same_ids.clips import FROZEN_CLIP, moves_otherwise
 from finc_eval.same_ids.crops import CROPPED, FRAMED, MOVED, SHIFTED, crop_names, liken_crops, liken_rest
 from finc_eval.same_ids.pairs import SIZES, SIZES_BEFORE, PairTable
@@ -30,6 +31,9 @@ Array = NDArray[np.float64]
 Words = NDArray[np.str_]
 
 ANOTHER, OTHER_ID, UNCLEAR, SAME = "another picture", "another id", "unclear", "same"
+TURNED_GRAY = "turned gray"
+GRAY_WORDS = next(trait.high or "" for trait in TRAITS if trait.name == "gray")
+"""The word for gray pictures in all verbs."""
 
 MAX_CROPS = 500  # pairs of unknown cause among which crops are looked for, in 1 s
 
@@ -159,7 +163,7 @@ def _add_gray(table: PairTable, shown: Words, causes: Words) -> None:
     assert table.thumbs is not None
     chroma = [np.ptp(one, axis=3).mean((1, 2)) for one in table.thumbs]
     is_gray = (chroma[0] < np.maximum(GRAY, GRAYER * chroma[1])) & (chroma[1] > COLORED)
-    _mark(shown, causes, np.where(is_gray, "turned gray", ""), (SAME, UNCLEAR))
+    _mark(shown, causes, np.where(is_gray, TURNED_GRAY, ""), (SAME, UNCLEAR))
 
 
 def _blank_names(table: PairTable, chosen: NDArray[np.bool_]) -> Words:

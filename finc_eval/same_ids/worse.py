@@ -23,11 +23,11 @@ from finc_eval.same_ids.pairs import PairTable
 Array = NDArray[np.float64]
 
 BAD = {"pattern": 1, "specks": 1, "noise": 1, "mosaic": 1, "blocks": 1, "sharpness": -1, "contrast": -1, "shades": 1,
-       "saturation": -1, "frame": 1}  # fmt: skip
+       "saturation": -1, "gray": 1, "toned": 1, "frame": 1}  # fmt: skip
 """The bad direction of each trait of a picture: 1 where more is worse."""
 
 LEAST_SPREADS = {"pattern": 0.05, "specks": 0.4, "noise": 0.4, "mosaic": 0.03, "blocks": 0.04, "sharpness": 0.4,
-                 "contrast": 0.1, "shades": 0.1, "saturation": 0.08, "frame": 0.07}  # fmt: skip
+                 "contrast": 0.1, "shades": 0.1, "saturation": 0.08}  # fmt: skip
 """Standard deviation of each trait that a reference has at least: about half of that of 300 photographs. Where a
 reference has none of a trait, rounding alone would else count as many standard deviations."""
 
@@ -42,7 +42,7 @@ UNSEEN = {"noise": np.log(9 / 255)}
 """Values of a trait up to which no eye sees it: noise of 4/255 in each channel of gray pictures of 64 to 512 pixels."""
 
 Verdict = Literal["worse", "not worse", "undecided"]
-What = Literal["look", "kind", "kinds", "repeats", "diversity", "fit"]
+What = Literal["look", "part", "kind", "kinds", "repeats", "diversity", "fit"]
 
 
 @dataclass(frozen=True)
@@ -51,10 +51,10 @@ class Margin(Record):
 
     Attributes:
         name: how the run is called if it is worse, such as "blurrier", or the kind that it lost.
-        what: whether it is a look, a kind, the kinds together, repeats, the diversity of the images of a prompt, or the
-            fit of images to their prompts.
-        difference: how much worse it is: of kinds and repeats a share of the samples, else in standard deviations of
-            the reference; negative where it is better.
+        what: whether it is a look of all, a look that a part of the samples has, a kind, the kinds together, repeats,
+            the diversity of the images of a prompt, or the fit of images to their prompts.
+        difference: how much worse it is: of parts, kinds and repeats a share of the samples, else in standard
+            deviations of the reference; negative where it is better.
         interval: bounds of it, which hold at 95 % for all things together.
         margin: the difference up to which it counts as not worse.
         verdict: "worse" if it surely is by more than the margin, "not worse" if it surely is not, else "undecided".
@@ -70,7 +70,7 @@ class Margin(Record):
     @property
     def is_share(self) -> bool:
         """True for a share of the samples, which some of them make; else all do."""
-        return self.what in ("kind", "kinds", "repeats")
+        return self.what in ("part", "kind", "kinds", "repeats")
 
     @property
     def sentence_part(self) -> str:
@@ -80,49 +80,84 @@ class Margin(Record):
         return f"{self.name} ({percent(self.difference, 1)})"
 
 
+@dataclass(frozen=True)
+class MovedLook:
+    """A look of all pairs that surely moved by more than the margin, in either direction."""
+
+    trait: Trait
+    is_more: bool
+    margin: Margin  # how far it moved, in this direction
+
+    @property
+    def is_bad(self) -> bool:
+        """True where the move is for the worse."""
+        return BAD.get(self.trait.name) == (1 if self.is_more else -1)
+
+    def leads_to(self, other: MovedLook) -> bool:
+        """Return whether another look may have moved as this one did."""
+        return self.trait.leads_to(other.trait, is_more=self.is_more, other_is_more=other.is_more)
+
+
 def judge_looks(table: PairTable, units: NDArray[np.int64], error: float) -> list[Margin]:
     """Judge the looks of all pairs: those that are worse first, the clearest of these first.
 
     A look that is worse as it changes with another one is left out. Of looks that are about as clear, the first in the
     order of all traits is the cause.
     """
-    if table.traits is None:
-        return []
-    found: list[tuple[Margin, Trait]] = []
-    for place, trait in enumerate(TRAITS):
-        if trait.name not in BAD:
-            continue
-        own, before = (values[:, place] for values in table.traits)
-        least = UNSEEN.get(trait.name, -np.inf)
-        worse = BAD[trait.name] * (np.maximum(own, least) - np.maximum(before, least))
-        worse = _in_spreads(worse, before, LEAST_SPREADS[trait.name])
-        name = (trait.more or trait.high) if BAD[trait.name] > 0 else (trait.less or trait.low)
-        found.append((_judge_mean(name or trait.name, "look", worse, units, error), trait))
-    others = [one for one, _ in found if one.verdict != "worse"]
-    return [*_causes([pair for pair in found if pair[0].verdict == "worse"]), *others]
+    found: list[MovedLook] = []
+    for trait, moved, before in _moves(table):
+        if (side := BAD.get(trait.name)) is not None:
+            name = _word(trait, is_more=side > 0) or trait.name
+            found.append(MovedLook(trait, side > 0, _judge_look(trait, name, side * moved, before, units, error)))
+    worse_ones = [one for one in found if one.margin.verdict == "worse"]
+    others = [one.margin for one in found if one.margin.verdict != "worse"]
+    return [*(one.margin for one, _ in causes_among(worse_ones)), *others]
 
 
-def _causes(left: list[tuple[Margin, Trait]]) -> Iterator[Margin]:
-    """Yield looks that are worse, in the order of their traits, without those that change with a clearer look."""
+def find_moved(table: PairTable, units: NDArray[np.int64], error: float) -> list[MovedLook]:
+    """Return the looks of all pairs that moved by more than the margin and have a word, in the order of the traits."""
+    found = []
+    for trait, moved, before in _moves(table):
+        is_more, has_unit = bool(moved.mean() > 0), trait.name in LEAST_SPREADS or trait.least is not None
+        if (name := _word(trait, is_more=is_more)) and (has_unit or before.std() > 0):
+            one = _judge_look(trait, name, moved if is_more else -moved, before, units, error)
+            found += [MovedLook(trait, is_more, one)] * (one.verdict == "worse")
+    return found
+
+
+def causes_among(left: Sequence[MovedLook]) -> Iterator[tuple[MovedLook, list[MovedLook]]]:
+    """Yield the looks of which the others follow, each with these, the clearest first.
+
+    Of looks that are about as clear, the first in the order of all traits is the cause.
+    """
     while left:
-        clearest = max(one.interval[0] for one, _ in left)
-        cause, trait = next(pair for pair in left if pair[0].interval[0] >= STRONG * clearest)
-        yield cause
-        left = [pair for pair in left if pair[0] is not cause and pair[1].name not in trait.brings]
+        clearest = max(one.margin.interval[0] for one in left)
+        cause = next(one for one in left if one.margin.interval[0] >= STRONG * clearest)
+        follows = [one for one in left if cause.leads_to(one)]
+        yield cause, follows
+        left = [one for one in left if one is not cause and one not in follows]
 
 
-def moved_looks(table: PairTable, units: NDArray[np.int64], error: float) -> list[str]:
-    """Return how all pictures look otherwise by more than the margin, in what has no bad direction."""
-    found: list[tuple[float, str]] = []
+def _moves(table: PairTable) -> Iterator[tuple[Trait, Array, Array]]:
+    """Yield how each trait of each pair moved, and its value before, (n,) each, without what no eye sees."""
     for place, trait in enumerate(TRAITS if table.traits is not None else ()):
+        least = UNSEEN.get(trait.name, -np.inf)
         own, before = (values[:, place] for values in table.traits or ())
-        spread = float(before.std())
-        if trait.name in BAD or spread == 0 or trait.less is None or trait.more is None:
-            continue
-        one = _judge_mean(trait.more, "look", _in_spreads(own - before, before), units, error)
-        if one.interval[0] > MARGIN or one.interval[1] < -MARGIN:
-            found.append((abs(one.difference), trait.more if one.difference > 0 else trait.less))
-    return [name for _, name in sorted(found, reverse=True)]
+        if trait.least is not None:
+            own, before = ((values >= trait.least).astype(float) for values in (own, before))
+        yield trait, np.maximum(own, least) - np.maximum(before, least), before
+
+
+def _judge_look(trait: Trait, name: str, moved: Array, before: Array, units: NDArray[np.int64], error: float) -> Margin:
+    """Judge how far a look moved: in spreads of the reference, or as a share of what a sample has or has not."""
+    if trait.least is not None:
+        return _judge_mean(name, "part", moved, units, error, SHARE_MARGIN)
+    return _judge_mean(name, "look", _in_spreads(moved, before, LEAST_SPREADS.get(trait.name, 0.0)), units, error)
+
+
+def _word(trait: Trait, *, is_more: bool) -> str | None:
+    """Return the word for all pairs that have more, or less, of a trait; None without one."""
+    return (trait.more or trait.high) if is_more else trait.less
 
 
 def _in_spreads(differences: Array, before: Array, least: float = 0.0) -> Array:
@@ -138,11 +173,13 @@ def _in_spreads(differences: Array, before: Array, least: float = 0.0) -> Array:
     return np.asarray(values - values.mean() * (((before - before.mean()) / spread) ** 2 - 1) / 2)
 
 
-def _judge_mean(name: str, what: What, worse: Array, units: NDArray[np.int64], error: float) -> Margin:
+def _judge_mean(
+    name: str, what: What, worse: Array, units: NDArray[np.int64], error: float, margin: float = MARGIN
+) -> Margin:
     """Judge the mean of differences by Student's t, of sums over independent units."""
     found = Estimate.of_mean(worse, units)
     ends = found.interval_at(1 - 2 * error)
-    return Margin(name, what, found.value, ends, MARGIN, _verdict(*ends, MARGIN))
+    return Margin(name, what, found.value, ends, margin, _verdict(*ends, margin))
 
 
 def judge_kinds(cells: tuple[NDArray[np.int64], NDArray[np.int64]], names: Sequence[str], error: float) -> list[Margin]:

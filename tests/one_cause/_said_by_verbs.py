@@ -2,8 +2,7 @@
 
 import re
 import warnings
-from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from _causes import CAUSES, CHANGE, SIZE, drawn
@@ -66,19 +65,9 @@ def of_comparison(planted):
 
 
 def of_same_ids(planted):
-    """Say what the headline calls a run: as a whole, how it looks, how its pairs are broken, or what is worse."""
-    result = fe.compare(planted.bad, planted.before, pairs="id", features=100)
-    found, says = result.by_id, result.says
-    reasons = Counter("another picture" if "picture of" in one else one for one in found.reasons.values())
-    names = {
-        "verdict": [found.run] * bool(found.run),
-        "changed": found.looks,
-        "broken": [name for name, _ in reasons.most_common(1)],
-        "worse": [one.name for one in found.worse],
-    }
-    more = [(key, plain(text)) for key, text in says.items() if key not in names]
-    key, name = next(((key, plain(each[0])) for key, each in names.items() if each), (more or [("verdict", "")])[0])
-    return Seen(key, says[key], name)
+    result = fe.compare(planted.paired, planted.before, pairs="id", features=100)
+    key, text = next(iter(result.says.items()))
+    return Seen(key, text, plain(result.by_id.findings[0].name) if result.by_id.findings else "")
 
 
 def of_gate(planted):
@@ -121,6 +110,8 @@ class Planted:
     def __init__(self, name, seed=0, size=SIZE):
         cause, sets, rng = CAUSES[name], drawn(CAUSES[name], seed, size), np.random.default_rng(seed + 1)
         self.bad = cause.plant(sets.before, sets, rng).as_set()
+        # The reference of two runs is the run before: copies are of that.
+        self.paired = cause.plant(sets.before, replace(sets, ref=sets.before), rng).as_set()
         self.before, self.good, self.ref = (one.as_set() for one in (sets.before, sets.good, sets.ref))
         self.real = (sets.ref + sets.good).as_set()
         changed = [

@@ -12,13 +12,14 @@ from finc_eval.same_ids.worse import (
     MARGIN,
     REPEATS_MARGIN,
     SHARE_MARGIN,
+    causes_among,
     error_of,
+    find_moved,
     judge_diversity,
     judge_fit,
     judge_kinds,
     judge_looks,
     judge_repeats,
-    moved_looks,
 )
 
 N, ERROR = 60, 0.01
@@ -80,7 +81,7 @@ def look(name):
     return next(trait for trait in TRAITS if trait.name == name)
 
 
-@pytest.mark.parametrize("name", BAD)
+@pytest.mark.parametrize("name", [name for name in BAD if look(name).least is None])
 def test_a_look_is_worse_in_its_bad_direction_alone_by_so_many_standard_deviations(name):
     trait = look(name)
     expected = (trait.more or trait.high) if BAD[name] > 0 else trait.less
@@ -152,15 +153,28 @@ def test_a_look_that_changes_with_a_clearer_one_is_not_a_cause(case):
     assert verdicts == sorted(verdicts, key=lambda one: one != "worse")
 
 
-def test_looks_without_a_bad_side_are_said_by_their_way_and_the_largest_first():
-    changes = {"brightness": -0.5, "warmth": 0.9, "top": -1.5, "green": 0.1, "contrast": -2.0}
-    found = moved_looks(table_of(changes), np.arange(N), ERROR)
-    assert found == ["brighter at the bottom", "redder, of a warmer tint", "darker"]
+def test_looks_that_moved_are_said_by_their_way_without_those_that_follow():
+    changes = {"warmth": 0.9, "top": -1.5, "green": 0.1, "saturation": -2.0}
+    found = find_moved(table_of(changes), np.arange(N), ERROR)
+    assert {one.margin.name for one in found} == {"redder, of a warmer tint", "brighter at the bottom", "paler"}
+    assert [one.is_bad for one in found if one.trait.name in ("saturation", "top")] == [True, False]
+    causes = [(cause.trait.name, [one.trait.name for one in follows]) for cause, follows in causes_among(found)]
+    assert causes == [("saturation", ["warmth"]), ("top", [])]
     table = table_of(changes)
-    table.traits[1][:, NAMES.index("top")] = 1.0
-    assert moved_looks(table, np.arange(N), ERROR) == found[1:]  # a look that all of the reference have alike
-    assert moved_looks(PairTable({}, np.zeros(N), None), np.arange(N), ERROR) == []
+    table.traits[1][:, NAMES.index("top")] = 1.0  # all of the reference have it alike
+    assert "top" not in {one.trait.name for one in find_moved(table, np.arange(N), ERROR)}
+    assert find_moved(PairTable({}, np.zeros(N), None), np.arange(N), ERROR) == []
     assert judge_looks(PairTable({}, np.zeros(N), None), np.arange(N), ERROR) == []
+
+
+@pytest.mark.parametrize(("part", "verdict"), [(0.2, "worse"), (0.0, "not worse")])
+def test_a_look_that_samples_have_or_have_not_is_judged_as_a_share(part, verdict):
+    table = table_of({})
+    for values in table.traits:
+        values[:, NAMES.index("gray")] = 0.0
+    table.traits[0][: round(part * N), NAMES.index("gray")] = 1.0
+    (found,) = [one for one in judge_looks(table, np.arange(N), ERROR) if one.name == look("gray").high]
+    assert (found.what, found.difference, found.verdict) == ("part", pytest.approx(part), verdict)
 
 
 def exact(count, n, error):

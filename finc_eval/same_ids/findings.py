@@ -1,0 +1,197 @@
+"""Findings of two runs with the same ids: how all pairs look otherwise, and what the broken pairs are.
+
+Broken pairs are members of a set as any others: they are asked which kind, label, repeat or copy they are, or which
+word their prompts have. The answer that has most in common with them, as a part of both together (Jaccard 1912), is
+their name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from finc_eval.core.words import percent, plural, quote
+from finc_eval.findings.finding import Finding, What, two_shares
+from finc_eval.naming.evidence import MOST
+from finc_eval.naming.properties import TEXT_COLUMNS, common_word, split_words
+from finc_eval.naming.questions import enrichment_p
+from finc_eval.numerics.inference import ALPHA
+from finc_eval.same_ids.pairs import Aligned
+from finc_eval.same_ids.result import OTHER_PICTURES
+from finc_eval.same_ids.run_names import EXCHANGED_IDS, ONE_PICTURE_NAME
+from finc_eval.same_ids.seen import ANOTHER, GRAY_WORDS, OTHER_ID, TURNED_GRAY
+from finc_eval.same_ids.verdict import RunVerdict
+from finc_eval.same_ids.worse import Margin, MovedLook, causes_among
+
+Mask = NDArray[np.bool_]
+
+VAGUE = ("", ANOTHER, OTHER_ID, "another sample")  # causes of pairs that say nothing of what their pictures are
+SAY_LITTLE = (OTHER_PICTURES, "the picture of another id", ONE_PICTURE_NAME, EXCHANGED_IDS)  # ends of names of runs
+SHOWN_IDS = 12  # ids of pairs that a finding shows
+KIND_NUMBER = re.compile(r" \(k\d+\)$|^samples \(k\d+\)$|^kind \d+$")  # the id in the name of a kind, or its number
+
+MARGIN_KINDS: dict[str, What] = {"kind": "kind", "repeats": "repeat"}
+"""Kind of the finding of a thing that is worse, besides looks; of the diversity of a prompt and its fit, "metric"."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """Knowledge of all pairs beyond what each shows: of n pairs.
+
+    Attributes:
+        cells: kinds of both samples, (n,) each, and their names; None without kinds.
+        repeated: whether each sample repeats another sample of its set, (n,) each, and what the repeat is called.
+    """
+
+    cells: tuple[NDArray[np.int64], NDArray[np.int64], Sequence[str]] | None
+    repeated: tuple[Mask, Mask, str] | None
+
+
+NOTHING = Known(None, None)
+
+
+@dataclass(frozen=True, eq=False)
+class _Answer:
+    """A set of pairs that broken pairs may be: what they have in common, and their share in both sets."""
+
+    kind: What
+    name: str
+    has: Mask
+    shares: tuple[float, float]
+
+
+def find_findings(
+    pairs: Aligned, judged: RunVerdict, known: Known, looks: Sequence[MovedLook], worse: Sequence[Margin]
+) -> tuple[Finding, ...]:
+    """Return what differs between two runs, the largest first: broken pairs, looks of all pairs, and what is worse."""
+    furthest = [str(name) for name in pairs.ids[np.flatnonzero(judged.broken)]]
+    broken = [_of_pairs(pairs, judged, known)] if judged.broken.any() else []
+    of_looks = [_of_look(cause, follows) for cause, follows in causes_among(list(looks))]
+    names = {one.name for one in (*broken, *of_looks)}
+    others = [_of_margin(margin) for margin in worse if not _is_said(margin, judged, known)]
+    others = [one for one in others if one.name not in names]
+    # A fault of all pairs that is a look, such as gray, is said once.
+    broken = [one for one in broken if one.kind != "pair" or one.name not in {look.name for look in of_looks}]
+    found = sorted([*broken, *of_looks, *others], key=lambda one: -one.size)
+    return tuple(one if one.ids else replace(one, ids=tuple(furthest[:SHOWN_IDS])) for one in found)
+
+
+def _is_said(margin: Margin, judged: RunVerdict, known: Known) -> bool:
+    """Return whether another finding says it: looks have their own, and repeats may be the broken pairs."""
+    if margin.what == "repeats" and known.repeated is not None:
+        again = known.repeated[0]
+        return bool((again & judged.broken).sum() >= MOST * again.sum())
+    return margin.what in ("look", "part")
+
+
+def _of_look(cause: MovedLook, follows: Sequence[MovedLook]) -> Finding:
+    margin = cause.margin
+    return Finding(
+        margin.name, "look", True, None, None, None, text=margin.sentence_part, interval=margin.interval,
+        explains=tuple(one.margin.name for one in follows), is_worse=cause.is_bad,
+    )  # fmt: skip
+
+
+def _of_margin(margin: Margin) -> Finding:
+    kind = MARGIN_KINDS.get(margin.what, "metric")
+    name = KIND_NUMBER.sub("", margin.name) or margin.name
+    return Finding(
+        name, kind, not margin.is_share, None, None, None, text=margin.sentence_part, interval=margin.interval,
+        is_worse=True,
+    )  # fmt: skip
+
+
+def _of_pairs(pairs: Aligned, judged: RunVerdict, known: Known) -> Finding:
+    """Return what the broken pairs are: what they have in common, or else what most of them show."""
+    share = float(judged.broken.mean())
+    ids = tuple(str(name) for name in pairs.ids[judged.broken][:SHOWN_IDS])
+    vague = judged.broken & np.isin(judged.causes, VAGUE)
+    is_rule = bool(judged.run) and not judged.run.endswith(SAY_LITTLE)
+    is_vague = not is_rule and vague.sum() >= MOST * judged.broken.sum()
+    if is_vague and (best := _best_answer(pairs, known, vague)) is not None:
+        answer, p_value = best
+        return Finding(
+            answer.name, answer.kind, False, *answer.shares, p_value, text=_say(answer, share), ids=ids,
+            explains=(OTHER_PICTURES,), is_worse=True,
+        )  # fmt: skip
+    count = f"{int(judged.broken.sum()):,} of {plural(len(judged.broken), 'pair')}"
+    cause = Counter(judged.causes[judged.broken].tolist()).most_common(1)[0][0] or OTHER_PICTURES
+    cause = GRAY_WORDS if cause == TURNED_GRAY else OTHER_PICTURES if cause in VAGUE else cause
+    name = judged.run if is_rule and share == 1 and cause not in judged.run else cause
+    return Finding(name, "pair", False, share, 0.0, None, text=judged.run or count, ids=ids, is_worse=True)
+
+
+def _say(answer: _Answer, share: float) -> str:
+    """Say what broken pairs are, with the share of the pairs."""
+    own, before = two_shares(*answer.shares)
+    show = f"{percent(share)} of the pairs"
+    match answer.kind:
+        case "words":
+            return f"{show} show another picture, and their prompts have {quote(answer.name)}"
+        case "copy":
+            return f"{show} show a picture of the reference that has another id"
+        case "repeat":
+            return f"{answer.name}, in {show}"
+    return f"{quote(answer.name)} is {own} of the samples (reference {before}): {show} show another picture"
+
+
+def _best_answer(pairs: Aligned, known: Known, vague: Mask) -> tuple[_Answer, float] | None:
+    """Return the answer with most in common with the vague pairs, and its p-value; None if none is clear.
+
+    Clear are at least `MOST` of both together, more often than by chance (Fisher's exact test; Bonferroni).
+    """
+    answers = list(_answers(pairs, known, vague))
+    if not answers:
+        return None
+    n, broken = len(vague), int(vague.sum())
+    sizes = np.array([one.has.sum() for one in answers])
+    inside = np.array([(one.has & vague).sum() for one in answers])
+    common = inside / (sizes + broken - inside)
+    best = int(common.argmax())
+    p_values = np.minimum(len(answers) * enrichment_p(inside, sizes, broken - inside, n - sizes), 1.0)
+    return (answers[best], float(p_values[best])) if common[best] >= MOST and p_values[best] <= ALPHA else None
+
+
+def _answers(pairs: Aligned, known: Known, vague: Mask) -> Iterator[_Answer]:
+    """Yield what the vague pairs may be; of answers with as much in common, the first is said."""
+    if known.repeated is not None:
+        again, repeated_before, name = known.repeated
+        shares = float(again.mean()), float(repeated_before.mean())
+        yield _Answer("repeat", name, again & ~repeated_before, shares)
+    if (contents := pairs.contents()) is not None:
+        own, before = contents.T
+        _, place, times = np.unique(own, return_inverse=True, return_counts=True)
+        # Of ids that are exchanged, each picture is still there once.
+        copied = np.isin(own, before) & (own != before) & (times[place.reshape(-1)] > 1)
+        yield _Answer("copy", "copies of the reference", copied, (float(copied.mean()), 0.0))
+    column = next((one for one in TEXT_COLUMNS if one in pairs.gen.columns), None)
+    if column is not None:
+        texts = np.array(pairs.gen.column(column))[pairs.rows[0]]
+        if word := common_word(texts[vague].tolist(), texts.tolist()):
+            asks = np.array([word in split_words(text) for text in texts.tolist()])
+            yield _Answer("words", word, asks, (float(vague.mean()), 0.0))
+    for names, own, before in _groups(pairs, known):
+        for number, name in enumerate(names):
+            shares = float((own == number).mean()), float((before == number).mean())
+            if name and shares[0] != shares[1]:
+                has = own == number if shares[0] > shares[1] else before == number
+                yield _Answer("kind", name, has, shares)
+
+
+def _groups(pairs: Aligned, known: Known) -> Iterator[tuple[list[str], NDArray[np.int64], NDArray[np.int64]]]:
+    """Yield names, and the number of that of both samples of each pair: of labels, and of kinds with a name."""
+    if all("label" in one.columns for one in (pairs.gen, pairs.ref)):
+        sides = [
+            np.array(one.column("label"))[rows] for one, rows in zip((pairs.gen, pairs.ref), pairs.rows, strict=True)
+        ]
+        labels, numbers = np.unique(np.concatenate(sides), return_inverse=True)
+        first, second = np.split(numbers.reshape(-1), 2)
+        yield labels.tolist(), first, second
+    if known.cells is not None:
+        own, before, kinds = known.cells
+        yield [KIND_NUMBER.sub("", name) for name in kinds], own, before
