@@ -63,6 +63,7 @@ class _Answer:
     name: str
     has: Mask
     shares: tuple[float, float]
+    ways: int = 1  # number of answers that it was chosen among
 
 
 def find_findings(
@@ -122,7 +123,7 @@ def _of_pairs(pairs: Aligned, judged: RunVerdict, known: Known) -> Finding:
     count = f"{int(judged.broken.sum()):,} of {plural(len(judged.broken), 'pair')}"
     cause = Counter(judged.causes[judged.broken].tolist()).most_common(1)[0][0] or OTHER_PICTURES
     cause = GRAY_WORDS if cause == TURNED_GRAY else OTHER_PICTURES if cause in VAGUE else cause
-    name = judged.run if is_rule and share == 1 and cause not in judged.run else cause
+    name = judged.run if is_rule and cause not in judged.run else cause
     return Finding(name, "pair", False, share, 0.0, None, text=judged.run or count, ids=ids, is_worse=True)
 
 
@@ -153,7 +154,9 @@ def _best_answer(pairs: Aligned, known: Known, vague: Mask) -> tuple[_Answer, fl
     inside = np.array([(one.has & vague).sum() for one in answers])
     common = inside / (sizes + broken - inside)
     best = int(common.argmax())
-    p_values = np.minimum(len(answers) * enrichment_p(inside, sizes, broken - inside, n - sizes), 1.0)
+    p_values = np.minimum(
+        sum(one.ways for one in answers) * enrichment_p(inside, sizes, broken - inside, n - sizes), 1.0
+    )
     return (answers[best], float(p_values[best])) if common[best] >= MOST and p_values[best] <= ALPHA else None
 
 
@@ -173,8 +176,9 @@ def _answers(pairs: Aligned, known: Known, vague: Mask) -> Iterator[_Answer]:
     if column is not None:
         texts = np.array(pairs.gen.column(column))[pairs.rows[0]]
         if word := common_word(texts[vague].tolist(), texts.tolist()):
-            asks = np.array([word in split_words(text) for text in texts.tolist()])
-            yield _Answer("words", word, asks, (float(vague.mean()), 0.0))
+            words = [set(split_words(text)) for text in texts.tolist()]
+            asks = np.array([word in own for own in words])
+            yield _Answer("words", word, asks, (float(vague.mean()), 0.0), len(set().union(*words)))
     for names, own, before in _groups(pairs, known):
         for number, name in enumerate(names):
             shares = float((own == number).mean()), float((before == number).mean())
