@@ -21,7 +21,7 @@ from finc_eval.numerics.inference import ALPHA, share_bounds
 from finc_eval.partitions.blocks import Pairing
 from finc_eval.same_ids.broken import RATE, find_broken
 from finc_eval.same_ids.detect import few_of_run, least_of_run
-from finc_eval.same_ids.findings import NOTHING, VAGUE, Known, find_findings
+from finc_eval.same_ids.findings import NOTHING, VAGUE, KnownOfPairs, find_findings
 from finc_eval.same_ids.pairs import OTHERS, SIZES, SIZES_BEFORE, Aligned, PairTable, align, measure
 from finc_eval.same_ids.reasons import reasons_of
 from finc_eval.same_ids.result import SHOWN, ById
@@ -61,7 +61,7 @@ class MeasuredRuns:
     seen: SeenPairs  # what each pair shows
     unread: tuple[str, ...] = ()  # ids of pairs that are left out, as their pictures are not those that were embedded
     missing: int = 0  # samples of the reference that the new run lacks
-    known: Known = NOTHING  # what all pairs are
+    known: KnownOfPairs = NOTHING  # what all pairs are
 
     @classmethod
     def of(
@@ -277,14 +277,14 @@ class Harm:
     judge: Callable[[float], list[Margin]]
 
 
-def _known(pairs: Aligned, kinds: tuple[NDArray[np.int64], Sequence[str]] | None, pairing: Pairing) -> Known:
+def _known(pairs: Aligned, kinds: tuple[NDArray[np.int64], Sequence[str]] | None, pairing: Pairing) -> KnownOfPairs:
     """Return which kinds and repeats all pairs are."""
     cells = None
     if kinds is not None:
         numbers, names = kinds
         n = pairing.sets["gen"].n
         cells = numbers[:n][pairs.rows[0]], numbers[n:][pairs.rows[1]], names
-    return Known(cells, _repeats(pairs) if len(pairs.ids) <= REPEATS else None)
+    return KnownOfPairs(cells, _repeats(pairs) if len(pairs.ids) <= REPEATS else None)
 
 
 def _neutral(looks: Sequence[MovedLook]) -> list[str]:
@@ -294,7 +294,7 @@ def _neutral(looks: Sequence[MovedLook]) -> list[str]:
 
 
 def _questions(
-    pairs: Aligned, table: PairTable, judged: RunVerdict, known: Known
+    pairs: Aligned, table: PairTable, judged: RunVerdict, known: KnownOfPairs
 ) -> tuple[list[Harm], Callable[[float], list[MovedLook]]]:
     """Return what may be worse, and what else may have moved.
 

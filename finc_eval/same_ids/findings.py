@@ -40,7 +40,7 @@ MARGIN_KINDS: dict[str, What] = {"kind": "kind", "repeats": "repeat"}
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownOfPairs:
     """Knowledge of all pairs beyond what each shows: of n pairs.
 
     Attributes:
@@ -52,7 +52,7 @@ class Known:
     repeated: tuple[Mask, Mask, str] | None
 
 
-NOTHING = Known(None, None)
+NOTHING = KnownOfPairs(None, None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,7 @@ class _Answer:
 
 
 def find_findings(
-    pairs: Aligned, judged: RunVerdict, known: Known, looks: Sequence[MovedLook], worse: Sequence[Margin]
+    pairs: Aligned, judged: RunVerdict, known: KnownOfPairs, looks: Sequence[MovedLook], worse: Sequence[Margin]
 ) -> tuple[Finding, ...]:
     """Return what differs between two runs, the largest first: broken pairs, looks of all pairs, and what is worse."""
     furthest = [str(name) for name in pairs.ids[np.flatnonzero(judged.broken)]]
@@ -82,7 +82,7 @@ def find_findings(
     return tuple(one if one.ids else replace(one, ids=tuple(furthest[:SHOWN_IDS])) for one in found)
 
 
-def _is_said(margin: Margin, judged: RunVerdict, known: Known) -> bool:
+def _is_said(margin: Margin, judged: RunVerdict, known: KnownOfPairs) -> bool:
     """Return whether another finding says it: looks have their own, and repeats may be the broken pairs."""
     if margin.what == "repeats" and known.repeated is not None:
         again = known.repeated[0]
@@ -107,7 +107,7 @@ def _of_margin(margin: Margin) -> Finding:
     )  # fmt: skip
 
 
-def _of_pairs(pairs: Aligned, judged: RunVerdict, known: Known) -> Finding:
+def _of_pairs(pairs: Aligned, judged: RunVerdict, known: KnownOfPairs) -> Finding:
     """Return what the broken pairs are: what they have in common, or else what most of them show."""
     share = float(judged.broken.mean())
     ids = tuple(str(name) for name in pairs.ids[judged.broken][:SHOWN_IDS])
@@ -141,7 +141,7 @@ def _say(answer: _Answer, share: float) -> str:
     return f"{quote(answer.name)} is {own} of the samples (reference {before}): {show} show another picture"
 
 
-def _best_answer(pairs: Aligned, known: Known, vague: Mask) -> tuple[_Answer, float] | None:
+def _best_answer(pairs: Aligned, known: KnownOfPairs, vague: Mask) -> tuple[_Answer, float] | None:
     """Return the answer with most in common with the vague pairs, and its p-value; None if none is clear.
 
     Clear are at least `MOST` of both together, more often than by chance (Fisher's exact test; Bonferroni).
@@ -160,7 +160,7 @@ def _best_answer(pairs: Aligned, known: Known, vague: Mask) -> tuple[_Answer, fl
     return (answers[best], float(p_values[best])) if common[best] >= MOST and p_values[best] <= ALPHA else None
 
 
-def _answers(pairs: Aligned, known: Known, vague: Mask) -> Iterator[_Answer]:
+def _answers(pairs: Aligned, known: KnownOfPairs, vague: Mask) -> Iterator[_Answer]:
     """Yield what the vague pairs may be; of answers with as much in common, the first is said."""
     if known.repeated is not None:
         again, repeated_before, name = known.repeated
@@ -187,7 +187,7 @@ def _answers(pairs: Aligned, known: Known, vague: Mask) -> Iterator[_Answer]:
                 yield _Answer("kind", name, has, shares)
 
 
-def _groups(pairs: Aligned, known: Known) -> Iterator[tuple[list[str], NDArray[np.int64], NDArray[np.int64]]]:
+def _groups(pairs: Aligned, known: KnownOfPairs) -> Iterator[tuple[list[str], NDArray[np.int64], NDArray[np.int64]]]:
     """Yield names, and the number of that of both samples of each pair: of labels, and of kinds with a name."""
     if all("label" in one.columns for one in (pairs.gen, pairs.ref)):
         sides = [

@@ -23,7 +23,7 @@ PICTURE_OF, ANOTHER = "the picture of ", "another id's picture"
 OWN_WAY = re.compile(" by [+-].*")  # end of a reason that each pair has its own of: "shifted by +3, -1 pixels"
 SHOWN = 12  # pairs that a page shows
 LEAST_SHARE = 20  # pairs from which a part of them is a share: one is at most 5 %
-OTHER_PICTURES = "another picture"  # what findings explain that say what broken pairs are
+OTHER_PICTURES = "another picture"  # explained by findings that say what broken pairs are
 NAMED = 3  # ids, and things that are worse, that a sentence names
 
 
