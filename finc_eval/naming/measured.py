@@ -59,7 +59,7 @@ def measure_sets(
     """
     rows = {label: looked_rows(one) for label, one in sets.items()}
     of_pictures = _pictures(sets, pictures)
-    parts = [part for part in (_motion(sets, rows), of_pictures, _numbers(sets, rows)) if part is not None]
+    parts = [part for part in (_motion(sets, rows), of_pictures, read_numbers(sets, rows)) if part is not None]
     if len(sets) < 2 or not parts:
         return (), {}
     traits = tuple(trait for found, _ in parts for trait in found)
@@ -138,7 +138,7 @@ def _pictures(sets: Mapping[str, Embeddings], known: Mapping[str, PictureLooks |
     return (*asked, *TRAITS), {label: np.concatenate([users, own], 1) for (label, own), users in joined}
 
 
-def _numbers(sets: Mapping[str, Embeddings], rows: Rows) -> Parts | None:
+def read_numbers(sets: Mapping[str, Embeddings], rows: Rows) -> Parts | None:
     """Read the columns of metadata that hold numbers in all sets; None without any."""
     first, *others = sets.values()
     shared = [name for name in first.columns if all(name in one.columns for one in others)]

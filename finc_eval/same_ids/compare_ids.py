@@ -14,8 +14,10 @@ from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.same_names import ID, names_of
+from finc_eval.naming.columns import is_look
 from finc_eval.naming.properties import TEXT_COLUMNS, common_word
 from finc_eval.naming.repeated import number_repeats
+from finc_eval.naming.traits import Trait
 from finc_eval.numerics.exchanges import unit_numbers
 from finc_eval.numerics.inference import ALPHA, share_bounds
 from finc_eval.partitions.blocks import Pairing
@@ -28,7 +30,6 @@ from finc_eval.same_ids.run_names import FEW
 from finc_eval.same_ids.seen import SeenPairs, see
 from finc_eval.same_ids.verdict import LEAST_TAIL, RunVerdict, judge_run
 from finc_eval.same_ids.worse import (
-    BAD,
     Margin,
     error_of,
     judge_diversity,
@@ -54,7 +55,7 @@ class MeasuredRuns:
     floor: PairTable | None  # pairs of runs of the baseline; None without a further run
     runs: int  # number of further runs
     questions: Sequence[Harm]  # what may be worse
-    looks: Callable[[float], list[str]]  # how all pictures look otherwise, by the error of each bound
+    looks: Callable[[float], list[str]]  # how all pictures look otherwise, by the error of all bounds together
     seen: SeenPairs  # what each pair shows
     unread: tuple[str, ...] = ()  # ids of pairs that are left out, as their pictures are not those that were embedded
     missing: int = 0  # samples of the reference that the new run lacks
@@ -152,7 +153,7 @@ class MeasuredRuns:
             [one for one in margins if one.verdict == "worse"],
             [one for one in margins if one.verdict == "not worse"],
             [one for one in margins if one.verdict == "undecided"],
-            [] if judged.is_resized else self.looks(self._error(len(BAD))),
+            [] if judged.is_resized else self.looks(self._error(1)),
             tuple(ids[order[:SHOWN]].tolist()),
             tuple(ids.tolist()),
             {name: _short(values) for name, values in self.nearest.values.items() if name not in UNSHOWN},
@@ -285,9 +286,10 @@ def _questions(
         kept = np.arange(len(pairs.ids))
     looked = kept if table.traits is None else kept[~np.isnan(table.traits[0][kept]).any(1)]
     traits = None if table.traits is None else (table.traits[0][looked], table.traits[1][looked])
-    looks, part = PairTable({}, table.others[looked], traits), pairs.part(kept)
+    looks, part = PairTable({}, table.others[looked], traits, looks=table.looks), pairs.part(kept)
     units = unit_numbers(pairs.gen.unit_keys()[pairs.rows[0][looked]])
-    found = [Harm(0 if traits is None else len(BAD), partial(judge_looks, looks, units))]
+    bad, others = (0 if traits is None else sum(map(judges, looks.looks)) for judges in (_is_bad, _is_added))
+    found = [Harm(bad, partial(judge_looks, looks, units))]
     if kinds is not None:
         cells, names = kinds
         own = cells[: pairing.sets["gen"].n], cells[pairing.sets["gen"].n :]
@@ -295,7 +297,16 @@ def _questions(
     asked = np.random.default_rng(0).permutation(len(pairs.ids))[:REPEATS]
     found.append(Harm(1, partial(judge_repeats, *_repeats(pairs.part(np.sort(asked))))))
     found += [Harm(1, partial(judge_diversity, one)) for one in _diversity(pairs)]
-    return found, partial(moved_looks, looks, units)
+    bounds = max(1, bad + others)
+    return found, lambda error: moved_looks(looks, units, error / bounds)
+
+
+def _is_bad(trait: Trait) -> bool:
+    return trait.bad != 0
+
+
+def _is_added(trait: Trait) -> bool:
+    return trait.bad == 0 and not is_look(trait.name)
 
 
 def _none() -> tuple[list[Harm], Callable[[float], list[str]]]:

@@ -16,20 +16,11 @@ from finc_eval.core.record import Record
 from finc_eval.core.words import percent
 from finc_eval.estimates.estimate import Estimate
 from finc_eval.naming.explained import STRONG
-from finc_eval.naming.traits import TRAITS, Trait
+from finc_eval.naming.traits import Trait
 from finc_eval.numerics.inference import ALPHA, share_bounds
 from finc_eval.same_ids.pairs import PairTable
 
 Array = NDArray[np.float64]
-
-BAD = {"pattern": 1, "specks": 1, "noise": 1, "mosaic": 1, "blocks": 1, "sharpness": -1, "contrast": -1, "shades": 1,
-       "saturation": -1, "frame": 1}  # fmt: skip
-"""The bad direction of each trait of a picture: 1 where more is worse."""
-
-LEAST_SPREADS = {"pattern": 0.05, "specks": 0.4, "noise": 0.4, "mosaic": 0.03, "blocks": 0.04, "sharpness": 0.4,
-                 "contrast": 0.1, "shades": 0.1, "saturation": 0.08, "frame": 0.07}  # fmt: skip
-"""Standard deviation of each trait that a reference has at least: about half of that of 300 photographs. Where a
-reference has none of a trait, rounding alone would else count as many standard deviations."""
 
 MARGIN = 0.25  # standard deviations of a trait over the pictures of the reference
 
@@ -37,9 +28,6 @@ SHARE_MARGIN = 0.02
 """Share of the samples that a kind may lose. With 50 kinds, 500 pairs show so little if no pair changes its kind."""
 
 REPEATS_MARGIN = 0.01  # share of the samples that may be repeats of others, from which looks name repeats
-
-UNSEEN = {"noise": np.log(9 / 255)}
-"""Values of a trait up to which no eye sees it: noise of 4/255 in each channel of gray pictures of 64 to 512 pixels."""
 
 Verdict = Literal["worse", "not worse", "undecided"]
 What = Literal["look", "kind", "kinds", "repeats", "diversity", "fit"]
@@ -89,14 +77,15 @@ def judge_looks(table: PairTable, units: NDArray[np.int64], error: float) -> lis
     if table.traits is None:
         return []
     found: list[tuple[Margin, Trait]] = []
-    for place, trait in enumerate(TRAITS):
-        if trait.name not in BAD:
+    for place, trait in enumerate(table.looks):
+        if not trait.bad:
             continue
         own, before = (values[:, place] for values in table.traits)
-        least = UNSEEN.get(trait.name, -np.inf)
-        worse = BAD[trait.name] * (np.maximum(own, least) - np.maximum(before, least))
-        worse = _in_spreads(worse, before, LEAST_SPREADS[trait.name])
-        name = (trait.more or trait.high) if BAD[trait.name] > 0 else (trait.less or trait.low)
+        worse = trait.bad * (np.maximum(own, trait.unseen) - np.maximum(before, trait.unseen))
+        # Where no reference has any of what a user registered, the spread of both sets is the unit.
+        least = trait.least_spread or (0.0 if before.std() else float(np.concatenate([own, before]).std()))
+        worse = _in_spreads(worse, before, least) if worse.any() else worse
+        name = (trait.more or trait.high) if trait.bad > 0 else (trait.less or trait.low)
         found.append((_judge_mean(name or trait.name, "look", worse, units, error), trait))
     others = [one for one, _ in found if one.verdict != "worse"]
     return [*_causes([pair for pair in found if pair[0].verdict == "worse"]), *others]
@@ -114,10 +103,10 @@ def _causes(left: list[tuple[Margin, Trait]]) -> Iterator[Margin]:
 def moved_looks(table: PairTable, units: NDArray[np.int64], error: float) -> list[str]:
     """Return how all pictures look otherwise by more than the margin, in what has no bad direction."""
     found: list[tuple[float, str]] = []
-    for place, trait in enumerate(TRAITS if table.traits is not None else ()):
+    for place, trait in enumerate(table.looks if table.traits is not None else ()):
         own, before = (values[:, place] for values in table.traits or ())
         spread = float(before.std())
-        if trait.name in BAD or spread == 0 or trait.less is None or trait.more is None:
+        if trait.bad or spread == 0 or trait.less is None or trait.more is None:
             continue
         one = _judge_mean(trait.more, "look", _in_spreads(own - before, before), units, error)
         if one.interval[0] > MARGIN or one.interval[1] < -MARGIN:
