@@ -47,6 +47,7 @@ __all__ = [
     "load",
     "metrics",
     "privacy",
+    "register_column",
 ]
 
 

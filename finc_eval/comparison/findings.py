@@ -8,6 +8,7 @@ from finc_eval.comparison.headline import CHANCE, cut_name, differences_in_order
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.findings.finding import Finding, What
+from finc_eval.naming.columns import is_look
 from finc_eval.naming.evidence import ADJECTIVE, SLIGHT, UniqueNames, starts_with_trait, unnamed
 from finc_eval.naming.looks import REPEAT, Look, look_at
 from finc_eval.naming.measured import PictureLooks, measure_sets
@@ -82,7 +83,7 @@ def clear_among(found: Sequence[Finding], sets: int) -> tuple[Finding, ...]:
 
 def look_finding(look: Look) -> Finding:
     """Return a look as a finding."""
-    what: What = "repeat" if look.trait == REPEAT else "look"
+    what: What = "repeat" if look.trait == REPEAT else "look" if is_look(look.trait) else "column"
     return Finding(look.name, what, look.whole, look.share_gen, look.share_ref, look.p_value, look.kinds)
 
 

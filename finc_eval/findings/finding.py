@@ -82,7 +82,7 @@ class Finding(Record):
     @property
     def words(self) -> str:
         """The difference in a few words without numbers."""
-        if self.kind == "look":
+        if self.kind in ("look", "column"):
             return self._say_look()
         if self.kind == "repeat":
             return self.name if self.is_more else f"fewer repeats: {self.name}"

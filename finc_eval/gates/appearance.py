@@ -20,11 +20,12 @@ from finc_eval.gates.retraining import between_shares
 from finc_eval.gates.scores import MeasuredScore, ScoreChange
 from finc_eval.gates.sets import GEN, REF, GateSets
 from finc_eval.gates.shares import GainedShare, TwoCounts
+from finc_eval.naming.columns import is_look
 from finc_eval.naming.explained import TAIL
 from finc_eval.naming.looks import CLIPPED
 from finc_eval.naming.measured import PictureLooks, measure_pictures, measure_sets
 from finc_eval.naming.texture import Array
-from finc_eval.naming.traits import LOOKS_OF_CLIPS, TRAITS, Trait
+from finc_eval.naming.traits import Trait
 from finc_eval.numerics.inference import ALPHA
 
 PART, WHOLE = "appearance.part", "appearance.whole"  # rules of the limits on looks
@@ -106,8 +107,11 @@ def look_evidence(
             name = against.rule(f"appearance.{rule}")
             found = list(_looks(against, pictures, name, alpha))
             looks = tuple(replace(one, level_of_ref=alpha / len(found)) for one in found)
+            clearest = Clearest.of(name, margin, looks, sets.gen.n) if looks else None
+            # Columns of metadata alone may break a limit, and do not show that it holds.
+            is_shown = any(is_look(one.trait) for one in looks) or (clearest is not None and clearest.beyond(alpha))
             missing = Missing(name=name, margin=margin, note=NO_PICTURES)
-            yield Clearest.of(name, margin, looks, sets.gen.n) if looks else missing
+            yield clearest if clearest is not None and is_shown else missing
 
 
 def _looks(sets: GateSets, pictures: Mapping[str, PictureLooks | None], name: str, alpha: float) -> Iterator[Beyond]:
@@ -116,8 +120,8 @@ def _looks(sets: GateSets, pictures: Mapping[str, PictureLooks | None], name: st
     effects = {label: mean_group_size(one) for label, one in sets.all.items()}
     for place, trait in enumerate(traits):
         values = {label: one.values[:, place] for label, one in measured.items()}
-        if trait not in (*TRAITS, *LOOKS_OF_CLIPS) or np.ptp(np.concatenate([*values.values()])) == 0:
-            continue  # a column of metadata is not a look
+        if np.ptp(np.concatenate([*values.values()])) == 0:
+            continue
         for side in (-1, 1):
             if name.startswith(PART) and (word := trait.high if side > 0 else trait.low):
                 yield _part(sets, trait, word, {key: side * one for key, one in values.items()}, effects, name)

@@ -35,6 +35,7 @@ from finc_eval.same_ids.result import ById
 
 Members = Mapping[str, NDArray[np.bool_]]  # which of the samples of `looked_rows` are meant, of the release and its old
 NAMED = ("kinds.lose", "kinds.new")  # rules whose limits are on kinds that have a name
+OF_TRAITS = ("look", "column")  # kinds of findings that something measured of each sample names
 REPEATS, MOVES = "basics.duplicates", "kinds.moved"
 NAMED_PROMPTS = 3  # prompts that a cause names at most
 
@@ -52,7 +53,7 @@ class Suspect:
         """Return whether most samples of the smaller are samples of the other, and both are gains or both losses."""
         if self.finding.is_more != other.finding.is_more:
             return False
-        if self.finding.kind == other.finding.kind == "look":
+        if self.finding.kind == other.finding.kind and self.finding.kind in OF_TRAITS:
             return self.finding == other.finding
         if self.finding.whole or other.finding.whole:
             return False  # all samples are in a set that has moved, which does not say why a kind is lost
@@ -175,7 +176,7 @@ def find_causes(
         told = [one for one in told if one[2] is None or not one[2].finding.whole]
         told += [(size, one, None) for size, one in of_pairs]
     if by_id is not None:
-        suspects = [one for one in suspects if not (one.finding.kind == "look" and one.finding.whole)]
+        suspects = [one for one in suspects if not (one.finding.kind in OF_TRAITS and one.finding.whole)]
     waiting: list[tuple[str, Suspect]] = []
     held: list[Suspect] = []
     for limit, part in sorted(limits, key=lambda one: -_size(one[0])):
@@ -201,7 +202,7 @@ def find_causes(
         if one.finding.kind == "sets" and not all(map(_is_of_metric, found)):
             continue  # the sets as a whole are said to differ only where nothing names it, as no metric does
         finding, limit_on = one.finding, next((name for name, other in waiting if one.holds(other)), None)
-        if finding.kind == "look":
+        if finding.kind in OF_TRAITS:
             rule = WHOLE if finding.whole else PART
             limit_on = next((one.name for one, _ in looks if one.name == rule and one.verdict == "held"), None)
         found.append(_cause(one, finding.say("before"), None, limit_on))

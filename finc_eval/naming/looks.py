@@ -174,6 +174,8 @@ def _find_traits(
         of_rest = np.abs(_of_rest(order, left, table, sets, rows, seed, blocks))
         is_brought = np.array([columns[index].trait.name in brought for index in order])
         stays = of_rest >= np.maximum(critical, STRONG * np.abs(z[0, order]) * is_brought)
+        # What a user registered is said, whatever explains it.
+        stays |= np.array([columns[index].trait.is_asked for index in order])
         explained = [_explain(columns, index, z[0], measured) for index in np.array(order)[stays].tolist()]
         fresh = [one for one in explained if one.name is not None and one.trait.name not in known]
         if not fresh:

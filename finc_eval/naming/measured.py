@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -13,6 +13,7 @@ from finc_eval.core.words import quote
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.recipe import extractor_of
 from finc_eval.extractors.networks import motion
+from finc_eval.naming.columns import Column, ColumnMeasurer, ColumnValues, join_columns, registered_columns
 from finc_eval.naming.properties import TEXT_COLUMNS, smallest_hashes
 from finc_eval.naming.questions import MOTION
 from finc_eval.naming.texture import Array, marks
@@ -32,7 +33,15 @@ class Measured:
     values: Array  # shape (m, traits)
 
 
-PictureLooks = tuple[Array, NDArray[np.int8]]  # traits of pictures, and the residuals in which marks are looked for
+@dataclass(frozen=True, eq=False)
+class PictureLooks:
+    """What is measured of the pictures of a set."""
+
+    values: Array  # built-in traits, shape (n, traits)
+    residuals: NDArray[np.int8]  # what is left without the picture itself, in which marks are looked for, (n, SIDE²)
+    columns: dict[Column, ColumnValues]  # columns that a user registered
+
+
 MeasuredSets = tuple[tuple[Trait, ...], dict[str, Measured]]  # traits, and measurements by set
 
 
@@ -50,7 +59,7 @@ def measure_sets(
     """
     rows = {label: looked_rows(one) for label, one in sets.items()}
     of_pictures = _pictures(sets, pictures)
-    parts = [part for part in (_motion(sets, rows), of_pictures, _numbers(sets, rows)) if part is not None]
+    parts = [part for part in (_motion(sets, rows), of_pictures, read_numbers(sets, rows)) if part is not None]
     if len(sets) < 2 or not parts:
         return (), {}
     traits = tuple(trait for found, _ in parts for trait in found)
@@ -68,21 +77,29 @@ def _motion(sets: Mapping[str, Embeddings], rows: Rows) -> Parts | None:
 
 
 def measure_pictures(one: Embeddings) -> PictureLooks | None:
-    """Measure the pictures of `looked_rows` of a set: traits, and residuals for marks; None if they are not at hand."""
+    """Measure the pictures of `looked_rows` of a set; None if they are not at hand."""
+    rows = looked_rows(one)
+    return _measure_at(one, rows, column_measurer(one, rows))
+
+
+def _measure_at(one: Embeddings, rows: NDArray[np.int64], columns: ColumnMeasurer) -> PictureLooks | None:
+    """Measure the pictures of some samples, a few at a time; None if they are not at hand."""
     parts = [(np.empty((0, len(TRAITS))), np.empty((0, SIDE**2), np.int8))]
-    for part in _measure_some(one, looked_rows(one)):
-        if part is None:
-            return None
-        parts.append(part)
-    values, residuals = (np.concatenate(some) for some in zip(*parts, strict=True))
-    return values, residuals
-
-
-def _measure_some(one: Embeddings, rows: NDArray[np.int64]) -> Iterator[PictureLooks | None]:
-    """Yield the looks of pictures, some at a time; None if they are not at hand."""
     for start in range(0, len(rows), 64):  # pictures in memory
         images = one.images_at(rows[start : start + 64])
-        yield None if images is None else measure_looks(images)
+        if images is None:
+            return None
+        parts.append(measure_looks(images))
+        columns.add(range(start, start + len(images)), images)
+    values, residuals = (np.concatenate(some) for some in zip(*parts, strict=True))
+    return PictureLooks(values, residuals, columns.found)
+
+
+def column_measurer(one: Embeddings, rows: NDArray[np.int64]) -> ColumnMeasurer:
+    """Return what measures the registered columns of some samples, which knows the values that are kept of these."""
+    columns = registered_columns()
+    content = one.content() if columns else None
+    return ColumnMeasurer(columns, one.ids_at(rows), None if content is None else content[rows])
 
 
 def looks_of(one: Embeddings) -> tuple[Trait, ...]:
@@ -94,32 +111,34 @@ def measure_rows(one: Embeddings, rows: NDArray[np.int64]) -> Array | None:
     """Measure the `looks_of` of some samples, shape (n, looks); None if the pictures are not at hand."""
     if extractor_of(one.space) == MOTION:
         return measure_clips(motion.measurements(one.rows_at(rows)).cpu().numpy())
-    parts = [np.empty((0, len(TRAITS)))]
-    for part in _measure_some(one, rows):
-        if part is None:
-            return None
-        parts.append(part[0])
-    return np.concatenate(parts)[:, [trait.name != "mark" for trait in TRAITS]]
+    found = _measure_at(one, rows, ColumnMeasurer((), (), None))
+    return None if found is None else found.values[:, [trait.name != "mark" for trait in TRAITS]]
 
 
 def _pictures(sets: Mapping[str, Embeddings], known: Mapping[str, PictureLooks | None]) -> Parts | None:
     """Join the measurements of pictures of all sets; None where those of a set are not at hand."""
     values: dict[str, Array] = {}
     residuals: list[NDArray[np.int8]] = []
+    columns: list[dict[Column, ColumnValues]] = []
     for label, one in sets.items():
         found = known[label] if label in known else measure_pictures(one)
+        if found is not None and not {*registered_columns()} <= {*found.columns}:  # registered since it was measured
+            found = measure_pictures(one)
         if found is None:
             return None
-        values[label] = found[0].copy()
-        residuals.append(found[1])
+        values[label] = found.values.copy()
+        residuals.append(found.residuals)
+        columns.append({one: found.columns[one] for one in registered_columns()})
     ends = np.cumsum([len(one) for one in values.values()])[:-1]
     place = [trait.name for trait in TRAITS].index("mark")
     for own, marked in zip(values.values(), np.split(marks(np.concatenate(residuals)), ends), strict=True):
         own[:, place] = marked
-    return TRAITS, values
+    asked, of_users = join_columns(columns, [*map(len, values.values())])
+    joined = zip(values.items(), of_users, strict=True)
+    return (*asked, *TRAITS), {label: np.concatenate([users, own], 1) for (label, own), users in joined}
 
 
-def _numbers(sets: Mapping[str, Embeddings], rows: Rows) -> Parts | None:
+def read_numbers(sets: Mapping[str, Embeddings], rows: Rows) -> Parts | None:
     """Read the columns of metadata that hold numbers in all sets; None without any."""
     first, *others = sets.values()
     shared = [name for name in first.columns if all(name in one.columns for one in others)]

@@ -42,6 +42,11 @@ class Trait:
     more: str | None = None
     least: float | None = None  # value from which a sample has the look; None if the other set decides
     brings: tuple[str, ...] = ()  # traits that change with it: of a whole set that has moved, they are not worth a word
+    bad: int = 0  # 1 where more of it is worse, −1 where less is; 0 where neither is
+    least_spread: float = 0.0  # standard deviation that a reference has at least; see `TRAITS`
+    unseen: float = -np.inf  # value up to which no eye sees it
+    is_length: bool = False  # whether its change is said in percent
+    is_asked: bool = False  # whether a user registered it: it is said even where another look explains it
 
     def leads_to(self, other: Trait, *, is_more: bool, other_is_more: bool) -> bool:
         """Return whether a change of another trait may follow from a change of this trait.
@@ -55,34 +60,41 @@ class Trait:
         return self is not other and (other.name in self.brings or is_unsaid)
 
 
+UNSEEN = np.log(9 / 255)  # noise of 4/255 in each channel of gray pictures of 64 to 512 pixels, which no eye sees
+
 COLOR = ("toned", "saturation", "warmth", "green")
 TONE = ("brightness", "contrast", "shades", "edges", "top")
 TEXTURE = ("specks", "noise", "mosaic", "blocks", "pattern", "sharpness", "streaks", "mark")
 SHAPE = ("pixels", "shape")
 EVERYTHING = (*COLOR, *TONE, *TEXTURE)
 
-# In the order in which they name a look that several traits show.
+# In the order in which they name a look that several traits show. The least standard deviation of a trait with a bad
+# side is about half of that of 300 photographs: where a reference has none of a trait, rounding alone would else count
+# as many standard deviations.
 TRAITS = (
     Trait("blank", None, "blank", least=0.5, brings=EVERYTHING),
-    Trait("gray", "in color", "gray, without color", least=0.5, brings=COLOR),
-    Trait("toned", None, "toned, in shades of one color", least=0.5, brings=COLOR),
-    Trait("frame", None, "framed, or with bars at its edges", least=0.5, brings=EVERYTHING),
+    Trait("gray", "in color", "gray, without color", least=0.5, brings=COLOR, bad=1),
+    Trait("toned", None, "toned, in shades of one color", least=0.5, brings=COLOR, bad=1),
+    Trait("frame", None, "framed, or with bars at its edges", least=0.5, brings=EVERYTHING, bad=1),
     Trait("pattern", None, "with a periodic pattern", None, "covered more by a periodic pattern",
-          brings=(*TEXTURE, *TONE)),
-    Trait("specks", None, "noisy, with specks", None, "noisier, with specks", brings=TEXTURE),
-    Trait("noise", None, "noisy", None, "noisier", brings=(*TEXTURE, *COLOR)),
-    Trait("mosaic", None, "pixelated or upscaled", None, "more pixelated or upscaled", brings=TEXTURE),
+          brings=(*TEXTURE, *TONE), bad=1, least_spread=0.05),
+    Trait("specks", None, "noisy, with specks", None, "noisier, with specks", brings=TEXTURE, bad=1, least_spread=0.4),
+    Trait("noise", None, "noisy", None, "noisier", brings=(*TEXTURE, *COLOR), bad=1, least_spread=0.4, unseen=UNSEEN),
+    Trait("mosaic", None, "pixelated or upscaled", None, "more pixelated or upscaled",
+          brings=TEXTURE, bad=1, least_spread=0.03),
     Trait("blocks", None, "in blocks of 8 × 8 pixels, as JPEG makes them", None, "blockier, as JPEG makes pictures",
-          brings=(*TEXTURE, *COLOR)),
+          brings=(*TEXTURE, *COLOR), bad=1, least_spread=0.04),
     Trait("mark", None, "marked with the same pixels at one place", None,
           "marked more with the same pixels at one place", brings=(*TEXTURE, *TONE)),
-    Trait("sharpness", "blurred", "oversharpened", "blurrier", "sharper", brings=(*TEXTURE, "shades")),
-    Trait("brightness", "dark", "bright", "darker", "brighter", brings=(*TONE, *TEXTURE, *COLOR)),
+    Trait("sharpness", "blurred", "oversharpened", "blurrier", "sharper",
+          brings=(*TEXTURE, "shades"), bad=-1, least_spread=0.4),
+    Trait("brightness", "dark", "bright", "darker", "brighter", brings=(*TONE, *TEXTURE, *COLOR), is_length=True),
     Trait("contrast", "flat, with little contrast", "harsh, with much contrast", "flatter, with less contrast",
-          "harsher, with more contrast", brings=(*TONE, *TEXTURE, *COLOR)),
+          "harsher, with more contrast", brings=(*TONE, *TEXTURE, *COLOR), bad=-1, least_spread=0.1, is_length=True),
     Trait("shades", None, "posterized, in few shades", None, "posterized more, in fewer shades",
-          brings=(*TEXTURE, *TONE, *COLOR)),
-    Trait("saturation", "pale", "vivid", "paler", "more vivid", brings=COLOR),
+          brings=(*TEXTURE, *TONE, *COLOR), bad=1, least_spread=0.1),
+    Trait("saturation", "pale", "vivid", "paler", "more vivid",
+          brings=COLOR, bad=-1, least_spread=0.08, is_length=True),
     Trait("warmth", "bluish, of a cold tint", "reddish, of a warm tint", "bluer, of a colder tint",
           "redder, of a warmer tint", brings=COLOR),
     Trait("green", "purplish", "greenish", "more purple", "greener", brings=COLOR),

@@ -14,8 +14,10 @@ from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.same_names import ID, names_of
+from finc_eval.naming.columns import is_look
 from finc_eval.naming.properties import TEXT_COLUMNS, common_word
 from finc_eval.naming.repeated import number_repeats
+from finc_eval.naming.traits import Trait
 from finc_eval.numerics.exchanges import unit_numbers
 from finc_eval.numerics.inference import ALPHA, share_bounds
 from finc_eval.partitions.blocks import Pairing
@@ -29,7 +31,6 @@ from finc_eval.same_ids.run_names import FEW
 from finc_eval.same_ids.seen import SeenPairs, see
 from finc_eval.same_ids.verdict import LEAST_TAIL, RunVerdict, judge_run
 from finc_eval.same_ids.worse import (
-    BAD,
     Margin,
     MovedLook,
     causes_among,
@@ -57,7 +58,7 @@ class MeasuredRuns:
     floor: PairTable | None  # pairs of runs of the baseline; None without a further run
     runs: int  # number of further runs
     questions: Sequence[Harm]  # what may be worse
-    looks: Callable[[float], list[MovedLook]]  # how all pictures look otherwise, by the error of each bound
+    looks: Callable[[float], list[MovedLook]]  # how all pictures look otherwise, by the error of all bounds together
     seen: SeenPairs  # what each pair shows
     unread: tuple[str, ...] = ()  # ids of pairs that are left out, as their pictures are not those that were embedded
     missing: int = 0  # samples of the reference that the new run lacks
@@ -147,7 +148,7 @@ class MeasuredRuns:
         """Answer all questions at 95 %."""
         judged, margins = self.judge(), self.margins()
         changed, interval = self.changed()
-        looks = [] if judged.is_resized else self.looks(self._error(len(BAD)))
+        looks = [] if judged.is_resized else self.looks(self._error(1))
         worse = [one for one in margins if one.verdict == "worse"]
         order, ids = np.argsort(-_distance(self.nearest), kind="stable"), self.pairs.ids
         return ById(
@@ -289,7 +290,7 @@ def _known(pairs: Aligned, kinds: tuple[NDArray[np.int64], Sequence[str]] | None
 
 def _neutral(looks: Sequence[MovedLook]) -> list[str]:
     """Return the looks that are neither better nor worse and follow from no other look, those that moved most first."""
-    causes = [cause for cause, _ in causes_among(list(looks)) if cause.trait.name not in BAD]
+    causes = [cause for cause, _ in causes_among(list(looks)) if not cause.trait.bad]
     return [one.margin.name for one in sorted(causes, key=lambda one: -one.margin.difference)]
 
 
@@ -306,9 +307,10 @@ def _questions(
         kept = np.arange(len(pairs.ids))
     looked = kept if table.traits is None else kept[~np.isnan(table.traits[0][kept]).any(1)]
     traits = None if table.traits is None else (table.traits[0][looked], table.traits[1][looked])
-    looks = PairTable({}, table.others[looked], traits)
+    looks = PairTable({}, table.others[looked], traits, looks=table.looks)
     units = unit_numbers(pairs.gen.unit_keys()[pairs.rows[0][looked]])
-    found = [Harm(0 if traits is None else len(BAD), partial(judge_looks, looks, units))]
+    bad, others = (0 if traits is None else sum(map(judges, looks.looks)) for judges in (_is_bad, _is_added))
+    found = [Harm(bad, partial(judge_looks, looks, units))]
     if known.cells is not None:
         own, before, names = known.cells
         of_kinds = np.union1d(kept, np.flatnonzero(np.isin(judged.causes, VAGUE)))
@@ -317,7 +319,16 @@ def _questions(
     first, second, name = known.repeated or _repeats(pairs.part(np.sort(asked)))
     found.append(Harm(1, partial(judge_repeats, (first, second), name)))
     found += [Harm(1, partial(judge_diversity, one)) for one in _diversity(pairs)]
-    return found, partial(find_moved, looks, units)
+    bounds = max(1, bad + others)
+    return found, lambda error: find_moved(looks, units, error / bounds)
+
+
+def _is_bad(trait: Trait) -> bool:
+    return trait.bad != 0
+
+
+def _is_added(trait: Trait) -> bool:
+    return trait.bad == 0 and not is_look(trait.name)
 
 
 def _none() -> tuple[list[Harm], Callable[[float], list[MovedLook]]]:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from finc_eval.core.words import percent, plural, quote
 from finc_eval.findings.finding import Finding, What, two_shares
+from finc_eval.naming.columns import is_look
 from finc_eval.naming.evidence import MOST
 from finc_eval.naming.properties import TEXT_COLUMNS, common_word, split_words
 from finc_eval.naming.questions import enrichment_p
@@ -92,8 +93,9 @@ def _is_said(margin: Margin, judged: RunVerdict, known: KnownOfPairs) -> bool:
 
 def _of_look(cause: MovedLook, follows: Sequence[MovedLook]) -> Finding:
     margin = cause.margin
+    kind: What = "look" if is_look(cause.trait.name) else "column"
     return Finding(
-        margin.name, "look", True, None, None, None, text=margin.sentence_part, interval=margin.interval,
+        margin.name, kind, True, None, None, None, text=margin.sentence_part, interval=margin.interval,
         explains=tuple(one.margin.name for one in follows), is_worse=cause.is_bad,
     )  # fmt: skip
 

@@ -17,11 +17,12 @@ from finc_eval.embeddings.pictures import picture
 from finc_eval.embeddings.subset import Subset
 from finc_eval.naming.measured import looked_rows
 from finc_eval.naming.repeated import pixels_of
-from finc_eval.naming.traits import TRAITS, measure_looks
+from finc_eval.naming.traits import TRAITS, Trait
 from finc_eval.same_ids.clips import FRAMES, MOTION, Clips, frames_of, measure_motion, thumbnails_of_clips
 from finc_eval.same_ids.kept import KeptPairs
 from finc_eval.same_ids.lpips import Lpips, find_lpips
 from finc_eval.same_ids.measures import measure_pairs
+from finc_eval.same_ids.pair_looks import PairLooks, TraitsOfPairs, spread_over, with_numbers
 from finc_eval.same_ids.shown import THUMB, Thumbs, correlate, make_thumbnails
 from finc_eval.samples.source import prefetch
 
@@ -31,7 +32,6 @@ SIZES = ("frames", "height", "width")  # size of the first sample of a pair; a p
 SIZES_BEFORE = tuple(f"{name} before" for name in SIZES)  # size of the second
 MEASURES = ("mse", "ssim", "ms_ssim", "structure", "detail", "grain", "blank", *SIZES, *SIZES_BEFORE)
 """Measures of a pair of pictures."""
-LOOKS = [f"{side}: {trait.name}" for side in ("gen", "ref") for trait in TRAITS]  # columns of the traits of a pair
 PAIRS = "measure pairs"  # stage of progress
 READ_TOGETHER, CLIPS_TOGETHER = 32, 2
 """Pairs that are read while as many are measured: of 512 × 512 pixels, and 16 frames, 100 MB together."""
@@ -103,6 +103,7 @@ class PairTable:
     # vectors alone: the other id that is nearest to the first sample, and its distance; see `values`
     nearest_id: tuple[NDArray[np.int64], Array] | None = None
     owner: NDArray[np.int64] | None = None  # of several runs of a baseline, the run of the first sample, (n,)
+    looks: tuple[Trait, ...] = TRAITS  # what `traits` has the values of
 
     def __len__(self) -> int:
         return len(self.others)
@@ -147,10 +148,16 @@ def measure(pairs: Aligned, run: Run, *, with_traits: bool = False) -> PairTable
     """Measure all pairs: in the space of the embeddings, and their pictures, where these are at hand."""
     distance, others = _in_space(pairs)
     found = _pictures(pairs, run, with_traits)
+    looked, measured = pairs.looked, None if found is None else found[1]
+    if with_traits:
+        sets, rows = (pairs.gen, pairs.ref), (pairs.rows[0][looked], pairs.rows[1][looked])
+        measured = spread_over(with_numbers(measured, sets, rows), looked, len(pairs.ids))
+    looks, traits = measured or (TRAITS, None)
     if found is None:
-        return PairTable({"distance": distance}, others, None, nearest_id=_nearest_ids(pairs, distance, others))
-    values, traits, thumbs = found
-    return PairTable({**values, "distance": distance}, others, traits, thumbs)
+        near = _nearest_ids(pairs, distance, others)
+        return PairTable({"distance": distance}, others, traits, nearest_id=near, looks=looks)
+    values, _, thumbs = found
+    return PairTable({**values, "distance": distance}, others, traits, thumbs, looks=looks)
 
 
 def _in_space(pairs: Aligned) -> tuple[Array, Array]:
@@ -202,14 +209,15 @@ def nearest_others(pairs: Aligned, places: NDArray[np.int64]) -> tuple[NDArray[n
 
 def _pictures(
     pairs: Aligned, run: Run, with_traits: bool
-) -> tuple[dict[str, Array], tuple[Array, Array] | None, tuple[Thumbs, Thumbs]] | None:
+) -> tuple[dict[str, Array], TraitsOfPairs | None, tuple[Thumbs, Thumbs]] | None:
     """Read and measure the pictures of all pairs, a few at a time, but for those that an earlier run kept."""
     lpips = find_lpips(run.torch_device)
     names = [*MEASURES, *(MOTION if pairs.are_clips else ()), *(() if lpips is None else ("lpips",))]
     n, together = len(pairs.ids), CLIPS_TOGETHER if pairs.are_clips else READ_TOGETHER
     contents, looked = pairs.contents(), pairs.looked if with_traits else np.empty(0, np.int64)
     kept = KeptPairs(contents, n, names)
-    looks = KeptPairs(None if contents is None else contents[looked], len(looked), LOOKS)
+    of_looked = None if contents is None else contents[looked]
+    looks = PairLooks((pairs.gen, pairs.ref), (pairs.rows[0][looked], pairs.rows[1][looked]), of_looked)
     shape = (2, (FRAMES if pairs.are_clips else 1) * THUMB, THUMB, 3)
     thumbs = KeptPairs(contents, n, [f"thumbs {one}" for one in range(np.prod(shape) // BYTES)])
     missing = np.union1d(np.union1d(kept.missing, thumbs.missing), looked[looks.missing])
@@ -227,8 +235,7 @@ def _pictures(
         thumbs.add(some, np.stack(small, 1).reshape(len(some), -1).view(np.float64))
         _, places, among = np.intersect1d(some, looked, return_indices=True)
         if len(places):
-            traits = [measure_looks([picture(one[place]) for place in places])[0] for one in pixels]
-            looks.add(among, np.column_stack(traits))
+            looks.add(among, [[picture(one[place]) for place in places] for one in pixels])
         run.progress(PAIRS, done, n)
     if len(kept.missing) == n:
         return None  # no picture is as it was embedded
@@ -238,15 +245,7 @@ def _pictures(
     found = {name: own for name, own in zip(names, kept.values.T, strict=True) if not np.isnan(own[known]).any()}
     first, second = thumbs.values.view(np.uint8).reshape(n, *shape).swapaxes(0, 1)
     found["coarse"] = correlate(first, second)
-    return found, _spread(looks.values, looked, n) if with_traits else None, (first, second)
-
-
-def _spread(traits: Array, looked: NDArray[np.int64], n: int) -> tuple[Array, Array]:
-    """Return the traits of both pictures of all pairs, NaN for pairs that are not among those looked at."""
-    found = np.full((n, traits.shape[1]), np.nan)
-    found[looked] = traits
-    first, second = np.split(found, 2, axis=1)
-    return first, second
+    return found, looks.found() if with_traits else None, (first, second)
 
 
 def measure_clips(first: Clips, second: Clips, lpips: Lpips | None = None) -> dict[str, Array]:

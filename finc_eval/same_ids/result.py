@@ -133,7 +133,7 @@ class ById(Record, Shown):
         """The same as parts of a sentence."""
         found = {"verdict": self._say_verdict(), "changed": self._say_changed()}
         later = {"broken": self._say_broken(), "worse": self._say_worse()}
-        of_all = bool(self.findings) and self.findings[0].kind == "look" and self.findings[0].is_worse
+        of_all = bool(self.findings) and self.findings[0].kind in ("look", "column") and self.findings[0].is_worse
         return found | {key: later[key] for key in sorted(later, reverse=of_all)}
 
     @property
@@ -171,7 +171,7 @@ class ById(Record, Shown):
         return f"clean: {'all ' * (self.n > 1)}{self.n:,} {thing} show{'s' * (self.n == 1)} the same"
 
     def _say_changed(self) -> str:
-        names = [one.name for one in self.findings if one.kind == "look" and not one.is_worse]
+        names = [one.name for one in self.findings if one.kind in ("look", "column") and not one.is_worse]
         looks = f"; on average they are {join_words(names[:NAMED])}" if names else ""
         if self.unread:
             left_out = f"{_pairs_are(len(self.unread), 'further pair')} left out"

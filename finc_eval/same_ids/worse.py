@@ -15,21 +15,13 @@ from numpy.typing import NDArray
 from finc_eval.core.record import Record
 from finc_eval.core.words import percent
 from finc_eval.estimates.estimate import Estimate
+from finc_eval.naming.columns import is_look
 from finc_eval.naming.explained import STRONG
-from finc_eval.naming.traits import TRAITS, Trait
+from finc_eval.naming.traits import Trait
 from finc_eval.numerics.inference import ALPHA, share_bounds
 from finc_eval.same_ids.pairs import PairTable
 
 Array = NDArray[np.float64]
-
-BAD = {"pattern": 1, "specks": 1, "noise": 1, "mosaic": 1, "blocks": 1, "sharpness": -1, "contrast": -1, "shades": 1,
-       "saturation": -1, "gray": 1, "toned": 1, "frame": 1}  # fmt: skip
-"""The bad direction of each trait of a picture: 1 where more is worse."""
-
-LEAST_SPREADS = {"pattern": 0.05, "specks": 0.4, "noise": 0.4, "mosaic": 0.03, "blocks": 0.04, "sharpness": 0.4,
-                 "contrast": 0.1, "shades": 0.1, "saturation": 0.08}  # fmt: skip
-"""Standard deviation of each trait that a reference has at least: about half of that of 300 photographs. Where a
-reference has none of a trait, rounding alone would else count as many standard deviations."""
 
 MARGIN = 0.25  # standard deviations of a trait over the pictures of the reference
 
@@ -37,9 +29,6 @@ SHARE_MARGIN = 0.02
 """Share of the samples that a kind may lose. With 50 kinds, 500 pairs show so little if no pair changes its kind."""
 
 REPEATS_MARGIN = 0.01  # share of the samples that may be repeats of others, from which looks name repeats
-
-UNSEEN = {"noise": np.log(9 / 255)}
-"""Values of a trait up to which no eye sees it: noise of 4/255 in each channel of gray pictures of 64 to 512 pixels."""
 
 Verdict = Literal["worse", "not worse", "undecided"]
 What = Literal["look", "part", "kind", "kinds", "repeats", "diversity", "fit"]
@@ -91,7 +80,7 @@ class MovedLook:
     @property
     def is_bad(self) -> bool:
         """True where the move is for the worse."""
-        return BAD.get(self.trait.name) == (1 if self.is_more else -1)
+        return self.trait.bad == (1 if self.is_more else -1)
 
     def leads_to(self, other: MovedLook) -> bool:
         """Return whether another look may have moved as this one did."""
@@ -106,8 +95,8 @@ def judge_looks(table: PairTable, units: NDArray[np.int64], error: float) -> lis
     """
     found: list[MovedLook] = []
     for trait, moved, before in _moves(table):
-        if (side := BAD.get(trait.name)) is not None:
-            name = _word(trait, is_more=side > 0) or trait.name
+        if side := trait.bad:
+            name = _word(trait, is_more=side > 0) or trait.low or trait.name
             found.append(MovedLook(trait, side > 0, _judge_look(trait, name, side * moved, before, units, error)))
     worse_ones = [one for one in found if one.margin.verdict == "worse"]
     others = [one.margin for one in found if one.margin.verdict != "worse"]
@@ -118,8 +107,10 @@ def find_moved(table: PairTable, units: NDArray[np.int64], error: float) -> list
     """Return the looks of all pairs that moved by more than the margin and have a word, in the order of the traits."""
     found = []
     for trait, moved, before in _moves(table):
-        is_more, has_unit = bool(moved.mean() > 0), trait.name in LEAST_SPREADS or trait.least is not None
-        if (name := _word(trait, is_more=is_more)) and (has_unit or before.std() > 0):
+        is_more = bool(moved.mean() > 0)
+        # Where a reference does not vary, rounding alone would count as much.
+        has_unit = before.std() > 0 or trait.bad or trait.least is not None or not is_look(trait.name)
+        if (name := _word(trait, is_more=is_more)) and moved.any() and has_unit:
             one = _judge_look(trait, name, moved if is_more else -moved, before, units, error)
             found += [MovedLook(trait, is_more, one)] * (one.verdict == "worse")
     return found
@@ -140,19 +131,21 @@ def causes_among(left: Sequence[MovedLook]) -> Iterator[tuple[MovedLook, list[Mo
 
 def _moves(table: PairTable) -> Iterator[tuple[Trait, Array, Array]]:
     """Yield how each trait of each pair moved, and its value before, (n,) each, without what no eye sees."""
-    for place, trait in enumerate(TRAITS if table.traits is not None else ()):
-        least = UNSEEN.get(trait.name, -np.inf)
+    for place, trait in enumerate(table.looks if table.traits is not None else ()):
         own, before = (values[:, place] for values in table.traits or ())
         if trait.least is not None:
             own, before = ((values >= trait.least).astype(float) for values in (own, before))
-        yield trait, np.maximum(own, least) - np.maximum(before, least), before
+        yield trait, np.maximum(own, trait.unseen) - np.maximum(before, trait.unseen), before
 
 
 def _judge_look(trait: Trait, name: str, moved: Array, before: Array, units: NDArray[np.int64], error: float) -> Margin:
     """Judge how far a look moved: in spreads of the reference, or as a share of what a sample has or has not."""
     if trait.least is not None:
         return _judge_mean(name, "part", moved, units, error, SHARE_MARGIN)
-    return _judge_mean(name, "look", _in_spreads(moved, before, LEAST_SPREADS.get(trait.name, 0.0)), units, error)
+    # Where no reference has any of what a user registered, the spread of both sets is the unit.
+    least = trait.least_spread or (0.0 if before.std() else float(np.concatenate([before + moved, before]).std()))
+    in_spreads = _in_spreads(moved, before, least) if moved.any() else moved
+    return _judge_mean(name, "look", in_spreads, units, error)
 
 
 def _word(trait: Trait, *, is_more: bool) -> str | None:

@@ -7,7 +7,7 @@ from PIL import Image
 
 import finc_eval as fe
 from finc_eval.naming import measured
-from finc_eval.same_ids import kept, pairs
+from finc_eval.same_ids import kept, pair_looks, pairs
 from finc_eval.same_ids.kept import KeptPairs, folder_of_pairs
 
 N = 60
@@ -63,8 +63,8 @@ def test_a_run_that_was_stopped_goes_on_and_says_the_same(counted):
 
 
 def test_looks_are_of_pairs_drawn_by_their_ids_so_that_shards_add(monkeypatch):
-    sizes, measure = [], pairs.measure_looks
-    monkeypatch.setattr(pairs, "measure_looks", lambda images: (sizes.append(len(images)), measure(images))[1])
+    sizes, measure = [], pair_looks.measure_looks
+    monkeypatch.setattr(pair_looks, "measure_looks", lambda images: (sizes.append(len(images)), measure(images))[1])
     monkeypatch.setattr(measured, "LOOKED", 20)
     for part in (range(30), range(30, N)):
         assert compare(run_of(1, part), run_of(2, part)).n == 30

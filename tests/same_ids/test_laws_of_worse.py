@@ -7,8 +7,6 @@ from scipy.stats import beta, binomtest, t
 from finc_eval.naming.traits import TRAITS
 from finc_eval.same_ids.pairs import PairTable
 from finc_eval.same_ids.worse import (
-    BAD,
-    LEAST_SPREADS,
     MARGIN,
     REPEATS_MARGIN,
     SHARE_MARGIN,
@@ -24,6 +22,8 @@ from finc_eval.same_ids.worse import (
 
 N, ERROR = 60, 0.01
 NAMES = [trait.name for trait in TRAITS]
+BAD = {trait.name: trait.bad for trait in TRAITS if trait.bad}
+LEAST_SPREADS = {trait.name: trait.least_spread or 0.07 for trait in TRAITS if trait.bad}
 
 
 def drawn(seed=0, shift=0.4, n=N):

@@ -1,0 +1,88 @@
+"""Looks and columns of both samples of pairs: those that are drawn, by their ids, as many as of any set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from finc_eval.embeddings.base import Embeddings
+from finc_eval.naming.columns import join_columns
+from finc_eval.naming.measured import column_measurer, read_numbers
+from finc_eval.naming.traits import TRAITS, Trait, measure_looks
+from finc_eval.same_ids.kept import KeptPairs
+
+Array = NDArray[np.float64]
+Rows = NDArray[np.int64]
+
+LOOKS = [f"{side}: {trait.name}" for side in ("gen", "ref") for trait in TRAITS]  # columns of the traits of a pair
+
+TraitsOfPairs = tuple[tuple[Trait, ...], tuple[Array, Array]]  # traits, and values of both samples, (n, traits) each
+
+
+class PairLooks:
+    """Measures the looks of both samples of some pairs, but those that earlier runs kept."""
+
+    def __init__(
+        self, sets: tuple[Embeddings, Embeddings], rows: tuple[Rows, Rows], contents: NDArray[np.uint64] | None
+    ) -> None:
+        """Look for what is known.
+
+        Args:
+            sets: the new set and the reference.
+            rows: rows of both samples of each of these pairs, shape (m,) each.
+            contents: digests of both pictures of each of these pairs, shape (m, 2); None if they are unknown.
+        """
+        self._kept = KeptPairs(contents, len(rows[0]), LOOKS)
+        self._columns = [column_measurer(one, own) for one, own in zip(sets, rows, strict=True)]
+
+    @property
+    def missing(self) -> Rows:
+        """Pairs that are to be measured, by their number among these pairs."""
+        first, second = (one.missing for one in self._columns)
+        return np.union1d(self._kept.missing, np.union1d(first, second))
+
+    def add(self, some: Rows, pictures: Sequence[Sequence[Image.Image]]) -> None:
+        """Measure both pictures of some pairs, given by their number."""
+        self._kept.add(some, np.column_stack([measure_looks(one)[0] for one in pictures]))
+        for measurer, one in zip(self._columns, pictures, strict=True):
+            measurer.add(some.tolist(), one)
+
+    def write(self) -> None:
+        """Keep on the disk what was measured."""
+        self._kept.write()
+
+    def found(self) -> TraitsOfPairs:
+        """Return the values of built-in looks and of registered columns; NaN of pairs that could not be read."""
+        n = len(self._kept.values)
+        traits, values = join_columns([one.found for one in self._columns], [n, n])
+        looks = np.split(self._kept.values, 2, axis=1)
+        first, second = (np.concatenate(both, 1) for both in zip(looks, values, strict=True))
+        return (*TRAITS, *traits), (first, second)
+
+
+def with_numbers(
+    found: TraitsOfPairs | None, sets: tuple[Embeddings, Embeddings], rows: tuple[Rows, Rows]
+) -> TraitsOfPairs | None:
+    """Add the columns of metadata that hold numbers in both sets; None where nothing is measured at all."""
+    labels = ("gen", "ref")
+    numbers = read_numbers(dict(zip(labels, sets, strict=True)), dict(zip(labels, rows, strict=True)))
+    if numbers is None:
+        return found
+    traits, values = numbers
+    if found is None:
+        return traits, (values["gen"], values["ref"])
+    first, second = (np.concatenate([own, values[label]], 1) for own, label in zip(found[1], labels, strict=True))
+    return (*found[0], *traits), (first, second)
+
+
+def spread_over(found: TraitsOfPairs | None, looked: Rows, n: int) -> TraitsOfPairs | None:
+    """Return the values of all n pairs, NaN for pairs that are not among those looked at."""
+    if found is None:
+        return None
+    traits, values = found
+    first, second = (np.full((n, len(traits)), np.nan) for _ in values)
+    first[looked], second[looked] = values
+    return traits, (first, second)
