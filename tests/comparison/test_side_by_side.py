@@ -21,9 +21,7 @@ def in_two_folders(comparison):
 
 def of_sweep():
     found = fe.sweep(*example_sets(100), "rho", [1, 2], features=100)
-    return replace(
-        found, points=tuple(replace(one, comparison=in_two_folders(one.comparison)) for one in found.points)
-    )
+    return replace(found, points=tuple(replace(one, comparison=in_two_folders(one.comparison)) for one in found.points))
 
 
 def of_names(found):

@@ -1,4 +1,4 @@
-"""What the pages of several comparisons side by side share: their outline."""
+"""Outline of several comparisons side by side, which their pages share."""
 
 from __future__ import annotations
 
