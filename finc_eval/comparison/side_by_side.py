@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
+
+from pydantic import model_validator
 
 from finc_eval.comparison.direction import Direction
 from finc_eval.comparison.result import IN_SENTENCES, Comparison
@@ -22,6 +24,12 @@ class SideBySide(Pictured):
     """
 
     names_in_sentences = IN_SENTENCES
+
+    @model_validator(mode="after")
+    def _check_rows(self) -> Self:
+        if not self.rows:
+            raise ValueError("has no comparison")
+        return self
 
     @property
     def rows(self) -> Mapping[Any, Comparison]:

@@ -1,11 +1,13 @@
 """What several comparisons side by side share: titles of the sets, signatures, warnings, directions by row."""
 
+import json
 from dataclasses import replace
 
 import pytest
 
 import finc_eval as fe
 from finc_eval.comparison.side_by_side import SideBySide
+from finc_eval.core.marks import checksum_of
 from finc_eval.demo import example_sets
 from finc_eval.report import outline
 
@@ -48,3 +50,13 @@ def test_rows_of_each_type_share_sets_signatures_warnings_and_directions(make):
     assert {one for one, _ in found.directions} == {name for name, one in found.rows.items() if one.directions}
     assert [one for _, one in found.directions] == [one for each in comparisons for one in each.directions]
     assert found.all_warnings == tuple(dict.fromkeys(text for each in comparisons for text in each.warnings))
+
+
+@pytest.mark.parametrize("make, empty", [(of_sweep, {"points": []}), (of_methods, {"comparisons": {}, "groups": []})])
+def test_a_file_without_a_comparison_is_refused_in_one_sentence(make, empty, tmp_path):
+    found = make()
+    found.to_json(tmp_path / "found.json")
+    data = json.loads((tmp_path / "found.json").read_text()) | empty
+    (tmp_path / "found.json").write_text(json.dumps(data | {"checksum": checksum_of(data)}))
+    with pytest.raises(fe.DataError, match=r"found\.json.* has no comparison"):
+        fe.load(tmp_path / "found.json")
