@@ -1,6 +1,8 @@
 """The examples in the docstrings of the public names: each has one, and each runs."""
 
+import ast
 import doctest
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +16,11 @@ PUBLIC = {
     for name in getattr(module, "__all__", ())
     if callable(getattr(module, name))
 }
+STUB = ast.parse(Path(fe.__file__).with_suffix(".pyi").read_text())
+BESIDE = {alias.asname for node in STUB.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+"""Names of `finc_eval/__init__.pyi`, which has what few people need besides what `__all__` lists."""
+
+PUBLIC |= {f"fe.{name}": getattr(fe, name) for name in sorted(BESIDE) if callable(getattr(fe, name))}
 
 
 LONG = [
@@ -31,6 +38,14 @@ LONG = [
         "compare_releases",
         "Verdict",
         "Board",
+        "Changes",
+        "Direction",
+        "Evaluation",
+        "Finc",
+        "Ken",
+        "Leaderboard",
+        "MethodComparison",
+        "Spaces",
     )
 ]
 """Names whose example takes a second, or is that of a function in another form."""

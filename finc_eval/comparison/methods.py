@@ -14,9 +14,10 @@ from pydantic import model_validator
 from finc_eval.comparison.compare import DIRECTIONS, compare_opened
 from finc_eval.comparison.direction import ROLES, SETS_OF, Direction, Role
 from finc_eval.comparison.inputs import SKETCH, SketchedSet, sketch_sets
-from finc_eval.comparison.result import Comparison, SideBySide
+from finc_eval.comparison.result import Comparison
 from finc_eval.comparison.score_pass import SCORE
 from finc_eval.comparison.settings import DIRECTION_METHODS, AnyMethod, Options, Settings, methods_of, settings_of
+from finc_eval.comparison.side_by_side import SideBySide
 from finc_eval.core.errors import UsageError
 from finc_eval.core.progress import Stage
 from finc_eval.core.provenance import Provenance
@@ -24,7 +25,7 @@ from finc_eval.core.record import Record, show_options
 from finc_eval.core.run import Run
 from finc_eval.embeddings.repeats import LOOK
 from finc_eval.extractors.settings import AnyExtractor
-from finc_eval.numerics.inference import ALPHA, significant
+from finc_eval.numerics.inference import ALPHA
 from finc_eval.numerics.precision import arithmetic
 
 SAME_GROUP_CORRELATION = 0.7
@@ -67,12 +68,20 @@ class MethodComparison(SideBySide):
     type_name: ClassVar[str] = "methods"
     page: ClassVar[str] = "finc_eval.comparison.pages.methods"
 
+    comparisons: dict[str, Comparison]
     groups: tuple[DirectionGroup, ...]
+
+    warnings = SideBySide.all_warnings
+
+    @property
+    def rows(self) -> Mapping[str, Comparison]:
+        """The comparison by each method."""
+        return self.comparisons
 
     @model_validator(mode="after")
     def _check_names(self) -> Self:
         grouped = {(method, one) for group in self.groups for method, ids in group.modes.items() for one in ids}
-        found = {(method, one.id) for method, comparison in self.comparisons.items() for one in comparison.directions}
+        found = {(method, one.id) for method, one in self.directions}
         if grouped != found or not all(any(group.modes.values()) for group in self.groups):
             raise ValueError("has groups that do not match its directions")
         return self
@@ -83,8 +92,7 @@ class MethodComparison(SideBySide):
 
     def shown_direction(self, group: DirectionGroup) -> Direction:
         """Return the direction that shows a group: its first significant, or else its first direction."""
-        found = [(ids, one) for name, ids in group.modes.items() for one in self.comparisons[name].directions]
-        directions = [one for ids, one in found if one.id in ids]
+        directions = [one for method, one in self.directions if one.id in group.modes.get(method, ())]
         return next((one for one in directions if one.p_value <= ALPHA), directions[0])
 
     def shown_samples(self) -> Mapping[str, list[str]]:
@@ -95,14 +103,13 @@ class MethodComparison(SideBySide):
         }
 
     def _frame_rows(self) -> list[dict[str, object]]:
-        found = [(method, one) for method, comparison in self.comparisons.items() for one in comparison.directions]
         return [
-            {"method": method, "group": self.group_of(method, one).name, **one.frame_row()} for method, one in found
+            {"method": method, "group": self.group_of(method, one).name, **one.frame_row()}
+            for method, one in self.directions
         ]
 
     def _summary(self) -> str:
-        counts = {method: len(significant(one.directions, ALPHA)) for method, one in self.comparisons.items()}
-        texts = ", ".join(f"{method} {count}" for method, count in counts.items())
+        texts = ", ".join(f"{method} {len(found)}" for method, found in self.significant.items())
         return f"directions with p ≤ 0.05: {texts}; {len(self.groups)} groups"
 
 

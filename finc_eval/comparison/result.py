@@ -29,7 +29,7 @@ from finc_eval.embeddings.recipe import check_same_space
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.feature_maps.approximation import KernelError
 from finc_eval.feature_maps.base import FeatureMap
-from finc_eval.gallery.pictured import Captions, Pictured, check_captions, store_captions
+from finc_eval.gallery.pictured import Captions, check_captions, store_captions
 from finc_eval.naming.looks import Look
 from finc_eval.numerics.exchanges import MeanLaw
 from finc_eval.numerics.inference import ALPHA, significant
@@ -362,29 +362,6 @@ class Comparison(Mapped):
 
     def _summary(self) -> str:
         return f"{self.gen.n:,} generated, {self.ref.n:,} reference, {self.space}: {short(self)}"
-
-
-@dataclass(frozen=True, eq=False)
-class SideBySide(Pictured):
-    """Several comparisons of the same two sets, by name."""
-
-    names_in_sentences = IN_SENTENCES
-
-    comparisons: dict[str, Comparison]
-
-    @property
-    def first(self) -> Comparison:
-        """The first comparison."""
-        return next(iter(self.comparisons.values()))
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """Warnings of all comparisons, each once."""
-        return tuple(dict.fromkeys(warning for one in self.comparisons.values() for warning in one.warnings))
-
-    def pictured_sets(self) -> Mapping[str, SetInfo]:
-        """Return both sets."""
-        return self.first.pictured_sets()
 
 
 def as_comparison(one: object, name: str) -> Comparison:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, permutations
 from typing import ClassVar, Self
@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from pydantic import model_validator
 
 from finc_eval.comparison.inputs import OpenSets, sketch_sets
-from finc_eval.comparison.result import Comparison, SideBySide
+from finc_eval.comparison.result import Comparison
 from finc_eval.comparison.settings import Settings, settings_of
+from finc_eval.comparison.side_by_side import SideBySide
 from finc_eval.core.errors import IncompatibleError, UsageError
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import Record, check_names, plain
@@ -101,35 +102,46 @@ class Spaces(SideBySide):
         >>> import finc_eval as fe
         >>> from finc_eval.demo import example_sets
         >>> gen, ref = example_sets()
-        >>> found = fe.compare({"left": gen[:, :32], "right": gen[:, 32:]},
-        ...                    {"left": ref[:, :32], "right": ref[:, 32:]}, features=200)
-        >>> list(found.comparisons), {kind.space for kind in found.kinds} <= {"left", "right"}
-        (['left', 'right'], True)
+        >>> found = fe.compare({"upper": gen[:, :392], "lower": gen[:, 392:]},
+        ...                    {"upper": ref[:, :392], "lower": ref[:, 392:]}, features=200)
+        >>> list(found.comparisons), {kind.space for kind in found.kinds} <= {"upper", "lower"}
+        (['upper', 'lower'], True)
     """
 
     type_name: ClassVar[str] = "spaces"
     page: ClassVar[str] = "finc_eval.comparison.pages.spaces"
 
+    comparisons: dict[str, Comparison]
     kinds: tuple[SeenKind, ...]
     clusters: tuple[ClusterOfSpace, ...]
+
+    warnings = SideBySide.all_warnings
+
+    @property
+    def rows(self) -> Mapping[str, Comparison]:
+        """The comparison in each space."""
+        return self.comparisons
 
     @model_validator(mode="after")
     def _check_names(self) -> Self:
         known = {name: {kind.id for kind in one.kinds} for name, one in self.comparisons.items()}
-        for kind in self.kinds:
-            check_names("space", (kind.space, *kind.elsewhere), known)
-            check_names("kind", [kind.id], known[kind.space])
-            for space, other in kind.elsewhere.items():
-                check_names("kind", [] if other.id is None else [other.id], known[space])
+        named: list[tuple[str, str | None]] = [(kind.space, kind.id) for kind in self.kinds]
+        named += [(space, other.id) for kind in self.kinds for space, other in kind.elsewhere.items()]
         for cluster in self.clusters:
-            check_names("space", (cluster.space, cluster.other), known)
-            check_names("kind", [cluster.kind], known[cluster.space])
+            named += [(cluster.space, cluster.kind), (cluster.other, None)]
             check_names("set", cluster.ids, SET_NAMES)
+        for space, kind_id in named:
+            check_names("space", [space], known)
+            check_names("kind", [] if kind_id is None else [kind_id], known[space])
         return self
 
     def kind_of(self, one: SeenKind) -> Kind:
         """Return a kind with its shares, name and samples, from the comparison of its space."""
-        return next(kind for kind in self.comparisons[one.space].kinds if kind.id == one.id)
+        return self.kind(one.space, one.id)
+
+    def kind(self, space: str, kind_id: str) -> Kind:
+        """Return a kind of a space by its id."""
+        return next(kind for kind in self.comparisons[space].kinds if kind.id == kind_id)
 
     def shown_samples(self) -> Mapping[str, list[str]]:
         """Return the ids of the samples of both sets that a page shows."""
@@ -198,6 +210,11 @@ def compare_in_spaces(
     )
 
 
+def adjust(p_value: float, spaces: Collection[str]) -> float:
+    """Return a p-value of one space, adjusted for all spaces (Bonferroni)."""
+    return min(1.0, len(spaces) * p_value)
+
+
 def _common(
     opened: Mapping[str, OpenSets], comparisons: Mapping[str, Comparison], run: Run
 ) -> dict[tuple[str, str], NDArray[np.int64]]:
@@ -217,9 +234,7 @@ def _find_seen(
     comparisons: Mapping[str, Comparison], common: Mapping[tuple[str, str], NDArray[np.int64]]
 ) -> tuple[SeenKind, ...]:
     """Return the kinds that differ over all spaces, each with its counterparts."""
-    p_values = {
-        name: [min(1.0, len(comparisons) * kind.p_value) for kind in one.kinds] for name, one in comparisons.items()
-    }
+    p_values = {name: [adjust(kind.p_value, comparisons) for kind in one.kinds] for name, one in comparisons.items()}
 
     def counterpart(name: str, place: int, other: str) -> Counterpart:
         kinds, table = comparisons[other].kinds, common[name, other]

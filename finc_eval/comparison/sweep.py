@@ -12,10 +12,11 @@ import torch
 
 from finc_eval.baselines.ken import ken_score, ken_spectrum
 from finc_eval.comparison.compare import compare
-from finc_eval.comparison.direction import SETS_OF
+from finc_eval.comparison.direction import SETS_OF, Direction, Role
 from finc_eval.comparison.inputs import open_inputs, sketch_sets
-from finc_eval.comparison.result import IN_SENTENCES, Comparison
+from finc_eval.comparison.result import Comparison
 from finc_eval.comparison.settings import SIGMA_SWEEP_FEATURES, Finc, Options, Settings, settings_of, without_clusters
+from finc_eval.comparison.side_by_side import SideBySide
 from finc_eval.core.errors import DataError, UsageError, check_choice, check_positive
 from finc_eval.core.progress import silent
 from finc_eval.core.provenance import Provenance
@@ -23,10 +24,8 @@ from finc_eval.core.record import Record, show_options
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.near_repeats import near_repeat_warnings
-from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.extractors.settings import AnyExtractor
-from finc_eval.gallery.pictured import Pictured
-from finc_eval.numerics.inference import ALPHA, significant
+from finc_eval.numerics.inference import ALPHA
 from finc_eval.numerics.kernels import BANDWIDTH_FACTOR, gaussian_kernel, median_distance, stable_bandwidth
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.sketches.opening import view_rows
@@ -56,9 +55,19 @@ class Point(Record):
     comparison: Comparison
     spreadness: tuple[float | None, ...]
 
+    @property
+    def significant(self) -> list[tuple[Direction, float | None]]:
+        """Significant directions, each with its spreadness."""
+        pairs = zip(self.comparison.directions, self.spreadness, strict=True)
+        return [(one, spreadness) for one, spreadness in pairs if one.p_value <= ALPHA]
+
+    def of(self, role: Role) -> list[Direction]:
+        """Return the significant directions of a role."""
+        return [one for one, _ in self.significant if one.role == role]
+
 
 @dataclass(frozen=True, eq=False)
-class Sweep(Pictured):
+class Sweep(SideBySide):
     """Comparisons of the same two sets under ascending values of one parameter.
 
     Attributes:
@@ -72,7 +81,6 @@ class Sweep(Pictured):
 
     type_name: ClassVar[str] = "sweep"
     page: ClassVar[str] = "finc_eval.comparison.pages.sweep"
-    names_in_sentences = IN_SENTENCES
 
     parameter: Parameter
     points: tuple[Point, ...]
@@ -80,25 +88,24 @@ class Sweep(Pictured):
     warnings: tuple[str, ...]
     papers_rule: float | None = None
 
-    def pictured_sets(self) -> Mapping[str, SetInfo]:
-        """Return both sets."""
-        return self.points[0].comparison.pictured_sets()
+    @property
+    def rows(self) -> Mapping[float, Comparison]:
+        """The comparison at each value."""
+        return {point.value: point.comparison for point in self.points}
 
     def shown_samples(self) -> Mapping[str, list[str]]:
         """Return the ids of the samples of both sets that a page shows: the most typical of significant directions."""
-        directions = [one for point in self.points for one in significant(point.comparison.directions, ALPHA)]
+        directions = [one for found in self.significant.values() for one in found]
         return {
             label: [name for one in directions for name in one.typical(label)[: self.shown]]
             for label in SETS_OF["over"]
         }
 
     def _frame_rows(self) -> list[dict[str, object]]:
-        found = [(point.value, one) for point in self.points for one in point.comparison.directions]
-        return [{self.parameter: value, **one.frame_row()} for value, one in found]
+        return [{self.parameter: value, **one.frame_row()} for value, one in self.directions]
 
     def _summary(self) -> str:
-        counts = [(one.value, len(significant(one.comparison.directions, ALPHA))) for one in self.points]
-        found = ", ".join(f"{value:.4g}: {count}" for value, count in counts)
+        found = ", ".join(f"{value:.4g}: {len(directions)}" for value, directions in self.significant.items())
         return f"{self.parameter}; directions with p ≤ 0.05 by value: {found}"
 
 

@@ -1,11 +1,15 @@
-"""SHA-256 digests of texts and arrays."""
+"""SHA-256 digests of texts, arrays and files."""
 
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from finc_eval.core.doors import open_file
+from finc_eval.core.errors import DataError
 
 
 def sha256_of(*parts: Any) -> str:
@@ -14,6 +18,15 @@ def sha256_of(*parts: Any) -> str:
     for part in parts:
         sha.update(text_bytes(part) if isinstance(part, str) else array_bytes(part))
     return sha.hexdigest()
+
+
+def sha256_of_file(path: str | Path) -> str:
+    """Return the SHA-256 (hex) of a file; DataError if it cannot be read."""
+    try:
+        with open_file(path) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise DataError(f"{path} cannot be read ({error.strerror}): check its permissions") from error
 
 
 def array_bytes(array: Any) -> memoryview:

@@ -29,11 +29,12 @@ LOCKS = "FINC_EVAL_LOCKS"  # environment variable: 0 goes on where a disk refuse
 RESERVED_AT_ONCE = 1 << 20  # bytes of a reserved file that are written at once
 SILENT_SECONDS = 1.0  # longest wait for a lock without a warning
 
+NOTHING_HALF = "nothing half-written is left"  # state of most files on a full disk
 IN_THE_WAY = "remove it, and run the same command again"
 
 
 @contextmanager
-def disk_errors(path: Path, kept: str = "nothing half-written is left") -> Iterator[None]:
+def disk_errors(path: Path, kept: str = NOTHING_HALF) -> Iterator[None]:
     """Turn errors of writing at `path` into one sentence; `kept` says what is left on a full disk."""
     try:
         yield
@@ -229,6 +230,13 @@ def only_writer_of(path: Path) -> AbstractContextManager[None]:
 def after_other_writers_of(path: Path) -> AbstractContextManager[None]:
     """Wait for the lock of `path`, hold it until the block ends, and warn if the wait is long."""
     return _hold(path, wait=True)
+
+
+@contextmanager
+def alone_with(path: Path, kept: str = NOTHING_HALF) -> Iterator[None]:
+    """Wait for other processes that change `path`, hold them off, and turn errors of the disk into one sentence."""
+    with disk_errors(path, kept), after_other_writers_of(path):
+        yield
 
 
 def lock_of(path: Path) -> Path:

@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-from finc_eval.core.digest import sha256_of
+from finc_eval.core.digest import sha256_of, sha256_of_file
 from finc_eval.core.doors import check_regular, create_file, create_text, open_to_change
 from finc_eval.core.errors import DataError, RemoteError, UsageError
 from finc_eval.core.files.parsed import read_json
@@ -28,13 +28,12 @@ from finc_eval.core.progress import Progress, silent
 from finc_eval.core.remote.mirror import LIMIT, limit
 from finc_eval.core.remote.store import meter
 from finc_eval.core.secrets import redact, redact_word
-from finc_eval.core.storage import after_other_writers_of, disk_errors
+from finc_eval.core.storage import alone_with
 from finc_eval.extractors.card import Card, Weights
 from finc_eval.extractors.weights import (
     cached,
     check_weights,
     file_digest,
-    hash_file,
     objection_to,
     pin_first_use,
     remember_digest,
@@ -70,7 +69,7 @@ def fetch_weights(card: Card, progress: Progress = silent) -> Path:
     if (elsewhere := cached(weights)) is not None:
         return elsewhere
     target = weights_folder() / weights.file
-    with disk_errors(target, kept="what has arrived is kept"), after_other_writers_of(target):
+    with alone_with(target, "what has arrived is kept"):
         # The process that held the lock may just have fetched the file.
         if target.is_file() and not objection_to(weights, target, file_digest(target)):
             return target
@@ -81,7 +80,7 @@ def fetch_weights(card: Card, progress: Progress = silent) -> Path:
             except DataError as error:
                 problems.append(str(error))
                 continue
-            digest = hash_file(part)
+            digest = sha256_of_file(part)
             if objection := objection_to(weights, target, digest):
                 part.unlink()
             else:

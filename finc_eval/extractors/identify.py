@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -10,7 +9,8 @@ from pathlib import Path
 
 import torch
 
-from finc_eval.core.doors import open_file, with_home
+from finc_eval.core.digest import sha256_of_file
+from finc_eval.core.doors import with_home
 from finc_eval.core.errors import DataError
 from finc_eval.extractors.card import SHA256_DIGITS, Card, options_of
 from finc_eval.extractors.networks import loader_module
@@ -55,8 +55,7 @@ def card_of_file(name: str, cards: Sequence[Card]) -> Card:
 @lru_cache
 def _digest(path: Path, size: int, changed: int) -> str:
     """Return the SHA-256 (hex) of a file of this size and time."""
-    with open_file(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return sha256_of_file(path)
 
 
 def _alike(path: Path, cards: Sequence[Card]) -> list[Card]:

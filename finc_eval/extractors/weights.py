@@ -8,7 +8,6 @@ that is the user's own. The folder of weights may be shared, or come from somebo
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import json
 import os
@@ -19,7 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from finc_eval.core.doors import known_home, open_file
+from finc_eval.core.digest import sha256_of_file
+from finc_eval.core.doors import known_home
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.parsed import json_table, read_text
 from finc_eval.core.memory import readable
@@ -227,7 +227,7 @@ def file_digest(path: Path, *, rehash: bool = False) -> str:
     known = None if rehash else (_entries(VERIFIED) or {}).get(_key(path))
     if isinstance(known, dict) and known.get("stamp") == _stamp(path):
         return str(known.get("sha256"))
-    digest = hash_file(path)
+    digest = sha256_of_file(path)
     remember_digest(path, digest)
     return digest
 
@@ -235,15 +235,6 @@ def file_digest(path: Path, *, rehash: bool = False) -> str:
 def remember_digest(path: Path, digest: str) -> None:
     """Record the digest of a file as it is now."""
     _add_entry(VERIFIED, path, {"stamp": _stamp(path), "sha256": digest})
-
-
-def hash_file(path: Path) -> str:
-    """Compute the SHA-256 (hex) of a file."""
-    try:
-        with open_file(path) as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise DataError(f"{path} cannot be read ({error.strerror}): check its permissions") from error
 
 
 def _stamp(path: Path) -> list[int]:

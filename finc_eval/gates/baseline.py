@@ -8,12 +8,8 @@ written again.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -22,16 +18,19 @@ from zipfile import ZipFile
 
 import numpy as np
 
-from finc_eval.core.doors import PRIVATE_FILE, PRIVATE_FOLDER, copy_file, create_file, inside, open_file
+from finc_eval.core.digest import sha256_of_file
+from finc_eval.core.doors import copy_file, create_file, inside
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.files.stored import existing_file
 from finc_eval.core.files.writing import new_file
-from finc_eval.core.marks import CHECKSUM, read_sealed, seal, text_digest
+from finc_eval.core.kept.folder import KeptFolder, check_digests, new_part
+from finc_eval.core.kept.sealed import Sealed
+from finc_eval.core.marks import text_digest
 from finc_eval.core.provenance import Provenance
-from finc_eval.core.record import Record, plain, structure
+from finc_eval.core.record import Record
 from finc_eval.core.run import Run
 from finc_eval.core.serialize import read_document
-from finc_eval.core.storage import check_own_folder, disk_errors, only_writer_of, write_readable, write_text
+from finc_eval.core.storage import write_text
 from finc_eval.core.words import join_words, plural
 from finc_eval.embeddings.array_files import SINGULAR
 from finc_eval.embeddings.base import CachedEmbeddings
@@ -45,6 +44,7 @@ from finc_eval.partitions.kind_tree import KindTree
 TYPE_NAME, KINDS_TYPE, LAYOUT = "baseline", "baseline-kinds", 1
 
 RESTORE = "restore it, or promote a release anew"
+NEVER_CHANGES = "a baseline never changes: judge the release anew, after that one"
 
 STATED, JUDGED, KINDS, REFUSED = "baseline.json", "verdict.json", "kinds.tree", "refused"
 """Names of the files of a bundle, and of the folder of refused releases in a history."""
@@ -85,6 +85,9 @@ class Baseline(Record):
     provenance: Provenance
 
 
+BASELINE = Sealed(Baseline, TYPE_NAME, LAYOUT, "a baseline", RESTORE)
+
+
 @dataclass(frozen=True)
 class Bundle:
     """A bundle on the disk."""
@@ -97,14 +100,11 @@ class Bundle:
     def open(cls, folder: Path) -> Bundle:
         """Open a bundle, and check that none of its files was changed."""
         path = inside(folder, STATED)
-        bundle = cls(folder, *read_stated(path))
+        bundle = cls(folder, *BASELINE.read(path))
         digests, samples = bundle.stated.digests, bundle.stated.samples
         if {*digests} - {KINDS} != {samples, JUDGED} or "/" in samples or samples == KINDS:
             raise DataError(f"{path} has digests of {', '.join(digests)!r:.100}, not of its files: {RESTORE}")
-        # Every name is checked before a file is read: no message may say what another file of this machine holds.
-        for file, digest in [(inside(folder, name), digest) for name, digest in digests.items()]:
-            if not file.exists() or digest_of(file) != digest:
-                raise DataError(f"{file} was changed since its baseline was promoted: {RESTORE}")
+        check_digests(folder, digests, f"was changed since its baseline was promoted: {RESTORE}")
         return bundle
 
     @property
@@ -126,47 +126,14 @@ class Bundle:
         return read_verdict(inside(self.folder, JUDGED))
 
 
-def read_stated(path: Path) -> tuple[Baseline, str]:
-    """Read what a bundle states, and its checksum."""
-    data = read_sealed(path, "a baseline", [TYPE_NAME], LAYOUT, RESTORE)
-    return structure(Baseline, data, str(path)), str(data[CHECKSUM])
-
-
 def read_verdict(path: Path) -> Verdict:
     """Read a verdict."""
     return Verdict.from_dict(read_document(path, [Verdict.type_name]), str(path))
 
 
-def digest_of(path: Path) -> str:
-    """Return the SHA-256 of a file."""
-    with open_file(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def is_bundle(source: object) -> bool:
     """Return whether a set is the folder of a bundle."""
     return isinstance(source, str | Path) and (Path(source) / STATED).exists()
-
-
-@contextmanager
-def new_bundle(folder: Path) -> Iterator[Path]:
-    """Yield a temporary folder that becomes a bundle when the block ends well, and is removed otherwise.
-
-    What a kill left of the same bundle is removed first.
-    """
-    temporary = folder.with_name(f".{folder.name}.tmp")
-    with disk_errors(folder), only_writer_of(folder):
-        if folder.exists():
-            raise UsageError(f"{folder} exists, and a baseline never changes: judge the release anew, after that one")
-        shutil.rmtree(temporary, ignore_errors=True)
-        temporary.mkdir(PRIVATE_FOLDER)
-        try:
-            yield temporary
-            for file in temporary.iterdir():
-                file.chmod(PRIVATE_FILE)
-            temporary.replace(folder)
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
 
 
 def write_samples(opened: OpenedSet, folder: Path) -> str:
@@ -201,7 +168,7 @@ def write_samples(opened: OpenedSet, folder: Path) -> str:
 
 def write_bundle(folder: Path, verdict: Verdict, opened: OpenedSet, parent: Bundle | None, reason: str | None) -> None:
     """Write a bundle of a release, whole or not at all."""
-    with new_bundle(folder) as place:
+    with new_part(folder, NEVER_CHANGES) as place:
         samples = write_samples(opened, place)
         files = [samples, JUDGED]
         if verdict.tree is not None:
@@ -214,7 +181,7 @@ def write_bundle(folder: Path, verdict: Verdict, opened: OpenedSet, parent: Bund
             parent=None if parent is None else parent.checksum,
             anchor=None if parent is None else parent.stated.anchor or parent.checksum,
             samples=samples,
-            digests={name: digest_of(place / name) for name in files},
+            digests={name: sha256_of_file(place / name) for name in files},
             n=opened.embeddings.n,
             space=opened.space,
             content=opened.embeddings.digest,
@@ -224,11 +191,7 @@ def write_bundle(folder: Path, verdict: Verdict, opened: OpenedSet, parent: Bund
             scores=verdict.scores.get("gen", {}),
             provenance=verdict.provenance,
         )
-        text = json.dumps(seal(TYPE_NAME, LAYOUT, plain(stated)), indent=1) + "\n"
-        write_readable(place / STATED, text, lambda path: read_stated(path)[0], stated)
-
-
-NUMBER = re.compile(r"[0-9]{4,}")  # name of the folder of a bundle
+        BASELINE.write(place / STATED, stated)
 
 
 @dataclass(frozen=True)
@@ -242,17 +205,14 @@ class History:
     @classmethod
     def open(cls, folder: str | Path) -> History:
         """Open a history, and check that each baseline is what was promoted, after the baseline before."""
-        folder = Path(folder)
-        found = sorted((one for one in _within(folder) if NUMBER.fullmatch(one.name)), key=lambda one: int(one.name))
-        bundles = tuple(Bundle.open(inside(folder, f"{one.name}/{STATED}").parent) for one in found)
+        kept = _kept(folder)
+        bundles = tuple(Bundle.open(kept.at(f"{name}/{STATED}").parent) for name in kept.numbered)
         parent: str | None = None
         for number, one in enumerate(bundles, 1):
             if (one.stated.number, one.stated.parent) != (number, parent):
                 raise DataError(f"{one.folder} does not follow the baseline before it: restore what is missing")
             parent = one.checksum
-        names = sorted(path.name for path in (folder / REFUSED).glob("*.json"))
-        refused = tuple(read_verdict(inside(folder, f"{REFUSED}/{name}")) for name in names)
-        return cls(folder, bundles, refused)
+        return cls(kept.path, bundles, tuple(read_verdict(kept.at(name)) for name in kept.names_in(REFUSED, ".json")))
 
     def check_begun(self) -> None:
         """Raise DataError before the first baseline is made."""
@@ -261,7 +221,7 @@ class History:
 
     def check_new(self) -> None:
         """Raise UsageError if the folder has other files than baselines."""
-        check_own_folder(self.folder, (REFUSED, *(one.folder.name for one in self.bundles)))
+        _kept(self.folder).check_own()
 
     @property
     def latest(self) -> Bundle:
@@ -322,7 +282,7 @@ class History:
         if verdict.overall != "pass" and not reason:
             # The same release, judged again by the same policy, counts once.
             name = text_digest(f"{verdict.sets[GEN].digest} {verdict.signature}")
-            write_text(inside(self.folder, f"{REFUSED}/{name}.json"), verdict.to_json() + "\n")
+            write_text(_kept(self.folder).at(f"{REFUSED}/{name}.json"), verdict.to_json() + "\n")
             return None
         opened = self.opened(gen, extractor, Run.of(None))
         if opened.info().digest != verdict.sets[GEN].digest:
@@ -337,7 +297,7 @@ def is_history(source: object) -> bool:
     """Return whether a set is the folder of a history that has a baseline."""
     if not isinstance(source, str | Path):
         return False
-    return any(NUMBER.fullmatch(one.name) and is_bundle(one) for one in _within(Path(source)))
+    return any(is_bundle(Path(source, name)) for name in _kept(source).numbered)
 
 
 def samples_of(source: object) -> object:
@@ -347,5 +307,6 @@ def samples_of(source: object) -> object:
     return History.open(str(source)).latest.samples if is_history(source) else source
 
 
-def _within(folder: Path) -> list[Path]:
-    return list(folder.iterdir()) if folder.is_dir() else []
+def _kept(folder: str | Path) -> KeptFolder:
+    """Return a history as a folder to which commands add."""
+    return KeptFolder(Path(folder), (REFUSED,))

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import stat
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from finc_eval.core.errors import DataError
 from finc_eval.core.files.parsed import json_table
 from finc_eval.core.memory import BYTES_PER_TEXT_BYTE
 from finc_eval.core.places import out_path
-from finc_eval.core.storage import after_other_writers_of, disk_errors, refresh, write_whole
+from finc_eval.core.storage import refresh, write_whole
 from finc_eval.core.words import plural
 from finc_eval.embeddings.same_names import SUFFIX
 from finc_eval.golden.measured import SOUND
@@ -127,13 +126,6 @@ class Floor:
     nights: list[PastNight]
     begins: dict[str | None, int]
     notes: tuple[str, ...] = ()
-
-
-@contextmanager
-def alone_with(path: Path) -> Iterator[None]:
-    """Wait for other processes that add to a floor, and hold them off."""
-    with disk_errors(path), after_other_writers_of(path):
-        yield
 
 
 def place_of_floor(path: str | Path) -> Path:

@@ -12,19 +12,10 @@ import numpy as np
 
 from finc_eval.core.errors import UsageError
 from finc_eval.core.provenance import Provenance
+from finc_eval.core.storage import alone_with
 from finc_eval.core.words import join_words, plural
 from finc_eval.gallery.thumbnails import thumbnail
-from finc_eval.golden.floor import (
-    MAX_TEXT,
-    Floor,
-    PairRow,
-    add_lines,
-    alone_with,
-    content_of,
-    matching,
-    place_of_floor,
-    read_floor,
-)
+from finc_eval.golden.floor import MAX_TEXT, Floor, PairRow, add_lines, content_of, matching, place_of_floor, read_floor
 from finc_eval.golden.judging import AgainstPast, JudgedNight, judge_night
 from finc_eval.golden.measured import SOUND, MeasuredPair, measure_night
 from finc_eval.golden.nights import LEAST_PAST, MEASURES

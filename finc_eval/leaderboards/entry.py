@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 
 from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import DataError, IncompatibleError
-from finc_eval.core.marks import CHECKSUM, read_sealed, seal
+from finc_eval.core.kept.sealed import Sealed
 from finc_eval.core.provenance import Provenance
-from finc_eval.core.record import NOT_IN_JSON, Record, plain, structure
+from finc_eval.core.record import NOT_IN_JSON, Record
 from finc_eval.core.signature import Signature, SignatureText
-from finc_eval.core.storage import PROGRAM, write_readable
+from finc_eval.core.storage import PROGRAM
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.findings.finding import Finding
 from finc_eval.leaderboards.measures import Measure
@@ -91,8 +89,6 @@ class Entry(Record):
         pictures: small pictures of samples of its first training run; None where nobody looked for them.
     """
 
-    type_name: ClassVar[str] = "leaderboard-entry"
-
     name: str
     runs: tuple[TrainingRun, ...]
     warnings: tuple[str, ...]
@@ -141,20 +137,22 @@ class Entry(Record):
         """Return the entry as it is kept: places outside the working folder have their name alone."""
         return replace(self, runs=tuple(replace(run, info=shareable(run.info)) for run in self.runs))
 
-    def to_text(self) -> str:
-        """Return the entry as it is written."""
-        return json.dumps(seal(self.type_name, LAYOUT, plain(self.shared())), indent=1, allow_nan=False) + "\n"
 
-    def save(self, path: str | Path) -> str:
-        """Write the entry whole or not at all, once it is read back as it is, and return its checksum."""
-        text = self.to_text()
-        write_readable(path, text, type(self).load, self.shared())
-        return str(json.loads(text)[CHECKSUM])
+RENAMED = {"what": "kind", "share": "share_gen", "before": "share_ref"}
+"""Keys of a finding by the names that they had in an earlier version."""
 
-    @classmethod
-    def load(cls, path: str | Path) -> Entry:
-        """Read an entry."""
-        return structure(cls, read_sealed(path, "an entry", [cls.type_name], LAYOUT, ADD_AGAIN), str(path))
+
+def _upgrade(data: dict[str, Any]) -> dict[str, Any]:
+    """Return an entry of an earlier version as this version writes it."""
+    runs = [dict(run) for run in data["runs"]]
+    for run in runs:
+        found = run.get("findings") or ()
+        if any("what" in one for one in found):
+            run["findings"] = [{RENAMED.get(key, key): value for key, value in one.items()} for one in found]
+    return data | {"runs": runs}
+
+
+ENTRY = Sealed(Entry, "leaderboard-entry", LAYOUT, "an entry", ADD_AGAIN, _upgrade)
 
 
 def _version(text: str) -> tuple[int, ...]:

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar, Unpack
+from typing import Unpack
 
-from finc_eval.core.doors import inside
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError, did_you_mean
-from finc_eval.core.files.parsed import read_json
 from finc_eval.core.files.stored import content_of, file_type
-from finc_eval.core.marks import CHECKSUM, mark_of, read_sealed, seal
+from finc_eval.core.kept.folder import KeptFolder
+from finc_eval.core.kept.sealed import Sealed
+from finc_eval.core.marks import mark_of
 from finc_eval.core.places import disk_path
 from finc_eval.core.provenance import Provenance
-from finc_eval.core.record import Record, plain, settings_from, structure
+from finc_eval.core.record import Record, settings_from
 from finc_eval.core.run import Run
-from finc_eval.core.storage import after_other_writers_of, check_own_folder, disk_errors, write_readable, write_together
+from finc_eval.core.storage import write_together
 from finc_eval.core.words import join_words
 from finc_eval.embeddings.opening import label_sets
 from finc_eval.extractors.settings import AnyExtractor
@@ -34,7 +32,7 @@ from finc_eval.leaderboards.board import (
     read_judged,
     runs_by_model,
 )
-from finc_eval.leaderboards.entry import ADD_AGAIN, Entry, file_name
+from finc_eval.leaderboards.entry import ADD_AGAIN, ENTRY, Entry, file_name
 from finc_eval.leaderboards.reference import TYPE_NAME, BoardReference
 from finc_eval.leaderboards.result import Leaderboard
 from finc_eval.leaderboards.settings import LeaderboardOptions, LeaderboardSettings
@@ -56,27 +54,13 @@ class Listed(Record):
 
 @dataclass(frozen=True)
 class Index(Record):
-    """The index of a board."""
-
-    type_name: ClassVar[str] = "leaderboard-index"
+    """The index of a board: models by name, so that the order of adding leaves no trace."""
 
     signature: str
     models: dict[str, Listed]
 
-    def to_text(self) -> str:
-        """Return the index as it is written: models by name, so that the order of adding leaves no trace."""
-        models = {name: plain(self.models[name]) for name in sorted(self.models)}
-        data = {"signature": self.signature, "models": models}
-        return json.dumps(seal(self.type_name, LAYOUT, data), indent=1) + "\n"
 
-    @classmethod
-    def load(cls, path: Path) -> Index:
-        """Read an index."""
-        return structure(cls, read_sealed(path, "an index", [cls.type_name], LAYOUT, ADD_AGAIN), str(path))
-
-    def save(self, path: Path) -> None:
-        """Write the index, once it is read back as it is."""
-        write_readable(path, self.to_text(), type(self).load, self)
+BOARD_INDEX = Sealed(Index, "leaderboard-index", LAYOUT, "an index", ADD_AGAIN)
 
 
 class Board:
@@ -108,13 +92,14 @@ class Board:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = disk_path(folder)
+        self._kept = KeptFolder(self.folder, (INDEX, REFERENCE_FILE, ENTRIES))
         if self.folder.is_file():
             raise UsageError(f"{folder} is a file, and a stored board is a folder: pass the folder")
 
     @property
     def exists(self) -> bool:
         """Truth of "the folder holds a board"."""
-        return (self.folder / INDEX).exists()
+        return self._kept.has(INDEX)
 
     @property
     def index(self) -> Index:
@@ -125,8 +110,8 @@ class Board:
         """
         if not self.exists:
             raise DataError(f"{self.folder} is not a stored board: pass the folder of a board, or add models")
-        path = inside(self.folder, INDEX)
-        index = Index.load(path)
+        path = self._kept.at(INDEX)
+        index, _ = BOARD_INDEX.read(path)
         for name, one in index.models.items():
             if one.file != _entry(name):
                 raise DataError(f"{path} lists the file {one.file!r:.100} for {name}, not {_entry(name)}: {ADD_AGAIN}")
@@ -139,7 +124,7 @@ class Board:
 
     def reference(self) -> BoardReference:
         """Return what its models are measured by."""
-        return BoardReference.load(inside(self.folder, REFERENCE_FILE))
+        return BoardReference.load(self._kept.at(REFERENCE_FILE))
 
     @arithmetic()
     def add(
@@ -184,7 +169,7 @@ class Board:
                     "rank all models at once (leaderboard without a board), or leave pairs out"
                 )
             measured = measure_models(models, ref, chosen, extractor, run, paired=False)
-            with self._alone():
+            with self._kept.alone(INDEX):
                 if not self.exists:
                     self._keep(measured)
                     return tuple(sources)
@@ -203,7 +188,7 @@ class Board:
         new = self._new_of(named)
         entries = reference.entries(new, ref_set, warnings, run) if new else []
         entries = [one.with_pictures(reference.tally, reference.tree.leaves) for one in entries]
-        with self._alone(), write_together(and_list=True):
+        with self._kept.alone(INDEX), write_together(and_list=True):
             missing = self._new_of(new)  # another process may have added some of them
             if missing:
                 self._write(None, [one for one in entries if one.name in missing])
@@ -256,7 +241,7 @@ class Board:
         chosen = settings_from(LeaderboardSettings, settings, options)
         judged = read_judged(named, scores, votes, chosen)
         measured = measure_models(named, ref, chosen, extractor, Run.of(run), judged=judged)
-        with self._alone():
+        with self._kept.alone(INDEX):
             if measured.is_paired or judged is not None:
                 (self.folder / INDEX).unlink(missing_ok=True)
             else:
@@ -269,18 +254,18 @@ class Board:
         Raises:
             UsageError: a name is not on the board.
         """
-        with self._alone():
+        with self._kept.alone(INDEX):
             index, files = self.index, []
             listed = {_entry(name) for name in index.models}
             for name in names:
-                file = inside(self.folder, _entry(name))
+                file = self._kept.at(_entry(name))
                 # A kill leaves a file that the index does not list: who repeats the command finishes it.
                 if name not in index.models and (_entry(name) in listed or not file.exists()):
                     raise UsageError(f"{name!r} is not on the board{did_you_mean(name, index.models)}")
                 files.append(file)
             kept = {name: one for name, one in index.models.items() if name not in names}
             if len(kept) < len(index.models):
-                replace(index, models=kept).save(self.folder / INDEX)
+                BOARD_INDEX.write(self.folder / INDEX, replace(index, models=kept))
             for file in files:
                 file.unlink(missing_ok=True)
 
@@ -296,11 +281,11 @@ class Board:
 
     def _entry(self, name: str, index: Index, reference: BoardReference) -> Entry:
         """Read a model of the board; see `entries` for its errors."""
-        path = inside(self.folder, _entry(name))
-        entry = Entry.load(path)
+        path = self._kept.at(_entry(name))
+        entry, checksum = ENTRY.read(path)
         entry.check_belongs(reference.signature, str(path))
         reference.check_counts(entry, str(path))
-        if (entry.name, read_json(path)[CHECKSUM]) != (name, index.models[name].checksum):
+        if (entry.name, checksum) != (name, index.models[name].checksum):
             raise DataError(f"{path} is not the file that {INDEX} lists for {name}: add the model again")
         return entry
 
@@ -334,12 +319,6 @@ class Board:
             board = assemble(reference, entries, asked, ())
         return replace(board, warnings=(*board.warnings, *notes), provenance=made, kept=kept)
 
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Wait for other processes that write to the board, and hold them off."""
-        with disk_errors(self.folder / INDEX), after_other_writers_of(self.folder / INDEX):
-            yield
-
     def _keep(self, measured: MeasuredModels) -> None:
         """Write a new board."""
         reference = measured.reference
@@ -352,12 +331,12 @@ class Board:
         models = {} if reference else dict(self.index.models)
         signature = str(reference.signature) if reference else self.index.signature
         if reference:
-            reference.save(inside(self.folder, REFERENCE_FILE))
+            reference.save(self._kept.at(REFERENCE_FILE))
         for entry in entries:
             file = _entry(entry.name)
-            models[entry.name] = Listed(file, entry.save(inside(self.folder, file)))
+            models[entry.name] = Listed(file, ENTRY.write(self._kept.at(file), entry.shared()))
         # The index last, in one step: a kill just before leaves the board as it was, and files that nobody lists.
-        Index(signature, models).save(self.folder / INDEX)
+        BOARD_INDEX.write(self.folder / INDEX, Index(signature, dict(sorted(models.items()))))
 
     def _refuse_others(self) -> None:
         """Refuse to make a board in a folder that has other files."""
@@ -366,7 +345,7 @@ class Board:
                 f"{self.folder} has a board that later models cannot be added to, such as with scores, votes or pairs: "
                 "rank all models at once (finc-eval leaderboard), or name a new folder"
             )
-        check_own_folder(self.folder, (INDEX, REFERENCE_FILE, ENTRIES))
+        self._kept.check_own()
 
     def _new_of(self, models: Mapping[str, Sequence[OpenedSet]]) -> dict[str, Sequence[OpenedSet]]:
         """Return the models that the board lacks or has in a damaged file; refuse names that have other samples."""

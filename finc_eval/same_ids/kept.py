@@ -17,6 +17,7 @@ from finc_eval.core.digest import sha256_of
 from finc_eval.core.doors import create_file
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.npz import NpzFile
+from finc_eval.core.kept.folder import KeptFolder
 from finc_eval.core.places import user_folder
 from finc_eval.core.storage import write_whole
 
@@ -99,12 +100,13 @@ def folder_of_pairs() -> Path:
 def _stored(names: Sequence[str]) -> Iterator[tuple[NDArray[np.uint64], Array]]:
     """Yield the keys, (n, 2), and values, (n, columns), of each file with these columns. A damaged file has none."""
     try:
-        paths = sorted(folder_of_pairs().glob("*.npz"))
+        kept = KeptFolder(folder_of_pairs())
+        found = kept.names_in("", ".npz")
     except (DataError, OSError):
         return
-    for path in paths:
+    for name in found:
         try:
-            file = NpzFile(path)
+            file = NpzFile(kept.at(name))
             if _is_of(file, names):
                 yield file.array("keys"), file.array("values")
         except (DataError, OSError):

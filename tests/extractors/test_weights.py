@@ -157,8 +157,8 @@ def test_a_users_own_file_may_change_as_its_training_goes_on(tmp_path):
 
 def test_a_file_is_hashed_once_and_again_when_it_has_changed(folder, monkeypatch):
     path, hashed = put(folder), []
-    real = weights_folder.hash_file
-    monkeypatch.setattr(weights_folder, "hash_file", lambda path: hashed.append(path) or real(path))
+    real = weights_folder.sha256_of_file
+    monkeypatch.setattr(weights_folder, "sha256_of_file", lambda path: hashed.append(path) or real(path))
     check_weights(card())
     check_weights(card())
     assert hashed == [path]

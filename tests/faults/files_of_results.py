@@ -11,7 +11,7 @@ from faults.content import N, numbers, pictures, sets
 import finc_eval as fe
 from finc_eval.gates.baseline import History
 from finc_eval.gates.policy import Policy
-from finc_eval.leaderboards.entry import Entry
+from finc_eval.leaderboards.entry import ENTRY
 from finc_eval.leaderboards.reference import BoardReference
 
 
@@ -85,9 +85,9 @@ def made_part(path, name):
 
 
 def use_entry(path):
-    entry = Entry.load(path)
+    entry, _ = ENTRY.read(path)
     tallies = [run.tally.effective().members.tolist() for run in entry.runs]
-    return entry.to_text(), tallies, [run.measures["kid"].estimate() is not None for run in entry.runs]
+    return ENTRY.text(entry), tallies, [run.measures["kid"].estimate() is not None for run in entry.runs]
 
 
 def use_reference(path):

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from finc_eval.cli.app import app
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.marks import checksum_of
 from finc_eval.leaderboards.assemble import assemble
-from finc_eval.leaderboards.entry import Entry, file_name
+from finc_eval.leaderboards.entry import ENTRY, file_name
 from finc_eval.leaderboards.measures import Measuring
 from finc_eval.leaderboards.ranks import MAX_PARTS, part_sums
 from finc_eval.measures.registry import get_metric
@@ -310,8 +311,10 @@ def test_sets_of_another_extractor_and_sets_that_are_too_small_are_refused(board
 
 @pytest.mark.parametrize("name", ["reference.h5", "entries/good.json"])
 def test_a_board_of_an_earlier_layout_is_refused_in_one_sentence(board, name, monkeypatch):
-    where = {"reference.h5": "reference", "entries/good.json": "entry"}[name]
-    monkeypatch.setattr(f"finc_eval.leaderboards.{where}.LAYOUT", 4)
+    if name == "reference.h5":
+        monkeypatch.setattr("finc_eval.leaderboards.reference.LAYOUT", 4)
+    else:
+        monkeypatch.setattr("finc_eval.leaderboards.stored.ENTRY", replace(ENTRY, layout=4))
     with pytest.raises(fe.FincEvalError, match=rf"{name.replace('good', 'gaps')} .*layout 3") as told:
         board.leaderboard()
     assert "\n" not in str(told.value)
@@ -395,7 +398,7 @@ def test_a_metric_that_an_entry_lacks_leaves_it_unranked(board):
     entries = board.entries()
     run = entries[0].runs[0]
     run.measures.clear()
-    text = entries[0].to_text()
+    text = ENTRY.text(entries[0])
     assert '"measures": {}' in text
     reference = board.reference()
     ranked = assemble(reference, entries, reference.settings, ())
@@ -438,11 +441,35 @@ def test_the_example_board_is_ranked_as_its_page_says():
 
 def test_an_entry_comes_back_as_it_was(board):
     path = board.folder / "entries" / "gaps.json"
-    entry = Entry.load(path)
-    assert entry.to_text() == path.read_text()
+    entry, checksum = ENTRY.read(path)
+    assert ENTRY.text(entry) == path.read_text() and board.index.models["gaps"].checksum == checksum
     assert len(entry.runs[0].measures["fd"].ref_influence) == len(REF)
     assert entry.runs[0].info.digest
     assert entry.runs[0].measures["fd"].interval[0] < entry.runs[0].measures["fd"].value
+
+
+def test_findings_of_an_entry_of_an_earlier_version_are_read_by_their_names_now(board):
+    path = board.folder / "entries" / "gaps.json"
+    now = {"kind": "look", "share_gen": 0.4, "share_ref": 0.1}
+    earlier = {"what": "look", "share": 0.4, "before": 0.1}
+    shared = {"name": "blurry", "whole": False, "p_value": 0.01, "parts": []}
+    read = []
+    for names in (now, earlier):
+        data = json.loads(path.read_text())
+        data["runs"][0]["findings"] = [{**shared, **names}]
+        path.write_text(json.dumps(data | {"checksum": checksum_of(data)}))
+        read.append(ENTRY.read(path)[0].runs[0].findings)
+    assert read[0] == read[1] and read[1][0].kind == "look" and read[1][0].share_gen == 0.4
+
+
+@pytest.mark.parametrize("runs", [None, 3, [3], [{"findings": 3}], [{"findings": [3]}], [{}]])
+def test_an_entry_that_was_forged_is_one_sentence_before_and_after_an_upgrade(board, runs):
+    path = board.folder / "entries" / "gaps.json"
+    data = json.loads(path.read_text()) | {"runs": runs}
+    path.write_text(json.dumps(data | {"checksum": checksum_of(data)}))
+    with pytest.raises(DataError, match=r"gaps\.json") as told:
+        ENTRY.read(path)
+    assert "\n" not in str(told.value)
 
 
 @pytest.mark.long
@@ -499,13 +526,11 @@ def test_a_board_of_odd_names_and_columns_is_read_back_as_it_was_written(tmp_pat
 
 def test_a_board_that_could_not_be_read_back_is_not_written(tmp_path, monkeypatch):
     """A number that JSON has no word for, in what the file of a model says."""
-    from finc_eval.leaderboards.entry import Entry
-
     rows = np.random.default_rng(0).normal(size=(3, 60, 6)).astype(np.float32)
     board = fe.Board(tmp_path / "board")
     board.add({"a": rows[0]}, rows[1])
     before = {path: path.read_bytes() for path in (tmp_path / "board").rglob("*") if path.is_file()}
-    monkeypatch.setattr(Entry, "to_text", lambda self: json.dumps({"program": "finc-eval"}))
+    monkeypatch.setattr(type(ENTRY), "text", lambda *_: json.dumps({"program": "finc-eval"}))
     with pytest.raises(fe.DataError, match="is not written, because finc-eval could not read it back"):
         board.add({"b": rows[2]}, rows[1])
     assert {path: path.read_bytes() for path in (tmp_path / "board").rglob("*") if path.is_file()} == before

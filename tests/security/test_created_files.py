@@ -21,13 +21,13 @@ from finc_eval.cli.output import with_end
 from finc_eval.core.doors import copy_file, create_file, create_text, private_folder
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.writing import new_file
+from finc_eval.core.kept.folder import new_part
 from finc_eval.core.storage import after_other_writers_of, only_writer_of, reserve, write_text, write_whole
 from finc_eval.demo.planted import LabeledSet
 from finc_eval.demo.run import run_demo
 from finc_eval.embeddings.journal import Journal, Title
 from finc_eval.embeddings.writer import remove_remains
 from finc_eval.extractors import fetch as download
-from finc_eval.gates.baseline import new_bundle
 from finc_eval.privacy import Guarantee, Ledger
 
 TITLE = Title("k" * 64, "", 4, 2)
@@ -440,7 +440,7 @@ def test_copies_of_remote_objects_are_for_their_owner_alone(s3, umask):
 
 
 def test_a_baseline_is_for_its_owner_alone(tmp_path):
-    with new_bundle(tmp_path / "0001") as place:
+    with new_part(tmp_path / "0001", "it stays") as place:
         (place / "gen.npz").write_bytes(b"x")
     assert mode(tmp_path / "0001") == 0o700 and mode(tmp_path / "0001" / "gen.npz") == 0o600
 

@@ -18,6 +18,7 @@ REVIEWED = {
         "cli/golden.py": {"path.with_name(name)"},
         "cli/verbs/leaderboard.py": {"board.folder / f'leaderboard{suffix}'"},
         "cli/verbs/report.py": {"result / f'index.{form}'"},
+        "core/kept/folder.py": {"self.path / folder", "self.path / name"},
         "leaderboards/stored.py": {"self.folder / f'{Leaderboard.type_name}.json'"},
         "partitions/pages/members.py": {
             "page.with_name(f'{page.stem}-members')",
@@ -52,6 +53,7 @@ REVIEWED = {
     "the name was found by listing a folder that the caller named": {
         "core/remote/mirror.py": {"Path(where, name)"},
         "core/storage.py": {"target.with_name(one)"},
+        "gates/baseline.py": {"Path(source, name)"},
         "embeddings/folder.py": {"where / name", "path.with_name(path.name.removesuffix(PART))"},
         "loading.py": {"folder / name"},
         "report/index.py": {"self.folder / name"},

@@ -18,13 +18,14 @@ from typer.testing import CliRunner
 import finc_eval as fe
 from finc_eval.cli.app import app
 from finc_eval.cli.output import default_folder
+from finc_eval.core.digest import sha256_of_file
 from finc_eval.core.doors import inside
 from finc_eval.core.errors import DataError, FincEvalError
 from finc_eval.core.marks import checksum_of
 from finc_eval.embeddings import folder as caches
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.recipe import recipe_of
-from finc_eval.gates.baseline import Bundle, History, digest_of
+from finc_eval.gates.baseline import Bundle, History
 from finc_eval.memorization.views import _extractor_of
 
 PRIVATE = "the only copy of something precious"
@@ -249,7 +250,7 @@ def test_the_samples_of_a_baseline_are_a_file_of_its_folder(history, name, diges
 
 def test_a_baseline_has_digests_of_its_samples_and_of_its_verdict(history):
     path = history / "0001" / "baseline.json"
-    for digests in ({}, {"verdict.json": digest_of(history / "0001" / "verdict.json")}):
+    for digests in ({}, {"verdict.json": sha256_of_file(history / "0001" / "verdict.json")}):
         edited(path, digests=digests)
         assert "not of its files" in refused(Bundle.open, history / "0001")
 
@@ -263,7 +264,7 @@ def test_no_message_tells_whether_a_file_of_this_machine_has_a_known_content(his
     path = history / "0001" / "baseline.json"
     stated = json.loads(path.read_text())
     told = set()
-    for digest in (digest_of(secret), "0" * 64):
+    for digest in (sha256_of_file(secret), "0" * 64):
         more = stated["digests"] | {name: digest} if form == "further" else {name: digest, "verdict.json": digest}
         edited(path, samples=stated["samples"] if form == "further" else name, digests=more)
         told.add(refused(Bundle.open, history / "0001"))

@@ -101,8 +101,8 @@ def test_records_lie_in_the_home_of_the_user_and_nothing_is_written_beside_weigh
 def test_a_user_without_a_home_has_weights_hashed_each_time(folder, tmp_path, monkeypatch):
     (folder / "net.pt").write_bytes(b"the weights of the card")
     monkeypatch.setattr(module, "RECORDS", "~no-such-user/x")
-    hashed, real = [], module.hash_file
-    monkeypatch.setattr(module, "hash_file", lambda path: hashed.append(path) or real(path))
+    hashed, real = [], module.sha256_of_file
+    monkeypatch.setattr(module, "sha256_of_file", lambda path: hashed.append(path) or real(path))
     assert check_weights(card_of(tmp_path))[1] == check_weights(card_of(tmp_path))[1] == STATED
     assert len(hashed) == 2
 

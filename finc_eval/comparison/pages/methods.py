@@ -10,13 +10,14 @@ from finc_eval.comparison.methods import SAME_GROUP_CORRELATION, DirectionGroup,
 from finc_eval.comparison.pages.comparison import ROLES, titles
 from finc_eval.comparison.pages.directions import TOO, difference, mode_card, scale_of, sorts_of
 from finc_eval.comparison.pages.facts import METHOD_NAMES, kernel_facts, stability
+from finc_eval.comparison.pages.side_by_side import outline_of
 from finc_eval.comparison.settings import METHODS, Settings
 from finc_eval.core.words import SET_NAMES, join_words, percent, plural, points
-from finc_eval.numerics.inference import ALPHA, significant
+from finc_eval.numerics.inference import ALPHA
 from finc_eval.report import Page
 from finc_eval.report.cards import Cards, PageCard, anchor
 from finc_eval.report.drawings import Axis
-from finc_eval.report.exports.outline import Cell, Outline, TextTable, call, source, unreadable
+from finc_eval.report.exports.outline import Cell, Outline, TextTable
 from finc_eval.report.formats import optional_percent, p_value
 from finc_eval.report.pages import Section, render
 from finc_eval.samples.source import Samples
@@ -46,8 +47,8 @@ STABILITY = (
 def page(result: MethodComparison, samples: Mapping[str, Samples]) -> str:
     """Return the page."""
     names, first, said = titles(result.first), result.first, outline(result)
-    scale = scale_of([mode for found in result.comparisons.values() for mode in found.directions])
-    found = [group for role, _, _ in ROLES for group in significant_groups(result, role)]
+    scale = scale_of([mode for _, mode in result.directions])
+    found = significant_groups(result)
     cards = Cards(
         [_card(group, result, names, scale) for group in found],
         [_card(group, result, names, scale) for group in result.groups if group not in found],
@@ -69,34 +70,30 @@ def page(result: MethodComparison, samples: Mapping[str, Samples]) -> str:
 
 def outline(result: MethodComparison) -> Outline:
     """Return what the methods say in all outputs."""
-    first, columns = result.first, ["Group", *(METHOD_NAMES[method] for method in result.comparisons)]
-    gen, ref = titles(first)
-    sets = {"gen": first.gen, "ref": first.ref}
-    settings = replace(first.settings, method=Settings().method)
-    methods = repr([*result.comparisons])
+    columns = ["Group", *(METHOD_NAMES[method] for method in result.comparisons)]
+    methods = plural(len(result.comparisons), "method")
     tables = [
         TextTable(f"{heading}: {meaning}; {DIFFERENCE}", columns, rows, words=columns[1:])
         for role, heading, meaning in ROLES
         if (rows := _rows(result, role))
     ]
-    return Outline(
-        kind=f"two sets of samples compared by {plural(len(result.comparisons), 'method')}",
-        title=f"{gen} against {ref}, by {plural(len(result.comparisons), 'method')}",
+    return outline_of(
+        result,
+        f", by {methods}",
+        ("compare_methods", repr([*result.comparisons])),
+        replace(result.first.settings, method=Settings().method),
+        kind=f"two sets of samples compared by {methods}",
         says=says(result),
-        sets={gen: first.gen.n, ref: first.ref.n},
-        signatures=[one.signature for one in result.comparisons.values()],
-        call=call("compare_methods", *(source(*one) for one in sets.items()), methods, settings=settings),
         tables=tables,
         details=[LEGEND] if tables else [],
         warnings=result.warnings,
-        failures=unreadable(sets),
         how=HOW,
     )
 
 
 def says(result: MethodComparison) -> dict[str, str]:
     """Return what was found in a few plain sentences."""
-    found = [group for role, _, _ in ROLES for group in significant_groups(result, role)]
+    found = significant_groups(result)
     if not found:
         methods = join_words([METHOD_NAMES[method] for method in result.comparisons])
         find = "find" if len(result.comparisons) > 1 else "finds"
@@ -106,10 +103,7 @@ def says(result: MethodComparison) -> dict[str, str]:
     sentences = {}
     words = {"over": "more", "under": "less"}
     for role, _, _ in ROLES:
-        counts = {
-            method: sum(mode.role == role for mode in significant(found.directions, ALPHA))
-            for method, found in result.comparisons.items()
-        }
+        counts = {method: sum(mode.role == role for mode in modes) for method, modes in result.significant.items()}
         finds = ", ".join(f"{METHOD_NAMES[method]} finds {count}" for method, count in counts.items())
         sentences[role] = f"Directions along which the generated set has significantly {words[role]}: {finds}."
     everywhere = sum(all(_is_significant(result, method, group) for method in result.comparisons) for group in found)
@@ -123,15 +117,15 @@ def cells(result: MethodComparison, method: str, group: DirectionGroup) -> list[
     return [(rank, mode) for rank, mode in enumerate(modes, start=1) if mode.id in group.modes.get(method, ())]
 
 
-def significant_groups(result: MethodComparison, role: Role) -> list[DirectionGroup]:
-    """Return the groups of a role in which some method finds a significant direction."""
-    of_role = [group for group in result.groups if group.role == role]
-    return [group for group in of_role if any(_is_significant(result, method, group) for method in group.modes)]
+def significant_groups(result: MethodComparison) -> list[DirectionGroup]:
+    """Return the groups in which some method finds a significant direction, first those with more."""
+    found = [one for one in result.groups if result.shown_direction(one).p_value <= ALPHA]
+    return [group for role, _, _ in ROLES for group in found if group.role == role]
 
 
 def _rows(result: MethodComparison, role: Role) -> list[list[Cell | str]]:
     rows: list[list[Cell | str]] = []
-    for group in significant_groups(result, role):
+    for group in (one for one in significant_groups(result) if one.role == role):
         shown = result.shown_direction(group)
         own, _ = SETS_OF[role]
         # 4: samples of a group in the table of groups.

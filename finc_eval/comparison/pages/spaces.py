@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from finc_eval.comparison.pages.comparison import titles
-from finc_eval.comparison.spaces import SAME, Spaces
+from finc_eval.comparison.pages.side_by_side import outline_of
+from finc_eval.comparison.spaces import SAME, Spaces, adjust
 from finc_eval.core.words import join_words, percent, plural
 from finc_eval.gallery.pictured import Pictures
 from finc_eval.naming.evidence import with_id
@@ -15,7 +16,7 @@ from finc_eval.partitions.pages.map import MapOnPage, map_on_page
 from finc_eval.partitions.pages.tables import TEXT_SAMPLES, kind_row
 from finc_eval.report import Page
 from finc_eval.report.colors import PAIR
-from finc_eval.report.exports.outline import Cell, Outline, TextTable, call, source, unreadable
+from finc_eval.report.exports.outline import Cell, Outline, TextTable
 from finc_eval.report.formats import number, optional_percent, p_value
 from finc_eval.report.pages import Section, render, sections_of
 from finc_eval.samples.source import Samples
@@ -31,25 +32,16 @@ HOW = (
 
 def outline(result: Spaces) -> Outline:
     """Return what the spaces say in all outputs."""
-    first = result.first
-    gen, ref = titles(first)
-    sets = {"gen": first.gen, "ref": first.ref}
     names = list(result.comparisons)
-    return Outline(
+    return outline_of(
+        result,
+        f", by {join_words(names)}",
+        ("compare", f"extractor={names!r}"),
+        replace(result.first.settings, sigma=None),
         kind=f"two sets of samples in {plural(len(names), 'embedding space')}",
-        title=f"{gen} against {ref}, by {join_words(names)}",
         says=says(result),
-        sets={gen: first.gen.n, ref: first.ref.n},
-        signatures=[one.signature for one in result.comparisons.values()],
-        call=call(
-            "compare",
-            *(source(*one) for one in sets.items()),
-            f"extractor={names!r}",
-            settings=replace(first.settings, sigma=None),
-        ),
         tables=[_spaces(result), *_kinds(result), _clusters(result)],
         warnings=result.warnings,
-        failures=unreadable(sets),
         how=HOW,
     )
 
@@ -68,7 +60,7 @@ def _maps(result: Spaces, pictures: Pictures) -> list[Section]:
     """
     found: dict[str, MapOnPage] = {}
     for name, one in result.comparisons.items():
-        kinds = [replace(kind, p_value=min(1.0, len(result.comparisons) * kind.p_value)) for kind in one.kinds]
+        kinds = [replace(kind, p_value=adjust(kind.p_value, result.comparisons)) for kind in one.kinds]
         drawn = map_on_page(one.map, kinds, dict(zip(PAIR, titles(one), strict=True)), PAIR, pictures, has_cards=False)
         found |= {} if drawn is None else {name: drawn}
     if not found:
@@ -103,7 +95,7 @@ def _spaces(result: Spaces) -> TextTable:
     for name, one in result.comparisons.items():
         ends, p = one.difference_interval or (0.0, 1.0), one.difference_p_value
         interval = f"[{', '.join(percent(end, 1) for end in ends)}]"
-        adjusted = "–" if p is None else p_value(min(1.0, len(result.comparisons) * p))
+        adjusted = "–" if p is None else p_value(adjust(p, result.comparisons))
         kinds = sum(kind.space == name for kind in result.kinds)
         rows.append([name, Cell(optional_percent(one.difference, 1), interval), adjusted, str(kinds)])
     columns = ["Space", "Difference", "Adj. p", "Kinds that differ"]
@@ -137,9 +129,7 @@ def _clusters(result: Spaces) -> TextTable:
                 one.space, samples=[(label, ids[: result.shown]) for label, ids in one.ids.items()]
             ),
             "Not in": lambda one: one.other,
-            "Most are of": lambda one: next(
-                with_id(kind) for kind in result.comparisons[one.space].kinds if kind.id == one.kind
-            ),
+            "Most are of": lambda one: with_id(result.kind(one.space, one.kind)),
             "Eigenvalue": lambda one: number(one.eigenvalue),
         },
         result.clusters,

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from math import isclose, nan
 from statistics import fmean, median
 
-from finc_eval.comparison.direction import Direction, Role
+from finc_eval.comparison.direction import ROLES, SETS_OF, Direction, Role
 from finc_eval.comparison.pages.comparison import titles
 from finc_eval.comparison.pages.directions import mode_card, scale_of
 from finc_eval.comparison.pages.facts import kernel_facts, stability
 from finc_eval.comparison.pages.figures import Mark, sweep_svg
+from finc_eval.comparison.pages.side_by_side import outline_of
 from finc_eval.comparison.settings import Settings
 from finc_eval.comparison.sweep import Point, Sweep
-from finc_eval.core.words import percent, plural, points
+from finc_eval.core.words import SET_NAMES, plural, points
 from finc_eval.naming.evidence import with_id
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.pages.tables import kinds_in_words
 from finc_eval.report import Page
-from finc_eval.report.exports.outline import Cell, Outline, TextTable, call, source, unreadable
+from finc_eval.report.exports.outline import Outline, TextTable
 from finc_eval.report.formats import optional_percent
 from finc_eval.report.pages import Section, render
 from finc_eval.samples.source import Samples
@@ -35,29 +36,16 @@ NARROWER = (
 )
 
 
-@dataclass(frozen=True)
-class SweepRow:
-    """The significant directions at one value of the parameter."""
-
-    value: float
-    marks: tuple[str, ...]  # other names of the value, such as "compare's default"
-    over: int
-    under: int
-    difference: float | None  # largest difference of shares, without its sign; None without a direction
-    stability: float | None  # mean stability of the directions with more in the generated set; None without one
-    spreadness: float | None  # median spreadness; None if it is not known of any direction
-    warnings: tuple[str, ...]  # warnings of the comparison that are not common to all values
-
-
-COLUMNS: dict[str, Callable[[SweepRow], Cell | str]] = {
-    "More, directions": lambda row: str(row.over),
-    "Less, directions": lambda row: str(row.under),
-    "Largest difference": lambda row: "–" if row.difference is None else percent(row.difference, 1),
-    "Stability": lambda row: optional_percent(row.stability),
-    "Spreadness": lambda row: "–" if row.spreadness is None else f"{row.spreadness:.2f}",
-    "Notes": lambda row: "; ".join((*row.marks, *row.warnings)),
+COLUMNS: dict[str, Callable[[Point], str]] = {
+    "More, directions": lambda point: str(len(point.of("over"))),
+    "Less, directions": lambda point: str(len(point.of("under"))),
+    "Largest difference": lambda point: optional_percent(
+        max((abs(mode.share_difference) for mode, _ in point.significant), default=None), 1
+    ),
+    "Stability": lambda point: optional_percent(_over_known(fmean, [mode.stability for mode in point.of("over")])),
+    "Spreadness": lambda point: _spreadness(_over_known(median, [spreadness for _, spreadness in point.significant])),
 }
-"""The columns of a table of values, after the value."""
+"""The columns of a table of values, between the value and its notes."""
 
 VARIED = {"sigma": "Bandwidth", "rho": "Mass ratio"}  # settings that a sweep has many values of
 
@@ -90,7 +78,7 @@ PAPERS = (
 
 def page(sweep: Sweep, samples: Mapping[str, Samples]) -> str:
     """Return the page."""
-    symbol, first, said = SYMBOLS[sweep.parameter], sweep.points[0].comparison, outline(sweep)
+    symbol, first, said = SYMBOLS[sweep.parameter], sweep.first, outline(sweep)
     facts = [
         *(fact for fact in kernel_facts(first) if not fact[0].startswith(VARIED[sweep.parameter])),
         ("Generated set", first.gen),
@@ -102,24 +90,20 @@ def page(sweep: Sweep, samples: Mapping[str, Samples]) -> str:
             f"{first.settings.modes:,} at most; {first.tested:,} directions tested over both roles, at every value",
         ),
     ]
-    points_of = [(point, *one) for point in sweep.points for one in _significant(point)]
-    marks: dict[Role, list[Mark]] = {"over": [], "under": []}
-    for point, mode, spreadness in points_of:
-        size, spread = 100 * abs(mode.share_difference), nan if spreadness is None else spreadness
-        marks[mode.role].append(Mark(point.value, size, spread, with_id(mode)))
-    figure = sweep_svg(symbol, [point.value for point in sweep.points], marks, chosen_values(sweep))
-    rows = [
-        [
-            with_id(mode),
-            f"{point.value:.4g}",
-            "generated set" if mode.role == "over" else "reference set",
-            points(mode.share_difference),
-            "–" if spreadness is None else f"{spreadness:.2f}",
-        ]
-        for point, mode, spreadness in points_of
-    ]
-    columns = ["Direction", symbol, "More in", "Difference", "Spreadness"]
-    twin = TextTable("The directions of the figure", columns, rows, words=["More in"])
+    found = [(point, *one) for point in sweep.points for one in point.significant]
+    marked: dict[Role, list[Mark]] = {"over": [], "under": []}
+    for point, mode, spreadness in found:
+        spread = nan if spreadness is None else spreadness
+        marked[mode.role].append(Mark(point.value, 100 * abs(mode.share_difference), spread, with_id(mode)))
+    figure = sweep_svg(symbol, [*sweep.rows], marked, chosen_values(sweep))
+    columns: dict[str, Callable[[tuple[Point, Direction, float | None]], str]] = {
+        "Direction": lambda one: with_id(one[1]),
+        symbol: lambda one: f"{one[0].value:.4g}",
+        "More in": lambda one: SET_NAMES[SETS_OF[one[1].role][0]],
+        "Difference": lambda one: points(one[1].share_difference),
+        "Spreadness": lambda one: _spreadness(one[2]),
+    }
+    twin = TextTable.of("The directions of the figure", columns, found, words=["More in"])
     parts = [Section("twin", "The directions of the figure as a table", table=twin)]
     sections = [
         Section("figure", f"Directions against {symbol}", FIGURE, figure=figure, parts=parts),
@@ -132,76 +116,71 @@ def page(sweep: Sweep, samples: Mapping[str, Samples]) -> str:
 
 def outline(sweep: Sweep) -> Outline:
     """Return what the sweep says in all outputs."""
-    symbol, first, rows = SYMBOLS[sweep.parameter], sweep.points[0].comparison, sweep_rows(sweep)
-    sets = {"gen": first.gen, "ref": first.ref}
-    settings = replace(first.settings, **{sweep.parameter: getattr(Settings(), sweep.parameter)})
-    values = repr([row.value for row in rows])
-    made = [*(source(*one) for one in sets.items()), repr(sweep.parameter), values]
-    values_of = f"{plural(len(rows), 'value')} of {symbol}"
-    legend = LEGEND.format(ALPHA, stability(first.settings)) + PAPERS * (sweep.parameter == "sigma")
-    return Outline(
-        kind=f"the same two sets under {values_of}",
-        title=f"{first.gen.name} against {first.ref.name} under {values_of}",
+    symbol = SYMBOLS[sweep.parameter]
+    under = f" under {plural(len(sweep.points), 'value')} of {symbol}"
+    value: dict[str, Callable[[Point], str]] = {symbol: lambda point: f"{point.value:.4g}"}
+    notes: dict[str, Callable[[Point], str]] = {"Notes": lambda point: "; ".join(_notes(sweep, point))}
+    table = TextTable.of(
+        "Value by value",
+        value | COLUMNS | notes,
+        sweep.points,
+        words=["Notes"],
+        bold="Largest difference",
+        muted=[not point.significant for point in sweep.points],
+        legend=LEGEND.format(ALPHA, stability(sweep.first.settings)) + PAPERS * (sweep.parameter == "sigma"),
+    )
+    return outline_of(
+        sweep,
+        under,
+        ("sweep", repr(sweep.parameter), repr([*sweep.rows])),
+        replace(sweep.first.settings, **{sweep.parameter: getattr(Settings(), sweep.parameter)}),
+        kind=f"the same two sets{under}",
         says=says(sweep),
-        sets={info.name: info.n for info in sets.values()},
-        signatures=[*dict.fromkeys(point.comparison.signature for point in sweep.points)],
-        call=call("sweep", *made, settings=settings),
-        tables=[
-            TextTable.of(
-                "Value by value",
-                {symbol: lambda row: f"{row.value:.4g}", **COLUMNS},
-                rows,
-                words=["Notes"],
-                bold="Largest difference",
-                muted=[not row.over + row.under for row in rows],
-                legend=legend,
-            )
-        ],
+        tables=[table],
         warnings=common_warnings(sweep),
-        failures=unreadable(sets),
         how=HOW[sweep.parameter],
     )
 
 
 def _cards(sweep: Sweep) -> Iterator[Section]:
     """Yield the cards of the significant directions at each value, all on one scale: their most typical samples."""
-    found = [[mode for mode, _ in _significant(point)] for point in sweep.points]
-    scale, names = scale_of([mode for modes in found for mode in modes]), titles(sweep.points[0].comparison)
-    for place, (row, modes) in enumerate(zip(sweep_rows(sweep), found, strict=True)):
-        title = f"{SYMBOLS[sweep.parameter]} = {row.value:.4g}: {plural(len(modes), 'direction')}"
+    found = [*sweep.significant.values()]
+    scale, names = scale_of([mode for modes in found for mode in modes]), titles(sweep.first)
+    for place, (value, modes) in enumerate(zip(sweep.rows, found, strict=True)):
+        title = f"{SYMBOLS[sweep.parameter]} = {value:.4g}: {plural(len(modes), 'direction')}"
+        names_of_value = marks(sweep, value)
         cards = []
         for mode in modes:
             card = mode_card(mode, names, scale, sweep.shown, place=f"-{place}")
             views = tuple(view._replace(grids=view.grids[:1]) for view in card.views)
             cards.append(replace(card, views=views, folded=()))
-        yield Section("", ", ".join([title, *row.marks]), cards=cards, is_open=bool(row.marks))
+        yield Section("", ", ".join([title, *names_of_value]), cards=cards, is_open=bool(names_of_value))
 
 
-def sweep_rows(sweep: Sweep) -> tuple[SweepRow, ...]:
-    """Return one row a value."""
-    common, rows = common_warnings(sweep), []
-    for point in sweep.points:
-        found = _significant(point)
-        over = [mode for mode, _ in found if mode.role == "over"]
-        stabilities = [mode.stability for mode in over if mode.stability is not None]
-        known = [spreadness for _, spreadness in found if spreadness is not None]
-        row = SweepRow(
-            value=point.value,
-            marks=tuple(what for what, value in chosen_values(sweep).items() if isclose(value, point.value)),
-            over=len(over),
-            under=len(found) - len(over),
-            difference=max((abs(mode.share_difference) for mode, _ in found), default=None),
-            stability=fmean(stabilities) if stabilities else None,
-            spreadness=median(known) if known else None,
-            warnings=tuple(warning for warning in point.comparison.warnings if warning not in common),
-        )
-        rows.append(row)
-    return tuple(rows)
+def marks(sweep: Sweep, value: float) -> list[str]:
+    """Return other names of a value, such as "compare's default"."""
+    return [name for name, chosen in chosen_values(sweep).items() if isclose(chosen, value)]
+
+
+def _notes(sweep: Sweep, point: Point) -> list[str]:
+    """Return other names of a value, and the warnings that not all values share."""
+    common = common_warnings(sweep)
+    return [*marks(sweep, point.value), *(one for one in point.comparison.warnings if one not in common)]
+
+
+def _over_known(mean: Callable[[list[float]], float], values: Iterable[float | None]) -> float | None:
+    """Return a mean of the values that are known; None without any."""
+    known = [value for value in values if value is not None]
+    return mean(known) if known else None
+
+
+def _spreadness(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"
 
 
 def common_warnings(sweep: Sweep) -> tuple[str, ...]:
     """Return the warnings of the sweep, and the warnings that all values share."""
-    first, *others = (point.comparison.warnings for point in sweep.points)
+    first, *others = (one.warnings for one in sweep.rows.values())
     common = (warning for warning in first if all(warning in other for other in others))
     return tuple(dict.fromkeys((*sweep.warnings, *common)))
 
@@ -217,18 +196,18 @@ def chosen_values(sweep: Sweep) -> dict[str, float]:
 
 def says(sweep: Sweep) -> dict[str, str]:
     """Return what the sweep shows in a few plain sentences."""
-    symbol, found = SYMBOLS[sweep.parameter], sweep_rows(sweep)
-    first, last = found[0].value, found[-1].value
-    most = max(found, key=lambda row: row.over + row.under)
+    symbol, values = SYMBOLS[sweep.parameter], [*sweep.rows]
+    most = max(sweep.points, key=lambda point: len(point.significant))
+    over, under = (len(most.of(role)) for role in ROLES)
     tried = (
-        f"{len(found)} values of {symbol} were tried, from {first:.4g} to {last:.4g}."
-        if len(found) > 1
-        else f"{symbol} = {first:.4g} was tried."
+        f"{len(values)} values of {symbol} were tried, from {values[0]:.4g} to {values[-1]:.4g}."
+        if len(values) > 1
+        else f"{symbol} = {values[0]:.4g} was tried."
     )
     differ = (
         f"Most directions differ at {symbol} = {most.value:.4g}: the generated set has more of "
-        f"{kinds_in_words(most.over)} than the reference set, and less of {most.under} (adjusted p ≤ {ALPHA:g})."
-        if most.over + most.under
+        f"{kinds_in_words(over)} than the reference set, and less of {under} (adjusted p ≤ {ALPHA:g})."
+        if over + under
         else f"No kind of samples differs significantly under any of them (adjusted p ≤ {ALPHA:g})."
     )
     default = f"By default, compare takes {symbol} = {sweep.default:.4g}."
@@ -237,11 +216,6 @@ def says(sweep: Sweep) -> dict[str, str]:
         picked = "accepts none of these" if sweep.papers_rule is None else f"picks σ = {sweep.papers_rule:.4g}"
         sentences["rule"] = f"The rule of the KEN and FINC papers {picked}."
     return sentences
-
-
-def _significant(point: Point) -> list[tuple[Direction, float | None]]:
-    pairs = zip(point.comparison.directions, point.spreadness, strict=True)
-    return [(mode, spreadness) for mode, spreadness in pairs if mode.p_value <= ALPHA]
 
 
 PAGE = Page(says, outline, draw=page)
