@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from math import hypot, isfinite, sqrt
+from math import isfinite
 from typing import ClassVar
 
 import numpy as np
 
 from finc_eval.embeddings.repeats import mean_group_size
+from finc_eval.estimates.error_source import ErrorSource
+from finc_eval.estimates.estimate import Estimate, difference, mean_of
 from finc_eval.gates.evidence import LimitEvidence, Missing, Normal, Side
 from finc_eval.gates.policy import AppearanceLimits
-from finc_eval.gates.retraining import between_shares
-from finc_eval.gates.scores import MeasuredScore, ScoreChange
+from finc_eval.gates.retraining import between_scores, between_shares
+from finc_eval.gates.scores import ScoreChange
 from finc_eval.gates.sets import GEN, REF, GateSets
 from finc_eval.gates.shares import GainedShare, TwoCounts
 from finc_eval.naming.explained import TAIL
@@ -166,16 +168,13 @@ def _whole(
     means = {}
     for label, one in values.items():
         shifted = np.clip(side * (one - middle) / spread, -CLIPPED, CLIPPED)
-        error = float(shifted.std(ddof=1)) * sqrt(effects[label] / len(shifted))
-        means[label] = MeasuredScore(float(shifted.mean()), error, 0.0, higher_is_better=False)
-    new, replicates = means[GEN], np.array([means[label].value for label in sets.replicates])
-    change = ScoreChange(new, [means[label] for label in sets.baselines], replicates, in_parts=False)
-    error, fixed, degrees = change.error(alpha)
-    degrees = degrees if isfinite(degrees) else len(values[GEN]) - 1.0
-    old_error = hypot(new.error, means[REF].error)
-    both = [
-        Normal(name=name, value=new.value - change.base, margin=0.0, error=error, fixed=fixed, degrees=degrees),
-        Normal(name=name, value=new.value - means[REF].value, margin=0.0, error=old_error, degrees=degrees),
-    ]
+        error = ErrorSource.of_variance(GEN, float(shifted.var(ddof=1)) * effects[label] / len(shifted))
+        means[label] = Estimate.of(float(shifted.mean()), (error,))
+    old = [means[label] for label in sets.baselines]
+    training = between_scores(np.array([means[label].value for label in sets.replicates]), len(old))
+    change = ScoreChange(means[GEN], mean_of(old), training, in_parts=False).of_other_sets(alpha)
+    of_ref = difference(means[GEN], means[REF], is_paired=False)
+    degrees = change.degrees if isfinite(change.degrees) else len(values[GEN]) - 1.0
+    both = [replace(Normal.of(one, name=name, margin=0.0), degrees=degrees) for one in (change, of_ref)]
     value = min(one.value for one in both)
     return Beyond(name=name, value=value, margin=0.0, trait=trait.name, note=word, old=both[0], ref=both[1])

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.record import Record
-from finc_eval.estimates.estimate import Estimate, difference, unit_influences
+from finc_eval.estimates.error_source import unit_influences
+from finc_eval.estimates.estimate import Estimate, difference
 from finc_eval.judges.paired import Array, Integers
 from finc_eval.numerics.inference import ALPHA, least_variance, student_tail
 from finc_eval.prompts.words import Phrases, choose

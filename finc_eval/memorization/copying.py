@@ -24,21 +24,15 @@ from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.search.neighbors import nearest
 from finc_eval.embeddings.subset import Subset
-from finc_eval.estimates.estimate import Estimate, unit_influences
+from finc_eval.estimates.error_source import unit_influences
+from finc_eval.estimates.estimate import Estimate
 from finc_eval.measures.authenticity import Authenticity
 from finc_eval.measures.frechet import frechet_distance
 from finc_eval.measures.gaussians.gaussian import from_embeddings
 from finc_eval.memorization.attacks import draw_samples
 from finc_eval.memorization.distances import SetDistances
 from finc_eval.memorization.tails import calibrated_distances, tail_p_value
-from finc_eval.numerics.inference import (
-    clopper_pearson,
-    jackknife,
-    normal_interval,
-    normal_quantile,
-    upper_tail,
-    wilson,
-)
+from finc_eval.numerics.inference import clopper_pearson, normal_interval, normal_quantile, upper_tail, wilson
 
 TailName = Literal["calibrated", "hash", "views"]  # names of the measures that look at the nearest samples alone
 
@@ -267,7 +261,7 @@ def mifid(
         nearest_rows = nearest(UnitRows(Subset(one, np.sort(rows))), directions, 1, device=run.torch_device)
         angles = nearest_rows.distances[:, 0] ** 2 / 2
         distance, variance = float(angles.mean()), float(angles.var(ddof=1)) / n
-        value, relative = fid, jackknife(without, confidence=confidence)[1] / (fid + MIFID_EPSILON)
+        value, relative = fid, Estimate.of_blocks(fid, without).half_at(confidence) / (fid + MIFID_EPSILON)
         # 0.1: mean cosine distance below which MiFID divides by it; made for Inception's features.
         if distance < 0.1:
             value = fid / (distance + MIFID_EPSILON)

@@ -147,8 +147,8 @@ def test_groups_widen_the_error_of_a_score_that_counts_each_sample(metric, of_ge
     score = Score(metric, 3.0, Signature.of(metric, [40], "array-2"), interval=(2.0, 4.0), higher_is_better=False)
     found = _measure(score, sets, "gen")
     error = 1 / stats.norm.ppf(0.975) * (sqrt(max(of_gen, of_ref)) if metric == "kid" else 1)
-    assert (found.value, found.error) == (3.0, pytest.approx(error))
-    assert found.fixed == pytest.approx(error * sqrt(40 / 160))  # with endless generated samples
+    assert (found.value, found.standard_error) == (3.0, pytest.approx(error))
+    assert sqrt(found.variance_of("ref")) == pytest.approx(error * sqrt(40 / 160))  # with endless generated samples
 
 
 def test_copying_is_judged_by_what_fresh_samples_do_not_show(monkeypatch):
