@@ -182,10 +182,12 @@ def mean_of(estimates: Sequence[Estimate], shared: Collection[str] = ()) -> Esti
     return Estimate.of(value, sources, biased)
 
 
-def units_of(embeddings: Embeddings) -> Integers | None:
-    """Return the number of each sample's group, shape (n,); None if the samples are independent."""
+def units_of(embeddings: Embeddings, rows: Integers | None = None) -> Integers | None:
+    """Return the number of each sample's group, shape (n,), or of those at some rows; None for independent samples."""
     groups = embeddings.group_hashes()
-    return None if groups is None else np.unique(groups, return_inverse=True)[1]
+    if groups is None:
+        return None
+    return np.unique(groups if rows is None else groups[rows], return_inverse=True)[1]
 
 
 def block_influences(without: Array) -> Array:

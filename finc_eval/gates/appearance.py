@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from math import isfinite
 from typing import ClassVar
 
 import numpy as np
 
 from finc_eval.embeddings.repeats import mean_group_size
-from finc_eval.estimates.error_source import ErrorSource
-from finc_eval.estimates.estimate import Estimate, difference, mean_of
+from finc_eval.estimates.error_source import Integers
+from finc_eval.estimates.estimate import Estimate, difference, mean_of, units_of
 from finc_eval.gates.evidence import LimitEvidence, Missing, Normal, Side
 from finc_eval.gates.policy import AppearanceLimits
 from finc_eval.gates.retraining import between_scores, between_shares
@@ -116,6 +115,7 @@ def _looks(sets: GateSets, pictures: Mapping[str, PictureLooks | None], name: st
     """Yield each look of the release that has a word, of parts or of whole sets, as a gain on 0."""
     traits, measured = measure_sets(sets.all, pictures)
     effects = {label: mean_group_size(one) for label, one in sets.all.items()}
+    units = {label: units_of(sets.all[label], one.rows) for label, one in measured.items()}
     for place, trait in enumerate(traits):
         values = {label: one.values[:, place] for label, one in measured.items()}
         if trait not in (*TRAITS, *LOOKS_OF_CLIPS) or np.ptp(np.concatenate([*values.values()])) == 0:
@@ -124,7 +124,7 @@ def _looks(sets: GateSets, pictures: Mapping[str, PictureLooks | None], name: st
             if name.startswith(PART) and (word := trait.high if side > 0 else trait.low):
                 yield _part(sets, trait, word, {key: side * one for key, one in values.items()}, effects, name)
             elif name.startswith(WHOLE) and trait.least is None and (word := trait.more if side > 0 else trait.less):
-                yield _whole(sets, trait, word, values, side, effects, name, alpha)
+                yield _whole(sets, trait, word, values, side, units, name, alpha)
 
 
 def _part(
@@ -158,7 +158,7 @@ def _whole(
     word: str,
     values: Mapping[str, Array],
     side: int,
-    effects: Mapping[str, float],
+    units: Mapping[str, Integers | None],
     name: str,
     alpha: float,
 ) -> Beyond:
@@ -168,13 +168,13 @@ def _whole(
     means = {}
     for label, one in values.items():
         shifted = np.clip(side * (one - middle) / spread, -CLIPPED, CLIPPED)
-        error = ErrorSource.of_variance(GEN, float(shifted.var(ddof=1)) * effects[label] / len(shifted))
-        means[label] = Estimate.of(float(shifted.mean()), (error,))
+        means[label] = Estimate.of_mean(shifted, units[label])
     old = [means[label] for label in sets.baselines]
     training = between_scores(np.array([means[label].value for label in sets.replicates]), len(old))
     change = ScoreChange(means[GEN], mean_of(old), training, in_parts=False).of_other_sets(alpha)
     of_ref = difference(means[GEN], means[REF], is_paired=False)
-    degrees = change.degrees if isfinite(change.degrees) else len(values[GEN]) - 1.0
-    both = [replace(Normal.of(one, name=name, margin=0.0), degrees=degrees) for one in (change, of_ref)]
+    both = [Normal.of(one, name=name, margin=0.0) for one in (change, of_ref)]
+    # A retrained release varies on the reference, too: few replicates know that as poorly.
+    both[1] = replace(both[1], degrees=min(one.degrees for one in both))
     value = min(one.value for one in both)
     return Beyond(name=name, value=value, margin=0.0, trait=trait.name, note=word, old=both[0], ref=both[1])

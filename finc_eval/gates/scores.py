@@ -186,7 +186,8 @@ class ScoreChange:
         sampled = self._between(self.new, self.old, is_paired=False)
         trained = Estimate.of(sampled.value, (self.training.times(1 / self.unit),))
         by_training = upper_quantile(alpha, self.training.degrees) * trained.standard_error
-        return trained if by_training > upper_quantile(alpha) * sampled.standard_error else sampled
+        by_sampling = upper_quantile(alpha, sampled.degrees) * sampled.standard_error
+        return trained if by_training > by_sampling else sampled
 
     def _between(self, new: Estimate, old: Estimate, *, is_paired: bool) -> Estimate:
         """Return the difference, with the error that it has to first order if it is a part of the baseline's score."""

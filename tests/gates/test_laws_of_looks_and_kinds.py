@@ -109,7 +109,9 @@ def test_a_whole_set_has_moved_by_its_mean_in_parts_of_the_spread_of_the_referen
     spread = stats.median_abs_deviation(values["ref"], scale="normal")
     parts = {label: np.clip((one - middle) / spread, -4, 4) for label, one in values.items()}
     means = {label: one.mean() for label, one in parts.items()}
-    errors = {label: one.std(ddof=1) * sqrt(group / len(one)) for label, one in parts.items()}
+    # Groups of one size: the mean is that of the means of groups.
+    sums = {label: one.reshape(-1, group).mean(1) for label, one in parts.items()}
+    errors = {label: one.std(ddof=1) / sqrt(len(one)) for label, one in sums.items()}
     for word, sign in (("brighter", 1), ("darker", -1)):
         one = found[word]
         gains = [sign * (means["gen"] - means[label]) for label in ("baseline", "ref")]
@@ -117,7 +119,9 @@ def test_a_whole_set_has_moved_by_its_mean_in_parts_of_the_spread_of_the_referen
         assert one.value == min(one.old.value, one.ref.value)
         wanted = [sqrt(errors["gen"] ** 2 + errors[label] ** 2) for label in ("baseline", "ref")]
         assert (one.old.error, one.ref.error) == pytest.approx(wanted, rel=1e-4)
-        assert one.old.fixed == 0 and one.old.degrees == one.ref.degrees == 39
+        free = [stats.ttest_ind(sums["gen"], sums[label], equal_var=False).df for label in ("baseline", "ref")]
+        assert one.old.degrees == pytest.approx(free[0]) and one.ref.degrees == pytest.approx(min(free))
+        assert one.old.fixed == 0
 
 
 def test_replicates_of_a_baseline_that_differ_widen_a_look_and_give_its_degrees(looks_of):
