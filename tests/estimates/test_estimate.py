@@ -188,7 +188,7 @@ def test_units_of_uneven_sizes_have_the_moments_of_their_quadratic_form(name):
 
 
 def test_a_unit_that_is_nearly_all_has_one_degree_and_a_finite_error():
-    for largest in (10**4, 10**8):
+    for largest in (10**4, 10**6):
         factor, degrees = of_uneven_units(np.array([largest, 1, 1, 1]))
         assert degrees == 1 and factor == pytest.approx(largest**2 / 18, rel=0.01)
 
