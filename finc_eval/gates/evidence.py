@@ -143,9 +143,13 @@ class Normal(LimitEvidence):
 
     def bound(self, side: Side, level: float, factor: float = 1.0) -> float:
         """Return the value minus or plus its quantile times the standard error."""
-        shrinking = max(self.error**2 - self.fixed**2, 0.0) / factor
-        half = upper_quantile(level, self.degrees) * sqrt(shrinking + self.fixed**2)
+        half = self.half(level, factor)
         return self.value - half if side == "low" else self.value + half
+
+    def half(self, level: float, factor: float = 1.0) -> float:
+        """Return how far the one-sided bound is from the value."""
+        shrinking = max(self.error**2 - self.fixed**2, 0.0) / factor
+        return upper_quantile(level, self.degrees) * sqrt(shrinking + self.fixed**2)
 
     def without_change(self) -> LimitEvidence | None:
         """Return the evidence on a release like its baseline, whose error is its own; None without a baseline."""
