@@ -28,6 +28,7 @@ SHOWN = {
         "^(50|2000|all) |toy, ",
     ),
     "few_groups": (("samples", "overall, by effective ones", "a kind, by those it is worth"), "^(2|6|40) "),
+    "uneven_groups": (("sets", "cluster", "values", "plain", "mean size", "by sizes", "error"), r"\| (0.0|1.0) \|"),
     "finc_scaling": (("n = m", "compare, s", "peak, GB", "published, s"), r"^(1000|10000|50000|250000) "),
     "frechet_intervals": (("design", "distance", "read", "interval holds the distance"), ""),
     "gate": (("regime", "false failures", "passed", "found"), "^(unchanged|prompts|compact|new|worse) "),

@@ -23,7 +23,7 @@ from _runs import rate, run
 import finc_eval as fe
 from finc_eval.leaderboards.columns import RULES, SHARES
 from finc_eval.leaderboards.measures import Measuring, bounds_of
-from finc_eval.leaderboards.ranks import ModelEstimate, joint_covariance, rank
+from finc_eval.leaderboards.ranks import joint_covariance, model_estimate, rank
 from finc_eval.leaderboards.shares import estimate_unmatched, share_estimates
 from finc_eval.measures.registry import get_metric
 from finc_eval.partitions.counts import count, tally_sets
@@ -135,7 +135,7 @@ def separate(models, references, metrics):
         }
     rankings = {}
     for key, estimates in found.items():
-        alone = [ModelEstimate(estimates[name].value, estimates[name].variance) for name in NAMES]
+        alone = [model_estimate(estimates[name].value, estimates[name].standard_error ** 2) for name in NAMES]
         best = 0.0 if key in SHARES or bounds_of(key)[0] == 0 else None
         rankings[key] = rank(np.array([one.value for one in alone]), joint_covariance(alone), best=best)
     return (

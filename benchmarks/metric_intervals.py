@@ -55,7 +55,7 @@ def main():
                 rng = np.random.default_rng([run, n, m, group])
                 gen, ref = draw(rng, n, not is_same, group), draw(rng, m, False, group)
                 found.append(METRICS[name].estimator(ref, Run("cpu"))(gen, None))
-            values = np.array([one.unbiased for one in found])
+            values = np.array([one.value for one in found])
             held = sum(one.interval[0] <= values.mean() <= one.interval[1] for one in found)
             low, high = (float(end) for end in clopper_pearson(held, runs))
             rows.append(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from finc_eval.core.errors import DataError
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.subset import Subset
-from finc_eval.estimates.estimate import Estimate, block_influences
+from finc_eval.estimates.estimate import Estimate
 
 Statistic = Callable[[Embeddings, Embeddings], Mapping[str, float]]
 """Function of the generated set and the reference that returns numbers by their keys."""
@@ -53,8 +53,7 @@ def estimate_statistic(
     of_ref = [statistic(gen, part) for part in _without_blocks(ref, None)]
     found = {}
     for key, value in whole.items():
-        influences = tuple(block_influences(np.array([one[key] for one in values])) for values in (of_gen, of_ref))
-        found[key] = Estimate.of(value, influences)
+        found[key] = Estimate.of_blocks(value, *([one[key] for one in values] for values in (of_gen, of_ref)))
     return found
 
 

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from math import hypot, isfinite, sqrt
 from typing import ClassVar
 
 import numpy as np
 
 from finc_eval.embeddings.repeats import mean_group_size
+from finc_eval.estimates.error_source import Integers
+from finc_eval.estimates.estimate import Estimate, difference, mean_of, units_of
 from finc_eval.gates.evidence import LimitEvidence, Missing, Normal, Side
 from finc_eval.gates.policy import AppearanceLimits
-from finc_eval.gates.retraining import between_shares
-from finc_eval.gates.scores import MeasuredScore, ScoreChange
+from finc_eval.gates.retraining import between_scores, between_shares
+from finc_eval.gates.scores import ScoreChange
 from finc_eval.gates.sets import GEN, REF, GateSets
 from finc_eval.gates.shares import GainedShare, TwoCounts
 from finc_eval.naming.columns import is_look
@@ -118,6 +119,7 @@ def _looks(sets: GateSets, pictures: Mapping[str, PictureLooks | None], name: st
     """Yield each look of the release that has a word, of parts or of whole sets, as a gain on 0."""
     traits, measured = measure_sets(sets.all, pictures)
     effects = {label: mean_group_size(one) for label, one in sets.all.items()}
+    units = {label: units_of(sets.all[label], one.rows) for label, one in measured.items()}
     for place, trait in enumerate(traits):
         values = {label: one.values[:, place] for label, one in measured.items()}
         if np.ptp(np.concatenate([*values.values()])) == 0:
@@ -126,7 +128,7 @@ def _looks(sets: GateSets, pictures: Mapping[str, PictureLooks | None], name: st
             if name.startswith(PART) and (word := trait.high if side > 0 else trait.low):
                 yield _part(sets, trait, word, {key: side * one for key, one in values.items()}, effects, name)
             elif name.startswith(WHOLE) and trait.least is None and (word := trait.more if side > 0 else trait.less):
-                yield _whole(sets, trait, word, values, side, effects, name, alpha)
+                yield _whole(sets, trait, word, values, side, units, name, alpha)
 
 
 def _part(
@@ -160,7 +162,7 @@ def _whole(
     word: str,
     values: Mapping[str, Array],
     side: int,
-    effects: Mapping[str, float],
+    units: Mapping[str, Integers | None],
     name: str,
     alpha: float,
 ) -> Beyond:
@@ -170,16 +172,13 @@ def _whole(
     means = {}
     for label, one in values.items():
         shifted = np.clip(side * (one - middle) / spread, -CLIPPED, CLIPPED)
-        error = float(shifted.std(ddof=1)) * sqrt(effects[label] / len(shifted))
-        means[label] = MeasuredScore(float(shifted.mean()), error, 0.0, higher_is_better=False)
-    new, replicates = means[GEN], np.array([means[label].value for label in sets.replicates])
-    change = ScoreChange(new, [means[label] for label in sets.baselines], replicates, in_parts=False)
-    error, fixed, degrees = change.error(alpha)
-    degrees = degrees if isfinite(degrees) else len(values[GEN]) - 1.0
-    old_error = hypot(new.error, means[REF].error)
-    both = [
-        Normal(name=name, value=new.value - change.base, margin=0.0, error=error, fixed=fixed, degrees=degrees),
-        Normal(name=name, value=new.value - means[REF].value, margin=0.0, error=old_error, degrees=degrees),
-    ]
+        means[label] = Estimate.of_mean(shifted, units[label])
+    old = [means[label] for label in sets.baselines]
+    training = between_scores(np.array([means[label].value for label in sets.replicates]), len(old))
+    change = ScoreChange(means[GEN], mean_of(old), training, in_parts=False).of_other_sets(alpha)
+    of_ref = difference(means[GEN], means[REF], is_paired=False)
+    both = [Normal.of(one, name=name, margin=0.0) for one in (change, of_ref)]
+    # A retrained release varies on the reference, too: few replicates know that as poorly.
+    both[1] = replace(both[1], degrees=min(one.degrees for one in both))
     value = min(one.value for one in both)
     return Beyond(name=name, value=value, margin=0.0, trait=trait.name, note=word, old=both[0], ref=both[1])

@@ -10,6 +10,8 @@ from typing import ClassVar, Literal
 
 from finc_eval.core.record import Record
 from finc_eval.core.words import in_percent
+from finc_eval.estimates.error_source import REF, TRAINING
+from finc_eval.estimates.estimate import Estimate
 from finc_eval.gates.sets import ANCHOR
 from finc_eval.numerics.blocks import WithinBlocks
 from finc_eval.numerics.inference import POWER, upper_quantile
@@ -96,7 +98,10 @@ class PlainFact(LimitEvidence):
 
 @dataclass(frozen=True, kw_only=True)
 class Normal(LimitEvidence):
-    """An estimate with normal errors, or with Student's where the error itself is an estimate."""
+    """An `Estimate` held against a limit, with normal errors, or with Student's where the error itself is an estimate.
+
+    What an estimate does not know: the margin, and the error that a release like its baseline, or a worse one, has.
+    """
 
     error: float  # standard error
     error_unchanged: float | None = None  # standard error of a release like its baseline; None if it is the same
@@ -106,11 +111,45 @@ class Normal(LimitEvidence):
     degrees: float = float("inf")  # degrees of freedom of the standard error; infinite if it is known
     growth: float = 1.0  # factor by which the error may be larger at a value that is a regression
 
+    @classmethod
+    def of(
+        cls,
+        found: Estimate,
+        *,
+        name: str,
+        margin: float,
+        n: int = 0,
+        harm: Side = "high",
+        unchanged: float | None = None,
+        error_unchanged: float | None = None,
+        growth: float = 1.0,
+        note: str = "",
+    ) -> Normal:
+        """Return the evidence of an estimate; more generated samples leave its error from REF and TRAINING."""
+        return cls(
+            name=name,
+            value=found.value,
+            margin=margin,
+            n=n,
+            harm=harm,
+            unchanged=unchanged,
+            error_unchanged=error_unchanged,
+            growth=growth,
+            note=note,
+            error=found.standard_error,
+            fixed=sqrt(found.variance_of(REF, TRAINING)),
+            degrees=found.degrees,
+        )
+
     def bound(self, side: Side, level: float, factor: float = 1.0) -> float:
         """Return the value minus or plus its quantile times the standard error."""
-        shrinking = max(self.error**2 - self.fixed**2, 0.0) / factor
-        half = upper_quantile(level, self.degrees) * sqrt(shrinking + self.fixed**2)
+        half = self.half(level, factor)
         return self.value - half if side == "low" else self.value + half
+
+    def half(self, level: float, factor: float = 1.0) -> float:
+        """Return how far the one-sided bound is from the value."""
+        shrinking = max(self.error**2 - self.fixed**2, 0.0) / factor
+        return upper_quantile(level, self.degrees) * sqrt(shrinking + self.fixed**2)
 
     def without_change(self) -> LimitEvidence | None:
         """Return the evidence on a release like its baseline, whose error is its own; None without a baseline."""

@@ -28,7 +28,7 @@ from finc_eval.gates.scores import score_evidence
 from finc_eval.gates.sets import GEN, REF, GateSets
 from finc_eval.gates.shares import GainedShare, LostShare
 from finc_eval.measures.metrics import COMPUTE
-from finc_eval.numerics.inference import ALPHA, share_bounds, upper_quantile
+from finc_eval.numerics.inference import ALPHA, share_bounds
 from finc_eval.same_ids.detect import are_two_runs
 
 LOSE, NEW = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75), 0.02
@@ -242,7 +242,7 @@ def _metric_line(sets: GateSets, run: Run) -> list[str | Proposal]:
         found, _ = score_evidence(sets, {metric: limit}, ALPHA, run.prefixed(f"noise of {metric}"))
         for one, rule, what in zip(found, ("worse", "difference"), ("part", "amount"), strict=True):
             if isinstance(one, Normal):
-                least = 2 * upper_quantile(ALPHA, one.degrees) * one.error
+                least = 2 * one.half(ALPHA)
                 return [_line(f"metrics.{metric}.{rule}", 0.0, least, f"{what} by which it may be worse")]
     return []
 

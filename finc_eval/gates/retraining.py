@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import digamma, polygamma
 
+from finc_eval.estimates.error_source import TRAINING, ErrorSource
+
 Array = NDArray[np.float64]
 
 MIN_REPLICATES = 3  # baselines from which on the noise of training is measured
@@ -86,11 +88,12 @@ def between_shares(members: Array, sizes: Array, baselines: int | None = None) -
     return Retrained(np.maximum(ratios - 1, 0) / size * (1 + 1 / (baselines or replicates)), degrees)
 
 
-def between_scores(values: Array, baselines: int | None = None) -> tuple[float, float]:
-    """Return the standard error that training once more gives to a score minus the mean score of baselines.
+def between_scores(values: Array, baselines: int | None = None) -> ErrorSource:
+    """Return the error that training once more gives to a score minus the mean score of baselines.
 
-    Return its degrees of freedom, too; without enough replicates, 0 and infinity.
+    Without enough replicates it is 0, and known.
     """
     if len(values) < MIN_REPLICATES:
-        return 0.0, inf
-    return float(values.std(ddof=1)) * float(np.sqrt(1 + 1 / (baselines or len(values)))), len(values) - 1.0
+        return ErrorSource.of_variance(TRAINING, 0.0)
+    variance = float(values.var(ddof=1)) * (1 + 1 / (baselines or len(values)))
+    return ErrorSource.of_variance(TRAINING, variance, len(values) - 1.0)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from math import hypot, inf, isfinite, sqrt
+from math import isfinite, sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
 from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
 from finc_eval.core.words import figure, plural
 from finc_eval.embeddings.opening import form_of
-from finc_eval.estimates.estimate import Estimate, difference, units_of
+from finc_eval.estimates.error_source import ErrorSource
+from finc_eval.estimates.estimate import Estimate, difference, mean_of, units_of
 from finc_eval.gates.evidence import LimitEvidence, Missing, Normal, Side
 from finc_eval.gates.policy import MetricLimit, metric_of
 from finc_eval.gates.retraining import between_scores
@@ -27,18 +26,6 @@ from finc_eval.numerics.inference import ALPHA, normal_quantile, upper_quantile
 DISTANCE_GROWTH = 2.0
 """Factor by which the standard error of a distance may be larger where the distance is one that a limit detects: near 0
 it is smallest. Of Fréchet distances it was 1.3 to 1.8 (six runs of the design `worse` of benchmarks/gate.py)."""
-
-
-@dataclass(frozen=True)
-class MeasuredScore:
-    """A score with its standard error."""
-
-    value: float
-    error: float  # standard error over other samples of the same sets
-    # part of it that the reference has, which more generated samples leave as it is; variances are taken to go by the
-    # numbers of samples
-    fixed: float
-    higher_is_better: bool | None  # whether a better generator has a larger value; None if neither is better
 
 
 def score_evidence(
@@ -55,29 +42,9 @@ def score_evidence(
     found: list[LimitEvidence] = []
     for name, limit in limits.items():
         measured = {label: _measure(scores[label][name], sets, label) for label in labels}
-        new = measured[GEN]
-        bounds: tuple[tuple[str, float | None, Side], ...] = (
-            ("most", limit.most, "high"),
-            ("least", limit.least, "low"),
-        )
-        for rule, margin, harm in bounds:
-            title = sets.rule(f"metrics.{name}") + f" {rule}"
-            if margin is not None and isinstance(new, str):
-                found.append(Missing(name=title, margin=margin, note=new))
-            elif margin is not None and isinstance(new, MeasuredScore):
-                found.append(
-                    Normal(
-                        name=title,
-                        value=new.value,
-                        margin=margin,
-                        harm=harm,
-                        n=sets.gen.n,
-                        error=new.error,
-                        fixed=new.fixed,
-                    )
-                )
+        found += _absolute(name, limit, measured[GEN], sets)
         for against in sets.comparisons:
-            found += _relative(name, limit, measured, against, alpha, run)
+            found += _relative(name, limit, measured, _better(scores[GEN][name]), against, alpha, run)
     values = {
         label: {name: score.value for name, score in of_set.items() if not isinstance(score, str)}
         for label, of_set in scores.items()
@@ -103,8 +70,11 @@ def _scores(sets: GateSets, label: str, metrics: list[str], names: list[str], ru
     return found
 
 
-def _measure(score: Score | str, sets: GateSets, label: str) -> MeasuredScore | str:
-    """Return a score with its standard error, or the reason why it has none."""
+def _measure(score: Score | str, sets: GateSets, label: str) -> Estimate | str:
+    """Return a score with the error of both sets, or the reason why it has none.
+
+    Their variances are taken to go by the numbers of samples.
+    """
     if isinstance(score, str):
         return score
     if not isfinite(score.center):
@@ -113,116 +83,117 @@ def _measure(score: Score | str, sets: GateSets, label: str) -> MeasuredScore | 
         why = f": {score.notes[-1]}" if score.notes else ""
         return f"{score.key} of {label} has no interval with {plural(sets.all[label].n, 'sample')}{why}"
     factor = get_metric(score.signature.metric).error_factor(sets.all[label], sets.ref)
-    error, n, m = score.standard_error * factor, sets.all[label].n, sets.ref.n
-    return MeasuredScore(score.center, error, error * sqrt(n / (n + m)), score.higher_is_better)
+    variance, n, m = (score.standard_error * factor) ** 2, sets.all[label].n, sets.ref.n
+    parts = ((GEN, m / (n + m)), (REF, n / (n + m)))
+    return Estimate.of(score.center, [ErrorSource.of_variance(name, part * variance) for name, part in parts])
+
+
+def _better(score: Score | str) -> bool | None:
+    """Return whether a better generator has a larger value; None if neither is better, or if there is none."""
+    return None if isinstance(score, str) else score.higher_is_better
+
+
+def _absolute(name: str, limit: MetricLimit, new: Estimate | str, sets: GateSets) -> Iterator[LimitEvidence]:
+    """Yield the evidence on limits of the score itself."""
+    bounds: tuple[tuple[str, float | None, Side], ...] = (("most", limit.most, "high"), ("least", limit.least, "low"))
+    for rule, margin, harm in bounds:
+        title = sets.rule(f"metrics.{name}") + f" {rule}"
+        if margin is None:
+            continue
+        if isinstance(new, str):
+            yield Missing(name=title, margin=margin, note=new)
+        else:
+            yield Normal.of(new, name=title, margin=margin, harm=harm, n=sets.gen.n)
 
 
 def _relative(
-    name: str, limit: MetricLimit, measured: Mapping[str, MeasuredScore | str], sets: GateSets, alpha: float, run: Run
+    name: str,
+    limit: MetricLimit,
+    measured: Mapping[str, Estimate | str],
+    higher_is_better: bool | None,
+    sets: GateSets,
+    alpha: float,
+    run: Run,
 ) -> Iterator[LimitEvidence]:
     """Yield the evidence on differences to the baseline, in parts of the baseline's score or as they are."""
     asked = {rule: limit.given[rule] for rule in ("worse", "difference") if rule in limit.given}
-    paired = None
-    if asked and all(isinstance(one, MeasuredScore) for one in measured.values()):
-        paired = paired_estimates(sets, name, run)
-    new, old = measured[GEN], [measured[label] for label in sets.baselines]
-    known = [one for one in old if isinstance(one, MeasuredScore)]
-    replicates = [one.value for label in sets.replicates if isinstance(one := measured[label], MeasuredScore)]
+    known = {label: one for label, one in measured.items() if isinstance(one, Estimate)}
+    paired = paired_estimates(sets, name, run) if asked and len(known) == len(measured) else None
     for rule, wanted in asked.items():
         title = sets.rule(f"metrics.{name}") + f" {rule}"
         stated = 0.0 if isinstance(wanted, str) else float(wanted)
-        if isinstance(new, str) or len(known) < len(old):
-            why = dict.fromkeys(one for one in (new, *old) if isinstance(one, str))
-            yield Missing(name=title, margin=stated, note="; ".join(why))
+        if why := [one for label in (GEN, *sets.baselines) if isinstance(one := measured[label], str)]:
+            yield Missing(name=title, margin=stated, note="; ".join(dict.fromkeys(why)))
             continue
-        change = ScoreChange(new, known, np.array(replicates), in_parts=rule == "worse")
-        if note := change.why_not(name):
+        old = [known[label] for label in sets.baselines]
+        replicates = np.array([known[label].value for label in sets.replicates if label in known])
+        training = between_scores(replicates, len(old))
+        change = ScoreChange(known[GEN], mean_of(old), training, in_parts=rule == "worse")
+        if note := change.why_not(name, higher_is_better):
             yield Missing(name=title, margin=stated, note=note)
             continue
         calm, margin = change.noise_if_unchanged(sets.gen.n, sum(one.n for one in sets.baselines.values()))
-        error, fixed, degrees = change.error_in_pairs(*paired) if paired else change.error(alpha)
-        yield Normal(
+        found = change.in_pairs(*paired) if paired else change.of_other_sets(alpha)
+        yield Normal.of(
+            found.times(-1.0 if higher_is_better else 1.0),
             name=title,
-            value=(-1.0 if new.higher_is_better else 1.0) * (new.value - change.base) / change.unit,
             margin=margin if isinstance(wanted, str) else stated,
             unchanged=0.0,
             n=sets.gen.n,
-            error=error,
             error_unchanged=None if paired else calm,
-            fixed=fixed,
-            degrees=degrees,
-            growth=1.0 if new.higher_is_better else DISTANCE_GROWTH,
-            note=f"{figure(new.value)}, the baseline {figure(change.base)}",
+            growth=1.0 if higher_is_better else DISTANCE_GROWTH,
+            note=f"{figure(change.new.value)}, the baseline {figure(change.old.value)}",
         )
 
 
 @dataclass(frozen=True, eq=False)
 class ScoreChange:
-    """The score of a release against the mean score of the baseline's training runs."""
+    """The score of a release against that of its baseline: which difference of both estimates a limit is held to."""
 
-    new: MeasuredScore
-    old: Sequence[MeasuredScore]
-    replicates: NDArray[np.float64]  # scores of the runs that show the noise of training
+    new: Estimate
+    old: Estimate  # mean of the baseline's training runs
+    training: ErrorSource  # error of new − old that training alone makes
     in_parts: bool  # whether the difference counts in parts of the baseline's score, or as it is
 
-    @cached_property
-    def base(self) -> float:
-        """The baseline's score."""
-        return float(np.mean([one.value for one in self.old]))
-
-    @cached_property
-    def base_error(self) -> float:
-        """Standard error of the baseline's score."""
-        return hypot(*(one.error for one in self.old)) / len(self.old)
-
-    @cached_property
+    @property
     def unit(self) -> float:
         """Unit of the difference."""
-        return abs(self.base) if self.in_parts else 1.0
+        return abs(self.old.value) if self.in_parts else 1.0
 
-    @cached_property
-    def growth(self) -> float:
-        """Factor of the baseline's error in the error of the difference."""
-        return self.new.value / self.base if self.in_parts else 1.0
-
-    @cached_property
-    def training(self) -> tuple[float, float]:
-        """Standard deviation of a difference that training alone makes, and its degrees of freedom."""
-        return between_scores(self.replicates, len(self.old))
-
-    def why_not(self, name: str) -> str:
+    def why_not(self, name: str, higher_is_better: bool | None) -> str:
         """Return why no difference can be judged; "" if one can."""
-        if self.new.higher_is_better is None:
+        if higher_is_better is None:
             return f"neither direction of {name} is better: use most or least"
-        if self.in_parts and abs(self.base) <= normal_quantile() * self.base_error:
+        if self.in_parts and abs(self.old.value) <= normal_quantile() * self.old.standard_error:
             return (
-                f"{name} of the baseline, {figure(self.base, '.3g')}, cannot be distinguished from 0: limit its "
+                f"{name} of the baseline, {figure(self.old.value, '.3g')}, cannot be distinguished from 0: limit its "
                 "difference in place of worse"
             )
         return ""
 
     def noise_if_unchanged(self, n: int, old_n: int) -> tuple[float, float]:
         """Return the error of a release like the baseline, and the margin that it keeps."""
-        spread, degrees = self.training
-        unchanged = max(self.base_error * sqrt(1 + old_n / n) / self.unit, spread / self.unit)
-        return unchanged, 2 * upper_quantile(ALPHA, degrees) * unchanged
+        spread = sqrt(self.training.variance)
+        unchanged = max(self.old.standard_error * sqrt(1 + old_n / n), spread) / self.unit
+        return unchanged, 2 * upper_quantile(ALPHA, self.training.degrees) * unchanged
 
-    def error_in_pairs(self, new: Estimate, old: Estimate) -> tuple[float, float, float]:
-        """Return the error of the difference of paired sets, the part that stays, and its degrees of freedom."""
-        change = difference(new, old, self.growth)
-        return change.standard_error / self.unit, sqrt(change.variances[1]) / self.unit, change.degrees
+    def in_pairs(self, new: Estimate, old: Estimate) -> Estimate:
+        """Return the difference with the error of paired estimates of both sets."""
+        return self._between(new, old, is_paired=True)
 
-    def error(self, alpha: float) -> tuple[float, float, float]:
-        """Return the error of the difference of other sets, the part that stays, and its degrees of freedom.
+    def of_other_sets(self, alpha: float) -> Estimate:
+        """Return the difference of other sets. The wider bound counts: of sampling alone, or of the replicates."""
+        sampled = self._between(self.new, self.old, is_paired=False)
+        trained = Estimate.of(sampled.value, (self.training.times(1 / self.unit),))
+        by_training = upper_quantile(alpha, self.training.degrees) * trained.standard_error
+        by_sampling = upper_quantile(alpha, sampled.degrees) * sampled.standard_error
+        return trained if by_training > by_sampling else sampled
 
-        The wider bound counts: of sampling alone, or of the replicates.
-        """
-        spread, degrees = self.training
-        error = hypot(self.new.error, self.growth * self.base_error) / self.unit
-        if spread / self.unit * upper_quantile(alpha, degrees) > error * upper_quantile(alpha):
-            return spread / self.unit, spread / self.unit, degrees
-        of_old = hypot(*(one.fixed for one in self.old)) / len(self.old)
-        return error, hypot(self.new.fixed, self.growth * of_old) / self.unit, inf
+    def _between(self, new: Estimate, old: Estimate, *, is_paired: bool) -> Estimate:
+        """Return the difference, with the error that it has to first order if it is a part of the baseline's score."""
+        growth = self.new.value / self.old.value if self.in_parts else 1.0
+        found = difference(new, old, growth, is_paired=is_paired).times(1 / self.unit)
+        return Estimate.of((self.new.value - self.old.value) / self.unit, found.sources)
 
 
 def paired_estimates(sets: GateSets, name: str, run: Run) -> tuple[Estimate, Estimate] | None:

@@ -36,6 +36,8 @@ MOST_MEMBERS = 1e7  # members of a kind beyond which nothing is sought
 class TwoCounts:
     """Counts of a kind in the new release and in its baseline.
 
+    An `Estimate` has influences and symmetric errors. Counts have exact bounds, also of kinds with few members or none.
+
     Attributes:
         members, size: effective number of samples of the kind and of all samples in the new release.
         old_members, old_size: the same of the baseline; of several replicates, of all together.

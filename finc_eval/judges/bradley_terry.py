@@ -267,7 +267,11 @@ def effective_clusters(cluster: Integers) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Spread:
-    """Joint error of the strengths of p models, or of other m estimates."""
+    """Joint error of the strengths of p models, or of other m estimates.
+
+    An `Estimate` has the error of a single number as parts of units. Votes have two clusterings that cross, prompts and
+    voters, whose variances add up less that of the votes: only the covariance of all strengths is known.
+    """
 
     covariance: Array  # shape (m, m)
     degrees: float  # degrees of freedom of it, by Welch and Satterthwaite

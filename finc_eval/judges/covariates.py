@@ -11,13 +11,14 @@ from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.record import Record
 from finc_eval.core.words import join_words, plural
 from finc_eval.embeddings.base import Embeddings
+from finc_eval.estimates.error_source import ErrorSource
+from finc_eval.estimates.estimate import Estimate
 from finc_eval.judges.bradley_terry import Spread, StrengthFit, fit_strengths, spread_of
 from finc_eval.judges.dividing import rows_by_prompt
 from finc_eval.judges.paired import Array, Integers
 from finc_eval.judges.tables import number_of
 from finc_eval.judges.votes import Votes
 from finc_eval.naming.measured import looks_of, measure_rows
-from finc_eval.numerics.inference import student_quantile, student_tail
 
 SIDE = "side"  # covariate that is 1 on the left and 0 on the right
 
@@ -103,11 +104,9 @@ def strengths_at_equal(votes: Votes, covariates: Sequence[Covariate]) -> EqualSt
 
 
 def _effect(covariate: Covariate, fit: StrengthFit, place: int, spread: Spread) -> CovariateEffect:
-    effect, error = float(fit.effects[place]), float(spread.covariance[0, 0]) ** 0.5
-    half = student_quantile(spread.degrees) * error
-    p_value = min(2 * student_tail(abs(effect) / error, spread.degrees), 1.0)
-    ends = effect - half, effect + half
-    return CovariateEffect(covariate.name, effect, ends, p_value, covariate.unit, len(fit.scores))
+    source = ErrorSource.of_variance("votes", float(spread.covariance[0, 0]), spread.degrees)
+    found = Estimate.of(float(fit.effects[place]), (source,))
+    return CovariateEffect(covariate.name, found.value, found.interval, found.p_value, covariate.unit, len(fit.scores))
 
 
 def _check_free(

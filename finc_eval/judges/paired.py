@@ -22,7 +22,10 @@ With the part c of the prompts, paired differences are more exact than means of 
 
 @dataclass(frozen=True, eq=False)
 class Means:
-    """Mean scores of p models by one judge."""
+    """Mean scores of p models by one judge.
+
+    Each mean is an `Estimate` (`leaderboards.judged`); what it is not is in the table of all models and prompts.
+    """
 
     models: tuple[str, ...]
     values: Array  # mean over prompts of the mean of each prompt's samples, shape (p,)

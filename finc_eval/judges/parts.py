@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.record import Record
-from finc_eval.estimates.estimate import Estimate, difference, unit_influences
+from finc_eval.estimates.error_source import ErrorSource
+from finc_eval.estimates.estimate import Estimate
 from finc_eval.judges.paired import Array, Integers
-from finc_eval.numerics.inference import ALPHA, least_variance, student_tail
+from finc_eval.numerics.inference import ALPHA, least_variance
 from finc_eval.prompts.words import Phrases, choose
 
 KIND = "kind"  # name of the division of samples into kinds
@@ -188,14 +189,10 @@ def _compare(
     Few answers in a part may all be right, so that their own variance is 0; the variance of all answers is not.
     """
     inside = division.inside(part)
-    own, others = (len(np.unique(prompt[rows])) for rows in (inside, ~inside))
+    own = len(np.unique(prompt[inside]))
     mean, ends = _mean(values, prompt, inside)
+    p_value = max(one.p_value if one.standard_error > 0 else 1.0 for one in _differences(values, prompt, inside))
     elsewhere = float(values[~inside].mean())
-    gap, spread = abs(mean - elsewhere), _error_of_difference(values, prompt, inside)
-    pooled = _pooled_error(values, prompt, inside)
-    p_values = [2 * student_tail(gap / spread, min(own, others) - 1) if spread > 0 else 1.0]
-    p_values.append(2 * student_tail(gap / pooled, own + others - 2) if pooled > 0 else 1.0)
-    p_value = max(p_values)
     return JudgedPart(judge, model, by, division.names[part], mean, ends, elsewhere, own, p_value)
 
 
@@ -216,24 +213,19 @@ def _prompt_means(values: Array, prompt: Integers) -> Array:
     return np.asarray(np.bincount(block, values) / np.bincount(block))
 
 
-def _error_of_difference(values: Array, prompt: Integers, inside: NDArray[np.bool_]) -> float:
-    """Return the standard error of the mean inside minus the mean outside, with prompts as clusters."""
+def _differences(values: Array, prompt: Integers, inside: NDArray[np.bool_]) -> tuple[Estimate, Estimate]:
+    """Estimate the mean inside minus the mean outside, with prompts as clusters, and as if all prompts vary alike."""
     names, units = np.unique(prompt, return_inverse=True)
-    own, others = (
-        Estimate.of(float(values[rows].mean()), (unit_influences(values[rows], units[rows], len(names)),))
-        for rows in (inside, ~inside)
-    )
-    return difference(own, others).standard_error
-
-
-def _pooled_error(values: Array, prompt: Integers, inside: NDArray[np.bool_]) -> float:
-    """Return the standard error of a difference of two parts whose prompts vary alike."""
+    sources = [ErrorSource.of_samples(values[rows], units[rows], len(names)) for rows in (inside, ~inside)]
+    gap = float(values[inside].mean() - values[~inside].mean())
     squares, counts = 0.0, []
     for rows in (inside, ~inside):
         means = _prompt_means(values[rows], prompt[rows])
         squares += float(((means - means.mean()) ** 2).sum())
         counts.append(len(means))
-    return float(np.sqrt(squares / (sum(counts) - 2) * sum(1 / one for one in counts)))
+    free = sum(counts) - 2.0
+    pooled = ErrorSource.of_variance(sources[0].name, squares / free * sum(1 / one for one in counts), free)
+    return Estimate.of(gap, (sources[0].minus(sources[1]),)), Estimate.of(gap, (pooled,))
 
 
 def _words(judge: str, gains: Gains, prompts: Sequence[str], seed: int, part: float) -> Iterator[JudgedPart]:

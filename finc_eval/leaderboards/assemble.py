@@ -14,6 +14,7 @@ from finc_eval.core.errors import UsageError, did_you_mean
 from finc_eval.core.signature import Signature
 from finc_eval.core.words import join_words, plural
 from finc_eval.embeddings.base import Embeddings
+from finc_eval.estimates.error_source import GEN, REF, TRAINING
 from finc_eval.findings.finding import Finding
 from finc_eval.leaderboards.columns import SHARES, Column, metric_column, share_columns
 from finc_eval.leaderboards.entry import Entry
@@ -224,6 +225,7 @@ def _rank(column: Column, entries: Sequence[Entry]) -> tuple[Criterion, dict[str
     standings = _unranked(column, entries)
     for place, name in enumerate(ranked):
         found = column.shown[name]
+        training = found.source(TRAINING)
         value, low, high = np.clip([found.value, *found.interval], *column.bounds).tolist()
         standings[name] = replace(
             standings[name],
@@ -231,8 +233,8 @@ def _rank(column: Column, entries: Sequence[Entry]) -> tuple[Criterion, dict[str
             interval=(low, high),
             rank_set=ranking.rank_sets[place],
             group=next(number for number, members in enumerate(groups, 1) if name in members),
-            sampling_error=found.sampling_variance**0.5,
-            training_error=None if isinf(found.degrees) else found.training_variance**0.5,
+            sampling_error=found.variance_of(GEN, REF) ** 0.5,
+            training_error=None if training is None else training.variance**0.5,
         )
     return criterion, standings
 

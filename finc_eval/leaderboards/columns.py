@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
 
 import numpy as np
 
 from finc_eval.core.signature import Signature
+from finc_eval.estimates.error_source import GEN, REF, TRAINING, ErrorSource
+from finc_eval.estimates.estimate import Estimate, mean_of
 from finc_eval.leaderboards.measures import Measure, bounds_of
-from finc_eval.leaderboards.ranks import ModelEstimate
 from finc_eval.leaderboards.shares import FACTOR, ShareRule, share_estimates
 from finc_eval.partitions.tests import EffectiveCounts, Tally
 
@@ -39,20 +40,20 @@ class Column:
     # smallest and largest value that the number can have, if estimates may go beyond
     bounds: tuple[float, float] = (-inf, inf)
     # estimates of the training runs of each model that has them all, by its name
-    runs: dict[str, list[ModelEstimate]] = field(default_factory=dict)
+    runs: dict[str, list[Estimate]] = field(default_factory=dict)
     values: dict[str, float] = field(default_factory=dict)  # value of each model without an estimate that has one
     reasons: dict[str, str] = field(default_factory=dict)  # why a model has no estimate
     # estimates of the training runs of each model from itself and the reference alone, where those that compare models
     # are others
-    own: dict[str, list[ModelEstimate]] = field(default_factory=dict)
+    own: dict[str, list[Estimate]] = field(default_factory=dict)
 
     @cached_property
-    def estimates(self) -> dict[str, ModelEstimate]:
+    def estimates(self) -> dict[str, Estimate]:
         """Estimate of each model by which it is compared with others, the mean of its training runs."""
         return over_runs(self.runs)
 
     @cached_property
-    def shown(self) -> dict[str, ModelEstimate]:
+    def shown(self) -> dict[str, Estimate]:
         """Estimate of each model that is its number, whatever other models there are."""
         return self.estimates | over_runs(self.own)
 
@@ -80,7 +81,7 @@ def share_columns(
     sets = [one.members for name, own in counts.items() if name not in reasons for one in own]
     found = []
     for key, rule in RULES.items():
-        runs: dict[str, list[ModelEstimate]] = {name: [] for name in owners}
+        runs: dict[str, list[Estimate]] = {name: [] for name in owners}
         estimates = share_estimates(rule, sets, ref.effective().members) if sets else []
         for name, estimate in zip(owners, estimates, strict=True):
             runs[name].append(estimate)
@@ -99,7 +100,7 @@ def share_columns(
     return found
 
 
-def own_estimates(key: str, own: OwnShares) -> dict[str, list[ModelEstimate]]:
+def own_estimates(key: str, own: OwnShares) -> dict[str, list[Estimate]]:
     """Return the estimates of the training runs of each model by one share, for models that have it of all."""
     found = {}
     for name, runs in own.items():
@@ -138,7 +139,7 @@ def metric_column(
 
     A model with a training run that could not be measured has no estimate: nothing is averaged over gaps.
     """
-    runs: dict[str, list[ModelEstimate]] = {}
+    runs: dict[str, list[Estimate]] = {}
     values, reasons, title, better = {}, {}, metric, False
     for name, measures in models.items():
         known = [one for one in measures if one is not None]
@@ -164,7 +165,7 @@ def metric_column(
     )
 
 
-def training_noise(models: Mapping[str, Sequence[ModelEstimate]]) -> tuple[float, float]:
+def training_noise(models: Mapping[str, Sequence[Estimate]]) -> tuple[float, float]:
     """Return the variance of a number between training runs, without sampling, and its degrees of freedom.
 
     Without a model of several runs it is 0, with infinite degrees: not measured.
@@ -173,26 +174,28 @@ def training_noise(models: Mapping[str, Sequence[ModelEstimate]]) -> tuple[float
     for runs in models.values():
         free = len(runs) - 1
         if free:
-            sampled = float(np.mean([run.own_variance for run in runs]))
+            sampled = float(np.mean([run.variance_of(GEN) for run in runs]))
             between += free * (float(np.var([run.value for run in runs], ddof=1)) - sampled)
             degrees += free
     return (max(between / degrees, 0.0), float(degrees)) if degrees else (0.0, inf)
 
 
-def over_runs(models: Mapping[str, Sequence[ModelEstimate]]) -> dict[str, ModelEstimate]:
+def over_runs(models: Mapping[str, Sequence[Estimate]]) -> dict[str, Estimate]:
     """Return one estimate per model: the mean of its training runs, which share the reference."""
     training, degrees = training_noise(models)
-    found = {}
-    for name, runs in models.items():
-        influences = [run.ref_influence for run in runs if run.ref_influence is not None]
-        if runs:
-            found[name] = ModelEstimate(
-                float(np.mean([run.value for run in runs])),
-                float(np.sum([run.own_variance for run in runs])) / len(runs) ** 2,
-                np.mean(influences, axis=0) if influences else None,
-                training / len(runs),
-                degrees,
-                runs[0].own_interval if degrees == inf else None,
-                min(run.shared_degrees for run in runs),
-            )
-    return found
+    if degrees == inf:
+        return {name: runs[0] for name, runs in models.items() if runs}
+    return {name: _over_runs(runs, training / len(runs), degrees) for name, runs in models.items() if runs}
+
+
+def _over_runs(runs: Sequence[Estimate], training: float, degrees: float) -> Estimate:
+    """Return the mean of training runs.
+
+    Few runs say how much they vary: the degrees of freedom of training are also those of the variance of their sets,
+    which it was measured beyond, and, with caution, those of the interval.
+    """
+    mean = mean_of(runs, shared=(REF,))
+    shared = [one for one in mean.sources if one.name == REF]
+    own = ((GEN, mean.variance_of(GEN)), (TRAINING, training))
+    found = Estimate.of(mean.value, [*(ErrorSource.of_variance(*one, degrees) for one in own), *shared])
+    return replace(found, interval=found.interval_at(degrees=degrees))

@@ -16,6 +16,7 @@ from finc_eval.core.words import join_words, plural
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.columns import check_columns
 from finc_eval.embeddings.needs import Known, needs_columns
+from finc_eval.estimates.estimate import Estimate
 from finc_eval.judges.bradley_terry import Spread, StrengthFit
 from finc_eval.judges.choosing import choose_judges
 from finc_eval.judges.covariates import read_covariates, strengths_at_equal
@@ -32,10 +33,9 @@ from finc_eval.judges.strengths import VOTES, Strengths
 from finc_eval.judges.tables import is_file
 from finc_eval.judges.votes import read_votes
 from finc_eval.leaderboards.columns import SHARES, Column
-from finc_eval.leaderboards.ranks import ModelEstimate
+from finc_eval.leaderboards.ranks import model_estimate
 from finc_eval.leaderboards.reference import BoardReference
 from finc_eval.measures.registry import METRICS
-from finc_eval.numerics.inference import student_quantile
 from finc_eval.samples.metadata import PROMPT_KEYS
 
 NO_SCORES, NO_VOTES = "it has no scores", "it has no votes"
@@ -168,7 +168,7 @@ class JudgmentResults:
     columns: list[Column] = field(default_factory=list)
     means: dict[str, Means] = field(default_factory=dict)  # means by judge
     stated: dict[str, dict[str, float]] = field(default_factory=dict)  # what files state of models, by judge
-    equal: dict[str, list[ModelEstimate]] = field(default_factory=dict)  # strengths at equal covariates by model
+    equal: dict[str, list[Estimate]] = field(default_factory=dict)  # strengths at equal covariates by model
     parts: list[JudgedPart] = field(default_factory=list)
     plans: list[MarginPlan] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -236,7 +236,7 @@ def _add_votes(made: JudgmentResults, judged: Judgments, votes: Strengths, seed:
     made.notes += [*votes.notes, *[f"{name} is not ranked by votes: {NO_VOTES}" for name in without]]
 
 
-def _of_strengths(names: Sequence[str], fit: StrengthFit, spread: Spread) -> dict[str, list[ModelEstimate]]:
+def _of_strengths(names: Sequence[str], fit: StrengthFit, spread: Spread) -> dict[str, list[Estimate]]:
     values, vectors = np.linalg.eigh(spread.covariance)
     return _estimates(names, fit.strengths, vectors * np.sqrt(values.clip(0)), spread.degrees)
 
@@ -294,15 +294,12 @@ def _are_answers(values: Mapping[str, Array]) -> bool:
 
 def _estimates(
     names: Sequence[str], values: Array, influences: Array, degrees: float, floors: Array | None = None
-) -> dict[str, list[ModelEstimate]]:
+) -> dict[str, list[Estimate]]:
     """Return estimates of models by name from their joint influences, shape (p, b)."""
     found = {}
     for place, name in enumerate(names):
         own = 0.0 if floors is None else float(floors[place])
-        half = student_quantile(degrees) * float(influences[place] @ influences[place] + own) ** 0.5
-        value = float(values[place])
-        ends = value - half, value + half
-        found[name] = [ModelEstimate(value, own, influences[place], own_interval=ends, shared_degrees=degrees)]
+        found[name] = [model_estimate(float(values[place]), own, influences[place], degrees=degrees)]
     return found
 
 

@@ -13,25 +13,14 @@ from finc_eval.core.record import Record
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature, SignatureText
 from finc_eval.embeddings.base import Embeddings
+from finc_eval.estimates.error_source import GEN, REF
 from finc_eval.estimates.estimate import Estimate
-from finc_eval.leaderboards.ranks import ModelEstimate, part_sums
+from finc_eval.leaderboards.ranks import model_estimate
 from finc_eval.measures.inputs import Metric, split_reference
 from finc_eval.measures.metrics import metrics
 from finc_eval.measures.registry import get_metric
-from finc_eval.numerics.inference import normal_quantile, student_quantile
 
 Array = NDArray[np.float64]
-
-
-def model_estimate(found: Estimate) -> ModelEstimate:
-    """Return an estimate with what it shares with other models.
-
-    Few units know their own variance poorly: it is widened by the square of Student's quantile over the normal one.
-    """
-    own, shared = found.variances[0], found.influences[1]
-    wider = (student_quantile(found.degrees) / normal_quantile()) ** 2
-    scale = (wider * len(shared) / (len(shared) - 1)) ** 0.5
-    return ModelEstimate(found.unbiased, wider * own, scale * part_sums(shared))
 
 
 @dataclass(frozen=True)
@@ -67,19 +56,20 @@ class Measure(Record):
 
     @classmethod
     def of(
-        cls, found: ModelEstimate, higher_is_better: bool, title: str, signature: Signature, floor: float | None = None
+        cls, found: Estimate, higher_is_better: bool, title: str, signature: Signature, floor: float | None = None
     ) -> Measure:
         """Keep an estimate."""
-        shared = None if found.ref_influence is None else tuple(found.ref_influence.tolist())
-        known = found.value, found.interval, found.own_variance, shared
+        shared = found.source(REF)
+        parts = None if shared is None else tuple(shared.parts.tolist())
+        known = found.value, found.interval, found.variance_of(GEN), parts
         return cls(*known, higher_is_better, title, None, signature, floor)
 
-    def estimate(self) -> ModelEstimate | None:
+    def estimate(self) -> Estimate | None:
         """Return the estimate; None if its error is not known."""
         if self.value is None or self.own_variance is None:
             return None
         influence = None if self.ref_influence is None else np.array(self.ref_influence)
-        return ModelEstimate(self.value, self.own_variance, influence, own_interval=self.interval)
+        return model_estimate(self.value, self.own_variance, influence, interval=self.interval)
 
 
 class Measuring:
@@ -99,7 +89,7 @@ class Measuring:
         metric, better = self._metric, self._metric.higher_is_better
         if self._estimate is not None and better is not None and metric.is_defined_on(model, self._ref):
             try:
-                estimate = model_estimate(self._estimate(model, None))
+                estimate = self._estimate(model, None).as_known()
             except DataError:
                 return self._measure_by_score(label, model)
             title = metric.estimated or metric.description
@@ -114,7 +104,7 @@ class Measuring:
             if self._metric.estimator is not None and n > 0:
                 part, rest = split_reference(self._ref, n)
                 with suppress(DataError):  # parts of a reference may be too small where the whole is not
-                    self._floors[n] = self._metric.estimator(rest, self._run)(part, None).unbiased
+                    self._floors[n] = self._metric.estimator(rest, self._run)(part, None).value
         return self._floors[n]
 
     def _measure_by_score(self, label: str, model: Embeddings) -> Measure:
@@ -130,7 +120,7 @@ class Measuring:
         if better is not None and deviation is not None:
             # As if its error shared nothing with others.
             variance = (deviation * metric.error_factor(model, self._ref)) ** 2
-            return Measure.of(ModelEstimate(score.center, variance), better, title, signature, score.floor)
+            return Measure.of(model_estimate(score.center, variance), better, title, signature, score.floor)
         why = f"neither a higher nor a lower {score.key} is better"
         if better is not None:
             lacking = [note for note in score.notes if note.startswith("no interval")]

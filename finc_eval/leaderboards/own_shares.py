@@ -10,15 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-import numpy as np
-
 from finc_eval.core.progress import silent
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import Embeddings
+from finc_eval.estimates.error_source import ErrorSource
+from finc_eval.estimates.estimate import Estimate
 from finc_eval.leaderboards.columns import RULES, SHARES, too_few
 from finc_eval.leaderboards.measures import Measure
-from finc_eval.leaderboards.ranks import ModelEstimate
 from finc_eval.leaderboards.shares import estimate_unmatched, estimate_unmatched_within, share_estimates
 from finc_eval.partitions.blocks import Pairing, designs
 from finc_eval.partitions.counts import count, tally_sets
@@ -59,8 +58,7 @@ def _counted_shares(
     return found
 
 
-def _kept(key: str, found: ModelEstimate, fields: tuple[tuple[str, str], ...]) -> Measure:
+def _kept(key: str, found: Estimate, fields: tuple[tuple[str, str], ...]) -> Measure:
     """Keep an estimate; what its error owes to the reference is one number, which training runs of a model share."""
-    shared = found.ref_influence
-    one = None if shared is None else np.array([float(shared @ shared) ** 0.5])
-    return Measure.of(replace(found, ref_influence=one), False, SHARES[key], Signature(key, fields))
+    kept = tuple(ErrorSource.of_variance(one.name, one.variance) for one in found.sources)
+    return Measure.of(replace(found, sources=kept), False, SHARES[key], Signature(key, fields))

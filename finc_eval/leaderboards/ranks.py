@@ -1,4 +1,4 @@
-"""Ranks of models, and estimates as influences of samples, from which their joint covariance follows.
+"""Ranks of models, by estimates whose joint covariance follows from the sources of error that models share.
 
 After Mogstad, Romano, Shaikh and Wilhelm (Review of Economic Studies 2024): every "a is not better than b" is tested,
 all ordered pairs as one family, by step-down with the joint distribution of the differences. A model is surely worse
@@ -15,7 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from finc_eval.core.errors import UsageError
-from finc_eval.numerics.inference import ALPHA, DEFAULT_CONFIDENCE, normal_quantile, student_quantile
+from finc_eval.estimates.error_source import GEN, REF, ErrorSource
+from finc_eval.estimates.estimate import Estimate
+from finc_eval.numerics.inference import ALPHA, DEFAULT_CONFIDENCE
 
 Array = NDArray[np.float64]
 
@@ -23,10 +25,6 @@ DRAWS = 10_000
 """Draws from the joint distribution of the estimates. A p-value of 0.05 has a standard error of 0.002 by them."""
 
 SEED = 0  # random seed of the draws: the same estimates always give the same ranks
-
-MAX_PARTS = 1024
-"""Parts of the reference whose influence is kept at most. A covariance from 1,024 parts has an error of 4 %, whatever
-the size of the reference, and the memory of a board does not grow with it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,76 +163,37 @@ def _adjust(worth: Array, covariance: Array) -> Array:
     return found
 
 
-@dataclass(frozen=True, eq=False)
-class ModelEstimate:
-    """An estimate for one model against a reference.
+def model_estimate(
+    value: float,
+    own_variance: float,
+    shared: Array | None = None,
+    *,
+    degrees: float = inf,
+    interval: tuple[float, float] | None = None,
+) -> Estimate:
+    """Return an estimate for one model, with the variance from its own set and what its error shares with others.
 
-    The error has two independent parts. The error of the model's own set is known by its variance, the error of the
-    reference by the influence of each of its parts, from which the correlation of two models' errors follows.
+    The product of `shared` with another model's vector is the covariance of the two from what both share, such as the
+    reference or prompts: one entry per random part of it, or per kind; None if the estimate shares nothing. `degrees`
+    of freedom are those of the variance, where few units say how much they vary.
     """
-
-    value: float  # the estimate
-    own_variance: float  # variance from the sampling of the model's set
-    # vector whose product with another model's vector is the covariance of the two from the sampling of the reference;
-    # one entry per random part of the reference, or per kind. None if the estimate shares nothing with others.
-    ref_influence: Array | None = None
-    training_variance: float = 0.0  # variance from the training of the model, if it was measured
-    degrees: float = inf  # degrees of freedom of the training variance; infinite if it was not measured
-    # 95 % interval of this estimate alone from sampling, where it does not follow from the variance
-    own_interval: tuple[float, float] | None = None
-    shared_degrees: float = inf  # degrees of freedom of what it shares with others, if that is known from few units
-
-    @property
-    def sampling_variance(self) -> float:
-        """Variance of the estimate from the sampling of both sets."""
-        shared = 0.0 if self.ref_influence is None else float(self.ref_influence @ self.ref_influence)
-        return self.own_variance + shared
-
-    @property
-    def variance(self) -> float:
-        """Variance of the estimate from all noise that was measured."""
-        return self.sampling_variance + self.training_variance
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """95 % interval of this estimate alone."""
-        if self.own_interval is not None:
-            return self.own_interval
-        half = student_quantile(self.degrees) * self.variance**0.5
-        return self.value - half, self.value + half
+    own = ErrorSource.of_variance(GEN, own_variance, degrees)
+    sources = (own,) if shared is None else (own, ErrorSource(REF, shared, degrees))
+    return Estimate.of(value, sources, interval=interval)
 
 
-def joint_covariance(estimates: Sequence[ModelEstimate]) -> Array:
+def joint_covariance(estimates: Sequence[Estimate]) -> Array:
     """Return the covariance of estimates of models against one reference, shape (p, p).
 
-    Where training noise was measured on few runs, the variance of a model's own part is wider by the square of
-    Student's quantile over the normal one, both at the level of a single comparison of all p·(p − 1) (Bonferroni). So
-    is what models share, where few units say how much it varies, such as prompts or voters.
+    Models share their sources REF, and no others. Where few units say how much a source varies, such as training runs,
+    prompts or voters, its variance is wider by the square of Student's quantile over the normal one, both at the level
+    of a single comparison of all p·(p − 1) (Bonferroni).
     """
     confidence = 1 - (1 - DEFAULT_CONFIDENCE) / max(len(estimates) * (len(estimates) - 1), 1)
-    wider = [(student_quantile(one.degrees, confidence) / normal_quantile(confidence)) ** 2 for one in estimates]
-    own = [factor * (one.own_variance + one.training_variance) for factor, one in zip(wider, estimates, strict=True)]
-    covariance = np.diag(own).astype(float)
-    places = [place for place, one in enumerate(estimates) if one.ref_influence is not None]
-    if places:
-        influences = np.stack(
-            [
-                one.ref_influence * student_quantile(one.shared_degrees, confidence) / normal_quantile(confidence)
-                for one in estimates
-                if one.ref_influence is not None
-            ]
-        )
-        covariance[np.ix_(places, places)] += influences @ influences.T
+    wider = [[source.widened(confidence) for source in one.sources] for one in estimates]
+    covariance = np.diag([sum(one.variance for one in own if one.name != REF) for own in wider]).astype(float)
+    shared = {place: one.parts for place, own in enumerate(wider) for one in own if one.name == REF}
+    if shared:
+        parts = np.stack([*shared.values()])
+        covariance[np.ix_([*shared], [*shared])] += parts @ parts.T
     return covariance
-
-
-def part_sums(units: Array) -> Array:
-    """Return the summed influence of at most `MAX_PARTS` random parts of the units, always the same parts.
-
-    Units are independent and their influence has mean 0, so that products of sums over parts have the expectation of
-    the products over units. With all sums adding to 0, they are too small by one part in as many as there are.
-    """
-    if len(units) <= MAX_PARTS:
-        return units
-    part = np.random.default_rng(0).permutation(len(units)) % MAX_PARTS
-    return np.asarray(np.bincount(part, units) * (MAX_PARTS / (MAX_PARTS - 1)) ** 0.5)

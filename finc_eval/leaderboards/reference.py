@@ -22,13 +22,14 @@ from finc_eval.core.signature import Signature
 from finc_eval.core.storage import check_readable
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.set_info import SetInfo
+from finc_eval.estimates.error_source import REF
+from finc_eval.estimates.estimate import Estimate
 from finc_eval.findings.finding import Finding
 from finc_eval.leaderboards.columns import SHARES
 from finc_eval.leaderboards.entry import ADD_AGAIN, Entry, TrainingRun, shareable
 from finc_eval.leaderboards.measures import Measure, Measuring
 from finc_eval.leaderboards.own_shares import own_shares
 from finc_eval.leaderboards.pictures import KeptPicture, pictures_to_keep
-from finc_eval.leaderboards.ranks import ModelEstimate
 from finc_eval.leaderboards.settings import LeaderboardSettings
 from finc_eval.leaderboards.shares import estimate_unmatched, estimate_unmatched_within
 from finc_eval.leaderboards.standings import run_label
@@ -220,17 +221,16 @@ class BoardReference:
         tallies: Mapping[str, Tally],
         pairing: Pairing | None,
         run: Run,
-    ) -> ModelEstimate:
+    ) -> Estimate:
         """Estimate how different a set is from the reference."""
         if pairing is not None:
             return estimate_unmatched_within(pairing.of(label, REFERENCE), self.kinds, self.settings.seed, run)
         own, others = (each.at(self.leaves(tallies.values())).effective() for each in tallies.values())
         is_design = bool(designs({label: model, REFERENCE: ref}))
         number = estimate_unmatched(own, others, self.settings.seed, is_design=is_design)
-        if number.ref_influence is None:
-            return number
-        lacking = self.tree.leaves - len(number.ref_influence)  # nothing of the reference is far
-        return replace(number, ref_influence=np.pad(number.ref_influence, (0, lacking)))
+        # Nothing of the reference is far: no leaf beyond those of its tree has any of it.
+        padded = (one.padded(self.tree.leaves) if one.name == REF else one for one in number.sources)
+        return replace(number, sources=tuple(padded))
 
     def check_counts(self, entry: Entry, where: str) -> None:
         """Raise DataError for an entry whose numbers are not those of the kinds of the board."""

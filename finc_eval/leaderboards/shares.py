@@ -26,7 +26,9 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from finc_eval.core.run import Run
-from finc_eval.leaderboards.ranks import ModelEstimate, part_sums
+from finc_eval.estimates.error_source import REF, ErrorSource
+from finc_eval.estimates.estimate import Estimate
+from finc_eval.leaderboards.ranks import model_estimate
 from finc_eval.numerics.blocks import WithinBlocks
 from finc_eval.partitions.answer import cells_of
 from finc_eval.partitions.blocks import Pairing
@@ -55,9 +57,7 @@ class ShareRule:
     factor: float  # ρ, the factor by which a kind must be more frequent
 
 
-def estimate_unmatched(
-    model: EffectiveCounts, ref: EffectiveCounts, seed: int, *, is_design: bool = False
-) -> ModelEstimate:
+def estimate_unmatched(model: EffectiveCounts, ref: EffectiveCounts, seed: int, *, is_design: bool = False) -> Estimate:
     """Estimate the total variation between a model and the reference, with what its error shares with other models'.
 
     The variance belongs to the plain total variation, which moves with the share of each kind by ½ or −½. In
@@ -68,12 +68,11 @@ def estimate_unmatched(
     p, q = model.members / model.n, ref.members / ref.n
     slope = np.sign(p - q) / 2
     own = float(model.spread * p @ (slope - slope @ p) ** 2) / model.n
-    return ModelEstimate(
-        found.value, own, (slope @ q - slope) * np.sqrt(ref.spread * q / ref.n), own_interval=found.interval
-    )
+    of_ref = (slope @ q - slope) * np.sqrt(ref.spread * q / ref.n)
+    return model_estimate(found.value, own, of_ref, interval=found.interval)
 
 
-def estimate_unmatched_within(pairing: Pairing, kinds: KindTree, seed: int, run: Run) -> ModelEstimate:
+def estimate_unmatched_within(pairing: Pairing, kinds: KindTree, seed: int, run: Run) -> Estimate:
     """Estimate the total variation between a model and the reference within blocks, such as prompts.
 
     The influence of a block is what it adds to the plain total variation. All models of a board have the same blocks:
@@ -84,12 +83,11 @@ def estimate_unmatched_within(pairing: Pairing, kinds: KindTree, seed: int, run:
     within = WithinBlocks.of(blocked, cells, np.eye(leaves, dtype=bool), seed)
     (found,) = paired_variation(within)
     by_block = blocked.block_sums(cells, leaves, blocked.contrasts[0]) @ np.sign(within.difference[0]) / 2
-    return ModelEstimate(
-        found.value, 0.0, part_sums(by_block - blocked.weights * by_block.sum()), own_interval=found.interval
-    )
+    shared = ErrorSource(REF, by_block - blocked.weights * by_block.sum()).summed()
+    return model_estimate(found.value, 0.0, shared.parts, interval=found.interval)
 
 
-def share_estimates(rule: ShareRule, models: Sequence[Array], ref: Array) -> list[ModelEstimate]:
+def share_estimates(rule: ShareRule, models: Sequence[Array], ref: Array) -> list[Estimate]:
     """Estimate the share of each model, to be compared with the others; of one model alone, its own number.
 
     `models` and `ref` have the number of samples of each kind, (kinds,), effective if samples are grouped.
@@ -98,7 +96,7 @@ def share_estimates(rule: ShareRule, models: Sequence[Array], ref: Array) -> lis
     return [_share(rule, one, ref, choosing) for one in models]
 
 
-def _share(rule: ShareRule, model: Array, ref: Array, choosing: tuple[float, float]) -> ModelEstimate:
+def _share(rule: ShareRule, model: Array, ref: Array, choosing: tuple[float, float]) -> Estimate:
     n, m = float(model.sum()), float(ref.sum())
     p, q, factor = model / n, ref / m, rule.factor
     # Weights of both shares in e, so that e = a·p + b·q.
@@ -119,7 +117,7 @@ def _share(rule: ShareRule, model: Array, ref: Array, choosing: tuple[float, flo
     # One sample more or less: where no kind is near ρ, all of these vanish.
     least = (a / n) ** 2 + (b / m) ** 2
     own = float(p @ of_model**2) / n + float(np.maximum(by_chance, 0).sum()) + least
-    return ModelEstimate(float(counted.sum()), own, of_ref * np.sqrt(q / m))
+    return model_estimate(float(counted.sum()), own, of_ref * np.sqrt(q / m))
 
 
 def _count(excess: Array, least: Array, squared: Array, spread: Array) -> tuple[Array, Array]:

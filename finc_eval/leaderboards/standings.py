@@ -14,7 +14,7 @@ from finc_eval.core.signature import SignatureText
 
 @dataclass(frozen=True)
 class Standing(Record):
-    """A number of one model, and its rank by it.
+    """A number of one model, and its rank by it: what a board prints of an `Estimate`.
 
     Attributes:
         value: the number, without the bias of finite sets; None if it could not be computed.
@@ -41,7 +41,7 @@ class Standing(Record):
 
 @dataclass(frozen=True)
 class ScoreStanding(Record):
-    """A model by the scores of a judge.
+    """A model by the scores of a judge: what a board prints of an `Estimate`.
 
     Attributes:
         judge: name of the judge, which is a key of the board's numbers.
@@ -66,7 +66,7 @@ class ScoreStanding(Record):
 
 @dataclass(frozen=True)
 class VoteStanding(Record):
-    """A model by votes.
+    """A model by votes: what a board prints of one or two `Estimate`.
 
     Attributes:
         name: name of the model.

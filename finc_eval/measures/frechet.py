@@ -126,9 +126,9 @@ def frechet_interval(gen: object, ref: object, *, run: Run | None = None) -> Fre
     value = distance_of_gaussians(x.statistics, y.statistics).value
     found = estimate_frechet(x, y, value=value, run=run)
     return FrechetInterval(
-        value=found.value,
-        bias=found.value - found.unbiased,
-        corrected=max(found.unbiased, 0.0),
+        value=found.biased,
+        bias=found.biased - found.value,
+        corrected=max(found.value, 0.0),
         standard_error=found.standard_error,
         low=found.interval[0],
         high=found.interval[1],
@@ -242,7 +242,7 @@ def _with_interval(inputs: MetricInputs, x: GaussianStatistics, y: GaussianStati
         if has_full_rank(gen, ref):
             sets = (FrechetSet(own, one, units_of(one)) for own, one in ((x, gen), (y, ref)))
             estimate = estimate_frechet(*sets, value=found.value, run=inputs.run)
-            interval, unbiased = estimate.interval, max(estimate.unbiased, 0.0)
+            interval, unbiased = estimate.interval, max(estimate.value, 0.0)
             notes.append("the interval is around the unbiased value, the distance of infinitely many samples")
         else:
             notes.append(_say_too_few(gen))

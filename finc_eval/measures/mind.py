@@ -17,7 +17,8 @@ from finc_eval.core.errors import DataError, check_count, check_seed
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import open_pair
-from finc_eval.estimates.estimate import Array, Estimate, unit_influences, units_of
+from finc_eval.estimates.error_source import GEN, REF, Array, ErrorSource
+from finc_eval.estimates.estimate import Estimate, units_of
 from finc_eval.measures.inputs import MIN_INTERVAL_SAMPLES, Estimator, Metric, MetricInputs, split_reference
 from finc_eval.measures.score import Score
 
@@ -120,11 +121,11 @@ def _of_units(
     ref: Embeddings,
     units: NDArray[np.int64] | None = None,
 ) -> Estimate:
-    influences = []
-    for one, own, (rows, slopes) in ((gen, units, sampled[0]), (ref, None, sampled[1])):
+    sources = []
+    for name, one, own, (rows, slopes) in ((GEN, gen, units, sampled[0]), (REF, ref, None, sampled[1])):
         own = units_of(one) if own is None else own
-        influences.append(unit_influences(slopes, None if own is None else own[rows]))
-    return Estimate.of(found.value, (influences[0], influences[1]))
+        sources.append(ErrorSource.of_samples(slopes, None if own is None else own[rows], name=name))
+    return Estimate.of(found.value, sources)
 
 
 def _estimator(ref: Embeddings, run: Run) -> Estimator:

@@ -15,7 +15,8 @@ from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import open_pair
-from finc_eval.estimates.estimate import Estimate, unit_influences, units_of
+from finc_eval.estimates.error_source import REF, ErrorSource
+from finc_eval.estimates.estimate import Estimate, units_of
 from finc_eval.measures.gaussians.gaussian import row_blocks
 from finc_eval.measures.inputs import (
     MIN_INTERVAL_SAMPLES,
@@ -180,8 +181,8 @@ def estimate_mmd(
     n, m = len(sums.xx), len(sums.yy)
     of_gen = 2 * scale * (sums.xx / (n - 1) - sums.xy / m).cpu().numpy()
     of_ref = 2 * scale * (sums.yy / (m - 1) - sums.yx / n).cpu().numpy()
-    own = unit_influences(of_gen, units_of(gen) if units is None else units)
-    return Estimate.of(scale * sums.unbiased(), (own, unit_influences(of_ref, units_of(ref))))
+    own = ErrorSource.of_samples(of_gen, units_of(gen) if units is None else units)
+    return Estimate.of(scale * sums.unbiased(), (own, ErrorSource.of_samples(of_ref, units_of(ref), name=REF)))
 
 
 def mmd_estimator(kernel: PairKernel, scale: float = 1.0) -> Callable[[Embeddings, Run], Estimator]:

@@ -28,7 +28,6 @@ from finc_eval.measures.inputs import Metric, MetricInputs, reference_bandwidth
 from finc_eval.measures.mmd import unit_length
 from finc_eval.measures.score import Score
 from finc_eval.measures.vendi import MAX_KERNEL_SAMPLES, squared_kernel_sums
-from finc_eval.numerics.inference import jackknife
 from finc_eval.numerics.kernels import gaussian_kernel
 from finc_eval.numerics.moments import Moments, weighted_sum
 from finc_eval.prompts.text import CLIP_SCALE, WORDS, Joint, join_text, scores_by_set, text_column
@@ -203,7 +202,7 @@ def _interval(value: float, without: Sequence[float] | Array) -> Interval | None
     """Return the 95 % interval of the score of an entropy, from its values without some prompts each, for others."""
     if len(without) < 2:
         return None
-    half = jackknife(without)[1]
+    half = Estimate.of_blocks(value, without).half
     return max(exp(value - half), 1.0), exp(value + half)
 
 

@@ -19,12 +19,13 @@ from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.subset import Subset
+from finc_eval.estimates.estimate import Estimate
 from finc_eval.estimates.of_statistic import BLOCKS, Statistic, random_blocks
 from finc_eval.measures.gaussians.gaussian import MAX_COVARIANCE_SIZE, row_blocks
 from finc_eval.measures.inputs import MIN_INTERVAL_SAMPLES, Metric, MetricInputs, of_statistic, reference_bandwidth
 from finc_eval.measures.mmd import sums_within, unit_length
 from finc_eval.measures.score import Score
-from finc_eval.numerics.inference import jackknife, jackknife_bias, normal_quantile
+from finc_eval.numerics.inference import jackknife_bias, normal_quantile
 from finc_eval.numerics.kernels import gaussian_kernel
 from finc_eval.numerics.moments import Moments, weighted_sum
 
@@ -73,8 +74,9 @@ def vendi_interval(source: object, *, order: float = 1.0, run: Run | None = None
         log(_effective_number(spectrum, order))
         for spectrum in _spectra(embeddings, random_blocks(embeddings, BLOCKS), Run.of(run))
     )
-    error, half = jackknife(without)
-    return _interval(whole, half, error, -jackknife_bias(whole, without), min(embeddings.n, embeddings.dim))
+    found = Estimate.of_blocks(whole, without)
+    bias = jackknife_bias(whole, without)
+    return _interval(whole, found.half, found.standard_error, -bias, min(embeddings.n, embeddings.dim))
 
 
 def _spectra(embeddings: Embeddings, block_of: torch.Tensor, run: Run) -> Iterator[torch.Tensor]:

@@ -24,21 +24,14 @@ from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.search.neighbors import nearest
 from finc_eval.embeddings.subset import Subset
-from finc_eval.estimates.estimate import Estimate, unit_influences
+from finc_eval.estimates.estimate import Estimate, difference, mean_of
 from finc_eval.measures.authenticity import Authenticity
 from finc_eval.measures.frechet import frechet_distance
 from finc_eval.measures.gaussians.gaussian import from_embeddings
 from finc_eval.memorization.attacks import draw_samples
 from finc_eval.memorization.distances import SetDistances
 from finc_eval.memorization.tails import calibrated_distances, tail_p_value
-from finc_eval.numerics.inference import (
-    clopper_pearson,
-    jackknife,
-    normal_interval,
-    normal_quantile,
-    upper_tail,
-    wilson,
-)
+from finc_eval.numerics.inference import clopper_pearson, normal_interval, normal_quantile, upper_tail, wilson
 
 TailName = Literal["calibrated", "hash", "views"]  # names of the measures that look at the nearest samples alone
 
@@ -267,7 +260,7 @@ def mifid(
         nearest_rows = nearest(UnitRows(Subset(one, np.sort(rows))), directions, 1, device=run.torch_device)
         angles = nearest_rows.distances[:, 0] ** 2 / 2
         distance, variance = float(angles.mean()), float(angles.var(ddof=1)) / n
-        value, relative = fid, jackknife(without, confidence=confidence)[1] / (fid + MIFID_EPSILON)
+        value, relative = fid, Estimate.of_blocks(fid, without).half_at(confidence) / (fid + MIFID_EPSILON)
         # 0.1: mean cosine distance below which MiFID divides by it; made for Inception's features.
         if distance < 0.1:
             value = fid / (distance + MIFID_EPSILON)
@@ -320,24 +313,23 @@ def fld_gap(
         for one, most in ((test, test.n), *((one, n) for one in (gen, gen, *train)))
     )
 
-    def mean_gap(centers: Sequence[Embeddings]) -> tuple[float, float]:
+    def mean_gap(centers: Sequence[Embeddings]) -> Estimate:
         found = [
             negative_likelihoods(one, half, unseen, Run.of(run)) for one, half in zip(centers, halves, strict=True)
         ]
         seen, of_unseen = [one for one, _ in found], np.mean([one for _, one in found], axis=0)
         # Both halves are held against the same unseen samples.
-        influences = (*(unit_influences(one, None) / 2 for one in seen), -unit_influences(of_unseen, None))
-        gap = Estimate.of(sum(float(one.mean()) for one in seen) / 2 - float(of_unseen.mean()), influences)
-        return 100 * gap.value, 100 * gap.standard_error
+        of_seen = mean_of([Estimate.of_mean(one) for one in seen])
+        return difference(of_seen, Estimate.of_mean(of_unseen), is_paired=False).times(100.0)
 
-    (found, error), (control, control_error) = mean_gap((own, again)), mean_gap(halves[::-1])
+    found, control = mean_gap((own, again)), mean_gap(halves[::-1])
     return CopyingMeasure(
         "fld_gap",
-        *(found, normal_interval(found, error, confidence)),
-        *(control, normal_interval(control, control_error, confidence)),
+        *(found.value, found.interval_at(confidence)),
+        *(control.value, control.interval_at(confidence)),
         null=None,
         copies_lower=True,
-        p_value=upper_tail((control - found) / hypot(error, control_error)),
+        p_value=upper_tail((control.value - found.value) / hypot(found.standard_error, control.standard_error)),
     )
 
 

@@ -100,18 +100,6 @@ def least_variance(values: Array, ends: tuple[float, float]) -> float:
     return float(more.var()) / len(more)
 
 
-def jackknife(*without: Sequence[float] | Array, confidence: float = DEFAULT_CONFIDENCE) -> tuple[float, float]:
-    """Return the standard error of a value, and the half-width of its interval, by the delete-a-block jackknife.
-
-    `without` has the values without each block in turn, for each independent set (Tukey 1958). The degrees of freedom
-    of several sets follow Welch and Satterthwaite.
-    """
-    variances = [(len(values) - 1) * float(np.var(values)) for values in without]
-    spread = sum(variance**2 / (len(values) - 1) for variance, values in zip(variances, without, strict=True))
-    error = sqrt(sum(variances))
-    return error, student_quantile(sum(variances) ** 2 / spread, confidence) * error if spread else 0.0
-
-
 def jackknife_bias(value: float, *without: Sequence[float] | Array) -> float:
     """Return the bias of a value that is of order 1/n, from the values without each block (Quenouille 1956)."""
     return sum((len(one) - 1) * (float(np.mean(one)) - value) for one in without)

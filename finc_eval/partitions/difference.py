@@ -50,6 +50,8 @@ its squared standard error."""
 class Difference(Record):
     """Difference between two sets.
 
+    It is not an `Estimate`: where kinds are alike, |p − q| bends, so that no influence of a sample gives its error.
+
     Attributes:
         value: total variation between their shares of kinds, in [0, 1], without the part that chance makes: the share
             of one set that would have to change to make them alike.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.repeats import sample_hashes
-from finc_eval.estimates.estimate import Estimate, block_influences
+from finc_eval.estimates.estimate import Estimate
 from finc_eval.numerics.exchanges import step_down
 from finc_eval.partitions.blocks import Pairing
 from finc_eval.partitions.kind_tree import KindTree, directions
@@ -148,7 +148,7 @@ def common_distance(mean: Array) -> tuple[float, tuple[float, float]]:
     m = len(mean)
     others = (mean @ mean.sum(0) - (mean**2).sum(1)) / (m - 1)
     square = float(others.mean())
-    found = Estimate.of(square, (block_influences((m * square - 2 * others) / (m - 2)),))
+    found = Estimate.of_blocks(square, (m * square - 2 * others) / (m - 2))
     low, value, high = (float(np.sqrt(max(one, 0))) for one in (found.interval[0], square, found.interval[1]))
     return value, (low, high)
 

@@ -30,7 +30,7 @@ from finc_eval.prompts.images import (
     unit_of,
     vendi_score,
 )
-from finc_eval.prompts.text import CLIP_SCALE, Fit, ModelFit, difference_interval, mean_p_value, scores_by_set
+from finc_eval.prompts.text import CLIP_SCALE, Fit, ModelFit, difference_interval, scores_by_set
 from finc_eval.prompts.words import SIGNS, Chosen, Phrases, choose, whiten
 
 Array = NDArray[np.float64]
@@ -322,7 +322,7 @@ class _Table:
         if not self.scores:
             return None
         better = self.fits[0] - self.fits[1]
-        return Fit(*_mean_fit(better), mean_p_value(better))
+        return Fit(*_mean_fit(better), Estimate.of_mean(better).p_value)
 
     def _sets(
         self, blocks: Sequence[int], vendi: Mapping[str, Array] | None = None, shown: Sequence[int] | None = None

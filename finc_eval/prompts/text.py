@@ -277,13 +277,6 @@ def difference_interval(first: Array, second: Array, most: float) -> tuple[float
     return value, (max(float(low), -most), min(float(high), most))
 
 
-def mean_p_value(values: Array) -> float:
-    """Return the p-value of a mean of zero, by Student's t: below .05 where the interval does not hold zero."""
-    from scipy.stats import ttest_1samp  # slow to import, and few comparisons have prompts
-
-    return float(ttest_1samp(values, 0).pvalue) if values.std() > 0 else float(not values.any())
-
-
 def scores_by_set(
     sets: Mapping[str, Embeddings],
     block: Mapping[str, NDArray[np.int64]],

@@ -36,7 +36,7 @@ What = Literal["look", "part", "kind", "kinds", "repeats", "diversity", "fit"]
 
 @dataclass(frozen=True)
 class Margin(Record):
-    """A thing in which a run may be worse, and what was shown of it.
+    """A thing in which a run may be worse, and what was shown of it: an `Estimate`, or exact bounds, held to a margin.
 
     Attributes:
         name: how the run is called if it is worse, such as "blurrier", or the kind that it lost.

@@ -343,8 +343,9 @@ def test_replicates_that_agree_cost_little():
 def test_two_replicates_are_too_few_for_a_variance():
     found = between_shares(np.full((2, 5), 10.0), np.full((2, 5), 100.0))
     assert (found.training.tolist(), found.degrees) == ([0.0] * 5, inf)
-    assert between_scores(np.array([1.0, 2.0])) == (0.0, inf)
-    error, degrees = between_scores(np.array([1.0, 2.0, 3.0]))
+    few, enough = (between_scores(np.array(one)) for one in ([1.0, 2.0], [1.0, 2.0, 3.0]))
+    assert (few.variance, few.degrees) == (0.0, inf)
+    error, degrees = enough.variance**0.5, enough.degrees
     assert (error, degrees) == (pytest.approx(np.sqrt(4 / 3)), 2.0)
 
 

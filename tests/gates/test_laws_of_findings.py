@@ -12,7 +12,8 @@ import finc_eval as fe
 from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
 from finc_eval.embeddings.opening import as_embeddings
-from finc_eval.estimates.estimate import Estimate, unit_influences
+from finc_eval.estimates.error_source import GEN, REF, ErrorSource, unit_influences
+from finc_eval.estimates.estimate import Estimate
 from finc_eval.gates import first_policy, kinds
 from finc_eval.gates.by_id import find_pair_causes
 from finc_eval.gates.divisions import DIFFERENCES, by_column
@@ -21,7 +22,8 @@ from finc_eval.gates.gate import stages_of
 from finc_eval.gates.kinds import _distance, _paired_distance
 from finc_eval.gates.pipelines import MAX_ANNOTATIONS, annotate
 from finc_eval.gates.policy import MetricLimit, Policy
-from finc_eval.gates.scores import MeasuredScore, ScoreChange, _relative
+from finc_eval.gates.retraining import between_scores
+from finc_eval.gates.scores import ScoreChange, _relative
 from finc_eval.gates.sets import GateSets, is_by_block, partners
 from finc_eval.gates.shares import LostShare, TwoCounts
 from finc_eval.gates.verdict import Limit
@@ -66,10 +68,12 @@ def test_pairs_have_the_error_of_the_difference_in_parts_of_the_baseline(in_part
         Estimate.of(one.mean() - ref.mean(), (unit_influences(one, None), -unit_influences(ref, None)))
         for one in (new, old)
     ]
-    scores = [MeasuredScore(one.value, 9.0, 9.0, higher_is_better=False) for one in estimates]
-    change = ScoreChange(scores[0], scores[1:], np.array([]), in_parts)
+    scores = [Estimate.of(one.value, [ErrorSource.of_variance(GEN, 81.0)]) for one in estimates]
+    change = ScoreChange(*scores, between_scores(np.array([])), in_parts)
     growth, unit = (scores[0].value / scores[1].value, scores[1].value) if in_parts else (1, 1)
-    error, fixed, degrees = change.error_in_pairs(*estimates)
+    found = change.in_pairs(*estimates)
+    error, fixed, degrees = found.standard_error, sqrt(found.variance_of(REF)), found.degrees
+    assert found.value == pytest.approx((scores[0].value - scores[1].value) / unit)
     of_gen, of_ref = stats.sem(new - growth * old), abs(1 - growth) * stats.sem(ref)
     assert (error, fixed) == pytest.approx((sqrt(of_gen**2 + of_ref**2) / unit, of_ref / unit), abs=1e-12)
     spread = of_gen**4 / 29 + of_ref**4 / 19
@@ -163,15 +167,15 @@ def test_sets_are_paired_by_blocks_if_samples_share_the_value_of_a_column():
 @pytest.mark.parametrize(("rule", "unit"), [("worse", 4.0), ("difference", 1.0)])
 @pytest.mark.parametrize("higher", [False, True])
 def test_a_score_is_worse_on_the_side_that_is_worse_in_its_unit(rule, unit, higher):
-    measured = {"gen": MeasuredScore(6.0, 0.5, 0.1, higher_is_better=higher)}
-    measured |= {f"baseline-{one}": MeasuredScore(3.0 + one, 0.4, 0.1, higher_is_better=higher) for one in (0, 1, 2)}
+    measured = {"gen": Estimate.of(6.0, [ErrorSource.of_variance(GEN, 0.25)])}
+    measured |= {f"baseline-{one}": Estimate.of(3.0 + one, [ErrorSource.of_variance(GEN, 0.16)]) for one in (0, 1, 2)}
     sets = GateSets(
         labelled(a=40), {one: labelled(a=20) for one in [*measured][1:]}, None, labelled(a=40), {}, None, {}, (), ()
     )
     limit_on = MetricLimit(**{rule: 0.1})
-    (one,) = _relative("x", limit_on, measured, sets, 0.05, Run())
+    (one,) = _relative("x", limit_on, measured, higher, sets, 0.05, Run())
     assert one.value == pytest.approx((-1 if higher else 1) * 2.0 / unit) and one.margin == 0.1
     assert one.error == pytest.approx(sqrt(0.5**2 + (6 / 4 if unit == 4 else 1) ** 2 * 0.16 / 3) / unit)
     measured["baseline-1"] = "no interval"
-    (one,) = _relative("x", limit_on, measured, sets, 0.05, Run())
+    (one,) = _relative("x", limit_on, measured, higher, sets, 0.05, Run())
     assert isinstance(one, Missing) and one.note == "no interval"

@@ -109,7 +109,9 @@ def test_a_whole_set_has_moved_by_its_mean_in_parts_of_the_spread_of_the_referen
     spread = stats.median_abs_deviation(values["ref"], scale="normal")
     parts = {label: np.clip((one - middle) / spread, -4, 4) for label, one in values.items()}
     means = {label: one.mean() for label, one in parts.items()}
-    errors = {label: one.std(ddof=1) * sqrt(group / len(one)) for label, one in parts.items()}
+    # Groups of one size: the mean is that of the means of groups.
+    sums = {label: one.reshape(-1, group).mean(1) for label, one in parts.items()}
+    errors = {label: one.std(ddof=1) / sqrt(len(one)) for label, one in sums.items()}
     for word, sign in (("brighter", 1), ("darker", -1)):
         one = found[word]
         gains = [sign * (means["gen"] - means[label]) for label in ("baseline", "ref")]
@@ -117,7 +119,9 @@ def test_a_whole_set_has_moved_by_its_mean_in_parts_of_the_spread_of_the_referen
         assert one.value == min(one.old.value, one.ref.value)
         wanted = [sqrt(errors["gen"] ** 2 + errors[label] ** 2) for label in ("baseline", "ref")]
         assert (one.old.error, one.ref.error) == pytest.approx(wanted, rel=1e-4)
-        assert one.old.fixed == 0 and one.old.degrees == one.ref.degrees == 39
+        free = [stats.ttest_ind(sums["gen"], sums[label], equal_var=False).df for label in ("baseline", "ref")]
+        assert one.old.degrees == pytest.approx(free[0]) and one.ref.degrees == pytest.approx(min(free))
+        assert one.old.fixed == 0
 
 
 def test_replicates_of_a_baseline_that_differ_widen_a_look_and_give_its_degrees(looks_of):
@@ -147,8 +151,8 @@ def test_groups_widen_the_error_of_a_score_that_counts_each_sample(metric, of_ge
     score = Score(metric, 3.0, Signature.of(metric, [40], "array-2"), interval=(2.0, 4.0), higher_is_better=False)
     found = _measure(score, sets, "gen")
     error = 1 / stats.norm.ppf(0.975) * (sqrt(max(of_gen, of_ref)) if metric == "kid" else 1)
-    assert (found.value, found.error) == (3.0, pytest.approx(error))
-    assert found.fixed == pytest.approx(error * sqrt(40 / 160))  # with endless generated samples
+    assert (found.value, found.standard_error) == (3.0, pytest.approx(error))
+    assert sqrt(found.variance_of("ref")) == pytest.approx(error * sqrt(40 / 160))  # with endless generated samples
 
 
 def test_copying_is_judged_by_what_fresh_samples_do_not_show(monkeypatch):

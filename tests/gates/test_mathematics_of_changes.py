@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from finc_eval.estimates.error_source import GEN, REF, TRAINING, ErrorSource
+from finc_eval.estimates.estimate import Estimate, mean_of
 from finc_eval.gates.paired_shares import PairCounts, PairedGain, PairedLoss
 from finc_eval.gates.retraining import SAMPLING_ONLY, between_scores, between_shares, moderate, noise_covered
-from finc_eval.gates.scores import MeasuredScore, ScoreChange
+from finc_eval.gates.scores import ScoreChange
 
 
 def exact(members, size, side, level):
@@ -95,20 +97,27 @@ def test_what_pairs_detect_is_seen_in_four_of_five_draws(kind):
     assert paired(kind, pair_counts(1.0, 0.0, 0.0, 10.0), margin=0.99).detectable(level) is None
 
 
-def score(value, error, fixed=0.0, higher=False):
-    return MeasuredScore(value, error, fixed, higher)
+def score(value, error, fixed=0.0):
+    parts = ((GEN, error**2 - fixed**2), (REF, fixed**2))
+    return Estimate.of(value, [ErrorSource.of_variance(*one) for one in parts])
+
+
+def change_of(new, old, replicates, in_parts):
+    return ScoreChange(new, mean_of(old), between_scores(np.array(replicates), len(old)), in_parts)
 
 
 @pytest.mark.parametrize("in_parts", [True, False])
 def test_the_error_of_a_change_of_scores_is_by_the_delta_method(in_parts):
     old = [score(2.0, 0.3, 0.1), score(4.0, 0.4, 0.2)]
-    change = ScoreChange(score(6.0, 0.5, 0.25), old, np.array([]), in_parts)
+    change = change_of(score(6.0, 0.5, 0.25), old, [], in_parts)
     unit, growth = (3.0, 2.0) if in_parts else (1.0, 1.0)
     base_error = sqrt(0.3**2 + 0.4**2) / 2
-    assert (change.base, change.base_error) == (3.0, pytest.approx(base_error))
-    assert (change.unit, change.growth) == (unit, growth)
-    error, fixed, degrees = change.error(0.05)
-    assert error == pytest.approx(sqrt(0.5**2 + (growth * base_error) ** 2) / unit) and degrees == inf
+    assert (change.old.value, change.old.standard_error) == (3.0, pytest.approx(base_error))
+    found = change.of_other_sets(0.05)
+    assert found.value == pytest.approx(3 / unit) and found.degrees == inf and change.unit == unit
+    error = found.standard_error
+    assert error == pytest.approx(sqrt(0.5**2 + (growth * base_error) ** 2) / unit)
+    fixed = sqrt(found.variance_of(REF, TRAINING))
     assert fixed == pytest.approx(sqrt(0.25**2 + (growth * sqrt(0.1**2 + 0.2**2) / 2) ** 2) / unit)
     if in_parts:  # the law of new / old, of many draws
         rng = np.random.default_rng(0)
@@ -121,24 +130,28 @@ def test_the_error_of_a_change_of_scores_is_by_the_delta_method(in_parts):
 def test_replicates_that_differ_more_than_samples_explain_make_the_error():
     runs = np.array([1.0, 3.0, 5.0])
     old = [score(one, 0.1) for one in runs]
-    change = ScoreChange(score(3.0, 0.1), old, runs, in_parts=False)
+    change = change_of(score(3.0, 0.1), old, runs, in_parts=False)
     spread = 2 * sqrt(1 + 1 / 3)
-    assert change.error(0.05) == (pytest.approx(spread), pytest.approx(spread), 2.0)
+    found = change.of_other_sets(0.05)
+    assert [one.name for one in found.sources] == [TRAINING] and found.value == 0
+    assert (found.standard_error, found.degrees) == (pytest.approx(spread), 2.0)
     assert change.noise_if_unchanged(10, 30) == (
         pytest.approx(spread),
         pytest.approx(2 * stats.t.isf(0.05, 2) * spread),
     )
-    calm = ScoreChange(score(3.0, 0.1), old, 3 + (runs - 3) / 1e6, in_parts=False)
-    assert calm.error(0.05)[2] == inf
-    assert between_scores(runs, 1) == (pytest.approx(2 * sqrt(2)), 2.0)
+    calm = change_of(score(3.0, 0.1), old, 3 + (runs - 3) / 1e6, in_parts=False)
+    assert calm.of_other_sets(0.05).degrees == inf
+    alone = between_scores(runs, 1)
+    assert (alone.variance, alone.degrees) == (pytest.approx(8), 2.0)
 
 
 @pytest.mark.parametrize(
     ("base", "in_parts", "is_zero"), [(0.19, True, True), (0.2, True, False), (-0.2, True, False), (0.0, False, False)]
 )
 def test_parts_of_a_score_that_may_be_zero_are_not_judged(base, in_parts, is_zero):
-    change = ScoreChange(score(1.0, 0.1), [score(base, 0.1)], np.array([]), in_parts)
-    assert ("cannot be distinguished from 0" in change.why_not("fd")) == is_zero
+    change = change_of(score(1.0, 0.1), [score(base, 0.1)], [], in_parts)
+    assert ("cannot be distinguished from 0" in change.why_not("fd", False)) == is_zero
+    assert "neither direction" in change.why_not("fd", None)
     assert change.unit == (abs(base) if in_parts else 1.0)
 
 

@@ -11,7 +11,7 @@ from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.leaderboards.columns import RULES, Column, metric_column
 from finc_eval.leaderboards.measures import Measuring
-from finc_eval.leaderboards.ranks import ModelEstimate
+from finc_eval.leaderboards.ranks import model_estimate
 from finc_eval.leaderboards.shares import share_estimates
 from finc_eval.measures.registry import METRICS
 
@@ -89,7 +89,7 @@ def trained_board(rng, runs, spread, error):
     """Models that were trained several times, whose numbers differ between runs more than by sampling."""
     truths = {"m0": 1.0, "m1": 1.0, "m2": 8.0}
     of_runs = {
-        name: [ModelEstimate(float(rng.normal(true, np.hypot(spread, error))), error**2) for _ in range(runs)]
+        name: [model_estimate(float(rng.normal(true, np.hypot(spread, error))), error**2) for _ in range(runs)]
         for name, true in truths.items()
     }
     column = Column("fd", "distance", False, Signature("fd", ()), runs=of_runs)

@@ -89,7 +89,7 @@ def test_rank_sets_of_human_error_rates_hold_the_order_that_the_authors_print(as
         low, high = ranking.rank_sets[own]
         assert low <= place <= high
         error = np.std(by_model[names[own]], ddof=1) / len(by_model[names[own]]) ** 0.5
-        assert estimates[names[own]].sampling_variance ** 0.5 == pytest.approx(error)
+        assert estimates[names[own]].standard_error == pytest.approx(error)
     assert ranking.separable_pairs >= 10 and notes == []
     first, last = (ranking.rank_sets[ranking.order[place]] for place in (0, -1))
     assert first[1] < last[0]  # the best and the worst differ in all four
@@ -102,4 +102,4 @@ def test_values_and_errors_are_those_that_the_authors_print(assets, name):
     for model, (value, error) in PUBLISHED[name].items():
         assert estimates[model].value == pytest.approx(value, abs=1e-6)
         if error is not None:
-            assert estimates[model].sampling_variance ** 0.5 == pytest.approx(error, abs=1e-6)
+            assert estimates[model].standard_error == pytest.approx(error, abs=1e-6)

@@ -42,13 +42,15 @@ def test_the_interval_of_a_part_is_students_of_the_means_of_its_prompts():
 def test_the_error_of_a_difference_is_that_of_two_samples_or_of_pairs():
     values, prompt, inside = gains_of(2)
     n, (own, others) = len(values), (values[inside], values[~inside])
-    apart = own.var() / len(own) + others.var() / len(others)
-    assert judged._error_of_difference(values, prompt, inside) == pytest.approx(np.sqrt(apart * n / (n - 1)))
+    found, _ = judged._differences(values, prompt, inside)
+    assert found.value == pytest.approx(own.mean() - others.mean())
+    assert found.standard_error == pytest.approx(np.hypot(stats.sem(own), stats.sem(others)))
+    assert found.degrees == min(len(own), len(others)) - 1
     # Each prompt has an answer inside and an answer outside: what both share cancels.
     shared = np.random.default_rng(0).normal(size=n)
     both, twice = np.concatenate([values + shared, shared]), np.tile(prompt, 2)
-    found = judged._error_of_difference(both, twice, np.arange(2 * n) < n)
-    assert found == pytest.approx(stats.sem(values))
+    found, _ = judged._differences(both, twice, np.arange(2 * n) < n)
+    assert (found.standard_error, found.degrees) == pytest.approx((stats.sem(values), n - 1))
 
 
 def test_the_pooled_error_is_that_of_students_test_on_the_means_of_prompts():
@@ -56,9 +58,8 @@ def test_the_pooled_error_is_that_of_students_test_on_the_means_of_prompts():
         values, prompt, inside = gains_of(3, answers=answers)
         own, others = (values[rows].reshape(-1, answers).mean(1) for rows in (inside, ~inside))
         test = stats.ttest_ind(own, others)
-        assert judged._pooled_error(values, prompt, inside) * test.statistic == pytest.approx(
-            own.mean() - others.mean()
-        )
+        _, found = judged._differences(values, prompt, inside)
+        assert (found.standard_error * test.statistic, found.p_value) == pytest.approx((found.value, test.pvalue))
 
 
 def test_a_part_has_students_interval_and_the_larger_p_value():
@@ -69,7 +70,7 @@ def test_a_part_has_students_interval_and_the_larger_p_value():
         assert found.interval == pytest.approx(stats.t.interval(0.95, 8, own.mean(), stats.sem(own)))
         assert found.elsewhere == pytest.approx(others.mean()) and found.prompts == 9
         gap = abs(own.mean() - others.mean())
-        welch = 2 * stats.t.sf(gap / judged._error_of_difference(values, prompt, inside), 8)
+        welch = 2 * stats.t.sf(gap / np.hypot(stats.sem(own), stats.sem(others)), 8)
         assert found.p_value == pytest.approx(max(welch, stats.ttest_ind(own, others).pvalue))
     # All right inside: their own variance is 0, and the pooled one is not.
     values = np.r_[np.ones(9), np.arange(14) % 2]

@@ -7,9 +7,9 @@ from scipy.linalg import sqrtm
 from scipy.stats import norm
 
 from finc_eval.embeddings.base import ArrayEmbeddings
-from finc_eval.estimates.estimate import unit_influences, units_of
-from finc_eval.leaderboards.measures import model_estimate
-from finc_eval.leaderboards.ranks import ModelEstimate, joint_covariance
+from finc_eval.estimates.error_source import GEN, unit_influences
+from finc_eval.estimates.estimate import units_of
+from finc_eval.leaderboards.ranks import joint_covariance, model_estimate
 from finc_eval.leaderboards.shares import ShareRule, estimate_unmatched, share_estimates
 from finc_eval.measures.frechet import frechet_interval
 from finc_eval.measures.gaussians.frechet_estimate import FrechetSet, estimate_frechet
@@ -102,13 +102,13 @@ def test_the_error_of_a_frechet_distance_is_that_of_its_derivative():
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(60, 4)) * [1, 2, 0.5, 1] + 0.3, rng.normal(size=(80, 4))
     sets = [ArrayEmbeddings(one.astype(np.float32)) for one in (x, y)]
-    found = model_estimate(estimate_frechet(*map(FrechetSet.of, sets)))
+    found = estimate_frechet(*map(FrechetSet.of, sets)).as_known()
     even_x, even_y, step = np.full(60, 1 / 60), np.full(80, 1 / 80), 1e-5
     start = frechet(x, even_x, y, even_y)
     of_x = [frechet(x, (1 - step) * even_x + step * one, y, even_y) - start for one in np.eye(60)]
     of_y = np.array([frechet(x, even_x, y, (1 - step) * even_y + step * one) - start for one in np.eye(80)])
-    assert found.own_variance == pytest.approx(np.square(of_x).sum() / step**2 / 60**2, rel=0.1)
-    assert found.ref_influence == pytest.approx(of_y / step / 80, rel=0.1, abs=0.003)
+    assert found.variance_of(GEN) == pytest.approx(np.square(of_x).sum() / step**2 / 60**2, rel=0.1)
+    assert found.source("ref").parts == pytest.approx(of_y / step / 80, rel=0.1, abs=0.003)
 
 
 def test_a_frechet_distance_is_that_of_evaluate_without_its_bias():
@@ -117,24 +117,25 @@ def test_a_frechet_distance_is_that_of_evaluate_without_its_bias():
         ArrayEmbeddings(rng.normal(size=(n, 6)).astype(np.float32) * spread) for n, spread in ((300, 1), (400, 1.2))
     )
     wanted = frechet_interval(x, y)
-    found = model_estimate(estimate_frechet(*map(FrechetSet.of, (x, y))))
+    found = estimate_frechet(*map(FrechetSet.of, (x, y))).as_known()
     assert found.value == pytest.approx(wanted.corrected, rel=1e-9)
-    assert found.variance**0.5 == pytest.approx(wanted.standard_error, rel=0.4)
+    assert found.standard_error == pytest.approx(wanted.standard_error, rel=0.4)
 
 
 def test_influence_on_kid_gives_the_standard_error_of_the_jackknife():
     rng = np.random.default_rng(0)
     x, y = (ArrayEmbeddings(rng.normal(size=(n, 5)).astype(np.float32)) for n in (150, 200))
     sums = kernel_sums(x, y, polynomial_kernel)
-    found = model_estimate(estimate_mmd(sums, x, y))
-    assert found.variance**0.5 == pytest.approx(sums.standard_error(), rel=0.03)
+    found = estimate_mmd(sums, x, y).as_known()
+    assert found.standard_error == pytest.approx(sums.standard_error(), rel=0.03)
 
 
 def test_errors_are_shared_through_the_reference_alone():
-    one = ModelEstimate(1.0, 0.5, np.array([1.0, 0.0]))
-    other = ModelEstimate(2.0, 0.2, np.array([0.5, 0.5]))
-    apart = ModelEstimate(3.0, 0.7)
-    assert joint_covariance([one, apart, other]).tolist() == [[1.5, 0.0, 0.5], [0.0, 0.7, 0.0], [0.5, 0.0, 0.7]]
+    one = model_estimate(1.0, 0.5, np.array([1.0, 0.0]))
+    other = model_estimate(2.0, 0.2, np.array([0.5, 0.5]))
+    apart = model_estimate(3.0, 0.7)
+    wanted = [[1.5, 0.0, 0.5], [0.0, 0.7, 0.0], [0.5, 0.0, 0.7]]
+    assert joint_covariance([one, apart, other]) == pytest.approx(np.array(wanted))
 
 
 def test_samples_of_a_group_count_as_one_unit():

@@ -11,6 +11,7 @@ from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import ArrayEmbeddings
+from finc_eval.estimates.error_source import GEN, MAX_PARTS, REF, TRAINING, ErrorSource
 from finc_eval.estimates.estimate import Estimate
 from finc_eval.judges.paired import mean_scores
 from finc_eval.judges.sample_scores import SampleScores
@@ -20,8 +21,8 @@ from finc_eval.leaderboards.board_table import about_real_data, estimate_text, g
 from finc_eval.leaderboards.columns import metric_column, over_runs, too_few, training_noise
 from finc_eval.leaderboards.entry import Entry
 from finc_eval.leaderboards.judged import _estimates, _gains, _say_prompts
-from finc_eval.leaderboards.measures import Measure, Measuring, model_estimate
-from finc_eval.leaderboards.ranks import DRAWS, MAX_PARTS, ModelEstimate, joint_covariance, part_sums, rank
+from finc_eval.leaderboards.measures import Measure, Measuring
+from finc_eval.leaderboards.ranks import DRAWS, joint_covariance, model_estimate, rank
 from finc_eval.leaderboards.reference import BoardReference
 from finc_eval.leaderboards.result import Leaderboard
 from finc_eval.leaderboards.shares import ShareRule, _count, estimate_unmatched, share_estimates
@@ -73,16 +74,21 @@ def test_shown_values_beyond_their_bounds_are_no_further_apart():
 
 
 @pytest.mark.parametrize("degrees", [3.0, inf])
-def test_an_estimate_has_the_variances_of_all_noise_and_students_interval(degrees):
-    one = ModelEstimate(2.0, 0.5, np.array([0.3, -0.4]), 0.2, degrees)
-    assert one.sampling_variance == pytest.approx(0.75) and one.variance == pytest.approx(0.95)
-    half = t(degrees) * sqrt(0.95)
-    assert one.interval == pytest.approx((2 - half, 2 + half))
-    assert ModelEstimate(2.0, 0.5, own_interval=(1.0, 4.0)).interval == (1.0, 4.0)
+def test_an_estimate_of_a_model_has_the_variances_of_its_sources_and_students_interval(degrees):
+    one = model_estimate(2.0, 0.0, np.array([0.3, -0.4]), degrees=degrees)
+    assert (one.variance_of(GEN), one.variance_of(REF)) == (0, pytest.approx(0.25))
+    assert one.interval == pytest.approx((2 - t(degrees) * 0.5, 2 + t(degrees) * 0.5))
+    both = model_estimate(2.0, 0.75, np.array([0.3, -0.4]), degrees=degrees)
+    assert both.standard_error == pytest.approx(1.0) and both.variance_of(GEN, REF) == pytest.approx(1.0)
+    assert model_estimate(2.0, 0.5, interval=(1.0, 4.0)).interval == (1.0, 4.0)
 
 
 def test_covariances_widen_what_few_runs_know_at_the_level_of_one_comparison():
-    models = [ModelEstimate(0.0, 0.5, np.array([0.3, -0.4]), 0.2, degrees) for degrees in (3.0, inf, 7.0)]
+    shared = ErrorSource(REF, np.array([0.3, -0.4]))
+    models = [
+        Estimate.of(0.0, [ErrorSource.of_variance(GEN, 0.5, one), ErrorSource.of_variance(TRAINING, 0.2, one), shared])
+        for one in (3.0, inf, 7.0)
+    ]
     found = joint_covariance(models)
     level = 1 - 0.05 / 6  # six ordered pairs of three models
     wider = [(t(degrees, level) / t(inf, level)) ** 2 for degrees in (3.0, inf, 7.0)]
@@ -95,12 +101,14 @@ def test_covariances_widen_what_few_runs_know_at_the_level_of_one_comparison():
 @pytest.mark.parametrize("n", [MAX_PARTS, MAX_PARTS + 1, 5 * MAX_PARTS])
 def test_parts_of_the_reference_keep_sums_and_mean_products(n):
     units = np.random.default_rng(n).normal(0.1, 1, n)
-    found = part_sums(units)
+    found = ErrorSource(REF, units, 7.0).summed()
+    assert (found.name, found.degrees) == (REF, 7.0)
+    found = found.parts
     assert len(found) == MAX_PARTS
     factor = 1 if n == MAX_PARTS else sqrt(MAX_PARTS / (MAX_PARTS - 1))
     assert found.sum() == pytest.approx(factor * units.sum())
     centered = units - units.mean()
-    assert part_sums(centered) @ part_sums(centered) == pytest.approx(centered @ centered, rel=0.15)
+    assert ErrorSource(REF, centered).summed().variance == pytest.approx(centered @ centered, rel=0.15)
 
 
 # ── shares ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -114,9 +122,9 @@ def test_where_kinds_are_clear_a_share_is_a_difference_of_binomial_shares(of_ref
     p, q = model[0] / 10, ref[0] / 10
     a, b = (2, 1) if of_ref else (1, 2)
     assert found.value == pytest.approx(0.3, abs=1e-6)
-    assert found.own_variance == pytest.approx(a**2 * p * (1 - p) / n + (a / n) ** 2 + (b / m) ** 2, rel=1e-4)
-    assert found.ref_influence @ found.ref_influence == pytest.approx(b**2 * q * (1 - q) / m, rel=1e-4)
-    assert found.ref_influence @ np.sqrt(np.array(ref)) == pytest.approx(0, abs=1e-9)
+    assert found.variance_of(GEN) == pytest.approx(a**2 * p * (1 - p) / n + (a / n) ** 2 + (b / m) ** 2, rel=1e-4)
+    assert found.variance_of(REF) == pytest.approx(b**2 * q * (1 - q) / m, rel=1e-4)
+    assert found.source(REF).parts @ np.sqrt(np.array(ref)) == pytest.approx(0, abs=1e-9)
 
 
 @pytest.mark.parametrize("of_ref", [True, False])
@@ -136,7 +144,7 @@ def test_shares_have_no_bias_and_the_variance_of_their_draws(of_ref, factor):
     wanted = (excess * stats.norm.cdf(excess / error - 1)).sum()
     values = np.array([one.value for one in found])
     assert abs(values.mean() - wanted) < 4 * values.std() / sqrt(250) + 0.002
-    assert 0.9 < np.mean([one.variance for one in found]) / values.var() < 1.9
+    assert 0.9 < np.mean([one.standard_error**2 for one in found]) / values.var() < 1.9
 
 
 def test_what_a_kind_adds_has_the_derivative_that_is_stated():
@@ -156,10 +164,10 @@ def test_the_total_variation_has_the_errors_of_multinomial_counts():
     of_model, of_ref = (
         slope @ (np.diag(p) - np.outer(p, p)) @ slope / n for p, n in ((model / 200, 200), (ref / 400, 400))
     )
-    assert found.own_variance == pytest.approx(of_model)
-    assert found.ref_influence @ found.ref_influence == pytest.approx(of_ref)
+    assert found.variance_of(GEN) == pytest.approx(of_model)
+    assert found.variance_of(REF) == pytest.approx(of_ref)
     # More of a kind that the reference has more of brings the distance up by half.
-    assert np.sign(found.ref_influence).tolist() == [-1 if one > 0 else 1 for one in slope]
+    assert np.sign(found.source(REF).parts).tolist() == [-1 if one > 0 else 1 for one in slope]
     assert found.interval[0] <= found.value <= found.interval[1]
 
 
@@ -188,9 +196,12 @@ def test_the_yardstick_of_the_unmatched_share_is_for_as_many_samples_as_the_mode
 def test_an_estimate_of_a_model_keeps_its_interval():
     rng = np.random.default_rng(0)
     found = Estimate.of(3.0, tuple(one - one.mean() for one in (rng.normal(size=12), rng.normal(size=9))))
-    one = model_estimate(found)
-    assert one.interval == pytest.approx(found.interval) and one.value == 3.0
-    assert one.own_variance / one.sampling_variance == pytest.approx(found.variances[0] / sum(found.variances))
+    one = found.as_known()
+    assert one.interval == pytest.approx(found.interval) and one.value == 3.0 and one.degrees == inf
+    assert one.variance_of(GEN) / one.variance_of(REF) == pytest.approx(found.variance_of(GEN) / found.variance_of(REF))
+    wider = t(found.degrees) / t(inf)
+    assert one.source(REF).parts == pytest.approx(wider * found.source(REF).parts)
+    assert one.source(GEN).parts == pytest.approx([wider * sqrt(found.variance_of(GEN))])
 
 
 def measure(value=1.0, interval=(0.5, 1.5), variance=0.1, reason=None, floor=None):
@@ -198,7 +209,7 @@ def measure(value=1.0, interval=(0.5, 1.5), variance=0.1, reason=None, floor=Non
 
 
 def test_negative_intervals_and_variances_are_refused():
-    assert measure(interval=(1.0, 1.0), variance=0.0).estimate().own_variance == 0
+    assert measure(interval=(1.0, 1.0), variance=0.0).estimate().variance_of(GEN) == 0
     for wrong in ({"interval": (1.5, 0.5)}, {"variance": -1e-9}):
         with pytest.raises(DataError, match="is negative"):
             measure(**wrong)
@@ -211,12 +222,12 @@ def test_a_measure_has_the_floor_of_a_part_of_the_reference_as_large_as_the_mode
     kid = METRICS["kid"]
     found = Measuring(kid, ref, Run()).measure("model", model)
     part, rest = split_reference(ref, 30)
-    assert part.n == 30 and found.floor == pytest.approx(kid.estimator(rest, Run())(part, None).unbiased)
+    assert part.n == 30 and found.floor == pytest.approx(kid.estimator(rest, Run())(part, None).value)
     estimate = kid.estimator(ref, Run())(model, None)
-    assert (found.value, *found.interval) == pytest.approx((estimate.unbiased, *estimate.interval))
+    assert (found.value, *found.interval) == pytest.approx((estimate.value, *estimate.interval))
     whole = Measuring(kid, ref, Run()).measure("model", ArrayEmbeddings(rows, "whole"))
     assert whole.floor == pytest.approx(
-        kid.estimator(split_reference(ref, 45)[1], Run())(split_reference(ref, 45)[0], None).unbiased
+        kid.estimator(split_reference(ref, 45)[1], Run())(split_reference(ref, 45)[0], None).value
     )
 
 
@@ -230,14 +241,19 @@ def test_a_model_with_a_run_that_was_not_measured_has_no_estimate():
 
 def test_training_noise_is_pooled_over_models_and_never_negative():
     runs = {"a": [1.0, 3.0, 5.0], "b": [2.0, 2.0], "c": [9.0]}
-    models = {name: [ModelEstimate(one, 0.5, shared_degrees=8.0 - one) for one in own] for name, own in runs.items()}
+    models = {
+        name: [model_estimate(one, 0.5, np.ones(1), degrees=8.0 - one) for one in own] for name, own in runs.items()
+    }
     assert training_noise(models) == (pytest.approx((2 * (4 - 0.5) + (0 - 0.5)) / 3), 3.0)
     assert training_noise({"b": models["b"]}) == (0.0, 1.0)
     assert training_noise({"c": models["c"]}) == (0.0, inf)
     found = over_runs(models)
-    assert found["a"].own_variance == pytest.approx(1.5 / 9) and found["a"].shared_degrees == 3.0
-    assert found["a"].training_variance == pytest.approx(6.5 / 3 / 3) and found["a"].own_interval is None
-    alone = over_runs({"c": [ModelEstimate(9.0, 0.5, own_interval=(8.0, 11.0))]})
+    own, training, shared = (found["a"].source(one) for one in (GEN, TRAINING, REF))
+    assert own.variance == pytest.approx(1.5 / 9) and training.variance == pytest.approx(6.5 / 3 / 3)
+    assert shared.variance == pytest.approx(1) and (own.degrees, training.degrees, shared.degrees) == (3, 3, 3)
+    half = t(3.0) * sqrt(1.5 / 9 + 6.5 / 9 + 1)
+    assert found["a"].interval == pytest.approx((3 - half, 3 + half))
+    alone = over_runs({"c": [model_estimate(9.0, 0.5, interval=(8.0, 11.0))]})
     assert alone["c"].interval == (8.0, 11.0)
 
 
@@ -247,8 +263,8 @@ def test_judges_have_students_interval_and_the_least_variance_of_shares():
     for name, value, variance in (("a", 0.5, 0.25), ("b", 1.0, 0.04)):
         (one,) = found[name]
         half = t(9.0) * sqrt(variance)
-        assert one.interval == pytest.approx((value - half, value + half)) and one.shared_degrees == 9.0
-        assert one.own_variance == (0.04 if name == "b" else 0)
+        assert one.interval == pytest.approx((value - half, value + half)) and one.source(REF).degrees == 9.0
+        assert one.variance_of(GEN) == pytest.approx(0.04 if name == "b" else 0)
 
 
 def judged_of(values, prompts):
@@ -335,10 +351,7 @@ def test_training_runs_are_enough_from_four_degrees_of_freedom(runs, is_enough):
 
 
 def test_floors_and_own_numbers_end_at_the_bounds_of_a_column():
-    own = {
-        "a": ModelEstimate(1.2, 0.1, own_interval=(0.9, 1.5)),
-        "b": ModelEstimate(0.2, 0.1, own_interval=(-1.0, 0.4)),
-    }
+    own = {"a": model_estimate(1.2, 0.1, interval=(0.9, 1.5)), "b": model_estimate(0.2, 0.1, interval=(-1.0, 0.4))}
     column = SimpleNamespace(bounds=(0.0, 1.0), key="k", values={}, reasons={}, shown=own)
     floors = {"a": 1.7, "b": -0.1, "c": 0.4}
     models = [SimpleNamespace(name=name, floor=lambda _, name=name: floors[name]) for name in floors]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from finc_eval.core.errors import UsageError
-from finc_eval.leaderboards.ranks import ModelEstimate, joint_covariance, rank
+from finc_eval.leaderboards.ranks import joint_covariance, model_estimate, rank
 from finc_eval.numerics.inference import student_quantile
 
 # Mean scores in mathematics and their standard errors, PISA 2018 (OECD), as the authors' R package csranks prints them:
@@ -155,7 +155,7 @@ def test_values_that_cannot_be_ranked_are_refused(values, covariance):
 def test_what_models_share_is_wider_if_few_units_say_how_much_it_varies():
     influence = np.array([0.3, -0.1, 0.2])
     few, many = (
-        joint_covariance([ModelEstimate(0.0, 0.0, influence, shared_degrees=degrees) for _ in range(3)])
+        joint_covariance([model_estimate(0.0, 0.0, influence, degrees=degrees) for _ in range(3)])
         for degrees in (4.0, float("inf"))
     )
     assert np.allclose(many, influence @ influence)

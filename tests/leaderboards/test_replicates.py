@@ -9,14 +9,15 @@ from _pages import Page
 import finc_eval as fe
 from finc_eval import report
 from finc_eval.core.errors import UsageError
+from finc_eval.estimates.error_source import GEN, REF, TRAINING
 from finc_eval.leaderboards.columns import over_runs, training_noise
-from finc_eval.leaderboards.ranks import ModelEstimate, joint_covariance, rank
+from finc_eval.leaderboards.ranks import joint_covariance, model_estimate, rank
 
 
 def test_training_noise_is_what_sampling_does_not_explain():
     rng, found = np.random.default_rng(0), []
     for _ in range(400):
-        models = {name: [ModelEstimate(value, 0.04) for value in rng.normal(0, 0.5, 4)] for name in "ab"}
+        models = {name: [model_estimate(value, 0.04) for value in rng.normal(0, 0.5, 4)] for name in "ab"}
         found.append(training_noise(models))
     variances, degrees = np.array(found).T
     assert set(degrees) == {6.0}
@@ -24,23 +25,23 @@ def test_training_noise_is_what_sampling_does_not_explain():
 
 
 def test_a_board_without_replicates_has_no_training_noise():
-    found = over_runs({"a": [ModelEstimate(1.0, 0.5, np.array([0.1]))], "b": [ModelEstimate(2.0, 0.5)]})
-    assert (found["a"].training_variance, found["a"].degrees) == (0.0, inf)
-    assert found["a"].value == 1.0 and found["a"].own_variance == 0.5
+    found = over_runs({"a": [model_estimate(1.0, 0.5, np.array([0.1]))], "b": [model_estimate(2.0, 0.5)]})
+    assert (found["a"].source(TRAINING), found["a"].degrees) == (None, inf)
+    assert found["a"].value == 1.0 and found["a"].variance_of(GEN) == pytest.approx(0.5)
     assert joint_covariance(list(found.values())).diagonal() == pytest.approx([0.51, 0.5])
 
 
 def test_runs_of_a_model_are_averaged_and_share_the_reference():
-    one, other = ModelEstimate(1.0, 0.2, np.array([1.0, 0.0])), ModelEstimate(3.0, 0.4, np.array([0.0, 1.0]))
-    found = over_runs({"a": [one, other], "b": [ModelEstimate(5.0, 0.1, np.array([1.0, 1.0]))]})
+    one, other = model_estimate(1.0, 0.2, np.array([1.0, 0.0])), model_estimate(3.0, 0.4, np.array([0.0, 1.0]))
+    found = over_runs({"a": [one, other], "b": [model_estimate(5.0, 0.1, np.array([1.0, 1.0]))]})
     a, b = found["a"], found["b"]
     assert a.value == 2.0
-    assert a.own_variance == pytest.approx(0.6 / 4)
-    assert a.ref_influence == pytest.approx([0.5, 0.5])
-    assert a.training_variance == pytest.approx((2 - 0.3) / 2)
-    assert b.training_variance == pytest.approx(2 - 0.3)
-    assert a.degrees == b.degrees == 1
-    assert a.interval[1] - a.value > 12 * a.variance**0.5  # Student's t with 1 degree
+    assert a.variance_of(GEN) == pytest.approx(0.6 / 4)
+    assert a.source(REF).parts == pytest.approx([0.5, 0.5])
+    assert a.variance_of(TRAINING) == pytest.approx((2 - 0.3) / 2)
+    assert b.variance_of(TRAINING) == pytest.approx(2 - 0.3)
+    assert a.source(TRAINING).degrees == b.source(GEN).degrees == 1
+    assert a.interval[1] - a.value > 12 * a.standard_error  # Student's t with 1 degree
 
 
 @pytest.mark.one_of_each
@@ -49,7 +50,7 @@ def test_ranks_hold_under_training_noise_where_those_of_single_runs_do_not(runs)
     """Four equal models; the noise of training has three times the error of sampling."""
     rng, alarms, naive = np.random.default_rng(1), 0, 0
     for _ in range(200):
-        models = {str(k): [ModelEstimate(rng.normal(0, 10**0.5), 1.0) for _ in range(n)] for k, n in enumerate(runs)}
+        models = {str(k): [model_estimate(rng.normal(0, 10**0.5), 1.0) for _ in range(n)] for k, n in enumerate(runs)}
         every = list(over_runs(models).values())
         alarms += rank(np.array([one.value for one in every]), joint_covariance(every)).separable_pairs > 0
         single = [own[0] for own in models.values()]

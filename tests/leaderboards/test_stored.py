@@ -18,10 +18,10 @@ import finc_eval as fe
 from finc_eval.cli.app import app
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.marks import checksum_of
+from finc_eval.estimates.error_source import MAX_PARTS, ErrorSource
 from finc_eval.leaderboards.assemble import assemble
 from finc_eval.leaderboards.entry import ENTRY, file_name
 from finc_eval.leaderboards.measures import Measuring
-from finc_eval.leaderboards.ranks import MAX_PARTS, part_sums
 from finc_eval.measures.registry import get_metric
 
 CENTERS = np.random.default_rng(0).normal(0, 4, (10, 6))
@@ -165,8 +165,9 @@ def test_the_covariance_that_parts_of_the_reference_give_is_that_of_all_its_samp
     for _ in range(40):
         one, other = rng.normal(size=(2, 5000))
         one, other = one - one.mean(), 0.8 * one + 0.6 * (other - other.mean())
-        assert len(part_sums(one)) == MAX_PARTS
-        ratios.append(float(part_sums(one) @ part_sums(other)) / float(one @ other))
+        parts = [ErrorSource("ref", each).summed().parts for each in (one, other)]
+        assert len(parts[0]) == MAX_PARTS
+        ratios.append(float(parts[0] @ parts[1]) / float(one @ other))
     assert np.mean(ratios) == pytest.approx(1, abs=0.02)
     assert np.std(ratios) < 0.08
 

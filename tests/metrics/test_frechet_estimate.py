@@ -52,9 +52,9 @@ def test_what_two_distances_share_leaves_their_difference():
     new = ArrayEmbeddings(rows + 0.02 * torch.randn(300, 10, generator=torch.Generator().manual_seed(0)))
     estimates = [estimate_frechet(FrechetSet.of(one), ref) for one in (new, old)]
     change = difference(*estimates)
-    assert change.unbiased == pytest.approx(estimates[0].unbiased - estimates[1].unbiased)
+    assert change.value == pytest.approx(estimates[0].value - estimates[1].value)
     assert change.standard_error < 0.2 * estimates[0].standard_error
-    assert change.interval[0] < change.unbiased < change.interval[1]
+    assert change.interval[0] < change.value < change.interval[1]
     nothing = difference(estimates[0], estimates[0])
     assert (nothing.standard_error, nothing.interval) == (0, (0, 0))
 

@@ -29,7 +29,7 @@ def estimate(name, gen, ref):
 
 def test_all_metrics_with_an_influence_of_each_sample_are_here():
     names = [one for one in METRICS if METRICS[one].estimator and one not in SAME and one != "fwd"]  # fwd is of pixels
-    assert [one for one in names if len(estimate(one, *sets()).influences[0]) == N] == ESTIMATED
+    assert [one for one in names if len(estimate(one, *sets()).sources[0].parts) == N] == ESTIMATED
 
 
 @pytest.mark.parametrize("side", [0, 1], ids=["generated set", "reference"])
@@ -37,11 +37,11 @@ def test_all_metrics_with_an_influence_of_each_sample_are_here():
 def test_influences_are_those_of_leaving_samples_out(name, side):
     both = sets()
     part = np.random.default_rng(4).permutation(N) % PARTS
-    stated = np.bincount(part, estimate(name, *both).influences[side])
+    stated = np.bincount(part, estimate(name, *both).sources[side].parts)
     found = np.empty(PARTS)
     for one in range(PARTS):
         left = [*both]
         left[side] = both[side][part != one]
-        found[one] = -estimate(name, *left).unbiased * (PARTS - 1) / PARTS
+        found[one] = -estimate(name, *left).value * (PARTS - 1) / PARTS
     assert np.polyfit(stated, found, 1)[0] == pytest.approx(1, abs=0.2)
     assert np.corrcoef(stated, found)[0, 1] > 0.9

@@ -119,7 +119,7 @@ def test_what_cannot_be_below_zero_has_an_interval_that_is_not():
         assert scores("mind", gen, ref)[0].interval == pytest.approx((max(low, 0), high))
     for seed, is_near in ((1, False), (2, True)):
         ref = drawn(200, seed)
-        wanted = estimate_frechet(FrechetSet.of(drawn(200)), FrechetSet.of(ref)).unbiased
+        wanted = estimate_frechet(FrechetSet.of(drawn(200)), FrechetSet.of(ref)).value
         assert (wanted < 0) == is_near
         assert scores("fd", drawn(200), ref)[0].unbiased == pytest.approx(max(wanted, 0.0), abs=1e-12)
 
@@ -127,12 +127,12 @@ def test_what_cannot_be_below_zero_has_an_interval_that_is_not():
 @pytest.mark.parametrize(("dim", "shift"), [(2, 0.2), (2, 0.02), (40, 0.0), (40, 0.5)])
 def test_the_interval_of_a_frechet_distance_is_the_wider_of_its_own_and_that_of_its_root(dim, shift):
     one = estimate_frechet(*(FrechetSet.of(drawn(300, seed, dim, seed * shift)) for seed in (0, 1)))
-    if one.unbiased <= 0:
+    if one.value <= 0:
         assert one.interval[0] == 0
         return
     plain = np.array([-1, 1]) * one.half
-    ends = np.sqrt(one.unbiased) + plain / (2 * np.sqrt(one.value))  # by the derivative of a root
-    of_both = np.stack([one.unbiased + plain, np.sign(ends) * ends**2])
+    ends = np.sqrt(one.value) + plain / (2 * np.sqrt(one.biased))  # by the derivative of a root
+    of_both = np.stack([one.value + plain, np.sign(ends) * ends**2])
     assert one.interval == pytest.approx((max(of_both[:, 0].min(), 0), of_both[:, 1].max()), abs=1e-12)
 
 

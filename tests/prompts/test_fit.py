@@ -9,6 +9,7 @@ from scipy import stats
 
 import finc_eval as fe
 from finc_eval.core.run import Run
+from finc_eval.estimates.estimate import Estimate
 from finc_eval.extractors.catalog import load_card
 from finc_eval.extractors.network import TextTower
 from finc_eval.measures.prompted import clip_score
@@ -17,7 +18,6 @@ from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.prompts.images import Permuted
 from finc_eval.prompts.page import prompt_tables
 from finc_eval.prompts.table import prompt_differences
-from finc_eval.prompts.text import mean_p_value
 
 COLORS, THINGS = ("red", "green", "blue", "grey"), ("cat", "dog", "car", "house")
 PROMPTS = [f"a {color} {thing} {place}" for color in COLORS for thing in THINGS for place in range(3)]
@@ -216,7 +216,7 @@ def test_equal_models_have_words_of_unlike_fit_as_often_as_stated(vectors, clip,
         for seed in range(runs)
     )
     assert words <= stats.binom.ppf(0.999, runs, 0.05 / 3)
-    held = [mean_p_value(rng.standard_t(3, size=12)) <= 0.05 for _ in range(2000)]
+    held = [Estimate.of_mean(rng.standard_t(3, size=12)).p_value <= 0.05 for _ in range(2000)]
     assert sum(held) <= stats.binom.ppf(0.999, 2000, 0.05)
 
 

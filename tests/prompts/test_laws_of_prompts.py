@@ -10,6 +10,7 @@ from scipy.stats import t
 
 import finc_eval as fe
 from finc_eval.core.run import Run
+from finc_eval.estimates.estimate import Estimate
 from finc_eval.partitions.blocks import pair
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.prompts.images import (
@@ -24,7 +25,7 @@ from finc_eval.prompts.images import (
     vendi_score,
 )
 from finc_eval.prompts.table import prompt_differences
-from finc_eval.prompts.text import hash_words, mean_p_value
+from finc_eval.prompts.text import hash_words
 from finc_eval.prompts.words import AXES, _observe, _p_values, _statistics, whiten
 
 PROMPT = np.array([0, 0, 0, 1, 1, 2, 3, 3])
@@ -163,8 +164,8 @@ def test_distances_of_prompts_are_held_against_permutations_of_their_images():
 
 def test_a_mean_of_prompts_has_the_p_value_of_student():
     values = np.random.default_rng(0).normal(0.3, 1, 25)
-    assert mean_p_value(values) == pytest.approx(2 * t.sf(abs(values.mean()) * 5 / values.std(ddof=1), 24))
-    assert (mean_p_value(np.zeros(4)), mean_p_value(np.ones(4))) == (1, 0)
+    assert Estimate.of_mean(values).p_value == pytest.approx(2 * t.sf(abs(values.mean()) * 5 / values.std(ddof=1), 24))
+    assert tuple(Estimate.of_mean(one).p_value for one in (np.zeros(4), np.ones(4))) == (1, 0)
 
 
 def test_prompts_are_hashed_by_words_and_pairs_of_words_to_length_one():

@@ -9,7 +9,7 @@ The same P gives distances of other Σ₁: tr (F Σ₁ Fᵀ)^½ = tr (Pᵀ Σ₁
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.recipe import check_alike
-from finc_eval.estimates.estimate import Array, Estimate, block_influences, unit_influences, units_of
+from finc_eval.estimates.error_source import GEN, REF, Array, ErrorSource
+from finc_eval.estimates.estimate import Estimate, block_influences, units_of
 from finc_eval.estimates.of_statistic import BLOCKS, random_blocks
 from finc_eval.measures.gaussians.gaussian import (
     GaussianStatistics,
@@ -30,7 +31,7 @@ from finc_eval.measures.gaussians.gaussian import (
     row_blocks,
     symmetric,
 )
-from finc_eval.numerics.inference import jackknife, jackknife_bias
+from finc_eval.numerics.inference import jackknife_bias
 from finc_eval.numerics.moments import Moments, weighted_sum
 
 MAX_EXACT_SIZE, EXACT_BLOCKS = 256, 3
@@ -137,38 +138,37 @@ def estimate_frechet(
     x = gen.statistics
     sides = _sides(x, ref.statistics.to(x.mean.device))
     smooth = all(one.statistics.n is None or one.statistics.n > one.statistics.dim for one in (gen, ref))
-    without, influences = [], []
-    for one, side in zip((gen, ref), sides, strict=True):
+    without: list[Array] = []
+    sources: list[ErrorSource] = []
+    for name, one, side in zip((GEN, REF), (gen, ref), sides, strict=True):
         if one.source is None:
             continue
         of_samples, parts = _cut(one.source, side, run)
         by_blocks = of_samples is None or not smooth
         without.append(side.distances_without(parts, by_blocks or len(side.scale) <= MAX_EXACT_SIZE))
         if of_samples is None or not smooth:
-            influences.append(block_influences(without[-1]))
+            sources.append(ErrorSource.of_units(block_influences(without[-1]), name=name))
         else:
-            influences.append(unit_influences(of_samples, one.units))
+            sources.append(ErrorSource.of_samples(of_samples, one.units, name=name))
     bias = jackknife_bias(sides[0].distance, *without)
     value = max(sides[0].distance, 0.0) if value is None else value
     is_grouped = any(one.units is not None for one in (gen, ref))
-    return _with_interval(value, value - bias, tuple(influences), without, is_grouped)
+    return _with_interval(Estimate.of(value - bias, sources, value), without, is_grouped)
 
 
-def _with_interval(
-    value: float, unbiased: float, influences: tuple[Array, ...], without: list[Array], is_grouped: bool
-) -> Estimate:
+def _with_interval(plain: Estimate, without: list[Array], is_grouped: bool) -> Estimate:
     """Return an estimate whose interval is the wider one of the distance and of its root, at each end.
 
     The distance bends where it is near zero, its root where dimensions are many. At zero the derivative is zero, too,
     and a few groups are too few for a first order: there the error from the distances without each block counts if it
     is larger.
     """
-    half = Estimate(value, unbiased, (unbiased, unbiased), influences).half
-    half = half if unbiased > 0 and not is_grouped else max(half, jackknife(*without)[1])
-    center = max(unbiased, 0.0)
-    root, of_root = center**0.5, half / (2 * value**0.5) if value else 0.0
+    is_plain = plain.value > 0 and not is_grouped
+    half = plain.half if is_plain else max(plain.half, Estimate.of_blocks(plain.value, *without).half)
+    center = max(plain.value, 0.0)
+    root, of_root = center**0.5, half / (2 * plain.biased**0.5) if plain.biased else 0.0
     low = min(max(0.0, center - half), max(0.0, root - of_root) ** 2)
-    return Estimate(value, unbiased, (low, max(center + half, (root + of_root) ** 2)), influences)
+    return replace(plain, interval=(low, max(center + half, (root + of_root) ** 2)))
 
 
 def _sides(x: GaussianStatistics, y: GaussianStatistics) -> tuple[_Side, _Side]:
