@@ -41,7 +41,7 @@ def job_digest(verb: str, inputs: Mapping[str, str]) -> str:
     """Return a digest of what a command is asked: half is of the places of its inputs, half of verb and settings."""
     places = sorted((label, place_of(place)) for label, place in inputs.items())
     halves = (places, [verb, *sorted(settings_beside(inputs).items())])
-    return "".join(text_digest(json.dumps(one))[:HALF] for one in halves)
+    return "".join(text_digest(json.dumps(half))[:HALF] for half in halves)
 
 
 def same_settings(job: str, other: str) -> bool:

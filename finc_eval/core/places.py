@@ -78,7 +78,7 @@ def url_of(path: object) -> str | None:
         return None
     protocol = match[1].lower()
     if protocol not in PROTOCOLS:
-        known = ", ".join(f"{one}://" for one in ("file", *PROTOCOLS))
+        known = ", ".join(f"{protocol}://" for protocol in ("file", *PROTOCOLS))
         raise UsageError(
             f"{redact_word(str(path))} has the unknown protocol {protocol}: pass a path, or a URL that begins with "
             f"{known}"

@@ -155,7 +155,7 @@ def revision_of(folder: Path) -> str | None:
 
 
 def _git_folder(folder: Path) -> Path | None:
-    place = next((one / ".git" for one in (folder, *folder.parents) if os.path.lexists(one / ".git")), None)
+    place = next((parent / ".git" for parent in (folder, *folder.parents) if os.path.lexists(parent / ".git")), None)
     if place is None:
         return None
     if place.is_dir():

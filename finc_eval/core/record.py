@@ -92,10 +92,10 @@ class _ReadableSignature:
     def __get__(self, _: object, cls: type) -> Signature:
         found = signature(cls.__init__)  # type: ignore[misc]  # of this very class
         _, *own = found.parameters.values()
-        for place, one in enumerate(own):
-            if isinstance(one.annotation, str) and one.annotation.startswith("Annotated["):
-                annotated: Any = ast.parse(one.annotation, mode="eval").body
-                own[place] = one.replace(annotation=ast.unparse(annotated.slice.elts[0]))
+        for place, parameter in enumerate(own):
+            if isinstance(parameter.annotation, str) and parameter.annotation.startswith("Annotated["):
+                annotated: Any = ast.parse(parameter.annotation, mode="eval").body
+                own[place] = parameter.replace(annotation=ast.unparse(annotated.slice.elts[0]))
         return found.replace(parameters=own, return_annotation=Signature.empty)
 
 
@@ -104,8 +104,10 @@ def show_options(settings: type[Record]) -> Callable[[F], F]:
 
     def show(function: F) -> F:
         own = signature(function)
-        first = [one for one in own.parameters.values() if one.kind is not Parameter.VAR_KEYWORD]
-        fields = [one.replace(kind=Parameter.KEYWORD_ONLY) for one in signature(settings).parameters.values()]
+        first = [parameter for parameter in own.parameters.values() if parameter.kind is not Parameter.VAR_KEYWORD]
+        fields = [
+            parameter.replace(kind=Parameter.KEYWORD_ONLY) for parameter in signature(settings).parameters.values()
+        ]
         function.__signature__ = own.replace(parameters=[*first, *fields])  # type: ignore[attr-defined]
         return function
 
@@ -145,7 +147,7 @@ OWNERS: dict[type, tuple[str, str]] = {Run: ("a run, not of a result", "run=fe.R
 
 def refuse_unknown(options: Mapping[str, Any], known: Collection[str]) -> None:
     """Raise UsageError for an option that is not known, with the call that takes it if another one does."""
-    for name in [one for one in options if one not in known]:
+    for name in [name for name in options if name not in known]:
         refuse_owned(name, options[name])
         raise UsageError(f"unknown option {name!r}{did_you_mean(name, known)}: the options are {', '.join(known)}")
 
@@ -282,7 +284,7 @@ WORDS = {"string": "string", "integer": "whole number", "number": "number", "arr
 def _sentence(error: ValidationError, where: str, cls: type) -> str:
     """Turn pydantic's findings into one sentence: about an unknown key, which explains others, or else the first."""
     findings = error.errors(include_url=False)
-    finding = next((one for one in findings if one["type"] == "unexpected_keyword_argument"), findings[0])
+    finding = next((finding for finding in findings if finding["type"] == "unexpected_keyword_argument"), findings[0])
     kind, location = finding["type"], finding["loc"]
     item_is_missing = kind == "missing" and isinstance(location[-1], int)
     path, node, known = _place(cls, location[:-1] if item_is_missing else location)
@@ -317,7 +319,7 @@ def _describe_schema(node: dict[str, Any]) -> str:
     if "enum" in node or "const" in node:
         return " or ".join(json.dumps(choice) for choice in node.get("enum", [node.get("const")]))
     if "anyOf" in node:
-        return " or ".join(_describe_schema(one) for one in node["anyOf"] if one.get("type") != "null")
+        return " or ".join(_describe_schema(choice) for choice in node["anyOf"] if choice.get("type") != "null")
     kind = node.get("type", "object")
     if kind == "boolean":
         return "true or false"
@@ -333,8 +335,10 @@ def _place(cls: type, location: tuple[int | str, ...]) -> tuple[list[str], dict[
     node, known = definitions, list(definitions.get("properties", ()))
     for part in location:
         keys, others = node.get("properties", {}), node.get("additionalProperties")
-        alternatives = [_resolve(one, definitions) for one in node.get("oneOf", ())]
-        chosen = [one for one in alternatives if one.get("properties", {}).get("name", {}).get("const") == part]
+        alternatives = [_resolve(choice, definitions) for choice in node.get("oneOf", ())]
+        chosen = [
+            choice for choice in alternatives if choice.get("properties", {}).get("name", {}).get("const") == part
+        ]
         if chosen:
             node = chosen[0]
         elif isinstance(part, int):
@@ -350,7 +354,7 @@ def _place(cls: type, location: tuple[int | str, ...]) -> tuple[list[str], dict[
 
 def _resolve(node: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
     """Follow a reference, and take X where the schema says X or null."""
-    present = [one for one in node.get("anyOf", ()) if one.get("type") != "null"]
+    present = [choice for choice in node.get("anyOf", ()) if choice.get("type") != "null"]
     node = present[0] if len(present) == 1 else node
     reference = node.get("$ref", "").rpartition("/")[2]
     return definitions["$defs"][reference] if reference else node

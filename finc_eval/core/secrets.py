@@ -63,7 +63,7 @@ def secrets_of(url: str) -> set[str]:
     """Return the words of a URL that may be secret, as they are written and as they are meant."""
     _, users, query = _divide(url)
     words = {word for part in (*users, query) for word in re.split(r"[@:?#&;=]", part)}
-    return {one for word in words for one in (word, unquote(word)) if len(one) >= MIN_ECHO}
+    return {form for word in words for form in (word, unquote(word)) if len(form) >= MIN_ECHO}
 
 
 def _redact_run(run: re.Match[str]) -> str:
@@ -77,7 +77,7 @@ def _divide(text: str) -> tuple[str, list[str], str]:
     One URL may be within another: a::b, or as the name of a file in an archive.
     """
     begins = [*BEGINNING.finditer(text)]
-    places = [*(one.start() for one in begins), len(text)]
+    places = [*(match.start() for match in begins), len(text)]
     kept, users = [text[: places[0]]], list[str]()
     for begin, end in zip(begins, places[1:], strict=True):
         user = USER.match(text, begin.end(), end)

@@ -171,13 +171,13 @@ def read_arrays(path: str | Path) -> tuple[Rows, list[str] | None, dict[str, lis
     path = Path(path)
     with readable(path):
         arrays = READERS[path.suffix.lower()](path)
-    rows: Rows = arrays[_embeddings({name: tuple(np.shape(one)) for name, one in arrays.items()}, path)]
+    rows: Rows = arrays[_embeddings({name: tuple(np.shape(array)) for name, array in arrays.items()}, path)]
     # 16: bytes that are kept of each row: the hash of its id, while it is sorted.
     check_list(len(rows), str(path), "rows", 16)
-    beside = {name: one for name, one in arrays.items() if np.ndim(one) == 1 and len(one) == len(rows)}
+    beside = {name: array for name, array in arrays.items() if np.ndim(array) == 1 and len(array) == len(rows)}
     check_cells(len(beside), len(rows), str(path))
     ids = next((beside.pop(name) for name in IDS if name in beside), None)
-    columns = {SINGULAR.get(name, name): _texts(one.tolist()) for name, one in beside.items()}
+    columns = {SINGULAR.get(name, name): _texts(column.tolist()) for name, column in beside.items()}
     name, labels = find_labels(beside, len(rows))
     if name is not None and labels is not None:
         columns.pop(name, None)
@@ -200,7 +200,7 @@ def _embeddings(shapes: Shapes, path: Path) -> str:
 
 
 def _texts(values: list[Any]) -> list[str]:
-    return [one.decode() if isinstance(one, bytes) else str(one) for one in values]
+    return [value.decode() if isinstance(value, bytes) else str(value) for value in values]
 
 
 def _npy(path: Path) -> Arrays:
@@ -219,8 +219,8 @@ def _npz(path: Path) -> Arrays:
 
 def _plain_tensors(path: Path) -> Arrays:
     tensors = tensors_in(path)
-    for name, one in tensors.items():
-        if not is_plain(one):
+    for name, tensor in tensors.items():
+        if not is_plain(tensor):
             raise DataError(f"{path}: the tensor {name} is not one of plain numbers: save a dense tensor of floats")
     return tensors
 

@@ -160,14 +160,14 @@ FIRST_LOOK = 2000  # samples of each set that a first look takes, which long wor
 
 def stage_of(jobs: Mapping[str, Job], sizes: Sequence[int], alone: bool) -> Stage:
     """Return what is embedded, in words, and the number of samples of a first look at the same sets."""
-    one = next(iter(jobs.values()))
-    clip = one.card.clip
+    job = next(iter(jobs.values()))
+    clip = job.card.clip
     things = "images" if clip is None else "clips" if clip.windows == 1 else f"windows, {clip.windows} of each video,"
     replaced = [job.out.name for job in jobs.values() if job.out is not None and job.replaces]
     note = f" ({replaced[0]} is of other samples or another card, and is replaced at the end)" if replaced else ""
     large = all(len(job.samples.ids) > FIRST_LOOK for job in jobs.values())
-    fewer = alone and large and one.n is None and one.shard is None
-    name = f"embed {join_sizes(sizes)} {things} by {one.card.name}{note}"
+    fewer = alone and large and job.n is None and job.shard is None
+    name = f"embed {join_sizes(sizes)} {things} by {job.card.name}{note}"
     return Stage(name, (f"--n {FIRST_LOOK}", FIRST_LOOK * len(jobs)) if fewer else None)
 
 
@@ -330,7 +330,7 @@ class Job:
         hashed = self.digests[start : start + len(batch.ids)]
         if b"".join(batch.digests) == hashed.tobytes():
             return
-        first = [one == other.tobytes() for one, other in zip(batch.digests, hashed, strict=True)].index(False)
+        first = [digest == other.tobytes() for digest, other in zip(batch.digests, hashed, strict=True)].index(False)
         mend = "run the same command again when nothing changes it any more"
         if self.samples.kind == "dataset":
             mend = "its items must be the same whenever they are read, so remove random augmentation"

@@ -23,7 +23,7 @@ TOLD_APART = 0.9  # chance that all near neighbors are of one set above which th
 
 def near_repeat_warnings(sets: Mapping[str, Embeddings], run: Run | None = None) -> list[str]:
     """Warn of sets without groups in which many samples have a near-copy, such as frames of one video."""
-    free = [label for label, one in sets.items() if one.group_hashes() is None]
+    free = [label for label, embeddings in sets.items() if embeddings.group_hashes() is None]
     # 0.1: share of a set's samples with a near-repeat from which a warning is given.
     return [
         f"about {share:.0%} of the samples of {label} have a near-copy in {label}: if they are frames of one video, "
@@ -43,7 +43,7 @@ def near_repeats(sets: Mapping[str, Embeddings], labels: Sequence[str], run: Run
     say anything are left out.
     """
     run = Run.of(run)
-    sizes = {label: one.n for label, one in sets.items()}
+    sizes = {label: embeddings.n for label, embeddings in sets.items()}
     total = sum(sizes.values()) - 1
     if not labels or len(sets) < 2 or min(sizes.values()) < 2 or total < 2 * FAR:
         return {}
@@ -55,7 +55,7 @@ def near_repeats(sets: Mapping[str, Embeddings], labels: Sequence[str], run: Run
     shares, start = {}, 0
     for label, rows in chosen.items():
         part = slice(start, start := start + len(rows))
-        own = {name: Neighbors(one.distances[part], one.indices[part]) for name, one in found.items()}
+        own = {name: Neighbors(neighbors.distances[part], neighbors.indices[part]) for name, neighbors in found.items()}
         own[label].distances[own[label].indices == rows[:, None]] = np.inf
         shares[label] = _near_copies(own, label, (sizes[label] - 1) / total)
     return shares

@@ -208,11 +208,11 @@ class InSpace(HasSpace, Protocol):
         """Number of entries of an embedding."""
 
 
-def check_alike(name: str, one: InSpace, other_name: str, other: InSpace) -> None:
+def check_alike(name: str, own: InSpace, other_name: str, other: InSpace) -> None:
     """Raise IncompatibleError unless two sets have the same extractor and dimension."""
-    check_same_space(name, one.space, other_name, other.space)
-    if one.dim != other.dim:
+    check_same_space(name, own.space, other_name, other.space)
+    if own.dim != other.dim:
         raise IncompatibleError(
-            f"{name} has {one.dim} entries per embedding and {other_name} {other.dim}: extract both with the same "
+            f"{name} has {own.dim} entries per embedding and {other_name} {other.dim}: extract both with the same "
             "extractor"
         )

@@ -50,13 +50,17 @@ def sample_hashes(sets: Mapping[str, Embeddings], run: Run | None = None) -> dic
     The last bits of a network depend on the size of its batch, so that an image has the row of the first with its
     pixels, in any set. Pixels of clips do not tell when frames are shown: clips have the rows that they have.
     """
-    runs = Run.of(run).over(LOOK, [one.n for one in sets.values()])
-    hashes = {label: row_hashes(one, each) for (label, one), each in zip(sets.items(), runs, strict=True)}
-    pixels = {label: found for label, one in sets.items() if one.are_images and (found := one.content()) is not None}
+    runs = Run.of(run).over(LOOK, [embeddings.n for embeddings in sets.values()])
+    hashes = {label: row_hashes(embeddings, each) for (label, embeddings), each in zip(sets.items(), runs, strict=True)}
+    pixels = {
+        label: found
+        for label, embeddings in sets.items()
+        if embeddings.are_images and (found := embeddings.content()) is not None
+    }
     if pixels:
         _, first, same = np.unique(np.concatenate([*pixels.values()]), return_index=True, return_inverse=True)
         rows = np.concatenate([hashes[label] for label in pixels])[first][same]
-        ends = np.cumsum([len(one) for one in pixels.values()])[:-1]
+        ends = np.cumsum([len(content) for content in pixels.values()])[:-1]
         hashes |= dict(zip(pixels, np.split(rows, ends), strict=True))
     return hashes
 
@@ -76,7 +80,7 @@ def repeats_as_groups(
     are groups, unless the other sets have them about as often, as draws of a law with few values. The sentences are on
     sets with many repeats and on samples that sets share.
     """
-    free = {label for label, one in sets.items() if one.group_hashes() is None}
+    free = {label for label, embeddings in sets.items() if embeddings.group_hashes() is None}
     hashes = sample_hashes(sets, run) if free else {}
     grouped, sentences = dict(sets), []
     for label in (label for label in sets if label in free):
@@ -130,7 +134,7 @@ def _say_shared(pairs: Mapping[tuple[str, str], int], hashes: Mapping[str, NDArr
     """Return which sets share samples, in one sentence for all pairs of them; none if no sets do."""
     if not pairs:
         return []
-    ((first, shared), *others) = sorted(pairs.items(), key=lambda one: -one[1])
+    ((first, shared), *others) = sorted(pairs.items(), key=lambda pair: -pair[1])
     said = _say_pair(first, shared, len(hashes[first[0]]))
     if others:
         named = [f"{own} and {other} ({count:,})" for (own, other), count in [(first, shared), *others[:NAMED_PAIRS]]]

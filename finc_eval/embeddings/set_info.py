@@ -91,14 +91,14 @@ class SetInfo(Record):
         return found
 
 
-def titles_of(one: SetInfo, other: SetInfo) -> tuple[str, str]:
+def titles_of(gen: SetInfo, ref: SetInfo) -> tuple[str, str]:
     """Return the titles of two sets: the ends of their paths, as long as needed to make them differ."""
-    first, second = (PurePath(info.source or info.name) for info in (one, other))
+    first, second = (PurePath(info.source or info.name) for info in (gen, ref))
     for length in range(1, max(len(first.parts), len(second.parts)) + 1):
         ends = [str(PurePath(*path.parts[-length:])) for path in (first, second)]
         if ends[0] != ends[1]:
             return ends[0], ends[1]
-    return one.name, other.name
+    return gen.name, ref.name
 
 
 def notes_on(label: str, embeddings: Embeddings) -> list[str]:
@@ -120,7 +120,11 @@ def notes_on(label: str, embeddings: Embeddings) -> list[str]:
 
 def unlike_files(sets: Mapping[str, Embeddings]) -> dict[tuple[str, str], list[str]]:
     """Return how the files of sets are encoded unlike those of the reference, or else of the first set, by label."""
-    profiles = {label: one.cache.seen_profile for label, one in sets.items() if isinstance(one, CachedEmbeddings)}
+    profiles = {
+        label: embeddings.cache.seen_profile
+        for label, embeddings in sets.items()
+        if isinstance(embeddings, CachedEmbeddings)
+    }
     base = REFERENCE if REFERENCE in profiles else next(iter(profiles), "")
     pairs = [(label, base) for label in profiles if label != base]
     return {pair: unlike_encodings(profiles[pair[0]], profiles[base], pair) for pair in pairs}

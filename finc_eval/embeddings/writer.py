@@ -131,7 +131,9 @@ def with_columns(
 
     Its file is replaced by a copy with them, unless it has them already; `ignored` is what the copy says was left out.
     """
-    same = (name in cache.columns and cache.column(name) == drop_missing(list(one)) for name, one in columns.items())
+    same = (
+        name in cache.columns and cache.column(name) == drop_missing(list(values)) for name, values in columns.items()
+    )
     if all(same):
         return cache
     with only_writer(cache.path), new_file(cache.path, WHOLE, CACHE_LAYOUT) as new:
@@ -168,10 +170,10 @@ def only_writer(path: Path) -> Iterator[None]:
 def remove_remains(path: Path) -> None:
     """Remove what a kill after the last step left next to a whole cache; the files of a living writer stay."""
     remains = (part_of(path), new_of(path))
-    if any(one.exists() for one in (*remains, lock_of(path))):
+    if any(file.exists() for file in (*remains, lock_of(path))):
         with suppress(DataError), only_writer(path):
-            for one in remains:
-                one.unlink(missing_ok=True)
+            for file in remains:
+                file.unlink(missing_ok=True)
 
 
 def remove_dead_streams(folder: Path) -> None:
@@ -247,7 +249,7 @@ class CacheWriter:
         `rows` has embeddings and further outputs side by side, (b, sum of widths) float32; rows with a reason, of
         failed samples, are ignored. `content` has digests of the decoded samples, (b,) uint64.
         """
-        encoded = [one.encode().decode("ascii") if one else "" for one in traits]
+        encoded = [trait.encode().decode("ascii") if trait else "" for trait in traits]
         # Reasons are cut between characters.
         short = [
             why if why is None else why.encode("utf-8", "replace")[:REASON_BYTES].decode("utf-8", "ignore")
@@ -312,7 +314,7 @@ class CacheWriter:
             content.append(batch.content[good])
             for target, rows in zip(targets, np.split(batch.rows[good], ends[:-1], axis=1), strict=True):
                 target.append(rows)
-            traits += [one for one, fine in zip(batch.traits, good, strict=True) if fine and one]
+            traits += [trait for trait, fine in zip(batch.traits, good, strict=True) if fine and trait]
             done += len(good)
             progress("write cache", done, n)
         file.texts("ids", [self._ids[row] for row in kept])
@@ -323,7 +325,7 @@ class CacheWriter:
             file.array(DIGESTS, digests)
             file.array(FAILED, np.array(sorted(lost), np.int64))
             file.texts(TRAITS, traits)
-        profile = Profile.of(Traits.decode(one.encode("ascii")) for one in traits)
+        profile = Profile.of(Traits.decode(trait.encode("ascii")) for trait in traits)
         file.header |= plain(CacheHeader.of(identity, profile, tuple(columns), tuple(self._widths)[1:]))
 
     def discard(self) -> None:

@@ -161,9 +161,9 @@ def decode_windows(
     """
     waiting = zip(names, contents, strict=False)
     try:
-        for one in decoded:
+        for window in decoded:
             name, content = next(waiting)
-            yield Sample(name, one.pixels, None, one.traits, content, one.times)
+            yield Sample(name, window.pixels, None, window.traits, content, window.times)
     except NOT_OF_THE_SAMPLE:
         raise
     except Exception as error:  # decoders raise almost anything on damaged bytes

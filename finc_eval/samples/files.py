@@ -263,10 +263,10 @@ def sort_out(
         else:
             ignored[IN_FOLDERS.get(basename(name), suffix or "no suffix")] += 1
     folders = {name: dirname(name) for name in ids}
-    drawn = {dirname(one) for one in folders.values() if basename(one) == "samples"}
+    drawn = {dirname(folder) for folder in folders.values() if basename(folder) == "samples"}
     prompts = drawn & {dirname(name) for name in names if basename(name) == "metadata.jsonl"}
     called = {name for name in ids if not reading.include and OVERVIEW.search(basename(name))}
-    beside = {name for name, one in folders.items() if one in prompts or (one in drawn and name in called)}
+    beside = {name for name, folder in folders.items() if folder in prompts or (folder in drawn and name in called)}
     sheets = _sheets(files, [name for name in ids if name not in beside], called - beside)
     ignored += Counter({GRIDS: len(beside), SHEETS: len(sheets)})
     return sorted({*ids} - beside - sheets), dict(sorted(ignored.items()))

@@ -29,7 +29,7 @@ def grids_among(samples: Source, profile: Profile) -> str | None:
         return None
     named = [number for number in range(len(samples.ids)) if _size(samples, number) in suspected]
     shapes = [_shape_if_grid(samples, number, suspected) for number in named[:3]]  # few are decoded
-    known = [one for one in shapes if one is not None]
+    known = [shape for shape in shapes if shape is not None]
     if 2 * len(known) <= len(shapes):
         return None
     others = f" and {plural(len(named) - 1, 'other')}" if len(named) > 1 else ""

@@ -69,7 +69,7 @@ class HuggingFaceSource(FileSource):
 
 def _listed(features: Mapping[str, Any]) -> str:
     """Return the columns of a dataset with what each holds."""
-    return ", ".join(f"{key} ({getattr(one, 'dtype', None) or 'lists'})" for key, one in features.items())
+    return ", ".join(f"{key} ({getattr(feature, 'dtype', None) or 'lists'})" for key, feature in features.items())
 
 
 class ArrayColumn:
@@ -95,14 +95,16 @@ def open_dataset(dataset: Any, name: str, folder: Path | None = None, reading: R
         if not splits:
             raise DataError(f"{name} is empty")
         if len(splits) != 1 or not hasattr(dataset[splits[0]], "__len__"):
-            one = f"pass one of them, such as d[{splits[0]!r}]" if splits[1:] else f"pass d[{splits[0]!r}], and n"
-            raise DataError(f"{name} holds the splits {', '.join(splits)}: {one}")
+            advice = f"pass one of them, such as d[{splits[0]!r}]" if splits[1:] else f"pass d[{splits[0]!r}], and n"
+            raise DataError(f"{name} holds the splits {', '.join(splits)}: {advice}")
         dataset = dataset[splits[0]]
     dataset = dataset.with_format(None)  # what is stored, without transforms
     if len(dataset) == 0:
         raise DataError(f"{name} is empty")
-    arrays = [key for key, one in dataset.features.items() if isinstance(one, datasets.Array2D | datasets.Array3D)]
-    if any(isinstance(one, datasets.Image) for one in dataset.features.values()):
+    arrays = [
+        key for key, feature in dataset.features.items() if isinstance(feature, datasets.Array2D | datasets.Array3D)
+    ]
+    if any(isinstance(feature, datasets.Image) for feature in dataset.features.values()):
         arrays = [key for key in arrays if key == reading.image_key]
     chosen = [key for key in arrays if reading.image_key in (None, key)]
     if len(chosen) != 1:
@@ -139,10 +141,10 @@ def open_saved(folder: Path, reading: Reading = EVERYTHING) -> Source:
     # The package shall read files of this folder alone, which take no more memory than they have.
     inside(folder, INFO)
     match read_json(inside(folder, STATE)):
-        case {"_data_files": [*files]} if all(isinstance(one, dict) for one in files):
+        case {"_data_files": [*files]} if all(isinstance(entry, dict) for entry in files):
             data = set[Path]()
-            for one in files:
-                if (file := inside(folder, one.get("filename"))) in data:
+            for entry in files:
+                if (file := inside(folder, entry.get("filename"))) in data:
                     raise DataError(f"{folder / STATE} lists {file.name} more than once: save the dataset again")
                 data.add(file)
         case _:

@@ -347,9 +347,9 @@ def _is_list_of_items(item: Any, key: str | None) -> bool:
     """Return whether a loader that collates nothing yields this: a list of dictionaries, or of images and labels."""
     if not isinstance(item, list) or not item or is_batch(item):
         return False
-    if all(isinstance(one, Mapping) for one in item):
+    if all(isinstance(sample, Mapping) for sample in item):
         return len(set(map(frozenset, item))) == 1 and not is_batch(part(item[0], "an item of the iterator", key)[0])
-    return all(isinstance(one, tuple) and one and is_image(one[0]) and not is_batch(one) for one in item)
+    return all(isinstance(sample, tuple) and sample and is_image(sample[0]) and not is_batch(sample) for sample in item)
 
 
 def _name(label: Any) -> str | None:

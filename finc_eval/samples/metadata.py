@@ -146,8 +146,8 @@ def _from_rows(rows: Iterable[Any], ids: Sequence[str], where: str) -> Metadata 
     known = {*ids}
     column = None  # of the names of the samples, if its key is not a usual one
     if isinstance(first, dict) and not any(_usual(key) in NAME_KEYS for key in first if key):
-        column = next((key for key, one in first.items() if isinstance(one, str) and one in known), None)
-    with_names = (row for one in chain([first], rows) if (row := _name_row(one, column)) is not None)
+        column = next((key for key, value in first.items() if isinstance(value, str) and value in known), None)
+    with_names = (row for table_row in chain([first], rows) if (row := _name_row(table_row, column)) is not None)
     table = gather_columns(with_names, where)
     names = [name if name in known else str(PurePosixPath(name)) for name in table.pop("file_name", ())]
     if not names:
@@ -232,7 +232,7 @@ def _take(table: dict[str, list[Any]], keys: Sequence[str], names: Sequence[str]
 def _in_list(ids: Sequence[str], where: str, read: Read) -> Rows | None:
     """Read prompts.txt or prompts.tsv, for samples whose names or folders begin with numbers."""
     name, text = next(((name, text) for name in PROMPT_LISTS if (text := _text(name, read)) is not None), ("", ""))
-    is_numbered = text.strip() and all(NUMBER.match(PurePosixPath(one).parts[0]) for one in ids)
+    is_numbered = text.strip() and all(NUMBER.match(PurePosixPath(name).parts[0]) for name in ids)
     return [*_rows_of_lines(text, f"{where}/{name}", ids)] if is_numbered else None
 
 
@@ -275,9 +275,9 @@ def _rows_of_lines(text: str, where: str, ids: Sequence[str]) -> list[dict[str, 
     ]
     if not any("prompt" in row for row in rows):
         raise DataError(f"{where} has no prompts: call their column prompt")
-    numbers = [NUMBER.match(PurePosixPath(one).parts[0]) for one in ids]
+    numbers = [NUMBER.match(PurePosixPath(name).parts[0]) for name in ids]
     if not all(numbers):
-        unnumbered = next(one for one, number in zip(ids, numbers, strict=True) if not number)
+        unnumbered = next(name for name, number in zip(ids, numbers, strict=True) if not number)
         raise DataError(
             f"{where} has a prompt a line, and {unnumbered!r} has no number: begin the names of samples or folders "
             "with the number of the line, or add a column file_name"
@@ -303,8 +303,8 @@ def _in_folders(ids: Sequence[str], where: str, read: Read) -> Metadata | None:
     for place, name in enumerate(ids):
         for folder in (name.rpartition("/")[0], name.partition("/")[0] if "/" in name else ""):
             if folder not in tables:
-                texts = ((one, _text(f"{folder}/{one}", read)) for one in FOLDER_FILES if folder)
-                tables[folder] = next(((one, text) for one, text in texts if text is not None), None)
+                texts = ((file, _text(f"{folder}/{file}", read)) for file in FOLDER_FILES if folder)
+                tables[folder] = next(((file, text) for file, text in texts if text is not None), None)
             if tables[folder]:
                 members.setdefault(folder, []).append(place)
                 break
@@ -318,7 +318,9 @@ def _in_folders(ids: Sequence[str], where: str, read: Read) -> Metadata | None:
         inside, path = [ids[place][len(folder) + 1 :] for place in places], f"{where}/{folder}/{file}"
         if found := _parse(file, text.encode(), inside, path) if "\n" in text.strip() else None:
             columns = {"label": found.labels, "prompt": found.prompts, **found.columns}.items()
-            rows.update((place, {key: one[row] for key, one in columns if one}) for row, place in enumerate(places))
+            rows.update(
+                (place, {key: values[row] for key, values in columns if values}) for row, place in enumerate(places)
+            )
             unmatched += Counter(found.unmatched)
         else:
             first = next(json_lines(text, path), None) if file == "metadata.jsonl" else None
@@ -370,15 +372,15 @@ def _in_names(ids: Sequence[str], where: str, read: Read) -> Rows | None:
     """Read names such as a_red_cat_on_grass_0.png: at least three words, and the number of the image."""
     found, texts = [], []
     for name in ids:
-        one = SEEDED.fullmatch(splitext(basename(name))[0])
-        text = re.sub(r"[ _]+", " ", one["prompt"]).strip() if one else ""
+        match = SEEDED.fullmatch(splitext(basename(name))[0])
+        text = re.sub(r"[ _]+", " ", match["prompt"]).strip() if match else ""
         if text.count(" ") < 2:
             return None
-        found.append(one)
+        found.append(match)
         texts.append(text)
     if len(set(texts)) < 2:
         return None
-    return [{"prompt": text, "seed": one["seed"]} for text, one in zip(texts, found, strict=True) if one]
+    return [{"prompt": text, "seed": match["seed"]} for text, match in zip(texts, found, strict=True) if match]
 
 
 OTHER_PLACES = (_in_list, _next_to_samples, _in_pictures, _in_names)

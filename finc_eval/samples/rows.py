@@ -239,16 +239,16 @@ def _image_array(path: Path, key: str | None) -> tuple[str, Any, list[str] | Non
             with open_file(path) as file:
                 return "", map_array(file, path), None
         arrays = tensors_in(path)
-    found = {name: one for name, one in arrays.items() if one.ndim >= 3}
+    found = {name: array for name, array in arrays.items() if array.ndim >= 3}
     chosen = key or next(
         (name for name in IMAGE_ARRAYS if name in found), next(iter(found), "") if len(found) == 1 else ""
     )
     if chosen not in (key, *IMAGE_ARRAYS):
-        shapes = {name: tuple(one.shape) for name, one in arrays.items()}
+        shapes = {name: tuple(array.shape) for name, array in arrays.items()}
         refuse_means(shapes, str(path))
         refuse_layers(chosen or None, shapes, str(path))
     if chosen not in found:
-        held = {name: tuple(one.shape) for name, one in found.items()}
+        held = {name: tuple(array.shape) for name, array in found.items()}
         raise DataError(
             f"{path} holds {in_short(held) or 'no array of images'}: name the images by image_key (--image-key)"
         )
@@ -269,7 +269,7 @@ def holds_images(path: Path) -> bool:
         if suffix == ".npy":
             with open_file(path) as file:
                 return len(npy_header(file, str(path)).shape) >= 3
-        axes = {one.ndim for one in tensors_in(path).values()}
+        axes = {tensor.ndim for tensor in tensors_in(path).values()}
         return 2 not in axes and max(axes, default=0) >= 3
     except Exception:  # whoever opens the file says what is wrong with it
         return False

@@ -39,7 +39,7 @@ class ParquetSource(Source):
         check_list(sum(self._sizes), name)
         ids = [*map(str, range(self._sizes[0]))]
         if len(files) > 1:
-            ids = [f"{one}/{row}" for (one, _), rows in zip(files, self._sizes, strict=True) for row in range(rows)]
+            ids = [f"{file}/{row}" for (file, _), rows in zip(files, self._sizes, strict=True) for row in range(rows)]
         if not ids:
             raise DataError(f"{name} has no rows")
         found: tuple[list[str | None], list[str | None]] = [], []  # labels and prompts

@@ -166,7 +166,7 @@ def expand(pattern: str) -> list[str]:
 
 def open_tar_pattern(pattern: str, reading: Reading) -> TarSource:
     """Open the shards that a pattern with braces names."""
-    paths: list[Path | str] = [*expand(pattern)] if is_url(pattern) else [with_home(one) for one in expand(pattern)]
+    paths: list[Path | str] = [*expand(pattern)] if is_url(pattern) else [with_home(path) for path in expand(pattern)]
     missing = [path for path in paths if isinstance(path, Path) and not path.exists()]
     if missing or not paths:
         first = f", the first of them {missing[0]}" if missing else ""

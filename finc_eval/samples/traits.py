@@ -93,8 +93,8 @@ def grid_shape(size: tuple[int, int], sample: tuple[int, int]) -> GridShape | No
         for is_framed in (True, False):
             around = padding if is_framed else -padding  # a row of n samples has n + 1 paddings, or n − 1
             columns, rows = (
-                (side - around) // (one + padding) if (side - around) % (one + padding) == 0 else 0
-                for side, one in zip(size, sample, strict=True)
+                (side - around) // (width + padding) if (side - around) % (width + padding) == 0 else 0
+                for side, width in zip(size, sample, strict=True)
             )
             if min(columns, rows) >= 1 and 1 < max(columns, rows) <= 64:  # few samples are drawn side by side
                 return GridShape(columns, rows, *sample, padding, is_framed)
@@ -165,7 +165,7 @@ class Traits:
         """Build the traits from the text that `encode` wrote."""
         name, mode, size, gray, quality, fps, *rest = text.decode("ascii").split(" ")
         width, height = map(int, size.split("x"))
-        known = [None if one == "-" else one for one in (quality, fps, *(rest or "----"))]
+        known = [None if text == "-" else text for text in (quality, fps, *(rest or "----"))]
         return cls(
             *(name, mode, width, height, gray == "g"),
             quality=None if known[0] is None else int(known[0]),

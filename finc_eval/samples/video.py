@@ -202,7 +202,7 @@ def _examine(stream: IO[bytes]) -> _Facts:
 
 def _timeline(times: Sequence[int | None], facts: _Facts) -> Seconds | None:
     """Return the instants at which frames begin and the last one ends; None if they are evenly spaced, or not known."""
-    known = sorted(one for one in times if one is not None)
+    known = sorted(instant for instant in times if instant is not None)
     if not known or len(known) < len(times) or (len(times) > 1 and known[0] == known[-1]):
         return None
     starts = (np.array(known, np.float64) - known[0]) * float(facts.tick)

@@ -210,7 +210,7 @@ def _open_files(files: Files, clip: Clip, reading: Reading) -> Source | None:
     frames = [name for suffix in FRAME_SUFFIXES for name in by_suffix.get(suffix, ()) if name not in set(animated)]
     if videos:
         folders = {name.rpartition("/")[0] for name in frames}
-        if sequences := [one for one in folders if sum(name.rpartition("/")[0] == one for name in frames) > 1]:
+        if sequences := [folder for folder in folders if sum(name.rpartition("/")[0] == folder for name in frames) > 1]:
             warnings.warn(
                 f"{files.name} holds {plural(len(videos), 'video')}, and {plural(len(frames), 'image')} in "
                 f"{plural(len(sequences), 'folder')}, which are left out: if they are the frames of videos, pass them "
@@ -252,16 +252,16 @@ def _check_one_video(folder: str, frames: Sequence[str]) -> None:
     """Raise DataError for a folder whose files are not the frames of one video, each of them once."""
     series = _find_series(frames)
     twice = [
-        (one, other)
+        (before, after)
         for inside in series.values()
-        for (first, one), (second, other) in pairwise(sorted(inside))
+        for (first, before), (second, after) in pairwise(sorted(inside))
         if first == second
     ]
     if twice:
-        one, other = (PurePosixPath(name).name for name in twice[0])
+        before, after = (PurePosixPath(name).name for name in twice[0])
         raise DataError(
-            f"the folder {folder} holds {plural(len(twice), 'frame')} more than once, such as {one} and {other}: keep "
-            "one file for each frame"
+            f"the folder {folder} holds {plural(len(twice), 'frame')} more than once, such as {before} and {after}: "
+            "keep one file for each frame"
         )
     if 1 < len(series) < len(frames):
         shown = ", ".join(f"{name} ({plural(len(inside), 'file')})" for name, inside in list(series.items())[:3])

@@ -77,7 +77,7 @@ def text_columns(text: str, name: str, read_csv: Callable[[str, str], tuple[Colu
     if start == "{" and [line[0] for line, _ in zip(filter(None, lines), range(2), strict=False)] == ["{", "{"]:
         return TableText(json_line_columns(text, name))
     value = foreign_json(text, name)
-    if isinstance(value, list) and value and all(isinstance(one, Mapping) for one in value):
+    if isinstance(value, list) and value and all(isinstance(row, Mapping) for row in value):
         return TableText(gather_columns(value, name), value=value)
     return TableText(value=value)
 
@@ -91,4 +91,4 @@ def json_line_columns(text: str, name: str) -> Columns:
             raise DataError(f"row {number} of {name} is {value!r:.60}, not a row of named values: correct it")
         return value
 
-    return gather_columns((row(*one) for one in enumerate(json_lines(text, name), start=1)), name)
+    return gather_columns((row(*numbered) for numbered in enumerate(json_lines(text, name), start=1)), name)

@@ -62,7 +62,7 @@ def write_rows(file: TextIO, rows: Iterable[Sequence[object]], *, texts: int | N
     lines = csv.writer(file, lineterminator=end)
     for row in rows:
         some = row if texts is None else row[:texts]
-        lines.writerow([*(escape(one) if isinstance(one, str) else one for one in some), *row[len(some) :]])
+        lines.writerow([*(escape(cell) if isinstance(cell, str) else cell for cell in some), *row[len(some) :]])
 
 
 def escape(text: str) -> str:
@@ -133,7 +133,7 @@ class CsvLines:
                 f"{MAX_CELL_LETTERS:,} letters; shorten it, or close its quotes"
             ) from None
         self._letters, self.number = 0, self._reader.line_num
-        return [unescape(one) if one[:1] == "'" else one for one in line]
+        return [unescape(cell) if cell[:1] == "'" else cell for cell in line]
 
 
 def csv_table(text: str | Iterable[str], name: str) -> tuple[list[str], Iterator[dict[str, str]]]:

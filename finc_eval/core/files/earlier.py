@@ -58,9 +58,9 @@ class Front:
         # Columns of metadata have got a plainer name.
         return header, {
             f"columns/{name.removeprefix('metadata/')}" if name.startswith("metadata/") else name: _raw(
-                file, lock, name, one, size
+                file, lock, name, array, size
             )
-            for name, one in arrays.items()
+            for name, array in arrays.items()
         }
 
 

@@ -34,13 +34,19 @@ def hdf5_arrays(path: Path, choose: Callable[[Mapping[str, tuple[int, ...]]], st
     try:
         with open_file(path) as file, opened(file) as hdf5:
             found = _by_name(datasets_in(hdf5))
-            numbers = {name: tuple(one.shape) for name, one in found.items() if one.shape and one.dtype.kind in "biuf"}
+            numbers = {
+                name: tuple(dataset.shape)
+                for name, dataset in found.items()
+                if dataset.shape and dataset.dtype.kind in "biuf"
+            }
             tables = {name: shape for name, shape in numbers.items() if len(shape) == 2}
             if found and not numbers:
                 raise DataError(_say_no_numbers(found, path))
             chosen = choose(tables or numbers)
             n = tables[chosen][0]
-            beside = {name: _column(one, f"{name} of {path}") for name, one in found.items() if one.shape == (n,)}
+            beside = {
+                name: _column(dataset, f"{name} of {path}") for name, dataset in found.items() if dataset.shape == (n,)
+            }
             rows = _rows(found[chosen], file.fileno(), f"{chosen} of {path}")
             return {chosen: rows, **{name: column for name, column in beside.items() if column is not None}}
     except (FincEvalError, MemoryError):
@@ -51,7 +57,7 @@ def hdf5_arrays(path: Path, choose: Callable[[Mapping[str, tuple[int, ...]]], st
 
 def _say_no_numbers(found: Mapping[str, Group], path: Path) -> str:
     """Return the sentence on a file whose arrays are of texts, records or complex numbers."""
-    shown = [f"{name} ({one.dtype}, shape {one.shape})" for name, one in islice(found.items(), 3)]
+    shown = [f"{name} ({dataset.dtype}, shape {dataset.shape})" for name, dataset in islice(found.items(), 3)]
     more = [f"{len(found) - 3} more"] if len(found) > 3 else []
     return f"{path} has no array of numbers, only {join_words([*shown, *more])}: save one array of shape (n, d)"
 
@@ -60,7 +66,8 @@ def _by_name(datasets: Mapping[str, Group]) -> dict[str, Group]:
     """Return arrays by their last names, or by their paths where several have the same last name."""
     short = [path.rpartition("/")[2] for path in datasets]
     return {
-        name if short.count(name) == 1 else path: one for (path, one), name in zip(datasets.items(), short, strict=True)
+        name if short.count(name) == 1 else path: dataset
+        for (path, dataset), name in zip(datasets.items(), short, strict=True)
     }
 
 

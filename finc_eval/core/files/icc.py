@@ -122,7 +122,7 @@ def profile_of(gamut: tuple[float, ...], curve: Curve) -> bytes:
 
 
 def _xyz(values: npt.NDArray[np.float64]) -> bytes:
-    return b"XYZ \0\0\0\0" + struct.pack(">3i", *(round(65536 * one) for one in values.tolist()))
+    return b"XYZ \0\0\0\0" + struct.pack(">3i", *(round(65536 * value) for value in values.tolist()))
 
 
 def cicp_profile(primaries: int, transfer: int) -> bytes | None:

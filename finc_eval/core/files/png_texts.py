@@ -78,7 +78,7 @@ def _graph(found: Any) -> dict[str, Mapping[str, Any]]:
         links = {str(row[0]): str(row[1]) for row in rows}
         nodes: dict[str, Mapping[str, Any]] = {}
         for node in _keep(found["nodes"], dict):
-            given = {str(one.get("name")): str(one.get("link")) for one in _keep(node.get("inputs"), dict)}
+            given = {str(entry.get("name")): str(entry.get("link")) for entry in _keep(node.get("inputs"), dict)}
             inputs: dict[str, Any] = {name: [links[link], 0] for name, link in given.items() if link in links}
             if "text" not in inputs:  # not from another node
                 inputs["text"] = next(iter(_keep(node.get("widgets_values"), str)), "")
@@ -92,7 +92,7 @@ def _graph(found: Any) -> dict[str, Mapping[str, Any]]:
 
 def _keep(value: Any, kind: type[Item]) -> list[Item]:
     """Return the items of a list that are of a type."""
-    return [one for one in value if isinstance(one, kind)] if isinstance(value, list) else []
+    return [part for part in value if isinstance(part, kind)] if isinstance(value, list) else []
 
 
 def _trace(nodes: Mapping[str, Mapping[str, Any]], start: str) -> str:
@@ -105,7 +105,7 @@ def _trace(nodes: Mapping[str, Mapping[str, Any]], start: str) -> str:
         if here in seen or inputs is None:
             continue
         seen.add(here)
-        stated = next((one for key in TEXTS if isinstance(one := inputs.get(key), str) and one.strip()), None)
+        stated = next((text for key in TEXTS if isinstance(text := inputs.get(key), str) and text.strip()), None)
         if stated is not None and here != start:
             return stated
         on = [key for key in inputs if key in TEXTS or key == "positive" or key.startswith(("conditioning", "cond"))]

@@ -211,14 +211,14 @@ class StoredFile:
                 raise ValueError("its first bytes differ from what was written")
             self._check_stated(Stated(front.type_name, front.layout), type_name, layout)
             header, old = front.content(file)
-            arrays = {name: StoredRows(self, name, one) for name, one in old.items()}
+            arrays = {name: StoredRows(self, name, rows) for name, rows in old.items()}
             return str(header.pop("version", "")), header, arrays
         root = _own_root(held.enter_context(opened(file))) if start.startswith(SIGNATURE) else None
         if root is None:
             raise self._foreign(start, type_name)
         self._check_stated(Stated.of(root), type_name, layout)
         known = {name: text_in(value) for name, value in root.attrs.items()}
-        arrays = self._checked(known, {name: raw_of(one) for name, one in datasets_in(root).items()})
+        arrays = self._checked(known, {name: raw_of(dataset) for name, dataset in datasets_in(root).items()})
         header = {name: value_of(text, str(self.path)) for name, text in known.items() if name not in STATED}
         for name in [name for name in arrays if name.startswith(DOCUMENTS)]:
             (text,) = arrays.pop(name).whole().tolist()
@@ -238,10 +238,12 @@ class StoredFile:
             raise ValueError("its checksums are not those of its arrays")
         check_decoded(4 * sum(counts), str(self.path))
         own = sums.read(0, sum(counts))
-        if known["content"] != content_digest(known, {name: (one.dtype, one.shape) for name, one in raw.items()}, own):
+        if known["content"] != content_digest(
+            known, {name: (array.dtype, array.shape) for name, array in raw.items()}, own
+        ):
             raise ValueError("its header is not what was written")
         of_each = dict(zip(sorted(raw), np.split(own, np.cumsum(counts)[:-1].astype(int)), strict=False))
-        return {name: StoredRows(self, name, one, of_each[name]) for name, one in raw.items()}
+        return {name: StoredRows(self, name, dataset, of_each[name]) for name, dataset in raw.items()}
 
     def _foreign(self, start: bytes, type_name: str) -> DataError:
         if start.lstrip().startswith(b"{"):
@@ -265,7 +267,7 @@ class StoredFile:
         if (
             found.dtype.str != dtype
             or len(found.shape) != len(shape)
-            or any(own is not None and own != one for own, one in zip(shape, found.shape, strict=True))
+            or any(own is not None and own != wanted for own, wanted in zip(shape, found.shape, strict=True))
         ):
             raise self.damaged(f"{name} has the shape {found.shape} and the type {found.dtype}")
         return found
@@ -374,7 +376,7 @@ class StoredTexts:
             return []
         if self._ends is None:
             step = self._data.together  # each text takes as many bytes as the longest, and all of them may be too many
-            parts = (self._data.between(one, min(one + step, stop)) for one in range(start, stop, step))
+            parts = (self._data.between(first, min(first + step, stop)) for first in range(start, stop, step))
             return [text for part in parts for text in part.tolist()]
         ends = self._ends.between(max(start - 1, 0), stop).tolist()
         bounds = ends if start else [0, *ends]

@@ -61,8 +61,8 @@ def file_behind(url: str) -> Path:
 def files_below(url: str) -> dict[str, int]:
     """Return the sizes of all files in a remote folder, by their names in it."""
     found = list_below(url)
-    _known.update((f"{url}/{name}", one) for name, one in found.items())
-    return {name: one.size or 0 for name, one in found.items()}
+    _known.update((f"{url}/{name}", info) for name, info in found.items())
+    return {name: info.size or 0 for name, info in found.items()}
 
 
 def was_read(url: str) -> bool:
@@ -164,7 +164,7 @@ def _make_room(size: int) -> None:
             return
         # 1 / 16: part of the limit that is written before all copies are counted again.
         _room = (1 / 16) * limit()
-        files = sorted(_files(root()), key=lambda one: one[1])
+        files = sorted(_files(root()), key=lambda file: file[1])
         total, most = sum(taken for _, _, taken in files), limit() - _room - size
         for path, _, taken in files:
             if total <= most:

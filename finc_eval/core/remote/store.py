@@ -65,7 +65,7 @@ def list_below(url: str) -> dict[str, Found]:
         names = {name.removeprefix(below): _parse_info(info) for name, info in found.items() if name.startswith(below)}
         if not names:
             store.info(url)  # raises if neither folder nor bucket exists
-        return {name: one for name, one in names.items() if name and not one.is_folder}
+        return {name: info for name, info in names.items() if name and not info.is_folder}
 
     return request(url, "listed", ask)
 
@@ -120,9 +120,9 @@ async def _get(store: Any, url: str, path: Path, check: Callable[[int], None]) -
 
 def _only(store: Any, version: str) -> Any:
     """Return the same store of s3fs, to whose requests of any part S3 itself answers by this version or none."""
-    one = object.__new__(type(store))  # fsspec would return the store itself as its copy
-    vars(one).update(vars(store), req_kw={**store.req_kw, "IfMatch": version})
-    return one
+    copy = object.__new__(type(store))  # fsspec would return the store itself as its copy
+    vars(copy).update(vars(store), req_kw={**store.req_kw, "IfMatch": version})
+    return copy
 
 
 def meter(url: str, most: int, bound: str) -> Callable[[int], None]:

@@ -171,9 +171,9 @@ def _rhythm(changes: torch.Tensor, counted: torch.Tensor) -> torch.Tensor:
     values = torch.where(counted, changes, 0.0)
     alike = []
     for lag in (1, *PERIODS):
-        one, other = values[:, lag:], values[:, :-lag]
-        power = (one.square() * counted[:, :-lag] + other.square() * counted[:, lag:]).sum(1) / 2
-        alike.append((one * other).sum(1) / power.clamp_min(1e-12))
+        late, early = values[:, lag:], values[:, :-lag]
+        power = (late.square() * counted[:, :-lag] + early.square() * counted[:, lag:]).sum(1) / 2
+        alike.append((late * early).sum(1) / power.clamp_min(1e-12))
     highest = (2 * torch.stack(alike, 1) - 1).clamp(0, 1).cummax(1).values
     by_period = mean[:, None] * highest.diff(dim=1)
     without = (torch.minimum(_quantile(much, counted, 0.5)[:, 0], mean) * (highest[:, -1] == 0))[:, None]

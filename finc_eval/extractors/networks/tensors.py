@@ -86,7 +86,8 @@ def load_tensors(path: Path) -> Tensors:
     named = content if isinstance(content, Mapping) else {}
     # A tensor must be ordinary: not sparse, quantized, complex or without content.
     are_tensors = (
-        isinstance(name, str) and isinstance(one, torch.Tensor) and is_plain(one) for name, one in named.items()
+        isinstance(name, str) and isinstance(tensor, torch.Tensor) and is_plain(tensor)
+        for name, tensor in named.items()
     )
     if not named or not all(are_tensors):
         raise DataError(f"{path} holds no tensors by name: save the network's state_dict, best as .safetensors")
@@ -228,7 +229,7 @@ def swav(tensors: Tensors, network: torch.nn.Module) -> Tensors:
 
 def open_clip_text(tensors: Tensors, network: torch.nn.Module) -> Tensors:
     """Keep the text tower of OpenCLIP's files, where some have it under "text."."""
-    return {name.removeprefix("text."): one for name, one in tensors.items() if not name.startswith("visual.")}
+    return {name.removeprefix("text."): tensor for name, tensor in tensors.items() if not name.startswith("visual.")}
 
 
 def i3d(tensors: Tensors, network: torch.nn.Module) -> Tensors:

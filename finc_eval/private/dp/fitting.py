@@ -32,7 +32,7 @@ def check_fit(
     Raises:
         DataError: more values of a column are undescribed.
     """
-    found = {name: count for name, one in misfits.items() if (count := one.total())}
+    found = {name: count for name, faults in misfits.items() if (count := faults.total())}
     if not found:
         return
     told = [
@@ -61,4 +61,4 @@ def check_fit(
 
 def _examples(misfits: Counter[str]) -> str:
     # 3: examples of values that do not fit, for each column.
-    return join_words([repr(one[:40]) for one, _ in misfits.most_common(3)])
+    return join_words([repr(written[:40]) for written, _ in misfits.most_common(3)])

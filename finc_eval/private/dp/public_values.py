@@ -56,7 +56,7 @@ def places_of(values: NDArray[Any], known: Sequence[str], name: str, missing: st
     (`finc_eval.core.forms`), or if it is the same number: 1, 1.0, True and "1.0" are all "1". What is missing has the
     place of the value `missing`. Messages call the values by `name`.
     """
-    numbers = [number_of(one) for one in known]
+    numbers = [number_of(value) for value in known]
     if values.dtype.kind in NUMBERS and all(number is None for number in numbers):
         raise DataError(
             f"{name}: the values are numbers ({values.dtype}), and the public list has none, only "
@@ -74,7 +74,7 @@ def places_of(values: NDArray[Any], known: Sequence[str], name: str, missing: st
         return by_number.get(number_of(written), -1) if found is None else found  # type: ignore[arg-type]  # None has none
 
     written, inverse = distinct(values, to_text=str)
-    return np.array([place(one) for one in written], np.int64)[inverse]
+    return np.array([place(text) for text in written], np.int64)[inverse]
 
 
 def is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
@@ -82,7 +82,7 @@ def is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
     if values.dtype.kind in NUMBERS:
         return np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), bool)
     written, inverse = distinct(values)
-    return np.array([not one for one in written])[inverse]
+    return np.array([not text for text in written])[inverse]
 
 
 def count_texts(values: NDArray[Any], chosen: NDArray[np.bool_]) -> Counter[str]:
@@ -98,7 +98,7 @@ def numbers_of(values: NDArray[Any]) -> NDArray[np.float64]:
     if values.dtype.kind in NUMBERS:
         return values.astype(np.float64)
     written, inverse = distinct(values)
-    found = [_parse(one) for one in written]
+    found = [_parse(text) for text in written]
     return np.array(found, np.float64)[inverse]
 
 

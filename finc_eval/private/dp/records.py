@@ -185,7 +185,7 @@ def _round(values: list[str]) -> Hashes:
 def _code(column: NDArray[Any]) -> tuple[list[str], NDArray[np.int64]]:
     """Return the different values of a column, in order, and the place of each record's value among them."""
     written, places = distinct(column)
-    canonical = [one if (number := number_of(one)) is None else repr(number) for one in written]
+    canonical = [text if (number := number_of(text)) is None else repr(number) for text in written]
     values = sorted(set(canonical))
     rank = {value: place for place, value in enumerate(values)}
     return values, np.array([rank[value] for value in canonical], np.int64)[places]

@@ -70,12 +70,12 @@ class MembershipScore(Document):
     def __str__(self) -> str:
         found, attack = self.difference, self.attack
         score = score_sentence(found).removesuffix(".")
-        one, tenth = attack.at_1_percent, attack.at_01_percent
+        at_1, at_01 = attack.at_1_percent, attack.at_01_percent
         return (
             f"{score}; standardized {found.standardized:.3g}; "
             f"{self.direction}; attack: AUC {attack.auc:.3f} [{attack.auc_interval[0]:.3f}, "
-            f"{attack.auc_interval[1]:.3f}], advantage {attack.advantage:.3f}, true positives {one.tpr:.2%} at 1 % and "
-            f"{tenth.tpr:.2%} at 0.1 % false ones; {self.settings or 'settings unknown'}"
+            f"{attack.auc_interval[1]:.3f}], advantage {attack.advantage:.3f}, true positives {at_1.tpr:.2%} at 1 % "
+            f"and {at_01.tpr:.2%} at 0.1 % false ones; {self.settings or 'settings unknown'}"
         )
 
 

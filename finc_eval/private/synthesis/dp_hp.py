@@ -237,8 +237,8 @@ def _sums(
             progress(stage, start, records.m)
             known = labels[start : start + len(rows)]
             start += len(rows)
-            for one in seen or ():
-                one.add(rows)
+            for watcher in seen or ():
+                watcher.add(rows)
             counted = rows.isfinite().all(1).cpu() & (known >= 0) & (known < classes)
             chosen = rows[counted.to(rows.device)].float()
             for total, statistic in zip(sums, statistics, strict=True):

@@ -62,7 +62,7 @@ def _cells(column: np.ndarray) -> list[object]:
     if column.dtype.kind != "f" or not (missing := np.isnan(column)).any():
         return list(column.tolist())
     is_whole = bool((np.mod(column[~missing], 1) == 0).all())
-    return ["" if one != one else int(one) if is_whole else one for one in column.tolist()]
+    return ["" if number != number else int(number) if is_whole else number for number in column.tolist()]
 
 
 def irregular_lines(path: str | Path) -> int:
