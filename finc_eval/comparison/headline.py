@@ -11,6 +11,7 @@ from finc_eval.comparison.direction import Direction, Interval
 from finc_eval.comparison.settings import StoredSettings
 from finc_eval.core.words import join_words, percent, percent_range, plural, quote
 from finc_eval.embeddings.set_info import SetInfo, titles_of
+from finc_eval.findings.finding import two_shares
 from finc_eval.naming.evidence import LOOKS_LIKE, SLIGHT, UniqueNames, read_alike, unnamed
 from finc_eval.naming.looks import Look
 from finc_eval.numerics.inference import ALPHA, BESIDE_ALPHA, significant
@@ -174,12 +175,6 @@ def cut_name(kind: Kind | Direction, names: UniqueNames) -> str:
     """Return the first `MAX_NAME` words of the name of a kind."""
     words = names.words(kind).split()
     return " ".join(words[:MAX_NAME]) + "…" * (len(words) > MAX_NAME)
-
-
-def two_shares(own: float, other: float) -> tuple[str, str]:
-    """Write both shares, with a decimal where one of them is small or they would read alike."""
-    decimals = int(min(own, other) < 0.1 or percent(own) == percent(other))
-    return percent(own, decimals), percent(other, decimals)
 
 
 def _on_words(found: _Compared) -> list[str]:

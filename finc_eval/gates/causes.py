@@ -13,10 +13,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from finc_eval.comparison.findings import Finding, find_differences, find_slight, look_finding
+from finc_eval.comparison.findings import find_differences, find_slight, look_finding
 from finc_eval.core.run import Run
 from finc_eval.core.words import in_percent, join_words, quote
 from finc_eval.embeddings.base import Embeddings
+from finc_eval.findings.finding import Finding
 from finc_eval.gates.appearance import PART, WHOLE, Clearest
 from finc_eval.gates.by_id import SureCount, find_pair_causes
 from finc_eval.gates.divisions import OF_ALL
@@ -51,7 +52,7 @@ class Suspect:
         """Return whether most samples of the smaller are samples of the other, and both are gains or both losses."""
         if self.finding.is_more != other.finding.is_more:
             return False
-        if self.finding.what == other.finding.what == "look":
+        if self.finding.kind == other.finding.kind == "look":
             return self.finding == other.finding
         if self.finding.whole or other.finding.whole:
             return False  # all samples are in a set that has moved, which does not say why a kind is lost
@@ -59,7 +60,7 @@ class Suspect:
         mine, others = self.members[label], other.members[label]
         both, sizes = (mine & others).sum(), sorted((mine.sum(), others.sum()))
         # A picture that is repeated is a fault of its own in a larger kind, whatever it looks like.
-        is_one_repeated = (self.finding.what == "repeat") != (other.finding.what == "repeat")
+        is_one_repeated = (self.finding.kind == "repeat") != (other.finding.kind == "repeat")
         return bool(both and both >= MOST * sizes[is_one_repeated])
 
     def shows(self, traits: Collection[str]) -> bool:
@@ -174,7 +175,7 @@ def find_causes(
         told = [one for one in told if one[2] is None or not one[2].finding.whole]
         told += [(size, one, None) for size, one in of_pairs]
     if by_id is not None:
-        suspects = [one for one in suspects if not (one.finding.what == "look" and one.finding.whole)]
+        suspects = [one for one in suspects if not (one.finding.kind == "look" and one.finding.whole)]
     waiting: list[tuple[str, Suspect]] = []
     held: list[Suspect] = []
     for limit, part in sorted(limits, key=lambda one: -_size(one[0])):
@@ -191,16 +192,16 @@ def find_causes(
             continue
         is_users = "=" in limit.about  # a value of the user's own column has its name
         same = [] if is_users else [one for one in suspects if one.is_same(own)]
-        best = min([*same, own], key=lambda one: one.finding.what != "repeat")  # a repeat, or else the first
+        best = min([*same, own], key=lambda one: one.finding.kind != "repeat")  # a repeat, or else the first
         told.append((best.finding.size, _named_cause(best, limit), best))
     found = [cause for _, cause, _ in sorted(told, key=lambda one: -one[0])]
     for one in suspects:
         if any(other is not None and other.is_same(one) for *_, other in told) or any(map(one.holds, held)):
             continue
-        if one.finding.what == "sets" and not all(map(_is_of_metric, found)):
+        if one.finding.kind == "sets" and not all(map(_is_of_metric, found)):
             continue  # the sets as a whole are said to differ only where nothing names it, as no metric does
         finding, limit_on = one.finding, next((name for name, other in waiting if one.holds(other)), None)
-        if finding.what == "look":
+        if finding.kind == "look":
             rule = WHOLE if finding.whole else PART
             limit_on = next((one.name for one, _ in looks if one.name == rule and one.verdict == "held"), None)
         found.append(_cause(one, finding.say("before"), None, limit_on))
@@ -229,7 +230,7 @@ def _suspect_of(limit: Limit, part: KindEvidence, sets: GateSets, suspects: Sequ
     """Return what a limit is on as a finding, with its samples; None for a limit on no samples in particular."""
     rule, _, inside = limit.rule.partition("@")
     if rule == REPEATS:
-        return next((one for one in suspects if one.finding.what == "repeat" and one.finding.is_more), None)
+        return next((one for one in suspects if one.finding.kind == "repeat" and one.finding.is_more), None)
     old = next(iter(sets.baselines), None)
     if rule not in NAMED or old is None or inside or old not in limit.shares:
         return None
@@ -237,7 +238,7 @@ def _suspect_of(limit: Limit, part: KindEvidence, sets: GateSets, suspects: Sequ
     share, before = limit.shares[GEN], limit.shares[old]
     finding = Finding(name, "kind", False, share, before, 0.0)
     if rule == "kinds.lose" and finding.is_more:  # nothing is lost
-        finding = replace(finding, share=before)
+        finding = replace(finding, share_gen=before)
     members = part.members({GEN: looked_rows(sets.gen), old: looked_rows(sets.baselines[old])})
     shown = {label: limit.examples.get(label, ()) for label in (GEN, old)}
     return Suspect(finding, {GEN: members[GEN], "ref": members[old]}, shown)
@@ -246,9 +247,10 @@ def _suspect_of(limit: Limit, part: KindEvidence, sets: GateSets, suspects: Sequ
 def _named_cause(suspect: Suspect, limit: Limit) -> Cause:
     """Return a finding that broke a limit, with what is allowed of it."""
     finding, allowed = suspect.finding, limit.margin
+    own, before = finding.shares or (0.0, 0.0)
     if limit.rule == "kinds.lose":
-        allowed = finding.before * (1 - limit.margin)
-        lost = 1 - finding.share / finding.before if finding.before else 0.0
+        allowed = before * (1 - limit.margin)
+        lost = 1 - own / before if before else 0.0
         change = f"{in_percent(lost)} of it lost, "
     elif finding.whole or limit.rule.startswith(WHOLE):  # no share is allowed
         by = f"by {limit.number(limit.value)} of the spread; allowed {limit.margin:g}"
@@ -257,15 +259,15 @@ def _named_cause(suspect: Suspect, limit: Limit) -> Cause:
     elif limit.rule == REPEATS:
         change = ""
     else:
-        allowed = finding.before + limit.margin
-        change = f"{in_percent(finding.share - finding.before)} more, "
+        allowed = before + limit.margin
+        change = f"{in_percent(own - before)} more, "
     words = finding.say("before", f"{change}allowed {limit.number(limit.margin)}")  # in the unit of the limit
     return _cause(suspect, words, allowed, limit.name)
 
 
 def _cause(one: Suspect, words: str, allowed: float | None, limit: str | None) -> Cause:
     finding = one.finding
-    return Cause(words, finding.change(), finding.share, finding.before, allowed, limit, one.examples)
+    return Cause(words, finding.change(), finding.share_gen, finding.share_ref, allowed, limit, one.examples)
 
 
 def _plain_cause(limit: Limit, prompts: str = "") -> Cause:

@@ -9,11 +9,12 @@ from math import isinf
 import numpy as np
 from numpy.typing import NDArray
 
-from finc_eval.comparison.findings import Finding, clear_among
+from finc_eval.comparison.findings import clear_among
 from finc_eval.core.errors import UsageError, did_you_mean
 from finc_eval.core.signature import Signature
 from finc_eval.core.words import join_words, plural
 from finc_eval.embeddings.base import Embeddings
+from finc_eval.findings.finding import Finding
 from finc_eval.leaderboards.columns import SHARES, Column, metric_column, share_columns
 from finc_eval.leaderboards.entry import Entry
 from finc_eval.leaderboards.judged import JudgmentResults, Judgments

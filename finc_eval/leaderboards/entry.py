@@ -10,7 +10,6 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from finc_eval.comparison.findings import Finding
 from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import DataError, IncompatibleError
 from finc_eval.core.marks import CHECKSUM, read_sealed, seal
@@ -19,6 +18,7 @@ from finc_eval.core.record import NOT_IN_JSON, Record, plain, structure
 from finc_eval.core.signature import Signature, SignatureText
 from finc_eval.core.storage import PROGRAM, write_readable
 from finc_eval.embeddings.set_info import SetInfo
+from finc_eval.findings.finding import Finding
 from finc_eval.leaderboards.measures import Measure
 from finc_eval.leaderboards.pictures import KeptPicture, pictures_to_keep
 from finc_eval.leaderboards.standings import run_label

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from finc_eval.comparison.findings import Finding, differences_between
+from finc_eval.comparison.findings import differences_between
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.stored import existing_file
 from finc_eval.core.files.writing import new_file
@@ -22,6 +22,7 @@ from finc_eval.core.signature import Signature
 from finc_eval.core.storage import check_readable
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.set_info import SetInfo
+from finc_eval.findings.finding import Finding
 from finc_eval.leaderboards.columns import SHARES
 from finc_eval.leaderboards.entry import ADD_AGAIN, Entry, TrainingRun, shareable
 from finc_eval.leaderboards.measures import Measure, Measuring

@@ -43,6 +43,17 @@ class Trait:
     least: float | None = None  # value from which a sample has the look; None if the other set decides
     brings: tuple[str, ...] = ()  # traits that change with it: of a whole set that has moved, they are not worth a word
 
+    def leads_to(self, other: Trait, *, is_more: bool, other_is_more: bool) -> bool:
+        """Return whether a change of another trait may follow from a change of this trait.
+
+        A look that a sample has or has not brings others only where more samples have it. Where fewer have it, and no
+        word says so, that follows from any look: noise ends a frame of one color, and is not what a lost frame brings.
+        """
+        if self.least is not None and not is_more:
+            return False
+        is_unsaid = other.least is not None and other.low is None and not other_is_more
+        return self is not other and (other.name in self.brings or is_unsaid)
+
 
 COLOR = ("toned", "saturation", "warmth", "green")
 TONE = ("brightness", "contrast", "shades", "edges", "top")

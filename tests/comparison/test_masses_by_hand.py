@@ -15,10 +15,11 @@ from finc_eval.comparison import sets_test
 from finc_eval.comparison.assemble import place_in_kinds, share_of
 from finc_eval.comparison.changes import _change
 from finc_eval.comparison.estimates import HALVES_CORRELATION, Estimates, Masses
-from finc_eval.comparison.findings import Finding, clear_among, part_in_words
+from finc_eval.comparison.findings import clear_among
 from finc_eval.comparison.fits import direction_count
 from finc_eval.comparison.inputs import SketchedSet
 from finc_eval.comparison.score_pass import ScorePass
+from finc_eval.findings.finding import Finding, part_in_words
 from finc_eval.numerics.exchanges import sketched_p_value
 from finc_eval.numerics.moments import Moments
 

@@ -8,12 +8,12 @@ import pytest
 from scipy import stats
 
 import finc_eval as fe
-from finc_eval.comparison.findings import Finding
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import ArrayEmbeddings
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.repeats import mean_group_size
+from finc_eval.findings.finding import Finding
 from finc_eval.gates import appearance, gate
 from finc_eval.gates.appearance import look_evidence
 from finc_eval.gates.by_id import ChangedPairs, SureCount

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import finc_eval as fe
-from finc_eval.comparison.findings import Finding
+from finc_eval.findings.finding import Finding
 from finc_eval.gates.causes import Suspect, find_causes
 from finc_eval.gates.evidence import PlainFact
 from finc_eval.gates.kinds import KindEvidence
@@ -84,7 +84,7 @@ def test_it_is_said_where_no_kind_differs(verb, case, tmp_path):
 def test_how_well_samples_are_told_apart_is_said_where_it_is_above_chance():
     found = Finding(SLIGHT, "sets", True, 0.64, 0.5, 0.002)
     assert found.say("before") == f"{SLIGHT} (p = 0.002; a classifier assigns 64 % of held-out samples to their set)"
-    assert replace(found, share=0.5).say("before") == f"{SLIGHT} (p = 0.002)"
+    assert replace(found, share_gen=0.5).say("before") == f"{SLIGHT} (p = 0.002)"
     assert found.size == pytest.approx(0.14), "less than any look of a whole set"
 
 

@@ -47,7 +47,7 @@ def test_looks_of_forty_models_can_be_adjusted_for_all_of_them(monkeypatch):
     one, ref = release(300, 1), release(300, 2)
     one[:30] = one[0]  # one sample, thirty times
     found = differences_between(fe.EmbeddingSet(one), fe.EmbeddingSet(ref), None, 0, fe.Run())
-    repeats = [each for each in found if each.what == "repeat"]
+    repeats = [each for each in found if each.kind == "repeat"]
     assert len(repeats) == 1 and repeats[0].p_value <= BESIDE_ALPHA / 40
     assert repeats[0] in clear_among(found, 40)
 

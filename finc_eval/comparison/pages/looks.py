@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from finc_eval.comparison.direction import Direction
-from finc_eval.comparison.headline import size_of, two_shares
+from finc_eval.comparison.headline import size_of
 from finc_eval.comparison.result import Comparison
+from finc_eval.findings.finding import two_shares
 from finc_eval.naming.looks import Look
 from finc_eval.numerics.inference import ALPHA, significant
 from finc_eval.partitions.kind import Kind

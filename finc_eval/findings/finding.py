@@ -1,0 +1,136 @@
+"""`Finding`: one thing that is said of a set beside another set, the same in every output of every verb."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from finc_eval.core.record import Record
+from finc_eval.core.words import percent
+from finc_eval.naming.looks import predicate, say_whole
+
+What = Literal["look", "kind", "direction", "repeat", "copy", "words", "pair", "metric", "column", "sets"]
+"""Kinds of findings; "column" is a column of the user, and "sets" are the sets as a whole."""
+
+LACKING = 0.2  # part of its share in the other set up to which a set is said to lack a kind
+
+PARTS = {1: "all", 3 / 4: "three quarters", 2 / 3: "two thirds", 1 / 2: "half", 1 / 3: "a third", 1 / 4: "a quarter",
+         1 / 5: "a fifth", 1 / 10: "a tenth"}  # fmt: skip
+"""Names of simple parts of a set."""
+
+
+@dataclass(frozen=True)
+class Finding(Record):
+    """A difference of a set from another set, such as the reference or the release before.
+
+    Attributes:
+        name: what it is, such as "blurrier", "one picture, 40 times" or "jellyfish".
+        kind: what it is of; see `What`.
+        whole: whether the whole set has moved, rather than a part of it.
+        share_gen: share of the set that has it; of a whole set, beyond the middle of both sets; of the sets, the
+            accuracy of a simple classifier, where it is surely above chance; None for what has no shares.
+        share_ref: share of the other set; of the sets, chance; None for what has no shares.
+        p_value: its p-value, adjusted for all that was asked of the two sets; None where an e-value or an interval
+            decides.
+        parts: ids of the kinds that it consists of; empty for looks and repeats.
+        text: the whole sentence, with its sizes.
+        ids: ids of samples that show it, the clearest first, of the set that has more of it.
+        interval: interval of the difference of both shares, or of the size of what has no shares.
+        e_value: its e-value; None where a p-value decides.
+        explains: names of other findings, and ids of kinds, that follow from it and are not said beside it.
+    """
+
+    name: str
+    kind: What
+    whole: bool
+    share_gen: float | None
+    share_ref: float | None
+    p_value: float | None
+    parts: tuple[str, ...] = ()
+    text: str = ""
+    ids: tuple[str, ...] = ()
+    interval: tuple[float, float] | None = None
+    e_value: float | None = None
+    explains: tuple[str, ...] = ()
+
+    @property
+    def size(self) -> float:
+        """Difference of both shares, by which findings are ordered; 1 for what has moved as a whole."""
+        if self.share_gen is None or self.share_ref is None or (self.whole and self.kind in ("look", "column")):
+            return 1.0
+        return abs(self.share_gen - self.share_ref)
+
+    @property
+    def is_more(self) -> bool:
+        """True if the set has more of it than the other set, or has moved as a whole."""
+        return self.share_gen is None or self.share_ref is None or self.share_gen >= self.share_ref
+
+    @property
+    def shares(self) -> tuple[float, float] | None:
+        """Shares of the set and of the other set, of what a part of a set has; else None."""
+        if self.share_gen is None or self.share_ref is None or self.whole:
+            return None
+        return self.share_gen, self.share_ref
+
+    @property
+    def is_lost(self) -> bool:
+        """True if the set has so little of it that it is said to lack it."""
+        return self.shares is not None and not self.is_more and self.shares[0] <= LACKING * self.shares[1]
+
+    @property
+    def words(self) -> str:
+        """The difference in a few words without numbers."""
+        if self.kind == "look":
+            return self._say_look()
+        if self.kind == "repeat":
+            return self.name if self.is_more else f"fewer repeats: {self.name}"
+        if self.kind != "kind":
+            return self.name
+        return f"{'too many' if self.is_more else 'lacks' if self.is_lost else 'too few'} {self.name}"
+
+    def _say_look(self) -> str:
+        """Say a look of the part of the set that has it, or of the whole set."""
+        if self.shares is None:
+            return say_whole(self.name, self.share_gen or 0.0, "the set")
+        own, _ = self.shares
+        if self.is_more:
+            return f"{part_in_words(own)} {predicate(self.name)}"
+        part = f"only {two_shares(*self.shares)[0]}" if own else "none"
+        return f"{part} {predicate(self.name)}"
+
+    def say(self, other: str, allowed: str = "") -> str:
+        """Say it with both shares: "a quarter is blurred (25 %, reference 1.0 %)"; `allowed` follows them."""
+        inside = "; ".join(part for part in (self._numbers(other), allowed) if part)
+        return f"{self.words} ({inside})" if inside else self.words
+
+    def _numbers(self, other: str) -> str:
+        """Return both shares, without a share that the words say; of the sets, how well they can be told apart."""
+        if self.kind == "sets" and self.share_gen is not None and self.p_value is not None:
+            held_out = f"a classifier assigns {percent(self.share_gen)} of held-out samples to their set"
+            return "; ".join([f"p = {self.p_value:.2g}", *[held_out] * (self.size > 0)])
+        if self.shares is None:
+            return ""
+        own, before = two_shares(*self.shares)
+        is_said = self.words.startswith((own, f"only {own}", "none is", "none has"))
+        return f"{other} {before}" if is_said else f"{own}, {other} {before}"
+
+    def change(self) -> str:
+        """Say it as a change of the other set: "lost: jellyfish 4.4 → 0.2 %"."""
+        if self.shares is None or self.kind == "sets":
+            return self.words
+        own, before = (share.removesuffix(" %") for share in two_shares(*self.shares))
+        verb = "more" if self.is_more else "lost" if self.is_lost else "less"
+        return f"{verb}: {self.name} {before} → {own} %"
+
+
+def two_shares(own: float, other: float) -> tuple[str, str]:
+    """Write both shares, with a decimal where one of them is small or they would read alike."""
+    decimals = int(min(own, other) < 0.1 or percent(own) == percent(other))
+    return percent(own, decimals), percent(other, decimals)
+
+
+def part_in_words(share: float) -> str:
+    """Return the name of a simple part of a set that a share is near to, or the share in percent."""
+    part, name = min(PARTS.items(), key=lambda one: abs(share / one[0] - 1))
+    # 0.1: relative error up to which a share is called by the name of a simple part.
+    return name if abs(share / part - 1) <= 0.1 else two_shares(share, 0.0)[0]
