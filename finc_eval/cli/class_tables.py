@@ -37,7 +37,8 @@ def is_table_of(path: Path, lines: Iterable[Sequence[str]], rows: int | None = N
     if [line[:1] for line in found] != [[*line[:1]] for line in wanted] or rows not in (None, len(found) + more - 1):
         return False
     return all(
-        len(line) == len(own) and all(one == other or _near(one, other) for one, other in zip(line, own, strict=True))
+        len(line) == len(own)
+        and all(cell == other or _near(cell, other) for cell, other in zip(line, own, strict=True))
         for line, own in zip(found, wanted, strict=True)
     )
 

@@ -158,11 +158,12 @@ def takes(cls: type, argument: str, **narrower: Any) -> Callable[[Verb], Verb]:
     checks the values, in its `__post_init__`.
     """
     options = options_of(cls, narrower)
-    made = [one.parameter for one in options]
+    made = [option.parameter for option in options]
 
     def decorate(verb: Verb) -> Verb:
         hints = get_type_hints(verb, include_extras=True)
-        own = {name: one.replace(annotation=hints[name]) for name, one in inspect.signature(verb).parameters.items()}
+        stated = inspect.signature(verb).parameters
+        own = {name: declared.replace(annotation=hints[name]) for name, declared in stated.items()}
         spliced: list[inspect.Parameter] = []
         for name, declared in own.items():
             spliced += made if name == argument else [declared]
@@ -191,9 +192,9 @@ def takes(cls: type, argument: str, **narrower: Any) -> Callable[[Verb], Verb]:
                 config_in_use.reset(token)
 
         run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-            [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in spliced]
+            [declared.replace(kind=inspect.Parameter.KEYWORD_ONLY) for declared in spliced]
         )
-        run.__annotations__ = {one.name: one.annotation for one in spliced}
+        run.__annotations__ = {declared.name: declared.annotation for declared in spliced}
         return run
 
     return decorate

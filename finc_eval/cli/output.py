@@ -85,7 +85,7 @@ class TerminalOutput:
     def is_of_others(self) -> bool:
         """True if the folder has a result of another question, and not a file of somebody else."""
         found = [mark_of(path) for path in self.files.values() if path.suffix not in UNMARKED]
-        return any(one is not None and one != mark(self.type_name, self.job) for one in found)
+        return any(known_mark is not None and known_mark != mark(self.type_name, self.job) for known_mark in found)
 
     def check(self) -> None:
         """Raise UsageError if a file would be lost that another job made."""
@@ -158,10 +158,10 @@ def _job_of_same_sets(
     found: dict[str, list[str]] = {}
     _collect_digests(read_json(path), "", found)
     try:
-        asked = [digests_of(inputs, one) for one in how]
+        asked = [digests_of(inputs, settings) for settings in how]
     except FincEvalError:  # the work will tell, if the folder is another one
         return None
-    return job if found == {label: [*dict.fromkeys(one[label] for one in asked)] for label in inputs} else None
+    return job if found == {label: [*dict.fromkeys(digests[label] for digests in asked)] for label in inputs} else None
 
 
 def _collect_digests(data: object, label: str, found: dict[str, list[str]]) -> None:
@@ -288,4 +288,4 @@ def warn_of_large(page: Path) -> None:
 
 def print_json(value: Any) -> None:
     """Print a record, a list of records, or plain JSON types, as JSON."""
-    print_data(json.dumps([plain(one) for one in value] if isinstance(value, list) else plain(value), indent=1))
+    print_data(json.dumps([plain(item) for item in value] if isinstance(value, list) else plain(value), indent=1))

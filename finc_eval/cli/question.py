@@ -23,7 +23,11 @@ WHERE = ("out", "force", "as_json", "pictures", "comment", "promote", "reason", 
 @contextmanager
 def asking(parameters: list[Any], values: Mapping[str, Any]) -> Iterator[None]:
     """Let results of the block be of the settings with these values, by the names of their parameters."""
-    options = {one.name: one for one in parameters if hasattr(one, "is_flag") and not one.required}
+    options = {
+        parameter.name: parameter
+        for parameter in parameters
+        if hasattr(parameter, "is_flag") and not parameter.required
+    }
     left_out = {*SETS, *HOW, *WHERE}
     found = {
         name: value

@@ -49,7 +49,8 @@ class DigitGan:
         self.averaged = copy.deepcopy(self.generator)
         self.random = torch.Generator().manual_seed(seed)
         self._optimizers = [
-            torch.optim.Adam(one.parameters(), betas=(0.0, 0.99)) for one in (self.generator, self.discriminator)
+            torch.optim.Adam(network.parameters(), betas=(0.0, 0.99))
+            for network in (self.generator, self.discriminator)
         ]
 
     @classmethod
@@ -102,7 +103,9 @@ class DigitGan:
         return EmbeddingSet(features.numpy(), images=[*pixels], metadata={"label": list(map(str, labels))})
 
     def _step(self, redness: float) -> None:
-        digit, color = (torch.randint(len(one), (BATCH,), generator=self.random) for one in (self.digits, self.colors))
+        digit, color = (
+            torch.randint(len(tensor), (BATCH,), generator=self.random) for tensor in (self.digits, self.colors)
+        )
         real = (self.digits[digit][:, :, None] * self.colors[color][:, None]).flatten(1).requires_grad_()
         made = _draw(self.generator(torch.randn(BATCH, LATENT, generator=self.random)))
         judged = self.discriminator(real)

@@ -75,7 +75,7 @@ def find_planted(
     `places`, shape (n,), has the place among `kinds` of each sample of the set that has more of the planted kind, or
     any other number; `names` has their planted kinds.
     """
-    is_planted = np.array([one == name for one in names])
+    is_planted = np.array([planted_name == name for planted_name in names])
     both = [int((is_planted & (places == place)).sum()) for place in range(len(kinds))]
     sizes = [int((places == place).sum()) for place in range(len(kinds))]
     shown = [place for place in range(len(kinds)) if sizes[place] and both[place] >= FOUND_PURITY * sizes[place]]
@@ -92,7 +92,7 @@ def find_planted(
 
 def shares_of(gen: Sequence[str], ref: Sequence[str]) -> Shares:
     """Return the share of every planted kind in each set, from the names of their samples."""
-    in_gen, in_ref = ({name: one.count(name) / len(one) for name in {*one}} for one in (gen, ref))
+    in_gen, in_ref = ({name: names.count(name) / len(names) for name in {*names}} for names in (gen, ref))
     return in_gen, in_ref
 
 
@@ -117,7 +117,7 @@ def run_demo(
     ]
     rare = f"gray {RARE_DIGIT}, nine in ten left out"
     planted.append(find_planted(rare, f"grey-{RARE_DIGIT}", found, of_ref, in_ref, shares))
-    traits = {one.trait: one for one in comparison.looks}
+    traits = {look.trait: look for look in comparison.looks}
     looks = [
         PlantedLook(what, share, traits.get(trait))
         for what, share, trait in (
@@ -156,9 +156,9 @@ def _compared(
     A third set is a further run of the baseline.
     """
     names = ("gen", "ref", "again")[: len(sets)]
-    for done, (name, one) in enumerate(zip(names, sets, strict=True)):
+    for done, (name, samples) in enumerate(zip(names, sets, strict=True)):
         run.progress("write samples", done, len(sets))
-        one.write(folder_inside(out, f"samples/{name}"))
+        samples.write(folder_inside(out, f"samples/{name}"))
     run.progress("write samples", len(sets), len(sets))
     gen, ref, *again = (
         extract(out / "samples" / name, extractor="pixels", out=out / f"{name}.h5", run=run, force=force)

@@ -71,7 +71,7 @@ def read_gallery(
         if label not in given and (kept is not None or source is None):
             held, reason = (kept or {}).get(label, {}), "only their ids are at hand"
             reason = "the file has no pictures of them that can be read" if held else reason
-            pictures[label] = {name: one for name, one in held.items() if name in wanted}
+            pictures[label] = {name: source for name, source in held.items() if name in wanted}
         else:
             pictures[label], reason = read_thumbnails(source, wanted, info.clip, still=still.get(label, ()))
         if lacking := len(wanted) - len(pictures[label]):
@@ -165,7 +165,7 @@ def store_captions(captions: Captions, shown: Mapping[str, Iterable[str]]) -> di
     """Return the captions of the samples that a page shows as plain JSON types."""
     wanted = {label: {*shown[label]} for label in captions}
     return {
-        label: {name: list(one) for name, one in of_set.items() if name in wanted[label]}
+        label: {name: list(captions) for name, captions in of_set.items() if name in wanted[label]}
         for label, of_set in captions.items()
     }
 
@@ -286,9 +286,12 @@ class Pictured(Document):
                 self._write(file)
                 for number, (label, of_set) in enumerate(self.gallery.pictures.items()):
                     pictures = sorted(of_set.items())
-                    entries = [[name, one.kind, one.width, one.height, len(one.data)] for name, one in pictures]
+                    entries = [
+                        [name, picture.kind, picture.width, picture.height, len(picture.data)]
+                        for name, picture in pictures
+                    ]
                     index.append({"set": label, "pictures": entries})
-                    data = b"".join(one.data for _, one in pictures)
+                    data = b"".join(picture.data for _, picture in pictures)
                     file.array(f"{PICTURES}/{number}", np.frombuffer(data, np.uint8))
                 file.header[PICTURES] = index
             self.to_json(twin)

@@ -106,19 +106,19 @@ def _strip(clip: Thumbnail) -> Thumbnail:
     with _opened(clip.data) as stored:
         places = spread_evenly(getattr(stored, "n_frames", 1), STRIP_FRAMES).tolist()
         shown = [_frame(stored, place) for place in places]
-    for one in shown:
-        one.thumbnail((STRIP_EDGE, STRIP_EDGE), Image.Resampling.LANCZOS)
+    for frame in shown:
+        frame.thumbnail((STRIP_EDGE, STRIP_EDGE), Image.Resampling.LANCZOS)
     width, height = shown[0].size
     strip = Image.new("RGB", (width * len(shown), height))
-    for place, one in enumerate(shown):
-        strip.paste(one, (place * width, 0))
+    for place, frame in enumerate(shown):
+        strip.paste(frame, (place * width, 0))
     return _webp(strip, lossless=clip.is_small)
 
 
 @contextmanager
 def _opened(data: bytes) -> Iterator[Image.Image]:
     """Open a picture by the closed list of formats, and by Pillow's own settings."""
-    with FixedSettings(), Image.open(io.BytesIO(data), formats=[one.upper() for one in get_args(Kind)]) as stored:
+    with FixedSettings(), Image.open(io.BytesIO(data), formats=[kind.upper() for kind in get_args(Kind)]) as stored:
         yield stored
 
 
@@ -185,7 +185,7 @@ def thumbnail(image: npt.NDArray[np.uint8], edge: int = MAX_EDGE) -> Thumbnail:
     if not is_small:
         made.append((_encode(picture, "WEBP", quality=QUALITY, method=4), "webp"))
         made.append((_encode(picture, "JPEG", quality=QUALITY, optimize=True), "jpeg"))
-    return Thumbnail(*min(made, key=lambda one: len(one[0])), *picture.size)
+    return Thumbnail(*min(made, key=lambda encoded: len(encoded[0])), *picture.size)
 
 
 def preview(frames: npt.NDArray[np.uint8], fps: float) -> Thumbnail:
@@ -224,8 +224,8 @@ def side_by_side(pictures: Sequence[Thumbnail]) -> bytes | None:
 
 def row_of(pictures: Sequence[Thumbnail]) -> Image.Image | None:
     """Return pictures in a row, of clips their last frames; None of no pictures."""
-    images = [one.last for one in pictures]
-    images = [one.resize((max(1, round(one.width * ROW_EDGE / one.height)), ROW_EDGE)) for one in images]
+    images = [picture.last for picture in pictures]
+    images = [image.resize((max(1, round(image.width * ROW_EDGE / image.height)), ROW_EDGE)) for image in images]
     if not images:
         return None
     lefts = np.cumsum([0, *(image.width + ROW_GAP for image in images)]).tolist()
@@ -273,11 +273,11 @@ def draw_motion(pictures: Sequence[Image.Image], frames: npt.NDArray[np.uint8], 
         spread_evenly(stop - start + 1, -(-(stop - start) // EVERY) + 1) + start for start, stop in pairwise(shown)
     ]
     read = np.unique(np.concatenate(steps))
-    small = [np.asarray(Image.fromarray(one).convert("L").resize((SIDE, SIDE))) for one in frames[read]]
+    small = [np.asarray(Image.fromarray(frame).convert("L").resize((SIDE, SIDE))) for frame in frames[read]]
     gray = torch.from_numpy(np.stack(small))[:, None].float() / 255
     flow, _ = optical_flow(gray[:-1], gray[1:])
     cells = adaptive_avg_pool2d(flow, LINES) / SIDE
-    ends = np.cumsum([0, *(len(one) - 1 for one in steps)]).tolist()
+    ends = np.cumsum([0, *(len(instants) - 1 for instants in steps)]).tolist()
     for picture, (start, stop) in zip(pictures, pairwise(ends), strict=False):
         moves = cells[start:stop].sum(0).clamp(-REACH, REACH)
         draw, (width, height) = ImageDraw.Draw(picture), picture.size

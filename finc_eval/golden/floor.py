@@ -154,7 +154,7 @@ def content_of(path: Path) -> bytes:
 def add_lines(path: Path, content: bytes, lines: Sequence[str]) -> None:
     """Replace a floor by the same with further lines; what it held stays as it is, damaged lines included."""
     between = b"\n" if content and not content.endswith(b"\n") else b""
-    added = "".join(f"{one}\n" for one in lines).encode()
+    added = "".join(f"{line}\n" for line in lines).encode()
     mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else None
     with write_whole(path) as temporary, create_file(temporary) as file:
         file.write(content + between + added)
@@ -215,10 +215,10 @@ def _take(nights: list[PastNight], row: PairRow) -> None:
 def row_of(found: Mapping[str, Any]) -> PairRow:
     """Return a row from plain JSON types; ValueError, which names the field, for what is not one."""
     numbers = [_number(found, name, *RANGES[name]) for name in MEASURES]
-    known = [one for one in numbers if one is not None]
+    known = [number for number in numbers if number is not None]
     shows = _text(found, "shows", "")
     if len(known) not in (0, len(MEASURES)) or (not known and shows in ("", *SOUND)):
-        lost = next(name for name, one in zip(MEASURES, numbers, strict=True) if one is None)
+        lost = next(name for name, number in zip(MEASURES, numbers, strict=True) if number is None)
         raise ValueError(f"{lost} is missing")
     values = np.array(known) if known else None
     if not shows:  # a row that was made elsewhere
@@ -228,10 +228,10 @@ def row_of(found: Mapping[str, Any]) -> PairRow:
     if verdict not in VERDICTS:
         raise ValueError(f"verdict is {verdict!r:.40}, not one of {', '.join(VERDICTS)}")
     ranks = [_number(found, name, 0.0, 1.0) for name in ("p", "all_p")]
-    p, all_p = (one or np.nan for one in ranks)
-    night, name = (_text(found, one) for one in ("night", "id"))
-    gen, ref = (_text(found, one, "" if values is None else None) for one in ("gen", "ref"))
-    beyond, all_beyond = (_flag(found, one) for one in ("beyond", "all_beyond"))
+    p, all_p = (rank or np.nan for rank in ranks)
+    night, name = (_text(found, name) for name in ("night", "id"))
+    gen, ref = (_text(found, name, "" if values is None else None) for name in ("gen", "ref"))
+    beyond, all_beyond = (_flag(found, name) for name in ("beyond", "all_beyond"))
     return PairRow(night, _machine(found), name, shows, values, gen, ref, p, all_p, beyond, all_beyond, verdict)
 
 
@@ -268,8 +268,8 @@ def matching(nights: Sequence[PastNight], name: str, machine: str | None) -> lis
     """Return the numbers of the nights whose name begins so, of one machine or, if it is None, of all."""
     return [
         place
-        for place, one in enumerate(nights)
-        if one.name.startswith(name) and (machine is None or one.machine == machine)
+        for place, night in enumerate(nights)
+        if night.name.startswith(name) and (machine is None or night.machine == machine)
     ]
 
 
@@ -281,10 +281,10 @@ def _accept(nights: Sequence[PastNight], begins: dict[str | None, int], name: st
             continue
         first = place
         for before in range(place, -1, -1):
-            one = nights[before]
-            if one.machine != chosen.machine or one.is_broken:
+            earlier = nights[before]
+            if earlier.machine != chosen.machine or earlier.is_broken:
                 continue
-            if before != place and one.verdict == "green":
+            if before != place and earlier.verdict == "green":
                 break
-            one.is_accepted, first = True, before
+            earlier.is_accepted, first = True, before
         begins[chosen.machine] = first if chosen.machine not in begins else max(begins[chosen.machine], first)

@@ -68,17 +68,17 @@ def say_shown(shows: str, problem: str = "") -> str:
 
 def measure_night(found: Matched) -> tuple[list[MeasuredPair], str]:
     """Measure all pairs of a night; return them, and one name for what is wrong with most, or ""."""
-    able = [place for place, one in enumerate(found.gen) if one.pixels is not None]
+    able = [place for place, picture in enumerate(found.gen) if picture.pixels is not None]
     known: dict[int, tuple[str, Array | None]] = {}
     name = ""
     if able:
         shown, values, name = _measure(found, able)
         known = dict(zip(able, zip(shown, values, strict=True), strict=True))
     rows = []
-    for place, (one, gen, ref) in enumerate(zip(found.ids, found.gen, found.ref, strict=True)):
+    for place, (picture_id, gen, ref) in enumerate(zip(found.ids, found.gen, found.ref, strict=True)):
         unusable = UNREADABLE if gen.problem.startswith("cannot") else NOT_NUMBERS
         shows, numbers = known.get(place, (unusable, None))
-        pair = MeasuredPair(one, shows, numbers, gen, ref)
+        pair = MeasuredPair(picture_id, shows, numbers, gen, ref)
         if gen.is_clear and not ref.is_clear and not pair.is_broken:
             pair = replace(pair, shows=TRANSPARENT)
         rows.append(pair)
@@ -104,5 +104,5 @@ def _measure(found: Matched, able: list[int]) -> tuple[list[str], list[Array | N
     detail = np.log((steps(gen) + 0.5) / (steps(ref) + 0.5))
     alike = [both["ssim"].clip(-1, 1), both["structure"].clip(0, 1), values["coarse"].clip(-1, 1)]
     numbers = as_kept(np.column_stack([psnr, *alike, *moved, detail]))
-    sized = [one.shape == other.shape for one, other in zip(gen, ref, strict=True)]
+    sized = [pixels.shape == other.shape for pixels, other in zip(gen, ref, strict=True)]
     return shown, [row if is_same else None for row, is_same in zip(numbers, sized, strict=True)], judged.run

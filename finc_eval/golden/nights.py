@@ -47,7 +47,7 @@ GONE = 0.0005  # chance that a state is away for so long, up to which it is said
 
 def as_kept(values: Array) -> Array:
     """Return measures with the six digits that a floor keeps: tonight is held against nights that were read from it."""
-    return np.array([float(f"{one:.6g}") for one in values.ravel().tolist()]).reshape(values.shape)
+    return np.array([float(f"{value:.6g}") for value in values.ravel().tolist()]).reshape(values.shape)
 
 
 def coordinates(values: Array) -> Array:

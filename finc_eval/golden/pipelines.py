@@ -14,7 +14,7 @@ def junit_xml(night: Night) -> str:
     """Return the night as JUnit XML: a red pair is a failure, and an amber one an error, as neither passes."""
     stated = {"headline": night.sentence, "verdict": night.verdict, "night": night.night}
     tags: dict[str, Literal["failure", "error"]] = {"red": "failure", "amber": "error"}
-    found = [(one.id, one.verdict, one.sentence) for one in night.pairs]
+    found = [(pair.id, pair.verdict, pair.sentence) for pair in night.pairs]
     if all(verdict == "green" for _, verdict, _ in found):
         found.append(("all pairs", night.verdict, night.told["verdict"]))
     cases = [
@@ -27,5 +27,5 @@ def junit_xml(night: Night) -> str:
 def annotation_lines(night: Night) -> Iterator[str]:
     """Yield the commands that annotate a run with what was found, unless the night is green."""
     if night.verdict != "green":
-        pairs = [f"{one.id}: {one.sentence}" for one in night.pairs if one.verdict != "green"]
+        pairs = [f"{pair.id}: {pair.sentence}" for pair in night.pairs if pair.verdict != "green"]
         yield from annotate([night.sentence, *pairs], "pairs changed, see night.html")

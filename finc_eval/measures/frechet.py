@@ -143,13 +143,13 @@ def same_set_floor(ref: object, n_gen: int, *, seed: int = 0, run: Run | None = 
     most d samples falls more slowly than 1/n: 200 samples of a law of 512 dimensions with the spectrum 1/k had 3.02,
     their floor was 2.18 by 1/n, and is 3.26 by the power that halves show (means of 4).
     """
-    one = as_embeddings(ref, "the reference")
-    is_inverse = min(n_gen, one.n) > one.dim
+    reference = as_embeddings(ref, "the reference")
+    is_inverse = min(n_gen, reference.n) > reference.dim
 
     def distance(x: Embeddings, y: Embeddings) -> float:
         return distance_of_gaussians(from_embeddings(x, run=run), from_embeddings(y, run=run)).value
 
-    return biased_floor(distance, one, n_gen, least=2, seed=seed, is_inverse=is_inverse)
+    return biased_floor(distance, reference, n_gen, least=2, seed=seed, is_inverse=is_inverse)
 
 
 def _gaussians(gen: object, ref: object, run: Run | None) -> tuple[GaussianStatistics, GaussianStatistics]:
@@ -240,7 +240,7 @@ def _with_interval(inputs: MetricInputs, x: GaussianStatistics, y: GaussianStati
         if min(gen.n, ref.n) >= MIN_INTERVAL_SAMPLES:
             floor = same_set_floor(ref, gen.n, run=inputs.run)
         if has_full_rank(gen, ref):
-            sets = (FrechetSet(own, one, units_of(one)) for own, one in ((x, gen), (y, ref)))
+            sets = (FrechetSet(own, embeddings, units_of(embeddings)) for own, embeddings in ((x, gen), (y, ref)))
             estimate = estimate_frechet(*sets, value=found.value, run=inputs.run)
             interval, unbiased = estimate.interval, max(estimate.unbiased, 0.0)
             notes.append("the interval is around the unbiased value, the distance of infinitely many samples")
@@ -272,9 +272,9 @@ def _estimator(ref: Embeddings, run: Run) -> Estimator:
     return estimate
 
 
-def has_full_rank(one: Embeddings, ref: Embeddings) -> bool:
+def has_full_rank(gen: Embeddings, ref: Embeddings) -> bool:
     """Return whether both sets have samples enough for the bias and the error of a Fréchet distance."""
-    return min(one.n, ref.n) >= max(ref.dim + 1, MIN_INTERVAL_SAMPLES)
+    return min(gen.n, ref.n) >= max(ref.dim + 1, MIN_INTERVAL_SAMPLES)
 
 
 def _say_too_few(gen: Embeddings) -> str:

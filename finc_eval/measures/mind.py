@@ -60,7 +60,10 @@ def _estimate(
     x, y = open_pair(gen, ref, least=1)
     draw = torch.Generator().manual_seed(check_seed(seed))
     n = min(x.n, y.n)
-    parts = [torch.randperm(one.n, generator=draw)[:n].numpy() if one.n > n else np.arange(n) for one in (x, y)]
+    parts = [
+        torch.randperm(embeddings.n, generator=draw)[:n].numpy() if embeddings.n > n else np.arange(n)
+        for embeddings in (x, y)
+    ]
     parts = [np.sort(part) for part in parts]
     directions = torch.randn(projections, x.dim, generator=draw)
     directions /= torch.linalg.vector_norm(directions, dim=1, keepdim=True)
@@ -69,7 +72,8 @@ def _estimate(
     slopes = [torch.zeros(n, dtype=torch.double, device=where) for _ in parts]
     for some in torch.split(directions, max(MAX_PROJECTED // n, 1)):
         left, right = (
-            _project(one, part, some.to(where), run.portion) for one, part in zip((x, y), parts, strict=True)
+            _project(embeddings, part, some.to(where), run.portion)
+            for embeddings, part in zip((x, y), parts, strict=True)
         )
         gap = left.values.double() - right.values.double()
         total += float(gap.square().mean(1).sum())
@@ -121,8 +125,8 @@ def _of_units(
     units: NDArray[np.int64] | None = None,
 ) -> Estimate:
     influences = []
-    for one, own, (rows, slopes) in ((gen, units, sampled[0]), (ref, None, sampled[1])):
-        own = units_of(one) if own is None else own
+    for embeddings, own, (rows, slopes) in ((gen, units, sampled[0]), (ref, None, sampled[1])):
+        own = units_of(embeddings) if own is None else own
         influences.append(unit_influences(slopes, None if own is None else own[rows]))
     return Estimate.of(found.value, (influences[0], influences[1]))
 

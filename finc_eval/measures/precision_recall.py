@@ -129,9 +129,10 @@ def ball_notes(*sets: Embeddings) -> tuple[str, ...]:
     """Return a note for each set that has so few samples that its balls are large."""
     # 1000: number of samples of a set below which the size of its balls says more than what they contain.
     return tuple(
-        f"{one.name} has {one.n} samples: the balls of so few are large, so compare at equal n only; 10 000 are usual"
-        for one in sets
-        if one.n < 1000
+        f"{embeddings.name} has {embeddings.n} samples: the balls of so few are large, so compare at equal n only; "
+        "10 000 are usual"
+        for embeddings in sets
+        if embeddings.n < 1000
     )
 
 

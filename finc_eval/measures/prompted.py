@@ -128,10 +128,10 @@ def clip_score(source: object, text: str | None = None, *, run: Run | None = Non
 
     `text` is a card or a file of embeddings by the text tower of the same model; default: the card behind the images.
     """
-    one = as_embeddings(source)
-    column = text_column({one.name: one}, f"{one.name} needs")
-    prompts, place = np.unique(one.column(column), return_inverse=True)
-    by_set, unread = scores_by_set({"": one}, {"": place}, prompts.tolist(), text, Run.of(run))
+    embeddings = as_embeddings(source)
+    column = text_column({embeddings.name: embeddings}, f"{embeddings.name} needs")
+    prompts, place = np.unique(embeddings.column(column), return_inverse=True)
+    by_set, unread = scores_by_set({"": embeddings}, {"": place}, prompts.tolist(), text, Run.of(run))
     scores = by_set[""]
     sums, sizes = np.bincount(place, scores).astype(float), np.bincount(place)
     interval = Estimate.of_ratio(sums, sizes).within(0.0, CLIP_SCALE) if len(sums) > 1 else None
@@ -188,9 +188,9 @@ def _of_order_two(
     of_rows = squared_kernel_sums(joint, sigma, run.torch_device).cpu().numpy()
     order_of, start = joint.place.argsort(kind="stable"), np.append(0, places.cumsum())
     within = np.empty(count)
-    for one in range(count):
-        rows = joint.rows_at(order_of[start[one] : start[one + 1]]).double()
-        within[one] = float(gaussian_kernel(rows, rows, sigma).square().sum())
+    for prompt in range(count):
+        rows = joint.rows_at(order_of[start[prompt] : start[prompt + 1]]).double()
+        within[prompt] = float(gaussian_kernel(rows, rows, sigma).square().sum())
     sums = [(squares.sum(1), places.astype(float) ** 2), (np.bincount(joint.place, of_rows, count), within)]
     of_text, of_both = (log(rows.sum()) for rows, _ in sums)
     if count < 2:

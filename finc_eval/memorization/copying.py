@@ -114,7 +114,7 @@ def authpct(gen: Closeness, fresh: Closeness, confidence: float) -> CopyingMeasu
     from scipy.stats import hypergeom  # slow to import, and reports of other results load this module
 
     n, m = len(own.distances), len(other.distances)
-    found, control = (int(one.authentic.sum()) for one in (own, other))
+    found, control = (int(pairs.authentic.sum()) for pairs in (own, other))
     return CopyingMeasure(
         "authpct",
         *(own.percent, own.interval(confidence)),
@@ -150,7 +150,7 @@ def tail(name: TailName, gen: NDArray[np.float64], fresh: NDArray[np.float64], c
     """
     threshold = suspicious_threshold(fresh)
     (share, interval), (control, control_interval) = (
-        _share_of(int((one <= threshold).sum()), len(one), confidence) for one in (gen, fresh)
+        _share_of(int((distances <= threshold).sum()), len(distances), confidence) for distances in (gen, fresh)
     )
     return CopyingMeasure(
         name,
@@ -210,12 +210,12 @@ def cell_test(
         enough = min(len(x), len(y)) >= MIN_CELL_SAMPLES
         found.append(_mann_whitney(x, y) if enough else None)
         weights.append(float(len(y)) if enough else 0.0)
-    by_cell = tuple(None if one is None else one[0] for one in found)
+    by_cell = tuple(None if pair is None else pair[0] for pair in found)
     if not any(weights):
         z, error = _mann_whitney(distances, fresh_distances)
         return CellTest(by_cell, z, 1.0, max(error, 1.0))
     shares = np.array(weights) / sum(weights)
-    of_cells = np.array([(0.0, 0.0) if one is None else one for one in found])
+    of_cells = np.array([(0.0, 0.0) if pair is None else pair for pair in found])
     deviation = float(np.linalg.norm(shares))
     return CellTest(
         by_cell,
@@ -257,14 +257,14 @@ def mifid(
     reference, directions = from_embeddings(train, run=run), UnitRows(train)
     found: list[tuple[float, tuple[float, float]]] = []
     distances, variances = [], []
-    for one in (gen, fresh):
-        rows = rng.permutation(one.n)[:n]
+    for embeddings in (gen, fresh):
+        rows = rng.permutation(embeddings.n)[:n]
         # The distance to the training samples, and without each block of the generated ones.
         fid, *without = (
-            frechet_distance(from_embeddings(Subset(one, np.sort(kept)), run=run), reference).value
+            frechet_distance(from_embeddings(Subset(embeddings, np.sort(kept)), run=run), reference).value
             for kept in (rows, *(np.delete(rows, slice(block, None, MIFID_BLOCKS)) for block in range(MIFID_BLOCKS)))
         )
-        nearest_rows = nearest(UnitRows(Subset(one, np.sort(rows))), directions, 1, device=run.torch_device)
+        nearest_rows = nearest(UnitRows(Subset(embeddings, np.sort(rows))), directions, 1, device=run.torch_device)
         angles = nearest_rows.distances[:, 0] ** 2 / 2
         distance, variance = float(angles.mean()), float(angles.var(ddof=1)) / n
         value, relative = fid, jackknife(without, confidence=confidence)[1] / (fid + MIFID_EPSILON)
@@ -316,18 +316,19 @@ def fld_gap(
     varying = np.flatnonzero(~constant_features(test))
     n = min(gen.n, *(half.n for half in train), MAX_FLD_SAMPLES)
     unseen, own, again, *halves = (
-        Subset(draw_samples(one, most, rng), np.arange(min(one.n, most)), varying)
-        for one, most in ((test, test.n), *((one, n) for one in (gen, gen, *train)))
+        Subset(draw_samples(embeddings, most, rng), np.arange(min(embeddings.n, most)), varying)
+        for embeddings, most in ((test, test.n), *((embeddings, n) for embeddings in (gen, gen, *train)))
     )
 
     def mean_gap(centers: Sequence[Embeddings]) -> tuple[float, float]:
         found = [
-            negative_likelihoods(one, half, unseen, Run.of(run)) for one, half in zip(centers, halves, strict=True)
+            negative_likelihoods(center, half, unseen, Run.of(run))
+            for center, half in zip(centers, halves, strict=True)
         ]
-        seen, of_unseen = [one for one, _ in found], np.mean([one for _, one in found], axis=0)
+        seen, of_unseen = [values for values, _ in found], np.mean([values for _, values in found], axis=0)
         # Both halves are held against the same unseen samples.
-        influences = (*(unit_influences(one, None) / 2 for one in seen), -unit_influences(of_unseen, None))
-        gap = Estimate.of(sum(float(one.mean()) for one in seen) / 2 - float(of_unseen.mean()), influences)
+        influences = (*(unit_influences(gaps, None) / 2 for gaps in seen), -unit_influences(of_unseen, None))
+        gap = Estimate.of(sum(float(gaps.mean()) for gaps in seen) / 2 - float(of_unseen.mean()), influences)
         return 100 * gap.value, 100 * gap.standard_error
 
     (found, error), (control, control_error) = mean_gap((own, again)), mean_gap(halves[::-1])

@@ -140,7 +140,9 @@ def nearest_by_hash(
 ) -> Neighbors:
     """Find the training pictures with the nearest hashes: distances in bits and indices, shape (n, k)."""
     found = [nearest_hashes(hashes, base, k, run) for _, hashes in hash_pictures(samples, views, label, run)]
-    return Neighbors(np.concatenate([one.distances for one in found]), np.concatenate([one.indices for one in found]))
+    return Neighbors(
+        np.concatenate([part.distances for part in found]), np.concatenate([part.indices for part in found])
+    )
 
 
 def nearest_hashes(queries: NDArray[np.uint8], base: NDArray[np.uint8], k: int, run: Run) -> Neighbors:

@@ -145,7 +145,10 @@ def find_nearness(
     found = nearness_to(("train", train), sets, by_embedding, settings, run)
     if found.base is None:
         return found
-    k, views = by_embedding[0].distances.shape[1], query_views(max(one.n for one in sets.values()), train.n)
+    k, views = (
+        by_embedding[0].distances.shape[1],
+        query_views(max(embeddings.n for embeddings in sets.values()), train.n),
+    )
     try:
         return replace(found, planted=altered_distances(train, found.base, k, views, settings.seed, run))
     except DataError as error:
@@ -161,12 +164,17 @@ def nearness_to(
 ) -> Nearness:
     """Measure how near samples are to a set: and if there are pictures, also by hash and over views."""
     found, (name, near_to) = Nearness({"calibrated": Near.of(*by_embedding)}), base
-    if any(one.images_at(np.arange(1)) is None for one in (*sets.values(), near_to)):
+    if any(embeddings.images_at(np.arange(1)) is None for embeddings in (*sets.values(), near_to)):
         return replace(found, notes=(NO_PICTURES,))
-    k, searched = by_embedding[0].distances.shape[1], query_views(max(one.n for one in sets.values()), near_to.n)
+    k, searched = (
+        by_embedding[0].distances.shape[1],
+        query_views(max(embeddings.n for embeddings in sets.values()), near_to.n),
+    )
     try:
         hashes = base_hashes(near_to, name, run)
-        gen, fresh = (nearest_by_hash(one, hashes, k, searched, label, run) for label, one in sets.items())
+        gen, fresh = (
+            nearest_by_hash(embeddings, hashes, k, searched, label, run) for label, embeddings in sets.items()
+        )
     except DataError as error:
         return replace(found, notes=(f"perceptual hashes and views are left out: {error}",))
     ways = found.ways | {"hash": Near.of(gen, fresh)}

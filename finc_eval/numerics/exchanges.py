@@ -135,7 +135,7 @@ def exchange_units(
 
 def _moments(sums: Sequence[NDArray[Any]], units: NDArray[Any]) -> tuple[Array, Array]:
     """Return means, (1 + r, q), and variances of these means, from the sums of s, s², c·s, c and c² over the units."""
-    total, squares, weighted, n, squared_sizes = (one.astype(np.float64) for one in sums)
+    total, squares, weighted, n, squared_sizes = (moment.astype(np.float64) for moment in sums)
     mean = total / n
     product, length = mean * weighted, mean**2
     if squares.shape[1] == 1:

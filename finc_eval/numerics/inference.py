@@ -114,7 +114,7 @@ def jackknife(*without: Sequence[float] | Array, confidence: float = DEFAULT_CON
 
 def jackknife_bias(value: float, *without: Sequence[float] | Array) -> float:
     """Return the bias of a value that is of order 1/n, from the values without each block (Quenouille 1956)."""
-    return sum((len(one) - 1) * (float(np.mean(one)) - value) for one in without)
+    return sum((len(values) - 1) * (float(np.mean(values)) - value) for values in without)
 
 
 def holm(p_values: torch.Tensor, part: float = 1.0) -> torch.Tensor:
@@ -314,4 +314,4 @@ Tested = TypeVar("Tested", bound=_Tested)
 def significant(found: Sequence[Tested], alpha: float) -> tuple[Tested, ...]:
     """Return the kinds, or the directions, whose adjusted p-value is at most α."""
     check_fraction("alpha", alpha)
-    return tuple(one for one in found if one.p_value <= alpha)
+    return tuple(tested for tested in found if tested.p_value <= alpha)

@@ -80,7 +80,7 @@ def _affinities(points: torch.Tensor) -> torch.Tensor:
     m = len(points)
     # 3: neighbors for each one in effect; the Gaussian weights of others are next to nothing.
     k = min(int(3 * PERPLEXITY), m - 1)
-    squared, near = (one[:, 1:] for one in _nearest(points, points, k + 1))
+    squared, near = (nearest[:, 1:] for nearest in _nearest(points, points, k + 1))
     beyond = squared - squared[:, :1]
     wanted = log(min(PERPLEXITY, k / 3))
     beta = 1 / beyond.mean(1, keepdim=True).clamp_min(torch.finfo(beyond.dtype).tiny)

@@ -89,7 +89,7 @@ class Mapped(Pictured):
             >>> len(comparison.members(first.id)["gen"]) == first.shares["gen"].count
             True
         """
-        known = {one.id: one for one in self.member_lists()}
+        known = {members.id: members for members in self.member_lists()}
         if kind not in known:
             raise UsageError(f"the result has no kind {kind!r}{did_you_mean(kind, known)}: take an id of its list")
         return {label: tuple(ids) for label, ids in known[kind].ids.items()}
@@ -141,8 +141,8 @@ class Mapped(Pictured):
             raise UsageError("to_atlas needs pandas: pip install pandas, or use the fields of `map`") from error
         found = self._known_map
         names = UniqueNames(self.kinds)
-        known = {one.id: (names.title(one), one.p_value <= ALPHA) for one in self.kinds}
-        titles, significant = zip(*(known.get(one, ("", False)) for one in found.kinds), strict=True)
+        known = {kind.id: (names.title(kind), kind.p_value <= ALPHA) for kind in self.kinds}
+        titles, significant = zip(*(known.get(kind, ("", False)) for kind in found.kinds), strict=True)
         labels = [*zip(found.sets, found.ids, strict=True)]
         given = samples or {}
         pictures = self._pictures_of(labels, given) if thumbnails else self.gallery_of(given).pictures
@@ -157,7 +157,7 @@ class Mapped(Pictured):
                 "name": titles,
                 "significant": significant,
                 "id": found.ids,
-                "picture": [one and one.uri for one in small],
+                "picture": [picture and picture.uri for picture in small],
                 "path": [_path_of(given.get(label, sets[label].samples), name) for label, name in labels],
                 "neighbors": [
                     {"ids": near.tolist(), "distances": far.tolist()}

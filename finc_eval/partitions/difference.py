@@ -90,7 +90,7 @@ def total_variation(
     a, b = EffectiveCounts.of(first), EffectiveCounts.of(second)
     p_value = permutation_p_value(a, b, seed)
     found = a.members + b.members > 0
-    difference, own, by_chance = (one[found] for one in _variances(a, b))
+    difference, own, by_chance = (variances[found] for variances in _variances(a, b))
     # A kind that one set has not by chance has an own variance of nearly 0 there.
     error = np.sqrt(np.maximum(own, by_chance))
     high = largest_variation(a, b, confidence, is_design=is_design)
@@ -174,7 +174,9 @@ def permutation_p_value(
     permuted = _permuted_statistics(tuple(total.tolist()), n, PERMUTATIONS, check_seed(seed))
     statistics = np.concatenate([own, permuted], 1)
     # Rounding must not make equal tables differ.
-    ranks = np.stack([np.searchsorted(np.sort(one), one, "right") for one in -np.round(statistics, 9)]).min(0)
+    ranks = np.stack(
+        [np.searchsorted(np.sort(statistic), statistic, "right") for statistic in -np.round(statistics, 9)]
+    ).min(0)
     return float((ranks <= ranks[0]).mean())
 
 
@@ -197,8 +199,8 @@ def _statistics(squares: Array, share: Array) -> Array:
 def _variances(a: EffectiveCounts, b: EffectiveCounts) -> tuple[Array, Array, Array]:
     """Return differences of shares, and the variance of each: from its own set, and for two samples of one law."""
     p, q, pooled = a.members / a.n, b.members / b.n, (a.members + b.members) / (a.n + b.n)
-    one, other = a.spread / a.n, b.spread / b.n
-    return p - q, p * (1 - p) * one + q * (1 - q) * other, pooled * (1 - pooled) * (one + other)
+    of_a, of_b = a.spread / a.n, b.spread / b.n
+    return p - q, p * (1 - p) * of_a + q * (1 - q) * of_b, pooled * (1 - pooled) * (of_a + of_b)
 
 
 def _squares(difference: Array, variance: Array) -> Array:

@@ -83,8 +83,8 @@ class Tree:
         """Leaves of each node, shape (2k − 1, k)."""
         found = np.zeros((self.nodes, self.leaves), bool)
         np.fill_diagonal(found, True)
-        for node, (one, other) in enumerate(self.joins, self.leaves):
-            found[node] = found[one] | found[other]
+        for node, (left, right) in enumerate(self.joins, self.leaves):
+            found[node] = found[left] | found[right]
         return found
 
     @cached_property
@@ -178,11 +178,11 @@ class KindTree:
         x = axes(unlike)
         labels, links = communities(x, seed, run.torch_device)
         points, leaf = [], []
-        for one in range(labels.max() + 1):
-            own = np.ascontiguousarray(x.numpy()[labels == one])
+        for label in range(labels.max() + 1):
+            own = np.ascontiguousarray(x.numpy()[labels == label])
             count = max(1, round(len(own) / SAMPLES_PER_PROTOTYPE))
             points.append(own.mean(0, keepdims=True) if count == 1 else kmeans(own, count, seed, torch.device("cpu")))
-            leaf += [one] * len(points[-1])
+            leaf += [label] * len(points[-1])
         prototypes = torch.from_numpy(np.concatenate(points).astype(np.float32))
         fitted = cls(axes, prototypes, np.array(leaf, np.int64), Tree.of(links), float("inf"), seed)
         return replace(fitted, radius=BEYOND * float(np.sqrt(fitted.assign(rows, run)[1].max())))
@@ -244,7 +244,7 @@ class KindTree:
         if not (
             0 < unit < 1e150  # its square is finite
             and 0 <= radius < np.inf
-            and all(one.isfinite().all() for one in (origin, axes, prototypes))
+            and all(tensor.isfinite().all() for tensor in (origin, axes, prototypes))
             and np.array_equal(np.unique(leaf), np.arange(tree.leaves))
             and (joins < later[:, None]).all()
             and np.array_equal(once, np.arange(len(once)))

@@ -106,7 +106,7 @@ class Kinds(Mapped):
     @property
     def difference_p_value(self) -> float | None:
         """p-value of "all sets have one law", by their shares; None if the groups of a set are too few to test it."""
-        return self._least([one.p_value for one in self.differences.values()])
+        return self._least([difference.p_value for difference in self.differences.values()])
 
     @property
     def sets_p_value(self) -> float | None:
@@ -115,13 +115,13 @@ class Kinds(Mapped):
 
     def _least(self, p_values: Sequence[float | None]) -> float | None:
         """Return the smallest p-value of the sets, adjusted for their number."""
-        known = [one for one in p_values if one is not None]
+        known = [p for p in p_values if p is not None]
         tests = 1 if len(self.sets) == 2 else len(self.sets)
         return min(1.0, tests * min(known)) if known else None
 
     @property
     def _most_different(self) -> Difference:
-        return max(self.differences.values(), key=lambda one: one.value)
+        return max(self.differences.values(), key=lambda difference: difference.value)
 
     @property
     def shares(self) -> dict[str, NDArray[np.float64]]:
@@ -184,10 +184,10 @@ class Kinds(Mapped):
         }
 
     def _frame_rows(self) -> list[dict[str, Any]]:
-        return [one.frame_row() for one in self.kinds]
+        return [kind.frame_row() for kind in self.kinds]
 
     def _lines(self) -> Iterator[str]:
-        return (one._summary() for one in self.significant())
+        return (kind._summary() for kind in self.significant())
 
     def _summary(self) -> str:
         low, high = self.difference_interval
@@ -270,7 +270,7 @@ def _count(
     run = Run.of(run).planned(LOOK, *([] if divided else [DIVIDE]), COUNT)
     checks = [needs_values(settings.by), needs_pairs(settings.pairs)]
     opened, warnings = countable_sets(sets, settings.groups, run, extractor, checks=checks)
-    embeddings = {label: one.embeddings for label, one in opened.items()}
+    embeddings = {label: opened_set.embeddings for label, opened_set in opened.items()}
     pairing, sentences = pair(embeddings, settings.pairs, settings.groups)
     embeddings = embeddings if pairing is None else pairing.sets
     answer = divide(
@@ -282,12 +282,12 @@ def _count(
         headings=headings,
         differences=answer.differences(settings.seed),
         detectable=answer.choice.tests.detectable(),
-        sets={label: one.info() for label, one in opened.items()},
+        sets={label: opened_set.info() for label, opened_set in opened.items()},
         settings=settings,
         signature=Signature.of(
             Kinds.type_name,
-            [one.n for one in embeddings.values()],
-            known_space(one.space for one in embeddings.values()),
+            [each.n for each in embeddings.values()],
+            known_space(each.space for each in embeddings.values()),
             *settings.signature(),
             ("kinds", answer.kinds.digest[:12]),
         ),

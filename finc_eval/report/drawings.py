@@ -34,7 +34,7 @@ class Axis:
 
     def at(self, value: float) -> float:
         """Return the pixel of a number."""
-        low, high, value = (log(one) if self.is_log else one for one in (self.low, self.high, value))
+        low, high, value = (log(number) if self.is_log else number for number in (self.low, self.high, value))
         return self.start + (self.end - self.start) * (value - low) / ((high - low) or 1.0)
 
     @property
@@ -130,10 +130,10 @@ def forest(title: str, shares: Sequence[Drawn], scale: Axis) -> Markup:
     """Draw the shares of sets that are of one mode, one below the other."""
     height = SPACING * len(shares) + AROUND
     parts = [line([(scale.at(tick), 0), (scale.at(tick), height)]) for tick in scale.ticks]
-    for row, one in enumerate(shares, start=1):
-        ends = one.interval and (scale.at(one.interval[0]), scale.at(one.interval[1]))
-        parts.append(mark(one.ink, (scale.at(one.value), SPACING * row), one.words, ends))
-    return drawing(f"Shares of {title}", "; ".join(one.words for one in shares), (FOREST_WIDTH, height), parts)
+    for row, share in enumerate(shares, start=1):
+        ends = share.interval and (scale.at(share.interval[0]), scale.at(share.interval[1]))
+        parts.append(mark(share.ink, (scale.at(share.value), SPACING * row), share.words, ends))
+    return drawing(f"Shares of {title}", "; ".join(share.words for share in shares), (FOREST_WIDTH, height), parts)
 
 
 def forest_axis(scale: Axis) -> Markup:

@@ -111,8 +111,10 @@ def sections_of(outline: Outline) -> list[Section]:
     """Return a section for each table of an outline; its details follow the last one."""
     last = len(outline.tables)
     return [
-        Section(f"table-{place}", one.title, one.legend, table=one, texts=outline.details if place == last else ())
-        for place, one in enumerate(outline.tables, start=1)
+        Section(
+            f"table-{place}", table.title, table.legend, table=table, texts=outline.details if place == last else ()
+        )
+        for place, table in enumerate(outline.tables, start=1)
     ]
 
 
@@ -135,10 +137,10 @@ def render(
         version=result.provenance.version,
         pictures=gallery.pictures,
         previews={
-            f"{label}/{name}": one.uri
+            f"{label}/{name}": picture.uri
             for label, found in gallery.pictures.items()
-            for name, one in found.items()
-            if one.is_moving
+            for name, picture in found.items()
+            if picture.is_moving
         },
         notes=gallery.notes,
         members_at=getattr(result, "folder_of_members", ""),
@@ -175,12 +177,12 @@ def frame(
         "colors": {},  # classes of sets at the top of a page that have another than that of their label
         "notes": (),
         "members_at": "",  # folder of the pages with all members of kinds; "" without one
-        "has_pictures": lambda view: any(context["pictures"].get(one.label) for one in view.grids),
+        "has_pictures": lambda view: any(context["pictures"].get(grid.label) for grid in view.grids),
     }
     text = environment().get_template(template).render({**shared, **context})
     links = (f'<li><a href="#{name}">{Markup(heading).striptags()}</a></li>' for name, heading in SECTION.findall(text))
     previews = context.get("previews", {})
-    moving = {key: previews[key] for key in sorted({unescape(one) for one in MOVING.findall(text)})}
+    moving = {key: previews[key] for key in sorted({unescape(name) for name in MOVING.findall(text)})}
     return text.replace(NAVIGATION, "".join(links), 1).replace(PREVIEWS, htmlsafe_json_dumps(moving), 1)
 
 

@@ -318,9 +318,7 @@ def _in_folders(ids: Sequence[str], where: str, read: Read) -> Metadata | None:
         inside, path = [ids[place][len(folder) + 1 :] for place in places], f"{where}/{folder}/{file}"
         if found := _parse(file, text.encode(), inside, path) if "\n" in text.strip() else None:
             columns = {"label": found.labels, "prompt": found.prompts, **found.columns}.items()
-            rows.update(
-                (place, {key: values[row] for key, values in columns if values}) for row, place in enumerate(places)
-            )
+            rows |= {place: {key: texts[row] for key, texts in columns if texts} for row, place in enumerate(places)}
             unmatched += Counter(found.unmatched)
         else:
             first = next(json_lines(text, path), None) if file == "metadata.jsonl" else None

@@ -130,9 +130,9 @@ class ShardList:
     def check(self) -> None:
         """Raise DataError if samples are in two files, and MissingShards if some are in none."""
         assert self._first is not None
-        one, listed = self._first, self._in_order("path, first, last, start, stop")
+        shard, listed = self._first, self._in_order("path, first, last, start, stop")
         shards = (
-            (os.fsdecode(path), replace(one, first=first, last=last, start=start, stop=stop))
+            (os.fsdecode(path), replace(shard, first=first, last=last, start=start, stop=stop))
             for path, first, last, start, stop in listed
         )
         check_complete(join_in_order(shards))
@@ -233,7 +233,7 @@ def _samples(paths: Iterable[Path]) -> Iterator[tuple[str, bytes]]:
                 names = good.between(start - before, start + len(contents) - after)
                 for number, name in zip(failed[before:after].tolist(), bad.between(before, after), strict=True):
                     names.insert(number - start, name)
-                yield from zip(names, (one.tobytes() for one in contents), strict=True)
+                yield from zip(names, (digest.tobytes() for digest in contents), strict=True)
 
 
 def _traits(paths: Iterable[Path]) -> Iterator[Traits]:
@@ -241,7 +241,9 @@ def _traits(paths: Iterable[Path]) -> Iterator[Traits]:
         with _open(path) as file, content_of(path, AGAIN):
             traits = file.texts(TRAITS)
             for start in range(0, len(traits), SAMPLES):
-                yield from [Traits.decode(one.encode("ascii")) for one in traits.between(start, start + SAMPLES)]
+                yield from [
+                    Traits.decode(encoded.encode("ascii")) for encoded in traits.between(start, start + SAMPLES)
+                ]
 
 
 def merge_sketches(paths: Sequence[Path], out: Path, force: bool, progress: Progress) -> Sketch:

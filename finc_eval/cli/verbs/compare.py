@@ -66,8 +66,8 @@ def compare(
     """
     sources = {"gen": gen, "ref": ref}
     how = [replace(extraction, extractor=name) for name in extractor or ()] or [extraction]
-    for one in how:
-        check_given([*sources.values(), kinds, *(again or ())], one.extractor)
+    for each in how:
+        check_given([*sources.values(), kinds, *(again or ())], each.extractor)
     output = output_folder("compare", "comparison" if len(how) == 1 else "spaces", sources, out, force, how=how)
     with work.running() as run:
         chosen = how if len(how) > 1 else how[0]

@@ -54,7 +54,7 @@ def list_extractors(as_json: Json = False) -> None:
     states = {state.name: state.state for state in weight_states(cards)}
     if as_json:
         listed = [(card.name, card.output.dimension, card.takes, states.get(card.name)) for card in cards]
-        print_json([dict(zip(("name", "dimension", "takes", "weights"), one, strict=True)) for one in listed])
+        print_json([dict(zip(("name", "dimension", "takes", "weights"), row, strict=True)) for row in listed])
         return
     rows = []
     for card in cards:
@@ -182,9 +182,9 @@ def _print_states(states: list[WeightState], as_json: bool) -> None:
         print_json(states)
         return
     rows = []
-    for one in states:
-        size = "" if one.size is None else f"{one.size / 1e6:,.0f}"
-        rows.append([one.name, one.state, size, one.trust, one.license, str(one.path)])
+    for state in states:
+        size = "" if state.size is None else f"{state.size / 1e6:,.0f}"
+        rows.append([state.name, state.state, size, state.trust, state.license, str(state.path)])
     print_table("", ["extractor", "weights", "MB", "checked against", "license", "file"], rows)
 
 

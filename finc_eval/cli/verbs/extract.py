@@ -157,7 +157,7 @@ def sketch(
             phi = shared.feature_map if work.device is None else shared.feature_map.to(work.device)
             result = fe.Sketch.of(embeddings, phi, precision=settings.precision, groups=settings.groups, run=run)
     # The embeddings may have been made by another command.
-    result.shards = tuple(replace(one, command=shard_command()) for one in result.shards)
+    result.shards = tuple(replace(shard, command=shard_command()) for shard in result.shards)
     make_room(out, "sketch", force)
     result.save(out)
     _warn_of_size(out, result)
@@ -173,7 +173,7 @@ def _is_own(path: Path, digest: str, settings: SketchSettings, shared: fe.Sketch
         return phi.digest == shared.feature_map.digest
     asked = (settings.sigma, settings.features, settings.seed, settings.frequencies == "orthogonal")
     made = (phi.sigma, phi.features, phi.seed, phi.orthogonal)
-    alike = all(one in (None, "auto", other) for one, other in zip(asked, made, strict=True))
+    alike = all(wish in (None, "auto", other) for wish, other in zip(asked, made, strict=True))
     return phi.kernel == settings.kernel and (alike or phi.kernel == "cosine")
 
 
@@ -261,13 +261,15 @@ def ls(as_json: Json = False) -> None:
         print(f"{folder.cache_folder()} holds no caches")
         return
     rows = []
-    for one in found:
-        shape, made = "" if one.n is None else f"{one.n} x {one.dim}", datetime.fromtimestamp(one.modified)
-        about = one.note or f"{one.source or ''}{' (gone)' if one.source_is_there is False else ''}"
-        size = f"{one.size / 1e6:,.1f}"
-        rows.append([one.path.name[:12], one.state, shape, one.extractor or "", size, f"{made:%Y-%m-%d %H:%M}", about])
+    for cache in found:
+        shape, made = "" if cache.n is None else f"{cache.n} x {cache.dim}", datetime.fromtimestamp(cache.modified)
+        about = cache.note or f"{cache.source or ''}{' (gone)' if cache.source_is_there is False else ''}"
+        size = f"{cache.size / 1e6:,.1f}"
+        rows.append(
+            [cache.path.name[:12], cache.state, shape, cache.extractor or "", size, f"{made:%Y-%m-%d %H:%M}", about]
+        )
     print_table("", ["key", "state", "embeddings", "extractor", "MB", "made", "samples"], rows)
-    print(f"{sum(one.size for one in found) / 1e6:,.1f} MB in {found[0].path.parent}")
+    print(f"{sum(cache.size for cache in found) / 1e6:,.1f} MB in {found[0].path.parent}")
 
 
 @cache.command()

@@ -219,7 +219,7 @@ def membership(
                 f"{members} and {others} are the same samples: others are samples that the models have not seen"
             )
         with run.step("distances to the models"):
-            near = {name: fe.kahm.nearest_distances(fitted, one) for name, one in sets.items()}
+            near = {name: fe.kahm.nearest_distances(fitted, embeddings) for name, embeddings in sets.items()}
         with run.step(f"score with {permutations:,} permutations"):
             score = fe.kahm.membership_score(
                 near["members"], near["others"], permutations=permutations, seed=seed, settings=str(fitted.settings)
@@ -277,8 +277,12 @@ def federate(
                 write_classes(table, ids, found.classes, found.values, None, force, as_json)
             case str(asked), dict(parties), None, None, Path() as table:
                 fitted = [fe.kahm.load_models(path, device=run.torch_device) for path in parties.values()]
-                queries = _open_sets({"samples": asked}, extraction, run, [one.space for one in fitted])["samples"]
-                found = fe.kahm.federated.combine([fe.kahm.federated.local_distances(one, queries) for one in fitted])
+                queries = _open_sets({"samples": asked}, extraction, run, [machine.space for machine in fitted])[
+                    "samples"
+                ]
+                found = fe.kahm.federated.combine(
+                    [fe.kahm.federated.local_distances(machine, queries) for machine in fitted]
+                )
                 known = queries.column("label") if "label" in queries.columns else None
                 ids = queries.ids_between(0, queries.n)
                 write_classes(table, ids, found.classes, found.values, known, force, as_json)

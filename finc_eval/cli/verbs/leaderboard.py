@@ -117,10 +117,10 @@ def rank(
     if not runs:
         raise UsageError("no model is named: write for example one=model-one/ two=model-two/")
     sources = flat_sources(runs) | {"ref": ref}
-    for one in how:
-        check_given(sources.values(), one.extractor)
+    for each in how:
+        check_given(sources.values(), each.extractor)
     ballots = [
-        one for given in votes or () for one in (given.split(",") if not Path(given).exists() else [given]) if one
+        path for given in votes or () for path in (given.split(",") if not Path(given).exists() else [given]) if path
     ]
     judged: dict[str, Any] = {"scores": score_sources(scores) if scores else None, "votes": ballots or None}
     check_given(ballots)
@@ -159,7 +159,7 @@ def add(
     runs = runs_of_models([*(models or ()), *gen])
     check_given([*flat_sources(runs).values(), ref], extraction.extractor)
     stored = fe.Board(board)
-    names = [one.name for one in fields(settings) if given_options(context, one.name)]
+    names = [field.name for field in fields(settings) if given_options(context, field.name)]
     given: Any = {name: getattr(settings, name) for name in names}
     with work.running() as run:
         added = stored.add(runs, ref, settings, extractor=extraction, run=run, **given)
@@ -306,11 +306,11 @@ def score_sources(options: Sequence[str]) -> dict[str, list[str]] | list[Any]:
                     raise UsageError(f"--scores is NAME=FILE, got {part}: write for example one=one.csv,two=two.jsonl")
                 by_model.setdefault(name.strip(), []).append(path)
         else:
-            others += [one.strip() for one in given.split(",") if one.strip()]
-    files = [one for one in others if is_file(one)]
+            others += [part.strip() for part in given.split(",") if part.strip()]
+    files = [path for path in others if is_file(path)]
     check_given([*(path for own in by_model.values() for path in own), *files])
     if by_model and len(files) < len(others):
-        column = next(one for one in others if one not in files)
+        column = next(path for path in others if path not in files)
         raise UsageError(f"--scores names {column!r} beside files, and it is not a file: write NAME={column}")
     if not by_model:
         return others

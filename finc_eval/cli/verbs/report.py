@@ -108,8 +108,8 @@ def _index_of(folder: Path, page: Path, force: bool) -> str:
     found = list(results_in(folder))
     if not found:
         raise DataError(f"{folder} holds no results of finc-eval: pass the folder that a verb wrote to with --out")
-    for name, one in found:
-        index.add(name, one)
+    for name, result in found:
+        index.add(name, result)
     return index.page()
 
 

@@ -69,8 +69,8 @@ def score(
     if as_json:
         fields = ("id", "title", "share_gen", "share_ref")
         kinds = [
-            {**{name: getattr(one, name) for name in fields}, "count": count}
-            for one, count in zip(result.kinds, members, strict=True)
+            {**{name: getattr(kind, name) for name in fields}, "count": count}
+            for kind, count in zip(result.kinds, members, strict=True)
         ]
         print_json({"path": str(out), "n": embeddings.n, "columns": columns, "kinds": kinds, "warnings": notes})
         return
@@ -107,9 +107,9 @@ def _notes(result: fe.Comparison) -> list[str]:
 def _print_kinds(result: fe.Comparison, members: Sequence[int], n: int) -> None:
     """Print the number of samples of each kind, if there are kinds."""
     rows = []
-    for one, count in zip(result.kinds, members, strict=True):
-        shares = [percent(share, 1) for share in (count / n, one.share_gen, one.share_ref)]
-        rows.append([with_id(one), f"{count:,}", *shares])
+    for kind, count in zip(result.kinds, members, strict=True):
+        shares = [percent(share, 1) for share in (count / n, kind.share_gen, kind.share_ref)]
+        rows.append([with_id(kind), f"{count:,}", *shares])
     if rows:
         headings = ["kind", "samples", "share", "of gen", "of ref"]
         print_table(f"Kinds of {plural(n, 'sample')}", headings, rows, names=["kind"])

@@ -238,9 +238,7 @@ class StoredFile:
             raise ValueError("its checksums are not those of its arrays")
         check_decoded(4 * sum(counts), str(self.path))
         own = sums.read(0, sum(counts))
-        if known["content"] != content_digest(
-            known, {name: (array.dtype, array.shape) for name, array in raw.items()}, own
-        ):
+        if known["content"] != content_digest(known, {name: (x.dtype, x.shape) for name, x in raw.items()}, own):
             raise ValueError("its header is not what was written")
         of_each = dict(zip(sorted(raw), np.split(own, np.cumsum(counts)[:-1].astype(int)), strict=False))
         return {name: StoredRows(self, name, dataset, of_each[name]) for name, dataset in raw.items()}

@@ -136,21 +136,21 @@ def estimate_frechet(
     check_alike(gen.statistics.name, gen.statistics, ref.statistics.name, ref.statistics)
     x = gen.statistics
     sides = _sides(x, ref.statistics.to(x.mean.device))
-    smooth = all(one.statistics.n is None or one.statistics.n > one.statistics.dim for one in (gen, ref))
+    smooth = all(given.statistics.n is None or given.statistics.n > given.statistics.dim for given in (gen, ref))
     without, influences = [], []
-    for one, side in zip((gen, ref), sides, strict=True):
-        if one.source is None:
+    for given, side in zip((gen, ref), sides, strict=True):
+        if given.source is None:
             continue
-        of_samples, parts = _cut(one.source, side, run)
+        of_samples, parts = _cut(given.source, side, run)
         by_blocks = of_samples is None or not smooth
         without.append(side.distances_without(parts, by_blocks or len(side.scale) <= MAX_EXACT_SIZE))
         if of_samples is None or not smooth:
             influences.append(block_influences(without[-1]))
         else:
-            influences.append(unit_influences(of_samples, one.units))
+            influences.append(unit_influences(of_samples, given.units))
     bias = jackknife_bias(sides[0].distance, *without)
     value = max(sides[0].distance, 0.0) if value is None else value
-    is_grouped = any(one.units is not None for one in (gen, ref))
+    is_grouped = any(given.units is not None for given in (gen, ref))
     return _with_interval(value, value - bias, tuple(influences), without, is_grouped)
 
 

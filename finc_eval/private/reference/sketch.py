@@ -352,9 +352,7 @@ class PrivateSketch(Shown):
         whole = estimate_part("all", ref, sample, confidence)
         hidden = any(release.sampling < 0 for release in self.releases)
         degrees = self.feature_map.degrees.repeat(len(self.classes or (1,)))
-        by_degree = {
-            f"degree {degree}": (degrees == degree).nonzero()[:, 0] for degree in sorted(set(degrees.tolist()))
-        }
+        by_degree = {f"degree {d}": (degrees == d).nonzero()[:, 0] for d in sorted(set(degrees.tolist()))}
         entries = torch.arange(self.size).view(-1, self.feature_map.size)
         by_class = {f"class {name}": entries[place] for place, name in enumerate(self.classes or ())}
         return PrivateScore(

@@ -81,11 +81,11 @@ class TextTable:
     @property
     def cells(self) -> list[list[Cell]]:
         """The rows, each cell as a `Cell`."""
-        return [[one if isinstance(one, Cell) else Cell(one) for one in row] for row in self.rows]
+        return [[cell if isinstance(cell, Cell) else Cell(cell) for cell in row] for row in self.rows]
 
     def texts(self, *, small: bool) -> list[list[str]]:
         """Return the rows as texts, with or without small print."""
-        return [[one.whole if small else one.text for one in row] for row in self.cells]
+        return [[cell.whole if small else cell.text for cell in row] for row in self.cells]
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,7 @@ def sources(sets: Mapping[str, SetInfo]) -> str:
 
 def _keywords(settings: object) -> list[str]:
     default: Any = type(settings)()
-    values = {one.name: getattr(settings, one.name) for one in fields(default)}
+    values = {field.name: getattr(settings, field.name) for field in fields(default)}
     return [
         f"{name}=fe.{type(value).__name__}({', '.join(_keywords(value))})"
         if is_dataclass(value)

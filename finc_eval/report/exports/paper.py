@@ -180,7 +180,7 @@ def _values(row: Mapping[str, Any]) -> dict[str, Number]:
 
 def _with_ends(row: Mapping[str, Any], column: str, interval: str) -> Number:
     value = row[column]
-    ends = [(row.get(f"{one}.low"), row.get(f"{one}.high")) for one in (f"{column}_interval", interval)]
+    ends = [(row.get(f"{name}.low"), row.get(f"{name}.high")) for name in (f"{column}_interval", interval)]
     low, high = next(((low, high) for low, high in ends if low is not None and high is not None), (value, value))
     return value, low, high
 
@@ -207,7 +207,7 @@ def _draw(axes: Axes, panel: FigurePanel) -> None:
 
 def latex(outline: Outline) -> str:
     """Return the tables of an outline that have rows, each as a table environment; needs the package booktabs."""
-    tables = [_table(one) for one in outline.tables if one.rows]
+    tables = [_table(table) for table in outline.tables if table.rows]
     return "\n".join([f"% {_text(outline.title)}: finc-eval, {_text(str(outline.kind))}", *tables])
 
 

@@ -112,8 +112,8 @@ def _send(tracker: Any, logged: _Logged) -> None:
     check_tracker(tracker)
     tracker = _inner(tracker)
     if several := [*getattr(tracker, "trackers", ())]:
-        for one in several:
-            _to_one_of_accelerate(one, logged)
+        for each in several:
+            _to_one_of_accelerate(each, logged)
     elif hasattr(tracker, "add_scalar"):
         _to_writer(tracker, logged)
     elif hasattr(tracker, "define_metric"):
@@ -211,16 +211,16 @@ def _to_log(tracker: Any, logged: _Logged) -> None:
     tracker.log({**logged.numbers, **logged.text, **_images(_package(tracker), logged)}, step=logged.step)
 
 
-def _to_one_of_accelerate(one: Any, logged: _Logged) -> None:
+def _to_one_of_accelerate(tracker: Any, logged: _Logged) -> None:
     """Log to a tracker of accelerate, or to the run or writer behind it; on other processes it does nothing."""
-    inner = getattr(one, "tracker", None)
+    inner = getattr(tracker, "tracker", None)
     if hasattr(inner, "add_scalar") or hasattr(inner, "define_metric"):
         _send(inner, logged)
         return
-    is_mlflow = getattr(one, "name", "") == "mlflow"  # it drops each text with a warning
-    one.log({**logged.numbers, **({} if is_mlflow else logged.text)}, step=logged.step)
-    if logged.pictures and hasattr(one, "log_images"):
-        one.log_images({name: np.asarray(image)[None] for name, image in logged.pictures.items()}, step=logged.step)
+    is_mlflow = getattr(tracker, "name", "") == "mlflow"  # it drops each text with a warning
+    tracker.log({**logged.numbers, **({} if is_mlflow else logged.text)}, step=logged.step)
+    if logged.pictures and hasattr(tracker, "log_images"):
+        tracker.log_images({name: np.asarray(image)[None] for name, image in logged.pictures.items()}, step=logged.step)
 
 
 def _package(tracker: Any) -> str:
