@@ -162,8 +162,7 @@ def takes(cls: type, argument: str, **narrower: Any) -> Callable[[Verb], Verb]:
 
     def decorate(verb: Verb) -> Verb:
         hints = get_type_hints(verb, include_extras=True)
-        stated = inspect.signature(verb).parameters
-        own = {name: declared.replace(annotation=hints[name]) for name, declared in stated.items()}
+        own = {name: each.replace(annotation=hints[name]) for name, each in inspect.signature(verb).parameters.items()}
         spliced: list[inspect.Parameter] = []
         for name, declared in own.items():
             spliced += made if name == argument else [declared]
