@@ -156,7 +156,7 @@ CHOSEN = {
         *("gallery.thumbnails.DEFAULT_FPS", "gallery.thumbnails.STRIP_FRAMES"),
     },
     "by a format, or by whoever defined the metric": {
-        *("embeddings.journal.JOURNAL_LAYOUT", "embeddings.writer.TRAITS_BYTES"),
+        *("embeddings.journal.JOURNAL_LAYOUT", "embeddings.writer.ENCODING_BYTES"),
         *("extractors.networks.i3d.POOLING_WINDOW", "extractors.networks.motion.FVMD_RATE"),
         *("extractors.networks.motion.FVMD_POINTS", "extractors.networks.motion.FVMD_CUBE"),
     },

@@ -40,9 +40,9 @@ from finc_eval.embeddings.writer import (
 )
 from finc_eval.extractors.card import Card, Preprocessing
 from finc_eval.extractors.preprocess import Resized, resize_frames
+from finc_eval.samples.encoding import Encoding
 from finc_eval.samples.shards import Shard
 from finc_eval.samples.source import Digests, Sample, Source, fingerprint, prefetch
-from finc_eval.samples.traits import Traits
 
 if TYPE_CHECKING:
     import torch
@@ -67,7 +67,7 @@ class DecodedBatch:
     content: npt.NDArray[np.uint64]
     digests: list[bytes]  # digests of the bytes that were decoded, as `Source.digests` has them
     errors: list[str | None]  # reason why a sample cannot be read, or None
-    traits: list[Traits | None]  # encoding of each sample; None for an unreadable sample
+    encodings: list[Encoding | None]  # encoding of each sample; None for an unreadable sample
     readable: npt.NDArray[np.int64]  # positions of the readable samples in the batch, (m,)
     # pixels of the readable samples, (m, height, width, 3) or (m, frames, height, width, 3); None if no sample is
     # readable
@@ -83,7 +83,7 @@ class Decoded(NamedTuple):
     content: int
     digest: bytes
     error: str | None
-    traits: Traits | None
+    encoding: Encoding | None
     pixels: Resized | None
     times: npt.NDArray[np.float64] | None
 
@@ -95,7 +95,7 @@ def _decode(sample: Sample, how: Preprocessing) -> Decoded:
         ready = resize_frames(sample.pixels, how)
     except ValueError as error:
         return Decoded(sample.id, 0, sample.content, str(error), None, None, None)
-    return Decoded(sample.id, fingerprint(sample.pixels), sample.content, None, sample.traits, ready, sample.times)
+    return Decoded(sample.id, fingerprint(sample.pixels), sample.content, None, sample.encoding, ready, sample.times)
 
 
 def decode_batches(
@@ -120,7 +120,7 @@ def _batch(samples: list[Decoded], place: Place | None) -> DecodedBatch:
     # Seconds of import, which a cache that exists already does not need.
     import torch
 
-    ids, content, digests, errors, traits, pixels, times = map(list, zip(*samples, strict=True))
+    ids, content, digests, errors, encodings, pixels, times = map(list, zip(*samples, strict=True))
     readable = [number for number, error in enumerate(errors) if error is None]
     stacked = torch.from_numpy(np.stack([pixels[number] for number in readable])) if readable else None
     timed = bool(readable) and all(times[number] is not None for number in readable)
@@ -129,7 +129,7 @@ def _batch(samples: list[Decoded], place: Place | None) -> DecodedBatch:
         content=np.array(content, np.uint64),
         digests=digests,
         errors=errors,
-        traits=traits,
+        encodings=encodings,
         readable=np.array(readable, np.int64),
         pixels=stacked if stacked is None or place is None else place(stacked),
         times=torch.from_numpy(np.stack([times[number] for number in readable])).float() if timed else None,
@@ -319,7 +319,7 @@ class Job:
         with kept_memory(), closing(one_behind(self._embedded(embed, writer.done))) as embedded:
             for batch, rows in embedded:
                 self._check_unchanged(batch, writer.done)
-                writer.write(self._rows(batch, rows), batch.content, batch.errors, batch.traits)
+                writer.write(self._rows(batch, rows), batch.content, batch.errors, batch.encodings)
                 tell("", writer.done, n)
         return None
 

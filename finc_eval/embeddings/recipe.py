@@ -24,8 +24,8 @@ DECODING = 3  # version of the rules by which bytes become pixels: other pixels 
 ARITHMETIC = 2  # version of how a network computes on a CPU: other last digits are never under the same key
 DTYPE = "<f4"  # type of the numbers of a cache: float32
 
-DIGESTS, FAILED, TRAITS = "shard/digests", "shard/failed", "shard/traits"
-"""Arrays of a shard until it is merged: the digest of each sample, the numbers of those that failed, and traits."""
+DIGESTS, FAILED, ENCODINGS = "shard/digests", "shard/failed", "shard/traits"
+"""Arrays of a shard until it is merged: the digest of each sample, the numbers of those that failed, and encodings."""
 
 Recipe = dict[str, Any]
 

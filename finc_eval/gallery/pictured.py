@@ -110,14 +110,14 @@ def read_thumbnails(
                 opened.take([n for n, name in enumerate(opened.ids) if name in wanted]),
             )
         for sample in samples:
-            pixels, traits = sample.pixels, sample.traits
+            pixels, encoding = sample.pixels, sample.encoding
             if pixels is not None and still_edge is not None:
                 image = pixels if pixels.ndim == 3 else pixels[len(pixels) // 2]
                 found[sample.id] = thumbnail(image, still_edge)
             elif pixels is not None and pixels.ndim > 3 and sample.id in still:
                 found[sample.id] = thumbnail(pixels[-1])
             elif pixels is not None and pixels.ndim > 3 and len(pixels) > 1:
-                fps = (clip and clip.fps) or (traits and traits.fps) or DEFAULT_FPS
+                fps = (clip and clip.fps) or (encoding and encoding.fps) or DEFAULT_FPS
                 found[sample.id] = preview(pixels, fps / clip.stride if clip else fps)
             elif pixels is not None:
                 found[sample.id] = thumbnail(pixels if pixels.ndim == 3 else pixels[0])

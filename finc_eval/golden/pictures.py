@@ -168,7 +168,7 @@ def _shots(source: Source) -> Iterator[tuple[str, Shot]]:
         else:
             opener = getattr(source, "open", None)
             is_clear = False
-            if opener is not None and sample.traits is not None:
+            if opener is not None and sample.encoding is not None:
                 with opener(number) as stream:
                     is_clear = _is_clear(at_most(stream, max_decoded()))
             yield sample.id, Shot(sample.pixels, "", is_clear)

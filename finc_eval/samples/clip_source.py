@@ -18,6 +18,7 @@ from finc_eval.core.errors import DataError
 from finc_eval.core.memory import check_list
 from finc_eval.core.words import plural
 from finc_eval.samples.clips import Clip, DecodedWindow, plan_windows
+from finc_eval.samples.encoding import Encoding, is_gray
 from finc_eval.samples.metadata import Metadata
 from finc_eval.samples.reading import EVERYTHING
 from finc_eval.samples.rows import ArraySource, NpzSource, check_dtype
@@ -34,7 +35,6 @@ from finc_eval.samples.source import (
     pixels_digest,
     reason,
 )
-from finc_eval.samples.traits import Traits, is_gray
 
 
 class ClipSource(Source):
@@ -163,7 +163,7 @@ def decode_windows(
     try:
         for window in decoded:
             name, content = next(waiting)
-            yield Sample(name, window.pixels, None, window.traits, content, window.times)
+            yield Sample(name, window.pixels, None, window.encoding, content, window.times)
     except NOT_OF_THE_SAMPLE:
         raise
     except Exception as error:  # decoders raise almost anything on damaged bytes
@@ -212,7 +212,7 @@ def _windows_of_row(names: Sequence[str], row: Pixels, clip: Clip, windows: Sequ
     def decoded() -> Iterator[DecodedWindow]:
         for indices, times in zip(*plan_windows(len(row), None, clip, windows=windows), strict=True):
             pixels = row[indices]
-            traits = Traits("array", "RGB", width, height, all(map(is_gray, pixels)), frames=len(row))
-            yield DecodedWindow(pixels, times, traits)
+            encoding = Encoding("array", "RGB", width, height, all(map(is_gray, pixels)), frames=len(row))
+            yield DecodedWindow(pixels, times, encoding)
 
     return decode_windows(names, decoded(), [pixels_digest(row)] * len(windows))

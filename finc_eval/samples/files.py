@@ -25,11 +25,11 @@ from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, ENCODED, excess, max_deco
 from finc_eval.core.places import place_of, url_of
 from finc_eval.core.remote.mirror import files_below
 from finc_eval.samples.clips import CLIPS
+from finc_eval.samples.encoding import OVERVIEW, grid_shape
 from finc_eval.samples.images import IMAGE_SUFFIXES, SIGNATURE_BYTES, SIGNATURES, decode_image, size_of
 from finc_eval.samples.metadata import FOLDER_FILES, METADATA_FILES, Metadata, find_metadata
 from finc_eval.samples.reading import EVERYTHING, Reading
 from finc_eval.samples.source import DIGEST_BYTES, NOT_OF_THE_SAMPLE, RandomAccessSource, Sample, content_digest, reason
-from finc_eval.samples.traits import OVERVIEW, grid_shape
 
 FILE_COPIES = 2  # times its size that a file takes while it is unpacked into memory
 MAX_BYTES_IN_MEMORY = 64 << 20  # bytes of a video up to which it is decoded from memory

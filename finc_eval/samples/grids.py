@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.words import plural
+from finc_eval.samples.encoding import GridShape, grid_shape
 from finc_eval.samples.files import FileSource
 from finc_eval.samples.images import size_of
 from finc_eval.samples.profile import Profile
 from finc_eval.samples.source import Source
-from finc_eval.samples.traits import GridShape, grid_shape
 
 MIN_BREAK = 1.9
 """Mean step of pixels across the ends of cells, in units of the 90th percentile of all steps, from which on a picture

@@ -233,7 +233,7 @@ class DatasetSource(Source):
             if isinstance(item, tuple | list) and len(item) > 0:
                 item, found = item[0], item[1] if len(item) > 1 else None
             label = None if found is None else self._label(found)
-            pixels, traits = to_pixels(item, who, self.reading)
+            pixels, encoding = to_pixels(item, who, self.reading)
         except (DataError, MemoryError):
             raise
         except ERRORS_OF_CODE as error:
@@ -242,7 +242,7 @@ class DatasetSource(Source):
         except Exception as error:  # a file may be damaged, and its reader may raise anything
             why = reason(error)
             return Sample(name, None, why, content=content_digest(why)), label
-        return Sample(name, pixels, None, traits, decoded_digest(pixels, traits)), label
+        return Sample(name, pixels, None, encoding, decoded_digest(pixels, encoding)), label
 
     def _label(self, value: Any) -> str | None:
         """Return the name of a class; None if the value is not a class but a mask, a box …."""

@@ -18,19 +18,19 @@ from finc_eval.core.doors import open_file
 from finc_eval.core.errors import DataError, UsageError, check_count, did_you_mean
 from finc_eval.core.memory import numbered
 from finc_eval.core.words import plural
+from finc_eval.samples.encoding import Encoding
 from finc_eval.samples.files import VIDEO_SUFFIXES
 from finc_eval.samples.images import as_rgb, decode, rgb
 from finc_eval.samples.reading import EVERYTHING, IMAGE_KEYS, Reading
-from finc_eval.samples.rows import advice_in, check_dtype, is_tensor, row_traits, tensor_values
+from finc_eval.samples.rows import advice_in, check_dtype, is_tensor, row_encoding, tensor_values
 from finc_eval.samples.source import Pixels, Sample, Source, content_digest, decoded_digest, reason
-from finc_eval.samples.traits import Traits
 
 CHANNELS = (1, 3)
 
 LABEL_KEYS = ("label", "labels", "class", "target", "targets", "cls", "y")  # keys of its labels
 
 
-def to_pixels(value: Any, who: str, reading: Reading = EVERYTHING) -> tuple[Pixels, Traits]:
+def to_pixels(value: Any, who: str, reading: Reading = EVERYTHING) -> tuple[Pixels, Encoding]:
     """Turn one image, called `who` in messages, into (height, width, 3) uint8 RGB.
 
     It is a Pillow image, the path or the bytes of an image file, or a uint8 array or tensor of shape (height, width),
@@ -66,7 +66,7 @@ def to_pixels(value: Any, who: str, reading: Reading = EVERYTHING) -> tuple[Pixe
     pixels = as_rgb(rows)
     if 0 in pixels.shape:
         raise DataError(f"{who} has shape {array.shape}: it holds no pixels")
-    return pixels, row_traits(pixels, 1 if rows.ndim == 2 else rows.shape[2])
+    return pixels, row_encoding(pixels, 1 if rows.ndim == 2 else rows.shape[2])
 
 
 def is_image(value: Any) -> bool:
@@ -236,11 +236,11 @@ class IteratorSource(Source):
         for image, label in images:
             number = len(self._digests)
             try:
-                pixels, traits = to_pixels(image, f"image {number} of the iterator", self.reading)
+                pixels, encoding = to_pixels(image, f"image {number} of the iterator", self.reading)
             except (ValueError, OSError) as error:  # a Pillow image, whose file is read only now
                 sample = Sample(self.ids[number], None, reason(error), content=content_digest(reason(error)))
             else:
-                sample = Sample(self.ids[number], pixels, None, traits, decoded_digest(pixels, traits))
+                sample = Sample(self.ids[number], pixels, None, encoding, decoded_digest(pixels, encoding))
             self._digests.append(sample.content)
             if label is not None:
                 labels.append(label)

@@ -16,7 +16,7 @@ from typing import Any, Self, TypeVar
 
 from finc_eval.core.files.icc import SRGB
 from finc_eval.core.record import Record
-from finc_eval.samples.traits import CMYK, PALE, SHALLOW_VALUES, UNREADABLE, Traits, has_alpha
+from finc_eval.samples.encoding import CMYK, PALE, SHALLOW_VALUES, UNREADABLE, Encoding, has_alpha
 
 # TIFF may hold JPEG, and an array may have been decoded from one, but this cannot be seen.
 LOSSLESS = frozenset({"array", "PNG", "BMP", "TIFF", "PPM", "WEBP-lossless"}) | frozenset(
@@ -77,12 +77,12 @@ class Profile(Record):
     spaces: dict[str, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, traits: Iterable[Traits]) -> Self:
-        """Count the traits of samples."""
-        # Large sets have few distinct traits.
-        counts = Counter(traits)
+    def of(cls, encodings: Iterable[Encoding]) -> Self:
+        """Count the encodings of samples."""
+        # Large sets have few distinct encodings.
+        counts = Counter(encodings)
 
-        def counted(of: Callable[[Traits], Key | None]) -> dict[Key, int]:
+        def counted(of: Callable[[Encoding], Key | None]) -> dict[Key, int]:
             found = Counter[Key]()
             for encoding, times in counts.items():
                 if (key := of(encoding)) is not None:

@@ -27,10 +27,10 @@ from finc_eval.core.files.tensors import (
 from finc_eval.core.memory import check_decoded, numbered
 from finc_eval.core.places import place_of
 from finc_eval.samples.clips import CLIPS
+from finc_eval.samples.encoding import Encoding, is_gray, mark
 from finc_eval.samples.images import as_rgb
 from finc_eval.samples.reading import EVERYTHING, RANGE_SLACK, Reading
 from finc_eval.samples.source import COPIES, Pixels, RandomAccessSource, Sample, Source, pixels_digest, readable
-from finc_eval.samples.traits import Traits, is_gray, mark
 
 VALUES_SEEN = 64  # rows of an array that are looked at for their range, where it must be converted
 
@@ -41,11 +41,11 @@ Check = Callable[[tuple[int, ...], np.dtype[Any], str], None]
 """Raises DataError for an array of another shape or type, which a message calls so."""
 
 
-def row_traits(pixels: Pixels, channels: int) -> Traits:
-    """Return the traits of (height, width, 3) pixels from an array with this number of channels."""
+def row_encoding(pixels: Pixels, channels: int) -> Encoding:
+    """Return the encoding of (height, width, 3) pixels from an array with this number of channels."""
     height, width, _ = pixels.shape
     mode = mark("L" if channels == 1 else "RGB", pixels)
-    return Traits("array", mode, width, height, is_gray(pixels))
+    return Encoding("array", mode, width, height, is_gray(pixels))
 
 
 def tensor_values(tensor: Any, who: str) -> npt.NDArray[Any]:
@@ -317,5 +317,5 @@ def _text(value: object) -> str:
 
 def _sample(name: str, number: int, row: npt.NDArray[Any], reading: Reading) -> Sample:
     pixels = as_rgb(row if reading.range is None else reading.scaled(row, f"row {number} of {name}"))
-    traits = row_traits(pixels, 1 if row.ndim == 2 else row.shape[2])
-    return Sample(str(number), pixels, None, traits, pixels_digest(row))
+    encoding = row_encoding(pixels, 1 if row.ndim == 2 else row.shape[2])
+    return Sample(str(number), pixels, None, encoding, pixels_digest(row))

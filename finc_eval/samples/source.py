@@ -26,8 +26,8 @@ from finc_eval.core.isolation import IsolationError
 from finc_eval.core.memory import max_decoded
 from finc_eval.core.progress import Progress, silent
 from finc_eval.core.secrets import redact
+from finc_eval.samples.encoding import Encoding as Encoding
 from finc_eval.samples.reading import EVERYTHING, STORED, Reading
-from finc_eval.samples.traits import Traits as Traits
 
 Samples = str | Path | npt.NDArray[Any] | Iterable[Any] | Callable[[int], Any]
 """Forms of a set that `open_source` takes: a path, an array or tensor, a dataset, an iterable, a function."""
@@ -65,7 +65,7 @@ class Sample:
         pixels: uint8 RGB, (height, width, 3) for an image, (frames, height, width, 3) for a clip; None for a sample
             that cannot be read.
         error: short phrase that says why the sample cannot be read; None if it can.
-        traits: encoding of the sample; None for a sample that cannot be read.
+        encoding: encoding of the sample; None for a sample that cannot be read.
         content: digest of the bytes that were decoded, as `Source.contents` yields it.
         times: instants in seconds at which the frames of a clip are shown, (frames,); None for an image.
     """
@@ -73,7 +73,7 @@ class Sample:
     id: str
     pixels: Pixels | None
     error: str | None = None
-    traits: Traits | None = None
+    encoding: Encoding | None = None
     content: bytes = b""
     times: npt.NDArray[np.float64] | None = None
 
@@ -245,15 +245,15 @@ def pixels_digest(pixels: npt.NDArray[np.uint8]) -> bytes:
     return digest.digest()
 
 
-def decoded_digest(pixels: Pixels, traits: Traits) -> bytes:
+def decoded_digest(pixels: Pixels, encoding: Encoding) -> bytes:
     """Return the content digest of a sample that is given decoded: of its pixels, and of how they were encoded.
 
     Sets of the same pixels have one cache only if they are encoded alike: the cache has the profile of the set.
     """
     digest = pixels_digest(pixels)
-    # The pixels alone decide the traits of an array.
-    is_array = traits.format == "array" and traits.mode.partition("/")[0] in ("L", "RGB") and traits.color is None
-    return digest if is_array else content_digest(digest + traits.encode())
+    # The pixels alone decide the encoding of an array.
+    is_array = encoding.format == "array" and encoding.mode.partition("/")[0] in ("L", "RGB") and encoding.color is None
+    return digest if is_array else content_digest(digest + encoding.encode())
 
 
 def content_digest(data: bytes | str) -> bytes:

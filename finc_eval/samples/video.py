@@ -39,9 +39,9 @@ from finc_eval.samples.clips import (
     plan_windows,
     unmerge,
 )
+from finc_eval.samples.encoding import Encoding, has_alpha, is_gray, opaque
 from finc_eval.samples.images import FixedSettings, take_pixels
 from finc_eval.samples.source import COPIES, Pixels
-from finc_eval.samples.traits import Traits, has_alpha, is_gray, opaque
 
 if TYPE_CHECKING:
     from av.container import InputContainer
@@ -110,7 +110,7 @@ def read_windows(
     with closing(found.frames()) as frames:
         pictures = made if is_right else gather(decoded.indices, frames)
         for pixels, instants in zip(pictures, decoded.times, strict=False):
-            yield DecodedWindow(pixels, instants, facts.traits(pixels, found, clip))
+            yield DecodedWindow(pixels, instants, facts.encoding(pixels, found, clip))
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ class _Facts:
         """Instants of the frames of an animation; None for another video."""
         return self.shown if self.is_animation else None
 
-    def traits(self, pixels: Pixels, found: _Reading, clip: Clip) -> Traits:
+    def encoding(self, pixels: Pixels, found: _Reading, clip: Clip) -> Encoding:
         """Describe the encoding."""
         height, width = pixels.shape[1:3]
         gray = all(is_gray(frame) for frame in pixels)
@@ -147,7 +147,7 @@ class _Facts:
             rate = unmerge(replace(clip, fps=None), self.animated).fps
         seconds = float(self.shown[-1]) if self.shown is not None else self.count / rate if rate else None
         count = self.count if self.animated is None or rate is None or seconds is None else round(seconds * rate)
-        return Traits(
+        return Encoding(
             *(self.codec, found.mode(self.transparent), width, height, gray),
             fps=rate,
             frames=count,
@@ -364,13 +364,13 @@ def decode_animation(stream: IO[bytes], clip: Clip, windows: Sequence[int], begi
 
     for pixels, times in zip(gather(plan.indices, frames()), plan.times, strict=True):
         gray, seconds = all(map(is_gray, pixels)), float(shown[-1])
-        traits = Traits(
+        encoding = Encoding(
             *(name, mode if mode in ("RGB", "L") else "RGB", width, height, gray),
             fps=shortest,
             frames=max(1, round(seconds * shortest)),
             seconds=seconds,
         )
-        yield DecodedWindow(pixels, times, traits)
+        yield DecodedWindow(pixels, times, encoding)
 
 
 def check_length(frames: int, size: int, stream: IO[bytes]) -> None:

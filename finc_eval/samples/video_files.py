@@ -25,6 +25,7 @@ from finc_eval.core.places import is_url
 from finc_eval.core.words import plural
 from finc_eval.samples.clip_source import ClipSource, RowClips, check_clips, decode_windows
 from finc_eval.samples.clips import Clip, ClipPlan, DecodedWindow, FrameIndices, gather, plan_windows
+from finc_eval.samples.encoding import Encoding
 from finc_eval.samples.files import (
     BY_NAME,
     VIDEO_SUFFIXES,
@@ -42,7 +43,6 @@ from finc_eval.samples.metadata import METADATA_FILES
 from finc_eval.samples.reading import BRACES, EVERYTHING, Reading
 from finc_eval.samples.rows import ArraySource, NpzSource, is_tensor, tensor_values
 from finc_eval.samples.source import COPIES, NOT_OF_THE_SAMPLE, Pixels, Sample, Source, content_digest
-from finc_eval.samples.traits import Traits
 from finc_eval.samples.video import ANIMATION_SUFFIXES, is_animation
 from finc_eval.samples.video_process import read_windows
 
@@ -133,7 +133,7 @@ class FrameFolders(ClipSource):
         seen: dict[int, bytes] = {}
 
         def decoded() -> Iterator[DecodedWindow]:
-            traits: list[Traits] = []
+            encodings: list[Encoding] = []
 
             def frames() -> Iterator[tuple[int, Pixels]]:
                 for number in np.unique(plan.indices).tolist():
@@ -143,11 +143,11 @@ class FrameFolders(ClipSource):
                     pixels, encoding = decode(io.BytesIO(data))
                     if phrase := excess(COPIES * self._clip.frames * pixels.nbytes):
                         raise ValueError(f"a window of {phrase}")
-                    traits.append(encoding)
+                    encodings.append(encoding)
                     yield number, pixels
 
             for pixels, times in zip(gather(plan.indices, frames()), plan.times, strict=False):
-                yield DecodedWindow(pixels, times, replace(traits[0], frames=len(files)))
+                yield DecodedWindow(pixels, times, replace(encodings[0], frames=len(files)))
 
         yield from decode_windows(names, decoded(), self._digests(files, plan.indices, seen))
 

@@ -1,4 +1,4 @@
-"""Traits of a sample's encoding, which may differ between two sets of the same content."""
+"""Encodings of samples, which may differ between two sets of the same content."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def has_alpha(mode: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Traits:
+class Encoding:
     """Encoding of a sample.
 
     Attributes:
@@ -143,13 +143,13 @@ class Traits:
     color: str | None = None
     aspect: float = 1.0
 
-    @lru_cache(maxsize=1024)  # noqa: B019 (large sets have few distinct traits)
+    @lru_cache(maxsize=1024)  # noqa: B019 (large sets have few distinct encodings)
     def encode(self) -> bytes:
-        """Write the traits in at most 96 bytes of ASCII, as "JPEG RGB 640x480 c 75 -" (c: color, g: gray).
+        """Write the encoding in at most 96 bytes of ASCII, as "JPEG RGB 640x480 c 75 -" (c: color, g: gray).
 
         Of a video, "29.97 48 1.6 1/1 1" follows: rate, frames, seconds, color and shape of the pixels; of an image in
         another space than sRGB, the same with the name of the space. `decode` returns
-        the same traits unless a number has more than five digits or the names are too long; the name of the format is
+        the same encoding unless a number has more than five digits or the names are too long; the name of the format is
         cut first.
         """
         gray = "g" if self.is_gray else "c"
@@ -161,8 +161,8 @@ class Traits:
 
     @classmethod
     @lru_cache(maxsize=1024)
-    def decode(cls, text: bytes) -> Traits:
-        """Build the traits from the text that `encode` wrote."""
+    def decode(cls, text: bytes) -> Encoding:
+        """Build the encoding from the text that `encode` wrote."""
         name, mode, size, gray, quality, fps, *rest = text.decode("ascii").split(" ")
         width, height = map(int, size.split("x"))
         known = [None if text == "-" else text for text in (quality, fps, *(rest or "----"))]
