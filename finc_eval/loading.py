@@ -34,7 +34,7 @@ def load(path: str | Path) -> Document | Sketch | PrivateSketch | EmbeddingCache
 
     Args:
         path: .h5 file of a result, a sketch, a private sketch or an embedding cache, or .json file of any
-            result. Arrays, such as the directions of modes, are in the .h5 files alone.
+            result. Arrays, such as the coefficients of directions, are in the .h5 files alone.
 
     Raises:
         DataError: the file is missing, damaged, or from another program.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class EmbeddingSet(Shown, ArrayEmbeddings):
     """Embeddings in memory, with the ids, the metadata and the pictures of their samples.
 
-    Everything that takes embeddings takes it. Columns give modes their names. A column can also name the groups of
+    Everything that takes embeddings takes it. Columns give kinds their names. A column can also name the groups of
     samples that are not independent (`groups=`), such as frames of a video or images of a prompt.
 
     Args:

@@ -204,7 +204,7 @@ def extract_all(
     jobs = {label: source.job(target, shard, force=force) for label, source in sets.items()}
     for job in jobs.values():
         job.embedder = next(iter(sets.values())).embedder
-    missing = [job.look((run.prefixed(label) if label else run).progress) for label, job in jobs.items()]
+    missing = [job.count_missing((run.prefixed(label) if label else run).progress) for label, job in jobs.items()]
     for incomplete, lacking in zip(jobs.values(), missing, strict=True):
         if lacking:
             check_weights(incomplete.card)

@@ -155,7 +155,7 @@ def one_behind(items: Iterator[Item]) -> Generator[Item, None, None]:
 
 
 MIN_COMPILED_SAMPLES = 8000  # samples from which it pays to compile a network for the CPU, which takes half a minute
-FIRST_LOOK = 2000  # samples of each set that a first look takes, which long work proposes: they show small kinds
+FIRST_SAMPLES = 2000  # samples of each set that a first try takes, which long work proposes: they show small kinds
 
 
 def stage_of(jobs: Mapping[str, Job], sizes: Sequence[int], alone: bool) -> Stage:
@@ -165,10 +165,10 @@ def stage_of(jobs: Mapping[str, Job], sizes: Sequence[int], alone: bool) -> Stag
     things = "images" if clip is None else "clips" if clip.windows == 1 else f"windows, {clip.windows} of each video,"
     replaced = [job.out.name for job in jobs.values() if job.out is not None and job.replaces]
     note = f" ({replaced[0]} is of other samples or another card, and is replaced at the end)" if replaced else ""
-    large = all(len(job.samples.ids) > FIRST_LOOK for job in jobs.values())
+    large = all(len(job.samples.ids) > FIRST_SAMPLES for job in jobs.values())
     fewer = alone and large and job.n is None and job.shard is None
     name = f"embed {join_sizes(sizes)} {things} by {job.card.name}{note}"
-    return Stage(name, (f"--n {FIRST_LOOK}", FIRST_LOOK * len(jobs)) if fewer else None)
+    return Stage(name, (f"--n {FIRST_SAMPLES}", FIRST_SAMPLES * len(jobs)) if fewer else None)
 
 
 @dataclass
@@ -227,7 +227,7 @@ class Job:
         rows = [place[name] for name in cache.ids]
         return {name: [values[row] for row in rows] for name, values in self.samples.columns.items()}
 
-    def look(self, progress: Progress) -> int:
+    def count_missing(self, progress: Progress) -> int:
         """Read the samples, look for their embeddings, and return the number of samples that are to be embedded."""
         if self.samples.once:
             return len(self.samples.ids)

@@ -194,7 +194,7 @@ def open_sets(
     the other sets, or else `preferred`, or the default; `spaces` are those of further sets to compare with. `checks`
     are of all sets together, and are made before the work.
     """
-    ready, waiting = _look_at(sources, open_one, extractor, run, spaces, preferred)
+    ready, waiting = _divide_sources(sources, open_one, extractor, run, spaces, preferred)
 
     def check(listed: Mapping[str, Known]) -> None:
         known = _known(ready) | dict(listed)
@@ -226,14 +226,14 @@ def open_grouped(source: object, label: str, groups: str | None, extractor: AnyE
 def digests_of(sources: Mapping[str, object], extractor: AnyExtractor, spaces: Iterable[str] = ()) -> dict[str, str]:
     """Return the digest of each set by label, as `SetInfo` has it; samples are read and not embedded."""
     run = Run()
-    ready, waiting = _look_at(sources, as_embeddings, extractor, run, spaces)
+    ready, waiting = _divide_sources(sources, as_embeddings, extractor, run, spaces)
     return {
         label: ready[label].digest if label in ready else waiting[label].job(None, None).key(run.progress)
         for label in sources
     }
 
 
-def _look_at(
+def _divide_sources(
     sources: Mapping[str, object],
     open_one: Callable[[object, str], Opened],
     extractor: AnyExtractor,

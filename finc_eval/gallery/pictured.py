@@ -212,7 +212,7 @@ class Pictured(Document):
     """A result whose page shows samples, and whose HDF5 file keeps small pictures of them.
 
     Attributes:
-        shown: samples of each set and mode that its page shows and its file keeps pictures of; 0 for none.
+        shown: samples of each set that its page shows on a card and its file keeps pictures of; 0 for none.
         kept: pictures that the file had; None for a result that was not read from one.
         folder_of_members: name of the folder beside its page that has all members of its kinds; "" without one.
     """
@@ -240,7 +240,7 @@ class Pictured(Document):
         return {}
 
     def showing(self, count: int) -> Self:
-        """Return the result with this many samples of each set and mode shown and kept in its file; 0 for none.
+        """Return the result with this many samples of each set shown on a card and kept in its file; 0 for none.
 
         Raises:
             UsageError: the count is not a whole number from 0 to 16.

@@ -52,12 +52,12 @@ class Wholes:
             family = [known_property for known_property in known if known_property.source == source]
             tests = _test(family, sets, rho, pairing, seed)
             kinds = describe_kinds(tests, range(len(family)), {}, lambda label, number: Examples(), str)
-            for look, kind in zip(family, kinds, strict=True):
+            for said, kind in zip(family, kinds, strict=True):
                 shares = {label: each.share for label, each in kind.shares.items()}
-                found[look] = Whole(
-                    look.words, kind.set_with_least or kind.set_with_most, shares, kind.difference, kind.interval
+                found[said] = Whole(
+                    said.words, kind.set_with_least or kind.set_with_most, shares, kind.difference, kind.interval
                 )
-                more[look] = _side(kind)
+                more[said] = _side(kind)
         return cls(found, more)
 
     def part_of(self, kind: Kind, said: Sequence[Property]) -> Whole | None:
@@ -118,13 +118,13 @@ def group_kinds(kinds: Mapping[int, Kind], shared: Mapping[int, Sequence[Propert
     left, groups = dict(kinds), list[Group]()
     while True:
         found = []
-        for look, whole in wholes.found.items():
-            inside = [node for node, kind in left.items() if look in shared[node] and kind.side == wholes.more[look]]
+        for said, whole in wholes.found.items():
+            inside = [node for node, kind in left.items() if said in shared[node] and kind.side == wholes.more[said]]
             own = {label: sum(left[node].shares[label].share for node in inside) for label in whole.shares}
             most = max(whole.shares, key=lambda label: whole.shares[label])
             if len(inside) > 1 and own[most] >= MOST * whole.shares[most]:
                 size = abs(sum(left[node].difference for node in inside))
-                found.append((round(size, 9), -sum(whole.shares.values()), look.words, Group(tuple(inside), look)))
+                found.append((round(size, 9), -sum(whole.shares.values()), said.words, Group(tuple(inside), said)))
         if not found:
             return groups
         groups.append(max(found, key=lambda each: each[:3])[-1])

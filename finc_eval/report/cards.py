@@ -72,7 +72,7 @@ class Grid(NamedTuple):
 
 
 class CardView(NamedTuple):
-    """Look of a direction in one set."""
+    """View of a direction in one set."""
 
     ink: Ink
     title: str

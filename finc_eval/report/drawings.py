@@ -49,12 +49,12 @@ class Axis:
 
 
 def drawing(
-    title: str, description: str, size: tuple[float, float], parts: Iterable[Markup], *, look: str = "drawn"
+    title: str, description: str, size: tuple[float, float], parts: Iterable[Markup], *, css_class: str = "drawn"
 ) -> Markup:
     """Return an <svg> element for the page, of the class `look`."""
     box = Markup('width="{0:g}" height="{1:g}" viewBox="0 0 {0:g} {1:g}"').format(*size)
     words = Markup("<title>{}</title><desc>{}</desc>").format(printable(title), printable(description))
-    return Markup('<svg class="{}" role="img" {}>{}{}</svg>').format(look, box, words, Markup("\n").join(parts))
+    return Markup('<svg class="{}" role="img" {}>{}{}</svg>').format(css_class, box, words, Markup("\n").join(parts))
 
 
 def line(points: Iterable[tuple[float, float]], ink: Ink = "rule", *, width: float = 1.0, dashes: str = "") -> Markup:
@@ -127,7 +127,7 @@ def forest_scale(ends: Iterable[float]) -> Axis:
 
 
 def forest(title: str, shares: Sequence[Drawn], scale: Axis) -> Markup:
-    """Draw the shares of sets that are of one mode, one below the other."""
+    """Draw the shares of sets that are of one kind or direction, one below the other."""
     height = SPACING * len(shares) + AROUND
     parts = [line([(scale.at(tick), 0), (scale.at(tick), height)]) for tick in scale.ticks]
     for row, share in enumerate(shares, start=1):

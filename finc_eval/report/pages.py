@@ -26,7 +26,7 @@ from finc_eval.report.formats import optional_percent, p_value, printable
 
 NO_GALLERY = Gallery({})  # pictures of a page that shows no samples
 ON_PAPER = {"rows": 6, "heat": 12, "board": 24, "forest": 12, "cards": 2, "members": 60}
-"""Rows of tables, by their look, warnings, and cards of a page that is printed in short: pages of all types of results
+"""Rows of tables, by their form, warnings, and cards of a page that is printed in short: pages of all types of results
 then have at most two sheets of A4 (`tests/browser/test_family_in_browser.py`)."""
 
 WHISKER_WIDTH = 160  # width of an interval drawing, in its own units; 6 are kept free at each end

@@ -172,8 +172,8 @@ def unlike_encodings(gen: Profile, ref: Profile, names: tuple[str, str] = ("gen"
     """Return one warning for each way in which two sets are encoded so differently that scores move."""
     if not gen.n or not ref.n:
         return []
-    looks_at = (_unlike_compression, _unlike_shapes, _unlike_colors, _unlike_videos)
-    return [warning for look in looks_at for warning in look(gen, ref, *names)]
+    checks = (_unlike_compression, _unlike_shapes, _unlike_colors, _unlike_videos)
+    return [warning for check in checks for warning in check(gen, ref, *names)]
 
 
 def _unlike_compression(gen: Profile, ref: Profile, own: str, name: str) -> Iterator[str]:

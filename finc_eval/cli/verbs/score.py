@@ -47,7 +47,7 @@ def score(
     from finc_eval.embeddings.set_info import notes_on, set_info
 
     result = fe.Comparison.load(comparison)
-    columns = [*BEFORE, *(mode.id for mode in result.directions)]
+    columns = [*BEFORE, *(direction.id for direction in result.directions)]
     refuse_loss(out, lambda found: is_table_of(found, [columns]), force)
     counts = np.zeros(len(result.kinds) + 1, int)  # samples of no kind, and of each
     with work.running() as run:
@@ -98,7 +98,7 @@ def _notes(result: fe.Comparison) -> list[str]:
     notes = [] if result.kinds else ["the comparison has no kinds to assign samples to"]
     if not result.directions:
         notes.append("the comparison found no directions: samples have no scores")
-    elif unsure := sum(mode.p_value > ALPHA for mode in result.directions):
+    elif unsure := sum(direction.p_value > ALPHA for direction in result.directions):
         of = f"{unsure} of {plural(len(result.directions), 'direction')}"
         notes.append(f"{of} {'is' if unsure == 1 else 'are'} not significant, and may be chance")
     return notes

@@ -71,7 +71,7 @@ def map_on_page(
     colored = [region for region in regions if region.differs]
     said = _says(colored, drawn)
     return MapOnPage(
-        drawing("Map of samples of all sets", said, (WIDTH, height), drawn.parts(), look="map"),
+        drawing("Map of samples of all sets", said, (WIDTH, height), drawn.parts(), css_class="map"),
         said,
         _table(regions, drawn),
     )
@@ -168,7 +168,7 @@ class _MapParts:
         """Return the name by which links find the card of a kind; "" without cards."""
         return anchor(kind.id) if self.has_cards else ""
 
-    def mode(self, kind: Kind) -> Markup:
+    def card_attribute(self, kind: Kind) -> Markup:
         """Return the attribute by which the page's script finds a kind in the list and its card."""
         return Markup(' data-mode="{}"').format(self.anchor(kind)) if self.has_cards else Markup("")
 
@@ -194,7 +194,7 @@ class _MapParts:
             for (x, y), radius in zip(region.cells, region.radii.tolist(), strict=True)
         )
         return Markup('<g class="{}"{} fill="{}" opacity="{:.2f}"{}><title>{}</title><path d="{}"/></g>').format(
-            ink, self.mode(region.kind), COLORS[ink], opacity, edge, printable(self.said(region.kind)), path
+            ink, self.card_attribute(region.kind), COLORS[ink], opacity, edge, printable(self.said(region.kind)), path
         )
 
     def _labels(self) -> list[Markup]:
@@ -269,7 +269,7 @@ class _MapParts:
         if self._shares_line(region, lines):
             drawn.append(self._shares(region.kind, middle, y + LINE - 3))
         return Markup('<g class="label {}"{} fill="{}">{}</g>').format(
-            ink, self.mode(region.kind), COLORS[ink], Markup("").join(drawn)
+            ink, self.card_attribute(region.kind), COLORS[ink], Markup("").join(drawn)
         )
 
     def _shares_line(self, region: _Region, lines: Sequence[str]) -> list[str]:

@@ -31,7 +31,7 @@ class _Group(NamedTuple):
     cells: Array  # centers in pixels, shape (c, 2)
     sizes: Array  # halves of their sides, shape (c,)
     more: bool | None = None  # whether the set has more of it, or less; None if that is not sure
-    mode: str = ""  # anchor of its card; "" without one
+    card: str = ""  # anchor of its card; "" without one
 
 
 def maps_of_models(
@@ -98,16 +98,16 @@ def _draw(title: str, said: str, groups: Sequence[_Group], ink: Ink) -> Markup:
             if half
         )
         own: Ink = "other" if group.more is None else ink
-        look = {None: 'fill="{0}" opacity=".25"', True: 'fill="{0}"', False: 'fill="none" stroke="{0}"'}[group.more]
-        mode = Markup(' data-mode="{}"').format(group.mode) if group.mode else ""
+        paint = {None: 'fill="{0}" opacity=".25"', True: 'fill="{0}"', False: 'fill="none" stroke="{0}"'}[group.more]
+        card = Markup(' data-mode="{}"').format(group.card) if group.card else ""
         parts.append(
             Markup('<g class="{}{}"{} {}><title>{}</title><path d="{}"/></g>').format(
                 own,
                 " less" if group.more is False else "",
-                mode,
-                Markup(look).format(COLORS[own]),
+                card,
+                Markup(paint).format(COLORS[own]),
                 printable(group.said),
                 path,
             )
         )
-    return drawing(title, said, (SIDE, SIDE), parts, look="map small-map")
+    return drawing(title, said, (SIDE, SIDE), parts, css_class="map small-map")

@@ -26,7 +26,7 @@ PLAIN: dict[str, Any] = {"parse_math": False, "usetex": False}
 
 SPREAD = 0.6  # part of the height of a row that its numbers take
 
-LOOKS: dict[str, dict[str, Any]] = {
+STYLES: dict[str, dict[str, Any]] = {
     SET_NAMES["gen"]: {"color": COLORS["gen"]},
     SET_NAMES["ref"]: {"fmt": "s", "color": COLORS["ref"]},
 }
@@ -195,8 +195,8 @@ def _draw(axes: Axes, panel: FigurePanel) -> None:
             [max(high - value, 0) for value, high in zip(values, highs, strict=True)],
         ]
         heights = [row + step * (place - (len(panel.numbers) - 1) / 2) for row in numbers]
-        look: dict[str, Any] = {"fmt": "o", "ms": 4, "capsize": 2} | LOOKS.get(label, {})
-        axes.errorbar(values, heights, xerr=around, label=str(printable(label)), **look)
+        style: dict[str, Any] = {"fmt": "o", "ms": 4, "capsize": 2} | STYLES.get(label, {})
+        axes.errorbar(values, heights, xerr=around, label=str(printable(label)), **style)
     axes.set_yticks(range(len(panel.rows)), [str(printable(name)) for name in panel.rows], **PLAIN)
     axes.set_ylim(len(panel.rows) - 0.5, -0.5)
     if panel.axis.startswith(OF_SET):

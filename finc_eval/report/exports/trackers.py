@@ -1,7 +1,7 @@
 """Results in trackers of experiments: W&B, MLflow, TensorBoard, trackio, accelerate, and what has their methods.
 
 A tracker has a clock of its own, and a loop may be ahead of it. MLflow, TensorBoard and trackio take any step at any
-time. W&B drops steps below its own, so there the step of a look is a number of its own, `course/step`.
+time. W&B drops steps below its own, so there the step of an evaluation is a number of its own, `course/step`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class _Logged(NamedTuple):
 def log_to(tracker: object, result: Document, step: int | None = None) -> None:
     """Log the numbers of a result, its first sentences, and its pictures by step, to a tracker of experiments.
 
-    A course of a monitor is logged with its last look: call it after each look. All other results are logged whole.
+    A course of a monitor is logged with its last evaluation: call it after each. All other results are logged whole.
 
     Args:
         tracker: a run of W&B (`wandb.init()`), the module `mlflow`, `SummaryWriter` of TensorBoard, the module
@@ -69,9 +69,9 @@ def log_to(tracker: object, result: Document, step: int | None = None) -> None:
 
 
 def log_looks(tracker: object, course: Document, after: float = -np.inf, now: float | None = None) -> Iterator[float]:
-    """Log the looks of a course after a step, the earliest first, and yield the step of each that is logged.
+    """Log the evaluations of a course after a step, the earliest first, and yield the step of each that is logged.
 
-    The first sentences go with the last look, or with the step `now`, at which a look was left out.
+    The first sentences go with the last evaluation, or with the step `now`, whose evaluation was left out.
 
     Raises:
         UsageError: the object is not a tracker.
@@ -172,8 +172,8 @@ def _to_writer(writer: Any, logged: _Logged) -> None:
 def _to_wandb(run: Any, logged: _Logged) -> None:
     """Log to W&B with a clock of its own: W&B drops a step below that of the run.
 
-    A look waits in the row that is open, and does not end it. Else W&B would drop what the loop logs at the same step.
-    If the loop has not moved on since the look before, that look is written first.
+    An evaluation waits in the row that is open, and does not end it. Else W&B would drop what the loop logs at the same
+    step. If the loop has not moved on since the evaluation before, that evaluation is written first.
     """
     clock = f"{logged.type_name}/{STEP}"
     values = {**logged.numbers, **logged.text, **_images("wandb", logged)}
@@ -191,7 +191,7 @@ def _to_wandb(run: Any, logged: _Logged) -> None:
 
 
 _WAITING: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
-"""Step of each run of W&B at which its last look waits to be written: nothing but the loop's next step writes it."""
+"""Step of each run of W&B at which its last evaluation waits to be written: only the loop's next step writes it."""
 
 
 def _to_mlflow(tracker: Any, logged: _Logged) -> None:
