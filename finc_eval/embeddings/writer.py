@@ -38,7 +38,7 @@ from finc_eval.embeddings.recipe import (
     column_array,
     origin_of,
 )
-from finc_eval.samples.encoding import Encoding
+from finc_eval.samples.encoding import ENCODING_BYTES, Encoding
 from finc_eval.samples.profile import Profile
 from finc_eval.samples.source import Digests
 
@@ -192,7 +192,7 @@ def resumable(path: Path, kept: bool) -> Iterator[None]:
         yield
 
 
-REASON_BYTES, ENCODING_BYTES = 200, 48  # bytes of a sample's reason of failure and of its encoding, at most
+REASON_BYTES = 200  # bytes of a sample's reason of failure, at most
 CHECKPOINT_SECONDS = 1.0  # time between checkpoints. Each waits for the disk; one a second costs and loses little
 
 

@@ -25,7 +25,7 @@ from finc_eval.embeddings.pictures import EmbeddedSamples, HeldSamples
 from finc_eval.embeddings.search.neighbors import nearest
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.gallery.counts import SHOWN_SAMPLES, check_shown
-from finc_eval.gallery.thumbnails import DEFAULT_FPS, Thumbnail, kept_thumbnails, preview, thumbnail
+from finc_eval.gallery.thumbnails import Thumbnail, kept_thumbnails, preview, thumbnail
 from finc_eval.samples.clips import Clip
 from finc_eval.samples.source import Samples
 
@@ -117,7 +117,8 @@ def read_thumbnails(
             elif pixels is not None and pixels.ndim > 3 and sample.id in still:
                 found[sample.id] = thumbnail(pixels[-1])
             elif pixels is not None and pixels.ndim > 3 and len(pixels) > 1:
-                fps = (clip and clip.fps) or (encoding and encoding.fps) or DEFAULT_FPS
+                # 25: frames a second of clips that do not state it, such as arrays.
+                fps = (clip and clip.fps) or (encoding and encoding.fps) or 25.0
                 found[sample.id] = preview(pixels, fps / clip.stride if clip else fps)
             elif pixels is not None:
                 found[sample.id] = thumbnail(pixels if pixels.ndim == 3 else pixels[0])

@@ -38,14 +38,12 @@ CLIP_QUALITY = 50
 
 CLIP_EFFORT = 2  # effort of WebP on moving pictures, 0 to 6: with 4, they are 5 % smaller and take 1.6 times as long
 
-DEFAULT_FPS = 25.0  # frames a second of clips that do not state it, such as arrays
 MIN_PREVIEW_MS = 1000  # milliseconds that a preview lasts at least: 16 frames at 30 frames a second are a flicker
 
 
 ROW_EDGE, ROW_GAP = 64, 2  # height of pictures in a row, and white pixels between them
 
-STRIP_FRAMES, STRIP_EDGE = 4, 48
-"""Frames of a clip that stand side by side under its preview, and pixels of their longer edge."""
+STRIP_EDGE = 48  # pixels of the longer edge of each frame of a clip in the strip under its preview
 
 ANIMATED = b"ANIM"  # name of the chunk that begins the animation of a WebP file, in its first 64 bytes
 
@@ -104,7 +102,8 @@ def _still(clip: Thumbnail) -> Thumbnail:
 @lru_cache(maxsize=1000)
 def _strip(clip: Thumbnail) -> Thumbnail:
     with _opened(clip.data) as stored:
-        places = spread_evenly(getattr(stored, "n_frames", 1), STRIP_FRAMES).tolist()
+        # 4: frames of a clip that stand side by side under its preview.
+        places = spread_evenly(getattr(stored, "n_frames", 1), 4).tolist()
         shown = [_frame(stored, place) for place in places]
     for frame in shown:
         frame.thumbnail((STRIP_EDGE, STRIP_EDGE), Image.Resampling.LANCZOS)

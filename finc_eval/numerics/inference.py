@@ -129,9 +129,6 @@ def holm(p_values: torch.Tensor, part: float = 1.0) -> torch.Tensor:
     return adjusted
 
 
-BYTES_PER_COUNT = 32
-"""Bytes that each count with a probability takes: its tail is kept, with three more numbers while it is made."""
-
 TIE = 1 + 1e-9  # factor within which two p-values are equal: they are sums of rounded numbers
 
 MAX_STEPS = 256
@@ -162,7 +159,8 @@ class ShareTests:
             cases, place = np.unique(np.stack([self._total, n, m]).astype(int), axis=1, return_inverse=True)
             self._case = place.ravel()  # NumPy 2.0.0 gives it two axes
             spans = [_span(*case) for case in cases.T.tolist()]
-            check_decoded(BYTES_PER_COUNT * sum(map(len, spans)), "the law of the counts of so many samples")
+            # 4 * 8: bytes of each count with a probability: its tail is kept, with three more numbers while it is made.
+            check_decoded(4 * 8 * sum(map(len, spans)), "the law of the counts of so many samples")
             self._tails = [hypergeometric_tails(*case) for case in cases.T.tolist()]
             found = [self._tails[case].at(int(a)) for case, a in zip(self._case, k, strict=True)]
             self.p_values: Array = np.array(found)  # shape (t,)

@@ -33,8 +33,6 @@ CERTAIN, NEAR_POINTS = 4.0, 14
 """True differences, in standard errors, that are thought possible: so many of either sign up to `CERTAIN`, and what is
 observed beyond it. With 7 or 28 points, or up to 3 or 6 errors, the estimate changes by at most 2 %."""
 
-VARIANCES = (0.0, 0.5, 1.0)
-"""Variances to try, from the variance at hand to the variance of independent samples, on a logarithmic scale."""
 
 MIN_EFFECTIVE = 6
 """Effective samples (`EffectiveCounts.n`) that each set must have for the difference to be tested. Where a set of
@@ -144,7 +142,8 @@ def largest_variation(
     p, q = a.members / a.n, b.members / b.n
     least = p * (1 - p) / a.samples + q * (1 - q) / b.samples
     plain, quantile = float(np.abs(difference).sum()) / 2, normal_quantile(confidence)
-    by_plain = max(_largest(plain, np.sqrt(own ** (1 - part) * least**part), quantile) for part in VARIANCES)
+    # Variances to try: the one at hand, that of independent samples, and the one between them on a logarithmic scale.
+    by_plain = max(_largest(plain, np.sqrt(own ** (1 - part) * least**part), quantile) for part in (0.0, 0.5, 1.0))
     return max(_unseen(min(a.n, b.n), confidence), by_plain, plain if is_design else 0.0)
 
 

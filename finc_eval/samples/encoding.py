@@ -35,6 +35,8 @@ GRAY_GRID = 64  # pixels a side that are looked at to find out whether an image 
 
 MAX_MODE_LENGTH = 12
 
+ENCODING_BYTES = 96  # bytes of a sample's encoding in a file, at most
+
 CMYK = "CMYK"  # space of an image in inks that has no color profile
 UNREADABLE = "unreadable-profile"  # space of an image whose profile is damaged, or for pixels of another mode
 
@@ -145,7 +147,7 @@ class Encoding:
 
     @lru_cache(maxsize=1024)  # noqa: B019 (large sets have few distinct encodings)
     def encode(self) -> bytes:
-        """Write the encoding in at most 96 bytes of ASCII, as "JPEG RGB 640x480 c 75 -" (c: color, g: gray).
+        """Write the encoding in at most `ENCODING_BYTES` of ASCII, as "JPEG RGB 640x480 c 75 -" (c: color, g: gray).
 
         Of a video, "29.97 48 1.6 1/1 1" follows: rate, frames, seconds, color and shape of the pixels; of an image in
         another space than sRGB, the same with the name of the space. `decode` returns
@@ -157,7 +159,7 @@ class Encoding:
         if self.frames is not None or self.color is not None:
             facts += [_digits(self.frames), _digits(self.seconds), self.color or "-", _digits(self.aspect)]
         rest = f" {_name(self.mode)[:MAX_MODE_LENGTH]} {self.width}x{self.height} {gray} {' '.join(facts)}"
-        return (_name(self.format)[: 96 - len(rest)] + rest).encode("ascii")
+        return (_name(self.format)[: ENCODING_BYTES - len(rest)] + rest).encode("ascii")
 
     @classmethod
     @lru_cache(maxsize=1024)

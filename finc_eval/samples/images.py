@@ -58,7 +58,6 @@ SIGNATURE_BYTES = 16  # bytes that tell the format of a file
 # A closed list: other readers of Pillow are not needed, some start programs (EPS), and all slow down the search.
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "TIFF", "PPM", "GIF", "AVIF", "JPEG2000")
 
-MAX_HEADER_BYTES = 4096  # bytes of the first chunks of a PNG
 
 FIXED: tuple[tuple[Any, str, object], ...] = (
     (ImageFile, "LOAD_TRUNCATED_IMAGES", False),
@@ -138,9 +137,10 @@ def decode(stream: IO[bytes], reading: Reading = EVERYTHING) -> tuple[Pixels, En
         args = args[0] if isinstance(args, tuple) and args else args
         raw = args if isinstance(args, str) else ""
         if image.format == "PNG" and (image.mode != "RGB" or ";16" in raw):
-            # The largest depth that the chunk sBIT states for gray or a color; 0 without one.
+            # The largest depth that the chunk sBIT states for gray or a color; 0 without one. 4096: bytes of the first
+            # chunks of a PNG.
             stream.seek(0)
-            head = stream.read(MAX_HEADER_BYTES)
+            head = stream.read(4096)
             place = head.find(b"sBIT")
             size = min(int.from_bytes(head[place - 4 : place], "big"), 4) if place > 4 else 0
             depths = head[place + 4 : place + 4 + (size if size % 2 else size - 1)] if size else b""

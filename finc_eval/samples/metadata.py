@@ -42,9 +42,6 @@ NUMBER = re.compile(r"0*(\d{1,18})")  # number of a line at the beginning of a n
 SEEDED = re.compile(r"(?P<prompt>.+?)[ _-](?:seed[ _-]?)?(?P<seed>\d+)")
 """Name of a file of a prompt and the number of its image."""
 
-PNG_HEADS = (1 << 16, 1 << 22)
-"""Bytes of a PNG file in which its text is looked for; the second where its pixels do not begin in the first."""
-
 
 ROWS_OF, SAMPLES_WITHOUT = "rows of", "samples without a row in"
 """First words of what has no partner, among the counts of what was left out."""
@@ -356,7 +353,8 @@ def _in_pictures(ids: Sequence[str], where: str, read: Read) -> Rows | None:
     def prompt_of(name: str) -> str | None:
         if name.lower().endswith(".png"):
             with suppress(ValueError, *DAMAGED):  # such a sample is refused where it is read
-                for most in PNG_HEADS:
+                # Bytes in which its text is looked for; the second if its pixels do not begin in the first.
+                for most in (1 << 16, 1 << 22):
                     if (found := png_prompt(head := read(name, most))) or b"IDAT" in head or not head.startswith(PNG):
                         return found
         return None

@@ -39,7 +39,8 @@ CUT = 0.25
 """Mean of evened pixels that the flow leaves at a cut, at least: half of what it leaves between two scenes, .54."""
 
 FVMD_SIDE, FVMD_RATE, FVMD_POINTS, FVMD_CELL, FVMD_CUBE = 256, 25.0, 20, 5, 4
-"""FVMD's histograms: pixels along a side, rate a second, points along a side and of a cell, and frames of a cube."""
+"""Histograms of FVMD (arXiv 2407.16124): pixels along a side, rate a second, points along a side and of a cell, and
+frames of a cube."""
 
 
 class Motion(torch.nn.Module):

@@ -139,16 +139,11 @@ def _content_digest(content: Hashes) -> str:
     return sha256_of(np.sort(content).astype("<u8"))
 
 
-MIN_DISTINCT = 20
-"""Fewest different values by which a column is known whatever the order of its records. Fewer, such as a yes and no,
-are in other tables as often as in this one."""
-
-
 def table_identity(columns: Mapping[str, NDArray[Any]]) -> PopulationIdentity:
     """Return what identifies a table in a ledger: digests, and views that small changes leave as they are.
 
     The first digest is of all columns and records, in any order. The others are of single columns, without their
-    names: of the values in any order, if at least `MIN_DISTINCT` differ, and of the values in the order of the records.
+    names: of the values in any order, if at least 20 differ, and of the values in the order of the records.
     So a release that has a column in common with an earlier one adds to what that one has spent. Row numbers, and an
     order in which equal values lie together or take turns, identify nothing.
 
@@ -167,7 +162,8 @@ def table_identity(columns: Mapping[str, NDArray[Any]]) -> PopulationIdentity:
     telling = [sum(views[1:], views[0])]
     for (values, codes), view in zip(coded.values(), views, strict=True):
         counts = np.bincount(codes, minlength=len(values))
-        if len(values) >= MIN_DISTINCT and not _are_row_numbers(values, counts):
+        # 20: fewer different values, such as yes and no, are in other tables as often as in this one.
+        if len(values) >= 20 and not _are_row_numbers(values, counts):
             telling.append(view)
             found.append(sha256_of("values", *_lines(values), counts.astype("<i8")))
         if len(values) > 1 and not _is_regular(codes, len(values)):
