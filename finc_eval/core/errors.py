@@ -165,8 +165,8 @@ def check_count(name: str, value: Any, least: int = 1, most: int = MAX_COUNT) ->
 def check_labels(shape: Sequence[int], samples: int) -> None:
     """Raise DataError unless labels of this shape are one for each sample."""
     if tuple(shape) != (samples,):
-        found = plural(shape[0], "label") if len(shape) == 1 else f"labels of shape {tuple(shape)}"
-        raise DataError(f"{plural(samples, 'sample')} came with {found}: pass one label per sample")
+        given = plural(shape[0], "label") if len(shape) == 1 else f"labels of shape {tuple(shape)}"
+        raise DataError(f"{plural(samples, 'sample')} came with {given}: pass one label per sample")
 
 
 def check_seed(value: Any) -> int:

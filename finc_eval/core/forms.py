@@ -49,7 +49,7 @@ def _compatible(text: str) -> str:
 
 def _unquoted(text: str) -> str:
     text = _compatible(text.translate(TYPOGRAPHY)).translate(TYPOGRAPHY)
-    return plain_text(found[2]) if (found := QUOTED.fullmatch(text)) else text
+    return plain_text(quoted[2]) if (quoted := QUOTED.fullmatch(text)) else text
 
 
 def _number(text: str) -> str:
@@ -123,7 +123,7 @@ class KnownNames:
 
     def place(self, text: str) -> int | None:
         """Return the place of the name that a text writes; None if it writes none of them, or several."""
-        return next((table[found] for form, table in self._tables if (found := form(text)) in table), None)
+        return next((table[key] for form, table in self._tables if (key := form(text)) in table), None)
 
 
 def named(wanted: Iterable[str], names: Sequence[str]) -> list[str]:
@@ -201,18 +201,18 @@ def _sentences(
         other = next((label for label, names in own.items() if second in names and first not in names), holder)
         return f"{first!r:.60} of {holder} and {second!r:.60} of {other} differ in {difference_of_form(first, second)}"
 
-    found = []
+    sentences = []
     if joined:
         count = len({second for _, second in joined})
         verbs = ("is", "counts") if count == 1 else ("are", "count")
         each = "one" if count == 1 else "one each"
-        found.append(
+        sentences.append(
             f"{plural(count, 'value')} of {what} {verbs[0]} written in several ways, and {verbs[1]} as {each}: "
             f"{shown(joined[0])}"
         )
     if apart:
-        found.append(
+        sentences.append(
             f"values of {what} are alike and are kept apart, as a set has both: {shown(apart[0])}; if they are one, "
             "write them alike"
         )
-    return found
+    return sentences

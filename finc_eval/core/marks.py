@@ -83,8 +83,8 @@ def mark_of(path: Path) -> str | None:
         if path.suffix in MARKS:
             with open_file(path) as file:
                 # 1 << 16: length of the beginning of a text that has its mark.
-                found = MARKS[path.suffix].search(file.read(1 << 16))
-            return found and found[1].decode()
+                match = MARKS[path.suffix].search(file.read(1 << 16))
+            return match and match[1].decode()
         if path.suffix == ".toml":
             text = read_text(path)
             first = TEXT_MARK.match(text)

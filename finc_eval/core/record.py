@@ -49,13 +49,13 @@ def suffixed(value: str) -> str | None:
 
 def named_files(settings: object) -> dict[str, str]:
     """Return the paths of files that fields of settings name, by the field; see `MayNameFile`."""
-    found = {}
+    paths = {}
     for name, hint in get_type_hints(type(settings), include_extras=True).items():
         for mark in getattr(hint, "__metadata__", ()):
             value = getattr(settings, name) if isinstance(mark, MayNameFile) else None
             if value is not None and (path := mark.file_in(value)) is not None:
-                found[name] = path
-    return found
+                paths[name] = path
+    return paths
 
 
 _FORMS: dict[str, str] = {}  # the forms of texts in words, by their patterns
@@ -90,13 +90,13 @@ class _ReadableSignature:
     """The signature of a record with the types of its fields, without their descriptions."""
 
     def __get__(self, _: object, cls: type) -> Signature:
-        found = signature(cls.__init__)  # type: ignore[misc]  # of this very class
-        _, *own = found.parameters.values()
+        stated = signature(cls.__init__)  # type: ignore[misc]  # of this very class
+        _, *own = stated.parameters.values()
         for place, parameter in enumerate(own):
             if isinstance(parameter.annotation, str) and parameter.annotation.startswith("Annotated["):
                 annotated: Any = ast.parse(parameter.annotation, mode="eval").body
                 own[place] = parameter.replace(annotation=ast.unparse(annotated.slice.elts[0]))
-        return found.replace(parameters=own, return_annotation=Signature.empty)
+        return stated.replace(parameters=own, return_annotation=Signature.empty)
 
 
 def show_options(settings: type[Record]) -> Callable[[F], F]:
@@ -171,13 +171,13 @@ def by_name(field: str, value: object, choices: Mapping[str, type[T]]) -> T:
 
 def _vector(value: Any, dtype: type) -> NDArray[Any]:
     try:
-        found: NDArray[Any] = np.asarray(value, dtype)
-        is_same = issubclass(dtype, np.floating) or np.array_equal(found, np.asarray(value))  # 1.5 would become 1
+        array: NDArray[Any] = np.asarray(value, dtype)
+        is_same = issubclass(dtype, np.floating) or np.array_equal(array, np.asarray(value))  # 1.5 would become 1
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError("must be a list of numbers") from error
-    if found.ndim != 1 or not is_same:
+    if array.ndim != 1 or not is_same:
         raise ValueError("must be a list of numbers" if is_same else "must be a list of whole numbers")
-    return found
+    return array
 
 
 def _array(dtype: type, item: str) -> tuple[Any, ...]:
@@ -256,10 +256,10 @@ def read_table(cls: type[T], table: Mapping[str, Any], where: str) -> T:
 
 def schema(cls: type) -> dict[str, Any]:
     """Return the JSON Schema of a record as `plain` writes it, with descriptions from the docstrings."""
-    found = _adapter(cls).json_schema(mode="serialization")
-    for node in (found, *found.get("$defs", {}).values()):
+    described = _adapter(cls).json_schema(mode="serialization")
+    for node in (described, *described.get("$defs", {}).values()):
         _describe(node)
-    return found
+    return described
 
 
 def _describe(node: dict[str, Any]) -> None:

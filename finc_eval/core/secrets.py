@@ -93,8 +93,8 @@ def _divide(text: str) -> tuple[str, list[str], str]:
 
 
 def _of_environment() -> set[str]:
-    found = {os.environ.get(name, "") for name in os.environ if _names_secret(name)}
-    return {value for value in found if len(value) >= MIN_SECRET}
+    values = {os.environ.get(name, "") for name in os.environ if _names_secret(name)}
+    return {value for value in values if len(value) >= MIN_SECRET}
 
 
 @lru_cache(maxsize=1024)

@@ -120,8 +120,8 @@ _together: ContextVar[Together | None] = ContextVar("_together", default=None)
 def remove_leftovers(target: Path) -> None:
     """Remove the temporary files of `target` whose writers were killed; living writers hold locks."""
     name = re.compile(rf"\.?(\.{re.escape(target.name)}\.[0-9]+\.tmp)(?:\.lock)?")
-    found = {match[1] for path in target.parent.iterdir() if (match := name.fullmatch(path.name))}
-    for temporary in (target.with_name(old) for old in found):
+    names_left = {match[1] for path in target.parent.iterdir() if (match := name.fullmatch(path.name))}
+    for temporary in (target.with_name(old) for old in names_left):
         with suppress(DataError, OSError), only_writer_of(temporary):
             temporary.unlink(missing_ok=True)
 

@@ -70,8 +70,8 @@ def missing_texts(values: Iterable[str]) -> frozenset[str]:
         (frozenset({'NA'}), frozenset())
     """
     different = set(values)
-    found = different & MISSING
-    return frozenset() if found and any(map(_is_word, different - MISSING)) else frozenset(found)
+    missing = different & MISSING
+    return frozenset() if missing and any(map(_is_word, different - MISSING)) else frozenset(missing)
 
 
 def drop_missing(values: list[str], missing: Container[str] | None = None) -> list[str]:
@@ -171,8 +171,8 @@ def metadata_table(metadata: object, ids: Sequence[str]) -> tuple[Columns, dict[
     if len(rows) < sum(map(bool, names)):
         twice = next(text for row, text in enumerate(names) if text and rows[_normal(text)] != row)
         raise DataError(f"{name} names {twice!r} twice: keep one row a sample")
-    found = [rows.get(sample, rows.get(video_of(sample))) for sample in ids]
-    used = {row for row in found if row is not None}
+    row_of_sample = [rows.get(sample, rows.get(video_of(sample))) for sample in ids]
+    used = {row for row in row_of_sample if row is not None}
     if not used:
         held = f"must hold ids such as {ids[0]!r}"
         if key is not None:
@@ -182,8 +182,10 @@ def metadata_table(metadata: object, ids: Sequence[str]) -> tuple[Columns, dict[
             f"column of ids file_name; it {held}"
         )
     check_cells(len(table), len(ids), name)
-    columns = {column: ["" if row is None else values[row] for row in found] for column, values in table.items()}
-    missing, unused = found.count(None), len(names) - len(used)
+    columns = {
+        column: ["" if row is None else values[row] for row in row_of_sample] for column, values in table.items()
+    }
+    missing, unused = row_of_sample.count(None), len(names) - len(used)
     table_name = Path(name).name
     counts = {f"{SAMPLES_WITHOUT} {table_name}": missing, f"{ROWS_OF} {table_name} without a sample": unused}
     return columns, {what: count for what, count in counts.items() if count}

@@ -209,8 +209,8 @@ class Job:
     @property
     def given(self) -> dict[str, Sequence[str]]:
         """Columns that come with the samples, by name."""
-        found = {"label": self.samples.labels, "prompt": self.samples.prompts, **self.samples.columns}
-        return {name: values for name, values in found.items() if values is not None}
+        columns = {"label": self.samples.labels, "prompt": self.samples.prompts, **self.samples.columns}
+        return {name: values for name, values in columns.items() if values is not None}
 
     def listed(self, label: str) -> ListedSamples:
         """Return what is known of the samples before they are embedded, once they were looked at."""

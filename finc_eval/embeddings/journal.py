@@ -75,8 +75,8 @@ class Title:
         try:
             match json_table(line):
                 case {"key": str(key), "origin": str(origin), "n": int(n), "width": int(width)}:
-                    found = cls(key, origin, n, width)
-                    return found if found.line() == line else None
+                    title = cls(key, origin, n, width)
+                    return title if title.line() == line else None
         except DataError:
             pass
         return None
@@ -130,10 +130,10 @@ class Journal:
             file = open_to_change(path)
         except (OSError, NotAFileError):
             return None
-        found = Title.of(file.readline(MAX_LINE))
-        if found != title:
+        stated = Title.of(file.readline(MAX_LINE))
+        if stated != title:
             file.close()
-            if found is None:
+            if stated is None:
                 warnings.warn(f"{path} is damaged, or of another version: its samples are embedded again", stacklevel=2)
             return None
         journal = cls(file, title, path)

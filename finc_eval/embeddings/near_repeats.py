@@ -49,13 +49,16 @@ def near_repeats(sets: Mapping[str, Embeddings], labels: Sequence[str], run: Run
         return {}
     chosen = {label: draw_rows(sets[label], QUERIES) for label in labels}
     queries = torch.cat([sets[label].rows_at(rows).cpu() for label, rows in chosen.items()])
-    found = {
+    neighbors_by_set = {
         label: nearest(queries, base, min(FAR + 1, base.n), device=run.torch_device) for label, base in sets.items()
     }
     shares, start = {}, 0
     for label, rows in chosen.items():
         part = slice(start, start := start + len(rows))
-        own = {name: Neighbors(neighbors.distances[part], neighbors.indices[part]) for name, neighbors in found.items()}
+        own = {
+            name: Neighbors(neighbors.distances[part], neighbors.indices[part])
+            for name, neighbors in neighbors_by_set.items()
+        }
         own[label].distances[own[label].indices == rows[:, None]] = np.inf
         shares[label] = _near_copies(own, label, (sizes[label] - 1) / total)
     return shares
@@ -66,17 +69,17 @@ def _near_copies(neighbors: Mapping[str, Neighbors], label: str, chance: float) 
 
     A query is infinitely far from itself; `chance` is the share of its set among all other samples.
     """
-    found, among = list(neighbors.values()), list(neighbors).index(label)
+    all_neighbors, among = list(neighbors.values()), list(neighbors).index(label)
     # Of neighbors at the last distance that is seen of a set, some may be unseen.
     seen = np.min(
         [
             each.distances[:, -1] if each.distances.shape[1] > FAR else np.full(len(each.distances), np.inf)
-            for each in found
+            for each in all_neighbors
         ],
         axis=0,
     )
-    distances = np.concatenate([each.distances for each in found], axis=1)
-    own = np.concatenate([np.full(each.distances.shape[1], at == among) for at, each in enumerate(found)])
+    distances = np.concatenate([each.distances for each in all_neighbors], axis=1)
+    own = np.concatenate([np.full(each.distances.shape[1], at == among) for at, each in enumerate(all_neighbors)])
     # Neighbors at one distance come in any order, whatever their set.
     ties = np.random.default_rng(0).random(distances.shape)
     order = np.lexsort((ties, distances), axis=1)[:, : FAR + 1]

@@ -82,8 +82,8 @@ class ListedSamples:
         """Return the same set without those of these samples that cannot be read."""
         if self.source is None or not numbers:
             return self
-        with closing(self.source.mapped(lambda sample: sample.error is None, numbers)) as found:
-            bad = {number for number, is_readable in zip(numbers, found, strict=True) if not is_readable}
+        with closing(self.source.mapped(lambda sample: sample.error is None, numbers)) as readable:
+            bad = {number for number, is_readable in zip(numbers, readable, strict=True) if not is_readable}
         kept = [number for number in range(self.n) if number not in bad]
         given = {name: [values[number] for number in kept] for name, values in self.given.items()}
         return replace(self, ids=[self.ids[number] for number in kept], given=given, source=None)

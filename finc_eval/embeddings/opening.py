@@ -66,21 +66,21 @@ def as_embeddings(source: object, name: str = "embeddings", *, or_shard: bool = 
     unless `or_shard`.
     """
     if isinstance(source, Embeddings):
-        found = source
+        embeddings = source
     elif isinstance(source, str | Path):
         source = on_disk(source)
         if form_of(source) == "statistics":
             raise statistics_error(source)
-        found = StoredArrays(source) if is_array_file(source) else CachedEmbeddings(EmbeddingCache(source))
+        embeddings = StoredArrays(source) if is_array_file(source) else CachedEmbeddings(EmbeddingCache(source))
     elif isinstance(source, EmbeddingCache):
-        found = CachedEmbeddings(source)
+        embeddings = CachedEmbeddings(source)
     else:
         check_type(source, name, "embeddings")
         _refuse_other_forms(source, name)
-        found = ArrayEmbeddings(source, name)  # type: ignore[arg-type]  # anything else must be an array
-    if found.shard is not None and not or_shard:
-        raise unmerged_error(found.name, found.shard)
-    return found
+        embeddings = ArrayEmbeddings(source, name)  # type: ignore[arg-type]  # anything else must be an array
+    if embeddings.shard is not None and not or_shard:
+        raise unmerged_error(embeddings.name, embeddings.shard)
+    return embeddings
 
 
 def open_pair(
@@ -309,7 +309,7 @@ def embed_sources(
     }
     opened = open_sets(held, as_embeddings, extractor, run, spaces, checks=checks)
     return {
-        label: found.cache if isinstance(found := opened.get(label), CachedEmbeddings) else source
+        label: embeddings.cache if isinstance(embeddings := opened.get(label), CachedEmbeddings) else source
         for label, source in sources.items()
     }
 

@@ -122,8 +122,8 @@ def recipe_of(card: Card, precision: str) -> Recipe:
     check_choice("the precision of a network", precision, get_args(NetworkPrecision))
     digest = card.weights and card.weights.sha256
     if not digest or len(digest) != 64:  # the file is hashed only if the card does not state all of it
-        found = check_weights(card)
-        digest = found and found[1]
+        weights = check_weights(card)
+        digest = weights and weights[1]
     recipe: Recipe = card.recipe | {"weights": digest, "precision": precision}
     # In the form in which it will be read back, with lists where the card has tuples.
     plain: Recipe = json.loads(json.dumps(recipe))

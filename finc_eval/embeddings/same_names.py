@@ -37,10 +37,10 @@ def join_columns(
         values = {
             label: set(embeddings.column(name)) for label, embeddings in sets.items() if name in embeddings.columns
         }
-        found = _same(values, name)
-        notes += [*found.notes, *_unlike_missing(values, name)]
-        if found.spelling:
-            spellings[name] = found.spelling
+        same = _same(values, name)
+        notes += [*same.notes, *_unlike_missing(values, name)]
+        if same.spelling:
+            spellings[name] = same.spelling
     if not spellings:
         return dict(sets), notes
     return {label: embeddings.with_spellings(spellings) for label, embeddings in sets.items()}, notes
@@ -58,8 +58,8 @@ def names_of(sets: Mapping[str, Known], by: str) -> tuple[dict[str, NDArray[np.s
     }
     are_ids = not any(by in embeddings.columns for embeddings in sets.values())
     values, suffixes = without_suffixes(values) if are_ids else (values, [])
-    found = _same({label: set(own) for label, own in values.items()}, by)
-    return {label: np.array(found.of(own)) for label, own in values.items()}, [*suffixes, *found.notes]
+    same = _same({label: set(own) for label, own in values.items()}, by)
+    return {label: np.array(same.of(own)) for label, own in values.items()}, [*suffixes, *same.notes]
 
 
 def without_suffixes(ids: dict[str, list[str]]) -> tuple[dict[str, list[str]], list[str]]:
@@ -86,8 +86,8 @@ def rows_of(samples: Embeddings, names: Sequence[str]) -> dict[str, int]:
         for row, name in enumerate(samples.ids_between(start, stop), start):
             if name in wanted:
                 as_written[name] = row
-            elif not as_written and (found := bare.get(SUFFIX.sub("", name))):
-                without[found] = row
+            elif not as_written and (full_name := bare.get(SUFFIX.sub("", name))):
+                without[full_name] = row
     return as_written or without
 
 

@@ -75,8 +75,8 @@ def locate(weights: Weights) -> Path | None:
     paths = [Path(place) / inside / weights.file for place in places]
     if (folder := known_folder("weights")) is not None or Path(weights.file).is_absolute():
         paths.append((folder or Path()) / weights.file)
-    if found := next((path for path in paths if path.is_file()), None):
-        return found
+    if path := next((path for path in paths if path.is_file()), None):
+        return path
     return cached(weights)
 
 
@@ -127,7 +127,7 @@ def check_weights(card: Card) -> tuple[Path, str] | None:
 
 def weight_states(cards: Iterable[Card], *, rehash: bool = False) -> list[WeightState]:
     """Return the states of the weights of those cards that have any; `rehash` also hashes files that seem unchanged."""
-    found = []
+    states = []
     for name, weights in ((card.name, card.weights) for card in cards if card.weights):
         path, place, stated = locate(weights), _locate(weights), len(weights.sha256 or "")
         digest = None if path is None else file_digest(path, rehash=rehash)
@@ -138,7 +138,7 @@ def weight_states(cards: Iterable[Card], *, rehash: bool = False) -> list[Weight
             state = "missing"
         elif objection_to(weights, path, digest):
             state = "wrong"
-        found.append(
+        states.append(
             WeightState(
                 name=name,
                 file=weights.file,
@@ -150,7 +150,7 @@ def weight_states(cards: Iterable[Card], *, rehash: bool = False) -> list[Weight
                 license=weights.license,
             )
         )
-    return found
+    return states
 
 
 def _missing(card: Card, weights: Weights) -> str:

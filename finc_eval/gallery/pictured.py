@@ -78,10 +78,10 @@ def read_gallery(
             count = "the" if lacking == len(wanted) else f"{lacking} of the {len(wanted)}"
             missing.setdefault(reason, []).append((label, f"{count} samples of {(names or {}).get(label, label)}"))
     notes = []
-    for reason, found in missing.items():
-        labels = [label for label, _ in found]
+    for reason, unseen in missing.items():
+        labels = [label for label, _ in unseen]
         where = f"samples={{{', '.join(f'{label!r}: …' for label in labels)}}} or --samples {labels[0]}=…"
-        words = f"{join_words([samples_of for _, samples_of in found])} are not shown, because {reason}: pass {where}"
+        words = f"{join_words([samples_of for _, samples_of in unseen])} are not shown, because {reason}: pass {where}"
         notes.append(f"{words[0].upper()}{words[1:]}, the folder, zip, npz or array that holds them.")
     return Gallery(pictures, tuple(notes))
 
@@ -94,9 +94,9 @@ def read_thumbnails(
     With `still_edge`, the pictures of clips are the frame in their middle, and no edge is longer. Of clips with the
     ids `still`, they are the last frame, as the first picture of a preview is.
     """
-    found: Thumbnails = {}
+    thumbnails: Thumbnails = {}
     if not wanted:
-        return found, ""
+        return thumbnails, ""
     try:
         if isinstance(source, EmbeddedSamples | HeldSamples):
             place = f"{shown_place(source.place)}, or are not the samples that were embedded"
@@ -113,19 +113,19 @@ def read_thumbnails(
             pixels, encoding = sample.pixels, sample.encoding
             if pixels is not None and still_edge is not None:
                 image = pixels if pixels.ndim == 3 else pixels[len(pixels) // 2]
-                found[sample.id] = thumbnail(image, still_edge)
+                thumbnails[sample.id] = thumbnail(image, still_edge)
             elif pixels is not None and pixels.ndim > 3 and sample.id in still:
-                found[sample.id] = thumbnail(pixels[-1])
+                thumbnails[sample.id] = thumbnail(pixels[-1])
             elif pixels is not None and pixels.ndim > 3 and len(pixels) > 1:
                 # 25: frames a second of clips that do not state it, such as arrays.
                 fps = (clip and clip.fps) or (encoding and encoding.fps) or 25.0
-                found[sample.id] = preview(pixels, fps / clip.stride if clip else fps)
+                thumbnails[sample.id] = preview(pixels, fps / clip.stride if clip else fps)
             elif pixels is not None:
-                found[sample.id] = thumbnail(pixels if pixels.ndim == 3 else pixels[0])
+                thumbnails[sample.id] = thumbnail(pixels if pixels.ndim == 3 else pixels[0])
     except (FincEvalError, OSError) as error:
         stated = str(getattr(source, "place", source))
-        return found, f"they cannot be read ({str(error).replace(stated, shown_place(stated))})"
-    return found, f"they cannot be found or read in {place}"
+        return thumbnails, f"they cannot be read ({str(error).replace(stated, shown_place(stated))})"
+    return thumbnails, f"they cannot be found or read in {place}"
 
 
 class Caption(NamedTuple):
@@ -173,13 +173,13 @@ def store_captions(captions: Captions, shown: Mapping[str, Iterable[str]]) -> di
 
 def check_captions(stored: Any) -> Captions:
     """Return captions that `store_captions` gave and a file kept."""
-    found: Captions = {}
+    captions_of_sets: Captions = {}
     for label, of_set in stored.items():
-        captions = found[str(label)] = {}
+        captions = captions_of_sets[str(label)] = {}
         for name, (facts, near) in of_set.items():
             other = None if near is None else (str(near[0]), float(near[1]))
             captions[str(name)] = Caption(tuple(map(str, facts)), other)
-    return found
+    return captions_of_sets
 
 
 def _facts(values: Mapping[str, str]) -> tuple[str, ...]:
@@ -193,7 +193,7 @@ PICTURES = "pictures"
 
 def read_pictures(file: StoredFile) -> Pictures:
     """Read the pictures of the file of a result; call it in `content_of`."""
-    found: Pictures = {}
+    pictures: Pictures = {}
     for number, head in enumerate(file.header[PICTURES]):
         data, start = file.array(f"{PICTURES}/{number}", None, dtype="|u1").tobytes(), 0
         brought = []
@@ -204,8 +204,8 @@ def read_pictures(file: StoredFile) -> Pictures:
             start += size
         if start != len(data):
             raise ValueError("its pictures do not match their index")
-        found[str(head["set"])], _ = kept_thumbnails(brought)
-    return found
+        pictures[str(head["set"])], _ = kept_thumbnails(brought)
+    return pictures
 
 
 @dataclass(frozen=True, eq=False)

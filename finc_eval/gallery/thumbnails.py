@@ -157,16 +157,16 @@ def kept_thumbnails(pictures: Iterable[tuple[str, bytes, Any, Any, Any]]) -> tup
 
     Each is an id, and what `read_thumbnail` takes.
     """
-    found: dict[str, Thumbnail] = {}
+    kept: dict[str, Thumbnail] = {}
     lacking: list[str] = []
     for name, *stated in pictures:
         try:
-            found[name] = read_thumbnail(*stated)
+            kept[name] = read_thumbnail(*stated)
         except DataError as error:
             lacking.append(f"{name[:100]!r}, {error}")
     if not lacking:
-        return found, ""
-    return found, f"{plural(len(lacking), 'kept picture')} cannot be shown, such as that of {lacking[0]}"
+        return kept, ""
+    return kept, f"{plural(len(lacking), 'kept picture')} cannot be shown, such as that of {lacking[0]}"
 
 
 def thumbnail(image: npt.NDArray[np.uint8], edge: int = MAX_EDGE) -> Thumbnail:

@@ -101,8 +101,8 @@ class PastNight:
         if (row := self.rows.get(name)) is not None:
             return row
         bare = SUFFIX.sub("", name)
-        found = [row for other, row in self.rows.items() if SUFFIX.sub("", other) == bare]
-        return found[0] if len(found) == 1 else None
+        alike = [row for other, row in self.rows.items() if SUFFIX.sub("", other) == bare]
+        return alike[0] if len(alike) == 1 else None
 
     @property
     def verdict(self) -> str:
@@ -176,11 +176,11 @@ def read_floor(content: bytes, where: str) -> Floor:
         if not line.strip():
             continue
         try:
-            found = json_table(line.decode(), "it")
-            if "accept" in found:
-                _accept(nights, begins, _text(found, "accept"), _machine(found))
+            line_read = json_table(line.decode(), "it")
+            if "accept" in line_read:
+                _accept(nights, begins, _text(line_read, "accept"), _machine(line_read))
             else:
-                _take(nights, row_of(found))
+                _take(nights, row_of(line_read))
         except (DataError, ValueError) as error:
             bad.append((number, _why(error)))
     if bad and not nights and not any(line.startswith(BEGINS) for line in lines):
@@ -212,11 +212,11 @@ def _take(nights: list[PastNight], row: PairRow) -> None:
     last.rows[row.id] = row
 
 
-def row_of(found: Mapping[str, Any]) -> PairRow:
+def row_of(line: Mapping[str, Any]) -> PairRow:
     """Return a row from plain JSON types; ValueError, which names the field, for what is not one."""
-    numbers = [_number(found, name, *RANGES[name]) for name in MEASURES]
+    numbers = [_number(line, name, *RANGES[name]) for name in MEASURES]
     known = [number for number in numbers if number is not None]
-    shows = _text(found, "shows", "")
+    shows = _text(line, "shows", "")
     if len(known) not in (0, len(MEASURES)) or (not known and shows in ("", *SOUND)):
         lost = next(name for name, number in zip(MEASURES, numbers, strict=True) if number is None)
         raise ValueError(f"{lost} is missing")
@@ -224,37 +224,37 @@ def row_of(found: Mapping[str, Any]) -> PairRow:
     if not shows:  # a row that was made elsewhere
         own, structure = (numbers[MEASURES.index(name)] or 0.0 for name in ("thumb", "structure"))
         shows = "another picture" if own < OTHER_OWN and structure < OTHER_STRUCTURE else "same"
-    verdict = _text(found, "verdict", "green")
+    verdict = _text(line, "verdict", "green")
     if verdict not in VERDICTS:
         raise ValueError(f"verdict is {verdict!r:.40}, not one of {', '.join(VERDICTS)}")
-    ranks = [_number(found, name, 0.0, 1.0) for name in ("p", "all_p")]
+    ranks = [_number(line, name, 0.0, 1.0) for name in ("p", "all_p")]
     p, all_p = (rank or np.nan for rank in ranks)
-    night, name = (_text(found, name) for name in ("night", "id"))
-    gen, ref = (_text(found, name, "" if values is None else None) for name in ("gen", "ref"))
-    beyond, all_beyond = (_flag(found, name) for name in ("beyond", "all_beyond"))
-    return PairRow(night, _machine(found), name, shows, values, gen, ref, p, all_p, beyond, all_beyond, verdict)
+    night, name = (_text(line, name) for name in ("night", "id"))
+    gen, ref = (_text(line, name, "" if values is None else None) for name in ("gen", "ref"))
+    beyond, all_beyond = (_flag(line, name) for name in ("beyond", "all_beyond"))
+    return PairRow(night, _machine(line), name, shows, values, gen, ref, p, all_p, beyond, all_beyond, verdict)
 
 
-def _text(found: Mapping[str, Any], name: str, default: str | None = None) -> str:
-    value = found.get(name, default)
+def _text(line: Mapping[str, Any], name: str, default: str | None = None) -> str:
+    value = line.get(name, default)
     if not isinstance(value, str) or (not value and value != default) or len(value) > MAX_TEXT:
-        raise ValueError(f"{name} is {value!r:.40}, not a text" if name in found else f"{name} is missing")
+        raise ValueError(f"{name} is {value!r:.40}, not a text" if name in line else f"{name} is missing")
     return value
 
 
-def _machine(found: Mapping[str, Any]) -> str | None:
-    return None if found.get("machine") is None else _text(found, "machine")
+def _machine(line: Mapping[str, Any]) -> str | None:
+    return None if line.get("machine") is None else _text(line, "machine")
 
 
-def _flag(found: Mapping[str, Any], name: str) -> bool:
-    value = found.get(name)
+def _flag(line: Mapping[str, Any], name: str) -> bool:
+    value = line.get(name)
     if value is not None and not isinstance(value, bool):
         raise ValueError(f"{name} is {value!r:.40}, neither true nor false")
     return bool(value)
 
 
-def _number(found: Mapping[str, Any], name: str, low: float, high: float) -> float | None:
-    value = found.get(name)
+def _number(line: Mapping[str, Any], name: str, low: float, high: float) -> float | None:
+    value = line.get(name)
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):

@@ -74,18 +74,18 @@ class Golden:
             DataError: no id is in both, a golden picture cannot be read, or the file is not a floor.
         """
         machine = _checked(machine)
-        found = match_pictures(gen, ref)
-        tonight, name_of_run = measure_night(found)
+        matched = match_pictures(gen, ref)
+        tonight, name_of_run = measure_night(matched)
         place = place_of_floor(self.path)
         with alone_with(place):
             content = content_of(place)
             floor = read_floor(content, str(self.path))
             judged = judge_night(floor, tonight, machine)
-            verdict = _verdict(judged, tonight, found)
+            verdict = _verdict(judged, tonight, matched)
             time = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
             rows = _rows(tonight, judged, time, machine, verdict)
             add_lines(place, content, [row.to_line() for row in rows])
-        told = tell_night(floor, found, tonight, judged, verdict, name_of_run)
+        told = tell_night(floor, matched, tonight, judged, verdict, name_of_run)
         return _result(floor, tonight, judged, rows, told)
 
     def accept(self, night: str, machine: str | None = None) -> str:
@@ -106,15 +106,15 @@ class Golden:
         with alone_with(place):
             content = content_of(place)
             floor = read_floor(content, str(self.path))
-            found = [floor.nights[place] for place in matching(floor.nights, night, machine)] if night.strip() else []
-            usable = any(not night_found.is_broken for night_found in found)
-            if not found:
+            nights = [floor.nights[place] for place in matching(floor.nights, night, machine)] if night.strip() else []
+            usable = any(not past.is_broken for past in nights)
+            if not nights:
                 known = join_words([past.name for past in floor.nights[-LISTED:]]) or "none"
                 raise UsageError(f"{self.path} has no night {night!r}: its last nights are {known}")
             if not usable:
-                bad = next(row for row in found[0].rows.values() if row.shows not in SOUND)
+                bad = next(row for row in nights[0].rows.values() if row.shows not in SOUND)
                 raise UsageError(
-                    f"the night {found[0].name} has pairs that are red by themselves, such as {bad.id}, and no night "
+                    f"the night {nights[0].name} has pairs that are red by themselves, such as {bad.id}, and no night "
                     "makes these known: if the new pictures are right, make them the golden ones"
                 )
             line = _acceptance(night, machine)
@@ -143,10 +143,10 @@ def _is_unsure(pair: MeasuredPair, own: AgainstPast | None) -> bool:
     return pair.shows == "unclear" and own is not None and own.known < LEAST_PAST
 
 
-def _verdict(judged: JudgedNight, tonight: Sequence[MeasuredPair], found: Matched) -> Light:
+def _verdict(judged: JudgedNight, tonight: Sequence[MeasuredPair], matched: Matched) -> Light:
     """Return the verdict with what the nights before cannot tell: missing pictures, and the first nights."""
     unsure = any(_is_unsure(pair, own) for pair, own in zip(tonight, judged.pairs, strict=True))
-    return "amber" if judged.verdict == "green" and (unsure or found.missing) else cast(Light, judged.verdict)
+    return "amber" if judged.verdict == "green" and (unsure or matched.missing) else cast(Light, judged.verdict)
 
 
 def _rows(

@@ -194,8 +194,8 @@ def _difference(x: NDArray[Any], y: NDArray[Any]) -> float:
 def _in_numpy(rows: torch.Tensor) -> NDArray[Any]:
     """Return a tensor as an array, without a copy if numpy has its kind of float."""
     rows = rows.detach()
-    found: NDArray[Any] = (rows if rows.dtype in (torch.float32, torch.float64) else rows.float()).cpu().numpy()
-    return found
+    array: NDArray[Any] = (rows if rows.dtype in (torch.float32, torch.float64) else rows.float()).cpu().numpy()
+    return array
 
 
 def _size_and_spread(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -210,7 +210,7 @@ def _pair_of(
     """Return the pair whose covariance has this name; None if it is not one."""
     if len(shape) != 2 or shape[0] != shape[1]:
         return None
-    vectors = [other for other, found in shapes.items() if found in (shape[:1], (1, *shape[:1]))]
+    vectors = [other for other, size in shapes.items() if size in (shape[:1], (1, *shape[:1]))]
     stem, part = _stem(name)
     alike = [other for other in vectors if _stem(other)[0] == stem and _stem(other)[1] != "covariance"]
     vectors = alike or [other for other in vectors if _stem(other)[1] == "mean"] or vectors
@@ -234,8 +234,8 @@ def _pair_of(
 
 def _stem(name: str) -> tuple[str, str | None]:
     """Return a name with a star for the part that says mean or covariance, and which of them it says."""
-    found = list(PARTS_OF_NAMES.finditer(name.lower()))
-    part = next((match.lastgroup for match in found if match.lastgroup != "sum"), None)
+    matches = list(PARTS_OF_NAMES.finditer(name.lower()))
+    part = next((match.lastgroup for match in matches if match.lastgroup != "sum"), None)
     return re.sub(r"\*+", "*", PARTS_OF_NAMES.sub("*", name.lower()).replace("_*", "*")), part
 
 

@@ -95,12 +95,12 @@ class Blocked:
             own = sizes[:, number][:, None]
             share = self.block_sums(cells, count, (self.owner == number).astype(float)) @ kinds / own
             parts.append(share * (1 - share) * own / (own - 1))  # variance of one sample
-        found = []
+        variances = []
         for number in range(1 if sets == 2 else sets):
             own, rest = sizes[:, number][:, None], (sizes.sum(1) - sizes[:, number])[:, None]
             others = sum(parts[each] * sizes[:, each][:, None] for each in range(sets) if each != number) / rest
-            found.append((self.weights[:, None] ** 2 * (parts[number] / own + others / rest)).sum(0))
-        return np.array(found)
+            variances.append((self.weights[:, None] ** 2 * (parts[number] / own + others / rest)).sum(0))
+        return np.array(variances)
 
     def exchanges(self, cells: Integers, count: int, seed: int) -> Iterator[Array]:
         """Yield differences of the shares of cells after exchanges, in batches of shape (r, c, count); see `EXCHANGES`.
@@ -119,14 +119,14 @@ class Blocked:
         for start in range(0, EXCHANGES, batch):
             draws = min(batch, EXCHANGES - start)
             signs = random_signs(rng, draws, int(self.flipped.sum()))
-            found = np.stack([signs @ sums for sums in whole], 1)
+            sums_drawn = np.stack([signs @ sums for sums in whole], 1)
             if len(mixed):
                 # `mixed` is in the order of its blocks, so that the samples of each block are permuted alone.
                 order = np.argsort(self.block[mixed] + rng.random((draws, len(mixed))), axis=1)
                 place = (np.arange(draws)[:, None] * count + cells[mixed][order]).ravel()
                 permuted = [np.bincount(place, np.tile(row[mixed], draws), draws * count) for row in self.contrasts]
-                found += np.stack([sums.reshape(draws, count) for sums in permuted], 1)
-            yield found
+                sums_drawn += np.stack([sums.reshape(draws, count) for sums in permuted], 1)
+            yield sums_drawn
 
     @property
     def is_exact(self) -> bool:

@@ -26,8 +26,8 @@ class GroupSizes:
     @classmethod
     def of(cls, sizes: Array) -> GroupSizes:
         """Summarize the sizes of all groups, shape (g,)."""
-        found, times = np.unique(sizes, return_counts=True)
-        return cls(found, found * times)
+        different, times = np.unique(sizes, return_counts=True)
+        return cls(different, different * times)
 
     @property
     def n(self) -> float:
@@ -86,8 +86,8 @@ class GroupedKinds(GroupedShares):
         With k_g members in groups of m_g samples, and p = Σ k_g / n, the variance of p is d times the binomial one,
         d = Σ (k_g − m_g p)² / (n p (1 − p)).
         """
-        kinds, found = table.shape[1], table.tocoo()
-        k_g, kind, m_g = found.data, found.col, size[found.row]
+        kinds, entries = table.shape[1], table.tocoo()
+        k_g, kind, m_g = entries.data, entries.col, size[entries.row]
         k, kk, km = (np.asarray(np.bincount(kind, weights, kinds), float) for weights in (k_g, k_g * k_g, k_g * m_g))
         largest = np.zeros(kinds)
         np.maximum.at(largest, kind, m_g)

@@ -158,8 +158,8 @@ def flip_blocks(parts: NDArray[np.float32], seed: int, exchanges: int = EXCHANGE
     else:
         signs = random_signs(np.random.default_rng(seed), 1 + exchanges, blocks)
         signs[0] = 1
-    found = signs @ parts
-    return Exchanged(found, np.broadcast_to((parts**2).sum(0), found.shape))
+    sums = signs @ parts
+    return Exchanged(sums, np.broadcast_to((parts**2).sum(0), sums.shape))
 
 
 def all_signs(blocks: int) -> Array:

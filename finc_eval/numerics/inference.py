@@ -162,8 +162,8 @@ class ShareTests:
             # 4 * 8: bytes of each count with a probability: its tail is kept, with three more numbers while it is made.
             check_decoded(4 * 8 * sum(map(len, spans)), "the law of the counts of so many samples")
             self._tails = [hypergeometric_tails(*case) for case in cases.T.tolist()]
-            found = [self._tails[case].at(int(a)) for case, a in zip(self._case, k, strict=True)]
-            self.p_values: Array = np.array(found)  # shape (t,)
+            p_values = [self._tails[case].at(int(a)) for case, a in zip(self._case, k, strict=True)]
+            self.p_values: Array = np.array(p_values)  # shape (t,)
         else:
             self.p_values = np.where(k > 0, betainc(np.maximum(k, np.finfo(float).tiny), other + 1, self._pi), 1.0)
 
@@ -205,12 +205,12 @@ class ShareTests:
         if not self._fisher:
             smallest = self._pi**self._total
             return np.where(p * TIE >= smallest[:, None], p, 0.0)
-        found = np.empty((len(self._tails), len(p)))
+        reach = np.empty((len(self._tails), len(p)))
         for row, tails in enumerate(self._tails):
             attainable = tails.values[::-1]
             place = attainable.searchsorted(p * TIE, side="right")
-            found[row] = np.where(place > 0, attainable[place - 1], 0.0)
-        return found[self._case]
+            reach[row] = np.where(place > 0, attainable[place - 1], 0.0)
+        return reach[self._case]
 
 
 class Tails(NamedTuple):
@@ -309,7 +309,7 @@ class _Tested(Protocol):
 Tested = TypeVar("Tested", bound=_Tested)
 
 
-def significant(found: Sequence[Tested], alpha: float) -> tuple[Tested, ...]:
+def significant(tests: Sequence[Tested], alpha: float) -> tuple[Tested, ...]:
     """Return the kinds, or the directions, whose adjusted p-value is at most α."""
     check_fraction("alpha", alpha)
-    return tuple(tested for tested in found if tested.p_value <= alpha)
+    return tuple(tested for tested in tests if tested.p_value <= alpha)

@@ -25,7 +25,7 @@ def thresholds_of(own: Fitted, other: Fitted, columns: slice) -> torch.Tensor:
     It stands clear of the scores of samples of other kinds, within bounds around half the score of a typical member.
     All is seen in the fold that the direction was fitted to. The result is for fold 0, then for fold 1, (2, t).
     """
-    square, found = ((torch.arange(BINS // 2, dtype=torch.double) + 0.5) * (2 / BINS)).square(), []
+    square, thresholds = ((torch.arange(BINS // 2, dtype=torch.double) + 0.5) * (2 / BINS)).square(), []
     for fold in (1, 0):
         bins = (fitted(fold)[columns] for fitted in (own, other))
         # Both tails, from the middle outwards: (t, BINS) → (2, t, BINS / 2).
@@ -38,8 +38,8 @@ def thresholds_of(own: Fitted, other: Fitted, columns: slice) -> torch.Tensor:
         near = second * (square < (HALF * typical[:, None]).square())
         # 2.25: threshold of a member, over the root mean square of the scores of the background.
         clear = torch.maximum(LEAST * typical, 2.25 * _root(near @ square, near.sum(1)))
-        found.append((1 - 2 * tail) * torch.minimum(clear, MOST * typical))
-    return torch.stack(found)
+        thresholds.append((1 - 2 * tail) * torch.minimum(clear, MOST * typical))
+    return torch.stack(thresholds)
 
 
 def _typical_score(more: torch.Tensor, square: torch.Tensor) -> torch.Tensor:

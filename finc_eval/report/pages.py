@@ -138,8 +138,8 @@ def render(
         pictures=gallery.pictures,
         previews={
             f"{label}/{name}": picture.uri
-            for label, found in gallery.pictures.items()
-            for name, picture in found.items()
+            for label, pictures in gallery.pictures.items()
+            for name, picture in pictures.items()
             if picture.is_moving
         },
         notes=gallery.notes,

@@ -79,9 +79,9 @@ class ClipSource(Source):
 
             def first() -> Iterator[Result]:
                 clips, waiting = begun.popleft()
-                while found := waiting.result():
+                while windows := waiting.result():
                     waiting = pool.submit(following, clips)
-                    yield from found
+                    yield from windows
 
             try:
                 for group in group_by_video(numbers, self._clip):
@@ -194,16 +194,16 @@ class RowClips(Source):
 def check_clips(shape: tuple[int, ...], dtype: np.dtype[Any], who: str) -> None:
     """Raise DataError for an array that is not n videos, and say how to turn it into one."""
     check_dtype(dtype, shape, who, None, EVERYTHING)
-    found = f"{who} has shape {shape} and dtype {dtype}"
+    what_it_is = f"{who} has shape {shape} and dtype {dtype}"
     if len(shape) != 5 or shape[4] != 3:
         how = "reshape it"
         if len(shape) == 5 and 3 in shape[1:3]:
             how = f"pass x.transpose(0, {'2, 3, 4, 1' if shape[1] == 3 else '1, 3, 4, 2'})"
         elif len(shape) in (3, 4):
             how = "images need an extractor for images (finc-eval doctor extractors list)"
-        raise DataError(f"{found}, but clips must be (n, frames, height, width, 3): {how}")
+        raise DataError(f"{what_it_is}, but clips must be (n, frames, height, width, 3): {how}")
     if 0 in shape:
-        raise DataError(f"{found}: it holds no pixels")
+        raise DataError(f"{what_it_is}: it holds no pixels")
 
 
 def _windows_of_row(names: Sequence[str], row: Pixels, clip: Clip, windows: Sequence[int]) -> Iterator[Sample]:

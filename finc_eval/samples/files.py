@@ -396,5 +396,5 @@ class Settled:
 
 
 def _state(stream: IO[bytes]) -> tuple[int, int, int]:
-    found = os.fstat(stream.fileno())
-    return found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    state = os.fstat(stream.fileno())
+    return state.st_size, state.st_mtime_ns, state.st_ctime_ns

@@ -47,11 +47,11 @@ def suspected_sizes(profile: Profile) -> dict[tuple[int, int], GridShape]:
         return {}
     common = max(sizes, key=lambda size: sizes[size])
     shapes = {size: grid_shape(size, common) for size in sizes if size != common}
-    found = {size: shape for size, shape in shapes.items() if shape is not None}
-    cells = sum(sizes[size] * shape.cells for size, shape in found.items())
+    grids = {size: shape for size, shape in shapes.items() if shape is not None}
+    cells = sum(sizes[size] * shape.cells for size, shape in grids.items())
     # Each sample is in one grid at most, and the last grid may have empty cells.
-    room = sizes[common] + max((shape.cells - 1 for shape in found.values()), default=0)
-    return found if len(found) == len(shapes) and cells <= room else {}
+    room = sizes[common] + max((shape.cells - 1 for shape in grids.values()), default=0)
+    return grids if len(grids) == len(shapes) and cells <= room else {}
 
 
 def _parsed(text: str) -> tuple[int, int]:
@@ -69,12 +69,12 @@ def _size(samples: FileSource, number: int) -> tuple[int, int]:
 
 def _shape_if_grid(samples: FileSource, number: int, suspected: dict[tuple[int, int], GridShape]) -> GridShape | None:
     """Return the shape of a grid; None if the picture goes on where its cells would end."""
-    found = samples.sample(number)
-    if found.pixels is None:
+    sample = samples.sample(number)
+    if sample.pixels is None:
         return None
-    height, width = found.pixels.shape[:2]
+    height, width = sample.pixels.shape[:2]
     shape = suspected.get((width, height))
-    return shape if shape is not None and is_grid(found.pixels, shape) else None
+    return shape if shape is not None and is_grid(sample.pixels, shape) else None
 
 
 def is_grid(pixels: NDArray[np.uint8], shape: GridShape) -> bool:

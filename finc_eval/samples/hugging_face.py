@@ -216,23 +216,23 @@ class DatasetSource(Source):
         return sample
 
     def contents(self, numbers: Sequence[int]) -> Iterator[bytes]:
-        found = {}
+        labels = {}
         for number in numbers:
-            sample, found[number] = self._item(number)
+            sample, labels[number] = self._item(number)
             yield sample.content
-        if self.labels is None and None not in found.values():
+        if self.labels is None and None not in labels.values():
             # Labels of items that were not read stay empty: a subset does not need them.
-            self.labels = [found.get(number) or "" for number in range(len(self.ids))]
+            self.labels = [labels.get(number) or "" for number in range(len(self.ids))]
 
     def _item(self, number: int) -> tuple[Sample, str | None]:
         """Return an item as a sample, and its label or None."""
         name, label = self.ids[number], None
         who = f"item {number} of the dataset"
         try:
-            item, found = part(self._dataset[number], who, self.reading.image_key)
+            item, given_label = part(self._dataset[number], who, self.reading.image_key)
             if isinstance(item, tuple | list) and len(item) > 0:
-                item, found = item[0], item[1] if len(item) > 1 else None
-            label = None if found is None else self._label(found)
+                item, given_label = item[0], item[1] if len(item) > 1 else None
+            label = None if given_label is None else self._label(given_label)
             pixels, encoding = to_pixels(item, who, self.reading)
         except (DataError, MemoryError):
             raise

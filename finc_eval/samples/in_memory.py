@@ -94,17 +94,17 @@ def part(item: Any, who: str, key: str | None = None) -> tuple[Any, Any]:
             return image, next((item[name] for name in LABEL_KEYS if name in item and name != key), None)
         if {"bytes", "path"} == set(item):
             return item["bytes"] if item["bytes"] is not None else item["path"], None
-        found = [
+        usable = [
             key
             for key, value in item.items()
             if is_image(value) or is_batch(value) or _is_file(value) or (key in IMAGE_KEYS and isinstance(value, str))
         ]
-        usual = [key for key in IMAGE_KEYS if key in found]
-        if not usual and len(found) != 1:
+        usual = [key for key in IMAGE_KEYS if key in usable]
+        if not usual and len(usable) != 1:
             keys = ", ".join(map(str, item))
-            held = "several of its keys hold images" if found else "no key holds images"
+            held = "several of its keys hold images" if usable else "no key holds images"
             raise DataError(f"{who} is a dictionary of {keys}, and {held}: name its images by image_key")
-        image, _ = part(item[(usual or found)[0]], who)
+        image, _ = part(item[(usual or usable)[0]], who)
         return image, next((item[key] for key in LABEL_KEYS if key in item), None)
     if not hasattr(item, "__array__") and (images := getattr(item, "images", None)) is not None:
         return images, None

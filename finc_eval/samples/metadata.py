@@ -90,16 +90,16 @@ def find_metadata(ids: Sequence[str], where: str, read: Read) -> Metadata:
             continue
         except DAMAGED as error:
             raise DataError(f"{where}/{name} cannot be read ({reason(error)}): repair it, or take it away") from error
-        found = _parse(name, data, ids, f"{where}/{name}")
-        if found is None and name != "dataset.json" and data.strip():
+        metadata = _parse(name, data, ids, f"{where}/{name}")
+        if metadata is None and name != "dataset.json" and data.strip():
             passed_over[f"{name}, which names no samples"] = 1
-        if found:
+        if metadata:
             # StyleGAN's tool spreads unlabeled images over numbered folders, which are not classes.
             by_folder = None if name == "dataset.json" else folder_labels(ids)
-            return found._replace(labels=found.labels or by_folder)
-    if found := _in_folders(ids, where, read):
-        labels, unmatched = found.labels or folder_labels(ids), {**found.unmatched, **passed_over}
-        return found._replace(labels=labels, unmatched=unmatched, from_folders=True)
+            return metadata._replace(labels=metadata.labels or by_folder)
+    if metadata := _in_folders(ids, where, read):
+        labels, unmatched = metadata.labels or folder_labels(ids), {**metadata.unmatched, **passed_over}
+        return metadata._replace(labels=labels, unmatched=unmatched, from_folders=True)
     rows = next(filter(None, (find(ids, where, read) for find in OTHER_PLACES)), None)
     if rows and (made := _from_rows(_with_names(rows, ids), ids, where)):
         return made._replace(labels=made.labels or folder_labels(ids), unmatched=passed_over)
@@ -159,8 +159,8 @@ def _from_rows(rows: Iterable[Any], ids: Sequence[str], where: str) -> Metadata 
     check_cells(len(table), len(ids), where)
     columns = {}
     for column, values in table.items():
-        if found := {name: str(value) for name, value in zip(names, values, strict=True) if value is not None}:
-            columns[column] = [found.get(name, "") for name in ids]
+        if texts := {name: str(value) for name, value in zip(names, values, strict=True) if value is not None}:
+            columns[column] = [texts.get(name, "") for name in ids]
     named, file = {*names}, PurePosixPath(where).name
     unmatched = {f"{ROWS_OF} {file} without a sample": sum(name not in known for name in names)}
     unmatched[f"{SAMPLES_WITHOUT} {file}"] = sum(name not in named for name in ids)
@@ -216,14 +216,14 @@ def _check_names(names: Sequence[str], ids: Sequence[str], where: str) -> None:
 
 def _take(table: dict[str, list[Any]], keys: Sequence[str], names: Sequence[str]) -> dict[str, str]:
     """Take the value of the first of these columns that has one out of each row, and return it by the row's name."""
-    found: dict[str, str] = {}
+    taken: dict[str, str] = {}
     rows: set[int] = set()
     for values in [table[key] for key in keys if key in table]:
         for row, value in enumerate(values):
             if value is not None and row not in rows:
                 rows.add(row)
-                found[names[row]], values[row] = str(value), None
-    return found
+                taken[names[row]], values[row] = str(value), None
+    return taken
 
 
 def _in_list(ids: Sequence[str], where: str, read: Read) -> Rows | None:
@@ -313,10 +313,10 @@ def _in_folders(ids: Sequence[str], where: str, read: Read) -> Metadata | None:
     for folder, places in members.items():
         file, text = tables[folder] or ("", "")
         inside, path = [ids[place][len(folder) + 1 :] for place in places], f"{where}/{folder}/{file}"
-        if found := _parse(file, text.encode(), inside, path) if "\n" in text.strip() else None:
-            columns = {"label": found.labels, "prompt": found.prompts, **found.columns}.items()
+        if table := _parse(file, text.encode(), inside, path) if "\n" in text.strip() else None:
+            columns = {"label": table.labels, "prompt": table.prompts, **table.columns}.items()
             rows |= {place: {key: texts[row] for key, texts in columns if texts} for row, place in enumerate(places)}
-            unmatched += Counter(found.unmatched)
+            unmatched += Counter(table.unmatched)
         else:
             first = next(json_lines(text, path), None) if file == "metadata.jsonl" else None
             rows.update(dict.fromkeys(places, _plain(first)))
@@ -355,8 +355,8 @@ def _in_pictures(ids: Sequence[str], where: str, read: Read) -> Rows | None:
             with suppress(ValueError, *DAMAGED):  # such a sample is refused where it is read
                 # Bytes in which its text is looked for; the second if its pixels do not begin in the first.
                 for most in (1 << 16, 1 << 22):
-                    if (found := png_prompt(head := read(name, most))) or b"IDAT" in head or not head.startswith(PNG):
-                        return found
+                    if (prompt := png_prompt(head := read(name, most))) or b"IDAT" in head or not head.startswith(PNG):
+                        return prompt
         return None
 
     if not ids or prompt_of(ids[0]) is None:
@@ -366,17 +366,17 @@ def _in_pictures(ids: Sequence[str], where: str, read: Read) -> Rows | None:
 
 def _in_names(ids: Sequence[str], where: str, read: Read) -> Rows | None:
     """Read names such as a_red_cat_on_grass_0.png: at least three words, and the number of the image."""
-    found, texts = [], []
+    matches, texts = [], []
     for name in ids:
         match = SEEDED.fullmatch(splitext(basename(name))[0])
         text = re.sub(r"[ _]+", " ", match["prompt"]).strip() if match else ""
         if text.count(" ") < 2:
             return None
-        found.append(match)
+        matches.append(match)
         texts.append(text)
     if len(set(texts)) < 2:
         return None
-    return [{"prompt": text, "seed": match["seed"]} for text, match in zip(texts, found, strict=True) if match]
+    return [{"prompt": text, "seed": match["seed"]} for text, match in zip(texts, matches, strict=True) if match]
 
 
 OTHER_PLACES = (_in_list, _next_to_samples, _in_pictures, _in_names)

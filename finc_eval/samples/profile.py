@@ -83,11 +83,11 @@ class Profile(Record):
         counts = Counter(encodings)
 
         def counted(of: Callable[[Encoding], Key | None]) -> dict[Key, int]:
-            found = Counter[Key]()
+            total = Counter[Key]()
             for encoding, times in counts.items():
                 if (key := of(encoding)) is not None:
-                    found[key] += times
-            return dict(sorted(found.items()))
+                    total[key] += times
+            return dict(sorted(total.items()))
 
         sizes, other_sizes = _most_frequent(counted(lambda encoding: f"{encoding.width}x{encoding.height}"))
         return cls(
@@ -127,10 +127,10 @@ class Profile(Record):
         """Return the profile of the videos resampled to so many frames a second: slower ones only repeat frames."""
         if fps is None:
             return self
-        found = Counter[float]()
+        rates = Counter[float]()
         for rate, count in self.fps.items():
-            found[min(rate, fps)] += count
-        return replace(self, fps=dict(sorted(found.items())))
+            rates[min(rate, fps)] += count
+        return replace(self, fps=dict(sorted(rates.items())))
 
     def share(self, count: int) -> float:
         """Return a number of samples as a share of all samples."""

@@ -95,8 +95,8 @@ class MissingShards(DataError):
 
 def parse_shard(which: str) -> tuple[int, int]:
     """Return i and N of "i/N"."""
-    found = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", which) if isinstance(which, str) else None
-    number, of = map(int, found.groups()) if found else (0, 0)
+    match = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", which) if isinstance(which, str) else None
+    number, of = map(int, match.groups()) if match else (0, 0)
     if not 1 <= number <= of <= MAX_PARTS:
         raise UsageError(
             f'a shard is "i/N", number i of N counted from 1, at most {MAX_PARTS:,}, got {which!r}: write for example '
@@ -162,15 +162,15 @@ def join_shards(named: Iterable[tuple[str, Shard]]) -> tuple[Shard, ...]:
 
 def join_in_order(named: Iterable[tuple[str, Shard]]) -> tuple[Shard, ...]:
     """Join shards as `join_shards` does, given set by set in the order of samples; memory grows with the gaps alone."""
-    found: list[tuple[str, Shard]] = []
+    joined: list[tuple[str, Shard]] = []
     empty: list[tuple[str, Shard]] = []
     for name, shard in named:
         if not shard.size:
             empty = empty or [(name, shard)]
             continue
-        before_name, before = found[-1] if found else ("", None)
+        before_name, before = joined[-1] if joined else ("", None)
         if before is None or before.ids != shard.ids:
-            found.append((name, shard))
+            joined.append((name, shard))
             continue
         check_same_set(before_name, before, name, shard)
         if shard.start < before.stop:
@@ -179,11 +179,11 @@ def join_in_order(named: Iterable[tuple[str, Shard]]) -> tuple[Shard, ...]:
                 f"of {shard.n:,} (shards {before.name} and {shard.name}), which would count twice: leave one out"
             )
         if shard.start == before.stop:
-            found[-1] = (name, replace(before, last=shard.last, stop=shard.stop))
+            joined[-1] = (name, replace(before, last=shard.last, stop=shard.stop))
         else:
-            found.append((name, shard))
+            joined.append((name, shard))
     # A shard without samples joins any other; of nothing but such, one is kept.
-    return tuple(shard for _, shard in found or empty if (shard.start, shard.stop) != (0, shard.n))
+    return tuple(shard for _, shard in joined or empty if (shard.start, shard.stop) != (0, shard.n))
 
 
 def check_same_set(first_name: str, first: Shard, second_name: str, second: Shard) -> None:

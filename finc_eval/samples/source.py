@@ -171,17 +171,17 @@ class Source(ABC):
     def digests(self, progress: Progress = silent) -> Digests:
         """Read every byte of the set once, and return the content digest of every sample."""
         total = len(self.ids)
-        found = np.empty((total, DIGEST_BYTES), np.uint8)
+        digests = np.empty((total, DIGEST_BYTES), np.uint8)
         for number, content in enumerate(self.contents(range(total))):
-            found[number] = np.frombuffer(content, np.uint8)
+            digests[number] = np.frombuffer(content, np.uint8)
             if (number + 1) % 256 == 0 or number + 1 == total:
                 progress("check samples", number + 1, total)
-        return found
+        return digests
 
     def manifest(self, progress: Progress = silent, digests: Digests | None = None) -> Manifest:
         """Return the manifest of the set, from its content digests; default: read every byte of the set once."""
-        found = self.digests(progress) if digests is None else digests
-        digest = manifest_digest(zip(self.ids, (content.tobytes() for content in found), strict=True))
+        digests_of_samples = self.digests(progress) if digests is None else digests
+        digest = manifest_digest(zip(self.ids, (content.tobytes() for content in digests_of_samples), strict=True))
         if self.reading.range is not None:
             digest = hashlib.sha256(f"{digest} {self.reading.range}".encode()).hexdigest()
         if self.reading.color != STORED:
@@ -366,9 +366,9 @@ def readable(path: Path | str) -> Iterator[None]:
         raise DataError(f"{path} cannot be read ({reason(error)}): save it again") from error
 
 
-def align(found: dict[str, str], ids: Sequence[str], what: str, where: str) -> list[str] | None:
+def align(by_name: dict[str, str], ids: Sequence[str], what: str, where: str) -> list[str] | None:
     """Bring labels or prompts into the order of `ids`; None if no sample has one."""
-    missing = [name for name in ids if name not in found]
+    missing = [name for name in ids if name not in by_name]
     if len(missing) == len(ids):
         return None
     if missing:
@@ -376,7 +376,7 @@ def align(found: dict[str, str], ids: Sequence[str], what: str, where: str) -> l
             f"{where} gives a {what} to {len(ids) - len(missing)} of {len(ids)} samples, but not to {missing[0]}: "
             "add what is missing, or remove all"
         )
-    return [found[name] for name in ids]
+    return [by_name[name] for name in ids]
 
 
 def is_dataset(value: Any) -> bool:

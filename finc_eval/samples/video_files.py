@@ -231,7 +231,7 @@ def _open_files(files: Files, clip: Clip, reading: Reading) -> Source | None:
 
 def _find_animations(files: Files, names: Sequence[str]) -> list[str]:
     """Return the WebP and PNG files of folders in which the first of them is an animation."""
-    found: list[str] = []
+    animations: list[str] = []
     groups: dict[tuple[str, str], list[str]] = {}
     for name in sorted(names):
         suffix = PurePosixPath(name).suffix.lower()
@@ -240,12 +240,12 @@ def _find_animations(files: Files, names: Sequence[str]) -> list[str]:
     for group in groups.values():
         try:
             with files.open(group[0]) as stream:
-                found += group if is_animation(stream) else []
+                animations += group if is_animation(stream) else []
         except NOT_OF_THE_SAMPLE:
             raise
         except Exception:  # zipfile's readers raise almost anything on damaged bytes
             continue
-    return found
+    return animations
 
 
 def _check_one_video(folder: str, frames: Sequence[str]) -> None:

@@ -86,8 +86,8 @@ def serve(line: Line) -> None:
             # 256 << 20: bytes that the index of a video may take in memory.
             limits.set(asked["seconds"] + SECONDS_PER_UNIT * size, 256 << 20)
             for pixels, times, encoding in video.read_windows(stream, Clip(**asked["clip"]), asked["windows"], begin):
-                found = {"shape": pixels.shape, "times": times.tolist(), "encoding": asdict(encoding)}
-                line.tell(found, np.ascontiguousarray(pixels).reshape(-1).data)
+                facts = {"shape": pixels.shape, "times": times.tolist(), "encoding": asdict(encoding)}
+                line.tell(facts, np.ascontiguousarray(pixels).reshape(-1).data)
                 line.hear()
         answer: dict[str, str] = {}
     except MemoryError:

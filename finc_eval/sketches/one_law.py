@@ -140,7 +140,9 @@ def sets_p_values(
         sums = [_sum_up(embeddings, phi, [into], run)[0] for embeddings, into in zip(sets.values(), units, strict=True)]
         if is_screened and (p := _by_moments(sums)) is not None and p > SCREEN:
             return dict.fromkeys(sets, p)
-        found = [_against_others(sums, number, seed, exchanges) for number in range(1 if len(sets) == 2 else len(sets))]
+        p_values = [
+            _against_others(sums, number, seed, exchanges) for number in range(1 if len(sets) == 2 else len(sets))
+        ]
     else:
         rows = range(len(blocked.contrasts))
         parts = [
@@ -152,8 +154,10 @@ def sets_p_values(
             )
             for at, embeddings in enumerate(sets.values())
         ]
-        found = [flip_blocks(reduce(np.add, [of[row].sums for of in parts]), seed, exchanges).p_value() for row in rows]
-    return dict(zip(sets, found * (2 if len(sets) == 2 else 1), strict=True))
+        p_values = [
+            flip_blocks(reduce(np.add, [of[row].sums for of in parts]), seed, exchanges).p_value() for row in rows
+        ]
+    return dict(zip(sets, p_values * (2 if len(sets) == 2 else 1), strict=True))
 
 
 def _is_testable(embeddings: Embeddings) -> bool:

@@ -29,11 +29,11 @@ def as_sketch(source: object, device: Device = None) -> Sketch | None:
     if form_of(source) != "sketch":
         return None
     path = source if isinstance(source, str | Path) else None
-    found = cast(Sketch, source) if path is None else Sketch.load(path, device or "cpu")
-    found = found if device is None else found.to(device)
-    if found.shards:
-        raise unmerged_error(str(path or "the sketch"), found.shards[0])
-    return found
+    sketch = cast(Sketch, source) if path is None else Sketch.load(path, device or "cpu")
+    sketch = sketch if device is None else sketch.to(device)
+    if sketch.shards:
+        raise unmerged_error(str(path or "the sketch"), sketch.shards[0])
+    return sketch
 
 
 def group_sets(sets: Mapping[str, SetInput], column: str | None, run: Run) -> tuple[dict[str, Embeddings], list[str]]:
@@ -76,10 +76,10 @@ def view_rows(sets: Mapping[str, SetInput]) -> dict[str, Embeddings]:
 
     The sample of a sketch shows what the other sets share with it; its own repeats are counted already.
     """
-    found: dict[str, Embeddings] = {}
+    rows_by_set: dict[str, Embeddings] = {}
     for label, given_set in sets.items():
         if isinstance(given_set, Embeddings):
-            found[label] = given_set
+            rows_by_set[label] = given_set
         elif len(rows := given_set.sample.rows):
-            found[label] = as_embeddings(rows, label).with_groups(given_set.sample.keys, "sketch")
-    return found
+            rows_by_set[label] = as_embeddings(rows, label).with_groups(given_set.sample.keys, "sketch")
+    return rows_by_set

@@ -338,9 +338,9 @@ class Sketch(Shown):
         """
         if not self.sample.ids:
             return None
-        found = EmbeddingSet(self.sample.rows, self.sample.ids, name=name)
-        found.space = self.space
-        return found if found.grouping == self.groups else None
+        held = EmbeddingSet(self.sample.rows, self.sample.ids, name=name)
+        held.space = self.space
+        return held if held.grouping == self.groups else None
 
     def _moments(self) -> dict[str, Moments]:
         parts = {"fold0": self.folds[0], "fold1": self.folds[1], "embedding": self.embedding}

@@ -42,9 +42,9 @@ def parquet_columns(path: Path, name: str) -> Columns:
         schema, rows = parquet_schema(path)
         check_list(rows, name, "rows", BYTES_PER_LINE)
         check_cells(len(schema.names), rows, name)
-        found: list[list[Any]] = [[] for _ in schema.names]
+        columns: list[list[Any]] = [[] for _ in schema.names]
         for batch in parquet_pieces(path, BYTES_PER_TEXT_BYTE):
-            for own, values in zip(found, batch.columns, strict=True):
+            for own, values in zip(columns, batch.columns, strict=True):
                 own.extend(_python_values(values))
     except ImportError as error:
         raise UsageError(f"reading {name} needs {error.name}: pip install {error.name}") from error
@@ -53,7 +53,7 @@ def parquet_columns(path: Path, name: str) -> Columns:
     except UNREADABLE as error:  # pyarrow's errors are among these
         words = str(error).split("\n", 1)[0][:200]
         raise DataError(f"{name} cannot be read as a .parquet file ({words}): write it again") from error
-    return dict(zip(schema.names, found, strict=True))
+    return dict(zip(schema.names, columns, strict=True))
 
 
 def _python_values(values: Any) -> list[Any]:

@@ -275,12 +275,12 @@ def new_dataset(root: h5py.Group, name: str, shape: tuple[int, ...], dtype: np.d
     else:
         made.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
     space = h5py.h5s.create_simple(shape) if all(shape) and shape else h5py.h5s.create(_space_of(shape))
-    found = h5py.Dataset(
+    dataset = h5py.Dataset(
         h5py.h5d.create(parent, own.encode(), h5py.h5t.py_create(kind, logical=True), space, made, dapl=access)
     )
     if not all(shape):
-        found.attrs.create(EMPTY, np.array(shape, np.int64))
-    return found
+        dataset.attrs.create(EMPTY, np.array(shape, np.int64))
+    return dataset
 
 
 def _space_of(shape: tuple[int, ...]) -> int:

@@ -188,8 +188,8 @@ def _plain(tensor: torch.Tensor, name: str, path: Path, storages: frozenset[int]
         "meta": tensor.is_meta,
         "own": type(tensor) not in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer),
     }
-    if found := next((words for key, words in OTHER_TENSORS.items() if kind[key]), None):
-        raise DataError(f"{path} holds {found}")
+    if words_of_kind := next((words for key, words in OTHER_TENSORS.items() if kind[key]), None):
+        raise DataError(f"{path} holds {words_of_kind}")
     size, numbers = tensor.untyped_storage().nbytes(), tensor.untyped_storage().nbytes() // tensor.itemsize
     if tensor.numel() > numbers:
         shown = f"shows {plural(numbers, 'number')} as {tensor.numel():,}"

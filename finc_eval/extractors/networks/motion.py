@@ -303,9 +303,9 @@ def measurements(rows: torch.Tensor) -> torch.Tensor:
     outward = (right * place + down * place[:, None]).sum((1, 2))
     speed = (first + middle + last) / 3
     right, down = right.sum((1, 2)), down.sum((1, 2))
-    found = (speed, right, down, outward, uneven, drift - 3, repeated, last - first, sharper - 3, jump)
+    measured = (speed, right, down, outward, uneven, drift - 3, repeated, last - first, sharper - 3, jump)
     cut = (jump / 5 - CUT).clamp_min(0)
-    return torch.stack([*found, cut, loop, turning, skipped, juddering, alternating, *flicker.unbind(1)], dim=1)
+    return torch.stack([*measured, cut, loop, turning, skipped, juddering, alternating, *flicker.unbind(1)], dim=1)
 
 
 def motion_histograms(vectors: torch.Tensor) -> torch.Tensor:
@@ -333,11 +333,11 @@ def _fvmd(velocity: torch.Tensor, valid: torch.Tensor) -> torch.Tensor:
     scale = FVMD_SIDE / FVMD_RATE
     points = (_pool(velocity, FVMD_POINTS) * scale).movedim(2, -1)
     both = valid[:, 1:] & valid[:, :-1]
-    found = []
+    parts = []
     for vectors, counted in ((points, valid), (points.diff(dim=1), both)):
         histograms, third = motion_histograms(vectors), _thirds(counted)
         for part in range(3):
             weights = (third == part).float()
             total = torch.einsum("nt...,nt->n...", histograms, weights)
-            found.append(FVMD_CUBE * (total / weights.sum(1).clamp_min(1)[:, None, None, None]))
-    return torch.stack(found, 1).flatten(1)
+            parts.append(FVMD_CUBE * (total / weights.sum(1).clamp_min(1)[:, None, None, None]))
+    return torch.stack(parts, 1).flatten(1)

@@ -115,9 +115,9 @@ def fill_network(network: torch.nn.Module, card: Card, path: Path | None) -> tor
             "add a table [weights] with file and license"
         )
     tensors = renamed(load_tensors(path), card, network)
-    if found := differences(network, tensors):
+    if unlike := differences(network, tensors):
         raise DataError(
-            f"card {card.name}: {path.name} does not fit the network: {'; '.join(found)}: "
+            f"card {card.name}: {path.name} does not fit the network: {'; '.join(unlike)}: "
             "check loader.model, loader.options and weights.layout"
         )
     network.load_state_dict(tensors)
@@ -140,7 +140,7 @@ def renamed(tensors: Tensors, card: Card, network: torch.nn.Module) -> Tensors:
 
 def differences(network: torch.nn.Module, tensors: Tensors) -> list[str]:
     """Say how tensors differ from those that a network has, by their names and shapes; empty if they fit."""
-    own, found = network.state_dict(), []
+    own, unlike = network.state_dict(), []
     groups = {
         "it lacks": [name for name in own if name not in tensors and not name.endswith(UNUSED)],
         "the network does not know": [name for name in tensors if name not in own],
@@ -152,8 +152,8 @@ def differences(network: torch.nn.Module, tensors: Tensors) -> list[str]:
     }
     for what, names in groups.items():
         more = f" and {len(names) - MAX_NAMES_SHOWN} more" if len(names) > MAX_NAMES_SHOWN else ""
-        found += [f"{what} {', '.join(names[:MAX_NAMES_SHOWN])}{more}"] if names else []
-    return found
+        unlike += [f"{what} {', '.join(names[:MAX_NAMES_SHOWN])}{more}"] if names else []
+    return unlike
 
 
 Tensors = dict[str, torch.Tensor]

@@ -95,7 +95,7 @@ class Sketches:
 
     def common(self, texts: Sequence[str]) -> float:
         """Return the share of the smaller set that both sets have in common; 0 unless they look alike."""
-        others = [found for text in texts if (found := sketch_of(text)) is not None]
+        others = [sketch for text in texts if (sketch := sketch_of(text)) is not None]
         return max((_common(counted, other) for other in others for counted in self._counted), default=0.0)
 
 

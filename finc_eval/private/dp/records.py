@@ -59,8 +59,8 @@ def open_records(source: object, name: str) -> Records:
     """Open the records of an array or tensor of shape (n, d), of an `EmbeddingCache`, or of a file of embeddings."""
     if isinstance(source, str | Path) and is_array_file(source):
         array, _, columns = read_arrays(source)
-        found = _array_records(array if isinstance(array, torch.Tensor) else torch.from_numpy(array), str(source))
-        return replace(found, labels=tuple(columns["label"]) if "label" in columns else None)
+        records = _array_records(array if isinstance(array, torch.Tensor) else torch.from_numpy(array), str(source))
+        return replace(records, labels=tuple(columns["label"]) if "label" in columns else None)
     if isinstance(source, str | Path):
         source = EmbeddingCache(source)
     if not isinstance(source, EmbeddingCache):
@@ -70,9 +70,9 @@ def open_records(source: object, name: str) -> Records:
         raise unmerged_error(str(cache.path), cache.shard)
 
     def rows(start: int, stop: int) -> torch.Tensor:
-        found = torch.from_numpy(cache[start : min(stop, cache.n)])
-        missing = stop - start - len(found)
-        return torch.cat([found, found.new_full((missing, cache.dim), torch.nan)]) if missing else found
+        part = torch.from_numpy(cache[start : min(stop, cache.n)])
+        missing = stop - start - len(part)
+        return torch.cat([part, part.new_full((missing, cache.dim), torch.nan)]) if missing else part
 
     return Records(
         m=cache.n + unread,
@@ -155,7 +155,7 @@ def table_identity(columns: Mapping[str, NDArray[Any]]) -> PopulationIdentity:
     coded = {name: _code(columns[name]) for name in sorted(columns)}
     codes = np.stack([places for _, places in coded.values()], 1)
     records = codes[np.lexsort(codes.T[::-1])].astype("<i8")
-    found = [
+    digests = [
         sha256_of("table", *(line for name, (known, _) in coded.items() for line in _lines([name, *known])), records)
     ]
     views = [_round(values)[codes] for values, codes in coded.values()]
@@ -165,10 +165,10 @@ def table_identity(columns: Mapping[str, NDArray[Any]]) -> PopulationIdentity:
         # 20: fewer different values, such as yes and no, are in other tables as often as in this one.
         if len(values) >= 20 and not _are_row_numbers(values, counts):
             telling.append(view)
-            found.append(sha256_of("values", *_lines(values), counts.astype("<i8")))
+            digests.append(sha256_of("values", *_lines(values), counts.astype("<i8")))
         if len(values) > 1 and not _is_regular(codes, len(values)):
-            found.append(sha256_of("order", *_lines(values), codes.astype("<i8")))
-    return PopulationIdentity(tuple(found), tuple(telling))
+            digests.append(sha256_of("order", *_lines(values), codes.astype("<i8")))
+    return PopulationIdentity(tuple(digests), tuple(telling))
 
 
 def _round(values: list[str]) -> Hashes:

@@ -113,9 +113,9 @@ class Outline:
 
 def several(names: Iterable[str]) -> str:
     """Return the names of sets as a title has them: "a, b, c, d and 3 more"."""
-    found = [*names]
-    more = len(found) - NOT_MANY
-    return ", ".join(found[:NOT_MANY]) + (f" and {more} more" if more > 0 else "")
+    all_names = [*names]
+    more = len(all_names) - NOT_MANY
+    return ", ".join(all_names[:NOT_MANY]) + (f" and {more} more" if more > 0 else "")
 
 
 def sizes(sets: Mapping[str, SetInfo]) -> dict[str, int | None]:
@@ -166,7 +166,7 @@ def shareable(command: str | None) -> str | None:
         words = shlex.split(command)
     except ValueError:
         words = command.split()
-    return shlex.join(ABSOLUTE.sub(lambda found: found[1] + PurePath(found[2]).name, word) for word in words)
+    return shlex.join(ABSOLUTE.sub(lambda match: match[1] + PurePath(match[2]).name, word) for word in words)
 
 
 def call(function: str, *arguments: str, settings: object = None) -> str:

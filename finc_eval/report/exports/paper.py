@@ -155,9 +155,9 @@ def _name(row: Mapping[str, Any]) -> str:
 def _shares(row: Mapping[str, Any]) -> dict[str, Number]:
     """Return the shares of a row in percent, by the name of the set."""
     named = {column: f".{column}".partition(".shares.")[2] for column in row if column.endswith(LOWER_END)}
-    found = {label.removesuffix(LOWER_END): column for column, label in named.items() if label}
-    titles: Mapping[Any, str] = SET_NAMES if found.keys() == SET_NAMES.keys() else {}
-    ends = {label: column.removesuffix("interval.low") for label, column in found.items()}
+    columns = {label.removesuffix(LOWER_END): column for column, label in named.items() if label}
+    titles: Mapping[Any, str] = SET_NAMES if columns.keys() == SET_NAMES.keys() else {}
+    ends = {label: column.removesuffix("interval.low") for label, column in columns.items()}
     return {
         titles.get(label, label): (
             100 * row[f"{stem}share"],
@@ -173,9 +173,9 @@ def _values(row: Mapping[str, Any]) -> dict[str, Number]:
     column = next((name for name in VALUES if row.get(name) is not None), None)
     if column is None:
         return {}
-    found = {"value": _with_ends(row, column, "interval")}
+    values = {"value": _with_ends(row, column, "interval")}
     marks = {name: _with_ends(row, name, f"{name}_interval") for name in MARKS if row.get(name) is not None}
-    return found | marks
+    return values | marks
 
 
 def _with_ends(row: Mapping[str, Any], column: str, interval: str) -> Number:

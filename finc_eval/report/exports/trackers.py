@@ -129,8 +129,8 @@ def _inner(tracker: Any) -> Any:
     if isinstance(tracker, ModuleType):
         run = getattr(tracker, "run", None)
         return run if hasattr(run, "define_metric") else tracker
-    found = getattr(tracker, "experiment", None) if hasattr(tracker, "log_metrics") else None
-    return found if hasattr(found, "add_scalar") or hasattr(found, "define_metric") else tracker
+    inner = getattr(tracker, "experiment", None) if hasattr(tracker, "log_metrics") else None
+    return inner if hasattr(inner, "add_scalar") or hasattr(inner, "define_metric") else tracker
 
 
 def _numbers(result: Document, last: float | None) -> Iterator[tuple[str, float]]:
