@@ -59,11 +59,11 @@ class Helped:
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters; options without a value lose the type that the help would show for it."""
-        found: list[Any] = super().get_params(ctx)  # type: ignore[misc]
-        for parameter in found:
+        parameters: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for parameter in parameters:
             if getattr(parameter, "is_flag", False):
                 parameter.metavar = ""
-        return found
+        return parameters
 
 
 class VerbGroup(Helped, TyperGroup):
@@ -107,9 +107,9 @@ class Verb(Helped, TyperCommand):
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters, and --help-all where the help leaves some out."""
-        found = super().get_params(ctx)
-        if not self._is_long(found):
-            return found
+        parameters = super().get_params(ctx)
+        if not self._is_long(parameters):
+            return parameters
 
         def show(ctx: Any, _: Any, asked: bool) -> None:
             if asked and not ctx.resilient_parsing:
@@ -120,7 +120,7 @@ class Verb(Helped, TyperCommand):
         option: Any = copy(self.get_help_option(ctx))
         option.name, option.opts, option.callback = "help_all", [HELP_ALL], show
         option.help = "Show all options, with all settings, and exit."
-        return [*found, option]
+        return [*parameters, option]
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help; settings that few people change are left out unless they are asked for."""
@@ -335,13 +335,13 @@ def load_verb(name: str, part: str | None = None) -> Any:
         epilog = "\n\n".join(f"[bold]{name} {part}[/bold]: {line}" for part, line in PARTS[name].items())
     holder, called = typer.Typer(add_completion=False), part or name
     holder.callback()(lambda: None)  # makes a group of it, from which the one verb is taken
-    found = getattr(import_module(f"finc_eval.cli.verbs.{name}"), called)
-    if isinstance(found, typer.Typer):
-        for verb in found.registered_commands:
+    loaded = getattr(import_module(f"finc_eval.cli.verbs.{name}"), called)
+    if isinstance(loaded, typer.Typer):
+        for verb in loaded.registered_commands:
             verb.cls = Verb
-        holder.add_typer(found, name=called)
+        holder.add_typer(loaded, name=called)
     else:
-        holder.command(called, cls=Verb, epilog=epilog)(found)
+        holder.command(called, cls=Verb, epilog=epilog)(loaded)
     group: Any = typer.main.get_command(holder)
     return group.commands[called]
 

@@ -274,15 +274,15 @@ def runs_of_models(gens: Iterable[str], *, at_most_once: bool = False) -> dict[s
 
 def paths_by_name(arguments: Iterable[str], option: str, example: str) -> dict[str, str]:
     """Return the paths of an option that is given as NAME=PATH, once for each name."""
-    found: dict[str, str] = {}
+    paths: dict[str, str] = {}
     for argument in arguments:
         name, _, path = argument.partition("=")
         if not name or not path:
             raise UsageError(f"{option} is NAME=PATH, got {argument}: write for example {example}")
-        if name in found:
+        if name in paths:
             raise UsageError(f"{option} has {name} twice: give each name once")
-        found[name] = path
-    return found
+        paths[name] = path
+    return paths
 
 
 def check_given(sources: Iterable[str | Path | None], extractor: str | None = None) -> None:

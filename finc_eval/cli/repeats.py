@@ -31,8 +31,8 @@ def collecting(parser: Any, parameters: Sequence[Any]) -> Any:
 
     def parse_args(args: list[str]) -> Any:
         values, rest, order = parse(args=args)
-        found = {name: _joined(single[name], value) if name in single else value for name, value in values.items()}
-        return found, rest, order
+        joined = {name: _joined(single[name], value) if name in single else value for name, value in values.items()}
+        return joined, rest, order
 
     parser.parse_args = parse_args
     return parser

@@ -107,16 +107,16 @@ def run_demo(
     """
     gen, ref, comparison, report = _compared(Path(folder), planted_sets(), compare, Run.of(run), job, force)
     in_gen, in_ref = ([PurePosixPath(name).parent.name for name in cache.ids] for cache in (gen, ref))
-    found, shares = comparison.significant(), shares_of(in_gen, in_ref)  # `significant` are the first of `kinds`
+    kinds, shares = comparison.significant(), shares_of(in_gen, in_ref)  # `significant` are the first of `kinds`
     of_gen, of_ref = (comparison.assign(cache) for cache in (gen, ref))
     planted = [
         find_planted(
-            f"{digit} in its own color, absent from the reference", f"coloured-{digit}", found, of_gen, in_gen, shares
+            f"{digit} in its own color, absent from the reference", f"coloured-{digit}", kinds, of_gen, in_gen, shares
         )
         for digit in range(10)
     ]
     rare = f"gray {RARE_DIGIT}, nine in ten left out"
-    planted.append(find_planted(rare, f"grey-{RARE_DIGIT}", found, of_ref, in_ref, shares))
+    planted.append(find_planted(rare, f"grey-{RARE_DIGIT}", kinds, of_ref, in_ref, shares))
     traits = {look.trait: look for look in comparison.looks}
     looks = [
         PlantedLook(what, share, traits.get(trait))
@@ -141,11 +141,11 @@ def run_same_seed_demo(
 ) -> Experiment:
     """Compare a run that has broken pairs, and a run that has shifted ids, with the old run of the same seeds."""
     runs, out, run = runs_of_one_seed(), Path(folder), Run.of(run)
-    found = _compared(out, (runs.new, runs.old, runs.again), compare, run, job, force, pairs="id")
+    compared = _compared(out, (runs.new, runs.old, runs.again), compare, run, job, force, pairs="id")
     runs.shifted.write(folder_inside(out, "samples/shifted"))
     shifted = extract(out / "samples" / "shifted", extractor="pixels", out=out / "shifted.h5", run=run, force=force)
-    whole = compare(shifted, found[1], pairs="id", run=run).by_id
-    return Experiment(*found[2:], broken=runs.broken, whole=whole)
+    whole = compare(shifted, compared[1], pairs="id", run=run).by_id
+    return Experiment(*compared[2:], broken=runs.broken, whole=whole)
 
 
 def _compared(

@@ -194,9 +194,9 @@ def evaluate(
             missing = dict.fromkeys(("comparison", "methods", "audit"), ONLY_MOMENTS.format(label)) | missing
 
     def score() -> Scores:
-        found = compute_scores(given, opened, chosen, None, settings.index, run.prefixed("metrics"))
-        found.value  # noqa: B018  # raises if no metric could be computed
-        return found
+        scores = compute_scores(given, opened, chosen, None, settings.index, run.prefixed("metrics"))
+        scores.value  # noqa: B018  # raises if no metric could be computed
+        return scores
 
     return Evaluation(
         comparison=None if "comparison" in missing else compare(x, y, settings, run=run.prefixed("comparison")),
@@ -284,5 +284,5 @@ def _encodings(*sets: object) -> str:
     )
     if not (gen.n and ref.n):
         return "How the files were encoded is not known of sets that were given as embeddings."
-    found = unlike_encodings(gen, ref)
-    return " ".join(found) if found else "The files of the two sets were encoded alike, as far as their formats show."
+    unlike = unlike_encodings(gen, ref)
+    return " ".join(unlike) if unlike else "The files of the two sets were encoded alike, as far as their formats show."

@@ -135,28 +135,28 @@ def show(result: Evaluation) -> None:
 
 def answers(result: Evaluation) -> list[tuple[str, str]]:
     """Return what each part found in a few plain sentences, and why a part is missing."""
-    found = {} if result.comparison is None else {"comparison": result.comparison.headline}
+    sentences = {} if result.comparison is None else {"comparison": result.comparison.headline}
     if result.scores is not None:
         texts = [
             f"{score.key} {figure(score.value)}"
             + ("" if score.floor is None else f" (the reference itself: {figure(score.floor)})")
             for score in result.scores
         ]
-        found["scores"] = f"{join_words(texts)}."
+        sentences["scores"] = f"{join_words(texts)}."
     if result.methods is not None:
-        found["methods"] = result.methods.headline
+        sentences["methods"] = result.methods.headline
     if result.private is not None:
-        found["private"] = result.private.headline
+        sentences["private"] = result.private.headline
     if result.audit is not None:
-        found["audit"] = f"{result.audit.headline} {audits.membership_sentence(result.audit)}"
-    asked = [name for name in QUESTIONS if name in found or name in result.missing]
-    answered = [(QUESTIONS[name], found.get(name) or f"Not computed: {result.missing[name]}.") for name in asked]
+        sentences["audit"] = f"{result.audit.headline} {audits.membership_sentence(result.audit)}"
+    asked = [name for name in QUESTIONS if name in sentences or name in result.missing]
+    answered = [(QUESTIONS[name], sentences.get(name) or f"Not computed: {result.missing[name]}.") for name in asked]
     return [*answered, ("Encodings", result.encodings)]
 
 
-def side_by_side(result: Evaluation, found: PrivateScore | PrivateComparison) -> TextTable:
+def side_by_side(result: Evaluation, compared: PrivateScore | PrivateComparison) -> TextTable:
     """Return DP-HP's distance and its guarantee beside KAHM's membership score, each with meaning and yardstick."""
-    scores = {score.name: score for score in privacy.scores_of(found)}
+    scores = {score.name: score for score in privacy.scores_of(compared)}
     own, real = scores["gen"], scores.get("holdout")
     yardstick = f"The noise hides values below {figure(own.smallest_detected, '.2g')}."
     if real is not None:
@@ -169,7 +169,7 @@ def side_by_side(result: Evaluation, found: PrivateScore | PrivateComparison) ->
             yardstick,
         )
     ]
-    for guarantee in found.guarantees:
+    for guarantee in compared.guarantees:
         stated, *ceilings = (cell(guarantee) for cell in privacy.PROMISES.values())
         rows.append(
             (

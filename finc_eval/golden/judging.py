@@ -148,21 +148,21 @@ def _values(chosen: Sequence[MeasuredPair]) -> Array:
 def _history(nights: Sequence[tuple[int, PastNight]], chosen: Sequence[MeasuredPair], begin: int) -> PastOf:
     """Return the nights that have all of some pairs, with the golden pictures of tonight."""
     digests = {pair.id: pair.ref.digest for pair in chosen}
-    found: list[tuple[int, PastNight, list[PairRow]]] = []
+    nights_with: list[tuple[int, PastNight, list[PairRow]]] = []
     for place, night in nights:
         rows = [row for name, own in digests.items() if (row := night.row_of(name)) is not None and row.ref == own]
         if len(rows) == len(digests):
-            found.append((place, night, rows))
+            nights_with.append((place, night, rows))
     is_alone = len(chosen) == 1
-    places = np.array([place for place, _, _ in found], np.int64)
-    every = np.array([[row.values for row in rows] for *_, rows in found], np.float64)
+    places = np.array([place for place, _, _ in nights_with], np.int64)
+    every = np.array([[row.values for row in rows] for *_, rows in nights_with], np.float64)
     return PastOf(
         places,
-        every.reshape(len(found), -1, len(MEASURES)).mean(1) if found else np.empty((0, len(MEASURES))),
-        np.array([rows[0].p if is_alone else rows[0].all_p for *_, rows in found]),
-        np.array([rows[0].beyond if is_alone else rows[0].all_beyond for *_, rows in found], bool),
-        np.array([night.verdict == "red" for _, night, _ in found], bool),
-        np.array([night.is_accepted for _, night, _ in found], bool),
+        every.reshape(len(nights_with), -1, len(MEASURES)).mean(1) if nights_with else np.empty((0, len(MEASURES))),
+        np.array([rows[0].p if is_alone else rows[0].all_p for *_, rows in nights_with]),
+        np.array([rows[0].beyond if is_alone else rows[0].all_beyond for *_, rows in nights_with], bool),
+        np.array([night.verdict == "red" for _, night, _ in nights_with], bool),
+        np.array([night.is_accepted for _, night, _ in nights_with], bool),
         int(np.searchsorted(places, begin)),
     )
 
@@ -205,8 +205,8 @@ def _beyond(past: PastOf, values: Array, night: Array, times: float) -> tuple[in
     known = np.flatnonzero(past.is_known & before)
     if len(known) < LEAST_PAST:
         return 0, (), known
-    found = beyond(values[known], night, times, past.is_accepted[known])
-    return (streak + 1 if found.any() else 0), tuple(np.array(MEASURES)[found].tolist()), known
+    is_beyond = beyond(values[known], night, times, past.is_accepted[known])
+    return (streak + 1 if is_beyond.any() else 0), tuple(np.array(MEASURES)[is_beyond].tolist()), known
 
 
 def _renewed(nights: Sequence[PastNight], tonight: Sequence[MeasuredPair]) -> Iterator[str]:

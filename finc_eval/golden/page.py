@@ -115,11 +115,11 @@ def _pictures(result: Night, shown: Sequence[GoldenPair]) -> list[Section]:
             printable(pair.id),
             Markup("").join(
                 cell.format(small.uri, small.width, small.height, printable(f"{pair.id}, {when}"))
-                for when, small in zip(("golden", "tonight"), found, strict=False)
+                for when, small in zip(("golden", "tonight"), thumbnails, strict=False)
             ),
         )
         for pair in shown
-        if (found := result.pictures.get(pair.id))
+        if (thumbnails := result.pictures.get(pair.id))
     ]
     if not rows:
         return []
@@ -158,8 +158,8 @@ def comment(result: Night, stem: str) -> tuple[str, dict[str, bytes]]:
     lines = [f"<!-- finc-eval: {result.mark} -->", MARKER, f"### {escape(result.sentence)}", ""]
     lines += ["| Pair | Golden, tonight | What it shows | PSNR, dB |", "|---|---|---|---|"]
     for number, pair in enumerate(by_urgency(result), 1):
-        found: tuple[Thumbnail, ...] = result.pictures.get(pair.id, ()) if number <= PICTURED else ()
-        strip, name = side_by_side(found), f"{stem}-{number}.png"
+        thumbnails: tuple[Thumbnail, ...] = result.pictures.get(pair.id, ()) if number <= PICTURED else ()
+        strip, name = side_by_side(thumbnails), f"{stem}-{number}.png"
         pictures |= {} if strip is None else {name: strip}
         shown = "" if strip is None else f"![golden, tonight]({name})"
         psnr = figure(pair.numbers.get("psnr"), ".1f")

@@ -130,25 +130,25 @@ def _read(source: Any, label: str) -> dict[str, Shot]:
     return dict(_shots(opened))
 
 
-def _behind(found: Embeddings, label: str) -> dict[str, Shot]:
+def _behind(embeddings: Embeddings, label: str) -> dict[str, Shot]:
     """Return the pictures behind embeddings by id."""
-    if found.n > MAX_PAIRS:
+    if embeddings.n > MAX_PAIRS:
         _refuse(label)
-    pixels = found.pixels_at(np.arange(found.n))
+    pixels = embeddings.pixels_at(np.arange(embeddings.n))
     if pixels is None or any(picture.ndim != 3 for picture in pixels):
         raise DataError(f"the pictures behind the embeddings {label} are not at hand: pass the pictures themselves")
-    return {name: Shot(picture) for name, picture in zip(found.ids_between(0, found.n), pixels, strict=True)}
+    return {name: Shot(picture) for name, picture in zip(embeddings.ids_between(0, embeddings.n), pixels, strict=True)}
 
 
 def _few(items: Any, label: str) -> list[tuple[Any, Any]]:
-    found = []
+    few = []
     for item in items:
-        found.append(item)
-        if len(found) > MAX_PAIRS:
+        few.append(item)
+        if len(few) > MAX_PAIRS:
             _refuse(label)
-    if not found:
+    if not few:
         raise DataError(f"{label} has no pictures: pass one or more")
-    return found
+    return few
 
 
 def _refuse(label: str) -> None:

@@ -31,16 +31,16 @@ ROWS = {2: "two", 3: "three"}
 
 
 def tell_night(
-    floor: Floor, found: Matched, tonight: Sequence[MeasuredPair], judged: JudgedNight, verdict: str, name: str
+    floor: Floor, matched: Matched, tonight: Sequence[MeasuredPair], judged: JudgedNight, verdict: str, name: str
 ) -> dict[str, str]:
     """Return what is said of a night, by key, the verdict first; `name` is one for what is wrong with most pairs."""
     is_broken = any(pair.is_broken for pair in tonight)
-    causes = _broken(tonight, name) if is_broken else _causes(tonight, judged, verdict, found.missing)
+    causes = _broken(tonight, name) if is_broken else _causes(tonight, judged, verdict, matched.missing)
     told = {"verdict": f"{verdict.capitalize()}: {'; '.join(causes)}."}
-    if found.missing and verdict != "amber":
-        told["missing"] = f"{_pictures(found.missing, 'golden picture')} without a picture of tonight."
-    if found.additional:
-        told["additional"] = f"{_pictures(found.additional, 'picture')} without a golden picture, and not judged."
+    if matched.missing and verdict != "amber":
+        told["missing"] = f"{_pictures(matched.missing, 'golden picture')} without a picture of tonight."
+    if matched.additional:
+        told["additional"] = f"{_pictures(matched.additional, 'picture')} without a golden picture, and not judged."
     if judged.renewed:
         these = "its history begins" if len(judged.renewed) == 1 else "their histories begin"
         told["renewed"] = f"{_pictures(judged.renewed, 'golden picture')} not that of the nights before: {these} anew."

@@ -48,7 +48,7 @@ def ndb(gen: Embeddings, ref: Embeddings, bins: int = BINS, run: Run | None = No
 
 def _ndb(inputs: MetricInputs) -> list[Score]:
     gen, ref = inputs.embeddings()
-    found, bins = ndb(gen, ref, run=inputs.run)
+    different, bins = ndb(gen, ref, run=inputs.run)
     part, rest = split_reference(ref, gen.n)
     floor, floor_bins = ndb(part, rest, bins, inputs.run)
     notes: tuple[str, ...] = (
@@ -59,8 +59,8 @@ def _ndb(inputs: MetricInputs) -> list[Score]:
         notes += (f"{ref.name} has {ref.n} samples, enough for {bins} bins; the paper has {BINS}",)
     signature = inputs.signature(bins=bins, significance=SIGNIFICANCE)
     return [
-        Score("ndb", found, signature, higher_is_better=False, notes=notes),
-        Score("ndb_over_k", found / bins, signature, floor=floor / floor_bins, higher_is_better=False, notes=notes),
+        Score("ndb", different, signature, higher_is_better=False, notes=notes),
+        Score("ndb_over_k", different / bins, signature, floor=floor / floor_bins, higher_is_better=False, notes=notes),
     ]
 
 

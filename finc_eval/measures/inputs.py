@@ -60,9 +60,9 @@ class MetricInputs:
 
     def embeddings(self, *labels: str) -> tuple[Embeddings, ...]:
         """Return sets as embeddings; default: the generated set and the reference."""
-        found = tuple(getattr(self, label) for label in labels or ("gen", "ref"))
-        if all(isinstance(metric_set, Embeddings) for metric_set in found):
-            return found
+        sets = tuple(getattr(self, label) for label in labels or ("gen", "ref"))
+        if all(isinstance(metric_set, Embeddings) for metric_set in sets):
+            return sets
         raise IncompatibleError(
             f"{self.name} needs the embeddings of {join_words(labels) or 'both sets'}: moments are enough for Fréchet "
             "distances only"
@@ -152,8 +152,8 @@ def open_set(source: object, name: str) -> MetricSet:
 
 def gaussian_statistics(source: object, name: str = "embeddings", *, run: Run | None = None) -> GaussianStatistics:
     """Fit a Gaussian to a set, in one pass and bounded memory."""
-    found = open_set(source, name)
-    return from_embeddings(found, run=run) if isinstance(found, Embeddings) else found
+    opened = open_set(source, name)
+    return from_embeddings(opened, run=run) if isinstance(opened, Embeddings) else opened
 
 
 def reference_bandwidth(ref: Embeddings) -> float:
@@ -211,34 +211,34 @@ def scores_of(metric: Metric, inputs: MetricInputs) -> list[Score]:
 
     Smaller parts would give another floor to metrics that depend on numbers of samples, so a note states their sizes.
     """
-    found, gen, ref = metric.compute(inputs), inputs.gen, inputs.ref
+    scores, gen, ref = metric.compute(inputs), inputs.gen, inputs.ref
     # A metric with another optional set takes its floor from that.
-    if metric.sets != ("gen", "ref") or metric.optional or any(score.floor is not None for score in found):
-        return found
+    if metric.sets != ("gen", "ref") or metric.optional or any(score.floor is not None for score in scores):
+        return scores
     if not (isinstance(gen, Embeddings) and isinstance(ref, Embeddings)) or min(gen.n, ref.n) < MIN_INTERVAL_SAMPLES:
-        return found
+        return scores
     part, rest = split_reference(ref, gen.n)
     try:
         floors = {score.key: score.value for score in metric.compute(replace(inputs, gen=part, ref=rest))}
     except DataError:  # parts of a reference may be too small where the whole is not
-        return found
+        return scores
     about = (
         (f"the floor is of {part.n:,} samples of {ref.name} against its other {rest.n:,}",) if part.n < gen.n else ()
     )
-    return [replace(score, floor=floors.get(score.key), notes=(*score.notes, *about)) for score in found]
+    return [replace(score, floor=floors.get(score.key), notes=(*score.notes, *about)) for score in scores]
 
 
 def describe_sets(sets: Mapping[str, MetricSet], run: Run) -> dict[tuple[str, ...], list[str]]:
     """Return what to know of each set, and of each pair of sets, whatever the metric, by their labels."""
     held = {label: metric_set for label, metric_set in sets.items() if isinstance(metric_set, Embeddings)}
-    found: dict[tuple[str, ...], list[str]] = {
+    sentences_of: dict[tuple[str, ...], list[str]] = {
         (label,): notes_on(label, embeddings) for label, embeddings in held.items()
     }
     for labels, sentence in describe_equal(held, run).items():
-        found.setdefault(labels, []).append(sentence)
+        sentences_of.setdefault(labels, []).append(sentence)
     for labels, sentences in unlike_files(held).items():
-        found.setdefault(labels, []).extend(sentences)
-    return found
+        sentences_of.setdefault(labels, []).extend(sentences)
+    return sentences_of
 
 
 def names_of_sets(sets: Mapping[str, MetricSet]) -> dict[str, str]:
@@ -279,7 +279,7 @@ def scores_by_class(
 ) -> tuple[list[Score], tuple[str, ...]]:
     """Compute a metric for the samples of each class, and say in notes which classes have no value, and why."""
     rows = {label: classes[label] for label in sets if label in classes}
-    found: list[Score] = []
+    scores: list[Score] = []
     without: dict[str, str] = {}
     for name in sorted(set().union(*rows.values()) - {""}):
         lacking = [label for label, own in rows.items() if name not in own]
@@ -296,13 +296,13 @@ def scores_by_class(
         except (DataError, IncompatibleError) as error:
             without[name] = str(error)
             continue
-        found += [replace(score, of=name) for score in made]
+        scores += [replace(score, of=name) for score in made]
     notes = [_note_of_unclassed(label, sets[label], column, own) for label, own in rows.items() if "" in own]
     if without:
         named = [f"{name} ({why})" for name, why in list(without.items())[:5]]
         more = len(without) - len(named)
         notes.append("not computed for " + join_words([*named, *([f"{more} other classes"] if more else [])]))
-    return found, tuple(notes)
+    return scores, tuple(notes)
 
 
 def _note_of_unclassed(label: str, metric_set: MetricSet, column: str | None, rows: Rows) -> str:
@@ -377,12 +377,12 @@ def _estimates_of(
     """Return the values, their intervals, and the reason if there are none."""
     try:
         _check_number(gen, ref)
-        found = estimate_statistic(statistic, gen, ref)
+        estimates = estimate_statistic(statistic, gen, ref)
     except DataError as error:
         return statistic(gen, ref), {}, (f"no interval: {error}",)
     return (
-        {key: estimate.value for key, estimate in found.items()},
-        {key: estimate.interval for key, estimate in found.items()},
+        {key: estimate.value for key, estimate in estimates.items()},
+        {key: estimate.interval for key, estimate in estimates.items()},
         (),
     )
 

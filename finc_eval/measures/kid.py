@@ -168,11 +168,11 @@ def _of_all_pairs(
         if visit:
             visit(pair, rows, columns, values)
         first, second = (members[number] for number in pair)
-        found = (first[:, rows] @ values).mul_(second[:, columns]).sum(1)
+        products = (first[:, rows] @ values).mul_(second[:, columns]).sum(1)
         if pair == (0, 1):
-            across.add_(found)
+            across.add_(products)
         else:  # a block beside the diagonal stands for its mirror image, too
-            within.add_(found, alpha=1 if rows == columns else 2)
+            within.add_(products, alpha=1 if rows == columns else 2)
 
     sums = kernel_sums(*sets, kernel, run=run, visit=add)
     values = within / (size * (size - 1)) - 2 * across / size**2
@@ -202,15 +202,15 @@ def _kid(
         signature = inputs.signature(subsets="all", **kernel)
         score = Score("kid_mean", exact.value, signature, interval=interval, higher_is_better=False, notes=(note,))
         return [replace(score, floor=floor.value(sums) if floor else None)]
-    sums, found = _of_all_pairs((gen, ref), subsets, subset_size, SEED, function, inputs.run, floor)
+    sums, estimate = _of_all_pairs((gen, ref), subsets, subset_size, SEED, function, inputs.run, floor)
     exact = unbiased_estimate(sums)
     interval = (exact.low, exact.high)
-    signature = inputs.signature(subsets=f"{found.subsets}x{found.subset_size}", seed=found.seed, **kernel)
-    note = f"the unbiased value and its interval are of all pairs of samples, not of {found.subsets} subsets"
+    signature = inputs.signature(subsets=f"{estimate.subsets}x{estimate.subset_size}", seed=estimate.seed, **kernel)
+    note = f"the unbiased value and its interval are of all pairs of samples, not of {estimate.subsets} subsets"
     scores = [
         Score(
             "kid_mean",
-            found.mean,
+            estimate.mean,
             signature,
             unbiased=exact.value,
             interval=interval,
@@ -220,7 +220,7 @@ def _kid(
         )
     ]
     # All subsets of two sets of this size are the same.
-    return scores if gen.n == ref.n == subset_size else [*scores, Score("kid_std", found.std, signature)]
+    return scores if gen.n == ref.n == subset_size else [*scores, Score("kid_std", estimate.std, signature)]
 
 
 def _jedi(inputs: MetricInputs) -> list[Score]:

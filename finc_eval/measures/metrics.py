@@ -258,15 +258,15 @@ def _scores(
         if save_statistics is not None and not parts:
             save_statistics_of(save_statistics, sets["ref"], own_run)
         parts.append(compute_scores(sources, sets, own, by, index, own_run))
-    found = replace(
+    result = replace(
         parts[0],
         scores=tuple(score for part in parts for score in part.scores),
         failures={name: reason for part in parts for name, reason in part.failures.items()},
     )
-    if not found.scores:
-        reasons_given = (f"{name} could not be computed: {reason}" for name, reason in found.failures.items())
+    if not result.scores:
+        reasons_given = (f"{name} could not be computed: {reason}" for name, reason in result.failures.items())
         raise DataError("; ".join(reasons_given))
-    return found
+    return result
 
 
 def compute_scores(

@@ -151,15 +151,15 @@ def _of_order(
     vectors = joint.vectors.double()
     of_pairs, of_prompts = gaussian_kernel(rows, rows, sigma), gaussian_kernel(vectors, vectors, sigma)
     block = _blocks(len(places))
-    found = []
+    entropies = []
     for left_out in range(-1, int(block.max()) + 1):
         kept = torch.from_numpy(block != left_out)
         inside = kept[torch.from_numpy(joint.place)].to(of_pairs.device)
         # The kernel of the prompts of all images has the eigenvalues of that of the different prompts, weighted.
         root = torch.from_numpy(np.sqrt(places))[kept] / inside.sum().cpu().sqrt()
         both = _entropy(of_pairs[inside][:, inside] / inside.sum(), order)
-        found.append(both - _entropy(of_prompts[kept][:, kept] * root * root[:, None], order))
-    whole, *without = found
+        entropies.append(both - _entropy(of_prompts[kept][:, kept] * root * root[:, None], order))
+    whole, *without = entropies
     return whole, _interval(whole, without)
 
 
@@ -211,26 +211,28 @@ def _conditional(order: float) -> Callable[..., list[Score]]:
     def compute(inputs: MetricInputs, *, text: str = WORDS) -> list[Score]:
         gen, ref = inputs.embeddings()
         sigma = reference_bandwidth(ref)
-        found = conditional_vendi(gen, sigma, text=text, order=order, run=inputs.run)
+        estimate = conditional_vendi(gen, sigma, text=text, order=order, run=inputs.run)
         signature = inputs.signature(kernel="gaussian", sigma=f"{sigma:.6g}", order=f"{order:g}", text=text)
         notes = ("compare at equal prompts and n only",)
-        return [Score(inputs.name, found.value, signature, interval=found.interval, notes=notes)]
+        return [Score(inputs.name, estimate.value, signature, interval=estimate.interval, notes=notes)]
 
     return compute
 
 
 def _scendi(inputs: MetricInputs, *, text: str = WORDS) -> list[Score]:
-    found = scendi(*inputs.embeddings("gen"), text=text, run=inputs.run)
+    estimate = scendi(*inputs.embeddings("gen"), text=text, run=inputs.run)
     signature = inputs.signature(kernel="cosine", text=text)
-    return [Score(inputs.name, found.value, signature, interval=found.interval)]
+    return [Score(inputs.name, estimate.value, signature, interval=estimate.interval)]
 
 
 def _clip_score(inputs: MetricInputs, *, text: str | None = None) -> list[Score]:
     (images,) = inputs.embeddings("gen")
-    found = clip_score(images, text, run=inputs.run)
+    estimate = clip_score(images, text, run=inputs.run)
     signature = inputs.signature(text=text or extractor_of(images.space))
-    notes = (found.unread,) if found.unread else ()
-    return [Score(inputs.name, found.value, signature, interval=found.interval, higher_is_better=True, notes=notes)]
+    notes = (estimate.unread,) if estimate.unread else ()
+    return [
+        Score(inputs.name, estimate.value, signature, interval=estimate.interval, higher_is_better=True, notes=notes)
+    ]
 
 
 def _needs_prompts(name: str) -> Check:

@@ -183,12 +183,12 @@ def run_attacks(
     if has_wing():
         score_by_kahm = part_of_wing(KAHM_ATTACK)
         scored["kahm"] = [score_by_kahm(sets, seed, device) for _, sets in both]
-    found = tuple(
+    results = tuple(
         Attack(name, *(attack_statistics(*pair, delta=delta, confidence=confidence) for pair in scores))
         for name, scores in scored.items()
     )
     distances = scored.get("kahm")
-    return found, membership_difference(distances[0], distances[1], seed) if distances else None
+    return results, membership_difference(distances[0], distances[1], seed) if distances else None
 
 
 def membership_difference(generated: AttackScores, control: AttackScores, seed: int) -> MembershipDifference | None:

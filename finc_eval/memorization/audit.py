@@ -119,12 +119,12 @@ def audit(
     settings, run = settings_from(AuditSettings, settings, options), Run.of(run)
     sets, joined = _open_audit(gen, train, holdout, reference, extractor, run)
     run = run.planned(*AUDIT_STAGES)
-    found = _Distances.of(sets, settings, run)
+    distances = _Distances.of(sets, settings, run)
     with run.step(SAME_LAW):
         same_law = holdout_p_value(sets["train"], sets["holdout"], settings.seed, run)
-    copying, notes = _copying(found, settings, run)
+    copying, notes = _copying(distances, settings, run)
     with run.step(ATTACKS):
-        attacks, membership = _attack(found, settings, run)
+        attacks, membership = _attack(distances, settings, run)
     stated = None
     if settings.stated_epsilon is not None:
         finds_training = copying.finds_training and same_law > AUDIT_ALPHA
@@ -142,8 +142,8 @@ def audit(
         reference=infos.get("reference"),
         space=known_space(embeddings.space for embeddings in sets.values()),
         settings=settings,
-        warnings=(*found.warnings(infos), *notes, *joined, *attack_warnings(attacks, same_law)),
-        signature=found.signature(settings),
+        warnings=(*distances.warnings(infos), *notes, *joined, *attack_warnings(attacks, same_law)),
+        signature=distances.signature(settings),
         provenance=Provenance.here(run.device),
     )
 
@@ -183,9 +183,9 @@ class _Distances:
         k = min(CALIBRATION_NEIGHBORS, sets["train"].n // 2)
         gen, control, fresh, spaced = measure_all(sets, *halves["train"], k, run, settings.index)
         recall = least_recall(*(neighbors.recall for neighbors in (fresh, gen.to_train, gen.to_non_members, spaced)))
-        found = cls(sets, halves, gen, control, fresh, np.sqrt(spaced.squared), recall)
-        _check_overlap(int((found.equal & (found.spacings[fresh.indices[:, 0]] > 0)).sum()), sets["holdout"])
-        return found
+        made = cls(sets, halves, gen, control, fresh, np.sqrt(spaced.squared), recall)
+        _check_overlap(int((made.equal & (made.spacings[fresh.indices[:, 0]] > 0)).sum()), sets["holdout"])
+        return made
 
     @property
     def equal(self) -> NDArray[np.bool_]:
@@ -214,7 +214,7 @@ class _Distances:
             if note not in infos[label].unread(label)
         ]
         overlap = int(self.equal.sum())
-        unlike = [sentence for found in unlike_files(self.sets).values() for sentence in found]
+        unlike = [sentence for sentences in unlike_files(self.sets).values() for sentence in sentences]
         return [*recall_notes(self.recall), *set_warnings(infos, overlap, self.gen, self.spacings), *about, *unlike]
 
     def signature(self, settings: AuditSettings) -> Signature:
@@ -231,15 +231,15 @@ class _Distances:
 
 
 def _attack(
-    found: _Distances, settings: AuditSettings, run: Run
+    distances: _Distances, settings: AuditSettings, run: Run
 ) -> tuple[tuple[Attack, ...], MembershipDifference | None]:
     """Run the attacks on membership, of which all statements hold together."""
-    sets = found.sets
-    half, rest = found.halves["train"]
+    sets = distances.sets
+    half, rest = distances.halves["train"]
     attack_count = len(attack_names(with_reference="reference" in sets))
     return run_attacks(
-        (found.gen, AttackedSets(sets["gen"], sets["train"], sets["holdout"])),
-        (found.control, AttackedSets(half, rest, sets["holdout"])),
+        (distances.gen, AttackedSets(sets["gen"], sets["train"], sets["holdout"])),
+        (distances.control, AttackedSets(half, rest, sets["holdout"])),
         sets.get("reference"),
         delta=settings.stated_delta or 0.0,
         # 4: statements about each attack: the intervals of its AUC and of two rates, and its bound of ε.
@@ -268,10 +268,10 @@ class NearTraining:
         k = min(CALIBRATION_NEIGHBORS, members.n // 2)
         own, fresh = (nearest(embeddings, members, k, device=run.torch_device) for embeddings in (x, others))
         _check_overlap(int((fresh.distances[:, 0] == 0).sum()), others)
-        found = Near.of(own, fresh)
+        near = Near.of(own, fresh)
         pixels = same_pixels(x, members)
         return cls(
-            near=tail("calibrated", found.gen, found.fresh, AUDIT_CONFIDENCE),
+            near=tail("calibrated", near.gen, near.fresh, AUDIT_CONFIDENCE),
             exact=int((own.distances[:, 0] == 0).sum()) if pixels is None else pixels,
             fresh=others.n,
             same_law=holdout_p_value(members, others, AuditSettings().seed, run),
@@ -302,31 +302,31 @@ class _Cells:
         return cell_test(near, self.gen, of_fresh, self.fresh), control
 
 
-def _copying(found: _Distances, settings: AuditSettings, run: Run) -> tuple[Copying, list[str]]:
+def _copying(distances: _Distances, settings: AuditSettings, run: Run) -> tuple[Copying, list[str]]:
     """Compute the first block, and a sentence about each measure that could not be computed."""
-    sets, seed = found.sets, settings.seed
+    sets, seed = distances.sets, settings.seed
     x, train, holdout = sets["gen"], sets["train"], sets["holdout"]
-    gen, fresh = found.closeness()
+    gen, fresh = distances.closeness()
     with run.step(KINDS):
         cells = _Cells.of(sets, seed, run)
-        test, control_test = cells.tests(gen, fresh, found.halves["holdout"])
-    by_embedding = (found.gen.to_train, found.fresh)
+        test, control_test = cells.tests(gen, fresh, distances.halves["holdout"])
+    by_embedding = (distances.gen.to_train, distances.fresh)
     nearness = find_nearness({"gen": x, "holdout": holdout}, train, by_embedding, settings, run)
-    fitted, unfitted = _fitted_measures(found, seed, run)
+    fitted, unfitted = _fitted_measures(distances, seed, run)
     measures = [
         authpct(gen, fresh, AUDIT_CONFIDENCE),
         c_t(test, control_test, AUDIT_CONFIDENCE),
-        dcr(found.gen, found.control, AUDIT_CONFIDENCE),
+        dcr(distances.gen, distances.control, AUDIT_CONFIDENCE),
         nndr(gen, fresh, AUDIT_CONFIDENCE),
         *(tail(name, way.gen, way.fresh, AUDIT_CONFIDENCE) for name, way in nearness.ways.items()),
         *fitted,
     ]
     adjusted = holm(torch.tensor([measure.p_value for measure in measures], dtype=torch.double), MEASURES_PART).tolist()
     alpha = MEASURES_PART * AUDIT_ALPHA / len(measures)
-    k, device = found.neighbors, run.torch_device
+    k, device = distances.neighbors, run.torch_device
     with run.step(PLANTED):
         power = power_table(
-            train, found.spacings, fresh.calibrated, x.n, neighbors=k, alpha=alpha, seed=seed, device=device
+            train, distances.spacings, fresh.calibrated, x.n, neighbors=k, alpha=alpha, seed=seed, device=device
         )
     names, threshold = [kind_id(cell) for cell in cells.gen], suspicious_threshold(fresh.calibrated)
     checked, strata = against_holdout(
@@ -346,12 +346,12 @@ def _copying(found: _Distances, settings: AuditSettings, run: Run) -> tuple[Copy
     ), [*nearness.notes, *unfitted]
 
 
-def _fitted_measures(found: _Distances, seed: int, run: Run) -> tuple[list[CopyingMeasure], list[str]]:
+def _fitted_measures(distances: _Distances, seed: int, run: Run) -> tuple[list[CopyingMeasure], list[str]]:
     """Return the measures that fit a distribution, and a sentence about each that these sets do not allow."""
-    x, train, holdout = (found.sets[label] for label in ("gen", "train", "holdout"))
+    x, train, holdout = (distances.sets[label] for label in ("gen", "train", "holdout"))
     fitted: tuple[Callable[[], CopyingMeasure], ...] = (
         lambda: mifid(x, train, holdout, AUDIT_CONFIDENCE, seed, run),
-        lambda: fld_gap(x, found.halves["train"], holdout, AUDIT_CONFIDENCE, seed, run),
+        lambda: fld_gap(x, distances.halves["train"], holdout, AUDIT_CONFIDENCE, seed, run),
     )
     measures, notes = [], []
     for name, compute in zip(FITTED, fitted, strict=True):

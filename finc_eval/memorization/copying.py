@@ -114,14 +114,14 @@ def authpct(gen: Closeness, fresh: Closeness, confidence: float) -> CopyingMeasu
     from scipy.stats import hypergeom  # slow to import, and reports of other results load this module
 
     n, m = len(own.distances), len(other.distances)
-    found, control = (int(pairs.authentic.sum()) for pairs in (own, other))
+    authentic, control = (int(pairs.authentic.sum()) for pairs in (own, other))
     return CopyingMeasure(
         "authpct",
         *(own.percent, own.interval(confidence)),
         *(other.percent, other.interval(confidence)),
         null=None,
         copies_lower=True,
-        p_value=float(hypergeom.cdf(found, n + m, found + control, n)),
+        p_value=float(hypergeom.cdf(authentic, n + m, authentic + control, n)),
     )
 
 
@@ -203,19 +203,19 @@ def cell_test(
     fresh_cells: NDArray[np.int64],
 ) -> CellTest:
     """Compute C_T from distances to the nearest training sample, shape (n,), and cells 0, 1, … of shape (n,)."""
-    found: list[tuple[float, float] | None] = []
+    tests: list[tuple[float, float] | None] = []
     weights = []
     for cell in range(int(max(cells.max(), fresh_cells.max())) + 1):
         x, y = distances[cells == cell], fresh_distances[fresh_cells == cell]
         enough = min(len(x), len(y)) >= MIN_CELL_SAMPLES
-        found.append(_mann_whitney(x, y) if enough else None)
+        tests.append(_mann_whitney(x, y) if enough else None)
         weights.append(float(len(y)) if enough else 0.0)
-    by_cell = tuple(None if pair is None else pair[0] for pair in found)
+    by_cell = tuple(None if pair is None else pair[0] for pair in tests)
     if not any(weights):
         z, error = _mann_whitney(distances, fresh_distances)
         return CellTest(by_cell, z, 1.0, max(error, 1.0))
     shares = np.array(weights) / sum(weights)
-    of_cells = np.array([(0.0, 0.0) if pair is None else pair for pair in found])
+    of_cells = np.array([(0.0, 0.0) if pair is None else pair for pair in tests])
     deviation = float(np.linalg.norm(shares))
     return CellTest(
         by_cell,
@@ -255,7 +255,7 @@ def mifid(
     # 10_000: maximum number of samples that MiFID is computed from.
     n = min(gen.n, fresh.n, 10_000)
     reference, directions = from_embeddings(train, run=run), UnitRows(train)
-    found: list[tuple[float, tuple[float, float]]] = []
+    values: list[tuple[float, tuple[float, float]]] = []
     distances, variances = [], []
     for embeddings in (gen, fresh):
         rows = rng.permutation(embeddings.n)[:n]
@@ -272,14 +272,14 @@ def mifid(
         if distance < 0.1:
             value = fid / (distance + MIFID_EPSILON)
             relative = hypot(relative, normal_quantile(confidence) * sqrt(variance) / (distance + MIFID_EPSILON))
-        found.append((value, (max(value * (1 - relative), 0.0), value * (1 + relative))))
+        values.append((value, (max(value * (1 - relative), 0.0), value * (1 + relative))))
         distances.append(distance)
         variances.append(variance)
     difference, error = distances[0] - distances[1], sqrt(sum(variances))
     return CopyingMeasure(
         "mifid",
-        *found[0],
-        *found[1],
+        *values[0],
+        *values[1],
         null=None,
         copies_lower=False,
         p_value=upper_tail(-difference / error) if error else float(difference >= 0),
@@ -321,24 +321,24 @@ def fld_gap(
     )
 
     def mean_gap(centers: Sequence[Embeddings]) -> tuple[float, float]:
-        found = [
+        likelihoods = [
             negative_likelihoods(center, half, unseen, Run.of(run))
             for center, half in zip(centers, halves, strict=True)
         ]
-        seen, of_unseen = [values for values, _ in found], np.mean([values for _, values in found], axis=0)
+        seen, of_unseen = [values for values, _ in likelihoods], np.mean([values for _, values in likelihoods], axis=0)
         # Both halves are held against the same unseen samples.
         influences = (*(unit_influences(gaps, None) / 2 for gaps in seen), -unit_influences(of_unseen, None))
         gap = Estimate.of(sum(float(gaps.mean()) for gaps in seen) / 2 - float(of_unseen.mean()), influences)
         return 100 * gap.value, 100 * gap.standard_error
 
-    (found, error), (control, control_error) = mean_gap((own, again)), mean_gap(halves[::-1])
+    (gap, error), (control, control_error) = mean_gap((own, again)), mean_gap(halves[::-1])
     return CopyingMeasure(
         "fld_gap",
-        *(found, normal_interval(found, error, confidence)),
+        *(gap, normal_interval(gap, error, confidence)),
         *(control, normal_interval(control, control_error, confidence)),
         null=None,
         copies_lower=True,
-        p_value=upper_tail((control - found) / hypot(error, control_error)),
+        p_value=upper_tail((control - gap) / hypot(error, control_error)),
     )
 
 

@@ -59,12 +59,12 @@ def _neighbors_p(sets: list[Subset], groups: list[NDArray[np.int64]], rng: np.ra
     rows = rows[order].to(run.torch_device)
     distances = torch.cdist(rows, rows)
     distances.fill_diagonal_(torch.inf)
-    found = distances.topk(min(NEIGHBORS, len(rows) // 4), largest=False).indices.cpu().numpy()
+    neighbors = distances.topk(min(NEIGHBORS, len(rows) // 4), largest=False).indices.cpu().numpy()
     group = np.concatenate([groups[0], groups[1] + groups[0].max() + 1])[order]
     of_group = np.arange(group.max() + 1) > groups[0].max()
 
     def spread(labels: NDArray[np.bool_]) -> float:
-        return float(np.square(labels[group][found].mean(1) - 0.5).mean())
+        return float(np.square(labels[group][neighbors].mean(1) - 0.5).mean())
 
     seen = spread(of_group)
     exchanged = [spread(rng.permutation(of_group)) for _ in range(EXCHANGES)]
@@ -83,10 +83,10 @@ def _distance_p(
     samples = []
     for number, (embeddings, group) in enumerate(zip(sets, groups, strict=True)):
         rows = np.flatnonzero(~is_target) if number == place else np.arange(embeddings.n)
-        found = nearest(Subset(embeddings, rows), half, 1, device=run.torch_device).distances[:, 0]
+        distances = nearest(Subset(embeddings, rows), half, 1, device=run.torch_device).distances[:, 0]
         own = group[rows]
         samples.append(
-            [np.median(found[own == name]) for name in np.unique(own)] if len(set(own)) < len(own) else found
+            [np.median(distances[own == name]) for name in np.unique(own)] if len(set(own)) < len(own) else distances
         )
     return float(mannwhitneyu(*samples, method="asymptotic").pvalue)
 
@@ -160,14 +160,14 @@ def against_holdout(
     sides: Callable[[], Mapping[TailName, Sides]],
 ) -> tuple[tuple[CopyingMeasure, ...], tuple[Stratum, ...]]:
     """Return measures and strata; tests of single samples that find copying get their p-value against the holdout."""
-    found = {
+    by_distance = {
         measure.name for measure in measures if measure.name in get_args(TailName) and measure.adjusted <= AUDIT_ALPHA
     }
     in_strata = {stratum.id for stratum in strata if stratum.p_value <= AUDIT_ALPHA}
-    if not found | in_strata:
+    if not by_distance | in_strata:
         return tuple(measures), tuple(strata)
     known = sides()
-    by_name = {name: known[name].p_value() for name in known if name in found}
+    by_name = {name: known[name].p_value() for name in known if name in by_distance}
     by_stratum = {id: known["calibrated"].p_value(cells == id) for id in in_strata}
     return (
         tuple(replace(measure, against_holdout=by_name.get(cast(TailName, measure.name))) for measure in measures),

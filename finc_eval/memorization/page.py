@@ -257,8 +257,8 @@ def _say_copying(audit: Audit) -> dict[str, str]:
             f"{AUDIT_ALPHA:g})."
         )
     if copying.memorized_strata:
-        found, tested = len(copying.memorized_strata), len(copying.strata)
-        sentences["kinds"] = f"Copying is found in {found} of {tested} kinds of the training set."
+        memorized, tested = len(copying.memorized_strata), len(copying.strata)
+        sentences["kinds"] = f"Copying is found in {memorized} of {tested} kinds of the training set."
     elif not copying.found_by:
         sentences["power"] = power_sentence(audit)
     return sentences
@@ -342,8 +342,8 @@ def _strata_table(strata: Sequence[Stratum]) -> TextTable | None:
 def _membership_table(audit: Audit) -> TextTable | None:
     if audit.membership is None:
         return None
-    found = {"generated samples": audit.membership.generated, "one half of the training set": audit.membership.control}
-    rows = [[name, *score_cells(score)] for name, score in found.items()]
+    scores = {"generated samples": audit.membership.generated, "one half of the training set": audit.membership.control}
+    rows = [[name, *score_cells(score)] for name, score in scores.items()]
     return TextTable("Membership", ["Machines of", *SCORE_COLUMNS], rows)
 
 

@@ -220,9 +220,9 @@ class Audit(Document):
 
 def training_found_by(measures: Sequence[CopyingMeasure]) -> tuple[MeasureName, ...]:
     """Return the names of the measures that find copying, and the training set nearer than the holdout."""
-    found = [measure for measure in measures if measure.adjusted <= AUDIT_ALPHA]
+    significant = [measure for measure in measures if measure.adjusted <= AUDIT_ALPHA]
     return tuple(
-        measure.name for measure in found if measure.name in AGAINST_HOLDOUT or _holds(measure.against_holdout)
+        measure.name for measure in significant if measure.name in AGAINST_HOLDOUT or _holds(measure.against_holdout)
     )
 
 

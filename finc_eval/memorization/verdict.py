@@ -120,8 +120,8 @@ def verdict(
             "without copies). No copies were found."
         )
     else:
-        found = f"No {'exact ' if unlike else ''}copies of {many} were found among {n:,} samples."
-        return f"{found} {UNLIKE}" if unlike else found
+        opening = f"No {'exact ' if unlike else ''}copies of {many} were found among {n:,} samples."
+        return f"{opening} {UNLIKE}" if unlike else opening
     return f"{sentence}{evidence}." + (f" {UNLIKE}" if unlike else "")
 
 

@@ -61,16 +61,16 @@ class Choice:
     ) -> tuple[tuple[Kind, ...], tuple[Kind, ...]]:
         """Return all listed kinds, those that differ first, and the headings, with shares, names and samples."""
         nodes = (*self.listed, *self.headings)
-        found = dict(zip(nodes, describe_kinds(self.tests, nodes, names, examples, id_of), strict=True))
-        differing = [found[node] for node in self.differing]
-        inside = {node: [found[node] for node in below] for node, below in self.headings.items()}
+        described = dict(zip(nodes, describe_kinds(self.tests, nodes, names, examples, id_of), strict=True))
+        differing = [described[node] for node in self.differing]
+        inside = {node: [described[node] for node in below] for node, below in self.headings.items()}
         heads = tuple(
-            replace(found[node], name=name, children=tuple(heading.id for heading in below))
+            replace(described[node], name=name, children=tuple(heading.id for heading in below))
             for node, below in inside.items()
-            for name, is_one in [name_heading(found[node], below, differing)]
+            for name, is_one in [name_heading(described[node], below, differing)]
             if is_one
         )
-        return tuple(found[node] for node in self.listed), heads
+        return tuple(described[node] for node in self.listed), heads
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,9 +157,9 @@ class Answer:
             return self.counted[label].examples(embeddings[label], *np.flatnonzero(unions[number]).tolist())
 
         names = {number: Name(group.shared.words) for number, group in enumerate(groups)}
-        found = describe_kinds(tests, range(len(groups)), names, examples, str)
+        described = describe_kinds(tests, range(len(groups)), names, examples, str)
         heads = []
-        for group, found_heading in zip(groups, found, strict=True):
+        for group, found_heading in zip(groups, described, strict=True):
             inside = [kinds[node] for node in group.kinds]
             heads.append(
                 replace(
@@ -175,8 +175,8 @@ class Answer:
     def differences(self, seed: int) -> dict[str, Difference]:
         """Return how different each set is from all others together, by their shares of at most `MAIN_LEVEL` kinds."""
         if (within := self.choice.tests.within) is not None:
-            found = paired_variation(within.at(self.kinds.tree.cut(MAIN_LEVEL)))
-            both = found * 2 if len(found) == 1 else found
+            differences = paired_variation(within.at(self.kinds.tree.cut(MAIN_LEVEL)))
+            both = differences * 2 if len(differences) == 1 else differences
             return dict(zip(self.tallies, both, strict=True))
         effective = main_counts(self.kinds.tree, self.tallies)
         others = {label: [counts for other, counts in effective.items() if other != label] for label in effective}
@@ -333,15 +333,17 @@ def choose(tree: Tree, tests: KindTests) -> tuple[int, ...]:
         whole = own[node] > 0 and own[node] >= parts and tree.lies_together(node)
         below.append((node,) if whole else below[left] + below[right])
         best[node] = own[node] if whole else parts
-    found, row = below[-1], tests.raw.argmin(0)
-    most = [node for node in found if tests.shares[:, node].min() > 0.5]
-    found = tuple(node for node in found if node not in most or all(row[ancestor] == row[node] for ancestor in found))
-    return tuple(sorted(found, key=lambda node: (tests.adjusted[:, node].min(), p[node])))
+    chosen, row = below[-1], tests.raw.argmin(0)
+    most = [node for node in chosen if tests.shares[:, node].min() > 0.5]
+    chosen = tuple(
+        node for node in chosen if node not in most or all(row[ancestor] == row[node] for ancestor in chosen)
+    )
+    return tuple(sorted(chosen, key=lambda node: (tests.adjusted[:, node].min(), p[node])))
 
 
 def rest_of(tree: Tree, tests: KindTests, differing: tuple[int, ...]) -> tuple[int, ...]:
     """Return the largest nodes that lie together and do not differ: they hold all other samples."""
-    found = []
+    rest = []
     taken = tree.members[list(differing)].any(0) if differing else np.zeros(tree.leaves, bool)
     waiting = [tree.nodes - 1]
     while waiting:
@@ -350,11 +352,11 @@ def rest_of(tree: Tree, tests: KindTests, differing: tuple[int, ...]) -> tuple[i
             continue
         alike = tests.adjusted[:, node].min() > ALPHA and tree.lies_together(node)
         if node < tree.leaves or (alike and not (tree.members[node] & taken).any()):
-            found.append(node)
+            rest.append(node)
         else:
             waiting += tree.joins[node - tree.leaves].tolist()
     size = tests.members.sum(0)
-    return tuple(sorted((node for node in found if size[node]), key=lambda node: (-size[node], node)))
+    return tuple(sorted((node for node in rest if size[node]), key=lambda node: (-size[node], node)))
 
 
 def headings(tree: Tree, tests: KindTests, differing: tuple[int, ...]) -> dict[int, tuple[int, ...]]:
@@ -364,12 +366,12 @@ def headings(tree: Tree, tests: KindTests, differing: tuple[int, ...]) -> dict[i
     clips: the kinds below a node are nearly all of it, or at most three quarters.
     """
     row, size = tests.raw.argmin(0), tests.members.sum(0)
-    found: dict[int, tuple[int, ...]] = {}
+    by_node: dict[int, tuple[int, ...]] = {}
     for node in range(tree.nodes - 1, tree.leaves - 1, -1):
         inside = tuple(kind for kind in differing if tree.members[node][tree.members[kind]].all())
         alike = len(inside) > 1 and len({row[kind] for kind in inside}) == 1
-        if not alike or any(set(inside) <= set(members) for members in found.values()):
+        if not alike or any(set(inside) <= set(members) for members in by_node.values()):
             continue
         if size[list(inside)].sum() >= (1 - ALPHA) * size[node]:
-            found[node] = inside
-    return found
+            by_node[node] = inside
+    return by_node

@@ -139,8 +139,8 @@ def pair(
     pairing, sentences = _pair(sets, pairs, groups)
     if pairing is not None:
         return pairing, sentences
-    found = designs(sets)
-    return None, [*sentences, *found.values(), *missing_values(sets, found)]
+    named = designs(sets)
+    return None, [*sentences, *named.values(), *missing_values(sets, named)]
 
 
 def _pair(
@@ -169,14 +169,13 @@ def _pair(
             is_whole = True
     every = np.unique(np.concatenate(list(own.values())))
     others = np.setdiff1d([*every, ""], shared)
-    found: dict[str, Embeddings] = {}
+    paired: dict[str, Embeddings] = {}
     block, info = {}, {}
     apart: dict[str, tuple[Embeddings, NDArray[np.int64]]] = {}
     for label, embeddings in sets.items():
         rows = np.flatnonzero(inside[label])
-        found[label] = _grouped(
-            embeddings if len(rows) == embeddings.n else Subset(embeddings, rows), column, values[label][rows]
-        )
+        part = embeddings if len(rows) == embeddings.n else Subset(embeddings, rows)
+        paired[label] = _grouped(part, column, values[label][rows])
         block[label] = np.searchsorted(shared, values[label][rows])
         if len(rows) < embeddings.n:
             rest = np.flatnonzero(~inside[label])
@@ -185,7 +184,7 @@ def _pair(
         # 100: values that a result names.
         info[label] = PairedSet(len(rows), embeddings.n - len(rows), len(lacks), tuple(lacks[:100].tolist()))
     about_it = Pairs(column, len(shared), pairs is not None, info)
-    return Pairing(about_it, shared, found, block, is_whole, apart), [about_it.sentence, *about_it.missing(), *notes]
+    return Pairing(about_it, shared, paired, block, is_whole, apart), [about_it.sentence, *about_it.missing(), *notes]
 
 
 def _are_alike(values: Sequence[NDArray[np.str_]]) -> bool:
@@ -289,7 +288,7 @@ def designs(sets: Mapping[str, Embeddings]) -> dict[tuple[str, str], str]:
         for name in next(iter(sets.values())).columns
         if all(name in embeddings.columns for embeddings in sets.values())
     ]
-    left, found = dict.fromkeys(sets), dict[tuple[str, str], str]()
+    left, sentences = dict.fromkeys(sets), dict[tuple[str, str], str]()
     for column in sorted(columns, key=lambda name: name not in TEXT_COLUMNS):
         values = {label: np.array(embeddings.column(column)) for label, embeddings in sets.items()}
         shared = reduce(np.intersect1d, values.values())
@@ -299,12 +298,12 @@ def designs(sets: Mapping[str, Embeddings]) -> dict[tuple[str, str], str]:
         for label in list(left):
             names, counts = np.unique(values[label][values[label] != ""], return_counts=True)
             if dispersion(counts) < 1:
-                found[label, column] = (
+                sentences[label, column] = (
                     f"{label} has {counts.mean():.3g} samples of each of {len(names):,} values of {column}: a design, "
                     f"not random draws: compare within it (pairs={column!r})"
                 )
                 del left[label]
-    return found
+    return sentences
 
 
 def missing_values(sets: Mapping[str, Embeddings], known: Container[tuple[str, str]]) -> list[str]:
@@ -312,7 +311,7 @@ def missing_values(sets: Mapping[str, Embeddings], known: Container[tuple[str, s
 
     `known` has the label and the column of each design; see `designs`.
     """
-    found = []
+    sentences = []
     columns = [name for name in TEXT_COLUMNS if sum(name in embeddings.columns for embeddings in sets.values()) > 1]
     for column in columns:
         counts = {
@@ -333,7 +332,7 @@ def missing_values(sets: Mapping[str, Embeddings], known: Container[tuple[str, s
             is_design = (label, column) in known
             named = [name for name, lacking in zip(every, lacks & (is_design | ~by_chance), strict=True) if lacking]
             if named:
-                found.append(
+                sentences.append(
                     missing_sentence(label, column, len(named), len(every), tuple(named))
                     + f" compare within {column} (pairs={column!r})"
                 )
@@ -344,8 +343,8 @@ def missing_values(sets: Mapping[str, Embeddings], known: Container[tuple[str, s
                 )
                 mix = total_variation(first, second)
                 if mix.interval[0] > 0:
-                    found.append(
+                    sentences.append(
                         f"{join_words(list(counts))} have unlike shares of {column}, by {mix.value:.0%} in all: "
                         f"compare within {column} (pairs={column!r})"
                     )
-    return found
+    return sentences

@@ -120,10 +120,10 @@ class Counted:
         pieces = indices[list(kinds)]
         # In turns by the sizes of the pieces; each index once.
         place = ((np.arange(pieces.shape[1]) + 0.5) / members[:, None]).ravel()
-        found = pieces.ravel()[place.argsort(kind="stable")]
-        _, first = np.unique(found, return_index=True)
-        found = found[np.sort(first)]
-        return np.asarray(found[found >= 0])
+        samples = pieces.ravel()[place.argsort(kind="stable")]
+        _, first = np.unique(samples, return_index=True)
+        samples = samples[np.sort(first)]
+        return np.asarray(samples[samples >= 0])
 
     def examples(self, embeddings: Embeddings, *kinds: int) -> Examples:
         """Return samples that show a kind, or a kind of several pieces, with the embeddings that were counted."""
@@ -323,8 +323,8 @@ def countable_sets(
         ],
     )
     grouped, sentences = group_sets({label: opened_set.embeddings for label, opened_set in opened.items()}, groups, run)
-    found = {label: replace(opened_set, embeddings=grouped[label]) for label, opened_set in opened.items()}
-    return found, (*(warning for opened_set in found.values() for warning in opened_set.warnings()), *sentences)
+    countable = {label: replace(opened_set, embeddings=grouped[label]) for label, opened_set in opened.items()}
+    return countable, (*(warning for opened_set in countable.values() for warning in opened_set.warnings()), *sentences)
 
 
 def countable_set(source: object, label: str, groups: str | None = None) -> OpenedSet:

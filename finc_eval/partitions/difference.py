@@ -87,8 +87,8 @@ def total_variation(
     """
     a, b = EffectiveCounts.of(first), EffectiveCounts.of(second)
     p_value = permutation_p_value(a, b, seed)
-    found = a.members + b.members > 0
-    difference, own, by_chance = (variances[found] for variances in _variances(a, b))
+    is_seen = a.members + b.members > 0
+    difference, own, by_chance = (variances[is_seen] for variances in _variances(a, b))
     # A kind that one set has not by chance has an own variance of nearly 0 there.
     error = np.sqrt(np.maximum(own, by_chance))
     high = largest_variation(a, b, confidence, is_design=is_design)
@@ -100,15 +100,15 @@ def paired_variation(within: WithinBlocks, confidence: float = DEFAULT_CONFIDENC
 
     The upper end is never below the plain total variation: samples of a design do not differ by chance between blocks.
     """
-    found = []
+    estimates = []
     for row, p_value in enumerate(within.p_value().tolist()):
         there = within.shares.max(0) > 0
         difference, error = within.difference[row, there], np.sqrt(within.variance[row, there])
         plain = float(np.abs(difference).sum()) / 2
         high = _largest(plain, error, normal_quantile(confidence))
         high = min(max(plain, high, _unseen(within.samples, confidence)), 1.0)
-        found.append(_estimate(difference, error, p_value, high, confidence))
-    return found
+        estimates.append(_estimate(difference, error, p_value, high, confidence))
+    return estimates
 
 
 def _estimate(difference: Array, error: Array, p_value: float | None, high: float, confidence: float) -> Difference:

@@ -207,14 +207,14 @@ def choose_sets(kind: Kind) -> tuple[str, str]:
 
 def shown_of(kinds: Iterable[Kind], labels: Iterable[str], count: int) -> dict[str, list[str]]:
     """Return the ids of the samples of each set that a page shows: of kinds that do not differ, few typical ones."""
-    found: dict[str, list[str]] = {label: [] for label in labels}
+    ids: dict[str, list[str]] = {label: [] for label in labels}
     for kind in kinds:
         differs = kind.p_value <= ALPHA
         for label in choose_sets(kind):
             part = kind.shares[label]
-            found[label] += part.top_ids[: count if differs else shown_if_muted(count)]
-            found[label] += part.drawn_ids[:count] if differs else ()
-    return found
+            ids[label] += part.top_ids[: count if differs else shown_if_muted(count)]
+            ids[label] += part.drawn_ids[:count] if differs else ()
+    return ids
 
 
 def names_of_unions(
@@ -243,7 +243,7 @@ def describe_kinds(
     id_of: Callable[[int], str],
 ) -> tuple[Kind, ...]:
     """Return some kinds with their shares, in their order."""
-    intervals, found = _Intervals(tests), list[Kind]()
+    intervals, kinds = _Intervals(tests), list[Kind]()
     for number in numbers:
         row, name = int(tests.raw[:, number].argmin()), names.get(number, Name(None))
         is_less, own = divmod(row, len(tests.labels))
@@ -263,7 +263,7 @@ def describe_kinds(
                 float(numbers[own, number]) for numbers in (tests.mixes.plain, tests.mixes.value, *intervals.mix_ends)
             )
             mix = Mix(plain, value, (ends[0], ends[1]))
-        found.append(
+        kinds.append(
             Kind(
                 id=id_of(number),
                 set_with_most=tests.labels[int(intervals.share[:, number].argmax()) if is_less else own],
@@ -277,7 +277,7 @@ def describe_kinds(
                 mix=mix,
             )
         )
-    return tuple(found)
+    return tuple(kinds)
 
 
 class _Intervals:

@@ -81,19 +81,19 @@ class Tree:
     @cached_property
     def members(self) -> NDArray[np.bool_]:
         """Leaves of each node, shape (2k − 1, k)."""
-        found = np.zeros((self.nodes, self.leaves), bool)
-        np.fill_diagonal(found, True)
+        is_member = np.zeros((self.nodes, self.leaves), bool)
+        np.fill_diagonal(is_member, True)
         for node, (left, right) in enumerate(self.joins, self.leaves):
-            found[node] = found[left] | found[right]
-        return found
+            is_member[node] = is_member[left] | is_member[right]
+        return is_member
 
     @cached_property
     def parents(self) -> NDArray[np.int64]:
         """Parent of each node, shape (2k − 1,); −1 for the root."""
-        found = np.full(self.nodes, -1)
+        parents = np.full(self.nodes, -1)
         for node, pair in enumerate(self.joins, self.leaves):
-            found[pair] = node
-        return found
+            parents[pair] = node
+        return parents
 
     def check_sums(self, members: NDArray[np.int64], n: int) -> None:
         """Raise DataError unless the members of all nodes, shape (2k − 1,), are those of n samples, each in a leaf."""
@@ -210,8 +210,8 @@ class KindTree:
         """Return the leaf of each row, shape (n,), and its squared distance from the nearest prototype."""
         run, x = Run.of(run), torch.as_tensor(rows, dtype=torch.float32)
         assign = Assignment(self, run.torch_device)
-        found = [assign(x[start : start + run.portion]) for start in range(0, max(len(x), 1), run.portion)]
-        leaves, squared, _ = (torch.cat(parts).cpu().numpy() for parts in zip(*found, strict=True))
+        assigned = [assign(x[start : start + run.portion]) for start in range(0, max(len(x), 1), run.portion)]
+        leaves, squared, _ = (torch.cat(parts).cpu().numpy() for parts in zip(*assigned, strict=True))
         return leaves, squared
 
     def far(self, squared: NDArray[np.float32]) -> NDArray[np.bool_]:

@@ -255,8 +255,8 @@ def kinds(
         if "ref" in named:
             raise UsageError('a set is called "ref" already: give it another name, or leave the reference out')
         sets = {**named, "ref": ref}
-    found, chosen = take_arrays(label_sets(sets, "set"), labels, options)  # type: ignore[arg-type]  # or it refuses
-    return _count(found, settings_from(KindSettings, settings, chosen), None, run, extractor)
+    given, chosen = take_arrays(label_sets(sets, "set"), labels, options)  # type: ignore[arg-type]  # or it refuses
+    return _count(given, settings_from(KindSettings, settings, chosen), None, run, extractor)
 
 
 def _count(
@@ -276,7 +276,7 @@ def _count(
     answer = divide(
         embeddings, kinds=None if divided is None else divided.tree, seed=settings.seed, run=run, pairing=pairing
     )
-    listed, headings, found = answer.described(embeddings)
+    listed, headings, divided_by = answer.described(embeddings)
     return Kinds(
         kinds=listed,
         headings=headings,
@@ -297,7 +297,7 @@ def _count(
         ),
         by=None if settings.by is None else shares_by(embeddings, settings.by, pairing=pairing, seed=settings.seed),
         warnings=(*warnings, *sentences, *unused_columns(embeddings)),
-        divided=found,
-        map=map_sets(embeddings, draw_samples(embeddings), listed, found, run),
+        divided=divided_by,
+        map=map_sets(embeddings, draw_samples(embeddings), listed, divided_by, run),
         provenance=Provenance.here(run.device),
     )

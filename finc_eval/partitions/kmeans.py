@@ -62,8 +62,8 @@ class Cells:
         """Fit k-means to the coordinates of rows on their principal axes, once for each seed."""
         axes = PrincipalAxes.of(rows)
         x = np.ascontiguousarray(axes(rows.cpu()).numpy())
-        found = [torch.from_numpy(kmeans(x, cells, seed, Run.of(run).torch_device)) for seed in seeds]
-        return cls(torch.stack([axes.points(points) for points in found]), axes.origin)
+        centers = [torch.from_numpy(kmeans(x, cells, seed, Run.of(run).torch_device)) for seed in seeds]
+        return cls(torch.stack([axes.points(points) for points in centers]), axes.origin)
 
     def count(self, embeddings: Embeddings, run: Run | None = None) -> NDArray[np.int64]:
         """Return the number of samples in each cell of each run, shape (runs, cells)."""
@@ -72,14 +72,14 @@ class Cells:
         unit, device = unit_of(self.centers), run.torch_device
         centers, origin = send(self.centers.flatten(0, 1), device) / unit, send(self.origin, device)
         norms, first = centers.square().sum(1), torch.arange(runs, device=device) * cells
-        found = torch.zeros(runs * cells, dtype=torch.long, device=device)
+        counts = torch.zeros(runs * cells, dtype=torch.long, device=device)
         for batch in embeddings.batches(run.portion, partial(send, device=device)):
             # ‖x − c‖² without ‖x‖², which all centers share.
             squared = norms - 2 * ((batch.rows - origin) / unit) @ centers.T
             nearest = squared.view(-1, runs, cells).argmin(2)
-            found += torch.bincount((nearest + first).flatten(), minlength=runs * cells)
+            counts += torch.bincount((nearest + first).flatten(), minlength=runs * cells)
             run.progress("count", batch.start + len(batch.rows), embeddings.n)
-        return found.reshape(runs, cells).cpu().numpy()
+        return counts.reshape(runs, cells).cpu().numpy()
 
 
 def pool_samples(sets: Sequence[Embeddings], capacity: int = FIT_SAMPLES) -> torch.Tensor:

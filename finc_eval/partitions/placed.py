@@ -120,8 +120,8 @@ class ReleaseMap(Record):
         for label, drawn in draw_samples(sets).items():
             at = tree.axes(directions(drawn.rows.float().cpu()))
             place = nearest(at, tree.prototypes[::step], 1).indices[:, 0]
-            found = np.bincount(place, minlength=len(xy)) / len(place)
-            shares[label] = tuple(found.round(5).tolist())
+            shares_here = np.bincount(place, minlength=len(xy)) / len(place)
+            shares[label] = tuple(shares_here.round(5).tolist())
             if label in pair:
                 own = np.array([names[number] for number in kinds_of(drawn.rows)])
                 np.add.at(votes, (place, own), 1 / len(place))

@@ -164,12 +164,12 @@ def labeled(kinds: Sequence[Kind]) -> list[Kind]:
 
 def draw_samples(sets: Mapping[str, Embeddings]) -> dict[str, DrawnSamples]:
     """Draw samples of each set at random, as many as a map has: those with the smallest hashes of their ids."""
-    found = {}
+    drawn = {}
     for label, embeddings in sets.items():
         sample = BottomSample(embeddings.dim, MAP_SAMPLES // len(sets))
         sample.update(embeddings.id_keys(), embeddings.ids_at, embeddings.rows_at)
-        found[label] = DrawnSamples(sample.ids, sample.rows)
-    return found
+        drawn[label] = DrawnSamples(sample.ids, sample.rows)
+    return drawn
 
 
 def map_sets(

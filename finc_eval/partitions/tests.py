@@ -133,7 +133,7 @@ class KindTests:
             return self.within.detectable(alpha)
         units = self.sizes / np.median(self.effects, axis=1)
         drawn = min(1.0, FIT_SAMPLES / units.sum())
-        found = [0.0] if drawn == 1 else [float(detectable_share(MIN_FITTED, drawn * own, POWER)) for own in units]
+        detectable = [0.0] if drawn == 1 else [float(detectable_share(MIN_FITTED, drawn * own, POWER)) for own in units]
         for own in units:
 
             def found_with(count: int, own: float = own) -> bool:
@@ -141,8 +141,8 @@ class KindTests:
 
             counts = range(1, int(own) + 1)
             least = bisect(counts, True, key=found_with)
-            found.append(float(detectable_share(counts[least], own, POWER)) if least < len(counts) else 1.0)
-        return max(found)
+            detectable.append(float(detectable_share(counts[least], own, POWER)) if least < len(counts) else 1.0)
+        return max(detectable)
 
 
 def test_kinds(tallies: Mapping[str, Tally], rho: float = 1.0, part: float = 1.0) -> KindTests:

@@ -99,12 +99,12 @@ def shares_by(
 
     The sets are those of the pairing, if there is one.
     """
-    found = count_values(sets, column)
-    tests = test_kinds(tally_sets({label: counted_set.counts for label, counted_set in found.counted.items()}), rho)
+    counted = count_values(sets, column)
+    tests = test_kinds(tally_sets({label: counted_set.counts for label, counted_set in counted.counted.items()}), rho)
     if pairing is not None:
-        tests = test_within_blocks(tests, found.within(pairing, seed))
+        tests = test_within_blocks(tests, counted.within(pairing, seed))
     return _describe(
-        column, found.values, tests, lambda label, number: found.counted[label].examples(sets[label], number)
+        column, counted.values, tests, lambda label, number: counted.counted[label].examples(sets[label], number)
     )
 
 
@@ -136,8 +136,8 @@ class ValueCounts(Record):
     @classmethod
     def of(cls, samples: Embeddings, column: str) -> ValueCounts:
         """Count a set; see `shares_by` for errors."""
-        found = count_values({"": samples}, column)
-        counts, values = found.counted[""].counts, found.values
+        counted = count_values({"": samples}, column)
+        counts, values = counted.counted[""].counts, counted.values
         lacking = np.eye(len(values) + 1, len(values), dtype=bool)  # one more value, without samples
         tally = tally_sets({"": counts.of_unions(lacking)})[""]
         return cls(
@@ -147,7 +147,7 @@ class ValueCounts(Record):
             tuple(tally.even.tolist()),
             tuple(tally.within.tolist()),
             tally.n,
-            tuple(found.counted[""].examples(samples, number) for number in range(len(values))),
+            tuple(counted.counted[""].examples(samples, number) for number in range(len(values))),
         )
 
     def at(self, values: Sequence[str]) -> Tally:

@@ -46,7 +46,7 @@ class Wholes:
         seed: int = 0,
     ) -> Wholes:
         """Count sets by properties; properties of one source are a family, whose intervals hold together."""
-        found, more = dict[Property, Whole](), dict[Property, str]()
+        wholes, more = dict[Property, Whole](), dict[Property, str]()
         known = [name for name in dict.fromkeys(properties) if all(is_known(each, name) for each in sets.values())]
         for source in dict.fromkeys(known_property.source for known_property in known):
             family = [known_property for known_property in known if known_property.source == source]
@@ -54,11 +54,11 @@ class Wholes:
             kinds = describe_kinds(tests, range(len(family)), {}, lambda label, number: Examples(), str)
             for said, kind in zip(family, kinds, strict=True):
                 shares = {label: each.share for label, each in kind.shares.items()}
-                found[said] = Whole(
+                wholes[said] = Whole(
                     said.words, kind.set_with_least or kind.set_with_most, shares, kind.difference, kind.interval
                 )
                 more[said] = _side(kind)
-        return cls(found, more)
+        return cls(wholes, more)
 
     def part_of(self, kind: Kind, said: Sequence[Property]) -> Whole | None:
         """Return the first whole that a kind's name says, and that the kind is a part of; None without one."""
@@ -117,15 +117,15 @@ def group_kinds(kinds: Mapping[int, Kind], shared: Mapping[int, Sequence[Propert
     """
     left, groups = dict(kinds), list[Group]()
     while True:
-        found = []
+        candidates = []
         for said, whole in wholes.found.items():
             inside = [node for node, kind in left.items() if said in shared[node] and kind.side == wholes.more[said]]
             own = {label: sum(left[node].shares[label].share for node in inside) for label in whole.shares}
             most = max(whole.shares, key=lambda label: whole.shares[label])
             if len(inside) > 1 and own[most] >= MOST * whole.shares[most]:
                 size = abs(sum(left[node].difference for node in inside))
-                found.append((round(size, 9), -sum(whole.shares.values()), said.words, Group(tuple(inside), said)))
-        if not found:
+                candidates.append((round(size, 9), -sum(whole.shares.values()), said.words, Group(tuple(inside), said)))
+        if not candidates:
             return groups
-        groups.append(max(found, key=lambda each: each[:3])[-1])
+        groups.append(max(candidates, key=lambda each: each[:3])[-1])
         left = {node: kind for node, kind in left.items() if node not in groups[-1].kinds}

@@ -76,9 +76,9 @@ class PromptImages:
             rows = coordinates(batch.rows, kinds)
             part = slice(batch.start, batch.start + len(rows))
             where = torch.from_numpy(block[part])
-            for found, place, taken in ((sums, torch.from_numpy(pair[part]), is_paired), (kept, where, is_kept)):
+            for into, place, taken in ((sums, torch.from_numpy(pair[part]), is_paired), (kept, where, is_kept)):
                 chosen = torch.from_numpy(taken[part])
-                found.index_add_(0, place[chosen], rows[chosen])
+                into.index_add_(0, place[chosen], rows[chosen])
             total.index_add_(0, where, rows)
             length = rows.square().sum(1).numpy()
             squares += [np.bincount(block[part], length * each, blocks) for each in (1, is_kept[part])]
@@ -150,9 +150,9 @@ def common_distance(mean: Array) -> tuple[float, tuple[float, float]]:
     m = len(mean)
     others = (mean @ mean.sum(0) - (mean**2).sum(1)) / (m - 1)
     square = float(others.mean())
-    found = Estimate.of(square, (block_influences((m * square - 2 * others) / (m - 2)),))
+    estimate = Estimate.of(square, (block_influences((m * square - 2 * others) / (m - 2)),))
     low, value, high = (
-        float(np.sqrt(max(square_found, 0))) for square_found in (found.interval[0], square, found.interval[1])
+        float(np.sqrt(max(square_found, 0))) for square_found in (estimate.interval[0], square, estimate.interval[1])
     )
     return value, (low, high)
 
@@ -170,9 +170,7 @@ def distance_of_means(first: Array, second: Array) -> tuple[float, tuple[float, 
     chance = sum(float(means.var(0, ddof=1).sum()) / len(means) for means in (first, second))
     axis = difference / (distance or 1.0)
     _, ends = difference_interval(first @ axis, second @ axis, np.inf)
-    low, value, high = (
-        float(np.sqrt(max(max(found, 0.0) ** 2 - chance, 0.0))) for found in (ends[0], distance, ends[1])
-    )
+    low, value, high = (float(np.sqrt(max(max(end, 0.0) ** 2 - chance, 0.0))) for end in (ends[0], distance, ends[1]))
     return value, (low, min(high, max(value, MOST_APART)))
 
 
@@ -189,12 +187,12 @@ class Permuted:
         """Add a prompt with its images, shape (n, k), their weights in the difference, and permutations of these."""
         x = rows - rows.mean(0)
         gram = x @ x.T
-        found = np.einsum("rn,nm,rm->r", signs, gram, signs)
-        spread = found.std()
+        draws = np.einsum("rn,nm,rm->r", signs, gram, signs)
+        spread = draws.std()
         if spread > 0:
             self.tested.append(block)
-            self.z.append(float((weight @ gram @ weight - found.mean()) / spread))
-            self.drawn.append((found - found.mean()) / spread)
+            self.z.append(float((weight @ gram @ weight - draws.mean()) / spread))
+            self.drawn.append((draws - draws.mean()) / spread)
 
     def p_values(self) -> Array:
         """Return p-values adjusted for all prompts, shape (B,); NaN if a prompt was not added."""

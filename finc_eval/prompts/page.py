@@ -22,45 +22,45 @@ OF_FIT = (
 )
 
 
-def prompt_tables(found: PromptDifferences | None, titles: Mapping[str, str]) -> list[TextTable]:
+def prompt_tables(result: PromptDifferences | None, titles: Mapping[str, str]) -> list[TextTable]:
     """Return the words that differ, the prompts that differ most, and how well images fit their prompts."""
-    if found is None:
+    if result is None:
         return []
-    measures = ("Spread", "Distinct", *(("CLIPScore",) if found.fits else ()))
+    measures = ("Spread", "Distinct", *(("CLIPScore",) if result.fits else ()))
     sets = [f"{what}, {name}" for what in measures for name in titles.values()]
     words: list[list[Cell | str]] = [
         [Cell(word.title, samples=_samples(word)), word.what, f"{word.prompts:,}", *_numbers(word, titles)]
-        for word in found.words
+        for word in result.words
     ]
     prompts: list[list[Cell | str]] = [
         [Cell(prompt.text, samples=_samples(prompt)), *_numbers(prompt, titles)]
-        for prompt in found.prompts[:PROMPTS_SHOWN]
+        for prompt in result.prompts[:PROMPTS_SHOWN]
     ]
     ends = ["Difference", "Interval", "Adj. p"]
-    about = found.unmeasured[:1].upper() + found.unmeasured[1:]
+    about = result.unmeasured[:1].upper() + result.unmeasured[1:]
     tables = [
         TextTable(
-            f"Words and phrases of {found.column}s whose images differ, of {found.tested:,}",
+            f"Words and phrases of {result.column}s whose images differ, of {result.tested:,}",
             ["Word", "What", "Prompts", *ends, *sets],
             words,
             words=["What"],
-            legend=" ".join([LEGEND, *([f"{about}."] if about else []), *([OF_FIT] if found.fits else [])]),
+            legend=" ".join([LEGEND, *([f"{about}."] if about else []), *([OF_FIT] if result.fits else [])]),
             nothing="No word differs significantly.",
         ),
         TextTable(
-            f"The {found.column}s whose images differ most",
-            ["Prompt", *ends, *([f"Fit: {end.lower()}" for end in ends] if found.fits else []), *sets],
-            [[*row[:4], *_fit(prompt.fit), *row[4:]] for row, prompt in zip(prompts, found.prompts, strict=False)],
+            f"The {result.column}s whose images differ most",
+            ["Prompt", *ends, *([f"Fit: {end.lower()}" for end in ends] if result.fits else []), *sets],
+            [[*row[:4], *_fit(prompt.fit), *row[4:]] for row, prompt in zip(prompts, result.prompts, strict=False)],
         ),
     ]
-    if found.fit is not None:
+    if result.fit is not None:
         fits = [
-            [name, f"{found.fits[label].value:.3f}", _ends(found.fits[label].interval), ""]
+            [name, f"{result.fits[label].value:.3f}", _ends(result.fits[label].interval), ""]
             for label, name in titles.items()
         ]
-        fits.append([f"{' − '.join(titles.values())}, {found.column} by {found.column}", *_fit(found.fit)])
+        fits.append([f"{' − '.join(titles.values())}, {result.column} by {result.column}", *_fit(result.fit)])
         columns = ["Set", "CLIPScore", "Interval", "p"]
-        tables.append(TextTable(f"Fit of images to their {found.column}s", columns, fits))
+        tables.append(TextTable(f"Fit of images to their {result.column}s", columns, fits))
     return tables
 
 

@@ -216,8 +216,10 @@ def clear_prompts(pairing: Pairing, kinds: KindTree, seed: int, run: Run) -> tup
     prompts = [str(name) for name in pairing.names]
     images = images_of(pairing, kinds, run)
     table = _Table(prompts, images, {}, unit_of(images.values()), pairing, kinds, Phrases.of(prompts), seed)
-    found = table.differing_prompts()
-    return tuple(prompt.text for prompt in found if prompt.p_value is not None and prompt.p_value <= BESIDE_ALPHA)
+    prompts_found = table.differing_prompts()
+    return tuple(
+        prompt.text for prompt in prompts_found if prompt.p_value is not None and prompt.p_value <= BESIDE_ALPHA
+    )
 
 
 def _scores(pairing: Pairing, prompts: Sequence[str], text: str | None, run: Run) -> tuple[dict[str, Array], str]:
@@ -273,8 +275,8 @@ class _Table:
             values = np.where(known, self.diversity, 0.0)
             for chosen in choose(self.phrases, values, each, self.seed, part, content):
                 own = self.diversity[chosen.rows]
-                found = Estimate.of_mean(own, least=least_variance(own, (-1.0, 1.0)))
-                words.append(self._word(chosen, "diversity", (found.value, found.within(-1.0, 1.0))))
+                estimate = Estimate.of_mean(own, least=least_variance(own, (-1.0, 1.0)))
+                words.append(self._word(chosen, "diversity", (estimate.value, estimate.within(-1.0, 1.0))))
         if self.scores:
             least = np.minimum(first.n, second.n)
             of_first, of_second = self._fits([least, least])
@@ -283,7 +285,7 @@ class _Table:
                 words.append(self._word(chosen, "fit", _mean_fit(better[chosen.rows])))
         return words
 
-    def _word(self, chosen: Chosen, what: What, found: tuple[float, tuple[float, float]]) -> Word:
+    def _word(self, chosen: Chosen, what: What, distance: tuple[float, tuple[float, float]]) -> Word:
         """Describe a word; images of one prompt side by side show its diversity, and images of several its content."""
         rows, became = chosen.rows, ""
         if what == "diversity":
@@ -293,7 +295,7 @@ class _Table:
         examples = tuple(self.prompts[row] for row in rows[:PICTURES])
         sets = self._sets(chosen.rows.tolist(), shown=rows[:PICTURES].tolist())
         return Word(
-            self.phrases.texts[chosen.phrase], what, len(chosen.rows), *found, chosen.p_value, sets, examples, became
+            self.phrases.texts[chosen.phrase], what, len(chosen.rows), *distance, chosen.p_value, sets, examples, became
         )
 
     def differing_prompts(self) -> Iterator[Prompt]:
@@ -331,13 +333,13 @@ class _Table:
     ) -> dict[str, PromptSet]:
         """Describe the images of prompts in both sets, with ids of images of some of the prompts."""
         pictured = blocks[:PICTURES] if shown is None else shown
-        found = {}
+        by_set = {}
         for label, images in self.images.items():
             within = images.within[blocks]
             known = within[np.isfinite(within)]
             rows = np.concatenate([images.rows(block)[: PICTURES if len(pictured) == 1 else 1] for block in pictured])
             scores = None if vendi is None else vendi[label][blocks]
-            found[label] = PromptSet(
+            by_set[label] = PromptSet(
                 n=int(images.n[blocks].sum()),
                 spread=float(np.sqrt(2 * known.mean())) / self.unit if len(known) else None,
                 distinct=int(images.distinct[blocks].sum()),
@@ -345,7 +347,7 @@ class _Table:
                 fit=None if label not in self.scores else float(self.scores[label][images.rows(*blocks)].mean()),
                 ids=self.pairing.sets[label].ids_at(rows),
             )
-        return found
+        return by_set
 
     def _fits(self, most: Sequence[NDArray[np.int64]]) -> list[Array]:
         """Return the mean CLIPScore of the first images of each prompt, shape (B,), in each set."""
@@ -357,8 +359,8 @@ class _Table:
         if not self.scores:
             return None
         a, b = (self.scores[label][images.rows(block)] for label, images in self.images.items())
-        found = difference_interval(a, b, CLIP_SCALE)
-        return Fit(*found, None if np.isnan(p_value) else float(p_value))
+        interval = difference_interval(a, b, CLIP_SCALE)
+        return Fit(*interval, None if np.isnan(p_value) else float(p_value))
 
     def _coordinates(self, label: str, block: int) -> Array:
         """Return the coordinates of the images of a prompt in a set, shape (n, k), in units."""
@@ -394,5 +396,5 @@ class _Table:
 
 def _mean_fit(better: Array) -> tuple[float, tuple[float, float]]:
     """Return the mean of differences of CLIPScores, and its 95 % interval."""
-    found = Estimate.of_mean(better)
-    return found.value, found.within(-CLIP_SCALE, CLIP_SCALE)
+    estimate = Estimate.of_mean(better)
+    return estimate.value, estimate.within(-CLIP_SCALE, CLIP_SCALE)

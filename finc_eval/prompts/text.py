@@ -151,10 +151,10 @@ def _file_of_text(text: str) -> Embeddings:
     return as_embeddings(text)
 
 
-def _rows_of_prompts(found: Embeddings, prompts: Sequence[str], text: str) -> NDArray[np.int64]:
+def _rows_of_prompts(texts: Embeddings, prompts: Sequence[str], text: str) -> NDArray[np.int64]:
     """Return the rows of a file of vectors that are of these prompts."""
-    column = next((name for name in TEXT_COLUMNS if name in found.columns), None)
-    names = found.ids_between(0, found.n) if column is None else found.column(column)
+    column = next((name for name in TEXT_COLUMNS if name in texts.columns), None)
+    names = texts.ids_between(0, texts.n) if column is None else texts.column(column)
     at = {name: row for row, name in enumerate(names)}
     missing = [name for name in prompts if name not in at]
     if missing:
@@ -186,19 +186,19 @@ def embed_prompts(prompts: Sequence[str], text: str, run: Run | None = None) -> 
     if (card := card_of_text(text)) is not None:
         tower = TextTower(card, Run.of(run).torch_device)
         return tower(prompts), tower.unread(prompts)
-    found = _file_of_text(text)
-    return found.rows_at(_rows_of_prompts(found, prompts, text)).cpu(), ""
+    texts_file = _file_of_text(text)
+    return texts_file.rows_at(_rows_of_prompts(texts_file, prompts, text)).cpu(), ""
 
 
 def hash_words(prompts: Sequence[str]) -> NDArray[np.float32]:
     """Return the signed counts of hashed words and of pairs of neighboring words, of length 1, shape (p, 512)."""
-    found = np.zeros((len(prompts), BLOCKS, BLOCK), np.float32)
-    for row, prompt in zip(found, prompts, strict=True):
+    hashes = np.zeros((len(prompts), BLOCKS, BLOCK), np.float32)
+    for row, prompt in zip(hashes, prompts, strict=True):
         words = split_words(prompt)
         for term in (*words, *map(" ".join, pairwise(words))):
             hashed = np.frombuffer(blake2b(term.encode(), digest_size=BLOCKS).digest(), np.uint8).astype(int)
             row[range(BLOCKS), hashed % BLOCK] += np.where(hashed < 128, 1, -1)
-    flat = found.reshape(len(prompts), -1)
+    flat = hashes.reshape(len(prompts), -1)
     return np.asarray(flat / np.maximum(np.linalg.norm(flat, axis=1, keepdims=True), 1e-6), np.float32)
 
 
@@ -310,11 +310,11 @@ def scores_by_set(
         raise DataError(f"images have {dim} entries and prompts {vectors.shape[1]}: embed both by one model")
     vectors, scores = _unit(vectors), {}
     for label, embeddings in sets.items():
-        found = scores[label] = np.empty(embeddings.n)
+        own_scores = scores[label] = np.empty(embeddings.n)
         for batch in embeddings.batches(run.portion):
             part = slice(batch.start, batch.start + len(batch.rows))
             cosines = (_unit(batch.rows.cpu()) * vectors[torch.from_numpy(block[label][part])]).sum(1)
-            found[part] = CLIP_SCALE * cosines.clip(min=0).numpy()
+            own_scores[part] = CLIP_SCALE * cosines.clip(min=0).numpy()
     return scores, unread
 
 

@@ -74,15 +74,15 @@ class Phrases:
     @classmethod
     def of(cls, prompts: Sequence[str]) -> Phrases:
         """Find the phrases of prompts; of phrases in the same prompts, the shortest stands for all."""
-        found: dict[str, list[int]] = {"": list(range(len(prompts)))}
+        rows_with: dict[str, list[int]] = {"": list(range(len(prompts)))}
         for row, prompt in enumerate(prompts):
             words = split_words(prompt)
             for text in {" ".join(words[i : i + n]) for n in range(1, LONGEST + 1) for i in range(len(words) - n + 1)}:
-                found.setdefault(text, []).append(row)
+                rows_with.setdefault(text, []).append(row)
         kept: dict[tuple[int, ...], str] = {}
-        for text in sorted(found, key=lambda text: (text.count(" ") + bool(text), text)):
-            if len(found[text]) >= FEWEST:
-                kept.setdefault(tuple(found[text]), text)
+        for text in sorted(rows_with, key=lambda text: (text.count(" ") + bool(text), text)):
+            if len(rows_with[text]) >= FEWEST:
+                kept.setdefault(tuple(rows_with[text]), text)
         chosen = sorted(kept, key=lambda rows: (-len(rows), kept[rows]))[:MOST_WORDS]
         columns = np.repeat(np.arange(len(chosen)), [len(rows) for rows in chosen])
         rows = np.array([row for rows in chosen for row in rows], np.int64)

@@ -47,15 +47,15 @@ def demo(
     with work.running() as run:
         made = demos.run_prompts_demo if prompts else demos.run_same_seed_demo if same_seed else demos.run_demo
         experiment = made(output.folder, fe.compare, run, output.job, force=force)
-    found = experiment.comparison
+    comparison = experiment.comparison
     if as_json:
-        print(found.to_json())
+        print(comparison.to_json())
         return
     if prompts:
-        words = [word.text for word in found.prompts.words] if found.prompts else []
+        words = [word.text for word in comparison.prompts.words] if comparison.prompts else []
         print(f"planted faults: {', '.join(FAULTS)}; words that were found: {', '.join(words) or 'none'}")
-    elif found.by_id is not None:
-        listed = set(found.by_id.broken)
+    elif comparison.by_id is not None:
+        listed = set(comparison.by_id.broken)
         right = len(listed & experiment.broken.keys())
         others = len(listed) - right
         print(f"planted broken pairs: {len(experiment.broken)}; listed: {right} of these, and {others} others")
@@ -64,7 +64,7 @@ def demo(
     else:
         print_planted(experiment)
         print("Coloring half of the generated digits also halves its gray ones: so the other gray kinds also differ.")
-    report.show(found)
+    report.show(comparison)
     print(f"\nOpen the report: {experiment.report}")
 
 
@@ -84,7 +84,7 @@ def print_planted(experiment: Experiment) -> None:
         rows.append([planted.what, f"{percent(planted.share, 1)} / 0.0 %", *seen, "", ""])
     copies = 0 if experiment.comparison.copies is None else experiment.comparison.copies.count
     copied = ["exact copies of reference images", f"{experiment.copies} images", "", f"{copies} images", "", ""]
-    found = [planted.kind for planted in experiment.planted] + [look.look for look in experiment.looks]
+    recovered = [planted.kind for planted in experiment.planted] + [look.look for look in experiment.looks]
     columns = ["planted", "share gen / ref", "found as", "its share gen / ref", "purity", "recall"]
     print_table("Digits: planted against found", columns, [*rows, copied], prose=columns[:4])
-    print(f"{sum(thing is not None for thing in found)} of {len(found)} planted differences are found")
+    print(f"{sum(thing is not None for thing in recovered)} of {len(recovered)} planted differences are found")

@@ -253,15 +253,15 @@ def ls(as_json: Json = False) -> None:
     """List the caches, the latest first."""
     from finc_eval.embeddings import folder  # loads torch: wrong options need not wait
 
-    found = folder.entries()
+    caches = folder.entries()
     if as_json:
-        print_json(found)
+        print_json(caches)
         return
-    if not found:
+    if not caches:
         print(f"{folder.cache_folder()} holds no caches")
         return
     rows = []
-    for cache in found:
+    for cache in caches:
         shape, made = "" if cache.n is None else f"{cache.n} x {cache.dim}", datetime.fromtimestamp(cache.modified)
         about = cache.note or f"{cache.source or ''}{' (gone)' if cache.source_is_there is False else ''}"
         size = f"{cache.size / 1e6:,.1f}"
@@ -269,7 +269,7 @@ def ls(as_json: Json = False) -> None:
             [cache.path.name[:12], cache.state, shape, cache.extractor or "", size, f"{made:%Y-%m-%d %H:%M}", about]
         )
     print_table("", ["key", "state", "embeddings", "extractor", "MB", "made", "samples"], rows)
-    print(f"{sum(cache.size for cache in found) / 1e6:,.1f} MB in {found[0].path.parent}")
+    print(f"{sum(cache.size for cache in caches) / 1e6:,.1f} MB in {caches[0].path.parent}")
 
 
 @cache.command()
@@ -288,12 +288,12 @@ def explain(
     from finc_eval.embeddings.cache import EmbeddingCache
     from finc_eval.embeddings.recipe import recipe_of
 
-    with EmbeddingCache(folder.find(cache)) as found, show_progress(quiet) as progress:
-        card = load_card(extraction.extractor or card_again(found.extractor))
+    with EmbeddingCache(folder.find(cache)) as opened, show_progress(quiet) as progress:
+        card = load_card(extraction.extractor or card_again(opened.extractor))
         recipe = recipe_of(card, extraction.precision)
-        lines = folder.explain(found, samples, card, recipe, n=extraction.n, seed=extraction.seed, progress=progress)
-        name = f"{found.path}: {plural(found.n, 'sample')} of {found.source} by {found.extractor}"
-        path = str(found.path)
+        lines = folder.explain(opened, samples, card, recipe, n=extraction.n, seed=extraction.seed, progress=progress)
+        name = f"{opened.path}: {plural(opened.n, 'sample')} of {opened.source} by {opened.extractor}"
+        path = str(opened.path)
     if as_json:
         print_json({"path": path, "used_again": not lines, "changed": lines})
         return

@@ -196,11 +196,11 @@ def _write_policy(
     check_suffix(policy, ".toml", option="--policy")
     job = job_digest("gate --init", sources)
     own = mark("policy", job)
-    refuse_loss(policy, lambda found: mark_of(found) == own, force, option="--policy")
+    refuse_loss(policy, lambda path: mark_of(path) == own, force, option="--policy")
     with work.running() as run:
-        found = first_policy(list(older.values()), ref, groups=groups, extractor=extraction, run=run)
-        text = mark_text("policy", job, found)
-    write_readable(policy, text, Policy.of, Policy.parse(found))
+        proposed = first_policy(list(older.values()), ref, groups=groups, extractor=extraction, run=run)
+        text = mark_text("policy", job, proposed)
+    write_readable(policy, text, Policy.of, Policy.parse(proposed))
     print(text, end="")
 
 

@@ -166,15 +166,15 @@ def add(
     done = (
         f"added {', '.join(added)} to {board}" if added else f"{board} has {join_words(list(runs))} of the same samples"
     )
-    found, page = stored.leaderboard(), board / "leaderboard.html"
+    ranked, page = stored.leaderboard(), board / "leaderboard.html"
     # A board of an earlier version kept no pictures, and its page shows some.
-    stays = bool(found.without_pictures) and page.exists() and PICTURE in read_bytes(page)
+    stays = bool(ranked.without_pictures) and page.exists() and PICTURE in read_bytes(page)
     if as_json or stays:
-        _print_names(stored, done, as_json, found.without_pictures)
+        _print_names(stored, done, as_json, ranked.without_pictures)
     else:
         print(done, end="\n\n")
     if not as_json:
-        emit(found, None if stays else _page_of(board), as_json)
+        emit(ranked, None if stays else _page_of(board), as_json)
 
 
 @leaderboard.command()
@@ -264,20 +264,20 @@ def render(
     given = paths_by_name(samples or [], "--samples", "one=model-one/")
     check_given(given.values())
     stored = fe.Board(board)
-    output, found = _page_of(board, out, force), stored.leaderboard(rank_by)
-    if not given and found.without_pictures:
-        refuse_loss_of_pictures(output.files[".html"], force, found.without_pictures)
-    emit(_beside(found, beside), output, as_json, samples=given)
+    output, ranked = _page_of(board, out, force), stored.leaderboard(rank_by)
+    if not given and ranked.without_pictures:
+        refuse_loss_of_pictures(output.files[".html"], force, ranked.without_pictures)
+    emit(_beside(ranked, beside), output, as_json, samples=given)
 
 
 def open_board(path: Path, rank_by: str | None = None) -> fe.Leaderboard:
     """Open the leaderboard of a folder, or of a leaderboard.json, which cannot be ordered anew."""
     if path.is_dir() or rank_by is not None:
         return fe.Board(path).leaderboard(rank_by)
-    found = fe.load(path)
-    if not isinstance(found, fe.Leaderboard):
+    result = fe.load(path)
+    if not isinstance(result, fe.Leaderboard):
         raise UsageError(f"{path} is not a leaderboard: pass the folder of a board, or its leaderboard.json")
-    return found
+    return result
 
 
 def _page_of(board: Path, out: Path | None = None, force: bool = False) -> TerminalOutput:

@@ -48,7 +48,7 @@ def score(
 
     result = fe.Comparison.load(comparison)
     columns = [*BEFORE, *(direction.id for direction in result.directions)]
-    refuse_loss(out, lambda found: is_table_of(found, [columns]), force)
+    refuse_loss(out, lambda path: is_table_of(path, [columns]), force)
     counts = np.zeros(len(result.kinds) + 1, int)  # samples of no kind, and of each
     with work.running() as run:
         sources = {"samples": samples}

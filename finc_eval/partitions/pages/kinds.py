@@ -90,26 +90,26 @@ def says(result: Kinds) -> dict[str, str]:
         for word, label, side in sides
         if (count := sum(kind.side == side for kind in significant))
     ]
-    examples = _such_as((*result.headings, *result.kinds), [(label, found) for _, label, _, found in groups])
-    found = [
+    examples = _such_as((*result.headings, *result.kinds), [(label, kinds) for _, label, _, kinds in groups])
+    sentences = [
         f"{label} has significantly {word} of {kinds_in_words(count)}{few}"
         for (word, label, count, _), few in zip(groups, examples, strict=True)
     ]
     nothing = "No kind is significantly more or less frequent in one set"
-    return {"kinds": f"{'; '.join(found) or nothing}."} | _overall(result) | say_missed(result.detectable)
+    return {"kinds": f"{'; '.join(sentences) or nothing}."} | _overall(result) | say_missed(result.detectable)
 
 
 def _such_as(kinds: Sequence[Kind], groups: Sequence[tuple[str, Sequence[Kind]]]) -> list[str]:
     """Return the clearest named kinds of each group as the end of a sentence; no two read the same."""
     names = UniqueNames(kinds)
-    examples = names.examples([[kind for kind in found if kind.name] for _, found in groups], 2)
+    examples = names.examples([[kind for kind in kinds if kind.name] for _, kinds in groups], 2)
     texts = [
         [f"{names.kind(kind)} ({percent(kind.shares[label].share)} of {label})" for kind in few]
         for (label, _), few in zip(groups, examples, strict=True)
     ]
     return [
-        f"{':' if len(texts) == len(found) else ', such as'} {join_words(texts)}" if texts else ""
-        for texts, (_, found) in zip(texts, groups, strict=True)
+        f"{':' if len(texts) == len(kinds) else ', such as'} {join_words(texts)}" if texts else ""
+        for texts, (_, kinds) in zip(texts, groups, strict=True)
     ]
 
 

@@ -45,7 +45,7 @@ class MapOnPage:
 
 
 def map_on_page(
-    found: SampleMap | None,
+    drawn_map: SampleMap | None,
     kinds: Sequence[Kind],
     titles: Mapping[str, str],
     inks: Mapping[str, Ink],
@@ -56,17 +56,17 @@ def map_on_page(
     """Return a map for a page; None without a map of these kinds.
 
     Args:
-        found: the map.
+        drawn_map: the map.
         kinds: the listed kinds.
         titles: titles of the sets, by label.
         inks: their colors; a set without one has the color of others.
         pictures: pictures of samples, by label and id.
         has_cards: whether the page has a card of each kind, which the map leads to.
     """
-    if found is None or not {kind.id for kind in kinds} & set(found.kinds):
+    if drawn_map is None or not {kind.id for kind in kinds} & set(drawn_map.kinds):
         return None
-    places, height = _in_pixels(np.asarray(found.xy, float))
-    regions = _regions(found, kinds, places)
+    places, height = _in_pixels(np.asarray(drawn_map.xy, float))
+    regions = _regions(drawn_map, kinds, places)
     drawn = _MapParts(titles, inks, UniqueNames(kinds), pictures, regions, height, has_cards)
     colored = [region for region in regions if region.differs]
     said = _says(colored, drawn)
@@ -103,14 +103,14 @@ def _in_pixels(xy: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
     return np.stack([left + scale * (xy[:, 0] - low[0]), height - under - scale * (xy[:, 1] - low[1])], 1), height
 
 
-def _regions(found: SampleMap, kinds: Sequence[Kind], places: NDArray[np.float64]) -> list[_Region]:
+def _regions(drawn_map: SampleMap, kinds: Sequence[Kind], places: NDArray[np.float64]) -> list[_Region]:
     """Return the kinds that have samples on the map, those that differ last, so that they are drawn on top."""
     known, chosen = {kind.id: kind for kind in kinds}, {kind.id for kind in labeled(kinds)}
-    radius = float(np.clip(CELLS[0] * np.sqrt(MAP_SAMPLES / len(found)), *CELLS))
+    radius = float(np.clip(CELLS[0] * np.sqrt(MAP_SAMPLES / len(drawn_map)), *CELLS))
     centers, cell = _hexagons(places, radius)
-    names = np.array([kind if kind in known else "" for kind in found.kinds])
+    names = np.array([kind if kind in known else "" for kind in drawn_map.kinds])
     listed = [name for name in dict.fromkeys(names.tolist()) if name]
-    weights = np.stack([np.bincount(cell, found.weights * (names == name), len(centers)) for name in listed])
+    weights = np.stack([np.bincount(cell, drawn_map.weights * (names == name), len(centers)) for name in listed])
     owner, density = weights.argmax(0), weights.sum(0)
     for number, name in enumerate(listed):  # a rare kind that differs has a cell in any case
         if known[name].p_value <= ALPHA and not (owner == number).any():
@@ -222,9 +222,9 @@ class _MapParts:
         ]
         placed = place_labels(labels, (WIDTH, self.height), cells, weights)
         return [
-            self._label(region, small if found.box.height == size[1] else None, lines, found)
-            for (region, small, lines), size, found in zip(made, sizes, placed, strict=True)
-            if found is not None
+            self._label(region, small if placed_label.box.height == size[1] else None, lines, placed_label)
+            for (region, small, lines), size, placed_label in zip(made, sizes, placed, strict=True)
+            if placed_label is not None
         ]
 
     def _picture(self, kind: Kind) -> Thumbnail | None:

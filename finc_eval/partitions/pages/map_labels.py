@@ -63,17 +63,17 @@ def shorten_names(names: Sequence[str]) -> list[list[str]]:
         >>> shorten_names(["gray", "looks like a barn spider on a web in the dark"])
         [['gray'], ['looks like a barn', '…a web in the dark']]
     """
-    found = [_wrap(name) for name in names]
-    alike = Counter(map(tuple, found))
-    again = {tuple(lines) for lines in found if alike[tuple(lines)] > 1}
+    wrapped = [_wrap(name) for name in names]
+    alike = Counter(map(tuple, wrapped))
+    again = {tuple(lines) for lines in wrapped if alike[tuple(lines)] > 1}
     for lines in again:
-        same = [place for place, found_lines in enumerate(found) if tuple(found_lines) == lines]
+        same = [place for place, found_lines in enumerate(wrapped) if tuple(found_lines) == lines]
         words = [names[place].split() for place in same]
         shared = sum(1 for _ in takewhile(lambda column: len({*column}) == 1, zip(*words, strict=False)))
         if all(len(own_words) > shared for own_words in words):
             for place, own_words in zip(same, words, strict=True):
-                found[place] = _wrap(f"…{' '.join(own_words[shared:])}")
-    return found
+                wrapped[place] = _wrap(f"…{' '.join(own_words[shared:])}")
+    return wrapped
 
 
 def _wrap(name: str) -> list[str]:
@@ -117,16 +117,16 @@ def place_labels(
         weights: pixels that a label may rather stand away than cover a cell, shape (c,).
     """
     taken = list[Placed]()
-    found = list[Placed | None]()
+    placed_labels = list[Placed | None]()
     for label in labels:
         tried = [(_place(label, label.height, size, cells, weights, taken), 0.0)]
         if label.bare is not None and label.bare < label.height:
             tried.append((_place(label, label.bare, size, cells, weights, taken), PICTURE))
         (best, cost), _ = min(tried, key=lambda each: each[0][1] + each[1])
         is_placed = bool(np.isfinite(cost)) and cost <= label.most
-        found.append(best if is_placed else None)
+        placed_labels.append(best if is_placed else None)
         taken += [best] * is_placed
-    return found
+    return placed_labels
 
 
 def _place(

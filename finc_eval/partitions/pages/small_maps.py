@@ -53,27 +53,27 @@ def maps_of_models(
         cells = spots[owner == kind.id]
         return _Group(said, cells, np.full(len(cells), CELL), more, anchor(kind.id))
 
-    found = {}
+    maps = {}
     for model in models:
         groups = [group(model, kind) for kind in kinds if (owner == kind.id).any()]
         sure = sum(group.more is not None for group in groups)
         said = f"{plural(sure, 'kind')} of {len(groups)} surely {'differs' if sure == 1 else 'differ'} from {REFERENCE}"
-        found[model] = _draw(f"Map of {model}", said, groups, inks[model])
-    return found
+        maps[model] = _draw(f"Map of {model}", said, groups, inks[model])
+    return maps
 
 
-def maps_of_releases(found: ReleaseMap) -> dict[str, Markup]:
+def maps_of_releases(release_map: ReleaseMap) -> dict[str, Markup]:
     """Draw a map for each set of a gate, by its label: cells are the larger, the more of the set lies there.
 
     What surely changed is in color on every map: filled if the release has more of it, empty if it has less.
     """
-    spots, owner = _spots(found.xy), np.array(found.kinds)
-    most = max((share for shares in found.shares.values() for share in shares), default=1.0)
+    spots, owner = _spots(release_map.xy), np.array(release_map.kinds)
+    most = max((share for shares in release_map.shares.values() for share in shares), default=1.0)
     drawn = {}
-    for label, shares in found.shares.items():
+    for label, shares in release_map.shares.items():
         # 0.3: size of the smallest cell that is drawn, in sizes of the largest.
         sizes = np.where(np.array(shares) > 0, CELL * np.sqrt(np.array(shares) / most).clip(0.3), 0.0)
-        named = {change.id: change for change in found.changes}
+        named = {change.id: change for change in release_map.changes}
         groups = [_Group("the same as before", spots[owner == ""], sizes[owner == ""])]
         for name, change in named.items():
             said = f"{change.title}: {percent(change.before, 1)} before, {percent(change.share, 1)} now"

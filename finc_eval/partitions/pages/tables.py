@@ -40,8 +40,8 @@ def kind_tables(
         return mix_tables(kinds, titles)
     rows += [_sum(not_differing(len(others)), others, titles)] if others else []
     apart = [] if len(titles) == 2 else ["Set apart"]
-    found = TextTable(title, ["Kind", *_columns(titles)], rows, words=apart)
-    return [found, *mix_tables(kinds, titles)]
+    table = TextTable(title, ["Kind", *_columns(titles)], rows, words=apart)
+    return [table, *mix_tables(kinds, titles)]
 
 
 def mix_tables(kinds: Sequence[Kind], titles: Mapping[str, str]) -> list[TextTable]:
