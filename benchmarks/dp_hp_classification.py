@@ -25,6 +25,7 @@ from finc_eval.private.synthesis.columns import Category, Number
 from finc_eval.private.synthesis.dp_hp import draw_labels, fit, release_embedding
 from finc_eval.private.synthesis.generators import ProductMixture
 from finc_eval.private.synthesis.released_features import table_statistics
+from finc_eval.private.synthesis.synthesize import MIXTURE_RATE
 from finc_eval.private.synthesis.tabular import Table
 
 FRESH = 1000
@@ -185,7 +186,7 @@ def main():
                     chosen = torch.from_numpy(private)
                     target = released(records[chosen], known[chosen], statistics(), method, 2)
                     generator = ProductMixture(table, components, seed)
-                    fit(generator, target, steps=300, rate=0.1)
+                    fit(generator, target, steps=300, rate=MIXTURE_RATE)
                     shares = target.shares * torch.tensor([kept, 1.0])
                     if minority is not None:
                         shares = torch.tensor([1 - minority, minority])

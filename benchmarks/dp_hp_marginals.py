@@ -23,6 +23,7 @@ from finc_eval.private.synthesis.columns import Category, Number
 from finc_eval.private.synthesis.dp_hp import fit, release_embedding
 from finc_eval.private.synthesis.generators import ProductMixture
 from finc_eval.private.synthesis.released_features import table_statistics
+from finc_eval.private.synthesis.synthesize import MIXTURE_COMPONENTS, MIXTURE_RATE
 from finc_eval.private.synthesis.tabular import Table
 
 DELTA, SEEDS, SUBSETS = 1e-5, range(5), 300
@@ -86,8 +87,8 @@ def main():
                 for seed in SEEDS if name == "simple" or "total" in method else ():
                     begun = time.perf_counter()
                     target = release_embedding(records, None, statistics_of(seed), guarantee, ledger=None, bound=bound)
-                    generator = ProductMixture(table, 200, seed)
-                    course.append(fit(generator, target, steps=300, rate=0.1))
+                    generator = ProductMixture(table, MIXTURE_COMPONENTS, seed)
+                    course.append(fit(generator, target, steps=300, rate=MIXTURE_RATE))
                     drawn = generator.sample(torch.zeros(len(real), dtype=torch.long), seed)
                     seconds.append(time.perf_counter() - begun)
                     found.append(distances(real, table.level_indices(drawn).numpy() + lowest))

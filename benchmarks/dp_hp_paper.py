@@ -20,6 +20,7 @@ from finc_eval.privacy import DpHpPaper, Guarantee
 from finc_eval.private.synthesis.dp_hp import fit, release_embedding
 from finc_eval.private.synthesis.generators import ProductMixture
 from finc_eval.private.synthesis.released_features import table_statistics
+from finc_eval.private.synthesis.synthesize import MIXTURE_RATE
 
 COMPONENTS, STEPS, SEED = 100, 100, 0
 TABLES = published("dp_hp")
@@ -52,7 +53,7 @@ def main():
         statistics = (weighted_by_noise if by_noise else table_statistics)(asked, table, SEED)
         target = release_embedding(records, None, statistics, guarantee, ledger=None, bound="paper")
         generator = ProductMixture(table, COMPONENTS, SEED)
-        course = fit(generator, target, steps=STEPS, rate=0.1, until=asked.until)
+        course = fit(generator, target, steps=STEPS, rate=MIXTURE_RATE, until=asked.until)
         drawn = generator.sample(torch.zeros(len(real), dtype=torch.long), SEED)
         seconds = time.perf_counter() - begun
         made = table.level_indices(drawn).numpy() + lowest

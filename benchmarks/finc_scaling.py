@@ -32,14 +32,14 @@ from finc_eval.extractors.catalog import load_card
 from finc_eval.numerics.kernels import gaussian_kernel
 from finc_eval.numerics.moments import Moments
 from finc_eval.numerics.precision import arithmetic
+from finc_eval.samples.encoding import Encoding
 from finc_eval.samples.source import Manifest
-from finc_eval.samples.traits import Traits
 
 SIZES = (1000, 2500, 5000, 10_000, 25_000, 50_000, 100_000, 250_000)
 DIM = 768
 PUBLISHED_AT, KEN_AT = (1000,), (1000, 2500, 5000)
 FEATURES, CHUNK, OUTER_BATCH = 2000, 5000, 16
-PNG = Traits("PNG", "RGB", 28, 28, False)
+PNG = Encoding("PNG", "RGB", 28, 28, False)
 STAGES = ("read", "features", "covariance", "Fréchet moments", "eigen", "kinds", "score")
 # FINC paper, Table 1: CPU FINC, r = 2 000, DINOv2 on ImageNet, 48 cores.
 TABLE_1 = dict(zip(SIZES, (13.1, 31.6, 62.8, 125.5, 311.2, 617.6, 1248, 3090), strict=True))

@@ -25,11 +25,11 @@ import finc_eval as fe
 from finc_eval.embeddings.recipe import Identity, recipe_of
 from finc_eval.embeddings.writer import CacheWriter
 from finc_eval.extractors.catalog import load_card
+from finc_eval.samples.encoding import Encoding
 from finc_eval.samples.source import Manifest
-from finc_eval.samples.traits import Traits
 
 DIM, CHUNK = 2048, 5000
-ENCODED = Traits("array", "RGB", 32, 32, False)
+ENCODED = Encoding("array", "RGB", 32, 32, False)
 RECIPE = recipe_of(load_card("pixels"), "float32")
 OURS = ("PRDC", "Rarity")
 OTHERS = {"prdc": "PRDC", "Rarity, n × n": "Rarity"}

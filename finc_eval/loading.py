@@ -34,7 +34,7 @@ def load(path: str | Path) -> Document | Sketch | PrivateSketch | EmbeddingCache
 
     Args:
         path: .h5 file of a result, a sketch, a private sketch or an embedding cache, or .json file of any
-            result. Arrays, such as the directions of modes, are in the .h5 files alone.
+            result. Arrays, such as the coefficients of directions, are in the .h5 files alone.
 
     Raises:
         DataError: the file is missing, damaged, or from another program.
@@ -70,9 +70,9 @@ def load_result(path: str | Path) -> Document:
     """Open a result: an .h5 or .json file. If both have one name, open the .h5 file, which keeps pictures."""
     path = on_disk(path)
     if path.suffix == ".json":
-        found, arrays = load(path), path.with_suffix(".h5")
+        result, arrays = load(path), path.with_suffix(".h5")
         kept = (header_of(arrays) or {}).get("result", {}).get(CHECKSUM)
-        return cast("Document", load(arrays) if kept == read_json(path)[CHECKSUM] else found)
+        return cast("Document", load(arrays) if kept == read_json(path)[CHECKSUM] else result)
     kind = file_type(path)
     if kind is None and path.is_file():
         raise DataError(f"{path} is not a result of {PROGRAM} of this version: make it again")

@@ -151,25 +151,12 @@ EVIDENCE = re.compile(
     r"\d|author|paper|torch-fidelity|faiss|measured|ITU|ISO|benchmark|simulat|glibc|version|Pillow|FFmpeg|thousand|half"
 )
 CHOSEN = {
-    "by eye, of drawings": {
-        *("comparison.pages.figures.LOWER_HEIGHT", "comparison.pages.figures.GAP"),
-        *("gallery.thumbnails.DEFAULT_FPS", "gallery.thumbnails.STRIP_FRAMES"),
-    },
-    "by a format, or by whoever defined the metric": {
-        *("embeddings.journal.JOURNAL_LAYOUT", "embeddings.writer.TRAITS_BYTES"),
-        *("extractors.networks.i3d.POOLING_WINDOW", "extractors.networks.motion.FVMD_RATE"),
-        *("extractors.networks.motion.FVMD_POINTS", "extractors.networks.motion.FVMD_CUBE"),
-    },
-    "to bound time, memory or a search": {
-        *("comparison.settings.MAX_RHO", "monitoring.exchange.MAX_BAG", "numerics.inference.BYTES_PER_COUNT"),
-        *("private.dp.guarantee.MIN_MU", "private.synthesis.dp_hp.RECORDS_AT_ONCE"),
-        *("private.synthesis.dp_hp.ENTRIES_AT_ONCE", "samples.images.MAX_HEADER_BYTES", "samples.metadata.PNG_HEADS"),
-    },
+    "by eye, of drawings": {"comparison.pages.figures.LOWER_HEIGHT"},
+    "by a format": {"embeddings.journal.JOURNAL_LAYOUT"},
+    "to bound a search": {"comparison.settings.MAX_RHO"},
     "by judgment, and no script makes them again": {
-        *("core.secrets.MIN_ECHO", "naming.looks.REPEATED", "naming.texture.MOSAIC", "private.dp.records.MIN_DISTINCT"),
-        *("extractors.networks.motion.FORCE", "extractors.networks.motion.STEP", "extractors.networks.motion.SHARP"),
-        *("partitions.difference.VARIANCES", "private.synthesis.synthesize.MIXTURE_RATE"),
-        *("private.synthesis.synthesize.HIDDEN_WIDTHS", "private.synthesis.synthesize.IMAGE_BATCH"),
+        *("extractors.networks.motion.FORCE", "extractors.networks.motion.SHARP"),
+        *("naming.looks.REPEATED", "naming.texture.MOSAIC"),
     },
 }
 """Numeric constants that are used once and do not say where they come from, by how they were chosen."""

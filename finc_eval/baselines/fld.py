@@ -112,7 +112,7 @@ def negative_likelihoods(gen: object, train: object, test: object, run: Run) -> 
     """
     x, y, z = _standardize(gen, train, test)
     fitted = fit(x, y, run.torch_device)
-    seen, unseen = (-fitted.log_likelihood(one) / one.dim for one in (y, z))
+    seen, unseen = (-fitted.log_likelihood(embeddings) / embeddings.dim for embeddings in (y, z))
     return seen, unseen
 
 

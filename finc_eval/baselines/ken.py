@@ -152,7 +152,7 @@ def novelty(gen: object, ref: object, *, sigma: float | None = None) -> Novelty:
     """
     x, y = open_pair(gen, ref, names=("gen", "ref"))
     check_few_enough(x.n + y.n, "compare by FINC")
-    rows, others = (torch.cat([batch.rows for batch in one.batches()]).double() for one in (x, y))
+    rows, others = (torch.cat([batch.rows for batch in embeddings.batches()]).double() for embeddings in (x, y))
     width = median_bandwidth(others) if sigma is None else sigma
     check_positive("sigma", width)
     values = ken_spectrum(rows, others, partial(gaussian_kernel, sigma=width))

@@ -18,10 +18,10 @@ from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.search.neighbors import nearest
 
 
-def most_novel(found: RarityScores | Likelihoods, share: float) -> NDArray[np.int64]:
+def most_novel(scored: RarityScores | Likelihoods, share: float) -> NDArray[np.int64]:
     """Select the most novel samples, most novel first: a share of all, in (0, 1], and at least one."""
     check_fraction("share", share, one=True)
-    return found.order[: max(round(share * len(found.scores)), 1)]
+    return scored.order[: max(round(share * len(scored.scores)), 1)]
 
 
 def spectral_clustering(
@@ -45,11 +45,13 @@ def spectral_clustering(
     chosen = as_embeddings(as_embeddings(embeddings).rows_at(np.array(samples, np.int64)), "the novel samples")
     neighbors = min(ceil(log2(len(samples))) + 1, len(samples) - 1)
     matrix = affinity(chosen, neighbors, Run.of(run).torch_device)
-    found = SpectralClustering(clusters, affinity="precomputed", assign_labels="kmeans", random_state=check_seed(seed))
+    clustering = SpectralClustering(
+        clusters, affinity="precomputed", assign_labels="kmeans", random_state=check_seed(seed)
+    )
     with warnings.catch_warnings():
         # Clusters without a link between them are what is looked for.
         warnings.filterwarnings("ignore", message="Graph is not fully connected")
-        raw = found.fit_predict(matrix)
+        raw = clustering.fit_predict(matrix)
     by_size = np.argsort(-np.bincount(raw, minlength=clusters), kind="stable")
     labels: NDArray[np.int64] = np.argsort(by_size)[raw]
     return labels
@@ -57,14 +59,14 @@ def spectral_clustering(
 
 def affinity(embeddings: object, neighbors: int, device: Device = None) -> csr_array:
     """Return the symmetric sparse affinity of `spectral_clustering`, shape (m, m)."""
-    found = nearest(embeddings, embeddings, neighbors, exclude_self=True, device=device)
-    count = len(found.distances)
-    widths = found.distances[:, -1]
+    near = nearest(embeddings, embeddings, neighbors, exclude_self=True, device=device)
+    count = len(near.distances)
+    widths = near.distances[:, -1]
     # scikit-learn refuses indices of 64 bits.
     rows = np.repeat(np.arange(count, dtype=np.int32), neighbors)
-    columns = found.indices.ravel().astype(np.int32)
+    columns = near.indices.ravel().astype(np.int32)
     # More than k copies of one sample have width 0 and distance 0: their affinity is 1.
     products = np.maximum(widths[rows] * widths[columns], np.finfo(np.float64).tiny)
-    values = np.exp(-np.square(found.distances.ravel()) / products)
+    values = np.exp(-np.square(near.distances.ravel()) / products)
     one_way = csr_array((values, (rows, columns)), shape=(count, count))
     return one_way.maximum(one_way.T)

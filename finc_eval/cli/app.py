@@ -59,11 +59,11 @@ class Helped:
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters; options without a value lose the type that the help would show for it."""
-        found: list[Any] = super().get_params(ctx)  # type: ignore[misc]
-        for one in found:
-            if getattr(one, "is_flag", False):
-                one.metavar = ""
-        return found
+        parameters: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for parameter in parameters:
+            if getattr(parameter, "is_flag", False):
+                parameter.metavar = ""
+        return parameters
 
 
 class VerbGroup(Helped, TyperGroup):
@@ -107,9 +107,9 @@ class Verb(Helped, TyperCommand):
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters, and --help-all where the help leaves some out."""
-        found = super().get_params(ctx)
-        if not self._is_long(found):
-            return found
+        parameters = super().get_params(ctx)
+        if not self._is_long(parameters):
+            return parameters
 
         def show(ctx: Any, _: Any, asked: bool) -> None:
             if asked and not ctx.resilient_parsing:
@@ -120,20 +120,20 @@ class Verb(Helped, TyperCommand):
         option: Any = copy(self.get_help_option(ctx))
         option.name, option.opts, option.callback = "help_all", [HELP_ALL], show
         option.help = "Show all options, with all settings, and exit."
-        return [*found, option]
+        return [*parameters, option]
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help; settings that few people change are left out unless they are asked for."""
         parameters: list[Any] = list(self.params)
-        hidden = [one.hidden for one in parameters]
+        hidden = [parameter.hidden for parameter in parameters]
         if self._is_long(parameters) and not ctx.meta.get(HELP_ALL):
-            for one in parameters:
-                one.hidden = one.hidden or _is_rare(one)
+            for parameter in parameters:
+                parameter.hidden = parameter.hidden or _is_rare(parameter)
         try:
             super().format_help(ctx, formatter)
         finally:
-            for one, before in zip(parameters, hidden, strict=True):
-                one.hidden = before
+            for parameter, before in zip(parameters, hidden, strict=True):
+                parameter.hidden = before
 
     @staticmethod
     def _is_long(parameters: list[Any]) -> bool:
@@ -141,8 +141,12 @@ class Verb(Helped, TyperCommand):
         return len(parameters) > 12 and any(map(_is_rare, parameters))
 
 
-def _is_rare(one: Any) -> bool:
-    return getattr(one, "rich_help_panel", None) is not None and one.name not in USUAL and not one.required
+def _is_rare(parameter: Any) -> bool:
+    return (
+        getattr(parameter, "rich_help_panel", None) is not None
+        and parameter.name not in USUAL
+        and not parameter.required
+    )
 
 
 VERBS: dict[str, dict[str, str]] = {
@@ -328,16 +332,16 @@ def load_verb(name: str, part: str | None = None) -> Any:
     """Import a verb, or a part of it, and return its command. The help of a verb ends with its parts."""
     epilog = None
     if part is None and name in PARTS:
-        epilog = "\n\n".join(f"[bold]{name} {one}[/bold]: {line}" for one, line in PARTS[name].items())
+        epilog = "\n\n".join(f"[bold]{name} {part}[/bold]: {line}" for part, line in PARTS[name].items())
     holder, called = typer.Typer(add_completion=False), part or name
     holder.callback()(lambda: None)  # makes a group of it, from which the one verb is taken
-    found = getattr(import_module(f"finc_eval.cli.verbs.{name}"), called)
-    if isinstance(found, typer.Typer):
-        for verb in found.registered_commands:
+    loaded = getattr(import_module(f"finc_eval.cli.verbs.{name}"), called)
+    if isinstance(loaded, typer.Typer):
+        for verb in loaded.registered_commands:
             verb.cls = Verb
-        holder.add_typer(found, name=called)
+        holder.add_typer(loaded, name=called)
     else:
-        holder.command(called, cls=Verb, epilog=epilog)(found)
+        holder.command(called, cls=Verb, epilog=epilog)(loaded)
     group: Any = typer.main.get_command(holder)
     return group.commands[called]
 

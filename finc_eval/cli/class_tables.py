@@ -30,21 +30,22 @@ def is_table_of(path: Path, lines: Iterable[Sequence[str]], rows: int | None = N
     wanted = list(islice(lines, BATCH_SIZE))
     try:
         table = CsvLines(lines_of(path), str(path))
-        found = list(islice(table, len(wanted)))
+        read = list(islice(table, len(wanted)))
         more = 0 if rows is None else sum(1 for _ in table)
     except (OSError, DataError, ValueError):
         return False
-    if [line[:1] for line in found] != [[*line[:1]] for line in wanted] or rows not in (None, len(found) + more - 1):
+    if [line[:1] for line in read] != [[*line[:1]] for line in wanted] or rows not in (None, len(read) + more - 1):
         return False
     return all(
-        len(line) == len(own) and all(one == other or _near(one, other) for one, other in zip(line, own, strict=True))
-        for line, own in zip(found, wanted, strict=True)
+        len(line) == len(own)
+        and all(cell == other or _near(cell, other) for cell, other in zip(line, own, strict=True))
+        for line, own in zip(read, wanted, strict=True)
     )
 
 
-def _near(found: str, wanted: str) -> bool:
+def _near(cell: str, wanted: str) -> bool:
     try:
-        return isclose(float(found), float(wanted), rel_tol=1e-3, abs_tol=1e-3)
+        return isclose(float(cell), float(wanted), rel_tol=1e-3, abs_tol=1e-3)
     except ValueError:
         return False
 
@@ -71,7 +72,7 @@ def write_classes(
             own = "" if np.isinf(distances[place]) else str(classes[place])
             yield [name, own, f"{distances[place]:.6g}", *(f"{score:.6f}" for score in line)]
 
-    refuse_loss(out, lambda found: is_table_of(found, lines(), len(ids)), force)
+    refuse_loss(out, lambda path: is_table_of(path, lines(), len(ids)), force)
     with write_whole(out) as temporary, create_text(temporary) as file:
         write_rows(file, lines(), texts=2)
     undefined = np.isinf(values).all(1)
@@ -81,8 +82,8 @@ def write_classes(
     strange = sorted({*labels} - {*names}) if labels is not None else []
     quality = None if labels is None or strange else fe.kahm.classification_quality(values, names, labels)
     if as_json:
-        found = {"path": str(out), "n": len(values), "classes": counts, "undefined": int(undefined.sum())}
-        print_json({**found, "quality": None if quality is None else plain(quality)})
+        summary = {"path": str(out), "n": len(values), "classes": counts, "undefined": int(undefined.sum())}
+        print_json({**summary, "quality": None if quality is None else plain(quality)})
         return
     from finc_eval.report.terminal import print_table
 

@@ -53,16 +53,18 @@ def options_of(cls: type, narrower: Mapping[str, Any]) -> list[Option]:
         (base, text), default = _split_about(hints[field.name]), _default(field)
         several = get_origin(base) is tuple
         held = _alternatives(_split_about(get_args(base)[0] if several else base)[0])
-        choices: dict[str, Any] = {getattr(one, TAG): one for one in held if is_dataclass(one)}
+        choices: dict[str, Any] = {
+            getattr(held_class, TAG): held_class for held_class in held if is_dataclass(held_class)
+        }
         if not choices:
             made[field.name,] = _option((field.name,), hints[field.name], default, panel)
         if len(choices) > 1:
-            names = tuple(one.name for one in default) if several else default.name
+            names = tuple(part.name for part in default) if several else default.name
             words: Any = tuple[str, ...] if several else Literal[tuple(choices)]
             made[field.name, TAG] = _option((field.name, TAG), Annotated[words, about(text)], names, panel, choices)
         for choice in choices.values():
             parameters = get_type_hints(choice, include_extras=True)
-            usual = next((one for one in (default if several else (default,)) if isinstance(one, choice)), choice())
+            usual = next((part for part in (default if several else (default,)) if isinstance(part, choice)), choice())
             for own in fields(choice):
                 path = (field.name, own.name)
                 if own.name != TAG and path not in made:
@@ -94,18 +96,18 @@ def _choose(before: Any, values: dict[str, Any], options: list[Option]) -> Any:
         names = (values[TAG] or ("",)) if several else [values[TAG]]
         for name in names:
             check_choice(flag(field), name, choices)
-        known = {one.name: one for one in chosen}
+        known = {part.name: part for part in chosen}
         chosen = tuple(known.get(name) or choices[name]() for name in names)
     for option in options:
         owners = option.owners
-        if option.path[-1] in values and not any(one.name in owners for one in chosen):
+        if option.path[-1] in values and not any(part.name in owners for part in chosen):
             raise UsageError(
                 f"{flag(option.parameter.name)} belongs to {' and '.join(owners)}, not to "
-                f"{', '.join(one.name for one in chosen)}: leave it out, or choose {flag(field)} {owners[0]}"
+                f"{', '.join(part.name for part in chosen)}: leave it out, or choose {flag(field)} {owners[0]}"
             )
     made = tuple(
-        replace(one, **{name: value for name, value in values.items() if name != TAG and hasattr(one, name)})
-        for one in chosen
+        replace(part, **{name: value for name, value in values.items() if name != TAG and hasattr(part, name)})
+        for part in chosen
     )
     return made if several else made[0]
 
@@ -128,27 +130,27 @@ def asked_of(
         key = f"{cls.table}_{name}" if own.get(name) == 0 else name  # type: ignore[attr-defined]
         values[key], usual[key] = getattr(settings, name), _default(field)
     for option in options:
-        field = next(one for one in fields(cls) if one.name == option.path[0])
+        field = next(field for field in fields(cls) if field.name == option.path[0])
         name = option.parameter.name
         chosen, default = getattr(settings, field.name), _default(field)
         if not option.choices:
             values[name], usual[name] = chosen, default
             continue
-        both = [one if isinstance(one, tuple) else (one,) for one in (chosen, default)]
-        values[name], usual[name] = (_in_choices(option, one, both[1]) for one in both)
+        both = [values if isinstance(values, tuple) else (values,) for values in (chosen, default)]
+        values[name], usual[name] = (_in_choices(option, value, both[1]) for value in both)
     return values, usual
 
 
 def _in_choices(option: Option, chosen: tuple[Any, ...], default: tuple[Any, ...]) -> Any:
     """Return the names of dataclasses, or their parameters that differ from those of the default ones."""
     if option.path[-1] == TAG:
-        return ",".join(one.name for one in chosen)
-    usual = {one.name: one for one in default}
+        return ",".join(part.name for part in chosen)
+    usual = {part.name: part for part in default}
     values: list[Any] = [
         own is None if option.switches_off else own
-        for one in chosen
-        if one.name in option.owners
-        and (own := getattr(one, option.path[-1])) != getattr(usual.get(one.name, type(one)()), option.path[-1])
+        for part in chosen
+        if part.name in option.owners
+        and (own := getattr(part, option.path[-1])) != getattr(usual.get(part.name, type(part)()), option.path[-1])
     ]
     return values[0] if len(values) == 1 else values or None
 
@@ -175,7 +177,7 @@ def _option(
     made = Option(path, parameter(name, base), False, choices or {})
     owned = len(made.choices) > 1 and path[-1] != TAG
     note = f" For {' and '.join(made.owners)}" if owned else ""
-    types = [one for one in _alternatives(base) if one is not NoneType]
+    types = [alternative for alternative in _alternatives(base) if alternative is not NoneType]
     is_word = get_origin(types[0]) is Literal and len(get_args(types[0])) == 1
     if types != [base] and is_word and default is not None:
         help_text = f"Switch off: {text}.{note}{'.' if note else ''}"
@@ -223,7 +225,7 @@ def _split_about(annotation: Any) -> tuple[Any, str]:
     if get_origin(annotation) is not Annotated:
         return annotation, ""
     base, *metadata = get_args(annotation)
-    texts = [one.description for one in metadata if isinstance(one, FieldInfo) and one.description]
+    texts = [info.description for info in metadata if isinstance(info, FieldInfo) and info.description]
     return base, texts[-1] if texts else ""
 
 

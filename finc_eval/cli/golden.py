@@ -75,7 +75,7 @@ def check_comment(path: Path | None, own: str, force: bool) -> None:
     """Raise UsageError if a file would be lost that another job made, or is not Markdown."""
     if path is not None:
         check_suffix(path, ".md", option="--comment")
-        refuse_loss(path, lambda found: mark_of(found) == own, force, option="--comment")
+        refuse_loss(path, lambda path: mark_of(path) == own, force, option="--comment")
 
 
 def write_comment(path: Path, text: str, pictures: Mapping[str, bytes], own: str, force: bool) -> None:

@@ -158,11 +158,11 @@ def takes(cls: type, argument: str, **narrower: Any) -> Callable[[Verb], Verb]:
     checks the values, in its `__post_init__`.
     """
     options = options_of(cls, narrower)
-    made = [one.parameter for one in options]
+    made = [option.parameter for option in options]
 
     def decorate(verb: Verb) -> Verb:
         hints = get_type_hints(verb, include_extras=True)
-        own = {name: one.replace(annotation=hints[name]) for name, one in inspect.signature(verb).parameters.items()}
+        own = {name: each.replace(annotation=hints[name]) for name, each in inspect.signature(verb).parameters.items()}
         spliced: list[inspect.Parameter] = []
         for name, declared in own.items():
             spliced += made if name == argument else [declared]
@@ -191,9 +191,9 @@ def takes(cls: type, argument: str, **narrower: Any) -> Callable[[Verb], Verb]:
                 config_in_use.reset(token)
 
         run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-            [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in spliced]
+            [declared.replace(kind=inspect.Parameter.KEYWORD_ONLY) for declared in spliced]
         )
-        run.__annotations__ = {one.name: one.annotation for one in spliced}
+        run.__annotations__ = {declared.name: declared.annotation for declared in spliced}
         return run
 
     return decorate
@@ -274,15 +274,15 @@ def runs_of_models(gens: Iterable[str], *, at_most_once: bool = False) -> dict[s
 
 def paths_by_name(arguments: Iterable[str], option: str, example: str) -> dict[str, str]:
     """Return the paths of an option that is given as NAME=PATH, once for each name."""
-    found: dict[str, str] = {}
+    paths: dict[str, str] = {}
     for argument in arguments:
         name, _, path = argument.partition("=")
         if not name or not path:
             raise UsageError(f"{option} is NAME=PATH, got {argument}: write for example {example}")
-        if name in found:
+        if name in paths:
             raise UsageError(f"{option} has {name} twice: give each name once")
-        found[name] = path
-    return found
+        paths[name] = path
+    return paths
 
 
 def check_given(sources: Iterable[str | Path | None], extractor: str | None = None) -> None:

@@ -84,8 +84,8 @@ class TerminalOutput:
     @property
     def is_of_others(self) -> bool:
         """True if the folder has a result of another question, and not a file of somebody else."""
-        found = [mark_of(path) for path in self.files.values() if path.suffix not in UNMARKED]
-        return any(one is not None and one != mark(self.type_name, self.job) for one in found)
+        marks = [mark_of(path) for path in self.files.values() if path.suffix not in UNMARKED]
+        return any(known_mark is not None and known_mark != mark(self.type_name, self.job) for known_mark in marks)
 
     def check(self) -> None:
         """Raise UsageError if a file would be lost that another job made."""
@@ -155,23 +155,23 @@ def _job_of_same_sets(
         return None
     from finc_eval.embeddings.opening import digests_of  # seconds of import, where another job's result is there alone
 
-    found: dict[str, list[str]] = {}
-    _collect_digests(read_json(path), "", found)
+    held: dict[str, list[str]] = {}
+    _collect_digests(read_json(path), "", held)
     try:
-        asked = [digests_of(inputs, one) for one in how]
+        asked = [digests_of(inputs, settings) for settings in how]
     except FincEvalError:  # the work will tell, if the folder is another one
         return None
-    return job if found == {label: [*dict.fromkeys(one[label] for one in asked)] for label in inputs} else None
+    return job if held == {label: [*dict.fromkeys(digests[label] for digests in asked)] for label in inputs} else None
 
 
-def _collect_digests(data: object, label: str, found: dict[str, list[str]]) -> None:
+def _collect_digests(data: object, label: str, digests: dict[str, list[str]]) -> None:
     """Collect the digests of all sets that a result describes, each once, by their labels."""
     if isinstance(data, dict) and {"digest", "from_sketch"} <= data.keys():
-        if data["digest"] not in found.setdefault(label, []):
-            found[label].append(data["digest"])
+        if data["digest"] not in digests.setdefault(label, []):
+            digests[label].append(data["digest"])
     elif isinstance(data, dict | list):
         for key, value in data.items() if isinstance(data, dict) else enumerate(data):
-            _collect_digests(value, str(key), found)
+            _collect_digests(value, str(key), digests)
 
 
 def default_folders(titles: Sequence[str] | None, inputs: Mapping[str, str], job: str) -> Iterator[Path]:
@@ -288,4 +288,4 @@ def warn_of_large(page: Path) -> None:
 
 def print_json(value: Any) -> None:
     """Print a record, a list of records, or plain JSON types, as JSON."""
-    print_data(json.dumps([plain(one) for one in value] if isinstance(value, list) else plain(value), indent=1))
+    print_data(json.dumps([plain(item) for item in value] if isinstance(value, list) else plain(value), indent=1))

@@ -23,14 +23,18 @@ WHERE = ("out", "force", "as_json", "pictures", "comment", "promote", "reason", 
 @contextmanager
 def asking(parameters: list[Any], values: Mapping[str, Any]) -> Iterator[None]:
     """Let results of the block be of the settings with these values, by the names of their parameters."""
-    options = {one.name: one for one in parameters if hasattr(one, "is_flag") and not one.required}
+    options = {
+        parameter.name: parameter
+        for parameter in parameters
+        if hasattr(parameter, "is_flag") and not parameter.required
+    }
     left_out = {*SETS, *HOW, *WHERE}
-    found = {
+    parameters_by_name = {
         name: value
         for name, value in values.items()
         if name in options and name not in left_out and (value or value == 0) and value != options[name].default
     }
-    token = asked.set(found)
+    token = asked.set(parameters_by_name)
     try:
         yield
     finally:
@@ -39,13 +43,13 @@ def asking(parameters: list[Any], values: Mapping[str, Any]) -> Iterator[None]:
 
 def ask(settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
     """State settings of the command that runs by the names of their options; a file of defaults may give some."""
-    found = asked.get()
-    if not isinstance(found, dict):
+    open_parameters = asked.get()
+    if not isinstance(open_parameters, dict):
         return
     for name, value in settings.items():
-        found.pop(name, None)
+        open_parameters.pop(name, None)
         if name not in HOW and value != defaults.get(name):
-            found[name] = value
+            open_parameters[name] = value
 
 
 def suffix_of(settings: Mapping[str, str]) -> str:

@@ -22,13 +22,17 @@ def collecting(parser: Any, parameters: Sequence[Any]) -> Any:
     """
     for written in (*parser._long_opt.values(), *parser._short_opt.values()):
         written.action = EVERY_VALUE.get(written.action, written.action)
-    single = {one.name: one for one in parameters if hasattr(one, "is_flag") and not one.multiple}
+    single = {
+        parameter.name: parameter
+        for parameter in parameters
+        if hasattr(parameter, "is_flag") and not parameter.multiple
+    }
     parse = parser.parse_args
 
     def parse_args(args: list[str]) -> Any:
         values, rest, order = parse(args=args)
-        found = {name: _joined(single[name], value) if name in single else value for name, value in values.items()}
-        return found, rest, order
+        joined = {name: _joined(single[name], value) if name in single else value for name, value in values.items()}
+        return joined, rest, order
 
     parser.parse_args = parse_args
     return parser
@@ -51,5 +55,5 @@ def _joined(option: Any, values: list[Any]) -> Any:
     name = option.opts[0]
     if option.is_flag:
         raise UsageError(f"{name} and {option.secondary_opts[0]} contradict each other: give one of them")
-    given = " and ".join(repr(one) for one in different)
+    given = " and ".join(repr(value) for value in different)
     raise UsageError(f"{name} takes one value, and is given {given}: give it once")

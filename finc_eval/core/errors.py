@@ -107,13 +107,13 @@ def close_match(word: str, known: Iterable[str]) -> str | None:
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return ' (did you mean "x"?)' with the known word nearest to `word`, or the known words that contain it."""
-    by_lower = {one.lower(): one for one in known}
+    by_lower = {name.lower(): name for name in known}
     nearest = close_match(word.lower(), by_lower)
     matches = [] if nearest is None else [nearest]
     if not matches and len(word) > 2:
         # 4: known words that a hint names where one word is the beginning or a part of them all.
-        matches = [one for one in by_lower if word.lower() in one][:4]
-    hints = join_words([f'"{by_lower[one]}"' for one in matches], "or")
+        matches = [lowered for lowered in by_lower if word.lower() in lowered][:4]
+    hints = join_words([f'"{by_lower[lowered]}"' for lowered in matches], "or")
     return f" (did you mean {hints}?)" if matches else ""
 
 
@@ -165,8 +165,8 @@ def check_count(name: str, value: Any, least: int = 1, most: int = MAX_COUNT) ->
 def check_labels(shape: Sequence[int], samples: int) -> None:
     """Raise DataError unless labels of this shape are one for each sample."""
     if tuple(shape) != (samples,):
-        found = plural(shape[0], "label") if len(shape) == 1 else f"labels of shape {tuple(shape)}"
-        raise DataError(f"{plural(samples, 'sample')} came with {found}: pass one label per sample")
+        given = plural(shape[0], "label") if len(shape) == 1 else f"labels of shape {tuple(shape)}"
+        raise DataError(f"{plural(samples, 'sample')} came with {given}: pass one label per sample")
 
 
 def check_seed(value: Any) -> int:

@@ -49,7 +49,7 @@ def _compatible(text: str) -> str:
 
 def _unquoted(text: str) -> str:
     text = _compatible(text.translate(TYPOGRAPHY)).translate(TYPOGRAPHY)
-    return plain_text(found[2]) if (found := QUOTED.fullmatch(text)) else text
+    return plain_text(quoted[2]) if (quoted := QUOTED.fullmatch(text)) else text
 
 
 def _number(text: str) -> str:
@@ -117,19 +117,19 @@ class KnownNames:
         self._tables: list[tuple[Callable[[str], str], dict[str, int]]] = []
         forms: tuple[Callable[[str], str], ...] = (str, *FORMS.values())
         for form in forms:
-            written = [form(one) for one in names]
+            written = [form(name) for name in names]
             often = Counter(written)
-            self._tables.append((form, {one: place for place, one in enumerate(written) if often[one] == 1}))
+            self._tables.append((form, {text: place for place, text in enumerate(written) if often[text] == 1}))
 
     def place(self, text: str) -> int | None:
         """Return the place of the name that a text writes; None if it writes none of them, or several."""
-        return next((table[found] for form, table in self._tables if (found := form(text)) in table), None)
+        return next((table[key] for form, table in self._tables if (key := form(text)) in table), None)
 
 
 def named(wanted: Iterable[str], names: Sequence[str]) -> list[str]:
     """Return what of `names` each wanted name is in any of its forms; a name that is not found stays as it is."""
     known = KnownNames(names)
-    return [one if (place := known.place(one)) is None else names[place] for one in wanted]
+    return [name if (place := known.place(name)) is None else names[place] for name in wanted]
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ class SameNames:
 
     def of(self, texts: Sequence[str]) -> list[str]:
         """Return texts with one spelling for each name."""
-        return [self.spelling.get(one, one) for one in texts] if self.spelling else list(texts)
+        return [self.spelling.get(text, text) for text in texts] if self.spelling else list(texts)
 
 
 def join_names(sets: Mapping[str, Collection[str]], what: str) -> SameNames:
@@ -162,7 +162,7 @@ def join_names(sets: Mapping[str, Collection[str]], what: str) -> SameNames:
         >>> print(found.notes[0].partition(": ")[2])
         'Cat' of gen and 'cat' of ref differ in upper and lower case
     """
-    own = {label: {one for one in texts if one} for label, texts in sets.items()}
+    own = {label: {text for text in texts if text} for label, texts in sets.items()}
     alike: dict[str, set[str]] = defaultdict(set)
     for text in set().union(*own.values()):
         alike[loose(text)].add(text)
@@ -172,17 +172,17 @@ def join_names(sets: Mapping[str, Collection[str]], what: str) -> SameNames:
     for texts in alike.values():
         if len(texts) == 1:
             continue
-        ranked = sorted(texts, key=lambda one: _rank(one, own))
+        ranked = sorted(texts, key=lambda text: _rank(text, own))
         groups: dict[str, list[str]] = defaultdict(list)
         for text in ranked:
             groups[plain_text(text)].append(text)
-        unique = all(len({plain_text(one) for one in texts & names}) < 2 for names in own.values())
+        unique = all(len({plain_text(text) for text in texts & names}) < 2 for names in own.values())
         for group in [ranked] if unique else groups.values():
             spelling |= dict.fromkeys(group[1:], group[0])
             joined += [(other, group[0]) for other in group[1:]]
-        held = {len({plain_text(one) for one in texts & names}) for names in own.values()} - {0}
+        held = {len({plain_text(text) for text in texts & names}) for names in own.values()} - {0}
         if not unique and min(held) < len(groups):
-            apart.append((ranked[0], next(one[0] for one in list(groups.values())[1:])))
+            apart.append((ranked[0], next(group[0] for group in list(groups.values())[1:])))
     return SameNames(spelling, tuple(_sentences(joined, apart, own, what)))
 
 
@@ -201,18 +201,18 @@ def _sentences(
         other = next((label for label, names in own.items() if second in names and first not in names), holder)
         return f"{first!r:.60} of {holder} and {second!r:.60} of {other} differ in {difference_of_form(first, second)}"
 
-    found = []
+    sentences = []
     if joined:
         count = len({second for _, second in joined})
         verbs = ("is", "counts") if count == 1 else ("are", "count")
         each = "one" if count == 1 else "one each"
-        found.append(
+        sentences.append(
             f"{plural(count, 'value')} of {what} {verbs[0]} written in several ways, and {verbs[1]} as {each}: "
             f"{shown(joined[0])}"
         )
     if apart:
-        found.append(
+        sentences.append(
             f"values of {what} are alike and are kept apart, as a set has both: {shown(apart[0])}; if they are one, "
             "write them alike"
         )
-    return found
+    return sentences

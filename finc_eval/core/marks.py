@@ -41,7 +41,7 @@ def job_digest(verb: str, inputs: Mapping[str, str]) -> str:
     """Return a digest of what a command is asked: half is of the places of its inputs, half of verb and settings."""
     places = sorted((label, place_of(place)) for label, place in inputs.items())
     halves = (places, [verb, *sorted(settings_beside(inputs).items())])
-    return "".join(text_digest(json.dumps(one))[:HALF] for one in halves)
+    return "".join(text_digest(json.dumps(half))[:HALF] for half in halves)
 
 
 def same_settings(job: str, other: str) -> bool:
@@ -83,8 +83,8 @@ def mark_of(path: Path) -> str | None:
         if path.suffix in MARKS:
             with open_file(path) as file:
                 # 1 << 16: length of the beginning of a text that has its mark.
-                found = MARKS[path.suffix].search(file.read(1 << 16))
-            return found and found[1].decode()
+                match = MARKS[path.suffix].search(file.read(1 << 16))
+            return match and match[1].decode()
         if path.suffix == ".toml":
             text = read_text(path)
             first = TEXT_MARK.match(text)

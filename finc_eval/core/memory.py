@@ -43,8 +43,8 @@ def size_variable(name: str, default: int) -> int:
     given = os.environ.get(name, "").strip()
     if not given:
         return default
-    found = SIZE.fullmatch(given.upper())
-    size = int(float(found[1]) * UNITS[found[2]]) if found and found[2] in UNITS else 0
+    match = SIZE.fullmatch(given.upper())
+    size = int(float(match[1]) * UNITS[match[2]]) if match and match[2] in UNITS else 0
     if size < 1:
         raise UsageError(f"{name} must be a size such as 4GiB or 500MB, got {given!r}")
     return size
@@ -63,8 +63,8 @@ def excess(size: int) -> str | None:
 
 def check_decoded(size: int, what: str) -> None:
     """Raise DataError if something, named as in a sentence, takes more than is decoded at once."""
-    if found := excess(size):
-        raise DataError(f"{what} takes {found}: make it smaller, or set {VARIABLE} to {-(-size // 2**30)}GiB")
+    if too_much := excess(size):
+        raise DataError(f"{what} takes {too_much}: make it smaller, or set {VARIABLE} to {-(-size // 2**30)}GiB")
 
 
 def check_list(n: int, where: str, what: str = "samples", bytes_each: int = 200) -> None:

@@ -38,8 +38,8 @@ def user_folder(name: str) -> Path:
     """
     if given := os.environ.get(VARIABLES[name]):
         return with_home(given)
-    if (found := known_home(Path(HOME, name))) is not None:
-        return found
+    if (folder := known_home(Path(HOME, name))) is not None:
+        return folder
     if given := os.environ.get("XDG_CACHE_HOME"):
         return Path(given) / "finc-eval" / name
     if given := os.environ.get(CACHE):
@@ -78,7 +78,7 @@ def url_of(path: object) -> str | None:
         return None
     protocol = match[1].lower()
     if protocol not in PROTOCOLS:
-        known = ", ".join(f"{one}://" for one in ("file", *PROTOCOLS))
+        known = ", ".join(f"{protocol}://" for protocol in ("file", *PROTOCOLS))
         raise UsageError(
             f"{redact_word(str(path))} has the unknown protocol {protocol}: pass a path, or a URL that begins with "
             f"{known}"
@@ -184,7 +184,7 @@ def with_urls(text: str) -> str:
     if home is None or str(home) not in text:
         return text
     places = re.compile(re.escape(str(home)) + r"/(?:in|out)/([a-z0-9]+)/([^\s'\"]+)")
-    return places.sub(lambda found: _join([found[1], *found[2].split("/")]), text)
+    return places.sub(lambda match: _join([match[1], *match[2].split("/")]), text)
 
 
 def root() -> Path:

@@ -110,8 +110,8 @@ def installed_version(package: str) -> str | None:
 
 @lru_cache(maxsize=1)
 def _versions() -> dict[str, str]:
-    found = {name: installed for name in PACKAGES if (installed := installed_version(name))}
-    return {"python": platform.python_version(), **found}
+    versions = {name: installed for name in PACKAGES if (installed := installed_version(name))}
+    return {"python": platform.python_version(), **versions}
 
 
 def command_line() -> str | None:
@@ -139,15 +139,15 @@ def revision_of(folder: Path) -> str | None:
         if git is None:
             return None
         head = _text(git / "HEAD")
-        found = REFERENCE.fullmatch(head)
-        if found is None:
+        match = REFERENCE.fullmatch(head)
+        if match is None:
             return head if REVISION.fullmatch(head) else None
         shared = git.parent.parent if git.parent.name == "worktrees" else git
         try:
-            said = _text(shared / found[1])
+            said = _text(shared / match[1])
         except FileNotFoundError:
             packed = _text(shared / "packed-refs", MAX_PACKED)
-            line = re.search(rf"^({REVISION.pattern}) {re.escape(found[1])}$", packed, re.MULTILINE)
+            line = re.search(rf"^({REVISION.pattern}) {re.escape(match[1])}$", packed, re.MULTILINE)
             return line[1] if line else None
         return said if REVISION.fullmatch(said) else None
     except (OSError, NotAFileError, ValueError, RuntimeError):  # no text, a loop of links, an odd name
@@ -155,13 +155,13 @@ def revision_of(folder: Path) -> str | None:
 
 
 def _git_folder(folder: Path) -> Path | None:
-    place = next((one / ".git" for one in (folder, *folder.parents) if os.path.lexists(one / ".git")), None)
+    place = next((parent / ".git" for parent in (folder, *folder.parents) if os.path.lexists(parent / ".git")), None)
     if place is None:
         return None
     if place.is_dir():
         return place
-    found = GIT_FOLDER.fullmatch(_text(place))
-    git = found and (place.parent / found[1]).resolve()
+    match = GIT_FOLDER.fullmatch(_text(place))
+    git = match and (place.parent / match[1]).resolve()
     if not git:
         return None
     if git.parent.name == "worktrees":

@@ -49,13 +49,13 @@ def suffixed(value: str) -> str | None:
 
 def named_files(settings: object) -> dict[str, str]:
     """Return the paths of files that fields of settings name, by the field; see `MayNameFile`."""
-    found = {}
+    paths = {}
     for name, hint in get_type_hints(type(settings), include_extras=True).items():
         for mark in getattr(hint, "__metadata__", ()):
             value = getattr(settings, name) if isinstance(mark, MayNameFile) else None
             if value is not None and (path := mark.file_in(value)) is not None:
-                found[name] = path
-    return found
+                paths[name] = path
+    return paths
 
 
 _FORMS: dict[str, str] = {}  # the forms of texts in words, by their patterns
@@ -90,13 +90,13 @@ class _ReadableSignature:
     """The signature of a record with the types of its fields, without their descriptions."""
 
     def __get__(self, _: object, cls: type) -> Signature:
-        found = signature(cls.__init__)  # type: ignore[misc]  # of this very class
-        _, *own = found.parameters.values()
-        for place, one in enumerate(own):
-            if isinstance(one.annotation, str) and one.annotation.startswith("Annotated["):
-                annotated: Any = ast.parse(one.annotation, mode="eval").body
-                own[place] = one.replace(annotation=ast.unparse(annotated.slice.elts[0]))
-        return found.replace(parameters=own, return_annotation=Signature.empty)
+        stated = signature(cls.__init__)  # type: ignore[misc]  # of this very class
+        _, *own = stated.parameters.values()
+        for place, parameter in enumerate(own):
+            if isinstance(parameter.annotation, str) and parameter.annotation.startswith("Annotated["):
+                annotated: Any = ast.parse(parameter.annotation, mode="eval").body
+                own[place] = parameter.replace(annotation=ast.unparse(annotated.slice.elts[0]))
+        return stated.replace(parameters=own, return_annotation=Signature.empty)
 
 
 def show_options(settings: type[Record]) -> Callable[[F], F]:
@@ -104,8 +104,10 @@ def show_options(settings: type[Record]) -> Callable[[F], F]:
 
     def show(function: F) -> F:
         own = signature(function)
-        first = [one for one in own.parameters.values() if one.kind is not Parameter.VAR_KEYWORD]
-        fields = [one.replace(kind=Parameter.KEYWORD_ONLY) for one in signature(settings).parameters.values()]
+        first = [parameter for parameter in own.parameters.values() if parameter.kind is not Parameter.VAR_KEYWORD]
+        fields = [
+            parameter.replace(kind=Parameter.KEYWORD_ONLY) for parameter in signature(settings).parameters.values()
+        ]
         function.__signature__ = own.replace(parameters=[*first, *fields])  # type: ignore[attr-defined]
         return function
 
@@ -145,7 +147,7 @@ OWNERS: dict[type, tuple[str, str]] = {Run: ("a run, not of a result", "run=fe.R
 
 def refuse_unknown(options: Mapping[str, Any], known: Collection[str]) -> None:
     """Raise UsageError for an option that is not known, with the call that takes it if another one does."""
-    for name in [one for one in options if one not in known]:
+    for name in [name for name in options if name not in known]:
         refuse_owned(name, options[name])
         raise UsageError(f"unknown option {name!r}{did_you_mean(name, known)}: the options are {', '.join(known)}")
 
@@ -169,13 +171,13 @@ def by_name(field: str, value: object, choices: Mapping[str, type[T]]) -> T:
 
 def _vector(value: Any, dtype: type) -> NDArray[Any]:
     try:
-        found: NDArray[Any] = np.asarray(value, dtype)
-        is_same = issubclass(dtype, np.floating) or np.array_equal(found, np.asarray(value))  # 1.5 would become 1
+        array: NDArray[Any] = np.asarray(value, dtype)
+        is_same = issubclass(dtype, np.floating) or np.array_equal(array, np.asarray(value))  # 1.5 would become 1
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError("must be a list of numbers") from error
-    if found.ndim != 1 or not is_same:
+    if array.ndim != 1 or not is_same:
         raise ValueError("must be a list of numbers" if is_same else "must be a list of whole numbers")
-    return found
+    return array
 
 
 def _array(dtype: type, item: str) -> tuple[Any, ...]:
@@ -254,10 +256,10 @@ def read_table(cls: type[T], table: Mapping[str, Any], where: str) -> T:
 
 def schema(cls: type) -> dict[str, Any]:
     """Return the JSON Schema of a record as `plain` writes it, with descriptions from the docstrings."""
-    found = _adapter(cls).json_schema(mode="serialization")
-    for node in (found, *found.get("$defs", {}).values()):
+    described = _adapter(cls).json_schema(mode="serialization")
+    for node in (described, *described.get("$defs", {}).values()):
         _describe(node)
-    return found
+    return described
 
 
 def _describe(node: dict[str, Any]) -> None:
@@ -282,7 +284,7 @@ WORDS = {"string": "string", "integer": "whole number", "number": "number", "arr
 def _sentence(error: ValidationError, where: str, cls: type) -> str:
     """Turn pydantic's findings into one sentence: about an unknown key, which explains others, or else the first."""
     findings = error.errors(include_url=False)
-    finding = next((one for one in findings if one["type"] == "unexpected_keyword_argument"), findings[0])
+    finding = next((finding for finding in findings if finding["type"] == "unexpected_keyword_argument"), findings[0])
     kind, location = finding["type"], finding["loc"]
     item_is_missing = kind == "missing" and isinstance(location[-1], int)
     path, node, known = _place(cls, location[:-1] if item_is_missing else location)
@@ -317,7 +319,7 @@ def _describe_schema(node: dict[str, Any]) -> str:
     if "enum" in node or "const" in node:
         return " or ".join(json.dumps(choice) for choice in node.get("enum", [node.get("const")]))
     if "anyOf" in node:
-        return " or ".join(_describe_schema(one) for one in node["anyOf"] if one.get("type") != "null")
+        return " or ".join(_describe_schema(choice) for choice in node["anyOf"] if choice.get("type") != "null")
     kind = node.get("type", "object")
     if kind == "boolean":
         return "true or false"
@@ -333,8 +335,10 @@ def _place(cls: type, location: tuple[int | str, ...]) -> tuple[list[str], dict[
     node, known = definitions, list(definitions.get("properties", ()))
     for part in location:
         keys, others = node.get("properties", {}), node.get("additionalProperties")
-        alternatives = [_resolve(one, definitions) for one in node.get("oneOf", ())]
-        chosen = [one for one in alternatives if one.get("properties", {}).get("name", {}).get("const") == part]
+        alternatives = [_resolve(choice, definitions) for choice in node.get("oneOf", ())]
+        chosen = [
+            choice for choice in alternatives if choice.get("properties", {}).get("name", {}).get("const") == part
+        ]
         if chosen:
             node = chosen[0]
         elif isinstance(part, int):
@@ -350,7 +354,7 @@ def _place(cls: type, location: tuple[int | str, ...]) -> tuple[list[str], dict[
 
 def _resolve(node: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
     """Follow a reference, and take X where the schema says X or null."""
-    present = [one for one in node.get("anyOf", ()) if one.get("type") != "null"]
+    present = [choice for choice in node.get("anyOf", ()) if choice.get("type") != "null"]
     node = present[0] if len(present) == 1 else node
     reference = node.get("$ref", "").rpartition("/")[2]
     return definitions["$defs"][reference] if reference else node

@@ -37,7 +37,7 @@ IS_SECRET = re.compile(
 )
 """A name of an environment variable with a secret in it."""
 
-MIN_ECHO, MIN_SECRET = 4, 8  # letters of a secret that is looked for: one of a known URL, and one of the environment
+MIN_SECRET = 8  # letters of a value of the environment that is looked for
 
 
 def redact(text: str, about: str = "") -> str:
@@ -63,7 +63,8 @@ def secrets_of(url: str) -> set[str]:
     """Return the words of a URL that may be secret, as they are written and as they are meant."""
     _, users, query = _divide(url)
     words = {word for part in (*users, query) for word in re.split(r"[@:?#&;=]", part)}
-    return {one for word in words for one in (word, unquote(word)) if len(one) >= MIN_ECHO}
+    # 4: letters of a part of a URL that is looked for; shorter parts are in many words.
+    return {form for word in words for form in (word, unquote(word)) if len(form) >= 4}
 
 
 def _redact_run(run: re.Match[str]) -> str:
@@ -77,7 +78,7 @@ def _divide(text: str) -> tuple[str, list[str], str]:
     One URL may be within another: a::b, or as the name of a file in an archive.
     """
     begins = [*BEGINNING.finditer(text)]
-    places = [*(one.start() for one in begins), len(text)]
+    places = [*(match.start() for match in begins), len(text)]
     kept, users = [text[: places[0]]], list[str]()
     for begin, end in zip(begins, places[1:], strict=True):
         user = USER.match(text, begin.end(), end)
@@ -92,8 +93,8 @@ def _divide(text: str) -> tuple[str, list[str], str]:
 
 
 def _of_environment() -> set[str]:
-    found = {os.environ.get(name, "") for name in os.environ if _names_secret(name)}
-    return {value for value in found if len(value) >= MIN_SECRET}
+    values = {os.environ.get(name, "") for name in os.environ if _names_secret(name)}
+    return {value for value in values if len(value) >= MIN_SECRET}
 
 
 @lru_cache(maxsize=1024)

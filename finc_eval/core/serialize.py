@@ -63,8 +63,8 @@ class Shown:
 
     def _cell_rows(self) -> Iterator[dict[str, Any]]:
         """Yield the numbers and texts of each row of the table, by column."""
-        for one in self._frame_rows():
-            cells = dict(_cells(one if isinstance(one, Mapping) else plain(one)))
+        for row in self._frame_rows():
+            cells = dict(_cells(row if isinstance(row, Mapping) else plain(row)))
             for name, p in [*cells.items()]:
                 if name.rpartition(".")[2] == "p_value":
                     cells[name.removesuffix("p_value") + "significant"] = p is not None and p <= SIGNIFICANT
@@ -95,8 +95,8 @@ class Shown:
 
     def _repr_html_(self) -> str:
         texts = {
-            name: "–" if one is None else f"{one:.6g}" if isinstance(one, float) else str(one)
-            for name, one in self._shown().items()
+            name: "–" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+            for name, value in self._shown().items()
         }
         cells = (
             f"<tr><th>{escape(visible(name))}</th><td>{escape(visible(text))}</td></tr>" for name, text in texts.items()
@@ -304,7 +304,7 @@ class Document(Record, Shown):
         return self._drawn.figure(self, check_fraction("alpha", alpha))
 
     def _lines(self) -> Iterable[str]:
-        return (one._summary() for one in self._frame_rows() if isinstance(one, Shown))
+        return (row._summary() for row in self._frame_rows() if isinstance(row, Shown))
 
     def _repr_html_(self) -> str:
         return self._drawn.fragment(self, {})
@@ -313,9 +313,9 @@ class Document(Record, Shown):
 def _as_read(value: Any) -> Any:
     """Return plain JSON types with whole numbers as decimals: reading a file may turn 1 into 1.0."""
     if isinstance(value, Mapping):
-        return {key: _as_read(one) for key, one in value.items()}
+        return {key: _as_read(part) for key, part in value.items()}
     if isinstance(value, list):
-        return [_as_read(one) for one in value]
+        return [_as_read(part) for part in value]
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 

@@ -121,8 +121,8 @@ _together: ContextVar[Together | None] = ContextVar("_together", default=None)
 def remove_leftovers(target: Path) -> None:
     """Remove the temporary files of `target` whose writers were killed; living writers hold locks."""
     name = re.compile(rf"\.?(\.{re.escape(target.name)}\.[0-9]+\.tmp)(?:\.lock)?")
-    found = {match[1] for path in target.parent.iterdir() if (match := name.fullmatch(path.name))}
-    for temporary in (target.with_name(one) for one in found):
+    names_left = {match[1] for path in target.parent.iterdir() if (match := name.fullmatch(path.name))}
+    for temporary in (target.with_name(old) for old in names_left):
         with suppress(DataError, OSError), only_writer_of(temporary):
             temporary.unlink(missing_ok=True)
 
@@ -216,7 +216,7 @@ def check_readable(written: Path, path: str | Path, read: Callable[[Path], objec
 
 def check_own_folder(folder: Path, names: Container[str]) -> None:
     """Raise UsageError if a folder has files by other names; hidden files do not count."""
-    others = sorted(one.name for one in folder.iterdir()) if folder.is_dir() else []
+    others = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
     others = [name for name in others if name not in names and not name.startswith(".")]
     if others:
         raise UsageError(f"{folder} has other files, such as {others[0]}: name a new folder")

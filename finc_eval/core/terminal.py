@@ -112,7 +112,7 @@ def visible_output() -> Iterator[None]:
         # File names need not be text, nor need the terminal know every letter.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    sys.stdout, sys.stderr = (VisibleStream(one or _Nowhere()) for one in streams)
+    sys.stdout, sys.stderr = (VisibleStream(stream or _Nowhere()) for stream in streams)
     try:
         yield
     finally:

@@ -22,7 +22,7 @@ MAX_LETTERS = 2000  # letters of a sentence at most: the longest that are meant 
 
 def spell_controls(text: str) -> str:
     r"""Write control characters and direction marks as \u001b, which is the same in JSON."""
-    return CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def one_line(text: str) -> str:

@@ -49,7 +49,8 @@ class DigitGan:
         self.averaged = copy.deepcopy(self.generator)
         self.random = torch.Generator().manual_seed(seed)
         self._optimizers = [
-            torch.optim.Adam(one.parameters(), betas=(0.0, 0.99)) for one in (self.generator, self.discriminator)
+            torch.optim.Adam(network.parameters(), betas=(0.0, 0.99))
+            for network in (self.generator, self.discriminator)
         ]
 
     @classmethod
@@ -60,16 +61,16 @@ class DigitGan:
             seed: random seed of everything.
             part: part of the steps that are taken.
         """
-        found = cls(seed)
+        gan = cls(seed)
         for steps, rate in SCHEDULE:
-            found.train(round(part * steps), rate)
-        return found
+            gan.train(round(part * steps), rate)
+        return gan
 
     def copy(self, seed: int) -> DigitGan:
         """Return a copy that goes on with other random numbers."""
-        found = copy.deepcopy(self, {id(self.random): self.random})  # generators of random numbers cannot be copied
-        found.random = torch.Generator().manual_seed(seed)
-        return found
+        twin = copy.deepcopy(self, {id(self.random): self.random})  # generators of random numbers cannot be copied
+        twin.random = torch.Generator().manual_seed(seed)
+        return twin
 
     def train(
         self, steps: int, rate: float = GENTLE, discriminator_rate: float | None = None, redness: float = 0.0
@@ -102,7 +103,9 @@ class DigitGan:
         return EmbeddingSet(features.numpy(), images=[*pixels], metadata={"label": list(map(str, labels))})
 
     def _step(self, redness: float) -> None:
-        digit, color = (torch.randint(len(one), (BATCH,), generator=self.random) for one in (self.digits, self.colors))
+        digit, color = (
+            torch.randint(len(tensor), (BATCH,), generator=self.random) for tensor in (self.digits, self.colors)
+        )
         real = (self.digits[digit][:, :, None] * self.colors[color][:, None]).flatten(1).requires_grad_()
         made = _draw(self.generator(torch.randn(BATCH, LATENT, generator=self.random)))
         judged = self.discriminator(real)
@@ -134,14 +137,14 @@ def _draw(outputs: torch.Tensor) -> torch.Tensor:
 
 def _classifier(digits: torch.Tensor, labels: torch.Tensor, steps: int = 800) -> nn.Sequential:
     """Return a classifier of digits, right for 97 % of its training set; its last layer gives the classes."""
-    found = nn.Sequential(
+    network = nn.Sequential(
         *(nn.Linear(SIDE * SIDE, 64), nn.ReLU(), nn.Linear(64, LATENT), nn.ReLU()), nn.Linear(LATENT, 10)
     )
-    optimizer = torch.optim.Adam(found.parameters(), 2e-3)
+    optimizer = torch.optim.Adam(network.parameters(), 2e-3)
     for _ in range(steps):
         chosen = torch.randint(len(digits), (2 * BATCH,))
-        loss = functional.cross_entropy(found(digits[chosen]), labels[chosen])
+        loss = functional.cross_entropy(network(digits[chosen]), labels[chosen])
         optimizer.zero_grad()
         torch.autograd.backward(loss)
         optimizer.step()
-    return found
+    return network

@@ -75,7 +75,7 @@ def find_planted(
     `places`, shape (n,), has the place among `kinds` of each sample of the set that has more of the planted kind, or
     any other number; `names` has their planted kinds.
     """
-    is_planted = np.array([one == name for one in names])
+    is_planted = np.array([planted_name == name for planted_name in names])
     both = [int((is_planted & (places == place)).sum()) for place in range(len(kinds))]
     sizes = [int((places == place).sum()) for place in range(len(kinds))]
     shown = [place for place in range(len(kinds)) if sizes[place] and both[place] >= FOUND_PURITY * sizes[place]]
@@ -92,7 +92,7 @@ def find_planted(
 
 def shares_of(gen: Sequence[str], ref: Sequence[str]) -> Shares:
     """Return the share of every planted kind in each set, from the names of their samples."""
-    in_gen, in_ref = ({name: one.count(name) / len(one) for name in {*one}} for one in (gen, ref))
+    in_gen, in_ref = ({name: names.count(name) / len(names) for name in {*names}} for names in (gen, ref))
     return in_gen, in_ref
 
 
@@ -107,17 +107,17 @@ def run_demo(
     """
     gen, ref, comparison, report = _compared(Path(folder), planted_sets(), compare, Run.of(run), job, force)
     in_gen, in_ref = ([PurePosixPath(name).parent.name for name in cache.ids] for cache in (gen, ref))
-    found, shares = comparison.significant(), shares_of(in_gen, in_ref)  # `significant` are the first of `kinds`
+    kinds, shares = comparison.significant(), shares_of(in_gen, in_ref)  # `significant` are the first of `kinds`
     of_gen, of_ref = (comparison.assign(cache) for cache in (gen, ref))
     planted = [
         find_planted(
-            f"{digit} in its own color, absent from the reference", f"coloured-{digit}", found, of_gen, in_gen, shares
+            f"{digit} in its own color, absent from the reference", f"coloured-{digit}", kinds, of_gen, in_gen, shares
         )
         for digit in range(10)
     ]
     rare = f"gray {RARE_DIGIT}, nine in ten left out"
-    planted.append(find_planted(rare, f"grey-{RARE_DIGIT}", found, of_ref, in_ref, shares))
-    traits = {one.trait: one for one in comparison.looks}
+    planted.append(find_planted(rare, f"grey-{RARE_DIGIT}", kinds, of_ref, in_ref, shares))
+    traits = {look.trait: look for look in comparison.looks}
     looks = [
         PlantedLook(what, share, traits.get(trait))
         for what, share, trait in (
@@ -141,11 +141,11 @@ def run_same_seed_demo(
 ) -> Experiment:
     """Compare a run that has broken pairs, and a run that has shifted ids, with the old run of the same seeds."""
     runs, out, run = runs_of_one_seed(), Path(folder), Run.of(run)
-    found = _compared(out, (runs.new, runs.old, runs.again), compare, run, job, force, pairs="id")
+    compared = _compared(out, (runs.new, runs.old, runs.again), compare, run, job, force, pairs="id")
     runs.shifted.write(folder_inside(out, "samples/shifted"))
     shifted = extract(out / "samples" / "shifted", extractor="pixels", out=out / "shifted.h5", run=run, force=force)
-    whole = compare(shifted, found[1], pairs="id", run=run).by_id
-    return Experiment(*found[2:], broken=runs.broken, whole=whole)
+    whole = compare(shifted, compared[1], pairs="id", run=run).by_id
+    return Experiment(*compared[2:], broken=runs.broken, whole=whole)
 
 
 def _compared(
@@ -156,9 +156,9 @@ def _compared(
     A third set is a further run of the baseline.
     """
     names = ("gen", "ref", "again")[: len(sets)]
-    for done, (name, one) in enumerate(zip(names, sets, strict=True)):
+    for done, (name, samples) in enumerate(zip(names, sets, strict=True)):
         run.progress("write samples", done, len(sets))
-        one.write(folder_inside(out, f"samples/{name}"))
+        samples.write(folder_inside(out, f"samples/{name}"))
     run.progress("write samples", len(sets), len(sets))
     gen, ref, *again = (
         extract(out / "samples" / name, extractor="pixels", out=out / f"{name}.h5", run=run, force=force)

@@ -76,10 +76,10 @@ def holds_statistics(path: str | Path) -> bool:
 
 def read_moments(path: str | Path) -> tuple[NDArray[Any], NDArray[Any], int | None] | None:
     """Read the mean, the covariance and the number of samples, if it is known, in a file; None if it holds none."""
-    found = _statistics(Path(path))
-    if found is None:
+    statistics = _statistics(Path(path))
+    if statistics is None:
         return None
-    pair, shapes, read = found
+    pair, shapes, read = statistics
     mean, covariance, n = read(pair.mean), read(pair.covariance), count_of(pair, shapes, read)
     if pair.are_sums:
         return *from_sums(pair, mean.reshape(-1), covariance, n, str(path)), n
@@ -153,10 +153,10 @@ class StoredArrays(EmbeddingSet):
 def _state(path: Path) -> tuple[int, ...] | None:
     """Return file, size and time of the last change; None without a file."""
     try:
-        found = path.stat()
+        state = path.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+    return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns
 
 
 def read_arrays(path: str | Path) -> tuple[Rows, list[str] | None, dict[str, list[str]]]:
@@ -171,13 +171,13 @@ def read_arrays(path: str | Path) -> tuple[Rows, list[str] | None, dict[str, lis
     path = Path(path)
     with readable(path):
         arrays = READERS[path.suffix.lower()](path)
-    rows: Rows = arrays[_embeddings({name: tuple(np.shape(one)) for name, one in arrays.items()}, path)]
+    rows: Rows = arrays[_embeddings({name: tuple(np.shape(array)) for name, array in arrays.items()}, path)]
     # 16: bytes that are kept of each row: the hash of its id, while it is sorted.
     check_list(len(rows), str(path), "rows", 16)
-    beside = {name: one for name, one in arrays.items() if np.ndim(one) == 1 and len(one) == len(rows)}
+    beside = {name: array for name, array in arrays.items() if np.ndim(array) == 1 and len(array) == len(rows)}
     check_cells(len(beside), len(rows), str(path))
     ids = next((beside.pop(name) for name in IDS if name in beside), None)
-    columns = {SINGULAR.get(name, name): _texts(one.tolist()) for name, one in beside.items()}
+    columns = {SINGULAR.get(name, name): _texts(column.tolist()) for name, column in beside.items()}
     name, labels = find_labels(beside, len(rows))
     if name is not None and labels is not None:
         columns.pop(name, None)
@@ -187,8 +187,8 @@ def read_arrays(path: str | Path) -> tuple[Rows, list[str] | None, dict[str, lis
 
 def _embeddings(shapes: Shapes, path: Path) -> str:
     """Return the name of the array of embeddings, by the shapes of all."""
-    found = [name for name, shape in shapes.items() if len(shape) == 2]
-    chosen = next((name for name in PREFERRED if name in found), found[0] if len(found) == 1 else None)
+    matrices = [name for name, shape in shapes.items() if len(shape) == 2]
+    chosen = next((name for name in PREFERRED if name in matrices), matrices[0] if len(matrices) == 1 else None)
     if chosen not in PREFERRED:
         refuse_means(shapes, str(path))
         refuse_layers(chosen, shapes, str(path))
@@ -200,7 +200,7 @@ def _embeddings(shapes: Shapes, path: Path) -> str:
 
 
 def _texts(values: list[Any]) -> list[str]:
-    return [one.decode() if isinstance(one, bytes) else str(one) for one in values]
+    return [value.decode() if isinstance(value, bytes) else str(value) for value in values]
 
 
 def _npy(path: Path) -> Arrays:
@@ -219,8 +219,8 @@ def _npz(path: Path) -> Arrays:
 
 def _plain_tensors(path: Path) -> Arrays:
     tensors = tensors_in(path)
-    for name, one in tensors.items():
-        if not is_plain(one):
+    for name, tensor in tensors.items():
+        if not is_plain(tensor):
             raise DataError(f"{path}: the tensor {name} is not one of plain numbers: save a dense tensor of floats")
     return tensors
 
@@ -254,21 +254,21 @@ def _matrix(column: Any) -> NDArray[Any]:
     values = column.flatten().to_numpy(zero_copy_only=False)
     if column.null_count or len(column.value_lengths().unique()) > 1:
         raise ValueError("its lists have several lengths, or one is missing")
-    found: NDArray[Any] = values.reshape(len(column), -1)
-    return found
+    matrix: NDArray[Any] = values.reshape(len(column), -1)
+    return matrix
 
 
-def _filled(found: NDArray[Any] | None, start: int, part: NDArray[Any], rows: int, path: Path) -> NDArray[Any]:
+def _filled(matrix: NDArray[Any] | None, start: int, part: NDArray[Any], rows: int, path: Path) -> NDArray[Any]:
     """Return a column of so many rows with a part put in from row `start` on; it is made with the first part."""
-    if found is None:
+    if matrix is None:
         check_decoded(rows * part.nbytes // len(part), str(path))
-        found = np.empty((rows, *part.shape[1:]), part.dtype)
-    if part.shape[1:] != found.shape[1:]:
+        matrix = np.empty((rows, *part.shape[1:]), part.dtype)
+    if part.shape[1:] != matrix.shape[1:]:
         raise ValueError("its lists have several lengths")
-    if part.dtype != found.dtype:  # whole numbers of which later ones are missing become floats
-        found = found.astype(np.result_type(found, part))
-    found[start : start + len(part)] = part
-    return found
+    if part.dtype != matrix.dtype:  # whole numbers of which later ones are missing become floats
+        matrix = matrix.astype(np.result_type(matrix, part))
+    matrix[start : start + len(part)] = part
+    return matrix
 
 
 def _hdf5(path: Path) -> Arrays:

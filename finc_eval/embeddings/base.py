@@ -133,19 +133,19 @@ class Embeddings(ABC):
 
     def _spelled(self, name: str, start: int, stop: int) -> list[str]:
         values, spelling = self._column_between(name, start, stop), (self._spellings or {}).get(name)
-        return [spelling.get(one, one) for one in values] if spelling else values
+        return [spelling.get(value, value) for value in values] if spelling else values
 
     def metadata_of(self, ids: Container[str]) -> dict[str, tuple[int, dict[str, str]]]:
         """Return the row and the metadata of a few samples by id; missing values are left out."""
-        found: dict[str, tuple[int, dict[str, str]]] = {}
+        rows_by_name: dict[str, tuple[int, dict[str, str]]] = {}
         for start, stop in self.portions():
             names = self.ids_between(start, stop)
             rows = [row for row, name in enumerate(names) if name in ids]
             columns = {key: self._column_between(key, start, stop) for key in self.columns} if rows else {}
             for row in rows:
                 values = {key: column[row] for key, column in columns.items() if column[row]}
-                found[names[row]] = (start + row, values)
-        return found
+                rows_by_name[names[row]] = (start + row, values)
+        return rows_by_name
 
     def _column_between(self, name: str, start: int, stop: int) -> list[str]:
         raise unknown_column(name, self.columns, self.name)
@@ -156,9 +156,9 @@ class Embeddings(ABC):
 
     def pixels_at(self, indices: NDArray[np.int64]) -> list[NDArray[np.uint8]] | None:
         """Return the pixels of these samples, (h, w, 3), or (frames, h, w, 3) of clips; None if not at hand."""
-        found = self.pixels_found(indices)
-        known = [one for one in found or () if one is not None]
-        return None if found is None or len(known) < len(found) else known
+        pictures = self.pixels_found(indices)
+        known = [pixels for pixels in pictures or () if pixels is not None]
+        return None if pictures is None or len(known) < len(pictures) else known
 
     def pixels_found(self, indices: NDArray[np.int64]) -> list[NDArray[np.uint8] | None] | None:
         """Return the pixels of these samples, None for each that is not as it was embedded; None if none is at hand."""
@@ -166,10 +166,10 @@ class Embeddings(ABC):
             return None
         ids = self.ids_at(indices)
         try:
-            found = {one.id: one.pixels for one in self.samples.read(set(ids)) if one.pixels is not None}
+            pictures = {sample.id: sample.pixels for sample in self.samples.read(set(ids)) if sample.pixels is not None}
         except FincEvalError:  # the folder is gone, or is empty
             return None
-        return [found.get(name) for name in ids]
+        return [pictures.get(name) for name in ids]
 
     @property
     def samples(self) -> EmbeddedSamples | HeldSamples | None:
@@ -287,7 +287,7 @@ class ArrayEmbeddings(Embeddings):
     def is_finite(self) -> NDArray[np.bool_]:
         size = max(BATCH_ENTRIES // self.dim, 1)
         parts = [self._rows[start : start + size].detach().float() for start in range(0, self.n, size)]
-        return torch.cat([one.isfinite().all(1) for one in parts]).cpu().numpy()
+        return torch.cat([part.isfinite().all(1) for part in parts]).cpu().numpy()
 
     def rows_at(self, indices: NDArray[np.int64]) -> torch.Tensor:
         return self._finite(self._rows[send(torch.from_numpy(indices), self._rows.device)], indices)

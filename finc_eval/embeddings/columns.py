@@ -70,8 +70,8 @@ def missing_texts(values: Iterable[str]) -> frozenset[str]:
         (frozenset({'NA'}), frozenset())
     """
     different = set(values)
-    found = different & MISSING
-    return frozenset() if found and any(map(_is_word, different - MISSING)) else frozenset(found)
+    missing = different & MISSING
+    return frozenset() if missing and any(map(_is_word, different - MISSING)) else frozenset(missing)
 
 
 def drop_missing(values: list[str], missing: Container[str] | None = None) -> list[str]:
@@ -110,9 +110,9 @@ def to_text(written: str) -> str:
 
 def check_columns(wanted: Iterable[str], columns: Collection[str], name: str) -> None:
     """Raise UsageError unless a set of this name has all columns that are wanted."""
-    for one in wanted:
-        if one not in columns:
-            raise unknown_column(one, [*columns], name)
+    for column in wanted:
+        if column not in columns:
+            raise unknown_column(column, [*columns], name)
 
 
 PLACES = (
@@ -167,23 +167,25 @@ def metadata_table(metadata: object, ids: Sequence[str]) -> tuple[Columns, dict[
     usual = (key for key in NAME_KEYS if key in table and not known.isdisjoint(map(_normal, table[key])))
     key = next((key for key in KEYS if key in table), None) or next(usual, None)
     names = table.pop(key) if key else numbered(max(sizes, default=0), name)
-    rows = {_normal(one): row for row, one in enumerate(names) if one}
+    rows = {_normal(text): row for row, text in enumerate(names) if text}
     if len(rows) < sum(map(bool, names)):
-        twice = next(one for row, one in enumerate(names) if one and rows[_normal(one)] != row)
+        twice = next(text for row, text in enumerate(names) if text and rows[_normal(text)] != row)
         raise DataError(f"{name} names {twice!r} twice: keep one row a sample")
-    found = [rows.get(one, rows.get(video_of(one))) for one in ids]
-    used = {row for row in found if row is not None}
+    row_of_sample = [rows.get(sample, rows.get(video_of(sample))) for sample in ids]
+    used = {row for row in row_of_sample if row is not None}
     if not used:
         held = f"must hold ids such as {ids[0]!r}"
         if key is not None:
             raise UsageError(f"{name} names none of the {plural(len(ids), 'sample')}: its column {key} {held}")
         raise UsageError(
-            f"{name} has no column {' or '.join(KEYS)}, but {join_words([repr(one) for one in table])}: call the "
+            f"{name} has no column {' or '.join(KEYS)}, but {join_words([repr(key) for key in table])}: call the "
             f"column of ids file_name; it {held}"
         )
     check_cells(len(table), len(ids), name)
-    columns = {column: ["" if row is None else values[row] for row in found] for column, values in table.items()}
-    missing, unused = found.count(None), len(names) - len(used)
+    columns = {
+        column: ["" if row is None else values[row] for row in row_of_sample] for column, values in table.items()
+    }
+    missing, unused = row_of_sample.count(None), len(names) - len(used)
     table_name = Path(name).name
     counts = {f"{SAMPLES_WITHOUT} {table_name}": missing, f"{ROWS_OF} {table_name} without a sample": unused}
     return columns, {what: count for what, count in counts.items() if count}

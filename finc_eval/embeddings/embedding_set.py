@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class EmbeddingSet(Shown, ArrayEmbeddings):
     """Embeddings in memory, with the ids, the metadata and the pictures of their samples.
 
-    Everything that takes embeddings takes it. Columns give modes their names. A column can also name the groups of
+    Everything that takes embeddings takes it. Columns give kinds their names. A column can also name the groups of
     samples that are not independent (`groups=`), such as frames of a video or images of a prompt.
 
     Args:
@@ -65,7 +65,7 @@ class EmbeddingSet(Shown, ArrayEmbeddings):
         name: str = "embeddings",
     ) -> None:
         super().__init__(rows, name)
-        self._names = None if ids is None else [str(one) for one in ids]
+        self._names = None if ids is None else [str(sample_id) for sample_id in ids]
         if self._names is not None:
             count = len(self._names)
             if count != self.n:
@@ -132,7 +132,7 @@ class EmbeddingSet(Shown, ArrayEmbeddings):
             ['1', '3']
         """
         names = self.ids_between(0, self.n)
-        chosen = {str(one) for one in ids}
+        chosen = {str(sample_id) for sample_id in ids}
         if unknown := chosen.difference(names):
             first = min(unknown)
             raise UsageError(
@@ -175,7 +175,9 @@ def take_arrays(
             given[label][column] = own
         if what == "groups" or chosen.get("by") is None:
             chosen["groups" if what == "groups" else "by"] = column
-    return {label: _beside(one, given[label], label) if given[label] else one for label, one in sets.items()}, chosen
+    return {
+        label: _beside(source, given[label], label) if given[label] else source for label, source in sets.items()
+    }, chosen
 
 
 def _by_set(values: object, what: str, sets: Sequence[str]) -> dict[str, object]:

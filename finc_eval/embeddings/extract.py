@@ -201,18 +201,18 @@ def extract_all(
     the sets first, and refuses those that lack something; samples that can be read once are not known before.
     """
     target = None if out is None else out_path(with_home(out))
-    jobs = {label: one.job(target, shard, force=force) for label, one in sets.items()}
+    jobs = {label: source.job(target, shard, force=force) for label, source in sets.items()}
     for job in jobs.values():
         job.embedder = next(iter(sets.values())).embedder
-    missing = [job.look((run.prefixed(label) if label else run).progress) for label, job in jobs.items()]
-    for one, lacking in zip(jobs.values(), missing, strict=True):
+    missing = [job.count_missing((run.prefixed(label) if label else run).progress) for label, job in jobs.items()]
+    for incomplete, lacking in zip(jobs.values(), missing, strict=True):
         if lacking:
-            check_weights(one.card)
+            check_weights(incomplete.card)
     if check is not None:
         check({label: job.listed(label) for label, job in jobs.items() if not job.samples.once})
     parts = divide_stage(run.progress, stage_of(jobs, [n for n in missing if n], alone), missing)
     made = [job.made(run.progress, part) for job, part in zip(jobs.values(), parts, strict=True)]
-    return {label: one.opened(cache, jobs[label]) for cache, (label, one) in zip(made, sets.items(), strict=True)}
+    return {label: source.opened(cache, jobs[label]) for cache, (label, source) in zip(made, sets.items(), strict=True)}
 
 
 def _label(cache: EmbeddingCache, columns: Columns, stacklevel: int, ignored: Mapping[str, int]) -> EmbeddingCache:

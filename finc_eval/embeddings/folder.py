@@ -50,8 +50,8 @@ def entries(folder: Path | None = None) -> list[FolderEntry]:
     """List the caches of a folder, latest first."""
     where = folder or cache_folder()
     files = [path.name.removesuffix(PART) for path in where.iterdir()] if where.is_dir() else []
-    found = [entry_of(where / name) for name in {*files} if name.endswith(".h5") and _is_cache(where / name)]
-    return sorted(found, key=lambda entry: entry.modified, reverse=True)
+    caches = [entry_of(where / name) for name in {*files} if name.endswith(".h5") and _is_cache(where / name)]
+    return sorted(caches, key=lambda entry: entry.modified, reverse=True)
 
 
 def find(name: str, folder: Path | None = None) -> Path:
@@ -59,14 +59,14 @@ def find(name: str, folder: Path | None = None) -> Path:
     if Path(name).is_file():
         return Path(name)
     where = folder or cache_folder()
-    found = [entry.path for entry in entries(where) if entry.path.name.startswith(name)]
-    if len(found) == 1:
-        return found[0]
-    if not found:
+    paths = [entry.path for entry in entries(where) if entry.path.name.startswith(name)]
+    if len(paths) == 1:
+        return paths[0]
+    if not paths:
         raise UsageError(
             f"{name!r} is neither a cache file nor the beginning of a key in {where}: see finc-eval extract cache ls"
         )
-    raise UsageError(f"{len(found)} keys in {where} begin with {name!r}: give more of the key, or the path")
+    raise UsageError(f"{len(paths)} keys in {where} begin with {name!r}: give more of the key, or the path")
 
 
 def verify(path: Path) -> str | None:
@@ -129,11 +129,11 @@ def _is_cache(path: Path) -> bool:
     if not path.exists():
         return part_of(path).exists()
     try:
-        found = file_type(path)
+        type_name = file_type(path)
     except DataError:  # it may not be read
         return KEY_NAME.fullmatch(path.name) is not None
-    if found or path.suffix != ".h5":
-        return found == WHOLE
+    if type_name or path.suffix != ".h5":
+        return type_name == WHOLE
     # A name that is a key is ours, whatever has become of its content.
     return KEY_NAME.fullmatch(path.name) is not None or not is_foreign(path)
 

@@ -40,9 +40,9 @@ from finc_eval.embeddings.writer import (
 )
 from finc_eval.extractors.card import Card, Preprocessing
 from finc_eval.extractors.preprocess import Resized, resize_frames
+from finc_eval.samples.encoding import Encoding
 from finc_eval.samples.shards import Shard
 from finc_eval.samples.source import Digests, Sample, Source, fingerprint, prefetch
-from finc_eval.samples.traits import Traits
 
 if TYPE_CHECKING:
     import torch
@@ -67,7 +67,7 @@ class DecodedBatch:
     content: npt.NDArray[np.uint64]
     digests: list[bytes]  # digests of the bytes that were decoded, as `Source.digests` has them
     errors: list[str | None]  # reason why a sample cannot be read, or None
-    traits: list[Traits | None]  # encoding of each sample; None for an unreadable sample
+    encodings: list[Encoding | None]  # encoding of each sample; None for an unreadable sample
     readable: npt.NDArray[np.int64]  # positions of the readable samples in the batch, (m,)
     # pixels of the readable samples, (m, height, width, 3) or (m, frames, height, width, 3); None if no sample is
     # readable
@@ -83,7 +83,7 @@ class Decoded(NamedTuple):
     content: int
     digest: bytes
     error: str | None
-    traits: Traits | None
+    encoding: Encoding | None
     pixels: Resized | None
     times: npt.NDArray[np.float64] | None
 
@@ -95,7 +95,7 @@ def _decode(sample: Sample, how: Preprocessing) -> Decoded:
         ready = resize_frames(sample.pixels, how)
     except ValueError as error:
         return Decoded(sample.id, 0, sample.content, str(error), None, None, None)
-    return Decoded(sample.id, fingerprint(sample.pixels), sample.content, None, sample.traits, ready, sample.times)
+    return Decoded(sample.id, fingerprint(sample.pixels), sample.content, None, sample.encoding, ready, sample.times)
 
 
 def decode_batches(
@@ -120,7 +120,7 @@ def _batch(samples: list[Decoded], place: Place | None) -> DecodedBatch:
     # Seconds of import, which a cache that exists already does not need.
     import torch
 
-    ids, content, digests, errors, traits, pixels, times = map(list, zip(*samples, strict=True))
+    ids, content, digests, errors, encodings, pixels, times = map(list, zip(*samples, strict=True))
     readable = [number for number, error in enumerate(errors) if error is None]
     stacked = torch.from_numpy(np.stack([pixels[number] for number in readable])) if readable else None
     timed = bool(readable) and all(times[number] is not None for number in readable)
@@ -129,7 +129,7 @@ def _batch(samples: list[Decoded], place: Place | None) -> DecodedBatch:
         content=np.array(content, np.uint64),
         digests=digests,
         errors=errors,
-        traits=traits,
+        encodings=encodings,
         readable=np.array(readable, np.int64),
         pixels=stacked if stacked is None or place is None else place(stacked),
         times=torch.from_numpy(np.stack([times[number] for number in readable])).float() if timed else None,
@@ -155,20 +155,20 @@ def one_behind(items: Iterator[Item]) -> Generator[Item, None, None]:
 
 
 MIN_COMPILED_SAMPLES = 8000  # samples from which it pays to compile a network for the CPU, which takes half a minute
-FIRST_LOOK = 2000  # samples of each set that a first look takes, which long work proposes: they show small kinds
+FIRST_SAMPLES = 2000  # samples of each set that a first try takes, which long work proposes: they show small kinds
 
 
 def stage_of(jobs: Mapping[str, Job], sizes: Sequence[int], alone: bool) -> Stage:
     """Return what is embedded, in words, and the number of samples of a first look at the same sets."""
-    one = next(iter(jobs.values()))
-    clip = one.card.clip
+    job = next(iter(jobs.values()))
+    clip = job.card.clip
     things = "images" if clip is None else "clips" if clip.windows == 1 else f"windows, {clip.windows} of each video,"
     replaced = [job.out.name for job in jobs.values() if job.out is not None and job.replaces]
     note = f" ({replaced[0]} is of other samples or another card, and is replaced at the end)" if replaced else ""
-    large = all(len(job.samples.ids) > FIRST_LOOK for job in jobs.values())
-    fewer = alone and large and one.n is None and one.shard is None
-    name = f"embed {join_sizes(sizes)} {things} by {one.card.name}{note}"
-    return Stage(name, (f"--n {FIRST_LOOK}", FIRST_LOOK * len(jobs)) if fewer else None)
+    large = all(len(job.samples.ids) > FIRST_SAMPLES for job in jobs.values())
+    fewer = alone and large and job.n is None and job.shard is None
+    name = f"embed {join_sizes(sizes)} {things} by {job.card.name}{note}"
+    return Stage(name, (f"--n {FIRST_SAMPLES}", FIRST_SAMPLES * len(jobs)) if fewer else None)
 
 
 @dataclass
@@ -209,8 +209,8 @@ class Job:
     @property
     def given(self) -> dict[str, Sequence[str]]:
         """Columns that come with the samples, by name."""
-        found = {"label": self.samples.labels, "prompt": self.samples.prompts, **self.samples.columns}
-        return {name: values for name, values in found.items() if values is not None}
+        columns = {"label": self.samples.labels, "prompt": self.samples.prompts, **self.samples.columns}
+        return {name: values for name, values in columns.items() if values is not None}
 
     def listed(self, label: str) -> ListedSamples:
         """Return what is known of the samples before they are embedded, once they were looked at."""
@@ -227,7 +227,7 @@ class Job:
         rows = [place[name] for name in cache.ids]
         return {name: [values[row] for row in rows] for name, values in self.samples.columns.items()}
 
-    def look(self, progress: Progress) -> int:
+    def count_missing(self, progress: Progress) -> int:
         """Read the samples, look for their embeddings, and return the number of samples that are to be embedded."""
         if self.samples.once:
             return len(self.samples.ids)
@@ -319,7 +319,7 @@ class Job:
         with kept_memory(), closing(one_behind(self._embedded(embed, writer.done))) as embedded:
             for batch, rows in embedded:
                 self._check_unchanged(batch, writer.done)
-                writer.write(self._rows(batch, rows), batch.content, batch.errors, batch.traits)
+                writer.write(self._rows(batch, rows), batch.content, batch.errors, batch.encodings)
                 tell("", writer.done, n)
         return None
 
@@ -330,7 +330,7 @@ class Job:
         hashed = self.digests[start : start + len(batch.ids)]
         if b"".join(batch.digests) == hashed.tobytes():
             return
-        first = [one == other.tobytes() for one, other in zip(batch.digests, hashed, strict=True)].index(False)
+        first = [digest == other.tobytes() for digest, other in zip(batch.digests, hashed, strict=True)].index(False)
         mend = "run the same command again when nothing changes it any more"
         if self.samples.kind == "dataset":
             mend = "its items must be the same whenever they are read, so remove random augmentation"

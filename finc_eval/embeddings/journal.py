@@ -52,7 +52,7 @@ class JournalBatch(NamedTuple):
     rows: Floats  # embeddings and further outputs side by side, (b, width)
     content: npt.NDArray[np.uint64]  # digests of the decoded samples, (b,)
     reasons: Sequence[str | None]  # reason of each sample's failure, or None
-    traits: Sequence[str]  # encoded traits of each sample; "" without any
+    encodings: Sequence[str]  # encoding of each sample, as text; "" without any
 
 
 @dataclass(frozen=True)
@@ -75,8 +75,8 @@ class Title:
         try:
             match json_table(line):
                 case {"key": str(key), "origin": str(origin), "n": int(n), "width": int(width)}:
-                    found = cls(key, origin, n, width)
-                    return found if found.line() == line else None
+                    title = cls(key, origin, n, width)
+                    return title if title.line() == line else None
         except DataError:
             pass
         return None
@@ -130,10 +130,10 @@ class Journal:
             file = open_to_change(path)
         except (OSError, NotAFileError):
             return None
-        found = Title.of(file.readline(MAX_LINE))
-        if found != title:
+        stated = Title.of(file.readline(MAX_LINE))
+        if stated != title:
             file.close()
-            if found is None:
+            if stated is None:
                 warnings.warn(f"{path} is damaged, or of another version: its samples are embedded again", stacklevel=2)
             return None
         journal = cls(file, title, path)
@@ -176,12 +176,12 @@ class Journal:
         if zlib.crc32(data) != checksum or not 0 < count <= self.title.n:
             return None
         try:
-            reasons, traits = parse_json(data[:texts])
+            reasons, encodings = parse_json(data[:texts])
         except (DataError, ValueError, TypeError):
             return None
         content = np.frombuffer(data, "<u8", count, texts)
         rows = np.frombuffer(data, "<f4", count * self.title.width, texts + 8 * count)
-        return JournalBatch(rows.reshape(count, self.title.width), content.astype(np.uint64), reasons, traits)
+        return JournalBatch(rows.reshape(count, self.title.width), content.astype(np.uint64), reasons, encodings)
 
     def _count(self, batch: JournalBatch, place: int) -> None:
         self._starts.append((self.done, place))
@@ -190,7 +190,7 @@ class Journal:
 
     def append(self, batch: JournalBatch) -> None:
         """Write a batch after the others."""
-        texts = json.dumps([batch.reasons, batch.traits]).encode()
+        texts = json.dumps([batch.reasons, batch.encodings]).encode()
         rows = np.ascontiguousarray(batch.rows, "<f4")
         parts = (texts, batch.content.astype("<u8").tobytes(), rows.data.cast("B") if rows.size else b"")
         checksum = 0
@@ -221,7 +221,7 @@ class Journal:
             self._drop_last()
             if batch is not None:
                 n = row - start
-                self.append(JournalBatch(batch.rows[:n], batch.content[:n], batch.reasons[:n], batch.traits[:n]))
+                self.append(JournalBatch(batch.rows[:n], batch.content[:n], batch.reasons[:n], batch.encodings[:n]))
 
     def _drop_last(self) -> None:
         self.done, place = self._starts.pop()

@@ -52,9 +52,9 @@ def number_hashes(start: int, stop: int) -> NDArray[np.uint64]:
 
     Sets ask for 32 768 at a time, so that at most 17 MB are kept.
     """
-    found = string_hashes([str(number) for number in range(start, stop)])
-    found.flags.writeable = False
-    return found
+    hashes = string_hashes([str(number) for number in range(start, stop)])
+    hashes.flags.writeable = False
+    return hashes
 
 
 def string_hashes(names: Sequence[str]) -> NDArray[np.uint64]:

@@ -23,7 +23,7 @@ TOLD_APART = 0.9  # chance that all near neighbors are of one set above which th
 
 def near_repeat_warnings(sets: Mapping[str, Embeddings], run: Run | None = None) -> list[str]:
     """Warn of sets without groups in which many samples have a near-copy, such as frames of one video."""
-    free = [label for label, one in sets.items() if one.group_hashes() is None]
+    free = [label for label, embeddings in sets.items() if embeddings.group_hashes() is None]
     # 0.1: share of a set's samples with a near-repeat from which a warning is given.
     return [
         f"about {share:.0%} of the samples of {label} have a near-copy in {label}: if they are frames of one video, "
@@ -43,19 +43,22 @@ def near_repeats(sets: Mapping[str, Embeddings], labels: Sequence[str], run: Run
     say anything are left out.
     """
     run = Run.of(run)
-    sizes = {label: one.n for label, one in sets.items()}
+    sizes = {label: embeddings.n for label, embeddings in sets.items()}
     total = sum(sizes.values()) - 1
     if not labels or len(sets) < 2 or min(sizes.values()) < 2 or total < 2 * FAR:
         return {}
     chosen = {label: draw_rows(sets[label], QUERIES) for label in labels}
     queries = torch.cat([sets[label].rows_at(rows).cpu() for label, rows in chosen.items()])
-    found = {
+    neighbors_by_set = {
         label: nearest(queries, base, min(FAR + 1, base.n), device=run.torch_device) for label, base in sets.items()
     }
     shares, start = {}, 0
     for label, rows in chosen.items():
         part = slice(start, start := start + len(rows))
-        own = {name: Neighbors(one.distances[part], one.indices[part]) for name, one in found.items()}
+        own = {
+            name: Neighbors(neighbors.distances[part], neighbors.indices[part])
+            for name, neighbors in neighbors_by_set.items()
+        }
         own[label].distances[own[label].indices == rows[:, None]] = np.inf
         shares[label] = _near_copies(own, label, (sizes[label] - 1) / total)
     return shares
@@ -66,17 +69,17 @@ def _near_copies(neighbors: Mapping[str, Neighbors], label: str, chance: float) 
 
     A query is infinitely far from itself; `chance` is the share of its set among all other samples.
     """
-    found, among = list(neighbors.values()), list(neighbors).index(label)
+    all_neighbors, among = list(neighbors.values()), list(neighbors).index(label)
     # Of neighbors at the last distance that is seen of a set, some may be unseen.
     seen = np.min(
         [
             each.distances[:, -1] if each.distances.shape[1] > FAR else np.full(len(each.distances), np.inf)
-            for each in found
+            for each in all_neighbors
         ],
         axis=0,
     )
-    distances = np.concatenate([each.distances for each in found], axis=1)
-    own = np.concatenate([np.full(each.distances.shape[1], at == among) for at, each in enumerate(found)])
+    distances = np.concatenate([each.distances for each in all_neighbors], axis=1)
+    own = np.concatenate([np.full(each.distances.shape[1], at == among) for at, each in enumerate(all_neighbors)])
     # Neighbors at one distance come in any order, whatever their set.
     ties = np.random.default_rng(0).random(distances.shape)
     order = np.lexsort((ties, distances), axis=1)[:, : FAR + 1]

@@ -82,8 +82,8 @@ class ListedSamples:
         """Return the same set without those of these samples that cannot be read."""
         if self.source is None or not numbers:
             return self
-        with closing(self.source.mapped(lambda sample: sample.error is None, numbers)) as found:
-            bad = {number for number, is_readable in zip(numbers, found, strict=True) if not is_readable}
+        with closing(self.source.mapped(lambda sample: sample.error is None, numbers)) as readable:
+            bad = {number for number, is_readable in zip(numbers, readable, strict=True) if not is_readable}
         kept = [number for number in range(self.n) if number not in bad]
         given = {name: [values[number] for number in kept] for name, values in self.given.items()}
         return replace(self, ids=[self.ids[number] for number in kept], given=given, source=None)
@@ -99,17 +99,17 @@ def needs_columns(*columns: str | None, of: Sequence[str] = ()) -> Check:
     """Return the check that all sets, or those with the labels `of`, have these columns; None is not a column."""
 
     def check(sets: Mapping[str, Known]) -> None:
-        for label, one in sets.items():
+        for label, embeddings in sets.items():
             if not of or label in of:
-                check_columns([name for name in columns if name is not None], one.columns, label)
+                check_columns([name for name in columns if name is not None], embeddings.columns, label)
 
     return check
 
 
 def needs_same_space(sets: Mapping[str, Known]) -> None:
     """Raise IncompatibleError unless all sets are embedded by one extractor."""
-    for (first, own), (label, one) in pairwise(sets.items()):
-        check_same_space(label, one.space, first, own.space)
+    for (first, before), (label, second) in pairwise(sets.items()):
+        check_same_space(label, second.space, first, before.space)
 
 
 def needs_labels(of: str, error: DataError) -> Check:
@@ -126,7 +126,7 @@ def needs_groups(column: str | None, of: int) -> Check:
     """Return the check that one of so many sets has the column of groups, unless there are sketches among them."""
 
     def check(sets: Mapping[str, Known]) -> None:
-        known = list(dict.fromkeys(name for one in sets.values() for name in one.columns))
+        known = list(dict.fromkeys(name for embeddings in sets.values() for name in embeddings.columns))
         if column is None or len(sets) < of or column in known:
             return
         raise no_groups(column, known, [*sets])
@@ -147,8 +147,8 @@ def needs_samples(least: int, too_few: Callable[[str, int], DataError], of: Sequ
     """Return the check that each set, or each with the labels `of`, has `least` samples; `too_few` makes the error."""
 
     def check(sets: Mapping[str, Known]) -> None:
-        for label, one in sets.items():
-            if one.n < least and (not of or label in of):
-                raise too_few(label, one.n)
+        for label, embeddings in sets.items():
+            if embeddings.n < least and (not of or label in of):
+                raise too_few(label, embeddings.n)
 
     return check

@@ -66,21 +66,21 @@ def as_embeddings(source: object, name: str = "embeddings", *, or_shard: bool = 
     unless `or_shard`.
     """
     if isinstance(source, Embeddings):
-        found = source
+        embeddings = source
     elif isinstance(source, str | Path):
         source = on_disk(source)
         if form_of(source) == "statistics":
             raise statistics_error(source)
-        found = StoredArrays(source) if is_array_file(source) else CachedEmbeddings(EmbeddingCache(source))
+        embeddings = StoredArrays(source) if is_array_file(source) else CachedEmbeddings(EmbeddingCache(source))
     elif isinstance(source, EmbeddingCache):
-        found = CachedEmbeddings(source)
+        embeddings = CachedEmbeddings(source)
     else:
         check_type(source, name, "embeddings")
         _refuse_other_forms(source, name)
-        found = ArrayEmbeddings(source, name)  # type: ignore[arg-type]  # anything else must be an array
-    if found.shard is not None and not or_shard:
-        raise unmerged_error(found.name, found.shard)
-    return found
+        embeddings = ArrayEmbeddings(source, name)  # type: ignore[arg-type]  # anything else must be an array
+    if embeddings.shard is not None and not or_shard:
+        raise unmerged_error(embeddings.name, embeddings.shard)
+    return embeddings
 
 
 def open_pair(
@@ -89,9 +89,11 @@ def open_pair(
     """Open two sets of embeddings of one space, each of at least `least` samples; `names` are those in messages."""
     x, y = as_embeddings(first, names[0]), as_embeddings(second, names[1])
     check_alike(x.name, x, y.name, y)
-    for one in (x, y):
-        if one.n < least:
-            raise DataError(f"this metric needs at least {least} samples in each set, {one.name} has {one.n}")
+    for embeddings in (x, y):
+        if embeddings.n < least:
+            raise DataError(
+                f"this metric needs at least {least} samples in each set, {embeddings.name} has {embeddings.n}"
+            )
     return x, y
 
 
@@ -106,7 +108,7 @@ def _refuse_other_forms(source: object, name: str) -> None:
         raise UsageError(f"{name} is an empty {type(source).__name__}: pass the samples or their embeddings")
     types = getattr(source, "dtypes", None)  # of a data frame of pandas
     columns = types.items() if types is not None and hasattr(types, "items") else ()
-    if texts := [str(column) for column, one in columns if getattr(one, "kind", "f") not in "biuf"]:
+    if texts := [str(column) for column, dtype in columns if getattr(dtype, "kind", "f") not in "biuf"]:
         raise UsageError(
             f"{name} is a table, and its column {texts[0]} is not one of numbers: pass paths of images as "
             "list(x['path']), a column of lists as numpy.stack(x['embedding']), or embeddings and other columns as "
@@ -140,12 +142,12 @@ def label_sets(sets: Mapping[str, object] | Sequence[object], what: str, taken: 
     if isinstance(sets, Mapping):
         if not all(str(label).strip() for label in sets):
             raise UsageError(f"a {what} has an empty name: give each a name of letters or numbers")
-        return {str(label): one for label, one in sets.items()}
+        return {str(label): given_set for label, given_set in sets.items()}
     if not isinstance(sets, list | tuple):
         raise UsageError(
             f'{what}s must be sets by label, {{"a": x, "b": y}}, or a list of sets, got {type(sets).__name__}'
         )
-    names = [name_of(one) for one in sets if isinstance(one, str | Path)]
+    names = [name_of(given_set) for given_set in sets if isinstance(given_set, str | Path)]
     if len(set(names)) < len(sets) or taken in names:
         names = [f"{what} {number}" for number in range(1, len(sets) + 1)]
     return dict(zip(names, sets, strict=True))
@@ -157,19 +159,19 @@ def name_of(path: str | Path) -> str:
     return whole.name if whole.is_dir() else whole.name.split(".")[0]
 
 
-def training_runs(one: object) -> list[object]:
+def training_runs(given: object) -> list[object]:
     """Return the sets of a model, which a list has for several training runs."""
-    return [one] if is_one_set(one) else list(one)  # type: ignore[call-overload]  # else it is a list
+    return [given] if is_one_set(given) else list(given)  # type: ignore[call-overload]  # else it is a list
 
 
-def is_one_set(one: object) -> bool:
+def is_one_set(given: object) -> bool:
     """Return whether this is one set, such as a list of rows, of images, or of images with labels; not several sets."""
-    if not isinstance(one, list | tuple):
+    if not isinstance(given, list | tuple):
         return True
-    first = one[0] if one else None
+    first = given[0] if given else None
     if isinstance(first, str | PathLike):
         return Path(first).suffix.lower() in IMAGE_SUFFIXES  # an image alone is not a set
-    if holds_images(one):
+    if holds_images(given):
         shape = getattr(first, "shape", (3,))
         return 3 in (shape[0], shape[-1]) or 1 in (shape[0], shape[-1]) or len(shape) == 2
     is_row = isinstance(first, int | float) or getattr(first, "ndim", 0) == 1
@@ -192,7 +194,7 @@ def open_sets(
     the other sets, or else `preferred`, or the default; `spaces` are those of further sets to compare with. `checks`
     are of all sets together, and are made before the work.
     """
-    ready, waiting = _look_at(sources, open_one, extractor, run, spaces, preferred)
+    ready, waiting = _divide_sources(sources, open_one, extractor, run, spaces, preferred)
 
     def check(listed: Mapping[str, Known]) -> None:
         known = _known(ready) | dict(listed)
@@ -212,8 +214,8 @@ def open_sets(
 
 def _known(opened: Mapping[str, object]) -> dict[str, Known]:
     """Return the sets that have samples with columns: neither sketches nor statistics."""
-    held = {label: getattr(one, "embeddings", one) for label, one in opened.items()}
-    return {label: one for label, one in held.items() if isinstance(one, Embeddings)}
+    held = {label: getattr(given_set, "embeddings", given_set) for label, given_set in opened.items()}
+    return {label: embeddings for label, embeddings in held.items() if isinstance(embeddings, Embeddings)}
 
 
 def open_grouped(source: object, label: str, groups: str | None, extractor: AnyExtractor, run: Run) -> Embeddings:
@@ -224,14 +226,14 @@ def open_grouped(source: object, label: str, groups: str | None, extractor: AnyE
 def digests_of(sources: Mapping[str, object], extractor: AnyExtractor, spaces: Iterable[str] = ()) -> dict[str, str]:
     """Return the digest of each set by label, as `SetInfo` has it; samples are read and not embedded."""
     run = Run()
-    ready, waiting = _look_at(sources, as_embeddings, extractor, run, spaces)
+    ready, waiting = _divide_sources(sources, as_embeddings, extractor, run, spaces)
     return {
         label: ready[label].digest if label in ready else waiting[label].job(None, None).key(run.progress)
         for label in sources
     }
 
 
-def _look_at(
+def _divide_sources(
     sources: Mapping[str, object],
     open_one: Callable[[object, str], Opened],
     extractor: AnyExtractor,
@@ -258,7 +260,7 @@ def _look_at(
         return ready, {}
     from finc_eval.embeddings.extract import SetExtraction
 
-    every = (*spaces, *(one.space for one in ready.values()))
+    every = (*spaces, *(embeddings.space for embeddings in ready.values()))
     behind = next((extractor_of(space) for space in every if not space.startswith(ARRAY_SPACE)), None)
     chosen = how.extractor or preferred or (behind and card_again(behind))
     return ready, {
@@ -274,7 +276,11 @@ def _check_made_by(extractor: str, ready: Mapping[str, HasSpace], *, needed: boo
     `needed` says whether other sets will be embedded by it.
     """
     name = load_card(extractor).name
-    known = {label: extractor_of(one.space) for label, one in ready.items() if not one.space.startswith(ARRAY_SPACE)}
+    known = {
+        label: extractor_of(embeddings.space)
+        for label, embeddings in ready.items()
+        if not embeddings.space.startswith(ARRAY_SPACE)
+    }
     for label, other in known.items():
         if other != name:
             raise UsageError(
@@ -297,13 +303,13 @@ def embed_sources(
 ) -> dict[str, object]:
     """Return sets by label, those that are samples as their caches; see `open_sets`. Arrays are not looked at."""
     held = {
-        label: one
-        for label, one in sources.items()
-        if isinstance(one, str | Path | EmbeddingCache) or form_of(one) == "samples"
+        label: source
+        for label, source in sources.items()
+        if isinstance(source, str | Path | EmbeddingCache) or form_of(source) == "samples"
     }
     opened = open_sets(held, as_embeddings, extractor, run, spaces, checks=checks)
     return {
-        label: found.cache if isinstance(found := opened.get(label), CachedEmbeddings) else source
+        label: embeddings.cache if isinstance(embeddings := opened.get(label), CachedEmbeddings) else source
         for label, source in sources.items()
     }
 

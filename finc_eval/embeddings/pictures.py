@@ -50,10 +50,10 @@ class EmbeddedSamples:
     def pictures(self, ids: Sequence[str]) -> list[Image.Image] | None:
         """Read the pictures of samples; None if one of them cannot be had."""
         try:
-            found = {sample.id: sample.pixels for sample in self.read(ids)}
+            pixels = {sample.id: sample.pixels for sample in self.read(ids)}
         except FincEvalError:
             return None
-        return [picture(found[name]) for name in ids] if found.keys() >= set(ids) else None
+        return [picture(pixels[name]) for name in ids] if pixels.keys() >= set(ids) else None
 
     def every_picture(self) -> Iterator[Image.Image]:
         """Read the pictures of all samples of the cache in one pass, in order, up to the first that cannot be had."""

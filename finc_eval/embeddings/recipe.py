@@ -24,8 +24,8 @@ DECODING = 3  # version of the rules by which bytes become pixels: other pixels 
 ARITHMETIC = 2  # version of how a network computes on a CPU: other last digits are never under the same key
 DTYPE = "<f4"  # type of the numbers of a cache: float32
 
-DIGESTS, FAILED, TRAITS = "shard/digests", "shard/failed", "shard/traits"
-"""Arrays of a shard until it is merged: the digest of each sample, the numbers of those that failed, and traits."""
+DIGESTS, FAILED, ENCODINGS = "shard/digests", "shard/failed", "shard/traits"
+"""Arrays of a shard until it is merged: the digest of each sample, the numbers of those that failed, and encodings."""
 
 Recipe = dict[str, Any]
 
@@ -122,8 +122,8 @@ def recipe_of(card: Card, precision: str) -> Recipe:
     check_choice("the precision of a network", precision, get_args(NetworkPrecision))
     digest = card.weights and card.weights.sha256
     if not digest or len(digest) != 64:  # the file is hashed only if the card does not state all of it
-        found = check_weights(card)
-        digest = found and found[1]
+        weights = check_weights(card)
+        digest = weights and weights[1]
     recipe: Recipe = card.recipe | {"weights": digest, "precision": precision}
     # In the form in which it will be read back, with lists where the card has tuples.
     plain: Recipe = json.loads(json.dumps(recipe))
@@ -208,11 +208,11 @@ class InSpace(HasSpace, Protocol):
         """Number of entries of an embedding."""
 
 
-def check_alike(name: str, one: InSpace, other_name: str, other: InSpace) -> None:
+def check_alike(name: str, own: InSpace, other_name: str, other: InSpace) -> None:
     """Raise IncompatibleError unless two sets have the same extractor and dimension."""
-    check_same_space(name, one.space, other_name, other.space)
-    if one.dim != other.dim:
+    check_same_space(name, own.space, other_name, other.space)
+    if own.dim != other.dim:
         raise IncompatibleError(
-            f"{name} has {one.dim} entries per embedding and {other_name} {other.dim}: extract both with the same "
+            f"{name} has {own.dim} entries per embedding and {other_name} {other.dim}: extract both with the same "
             "extractor"
         )

@@ -37,11 +37,11 @@ LOOK = Stage("look for repeats", cost=0.2)
 def row_hashes(embeddings: Embeddings, run: Run | None = None) -> NDArray[np.uint64]:
     """Return a 64-bit hash of each row, shape (n,): equal rows have equal hashes, unequal rows almost surely not."""
     run = Run.of(run)
-    found = []
+    hashes = []
     for batch in embeddings.batches(run.portion, partial(send, device=run.torch_device)):
-        found.append(hash_rows(batch.rows))
+        hashes.append(hash_rows(batch.rows))
         run.progress(LOOK, batch.start + len(batch.rows), embeddings.n)
-    return mix_bits(torch.cat(found).cpu().numpy().view(np.uint64))
+    return mix_bits(torch.cat(hashes).cpu().numpy().view(np.uint64))
 
 
 def sample_hashes(sets: Mapping[str, Embeddings], run: Run | None = None) -> dict[str, NDArray[np.uint64]]:
@@ -50,13 +50,17 @@ def sample_hashes(sets: Mapping[str, Embeddings], run: Run | None = None) -> dic
     The last bits of a network depend on the size of its batch, so that an image has the row of the first with its
     pixels, in any set. Pixels of clips do not tell when frames are shown: clips have the rows that they have.
     """
-    runs = Run.of(run).over(LOOK, [one.n for one in sets.values()])
-    hashes = {label: row_hashes(one, each) for (label, one), each in zip(sets.items(), runs, strict=True)}
-    pixels = {label: found for label, one in sets.items() if one.are_images and (found := one.content()) is not None}
+    runs = Run.of(run).over(LOOK, [embeddings.n for embeddings in sets.values()])
+    hashes = {label: row_hashes(embeddings, each) for (label, embeddings), each in zip(sets.items(), runs, strict=True)}
+    pixels = {
+        label: content
+        for label, embeddings in sets.items()
+        if embeddings.are_images and (content := embeddings.content()) is not None
+    }
     if pixels:
         _, first, same = np.unique(np.concatenate([*pixels.values()]), return_index=True, return_inverse=True)
         rows = np.concatenate([hashes[label] for label in pixels])[first][same]
-        ends = np.cumsum([len(one) for one in pixels.values()])[:-1]
+        ends = np.cumsum([len(content) for content in pixels.values()])[:-1]
         hashes |= dict(zip(pixels, np.split(rows, ends), strict=True))
     return hashes
 
@@ -76,7 +80,7 @@ def repeats_as_groups(
     are groups, unless the other sets have them about as often, as draws of a law with few values. The sentences are on
     sets with many repeats and on samples that sets share.
     """
-    free = {label for label, one in sets.items() if one.group_hashes() is None}
+    free = {label for label, embeddings in sets.items() if embeddings.group_hashes() is None}
     hashes = sample_hashes(sets, run) if free else {}
     grouped, sentences = dict(sets), []
     for label in (label for label in sets if label in free):
@@ -84,7 +88,7 @@ def repeats_as_groups(
         n, distinct = len(own), _distinct(own)
         if n - distinct <= FEW_REPEATS * n:
             continue
-        others = [found for name, found in hashes.items() if name != label]
+        others = [others for name, others in hashes.items() if name != label]
         only = f"{label} has only {plural(distinct, 'distinct sample')} among {n:,}"
         if others and are_drawn_alike(own, np.concatenate(others)):
             sentences.append(f"{only}, and the other set has the same repeats as often: they count as independent")
@@ -112,12 +116,12 @@ def repeats_as_groups(
 
 def _count_shared(hashes: Mapping[str, NDArray[np.uint64]]) -> dict[tuple[str, str], int]:
     """Return how many samples of the first of each pair of sets the second has, of the pairs that share some."""
-    found = {}
+    shared_by_pair = {}
     for (label, own), (other_label, other) in combinations(hashes.items(), 2):
         shared = int(np.isin(own, other).sum())
         if shared > FEW_REPEATS * len(own):
-            found[label, other_label] = shared
-    return found
+            shared_by_pair[label, other_label] = shared
+    return shared_by_pair
 
 
 def _say_pair(pair: tuple[str, str], shared: int, n: int) -> str:
@@ -130,7 +134,7 @@ def _say_shared(pairs: Mapping[tuple[str, str], int], hashes: Mapping[str, NDArr
     """Return which sets share samples, in one sentence for all pairs of them; none if no sets do."""
     if not pairs:
         return []
-    ((first, shared), *others) = sorted(pairs.items(), key=lambda one: -one[1])
+    ((first, shared), *others) = sorted(pairs.items(), key=lambda pair: -pair[1])
     said = _say_pair(first, shared, len(hashes[first[0]]))
     if others:
         named = [f"{own} and {other} ({count:,})" for (own, other), count in [(first, shared), *others[:NAMED_PAIRS]]]
@@ -142,19 +146,19 @@ def _say_shared(pairs: Mapping[tuple[str, str], int], hashes: Mapping[str, NDArr
 def describe_equal(sets: Mapping[str, Embeddings], run: Run | None = None) -> dict[tuple[str, ...], str]:
     """Return a sentence on each set with equal samples and each pair of sets that share some, by the labels."""
     hashes = sample_hashes(sets, run)
-    found: dict[tuple[str, ...], str] = {}
+    sentences: dict[tuple[str, ...], str] = {}
     for label, own in hashes.items():
         times = np.unique(own, return_counts=True)[1]
         if len(times) == 1:
-            found[(label,)] = same_embedding(sets[label].name)
+            sentences[(label,)] = same_embedding(sets[label].name)
         elif len(own) - len(times) > FEW_REPEATS * len(own):
-            found[(label,)] = (
+            sentences[(label,)] = (
                 f"{label} has only {plural(len(times), 'distinct sample')} among {len(own):,}, one of them "
                 f"{times.max():,} times: its distance to its k-th neighbor is 0 for k below {times.max():,}"
             )
     for pair, shared in _count_shared(hashes).items():
-        found[pair] = _say_pair(pair, shared, len(hashes[pair[0]]))
-    return found
+        sentences[pair] = _say_pair(pair, shared, len(hashes[pair[0]]))
+    return sentences
 
 
 def same_embedding(name: str) -> str:
@@ -174,10 +178,10 @@ def are_drawn_alike(own: NDArray[np.uint64], other: NDArray[np.uint64]) -> bool:
     meet an equal one among equally many of either set.
     """
     atoms, place, counts = np.unique(own, return_inverse=True, return_counts=True)
-    found, elsewhere = np.unique(other, return_counts=True)
-    at = np.searchsorted(found, atoms).clip(max=len(found) - 1)
+    values, elsewhere = np.unique(other, return_counts=True)
+    at = np.searchsorted(values, atoms).clip(max=len(values) - 1)
     inside = counts[place] - 1.0
-    across = np.where(found[at] == atoms, elsewhere[at], 0)[place].astype(float)
+    across = np.where(values[at] == atoms, elsewhere[at], 0)[place].astype(float)
     n, m = len(own) - 1, len(other)
     if not inside.any():
         return True

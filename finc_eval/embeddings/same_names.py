@@ -30,18 +30,20 @@ def join_columns(
 
     `columns` are the columns to look at; default: all.
     """
-    known = dict.fromkeys(name for one in sets.values() for name in one.columns)
+    known = dict.fromkeys(name for embeddings in sets.values() for name in embeddings.columns)
     spellings: dict[str, Mapping[str, str]] = {}
     notes: list[str] = []
-    for name in known if columns is None else [one for one in columns if one in known]:
-        values = {label: set(one.column(name)) for label, one in sets.items() if name in one.columns}
-        found = _same(values, name)
-        notes += [*found.notes, *_unlike_missing(values, name)]
-        if found.spelling:
-            spellings[name] = found.spelling
+    for name in known if columns is None else [name for name in columns if name in known]:
+        values = {
+            label: set(embeddings.column(name)) for label, embeddings in sets.items() if name in embeddings.columns
+        }
+        same = _same(values, name)
+        notes += [*same.notes, *_unlike_missing(values, name)]
+        if same.spelling:
+            spellings[name] = same.spelling
     if not spellings:
         return dict(sets), notes
-    return {label: one.with_spellings(spellings) for label, one in sets.items()}, notes
+    return {label: embeddings.with_spellings(spellings) for label, embeddings in sets.items()}, notes
 
 
 def names_of(sets: Mapping[str, Known], by: str) -> tuple[dict[str, NDArray[np.str_]], list[str]]:
@@ -50,16 +52,19 @@ def names_of(sets: Mapping[str, Known], by: str) -> tuple[dict[str, NDArray[np.s
     Ids are the names of files: where no set has an id of another, and all have ids without suffixes in common, such as
     of pictures that were saved in another format, their names are these.
     """
-    values = {label: one.column(by) if by in one.columns else one.ids_between(0, one.n) for label, one in sets.items()}
-    are_ids = not any(by in one.columns for one in sets.values())
+    values = {
+        label: embeddings.column(by) if by in embeddings.columns else embeddings.ids_between(0, embeddings.n)
+        for label, embeddings in sets.items()
+    }
+    are_ids = not any(by in embeddings.columns for embeddings in sets.values())
     values, suffixes = without_suffixes(values) if are_ids else (values, [])
-    found = _same({label: set(own) for label, own in values.items()}, by)
-    return {label: np.array(found.of(own)) for label, own in values.items()}, [*suffixes, *found.notes]
+    same = _same({label: set(own) for label, own in values.items()}, by)
+    return {label: np.array(same.of(own)) for label, own in values.items()}, [*suffixes, *same.notes]
 
 
 def without_suffixes(ids: dict[str, list[str]]) -> tuple[dict[str, list[str]], list[str]]:
     """Return ids without the suffixes of files if these alone tell sets apart, with a sentence; else as they are."""
-    bare = {label: [SUFFIX.sub("", one) for one in own] for label, own in ids.items()}
+    bare = {label: [SUFFIX.sub("", name) for name in own] for label, own in ids.items()}
     if set.intersection(*map(set, ids.values())) or any(len(set(own)) < len(own) for own in bare.values()):
         return ids, []
     shared = set.intersection(*map(set, bare.values()))
@@ -75,14 +80,14 @@ def rows_of(samples: Embeddings, names: Sequence[str]) -> dict[str, int]:
 
     The ids of the set are read in portions: none of its size is held.
     """
-    wanted, bare = set(names), {SUFFIX.sub("", one): one for one in names}
+    wanted, bare = set(names), {SUFFIX.sub("", name): name for name in names}
     as_written, without = {}, {}
     for start, stop in samples.portions():
         for row, name in enumerate(samples.ids_between(start, stop), start):
             if name in wanted:
                 as_written[name] = row
-            elif not as_written and (found := bare.get(SUFFIX.sub("", name))):
-                without[found] = row
+            elif not as_written and (full_name := bare.get(SUFFIX.sub("", name))):
+                without[full_name] = row
     return as_written or without
 
 

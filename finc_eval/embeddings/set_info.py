@@ -70,57 +70,61 @@ class SetInfo(Record):
 
     def warnings(self, label: str) -> list[str]:
         """Warn of unreadable samples, and tell the number of videos behind windows."""
-        found = self.unread(label)
+        warnings = self.unread(label)
         if self.clip and self.clip.windows > 1:
             videos = ceil(self.n / self.clip.windows)
-            found.append(f"the {self.n:,} samples of {label} are windows of about {videos:,} videos")
-        return found
+            warnings.append(f"the {self.n:,} samples of {label} are windows of about {videos:,} videos")
+        return warnings
 
     def unread(self, label: str) -> list[str]:
         """Warn of samples that could not be read."""
-        found = []
+        sentences = []
         if self.unreadable:
             # 5: unreadable samples that a warning names.
             names = [f"{name} ({reason})" for name, reason in self.unreadable_examples[:5]]
             more = self.unreadable - len(names)
             are = "is" if self.unreadable == 1 else "are"
-            found.append(
+            sentences.append(
                 f"{plural(self.unreadable, 'sample')} of {label} could not be read and {are} left out: "
                 + join_words([*names, *([f"{more:,} more"] if more else [])])
             )
-        return found
+        return sentences
 
 
-def titles_of(one: SetInfo, other: SetInfo) -> tuple[str, str]:
+def titles_of(gen: SetInfo, ref: SetInfo) -> tuple[str, str]:
     """Return the titles of two sets: the ends of their paths, as long as needed to make them differ."""
-    first, second = (PurePath(info.source or info.name) for info in (one, other))
+    first, second = (PurePath(info.source or info.name) for info in (gen, ref))
     for length in range(1, max(len(first.parts), len(second.parts)) + 1):
         ends = [str(PurePath(*path.parts[-length:])) for path in (first, second)]
         if ends[0] != ends[1]:
             return ends[0], ends[1]
-    return one.name, other.name
+    return gen.name, ref.name
 
 
 def notes_on(label: str, embeddings: Embeddings) -> list[str]:
     """Return what to know of the samples behind embeddings: what was left out, and pixels nearly black."""
     if not isinstance(embeddings, CachedEmbeddings):
         return []
-    cache, found = embeddings.cache, set_info(label, embeddings, embeddings.n, "").unread(label)
+    cache, notes = embeddings.cache, set_info(label, embeddings, embeddings.n, "").unread(label)
     files, unmatched = divide_ignored(cache.ignored)
     if files:
-        found.append(f"files of {label} were left out, as they are not samples: {in_short(files)}")
+        notes.append(f"files of {label} were left out, as they are not samples: {in_short(files)}")
     if unmatched:
-        found.append(f"the metadata of {label} do not fit the samples: {in_short(unmatched)}")
+        notes.append(f"the metadata of {label} do not fit the samples: {in_short(unmatched)}")
     if cache.grids is not None:
-        found.append(f"{label}: {cache.grids}")
+        notes.append(f"{label}: {cache.grids}")
     if sentence := shallow(cache.profile):
-        found.append(f"{label}: {sentence}")
-    return found
+        notes.append(f"{label}: {sentence}")
+    return notes
 
 
 def unlike_files(sets: Mapping[str, Embeddings]) -> dict[tuple[str, str], list[str]]:
     """Return how the files of sets are encoded unlike those of the reference, or else of the first set, by label."""
-    profiles = {label: one.cache.seen_profile for label, one in sets.items() if isinstance(one, CachedEmbeddings)}
+    profiles = {
+        label: embeddings.cache.seen_profile
+        for label, embeddings in sets.items()
+        if isinstance(embeddings, CachedEmbeddings)
+    }
     base = REFERENCE if REFERENCE in profiles else next(iter(profiles), "")
     pairs = [(label, base) for label in profiles if label != base]
     return {pair: unlike_encodings(profiles[pair[0]], profiles[base], pair) for pair in pairs}

@@ -70,8 +70,8 @@ class Subset(Embeddings):
         return self.source.samples
 
     def content(self) -> NDArray[np.uint64] | None:
-        found = self.source.content()
-        return None if found is None else found[self.rows]
+        content = self.source.content()
+        return None if content is None else content[self.rows]
 
     def _rows_in_order(self, size: int) -> Iterator[torch.Tensor]:
         return (self.rows_at(np.arange(start, min(start + size, self.n))) for start in range(0, self.n, size))

@@ -31,16 +31,16 @@ from finc_eval.embeddings.recipe import (
     CACHE_LAYOUT,
     DIGESTS,
     DTYPE,
+    ENCODINGS,
     FAILED,
-    TRAITS,
     CacheHeader,
     Identity,
     column_array,
     origin_of,
 )
+from finc_eval.samples.encoding import ENCODING_BYTES, Encoding
 from finc_eval.samples.profile import Profile
 from finc_eval.samples.source import Digests
-from finc_eval.samples.traits import Traits
 
 PART = ".part"
 
@@ -131,7 +131,9 @@ def with_columns(
 
     Its file is replaced by a copy with them, unless it has them already; `ignored` is what the copy says was left out.
     """
-    same = (name in cache.columns and cache.column(name) == drop_missing(list(one)) for name, one in columns.items())
+    same = (
+        name in cache.columns and cache.column(name) == drop_missing(list(values)) for name, values in columns.items()
+    )
     if all(same):
         return cache
     with only_writer(cache.path), new_file(cache.path, WHOLE, CACHE_LAYOUT) as new:
@@ -168,10 +170,10 @@ def only_writer(path: Path) -> Iterator[None]:
 def remove_remains(path: Path) -> None:
     """Remove what a kill after the last step left next to a whole cache; the files of a living writer stay."""
     remains = (part_of(path), new_of(path))
-    if any(one.exists() for one in (*remains, lock_of(path))):
+    if any(file.exists() for file in (*remains, lock_of(path))):
         with suppress(DataError), only_writer(path):
-            for one in remains:
-                one.unlink(missing_ok=True)
+            for file in remains:
+                file.unlink(missing_ok=True)
 
 
 def remove_dead_streams(folder: Path) -> None:
@@ -190,7 +192,7 @@ def resumable(path: Path, kept: bool) -> Iterator[None]:
         yield
 
 
-REASON_BYTES, TRAITS_BYTES = 200, 48  # bytes of a sample's reason of failure and of its traits, at most
+REASON_BYTES = 200  # bytes of a sample's reason of failure, at most
 CHECKPOINT_SECONDS = 1.0  # time between checkpoints. Each waits for the disk; one a second costs and loses little
 
 
@@ -221,7 +223,7 @@ class CacheWriter:
         self._once = once
         self.path, self.part, self._ids, self._widths = path, part_of(path), ids, widths
         self._shape = (len(ids), sum(widths.values()))
-        row_bytes = self._shape[1] * np.dtype(DTYPE).itemsize + REASON_BYTES + TRAITS_BYTES
+        row_bytes = self._shape[1] * np.dtype(DTYPE).itemsize + REASON_BYTES + ENCODING_BYTES
         # 1 << 20: bytes that are allowed for everything in a cache that does not grow with the samples.
         self._bytes = (1 << 20) + sum(len(name) + row_bytes for name in ids)
         self._last_checkpoint = 0.0
@@ -240,14 +242,14 @@ class CacheWriter:
         rows: Floats,
         content: npt.NDArray[np.uint64],
         reasons: Sequence[str | None],
-        traits: Sequence[Traits | None],
+        encodings: Sequence[Encoding | None],
     ) -> None:
         """Append a batch.
 
         `rows` has embeddings and further outputs side by side, (b, sum of widths) float32; rows with a reason, of
         failed samples, are ignored. `content` has digests of the decoded samples, (b,) uint64.
         """
-        encoded = [one.encode().decode("ascii") if one else "" for one in traits]
+        encoded = [encoding.encode().decode("ascii") if encoding else "" for encoding in encodings]
         # Reasons are cut between characters.
         short = [
             why if why is None else why.encode("utf-8", "replace")[:REASON_BYTES].decode("utf-8", "ignore")
@@ -306,13 +308,13 @@ class CacheWriter:
             for name, entries in self._widths.items()
         ]
         content = file.rows("content", (len(kept),), "<u8")
-        ends, done, traits = np.cumsum([*self._widths.values()]).tolist(), 0, list[str]()
+        ends, done, encodings = np.cumsum([*self._widths.values()]).tolist(), 0, list[str]()
         for batch in self._journal.batches():
             good = np.array([reason is None for reason in batch.reasons])
             content.append(batch.content[good])
             for target, rows in zip(targets, np.split(batch.rows[good], ends[:-1], axis=1), strict=True):
                 target.append(rows)
-            traits += [one for one, fine in zip(batch.traits, good, strict=True) if fine and one]
+            encodings += [encoding for encoding, fine in zip(batch.encodings, good, strict=True) if fine and encoding]
             done += len(good)
             progress("write cache", done, n)
         file.texts("ids", [self._ids[row] for row in kept])
@@ -322,8 +324,8 @@ class CacheWriter:
         if identity.shard is not None and digests is not None:
             file.array(DIGESTS, digests)
             file.array(FAILED, np.array(sorted(lost), np.int64))
-            file.texts(TRAITS, traits)
-        profile = Profile.of(Traits.decode(one.encode("ascii")) for one in traits)
+            file.texts(ENCODINGS, encodings)
+        profile = Profile.of(Encoding.decode(encoding.encode("ascii")) for encoding in encodings)
         file.header |= plain(CacheHeader.of(identity, profile, tuple(columns), tuple(self._widths)[1:]))
 
     def discard(self) -> None:

@@ -85,7 +85,7 @@ class Evaluation(Document):
     @property
     def parts(self) -> dict[str, Document]:
         """The parts that were computed, by name."""
-        return {name: one for name in PARTS if (one := getattr(self, name)) is not None}
+        return {name: part for name in PARTS if (part := getattr(self, name)) is not None}
 
     def __getitem__(self, metric: str) -> Score:
         """Return the score of a metric, as `Scores` does."""
@@ -96,7 +96,9 @@ class Evaluation(Document):
     @property
     def warnings(self) -> tuple[str, ...]:
         """Warnings of all parts, each once."""
-        return tuple(dict.fromkeys(warning for one in self.parts.values() for warning in getattr(one, "warnings", ())))
+        return tuple(
+            dict.fromkeys(warning for part in self.parts.values() for warning in getattr(part, "warnings", ()))
+        )
 
     def _frame_rows(self) -> list[dict[str, object]]:
         kinds = [{"part": "comparison", **plain(kind)} for kind in (self.comparison.kinds if self.comparison else ())]
@@ -177,24 +179,24 @@ def evaluate(
         return _evaluate_privately({"gen": gen, **audited}, sketch, settings, extractor, run)
     given = {"gen": gen, "ref": ref, **audited}
     chosen = choose_metrics(METRICS if metrics is None else metrics, given)
-    spaces = {one.extractor for one in chosen}
+    spaces = {metric.extractor for metric in chosen}
     refuse_sketches({"gen": gen, "ref": ref}, settings)
     preferred = spaces.pop() if len(spaces) == 1 else None
     opened = open_sets(given, open_set, extractor, run, preferred=preferred, checks=needs_of(settings, ("gen", "ref")))
     # A sketch is opened again by each part, which takes it or says why not.
-    sets = {label: one if isinstance(one, Embeddings) else given[label] for label, one in opened.items()}
+    sets = {label: x if isinstance(x, Embeddings) else given[label] for label, x in opened.items()}
     x, y = sets["gen"], sets["ref"]
     methods = _methods(x, y)
     run = run.planned(*_stages(settings, len(chosen), len(methods), audits=train is not None))
     missing = {"audit": NO_AUDIT} if train is None else {}
-    for label in (label for label, one in opened.items() if not isinstance(one, Embeddings)):
+    for label in (label for label, x in opened.items() if not isinstance(x, Embeddings)):
         if as_sketch(given[label]) is None:
             missing = dict.fromkeys(("comparison", "methods", "audit"), ONLY_MOMENTS.format(label)) | missing
 
     def score() -> Scores:
-        found = compute_scores(given, opened, chosen, None, settings.index, run.prefixed("metrics"))
-        found.value  # noqa: B018  # raises if no metric could be computed
-        return found
+        scores = compute_scores(given, opened, chosen, None, settings.index, run.prefixed("metrics"))
+        scores.value  # noqa: B018  # raises if no metric could be computed
+        return scores
 
     return Evaluation(
         comparison=None if "comparison" in missing else compare(x, y, settings, run=run.prefixed("comparison")),
@@ -218,7 +220,7 @@ def _evaluate_privately(
     missing = dict.fromkeys(("comparison", "scores", "methods"), ONLY_PRIVATE)
     if "train" not in sets:
         missing["audit"] = NO_AUDIT
-    scored: dict[str, object] = {name: one for name, one in sets.items() if name != "train"}
+    scored: dict[str, object] = {name: given_set for name, given_set in sets.items() if name != "train"}
     of_part = run.prefixed("private")
     distance = (
         sketch.compare(scored, yardstick="holdout", run=of_part)
@@ -249,7 +251,7 @@ def _audit(sets: Mapping[str, object], settings: Settings, run: Run, missing: di
 
 def _methods(*sets: object) -> tuple[MethodName, ...]:
     """Return the methods that take these sets; exact KEN, which takes the cube of its samples, up to 2000 of each."""
-    small = all(isinstance(one, Embeddings) and one.n <= 2000 for one in sets)
+    small = all(isinstance(given_set, Embeddings) and given_set.n <= 2000 for given_set in sets)
     return (*BASELINES, "ken") if small else BASELINES
 
 
@@ -277,8 +279,10 @@ def _part(name: PartName, compute: Callable[[], T], missing: dict[str, str]) -> 
 
 def _encodings(*sets: object) -> str:
     """Return how the files of two sets compare, in a sentence."""
-    gen, ref = (one.cache.seen_profile if isinstance(one, CachedEmbeddings) else Profile() for one in sets)
+    gen, ref = (
+        given_set.cache.seen_profile if isinstance(given_set, CachedEmbeddings) else Profile() for given_set in sets
+    )
     if not (gen.n and ref.n):
         return "How the files were encoded is not known of sets that were given as embeddings."
-    found = unlike_encodings(gen, ref)
-    return " ".join(found) if found else "The files of the two sets were encoded alike, as far as their formats show."
+    unlike = unlike_encodings(gen, ref)
+    return " ".join(unlike) if unlike else "The files of the two sets were encoded alike, as far as their formats show."

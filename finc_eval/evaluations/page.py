@@ -83,7 +83,9 @@ def outline(result: Evaluation) -> Outline:
     sets = {} if compared is None else {"gen": compared.gen, "ref": compared.ref}
     if result.audit is not None:
         sets |= {"train": result.audit.train, "holdout": result.audit.holdout}
-    arguments = [f"{'' if one in SHOWN['comparison'] else f'{one}='}{source(one, info)}" for one, info in sets.items()]
+    arguments = [
+        f"{'' if name in SHOWN['comparison'] else f'{name}='}{source(name, info)}" for name, info in sets.items()
+    ]
     parts = [outline_of(part) for part in result.parts.values()]
     if result.private is not None:
         arguments = ["gen", '"private.h5"', *([] if result.audit is None else ["train=train", "holdout=holdout"])]
@@ -93,7 +95,7 @@ def outline(result: Evaluation) -> Outline:
         title=_title(result),
         says=says(result),
         sets=sizes(sets) | ({} if result.private is None else {"private reference": None}),
-        signatures=list(dict.fromkeys(str(one) for part in parts for one in part.signatures)),
+        signatures=list(dict.fromkeys(str(signature) for part in parts for signature in part.signatures)),
         call=call("evaluate", *arguments, settings=compared and compared.settings),
         tables=tables if result.private is None else [*tables, side_by_side(result, result.private)],
         warnings=result.warnings,
@@ -133,28 +135,28 @@ def show(result: Evaluation) -> None:
 
 def answers(result: Evaluation) -> list[tuple[str, str]]:
     """Return what each part found in a few plain sentences, and why a part is missing."""
-    found = {} if result.comparison is None else {"comparison": result.comparison.headline}
+    sentences = {} if result.comparison is None else {"comparison": result.comparison.headline}
     if result.scores is not None:
         texts = [
-            f"{one.key} {figure(one.value)}"
-            + ("" if one.floor is None else f" (the reference itself: {figure(one.floor)})")
-            for one in result.scores
+            f"{score.key} {figure(score.value)}"
+            + ("" if score.floor is None else f" (the reference itself: {figure(score.floor)})")
+            for score in result.scores
         ]
-        found["scores"] = f"{join_words(texts)}."
+        sentences["scores"] = f"{join_words(texts)}."
     if result.methods is not None:
-        found["methods"] = result.methods.headline
+        sentences["methods"] = result.methods.headline
     if result.private is not None:
-        found["private"] = result.private.headline
+        sentences["private"] = result.private.headline
     if result.audit is not None:
-        found["audit"] = f"{result.audit.headline} {audits.membership_sentence(result.audit)}"
-    asked = [name for name in QUESTIONS if name in found or name in result.missing]
-    answered = [(QUESTIONS[name], found.get(name) or f"Not computed: {result.missing[name]}.") for name in asked]
+        sentences["audit"] = f"{result.audit.headline} {audits.membership_sentence(result.audit)}"
+    asked = [name for name in QUESTIONS if name in sentences or name in result.missing]
+    answered = [(QUESTIONS[name], sentences.get(name) or f"Not computed: {result.missing[name]}.") for name in asked]
     return [*answered, ("Encodings", result.encodings)]
 
 
-def side_by_side(result: Evaluation, found: PrivateScore | PrivateComparison) -> TextTable:
+def side_by_side(result: Evaluation, compared: PrivateScore | PrivateComparison) -> TextTable:
     """Return DP-HP's distance and its guarantee beside KAHM's membership score, each with meaning and yardstick."""
-    scores = {one.name: one for one in privacy.scores_of(found)}
+    scores = {score.name: score for score in privacy.scores_of(compared)}
     own, real = scores["gen"], scores.get("holdout")
     yardstick = f"The noise hides values below {figure(own.smallest_detected, '.2g')}."
     if real is not None:
@@ -167,7 +169,7 @@ def side_by_side(result: Evaluation, found: PrivateScore | PrivateComparison) ->
             yardstick,
         )
     ]
-    for guarantee in found.guarantees:
+    for guarantee in compared.guarantees:
         stated, *ceilings = (cell(guarantee) for cell in privacy.PROMISES.values())
         rows.append(
             (

@@ -105,7 +105,7 @@ def _packaged(name: str) -> Card:
 
 def with_the_same_tensors(card: Card) -> list[Card]:
     """Return the cards of finc-eval's own whose files have the tensors of this card's, and that use them otherwise."""
-    return [one for one in all_cards() if one.loader != card.loader and _tensors_of(one) == _tensors_of(card)]
+    return [other for other in all_cards() if other.loader != card.loader and _tensors_of(other) == _tensors_of(card)]
 
 
 def _tensors_of(card: Card) -> tuple[object, ...]:

@@ -64,8 +64,8 @@ def fetch_weights(card: Card, progress: Progress = silent) -> Path:
     if weights is None:
         raise UsageError(f"{card.name} needs no weights")
     if weights.package or Path(weights.file).is_absolute():
-        found = check_weights(card)
-        return found[0] if found else Path(weights.file)
+        weights_file = check_weights(card)
+        return weights_file[0] if weights_file else Path(weights.file)
     if (elsewhere := cached(weights)) is not None:
         return elsewhere
     target = weights_folder() / weights.file

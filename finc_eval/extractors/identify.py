@@ -30,25 +30,25 @@ def card_of_file(name: str, cards: Sequence[Card]) -> Card:
         raise DataError(f"{name} cannot be read ({error}): check the path") from error
     digest = _digest(path, status.st_size, status.st_mtime_ns)
     stated = {card.name: card.weights.sha256 for card in cards if card.weights and card.weights.sha256}
-    found = [card for card in cards if digest.startswith(stated.get(card.name, "-"))]
-    if not found:
+    stating = [card for card in cards if digest.startswith(stated.get(card.name, "-"))]
+    if not stating:
         alike = _alike(path, cards)
-        found = [card for card in alike if len(stated.get(card.name, "")) < SHA256_DIGITS]
-        if alike and not found:
+        stating = [card for card in alike if len(stated.get(card.name, "")) < SHA256_DIGITS]
+        if alike and not stating:
             names = " and of ".join(card.name for card in alike)
             raise DataError(
                 f"{name} has the tensors of {names}, and another digest, {digest}: write a card of your own for it"
             )
-    if not found:
+    if not stating:
         raise DataError(f"{name} is not the file of a card that comes with finc-eval: write a card of your own for it")
-    if len(found) > 1:
-        choices = " or ".join(f"{card.name}{options_of(card)}" for card in found)
-        files = {card.weights.file: None for card in found if card.weights}  # in the order of the cards, each once
+    if len(stating) > 1:
+        choices = " or ".join(f"{card.name}{options_of(card)}" for card in stating)
+        files = {card.weights.file: None for card in stating if card.weights}  # in the order of the cards, each once
         raise DataError(
             f"{name} could be of {choices}: name one of them as the extractor, and copy the file to the folder of "
             f"weights as {' or '.join(files)}{', in this order' if len(files) > 1 else ''}"
         )
-    (card,) = found
+    (card,) = stating
     return replace(card, weights=card.weights and replace(card.weights, file=str(path)))
 
 

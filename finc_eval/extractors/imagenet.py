@@ -50,13 +50,13 @@ def imagenet_tree() -> ClassTree:
     for number, leaf in leaves:
         waiting, seen = [*above[leaf]], set[str]()
         while waiting:
-            if (one := waiting.pop()) not in seen:
-                seen.add(one)
-                held.setdefault(one, []).append(number)
-                waiting += above[one]
+            if (synset := waiting.pop()) not in seen:
+                seen.add(synset)
+                held.setdefault(synset, []).append(number)
+                waiting += above[synset]
     # A noun is below another with the same classes if it is further from the root of the tree.
-    nouns = sorted(held, key=lambda one: (-len(held[one]), _depth(one, above)))
-    kept = {tuple(held[one]): words[one] for one in nouns if len(held[one]) > 1}
+    nouns = sorted(held, key=lambda synset: (-len(held[synset]), _depth(synset, above)))
+    kept = {tuple(held[synset]): words[synset] for synset in nouns if len(held[synset]) > 1}
     below = np.zeros((len(leaves), len(leaves) + len(kept)), bool)
     np.fill_diagonal(below, True)
     for place, numbers in enumerate(kept, len(leaves)):
@@ -66,4 +66,4 @@ def imagenet_tree() -> ClassTree:
 
 def _depth(synset: str, above: dict[str, list[str]]) -> int:
     """Return the number of nouns on the shortest way to the root."""
-    return min((1 + _depth(one, above) for one in above[synset]), default=0)
+    return min((1 + _depth(parent, above) for parent in above[synset]), default=0)

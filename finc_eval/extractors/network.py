@@ -47,11 +47,11 @@ class Embedder:
     ) -> None:
         self.device = usable_device(device)
         self._card, self._precision = card, precision
-        found = check_weights(card)
+        weights = check_weights(card)
         of_images = card.clip is None or card.output.frames is not None
         layout = torch.channels_last if of_images else torch.channels_last_3d
         with own_settings(), kept_random_states():  # a network is filled with random numbers before its weights
-            self._network = load_backbone(card, self.device, found and found[0]).to(memory_format=layout)
+            self._network = load_backbone(card, self.device, weights and weights[0]).to(memory_format=layout)
         self._most: int | None = None
         self._compiled: Network | None = None
         if precision == "float32" and self.device.type == "cpu" and card.clip is None:  # clips gain nothing
@@ -185,11 +185,11 @@ def load_classifier(card: Card) -> Classifier | None:
     """Read the card's last layer; None if it states none or its weights are not on this machine."""
     if card.head is None or card.weights is None or locate(card.weights) is None:
         return None
-    found = check_weights(card)
-    if found is None:
+    weights = check_weights(card)
+    if weights is None:
         return None
     names = imagenet_tree().classes
-    tensors = load_tensors(found[0])
+    tensors = load_tensors(weights[0])
     shapes = {card.head.weight: (len(names), card.output.dimension), card.head.bias: (len(names),)}
     for name, shape in shapes.items():
         if name not in tensors:
@@ -215,7 +215,7 @@ class TextTower:
                 f"{card.name} has no text tower, which embeds prompts as its images: take clip-vitb32 or "
                 "clip-vitl14-336, or add a table [text] and [weights] to your card"
             )
-        found = check_weights(card)
+        weights = check_weights(card)
         try:
             import open_clip
         except ImportError as error:
@@ -242,7 +242,7 @@ class TextTower:
                 ) from error
         del network.visual
         of_text = replace(card, weights=replace(card.weights, layout="open-clip-text"))
-        self._network: Any = fill_network(network, of_text, found and found[0])
+        self._network: Any = fill_network(network, of_text, weights and weights[0])
         self._network.requires_grad_(False).eval().to(self.device)
 
     @arithmetic()

@@ -75,8 +75,8 @@ def locate(weights: Weights) -> Path | None:
     paths = [Path(place) / inside / weights.file for place in places]
     if (folder := known_folder("weights")) is not None or Path(weights.file).is_absolute():
         paths.append((folder or Path()) / weights.file)
-    if found := next((path for path in paths if path.is_file()), None):
-        return found
+    if path := next((path for path in paths if path.is_file()), None):
+        return path
     return cached(weights)
 
 
@@ -116,7 +116,7 @@ def check_weights(card: Card) -> tuple[Path, str] | None:
     if objection := objection_to(card.weights, path, digest):
         raise DataError(f"the weights of {card.name} are not used: {path} {objection}")
     if pin_first_use(card.weights, path, digest) and (others := with_the_same_tensors(card)):
-        could_be = " or ".join(one.name + options_of(one) for one in others)
+        could_be = " or ".join(weights.name + options_of(weights) for weights in others)
         warnings.warn(
             f"no digest is published for {path.name} (SHA-256 {digest}): it is used as {card.name}{options_of(card)}, "
             f"and by its tensors it could be of {could_be}",
@@ -127,7 +127,7 @@ def check_weights(card: Card) -> tuple[Path, str] | None:
 
 def weight_states(cards: Iterable[Card], *, rehash: bool = False) -> list[WeightState]:
     """Return the states of the weights of those cards that have any; `rehash` also hashes files that seem unchanged."""
-    found = []
+    states = []
     for name, weights in ((card.name, card.weights) for card in cards if card.weights):
         path, place, stated = locate(weights), _locate(weights), len(weights.sha256 or "")
         digest = None if path is None else file_digest(path, rehash=rehash)
@@ -138,7 +138,7 @@ def weight_states(cards: Iterable[Card], *, rehash: bool = False) -> list[Weight
             state = "missing"
         elif objection_to(weights, path, digest):
             state = "wrong"
-        found.append(
+        states.append(
             WeightState(
                 name=name,
                 file=weights.file,
@@ -150,7 +150,7 @@ def weight_states(cards: Iterable[Card], *, rehash: bool = False) -> list[Weight
                 license=weights.license,
             )
         )
-    return found
+    return states
 
 
 def _missing(card: Card, weights: Weights) -> str:
@@ -170,14 +170,14 @@ def objection_to(weights: Weights, path: Path, digest: str) -> str | None:
         return f"has SHA-256 {digest}, not {weights.sha256} as the card says"
     if not _needs_pin(weights, path):
         return None
-    stated = {one.name: one.weights.sha256 for one in all_cards() if one.weights and one.weights.sha256}
+    stated = {card.name: card.weights.sha256 for card in all_cards() if card.weights and card.weights.sha256}
     if owners := [name for name, known in stated.items() if known != weights.sha256 and digest.startswith(known)]:
         return f"has SHA-256 {digest}, and is the file of {' and '.join(owners)}: take {' or '.join(owners)}"
     pins, place = _entries(PINS), f"{RECORDS}/{PINS}"
     if pins is None:
         raise DataError(f"{place} is damaged: remove it, and each file is trusted again on its first use")
     pinned = pins.get(_key(path))
-    names = {one.weights.file: one.name for one in all_cards() if one.weights} | {weights.file: ""}
+    names = {card.weights.file: card.name for card in all_cards() if card.weights} | {weights.file: ""}
     for other, known in pins.items():
         if known == digest and pinned is None and (owner := names.get(Path(other).name)):
             return (

@@ -5,15 +5,16 @@ from __future__ import annotations
 from finc_eval.core.errors import UsageError
 
 SHOWN_SAMPLES = 8
-"""Samples of each set and mode that a page shows: as many typical ones, as many drawn at random, half as many reference
-samples nearest to them, and as many of the opposite tail where that matters, of about 3 kB each."""
+"""Samples of each set that a page shows of a kind or direction: as many typical ones, as many drawn at random, half as
+many reference samples nearest to them, and as many of the opposite tail where that matters, of about 3 kB each."""
 
 LEAD_SAMPLES = 3  # samples of a kind or a direction in a table
 
 KEPT = 50  # samples of each set that a kind keeps, nearest to its center, and that a direction keeps of each tail
 
 MAX_SHOWN = 16
-"""Largest number of samples of a kind that a page shows, and members of each set that a mode keeps as a random draw."""
+"""Largest number of samples of a kind that a page shows, and of members of each set that a kind keeps, drawn at
+random."""
 
 
 def shown_if_muted(count: int) -> int:
@@ -22,7 +23,7 @@ def shown_if_muted(count: int) -> int:
 
 
 def check_shown(count: int) -> int:
-    """Return a number of samples of each set and mode, or raise UsageError if a page cannot show as many."""
+    """Return a number of samples of each set and card, or raise UsageError if a page cannot show as many."""
     if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= MAX_SHOWN:
         raise UsageError(f"pictures must be a whole number from 0 to {MAX_SHOWN}, got {count!r}")
     return count

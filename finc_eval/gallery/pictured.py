@@ -25,7 +25,7 @@ from finc_eval.embeddings.pictures import EmbeddedSamples, HeldSamples
 from finc_eval.embeddings.search.neighbors import nearest
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.gallery.counts import SHOWN_SAMPLES, check_shown
-from finc_eval.gallery.thumbnails import DEFAULT_FPS, Thumbnail, kept_thumbnails, preview, thumbnail
+from finc_eval.gallery.thumbnails import Thumbnail, kept_thumbnails, preview, thumbnail
 from finc_eval.samples.clips import Clip
 from finc_eval.samples.source import Samples
 
@@ -71,17 +71,17 @@ def read_gallery(
         if label not in given and (kept is not None or source is None):
             held, reason = (kept or {}).get(label, {}), "only their ids are at hand"
             reason = "the file has no pictures of them that can be read" if held else reason
-            pictures[label] = {name: one for name, one in held.items() if name in wanted}
+            pictures[label] = {name: source for name, source in held.items() if name in wanted}
         else:
             pictures[label], reason = read_thumbnails(source, wanted, info.clip, still=still.get(label, ()))
         if lacking := len(wanted) - len(pictures[label]):
             count = "the" if lacking == len(wanted) else f"{lacking} of the {len(wanted)}"
             missing.setdefault(reason, []).append((label, f"{count} samples of {(names or {}).get(label, label)}"))
     notes = []
-    for reason, found in missing.items():
-        labels = [label for label, _ in found]
+    for reason, unseen in missing.items():
+        labels = [label for label, _ in unseen]
         where = f"samples={{{', '.join(f'{label!r}: …' for label in labels)}}} or --samples {labels[0]}=…"
-        words = f"{join_words([samples_of for _, samples_of in found])} are not shown, because {reason}: pass {where}"
+        words = f"{join_words([samples_of for _, samples_of in unseen])} are not shown, because {reason}: pass {where}"
         notes.append(f"{words[0].upper()}{words[1:]}, the folder, zip, npz or array that holds them.")
     return Gallery(pictures, tuple(notes))
 
@@ -94,9 +94,9 @@ def read_thumbnails(
     With `still_edge`, the pictures of clips are the frame in their middle, and no edge is longer. Of clips with the
     ids `still`, they are the last frame, as the first picture of a preview is.
     """
-    found: Thumbnails = {}
+    thumbnails: Thumbnails = {}
     if not wanted:
-        return found, ""
+        return thumbnails, ""
     try:
         if isinstance(source, EmbeddedSamples | HeldSamples):
             place = f"{shown_place(source.place)}, or are not the samples that were embedded"
@@ -110,21 +110,22 @@ def read_thumbnails(
                 opened.take([n for n, name in enumerate(opened.ids) if name in wanted]),
             )
         for sample in samples:
-            pixels, traits = sample.pixels, sample.traits
+            pixels, encoding = sample.pixels, sample.encoding
             if pixels is not None and still_edge is not None:
                 image = pixels if pixels.ndim == 3 else pixels[len(pixels) // 2]
-                found[sample.id] = thumbnail(image, still_edge)
+                thumbnails[sample.id] = thumbnail(image, still_edge)
             elif pixels is not None and pixels.ndim > 3 and sample.id in still:
-                found[sample.id] = thumbnail(pixels[-1])
+                thumbnails[sample.id] = thumbnail(pixels[-1])
             elif pixels is not None and pixels.ndim > 3 and len(pixels) > 1:
-                fps = (clip and clip.fps) or (traits and traits.fps) or DEFAULT_FPS
-                found[sample.id] = preview(pixels, fps / clip.stride if clip else fps)
+                # 25: frames a second of clips that do not state it, such as arrays.
+                fps = (clip and clip.fps) or (encoding and encoding.fps) or 25.0
+                thumbnails[sample.id] = preview(pixels, fps / clip.stride if clip else fps)
             elif pixels is not None:
-                found[sample.id] = thumbnail(pixels if pixels.ndim == 3 else pixels[0])
+                thumbnails[sample.id] = thumbnail(pixels if pixels.ndim == 3 else pixels[0])
     except (FincEvalError, OSError) as error:
         stated = str(getattr(source, "place", source))
-        return found, f"they cannot be read ({str(error).replace(stated, shown_place(stated))})"
-    return found, f"they cannot be found or read in {place}"
+        return thumbnails, f"they cannot be read ({str(error).replace(stated, shown_place(stated))})"
+    return thumbnails, f"they cannot be found or read in {place}"
 
 
 class Caption(NamedTuple):
@@ -165,20 +166,20 @@ def store_captions(captions: Captions, shown: Mapping[str, Iterable[str]]) -> di
     """Return the captions of the samples that a page shows as plain JSON types."""
     wanted = {label: {*shown[label]} for label in captions}
     return {
-        label: {name: list(one) for name, one in of_set.items() if name in wanted[label]}
+        label: {name: list(captions) for name, captions in of_set.items() if name in wanted[label]}
         for label, of_set in captions.items()
     }
 
 
 def check_captions(stored: Any) -> Captions:
     """Return captions that `store_captions` gave and a file kept."""
-    found: Captions = {}
+    captions_of_sets: Captions = {}
     for label, of_set in stored.items():
-        captions = found[str(label)] = {}
+        captions = captions_of_sets[str(label)] = {}
         for name, (facts, near) in of_set.items():
             other = None if near is None else (str(near[0]), float(near[1]))
             captions[str(name)] = Caption(tuple(map(str, facts)), other)
-    return found
+    return captions_of_sets
 
 
 def _facts(values: Mapping[str, str]) -> tuple[str, ...]:
@@ -192,7 +193,7 @@ PICTURES = "pictures"
 
 def read_pictures(file: StoredFile) -> Pictures:
     """Read the pictures of the file of a result; call it in `content_of`."""
-    found: Pictures = {}
+    pictures: Pictures = {}
     for number, head in enumerate(file.header[PICTURES]):
         data, start = file.array(f"{PICTURES}/{number}", None, dtype="|u1").tobytes(), 0
         brought = []
@@ -203,8 +204,8 @@ def read_pictures(file: StoredFile) -> Pictures:
             start += size
         if start != len(data):
             raise ValueError("its pictures do not match their index")
-        found[str(head["set"])], _ = kept_thumbnails(brought)
-    return found
+        pictures[str(head["set"])], _ = kept_thumbnails(brought)
+    return pictures
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,7 +213,7 @@ class Pictured(Document):
     """A result whose page shows samples, and whose HDF5 file keeps small pictures of them.
 
     Attributes:
-        shown: samples of each set and mode that its page shows and its file keeps pictures of; 0 for none.
+        shown: samples of each set that its page shows on a card and its file keeps pictures of; 0 for none.
         kept: pictures that the file had; None for a result that was not read from one.
         folder_of_members: name of the folder beside its page that has all members of its kinds; "" without one.
     """
@@ -240,7 +241,7 @@ class Pictured(Document):
         return {}
 
     def showing(self, count: int) -> Self:
-        """Return the result with this many samples of each set and mode shown and kept in its file; 0 for none.
+        """Return the result with this many samples of each set shown on a card and kept in its file; 0 for none.
 
         Raises:
             UsageError: the count is not a whole number from 0 to 16.
@@ -286,9 +287,12 @@ class Pictured(Document):
                 self._write(file)
                 for number, (label, of_set) in enumerate(self.gallery.pictures.items()):
                     pictures = sorted(of_set.items())
-                    entries = [[name, one.kind, one.width, one.height, len(one.data)] for name, one in pictures]
+                    entries = [
+                        [name, picture.kind, picture.width, picture.height, len(picture.data)]
+                        for name, picture in pictures
+                    ]
                     index.append({"set": label, "pictures": entries})
-                    data = b"".join(one.data for _, one in pictures)
+                    data = b"".join(picture.data for _, picture in pictures)
                     file.array(f"{PICTURES}/{number}", np.frombuffer(data, np.uint8))
                 file.header[PICTURES] = index
             self.to_json(twin)

@@ -38,14 +38,12 @@ CLIP_QUALITY = 50
 
 CLIP_EFFORT = 2  # effort of WebP on moving pictures, 0 to 6: with 4, they are 5 % smaller and take 1.6 times as long
 
-DEFAULT_FPS = 25.0  # frames a second of clips that do not state it, such as arrays
 MIN_PREVIEW_MS = 1000  # milliseconds that a preview lasts at least: 16 frames at 30 frames a second are a flicker
 
 
 ROW_EDGE, ROW_GAP = 64, 2  # height of pictures in a row, and white pixels between them
 
-STRIP_FRAMES, STRIP_EDGE = 4, 48
-"""Frames of a clip that stand side by side under its preview, and pixels of their longer edge."""
+STRIP_EDGE = 48  # pixels of the longer edge of each frame of a clip in the strip under its preview
 
 ANIMATED = b"ANIM"  # name of the chunk that begins the animation of a WebP file, in its first 64 bytes
 
@@ -104,21 +102,22 @@ def _still(clip: Thumbnail) -> Thumbnail:
 @lru_cache(maxsize=1000)
 def _strip(clip: Thumbnail) -> Thumbnail:
     with _opened(clip.data) as stored:
-        places = spread_evenly(getattr(stored, "n_frames", 1), STRIP_FRAMES).tolist()
+        # 4: frames of a clip that stand side by side under its preview.
+        places = spread_evenly(getattr(stored, "n_frames", 1), 4).tolist()
         shown = [_frame(stored, place) for place in places]
-    for one in shown:
-        one.thumbnail((STRIP_EDGE, STRIP_EDGE), Image.Resampling.LANCZOS)
+    for frame in shown:
+        frame.thumbnail((STRIP_EDGE, STRIP_EDGE), Image.Resampling.LANCZOS)
     width, height = shown[0].size
     strip = Image.new("RGB", (width * len(shown), height))
-    for place, one in enumerate(shown):
-        strip.paste(one, (place * width, 0))
+    for place, frame in enumerate(shown):
+        strip.paste(frame, (place * width, 0))
     return _webp(strip, lossless=clip.is_small)
 
 
 @contextmanager
 def _opened(data: bytes) -> Iterator[Image.Image]:
     """Open a picture by the closed list of formats, and by Pillow's own settings."""
-    with FixedSettings(), Image.open(io.BytesIO(data), formats=[one.upper() for one in get_args(Kind)]) as stored:
+    with FixedSettings(), Image.open(io.BytesIO(data), formats=[kind.upper() for kind in get_args(Kind)]) as stored:
         yield stored
 
 
@@ -158,16 +157,16 @@ def kept_thumbnails(pictures: Iterable[tuple[str, bytes, Any, Any, Any]]) -> tup
 
     Each is an id, and what `read_thumbnail` takes.
     """
-    found: dict[str, Thumbnail] = {}
+    kept: dict[str, Thumbnail] = {}
     lacking: list[str] = []
     for name, *stated in pictures:
         try:
-            found[name] = read_thumbnail(*stated)
+            kept[name] = read_thumbnail(*stated)
         except DataError as error:
             lacking.append(f"{name[:100]!r}, {error}")
     if not lacking:
-        return found, ""
-    return found, f"{plural(len(lacking), 'kept picture')} cannot be shown, such as that of {lacking[0]}"
+        return kept, ""
+    return kept, f"{plural(len(lacking), 'kept picture')} cannot be shown, such as that of {lacking[0]}"
 
 
 def thumbnail(image: npt.NDArray[np.uint8], edge: int = MAX_EDGE) -> Thumbnail:
@@ -185,7 +184,7 @@ def thumbnail(image: npt.NDArray[np.uint8], edge: int = MAX_EDGE) -> Thumbnail:
     if not is_small:
         made.append((_encode(picture, "WEBP", quality=QUALITY, method=4), "webp"))
         made.append((_encode(picture, "JPEG", quality=QUALITY, optimize=True), "jpeg"))
-    return Thumbnail(*min(made, key=lambda one: len(one[0])), *picture.size)
+    return Thumbnail(*min(made, key=lambda encoded: len(encoded[0])), *picture.size)
 
 
 def preview(frames: npt.NDArray[np.uint8], fps: float) -> Thumbnail:
@@ -224,8 +223,8 @@ def side_by_side(pictures: Sequence[Thumbnail]) -> bytes | None:
 
 def row_of(pictures: Sequence[Thumbnail]) -> Image.Image | None:
     """Return pictures in a row, of clips their last frames; None of no pictures."""
-    images = [one.last for one in pictures]
-    images = [one.resize((max(1, round(one.width * ROW_EDGE / one.height)), ROW_EDGE)) for one in images]
+    images = [picture.last for picture in pictures]
+    images = [image.resize((max(1, round(image.width * ROW_EDGE / image.height)), ROW_EDGE)) for image in images]
     if not images:
         return None
     lefts = np.cumsum([0, *(image.width + ROW_GAP for image in images)]).tolist()
@@ -273,11 +272,11 @@ def draw_motion(pictures: Sequence[Image.Image], frames: npt.NDArray[np.uint8], 
         spread_evenly(stop - start + 1, -(-(stop - start) // EVERY) + 1) + start for start, stop in pairwise(shown)
     ]
     read = np.unique(np.concatenate(steps))
-    small = [np.asarray(Image.fromarray(one).convert("L").resize((SIDE, SIDE))) for one in frames[read]]
+    small = [np.asarray(Image.fromarray(frame).convert("L").resize((SIDE, SIDE))) for frame in frames[read]]
     gray = torch.from_numpy(np.stack(small))[:, None].float() / 255
     flow, _ = optical_flow(gray[:-1], gray[1:])
     cells = adaptive_avg_pool2d(flow, LINES) / SIDE
-    ends = np.cumsum([0, *(len(one) - 1 for one in steps)]).tolist()
+    ends = np.cumsum([0, *(len(instants) - 1 for instants in steps)]).tolist()
     for picture, (start, stop) in zip(pictures, pairwise(ends), strict=False):
         moves = cells[start:stop].sum(0).clamp(-REACH, REACH)
         draw, (width, height) = ImageDraw.Draw(picture), picture.size

@@ -100,8 +100,8 @@ class PastNight:
         if (row := self.rows.get(name)) is not None:
             return row
         bare = SUFFIX.sub("", name)
-        found = [row for other, row in self.rows.items() if SUFFIX.sub("", other) == bare]
-        return found[0] if len(found) == 1 else None
+        alike = [row for other, row in self.rows.items() if SUFFIX.sub("", other) == bare]
+        return alike[0] if len(alike) == 1 else None
 
     @property
     def verdict(self) -> str:
@@ -146,7 +146,7 @@ def content_of(path: Path) -> bytes:
 def add_lines(path: Path, content: bytes, lines: Sequence[str]) -> None:
     """Replace a floor by the same with further lines; what it held stays as it is, damaged lines included."""
     between = b"\n" if content and not content.endswith(b"\n") else b""
-    added = "".join(f"{one}\n" for one in lines).encode()
+    added = "".join(f"{line}\n" for line in lines).encode()
     mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else None
     with write_whole(path) as temporary, create_file(temporary) as file:
         file.write(content + between + added)
@@ -168,11 +168,11 @@ def read_floor(content: bytes, where: str) -> Floor:
         if not line.strip():
             continue
         try:
-            found = json_table(line.decode(), "it")
-            if "accept" in found:
-                _accept(nights, begins, _text(found, "accept"), _machine(found))
+            line_read = json_table(line.decode(), "it")
+            if "accept" in line_read:
+                _accept(nights, begins, _text(line_read, "accept"), _machine(line_read))
             else:
-                _take(nights, row_of(found))
+                _take(nights, row_of(line_read))
         except (DataError, ValueError) as error:
             bad.append((number, _why(error)))
     if bad and not nights and not any(line.startswith(BEGINS) for line in lines):
@@ -204,49 +204,49 @@ def _take(nights: list[PastNight], row: PairRow) -> None:
     last.rows[row.id] = row
 
 
-def row_of(found: Mapping[str, Any]) -> PairRow:
+def row_of(line: Mapping[str, Any]) -> PairRow:
     """Return a row from plain JSON types; ValueError, which names the field, for what is not one."""
-    numbers = [_number(found, name, *RANGES[name]) for name in MEASURES]
-    known = [one for one in numbers if one is not None]
-    shows = _text(found, "shows", "")
+    numbers = [_number(line, name, *RANGES[name]) for name in MEASURES]
+    known = [number for number in numbers if number is not None]
+    shows = _text(line, "shows", "")
     if len(known) not in (0, len(MEASURES)) or (not known and shows in ("", *SOUND)):
-        lost = next(name for name, one in zip(MEASURES, numbers, strict=True) if one is None)
+        lost = next(name for name, number in zip(MEASURES, numbers, strict=True) if number is None)
         raise ValueError(f"{lost} is missing")
     values = np.array(known) if known else None
     if not shows:  # a row that was made elsewhere
         own, structure = (numbers[MEASURES.index(name)] or 0.0 for name in ("thumb", "structure"))
         shows = "another picture" if own < OTHER_OWN and structure < OTHER_STRUCTURE else "same"
-    verdict = _text(found, "verdict", "green")
+    verdict = _text(line, "verdict", "green")
     if verdict not in VERDICTS:
         raise ValueError(f"verdict is {verdict!r:.40}, not one of {', '.join(VERDICTS)}")
-    ranks = [_number(found, name, 0.0, 1.0) for name in ("p", "all_p")]
-    p, all_p = (one or np.nan for one in ranks)
-    night, name = (_text(found, one) for one in ("night", "id"))
-    gen, ref = (_text(found, one, "" if values is None else None) for one in ("gen", "ref"))
-    beyond, all_beyond = (_flag(found, one) for one in ("beyond", "all_beyond"))
-    return PairRow(night, _machine(found), name, shows, values, gen, ref, p, all_p, beyond, all_beyond, verdict)
+    ranks = [_number(line, name, 0.0, 1.0) for name in ("p", "all_p")]
+    p, all_p = (rank or np.nan for rank in ranks)
+    night, name = (_text(line, name) for name in ("night", "id"))
+    gen, ref = (_text(line, name, "" if values is None else None) for name in ("gen", "ref"))
+    beyond, all_beyond = (_flag(line, name) for name in ("beyond", "all_beyond"))
+    return PairRow(night, _machine(line), name, shows, values, gen, ref, p, all_p, beyond, all_beyond, verdict)
 
 
-def _text(found: Mapping[str, Any], name: str, default: str | None = None) -> str:
-    value = found.get(name, default)
+def _text(line: Mapping[str, Any], name: str, default: str | None = None) -> str:
+    value = line.get(name, default)
     if not isinstance(value, str) or (not value and value != default) or len(value) > MAX_TEXT:
-        raise ValueError(f"{name} is {value!r:.40}, not a text" if name in found else f"{name} is missing")
+        raise ValueError(f"{name} is {value!r:.40}, not a text" if name in line else f"{name} is missing")
     return value
 
 
-def _machine(found: Mapping[str, Any]) -> str | None:
-    return None if found.get("machine") is None else _text(found, "machine")
+def _machine(line: Mapping[str, Any]) -> str | None:
+    return None if line.get("machine") is None else _text(line, "machine")
 
 
-def _flag(found: Mapping[str, Any], name: str) -> bool:
-    value = found.get(name)
+def _flag(line: Mapping[str, Any], name: str) -> bool:
+    value = line.get(name)
     if value is not None and not isinstance(value, bool):
         raise ValueError(f"{name} is {value!r:.40}, neither true nor false")
     return bool(value)
 
 
-def _number(found: Mapping[str, Any], name: str, low: float, high: float) -> float | None:
-    value = found.get(name)
+def _number(line: Mapping[str, Any], name: str, low: float, high: float) -> float | None:
+    value = line.get(name)
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -260,8 +260,8 @@ def matching(nights: Sequence[PastNight], name: str, machine: str | None) -> lis
     """Return the numbers of the nights whose name begins so, of one machine or, if it is None, of all."""
     return [
         place
-        for place, one in enumerate(nights)
-        if one.name.startswith(name) and (machine is None or one.machine == machine)
+        for place, night in enumerate(nights)
+        if night.name.startswith(name) and (machine is None or night.machine == machine)
     ]
 
 
@@ -273,10 +273,10 @@ def _accept(nights: Sequence[PastNight], begins: dict[str | None, int], name: st
             continue
         first = place
         for before in range(place, -1, -1):
-            one = nights[before]
-            if one.machine != chosen.machine or one.is_broken:
+            earlier = nights[before]
+            if earlier.machine != chosen.machine or earlier.is_broken:
                 continue
-            if before != place and one.verdict == "green":
+            if before != place and earlier.verdict == "green":
                 break
-            one.is_accepted, first = True, before
+            earlier.is_accepted, first = True, before
         begins[chosen.machine] = first if chosen.machine not in begins else max(begins[chosen.machine], first)

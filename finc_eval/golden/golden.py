@@ -65,18 +65,18 @@ class Golden:
             DataError: no id is in both, a golden picture cannot be read, or the file is not a floor.
         """
         machine = _checked(machine)
-        found = match_pictures(gen, ref)
-        tonight, name_of_run = measure_night(found)
+        matched = match_pictures(gen, ref)
+        tonight, name_of_run = measure_night(matched)
         place = place_of_floor(self.path)
         with alone_with(place):
             content = content_of(place)
             floor = read_floor(content, str(self.path))
             judged = judge_night(floor, tonight, machine)
-            verdict = _verdict(judged, tonight, found)
+            verdict = _verdict(judged, tonight, matched)
             time = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
             rows = _rows(tonight, judged, time, machine, verdict)
-            add_lines(place, content, [one.to_line() for one in rows])
-        told = tell_night(floor, found, tonight, judged, verdict, name_of_run)
+            add_lines(place, content, [row.to_line() for row in rows])
+        told = tell_night(floor, matched, tonight, judged, verdict, name_of_run)
         return _result(floor, tonight, judged, rows, told)
 
     def accept(self, night: str, machine: str | None = None) -> str:
@@ -97,21 +97,23 @@ class Golden:
         with alone_with(place):
             content = content_of(place)
             floor = read_floor(content, str(self.path))
-            found = [floor.nights[one] for one in matching(floor.nights, night, machine)] if night.strip() else []
-            usable = any(not one.is_broken for one in found)
-            if not found:
-                known = join_words([one.name for one in floor.nights[-LISTED:]]) or "none"
+            nights = [floor.nights[place] for place in matching(floor.nights, night, machine)] if night.strip() else []
+            usable = any(not past.is_broken for past in nights)
+            if not nights:
+                known = join_words([past.name for past in floor.nights[-LISTED:]]) or "none"
                 raise UsageError(f"{self.path} has no night {night!r}: its last nights are {known}")
             if not usable:
-                bad = next(row for row in found[0].rows.values() if row.shows not in SOUND)
+                bad = next(row for row in nights[0].rows.values() if row.shows not in SOUND)
                 raise UsageError(
-                    f"the night {found[0].name} has pairs that are red by themselves, such as {bad.id}, and no night "
+                    f"the night {nights[0].name} has pairs that are red by themselves, such as {bad.id}, and no night "
                     "makes these known: if the new pictures are right, make them the golden ones"
                 )
             line = _acceptance(night, machine)
             add_lines(place, content, [line])
         after = read_floor(b"\n".join([content, line.encode()]), str(self.path)).nights
-        chosen = [one.name for one, old in zip(after, floor.nights, strict=True) if one.is_accepted > old.is_accepted]
+        chosen = [
+            past.name for past, old in zip(after, floor.nights, strict=True) if past.is_accepted > old.is_accepted
+        ]
         if not chosen:
             return "Nothing changed: these nights were accepted before."
         return f"Accepted: {plural(len(chosen), 'night')}, from {chosen[0]} to {chosen[-1]}. Known from now on."
@@ -127,15 +129,15 @@ def _checked(machine: str | None) -> str | None:
     return machine
 
 
-def _is_unsure(one: MeasuredPair, own: AgainstPast | None) -> bool:
+def _is_unsure(pair: MeasuredPair, own: AgainstPast | None) -> bool:
     """Return whether a pair cannot be recognized, while too few nights are known to tell whether that is usual."""
-    return one.shows == "unclear" and own is not None and own.known < LEAST_PAST
+    return pair.shows == "unclear" and own is not None and own.known < LEAST_PAST
 
 
-def _verdict(judged: JudgedNight, tonight: Sequence[MeasuredPair], found: Matched) -> Light:
+def _verdict(judged: JudgedNight, tonight: Sequence[MeasuredPair], matched: Matched) -> Light:
     """Return the verdict with what the nights before cannot tell: missing pictures, and the first nights."""
-    unsure = any(_is_unsure(one, own) for one, own in zip(tonight, judged.pairs, strict=True))
-    return "amber" if judged.verdict == "green" and (unsure or found.missing) else cast(Light, judged.verdict)
+    unsure = any(_is_unsure(pair, own) for pair, own in zip(tonight, judged.pairs, strict=True))
+    return "amber" if judged.verdict == "green" and (unsure or matched.missing) else cast(Light, judged.verdict)
 
 
 def _rows(
@@ -148,18 +150,18 @@ def _rows(
         PairRow(
             name,
             machine,
-            one.id,
-            one.shows,
-            one.values,
-            one.gen.digest,
-            one.ref.digest,
+            pair.id,
+            pair.shows,
+            pair.values,
+            pair.gen.digest,
+            pair.ref.digest,
             np.nan if own is None else own.p,
             all_p,
             own is not None and bool(own.beyond),
             all_beyond,
             verdict,
         )
-        for one, own in zip(tonight, judged.pairs, strict=True)
+        for pair, own in zip(tonight, judged.pairs, strict=True)
     ]
 
 
@@ -168,10 +170,10 @@ def _result(
 ) -> Night:
     """Return the verdict with its pairs and the history."""
     verdict = cast(Light, rows[0].verdict)
-    pairs = tuple(_pair(one, own) for one, own in zip(tonight, judged.pairs, strict=True))
+    pairs = tuple(_pair(pair, own) for pair, own in zip(tonight, judged.pairs, strict=True))
     seen = [
-        SeenNight(one.name, one.machine, cast(Light, one.verdict), _psnr(list(one.rows.values())))
-        for one in floor.nights[1 - DRAWN :]
+        SeenNight(past.name, past.machine, cast(Light, past.verdict), _psnr(list(past.rows.values())))
+        for past in floor.nights[1 - DRAWN :]
     ]
     return Night(
         verdict,
@@ -181,8 +183,8 @@ def _result(
         told,
         (*seen, SeenNight(rows[0].night, rows[0].machine, verdict, _psnr(rows))),
         pictures={
-            one.id: tuple(thumbnail(shot.pixels, EDGE) for shot in (one.ref, one.gen) if shot.pixels is not None)
-            for one in tonight
+            pair.id: tuple(thumbnail(shot.pixels, EDGE) for shot in (pair.ref, pair.gen) if shot.pixels is not None)
+            for pair in tonight
         },
         provenance=Provenance.here("cpu"),
     )
@@ -192,13 +194,13 @@ def _psnr(rows: Sequence[PairRow]) -> dict[str, float]:
     return {row.id: round(float(row.values[0]), 2) for row in rows if row.values is not None}
 
 
-def _pair(one: MeasuredPair, own: AgainstPast | None) -> GoldenPair:
+def _pair(pair: MeasuredPair, own: AgainstPast | None) -> GoldenPair:
     """Return a pair of the result."""
-    unsure = _is_unsure(one, own)
-    verdict = "red" if one.is_broken else "amber" if unsure else "green" if own is None else own.verdict
-    sentence = one.phrase
+    unsure = _is_unsure(pair, own)
+    verdict = "red" if pair.is_broken else "amber" if unsure else "green" if own is None else own.verdict
+    sentence = pair.phrase
     if own is not None and own.verdict != "green":
         sentence += ", beyond all known nights" if own.beyond else ", and has changed by ranks"
-    numbers = {} if one.values is None else dict(zip(MEASURES, map(float, one.values), strict=True))
+    numbers = {} if pair.values is None else dict(zip(MEASURES, map(float, pair.values), strict=True))
     p = None if own is None or np.isnan(own.p) else own.p
-    return GoldenPair(one.id, cast(Light, verdict), one.shows, sentence, numbers, p, 0 if own is None else own.known)
+    return GoldenPair(pair.id, cast(Light, verdict), pair.shows, sentence, numbers, p, 0 if own is None else own.known)

@@ -113,54 +113,56 @@ class JudgedNight:
 def judge_night(floor: Floor, tonight: Sequence[MeasuredPair], machine: str | None) -> JudgedNight:
     """Judge a night against the nights of a floor."""
     renewed = tuple(_renewed(floor.nights, tonight))
-    if any(one.is_broken for one in tonight):
+    if any(pair.is_broken for pair in tonight):
         return JudgedNight("red", [None] * len(tonight), None, [], {}, renewed)
     begin = floor.begins.get(machine, 0)
-    own = [(place, one) for place, one in enumerate(floor.nights) if one.machine == machine and not one.is_broken]
-    histories = [_history(own, [one], begin) for one in tonight]
-    things = max(len({one.machine for one in floor.nights} | {machine}), 1)
+    own = [
+        (place, night) for place, night in enumerate(floor.nights) if night.machine == machine and not night.is_broken
+    ]
+    histories = [_history(own, [pair], begin) for pair in tonight]
+    things = max(len({night.machine for night in floor.nights} | {machine}), 1)
     is_alone = len(tonight) == 1
     pairs: list[AgainstPast | None] = [
-        _stand(past, _values([one]), one.id, things * (1 if is_alone else 2 * len(tonight)), BEYOND_PAIR)
-        for past, one in zip(histories, tonight, strict=True)
+        _stand(past, _values([pair]), pair.id, things * (1 if is_alone else 2 * len(tonight)), BEYOND_PAIR)
+        for past, pair in zip(histories, tonight, strict=True)
     ]
-    most = max(len(one.place) for one in histories)
-    chosen = [one for one, past in zip(tonight, histories, strict=True) if len(past.place) >= PAIRED_PAST * most]
+    most = max(len(history.place) for history in histories)
+    chosen = [pair for pair, past in zip(tonight, histories, strict=True) if len(past.place) >= PAIRED_PAST * most]
     together = _history(own, chosen, begin)
     mean = None if is_alone else _stand(together, _values(chosen), ALL, 2 * things, BEYOND_ALL)
-    verdicts = [one.verdict for one in (*pairs, mean) if one is not None]
-    verdict = next((one for one in ("red", "amber") if one in verdicts), "green")
+    verdicts = [standing.verdict for standing in (*pairs, mean) if standing is not None]
+    verdict = next((light for light in ("red", "amber") if light in verdicts), "green")
     gone = [
-        Gone(together.place[known[one.nights]], one.since)
+        Gone(together.place[known[gone.nights]], gone.since)
         for known in [np.flatnonzero(together.is_known)[np.flatnonzero(together.is_known) >= together.begin]]
-        for one in gone_states(coordinates(np.vstack([together.values[known], _values(chosen)])))
+        for gone in gone_states(coordinates(np.vstack([together.values[known], _values(chosen)])))
     ]
     return JudgedNight(verdict, pairs, mean, gone, dict(_gone_machines(floor, machine)), renewed)
 
 
 def _values(chosen: Sequence[MeasuredPair]) -> Array:
     """Return the mean measures of some pairs, whose logarithms are of means."""
-    return np.asarray(np.mean([one.values for one in chosen if one.values is not None], axis=0))
+    return np.asarray(np.mean([pair.values for pair in chosen if pair.values is not None], axis=0))
 
 
 def _history(nights: Sequence[tuple[int, PastNight]], chosen: Sequence[MeasuredPair], begin: int) -> PastOf:
     """Return the nights that have all of some pairs, with the golden pictures of tonight."""
-    digests = {one.id: one.ref.digest for one in chosen}
-    found: list[tuple[int, PastNight, list[PairRow]]] = []
+    digests = {pair.id: pair.ref.digest for pair in chosen}
+    nights_with: list[tuple[int, PastNight, list[PairRow]]] = []
     for place, night in nights:
         rows = [row for name, own in digests.items() if (row := night.row_of(name)) is not None and row.ref == own]
         if len(rows) == len(digests):
-            found.append((place, night, rows))
+            nights_with.append((place, night, rows))
     is_alone = len(chosen) == 1
-    places = np.array([one for one, _, _ in found], np.int64)
-    every = np.array([[row.values for row in rows] for *_, rows in found], np.float64)
+    places = np.array([place for place, _, _ in nights_with], np.int64)
+    every = np.array([[row.values for row in rows] for *_, rows in nights_with], np.float64)
     return PastOf(
         places,
-        every.reshape(len(found), -1, len(MEASURES)).mean(1) if found else np.empty((0, len(MEASURES))),
-        np.array([rows[0].p if is_alone else rows[0].all_p for *_, rows in found]),
-        np.array([rows[0].beyond if is_alone else rows[0].all_beyond for *_, rows in found], bool),
-        np.array([night.verdict == "red" for _, night, _ in found], bool),
-        np.array([night.is_accepted for _, night, _ in found], bool),
+        every.reshape(len(nights_with), -1, len(MEASURES)).mean(1) if nights_with else np.empty((0, len(MEASURES))),
+        np.array([rows[0].p if is_alone else rows[0].all_p for *_, rows in nights_with]),
+        np.array([rows[0].beyond if is_alone else rows[0].all_beyond for *_, rows in nights_with], bool),
+        np.array([night.verdict == "red" for _, night, _ in nights_with], bool),
+        np.array([night.is_accepted for _, night, _ in nights_with], bool),
         int(np.searchsorted(places, begin)),
     )
 
@@ -203,24 +205,24 @@ def _beyond(past: PastOf, values: Array, night: Array, times: float) -> tuple[in
     known = np.flatnonzero(past.is_known & before)
     if len(known) < LEAST_PAST:
         return 0, (), known
-    found = beyond(values[known], night, times, past.is_accepted[known])
-    return (streak + 1 if found.any() else 0), tuple(np.array(MEASURES)[found].tolist()), known
+    is_beyond = beyond(values[known], night, times, past.is_accepted[known])
+    return (streak + 1 if is_beyond.any() else 0), tuple(np.array(MEASURES)[is_beyond].tolist()), known
 
 
 def _renewed(nights: Sequence[PastNight], tonight: Sequence[MeasuredPair]) -> Iterator[str]:
     """Yield ids whose golden picture is another one than on the last night that had it."""
-    for one in tonight:
-        last = next((row for night in reversed(nights) if (row := night.row_of(one.id)) is not None), None)
-        if last is not None and last.ref and last.ref != one.ref.digest:
-            yield one.id
+    for pair in tonight:
+        last = next((row for night in reversed(nights) if (row := night.row_of(pair.id)) is not None), None)
+        if last is not None and last.ref and last.ref != pair.ref.digest:
+            yield pair.id
 
 
 def _gone_machines(floor: Floor, machine: str | None) -> Iterator[tuple[str, int]]:
     """Yield machines that have not been seen for long, with the number of nights since."""
     start = max([*floor.begins.values(), len(floor.nights) + 1 - MAX_BAG, 0])
-    names = [*(one.machine for one in floor.nights[start:]), machine]
+    names = [*(night.machine for night in floor.nights[start:]), machine]
     order = list(dict.fromkeys(names))
-    states = np.array([order.index(one) for one in names])
-    for one in gone_among(states):
-        if (name := names[int(one.nights[0])]) is not None:
-            yield name, one.since
+    states = np.array([order.index(name) for name in names])
+    for gone in gone_among(states):
+        if (name := names[int(gone.nights[0])]) is not None:
+            yield name, gone.since

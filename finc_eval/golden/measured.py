@@ -66,30 +66,30 @@ def say_shown(shows: str, problem: str = "") -> str:
     return f"shows {shows}" if shows.startswith((PICTURE_OF, "another", "noise")) else f"is {shows}"
 
 
-def measure_night(found: Matched) -> tuple[list[MeasuredPair], str]:
+def measure_night(matched: Matched) -> tuple[list[MeasuredPair], str]:
     """Measure all pairs of a night; return them, and one name for what is wrong with most, or ""."""
-    able = [place for place, one in enumerate(found.gen) if one.pixels is not None]
+    able = [place for place, picture in enumerate(matched.gen) if picture.pixels is not None]
     known: dict[int, tuple[str, Array | None]] = {}
     name = ""
     if able:
-        shown, values, name = _measure(found, able)
+        shown, values, name = _measure(matched, able)
         known = dict(zip(able, zip(shown, values, strict=True), strict=True))
     rows = []
-    for place, (one, gen, ref) in enumerate(zip(found.ids, found.gen, found.ref, strict=True)):
+    for place, (picture_id, gen, ref) in enumerate(zip(matched.ids, matched.gen, matched.ref, strict=True)):
         unusable = UNREADABLE if gen.problem.startswith("cannot") else NOT_NUMBERS
         shows, numbers = known.get(place, (unusable, None))
-        pair = MeasuredPair(one, shows, numbers, gen, ref)
+        pair = MeasuredPair(picture_id, shows, numbers, gen, ref)
         if gen.is_clear and not ref.is_clear and not pair.is_broken:
             pair = replace(pair, shows=TRANSPARENT)
         rows.append(pair)
-    return rows, name if len(able) == len(found.ids) else ""
+    return rows, name if len(able) == len(matched.ids) else ""
 
 
-def _measure(found: Matched, able: list[int]) -> tuple[list[str], list[Array | None], str]:
+def _measure(matched: Matched, able: list[int]) -> tuple[list[str], list[Array | None], str]:
     """Return what some pairs show, their measures, and one name for what is wrong."""
-    gen = [pixels for place in able if (pixels := found.gen[place].pixels) is not None]
-    ref = [pixels for place in able if (pixels := found.ref[place].pixels) is not None]
-    names = [found.ids[place] for place in able]
+    gen = [pixels for place in able if (pixels := matched.gen[place].pixels) is not None]
+    ref = [pixels for place in able if (pixels := matched.ref[place].pixels) is not None]
+    names = [matched.ids[place] for place in able]
     both, thumbs = measure_pictures(gen, ref), (make_thumbnails(gen), make_thumbnails(ref))
     none = np.zeros(len(able))
     # Nights know their own tails: none is drawn from the bulk of tonight's pairs (rate 0), and no space is needed.
@@ -104,5 +104,5 @@ def _measure(found: Matched, able: list[int]) -> tuple[list[str], list[Array | N
     detail = np.log((steps(gen) + 0.5) / (steps(ref) + 0.5))
     alike = [both["ssim"].clip(-1, 1), both["structure"].clip(0, 1), values["coarse"].clip(-1, 1)]
     numbers = as_kept(np.column_stack([psnr, *alike, *moved, detail]))
-    sized = [one.shape == other.shape for one, other in zip(gen, ref, strict=True)]
+    sized = [pixels.shape == other.shape for pixels, other in zip(gen, ref, strict=True)]
     return shown, [row if is_same else None for row, is_same in zip(numbers, sized, strict=True)], judged.run

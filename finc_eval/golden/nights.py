@@ -47,7 +47,7 @@ GONE = 0.0005  # chance that a state is away for so long, up to which it is said
 
 def as_kept(values: Array) -> Array:
     """Return measures with the six digits that a floor keeps: tonight is held against nights that were read from it."""
-    return np.array([float(f"{one:.6g}") for one in values.ravel().tolist()]).reshape(values.shape)
+    return np.array([float(f"{value:.6g}") for value in values.ravel().tolist()]).reshape(values.shape)
 
 
 def coordinates(values: Array) -> Array:
@@ -56,9 +56,9 @@ def coordinates(values: Array) -> Array:
     PSNR, light, colors and detail stay as they are; SSIM, structure and correlation become logarithms of what they lack
     to 1, so that equal steps are about as easily seen.
     """
-    found = np.array(values, np.float64)
-    found[..., 1:4] = np.log(np.maximum(1 - found[..., 1:4], 0) + 0.001)
-    return found
+    made = np.array(values, np.float64)
+    made[..., 1:4] = np.log(np.maximum(1 - made[..., 1:4], 0) + 0.001)
+    return made
 
 
 def p_value(nights: Array, chance: float) -> float:
@@ -85,8 +85,8 @@ def _distances(bag: Array) -> tuple[Array, Array]:
     """Return how far each night is from its nearest fifth, (t, 7), and the median of that with a step, (7,)."""
     count = int(np.ceil(NEAREST * (len(bag) - 1)))
     apart: Array = np.abs(bag[:, None] - bag[None])  # its own distance of 0 comes first
-    found = np.partition(apart, count, axis=1)[:, count]
-    return found, np.median(found, axis=0) + STEPS
+    nearest = np.partition(apart, count, axis=1)[:, count]
+    return nearest, np.median(nearest, axis=0) + STEPS
 
 
 def log_evidence(p_values: Array) -> float:

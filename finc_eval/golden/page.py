@@ -66,7 +66,7 @@ def outline(result: Night) -> Outline:
             TextTable(
                 "Pairs",
                 columns,
-                [[one.id, one.verdict, one.sentence, *_numbers(one)] for one in by_urgency(result)],
+                [[pair.id, pair.verdict, pair.sentence, *_numbers(pair)] for pair in by_urgency(result)],
                 words=["Verdict", "What it shows"],
                 legend="Rank: p-value of tonight among the nights before. Nights: those that are known.",
             ),
@@ -78,16 +78,18 @@ def outline(result: Night) -> Outline:
 
 def by_urgency(result: Night) -> list[GoldenPair]:
     """Return the pairs, red pairs first."""
-    return sorted(result.pairs, key=lambda one: URGENCY.index(one.verdict))
+    return sorted(result.pairs, key=lambda pair: URGENCY.index(pair.verdict))
 
 
-def _numbers(one: GoldenPair) -> list[str]:
-    measured = [figure(one.numbers[name], form) if name in one.numbers else "–" for name, (_, form) in MEASURED.items()]
-    return [*measured, figure(one.p, ".3f"), f"{one.known:,}"]
+def _numbers(pair: GoldenPair) -> list[str]:
+    measured = [
+        figure(pair.numbers[name], form) if name in pair.numbers else "–" for name, (_, form) in MEASURED.items()
+    ]
+    return [*measured, figure(pair.p, ".3f"), f"{pair.known:,}"]
 
 
 def _nights(history: Sequence[SeenNight]) -> list[list[Cell | str]]:
-    return [[one.night, one.machine or "–", one.verdict] for one in history[: -LISTED - 1 : -1]]
+    return [[night.night, night.machine or "–", night.verdict] for night in history[: -LISTED - 1 : -1]]
 
 
 def page(result: Night, _: Mapping[str, Any]) -> str:
@@ -95,7 +97,7 @@ def page(result: Night, _: Mapping[str, Any]) -> str:
     said = outline(result)
     pairs, nights = said.tables
     shown = by_urgency(result)[:PICTURED]
-    curves = Markup("").join(_curve(result, one) for one in shown)
+    curves = Markup("").join(_curve(result, pair) for pair in shown)
     sections = [
         Section("pairs", pairs.title, table=pairs, legend=pairs.legend),
         *_pictures(result, shown),
@@ -110,14 +112,14 @@ def _pictures(result: Night, shown: Sequence[GoldenPair]) -> list[Section]:
     cell = Markup('<td><img src="{}" width="{}" height="{}" alt="{}"></td>')
     rows = [
         Markup("<tr><th>{}</th>{}</tr>").format(
-            printable(one.id),
+            printable(pair.id),
             Markup("").join(
-                cell.format(small.uri, small.width, small.height, printable(f"{one.id}, {when}"))
-                for when, small in zip(("golden", "tonight"), found, strict=False)
+                cell.format(small.uri, small.width, small.height, printable(f"{pair.id}, {when}"))
+                for when, small in zip(("golden", "tonight"), thumbnails, strict=False)
             ),
         )
-        for one in shown
-        if (found := result.pictures.get(one.id))
+        for pair in shown
+        if (thumbnails := result.pictures.get(pair.id))
     ]
     if not rows:
         return []
@@ -125,9 +127,9 @@ def _pictures(result: Night, shown: Sequence[GoldenPair]) -> list[Section]:
     return [Section("pictures", "Pictures", view=Markup("<table>{}{}</table>").format(head, Markup("").join(rows)))]
 
 
-def _curve(result: Night, one: GoldenPair) -> Markup:
+def _curve(result: Night, pair: GoldenPair) -> Markup:
     """Draw the PSNR of a pair over the nights, with a mark on each night that was not green."""
-    known = [(place, night.psnr[one.id]) for place, night in enumerate(result.history) if one.id in night.psnr]
+    known = [(place, night.psnr[pair.id]) for place, night in enumerate(result.history) if pair.id in night.psnr]
     if not known:
         return Markup("")
     ends = sorted({value for _, value in known})
@@ -142,9 +144,9 @@ def _curve(result: Night, one: GoldenPair) -> Markup:
     parts += [text((LEFT - 4, up.at(value) + 4), f"{value:.1f}", anchor="end") for value in {ends[0], ends[-1]}]
     first, last = (result.history[place].night[:10] for place in (0, -1))
     parts += [text((LEFT, HEIGHT - 6), first, anchor="start"), text((WIDTH - EDGE, HEIGHT - 6), last, anchor="end")]
-    parts.append(text((LEFT, 14), one.id, anchor="start"))
+    parts.append(text((LEFT, 14), pair.id, anchor="start"))
     said = f"From {known[0][1]:.1f} to {known[-1][1]:.1f} dB in {len(known)} nights"
-    return drawing(f"PSNR of {one.id}", said, (WIDTH, HEIGHT), parts)
+    return drawing(f"PSNR of {pair.id}", said, (WIDTH, HEIGHT), parts)
 
 
 def comment(result: Night, stem: str) -> tuple[str, dict[str, bytes]]:
@@ -155,13 +157,13 @@ def comment(result: Night, stem: str) -> tuple[str, dict[str, bytes]]:
     pictures: dict[str, bytes] = {}
     lines = [f"<!-- finc-eval: {result.mark} -->", MARKER, f"### {escape(result.sentence)}", ""]
     lines += ["| Pair | Golden, tonight | What it shows | PSNR, dB |", "|---|---|---|---|"]
-    for number, one in enumerate(by_urgency(result), 1):
-        found: tuple[Thumbnail, ...] = result.pictures.get(one.id, ()) if number <= PICTURED else ()
-        strip, name = side_by_side(found), f"{stem}-{number}.png"
+    for number, pair in enumerate(by_urgency(result), 1):
+        thumbnails: tuple[Thumbnail, ...] = result.pictures.get(pair.id, ()) if number <= PICTURED else ()
+        strip, name = side_by_side(thumbnails), f"{stem}-{number}.png"
         pictures |= {} if strip is None else {name: strip}
         shown = "" if strip is None else f"![golden, tonight]({name})"
-        psnr = figure(one.numbers.get("psnr"), ".1f")
-        lines.append(f"| {escape(one.id)} | {shown} | {one.verdict}: {escape(one.sentence)} | {psnr} |")
+        psnr = figure(pair.numbers.get("psnr"), ".1f")
+        lines.append(f"| {escape(pair.id)} | {shown} | {pair.verdict}: {escape(pair.sentence)} | {psnr} |")
     where = "" if result.machine is None else f" on {result.machine}"
     lines += ["", paragraph(f"Night {result.night}{where}, {len(result.history)} nights in the history.")]
     size, kept = 0, []

@@ -75,27 +75,27 @@ def match_pictures(gen: Any, ref: Any) -> Matched:
         DataError: no id is in both, or a golden picture cannot be read.
     """
     sides = {"gen": _read(gen, "gen"), "ref": _read(ref, "ref")}
-    ids, _ = without_suffixes({label: [*one] for label, one in sides.items()})
+    ids, _ = without_suffixes({label: [*names] for label, names in sides.items()})
     if _is_single(gen) and _is_single(ref):
         ids["gen"] = ids["ref"]
     # A pair has the name of its golden picture, in whatever format tonight's is saved.
     as_written = dict(zip(ids["ref"], sides["ref"], strict=True))
     golden = sides["ref"]
-    tonight = {as_written.get(one, one): shot for one, shot in zip(ids["gen"], sides["gen"].values(), strict=True)}
-    shared = [one for one in golden if one in tonight]
+    tonight = {as_written.get(name, name): shot for name, shot in zip(ids["gen"], sides["gen"].values(), strict=True)}
+    shared = [name for name in golden if name in tonight]
     if not shared:
         raise DataError(
             f"no id is in both gen ({join_first(ids['gen'], NAMED)}) and ref ({join_first(ids['ref'], NAMED)}): give "
             "each picture the name of its golden picture"
         )
-    if bad := [one for one in shared if golden[one].pixels is None]:
+    if bad := [name for name in shared if golden[name].pixels is None]:
         raise DataError(f"the golden picture {bad[0]} {golden[bad[0]].problem}: make it again")
     return Matched(
         shared,
-        [tonight[one] for one in shared],
-        [golden[one] for one in shared],
-        tuple(one for one in golden if one not in tonight),
-        tuple(one for one in tonight if one not in golden),
+        [tonight[name] for name in shared],
+        [golden[name] for name in shared],
+        tuple(name for name in golden if name not in tonight),
+        tuple(name for name in tonight if name not in golden),
     )
 
 
@@ -116,10 +116,12 @@ def _read(source: Any, label: str) -> dict[str, Shot]:
         name = Path(source).name if isinstance(source, str | PathLike) else "0"
         return {name: _shot(source, label)}
     if isinstance(source, Mapping) and not hasattr(source, "features"):
-        return {str(name): _shot(one, f"{name} of {label}") for name, one in _few(source.items(), label)}
+        return {str(name): _shot(picture, f"{name} of {label}") for name, picture in _few(source.items(), label)}
     is_array = isinstance(source, np.ndarray) or is_tensor(source)
     if isinstance(source, list | tuple) or (is_array and source.ndim in (3, 4)):
-        return {str(name): _shot(one, f"picture {name} of {label}") for name, one in _few(enumerate(source), label)}
+        return {
+            str(name): _shot(picture, f"picture {name} of {label}") for name, picture in _few(enumerate(source), label)
+        }
     if form_of(source) == "embeddings":
         return _behind(as_embeddings(source, label), label)
     opened = open_source(source)
@@ -128,25 +130,25 @@ def _read(source: Any, label: str) -> dict[str, Shot]:
     return dict(_shots(opened))
 
 
-def _behind(found: Embeddings, label: str) -> dict[str, Shot]:
+def _behind(embeddings: Embeddings, label: str) -> dict[str, Shot]:
     """Return the pictures behind embeddings by id."""
-    if found.n > MAX_PAIRS:
+    if embeddings.n > MAX_PAIRS:
         _refuse(label)
-    pixels = found.pixels_at(np.arange(found.n))
-    if pixels is None or any(one.ndim != 3 for one in pixels):
+    pixels = embeddings.pixels_at(np.arange(embeddings.n))
+    if pixels is None or any(picture.ndim != 3 for picture in pixels):
         raise DataError(f"the pictures behind the embeddings {label} are not at hand: pass the pictures themselves")
-    return {name: Shot(one) for name, one in zip(found.ids_between(0, found.n), pixels, strict=True)}
+    return {name: Shot(picture) for name, picture in zip(embeddings.ids_between(0, embeddings.n), pixels, strict=True)}
 
 
 def _few(items: Any, label: str) -> list[tuple[Any, Any]]:
-    found = []
-    for one in items:
-        found.append(one)
-        if len(found) > MAX_PAIRS:
+    few = []
+    for item in items:
+        few.append(item)
+        if len(few) > MAX_PAIRS:
             _refuse(label)
-    if not found:
+    if not few:
         raise DataError(f"{label} has no pictures: pass one or more")
-    return found
+    return few
 
 
 def _refuse(label: str) -> None:
@@ -166,7 +168,7 @@ def _shots(source: Source) -> Iterator[tuple[str, Shot]]:
         else:
             opener = getattr(source, "open", None)
             is_clear = False
-            if opener is not None and sample.traits is not None:
+            if opener is not None and sample.encoding is not None:
                 with opener(number) as stream:
                     is_clear = _is_clear(at_most(stream, max_decoded()))
             yield sample.id, Shot(sample.pixels, "", is_clear)

@@ -118,20 +118,20 @@ class Night(Document):
     def _frame_rows(self) -> list[dict[str, Any]]:
         return [
             {
-                "name": one.id,
-                "verdict": one.verdict,
-                "shows": one.shows,
+                "name": pair.id,
+                "verdict": pair.verdict,
+                "shows": pair.shows,
                 "by": "psnr",
-                "value": one.numbers.get("psnr"),
-                **one.numbers,
-                "p": one.p,
-                "known": one.known,
+                "value": pair.numbers.get("psnr"),
+                **pair.numbers,
+                "p": pair.p,
+                "known": pair.known,
             }
-            for one in self.pairs
+            for pair in self.pairs
         ]
 
     def _lines(self) -> list[str]:
-        return [one._summary() for one in self.pairs]
+        return [pair._summary() for pair in self.pairs]
 
     def _summary(self) -> str:
         return f"{self.verdict}, {len(self.pairs)} pairs"

@@ -71,23 +71,25 @@ def authpct(gen: object, train: object, *, run: Run | None = None, index: Search
     x, y = open_pair(gen, train, names=("gen", "train"))
     check_enough(y, 1)
     device = Run.of(run).torch_device
-    found, spacings = nearest(x, y, 1, device=device, index=index), radii(y, 1, device, index)
-    recall = least_recall(found.recall, spacings.recall)
-    return Authenticity(found.distances[:, 0], np.sqrt(spacings.squared[found.indices[:, 0]]), recall)
+    nearest_of_train, spacings = nearest(x, y, 1, device=device, index=index), radii(y, 1, device, index)
+    recall = least_recall(nearest_of_train.recall, spacings.recall)
+    return Authenticity(
+        nearest_of_train.distances[:, 0], np.sqrt(spacings.squared[nearest_of_train.indices[:, 0]]), recall
+    )
 
 
 def _authpct(inputs: MetricInputs) -> list[Score]:
-    found = authpct(*inputs.embeddings(), run=inputs.run, index=inputs.index)
+    result = authpct(*inputs.embeddings(), run=inputs.run, index=inputs.index)
     notes = ["percent; neither end is better: copies read low, and samples unlike all training samples read high"]
     floor = None
     if inputs.test is not None:
         floor = authpct(*inputs.embeddings("test", "ref"), run=inputs.run, index=inputs.index).percent
         notes.append("the floor is the value of the test set")
-    if found.copies:
-        notes.append(f"{found.copies} of {len(found.distances)} have the same embedding as a training sample")
-    notes += recall_notes(found.recall)
-    signature = inputs.signature(**dict(index_signature(found.recall)))
-    return [Score("authpct", found.percent, signature, interval=found.interval(), floor=floor, notes=tuple(notes))]
+    if result.copies:
+        notes.append(f"{result.copies} of {len(result.distances)} have the same embedding as a training sample")
+    notes += recall_notes(result.recall)
+    signature = inputs.signature(**dict(index_signature(result.recall)))
+    return [Score("authpct", result.percent, signature, interval=result.interval(), floor=floor, notes=tuple(notes))]
 
 
 METRICS = (

@@ -15,35 +15,35 @@ from finc_eval.numerics.inference import mean_interval, normal_interval, wilson
 
 def _rarity(inputs: MetricInputs) -> list[Score]:
     gen, ref = inputs.embeddings()
-    found = rarity(gen, ref, run=inputs.run, index=inputs.index)
-    scores, outside = found.scores[found.inside], found.outside / gen.n
+    scored = rarity(gen, ref, run=inputs.run, index=inputs.index)
+    scores, outside = scored.scores[scored.inside], scored.outside / gen.n
     if not len(scores):
         raise DataError(
             f"all {gen.n} samples of {gen.name} lie outside every ball of the reference, and have no score: take prdc, "
             "or finc_eval.baselines.rarity for their distances"
         )
     note = f"of the {len(scores)} samples inside a ball: rarity_outside is the share of samples without a score"
-    notes, interval = (note, *ball_notes(ref), *recall_notes(found.recall)), mean_interval(scores)
+    notes, interval = (note, *ball_notes(ref), *recall_notes(scored.recall)), mean_interval(scores)
     return [
-        Score("rarity", float(scores.mean()), found.signature, interval=interval, notes=notes),
-        Score("rarity_outside", outside, found.signature, interval=wilson(outside, gen.n)),
+        Score("rarity", float(scores.mean()), scored.signature, interval=interval, notes=notes),
+        Score("rarity_outside", outside, scored.signature, interval=wilson(outside, gen.n)),
     ]
 
 
 def _ken(inputs: MetricInputs) -> list[Score]:
-    found = novelty(*inputs.embeddings())
-    notes = (found.warning,) if found.warning else ()
-    return [Score("ken", found.score, found.signature, notes=notes)]
+    ken = novelty(*inputs.embeddings())
+    notes = (ken.warning,) if ken.warning else ()
+    return [Score("ken", ken.score, ken.signature, notes=notes)]
 
 
 def _fld(inputs: MetricInputs) -> list[Score]:
-    found = fld(*inputs.embeddings("gen", "ref", "test"), run=inputs.run)
-    interval = normal_interval(found.fld, found.standard_error)
-    notes = ("0 is as good as samples of the training set", *((found.warning,) if found.warning else ()))
+    scored = fld(*inputs.embeddings("gen", "ref", "test"), run=inputs.run)
+    interval = normal_interval(scored.fld, scored.standard_error)
+    notes = ("0 is as good as samples of the training set", *((scored.warning,) if scored.warning else ()))
     gap_notes = ("far below 0 if training samples are memorized",)
     return [
-        Score("fld", found.fld, found.signature, interval=interval, higher_is_better=False, notes=notes),
-        Score("fld_gap", found.gap, found.signature, notes=gap_notes),
+        Score("fld", scored.fld, scored.signature, interval=interval, higher_is_better=False, notes=notes),
+        Score("fld_gap", scored.gap, scored.signature, notes=gap_notes),
     ]
 
 

@@ -102,8 +102,8 @@ def _video_distance(x: GaussianStatistics, y: GaussianStatistics) -> FrechetDist
             )
         if n is not None and n < USUAL_CLIPS:
             warnings.append(f"{name} has {n} clips: published FVDs have {USUAL_CLIPS}, and fewer give a higher value")
-    found = distance_of_gaussians(x, y)
-    return replace(found, warnings=(*warnings, *found.warnings))
+    distance = distance_of_gaussians(x, y)
+    return replace(distance, warnings=(*warnings, *distance.warnings))
 
 
 def frechet_interval(gen: object, ref: object, *, run: Run | None = None) -> FrechetInterval:
@@ -124,14 +124,14 @@ def frechet_interval(gen: object, ref: object, *, run: Run | None = None) -> Fre
         )
     y = _sampled(ref, "the reference", run)
     value = distance_of_gaussians(x.statistics, y.statistics).value
-    found = estimate_frechet(x, y, value=value, run=run)
+    estimate = estimate_frechet(x, y, value=value, run=run)
     return FrechetInterval(
-        value=found.biased,
-        bias=found.biased - found.value,
-        corrected=max(found.value, 0.0),
-        standard_error=found.standard_error,
-        low=found.interval[0],
-        high=found.interval[1],
+        value=estimate.biased,
+        bias=estimate.biased - estimate.value,
+        corrected=max(estimate.value, 0.0),
+        standard_error=estimate.standard_error,
+        low=estimate.interval[0],
+        high=estimate.interval[1],
         covers="the generated set" if y.source is None else "both sets",
     )
 
@@ -143,13 +143,13 @@ def same_set_floor(ref: object, n_gen: int, *, seed: int = 0, run: Run | None = 
     most d samples falls more slowly than 1/n: 200 samples of a law of 512 dimensions with the spectrum 1/k had 3.02,
     their floor was 2.18 by 1/n, and is 3.26 by the power that halves show (means of 4).
     """
-    one = as_embeddings(ref, "the reference")
-    is_inverse = min(n_gen, one.n) > one.dim
+    reference = as_embeddings(ref, "the reference")
+    is_inverse = min(n_gen, reference.n) > reference.dim
 
     def distance(x: Embeddings, y: Embeddings) -> float:
         return distance_of_gaussians(from_embeddings(x, run=run), from_embeddings(y, run=run)).value
 
-    return biased_floor(distance, one, n_gen, least=2, seed=seed, is_inverse=is_inverse)
+    return biased_floor(distance, reference, n_gen, least=2, seed=seed, is_inverse=is_inverse)
 
 
 def _gaussians(gen: object, ref: object, run: Run | None) -> tuple[GaussianStatistics, GaussianStatistics]:
@@ -185,18 +185,18 @@ def _common_trace(x: GaussianStatistics, y: GaussianStatistics) -> torch.Tensor:
 def size_warnings(statistics: GaussianStatistics) -> list[str]:
     """Return what to know about a set before trusting its Fréchet distances."""
     name, n, dim = statistics.name, statistics.n, statistics.dim
-    found = []
+    warnings = []
     if statistics.is_constant:
-        found.append(same_embedding(name))
+        warnings.append(same_embedding(name))
     elif n is None:
-        found.append(f"{name} does not state its number of samples, so its share of the bias is unknown")
+        warnings.append(f"{name} does not state its number of samples, so its share of the bias is unknown")
     elif n <= dim:
-        found.append(
+        warnings.append(
             f"{name} has {plural(n, 'sample')} in {plural(dim, 'dimension')}: its covariance "
             "lacks full rank, and the distance is too high by an amount that "
             f"depends on n; give more than {dim}, or compare at equal n only"
         )
-    return found
+    return warnings
 
 
 def _sampled(source: object, name: str, run: Run | None) -> FrechetSet:
@@ -227,28 +227,30 @@ def not_fid(metric: str, space: str) -> list[str]:
     return [f"the Fréchet distance of {by}, not FID, which is by {fid.extractor}: ask for fid"]
 
 
-def _with_interval(inputs: MetricInputs, x: GaussianStatistics, y: GaussianStatistics, found: FrechetDistance) -> Score:
+def _with_interval(
+    inputs: MetricInputs, x: GaussianStatistics, y: GaussianStatistics, distance: FrechetDistance
+) -> Score:
     """Return a Fréchet distance with its interval and its floor, if there are enough samples.
 
     If the covariances lack full rank, only a part of the bias is found. With n = d/2 samples the interval of 95 % held
     the distance in 0 and 25 % of repetitions, with n just above d in 90 % and more (60 repetitions, d = 100, spectrum
     1/k).
     """
-    gen, ref, notes = inputs.gen, inputs.ref, [*found.warnings, *not_fid(inputs.name, inputs.gen.space)]
+    gen, ref, notes = inputs.gen, inputs.ref, [*distance.warnings, *not_fid(inputs.name, inputs.gen.space)]
     interval = floor = unbiased = None
     if isinstance(gen, Embeddings) and isinstance(ref, Embeddings):
         if min(gen.n, ref.n) >= MIN_INTERVAL_SAMPLES:
             floor = same_set_floor(ref, gen.n, run=inputs.run)
         if has_full_rank(gen, ref):
-            sets = (FrechetSet(own, one, units_of(one)) for own, one in ((x, gen), (y, ref)))
-            estimate = estimate_frechet(*sets, value=found.value, run=inputs.run)
+            sets = (FrechetSet(own, embeddings, units_of(embeddings)) for own, embeddings in ((x, gen), (y, ref)))
+            estimate = estimate_frechet(*sets, value=distance.value, run=inputs.run)
             interval, unbiased = estimate.interval, max(estimate.value, 0.0)
             notes.append("the interval is around the unbiased value, the distance of infinitely many samples")
         else:
             notes.append(_say_too_few(gen))
     return Score(
         inputs.name,
-        found.value,
+        distance.value,
         inputs.signature(),
         unbiased=unbiased,
         interval=interval,
@@ -272,9 +274,9 @@ def _estimator(ref: Embeddings, run: Run) -> Estimator:
     return estimate
 
 
-def has_full_rank(one: Embeddings, ref: Embeddings) -> bool:
+def has_full_rank(gen: Embeddings, ref: Embeddings) -> bool:
     """Return whether both sets have samples enough for the bias and the error of a Fréchet distance."""
-    return min(one.n, ref.n) >= max(ref.dim + 1, MIN_INTERVAL_SAMPLES)
+    return min(gen.n, ref.n) >= max(ref.dim + 1, MIN_INTERVAL_SAMPLES)
 
 
 def _say_too_few(gen: Embeddings) -> str:
@@ -334,10 +336,10 @@ def fd_infinity(gen: object, ref: object, *, seed: int = 0, run: Run | None = No
 
 
 def _fd_infinity(inputs: MetricInputs) -> list[Score]:
-    found = fd_infinity(inputs.gen, inputs.ref, run=inputs.run)
-    signature = inputs.signature(sizes=len(found.sizes), seed=found.seed)
-    notes = (*found.warnings, "no interval: the unbiased value of fd, which has one, is the same distance")
-    return [Score(inputs.name, found.value, signature, higher_is_better=False, notes=notes)]
+    extrapolated = fd_infinity(inputs.gen, inputs.ref, run=inputs.run)
+    signature = inputs.signature(sizes=len(extrapolated.sizes), seed=extrapolated.seed)
+    notes = (*extrapolated.warnings, "no interval: the unbiased value of fd, which has one, is the same distance")
+    return [Score(inputs.name, extrapolated.value, signature, higher_is_better=False, notes=notes)]
 
 
 _POSITIVE = (0.0, inf)

@@ -42,13 +42,13 @@ def ndb(gen: Embeddings, ref: Embeddings, bins: int = BINS, run: Run | None = No
     # 5: samples of the reference per bin, below which there are fewer bins.
     bins = max(min(bins, len(rows) // 5), 2)
     cells = Cells.fit(rows, bins, [0], run)
-    x, y = (cells.count(one, run)[0] for one in (gen, ref))
+    x, y = (cells.count(embeddings, run)[0] for embeddings in (gen, ref))
     return different_bins(x, y), bins
 
 
 def _ndb(inputs: MetricInputs) -> list[Score]:
     gen, ref = inputs.embeddings()
-    found, bins = ndb(gen, ref, run=inputs.run)
+    different, bins = ndb(gen, ref, run=inputs.run)
     part, rest = split_reference(ref, gen.n)
     floor, floor_bins = ndb(part, rest, bins, inputs.run)
     notes: tuple[str, ...] = (
@@ -59,8 +59,8 @@ def _ndb(inputs: MetricInputs) -> list[Score]:
         notes += (f"{ref.name} has {ref.n} samples, enough for {bins} bins; the paper has {BINS}",)
     signature = inputs.signature(bins=bins, significance=SIGNIFICANCE)
     return [
-        Score("ndb", found, signature, higher_is_better=False, notes=notes),
-        Score("ndb_over_k", found / bins, signature, floor=floor / floor_bins, higher_is_better=False, notes=notes),
+        Score("ndb", different, signature, higher_is_better=False, notes=notes),
+        Score("ndb_over_k", different / bins, signature, floor=floor / floor_bins, higher_is_better=False, notes=notes),
     ]
 
 
@@ -110,8 +110,8 @@ def prd_cells(gen: Embeddings, ref: Embeddings, run: Run | None = None) -> Cells
 def prd(gen: Embeddings, ref: Embeddings, run: Run | None = None, cells: Cells | None = None) -> Curve:
     """Return the PRD curve, averaged over ten runs of k-means of both sets together, or over given kinds."""
     cells = prd_cells(gen, ref, run) if cells is None else cells
-    x, y = (cells.count(one, run) for one in (gen, ref))
-    curves = [prd_curve(one / gen.n, other / ref.n) for one, other in zip(x, y, strict=True)]
+    x, y = (cells.count(embeddings, run) for embeddings in (gen, ref))
+    curves = [prd_curve(shares / gen.n, other / ref.n) for shares, other in zip(x, y, strict=True)]
     precision, recall = np.array(curves).mean(0)
     return precision, recall
 

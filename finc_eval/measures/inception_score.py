@@ -86,16 +86,16 @@ def _score(classes: torch.Tensor, surprise: torch.Tensor, count: torch.Tensor) -
 
 
 def _inception_score(inputs: MetricInputs) -> list[Score]:
-    found = inception_score(inputs.gen)
-    signature = inputs.signature(splits=found.splits, seed=found.seed)
-    size = found.n // found.splits
+    estimate = inception_score(inputs.gen)
+    signature = inputs.signature(splits=estimate.splits, seed=estimate.seed)
+    size = estimate.n // estimate.splits
     own = plural(size, "sample")
     note = f"each split has {own}: the score cannot exceed that, and is too low; published splits have 5000"
     notes = (note,) if size < MIN_SPLIT_SAMPLES else ()
-    interval = found.interval()
+    interval = estimate.interval()
     return [
-        Score("inception_score_mean", found.mean, signature, interval=interval, higher_is_better=True, notes=notes),
-        Score("inception_score_std", found.std, signature),
+        Score("inception_score_mean", estimate.mean, signature, interval=interval, higher_is_better=True, notes=notes),
+        Score("inception_score_std", estimate.std, signature),
     ]
 
 

@@ -55,14 +55,14 @@ class MetricInputs:
 
     def signature(self, **fields: object) -> Signature:
         """Return the signature of a value."""
-        sizes = [one.n for one in (self.gen, self.ref) if one]
+        sizes = [metric_set.n for metric_set in (self.gen, self.ref) if metric_set]
         return Signature.of(self.name, sizes, self.gen.space, *((name, str(value)) for name, value in fields.items()))
 
     def embeddings(self, *labels: str) -> tuple[Embeddings, ...]:
         """Return sets as embeddings; default: the generated set and the reference."""
-        found = tuple(getattr(self, label) for label in labels or ("gen", "ref"))
-        if all(isinstance(one, Embeddings) for one in found):
-            return found
+        sets = tuple(getattr(self, label) for label in labels or ("gen", "ref"))
+        if all(isinstance(metric_set, Embeddings) for metric_set in sets):
+            return sets
         raise IncompatibleError(
             f"{self.name} needs the embeddings of {join_words(labels) or 'both sets'}: moments are enough for Fréchet "
             "distances only"
@@ -103,12 +103,14 @@ class Metric:
 
         It is 1 where the interval knows groups, or the sets have none; else the samples of a group may be all alike.
         """
-        held = [one for one in sets if isinstance(one, Embeddings)]
+        held = [metric_set for metric_set in sets if isinstance(metric_set, Embeddings)]
         return 1.0 if self.by_units else sqrt(max(map(mean_group_size, held), default=1.0))
 
     def is_defined_on(self, *sets: Embeddings) -> bool:
         """Return whether these embeddings are those that the metric is defined on."""
-        return self.output is None and all(self.extractor in (None, extractor_of(one.space)) for one in sets)
+        return self.output is None and all(
+            self.extractor in (None, extractor_of(metric_set.space)) for metric_set in sets
+        )
 
     def check_sets(self, given: Collection[str]) -> None:
         """Raise UsageError unless all sets that the metric needs are among the given ones."""
@@ -150,8 +152,8 @@ def open_set(source: object, name: str) -> MetricSet:
 
 def gaussian_statistics(source: object, name: str = "embeddings", *, run: Run | None = None) -> GaussianStatistics:
     """Fit a Gaussian to a set, in one pass and bounded memory."""
-    found = open_set(source, name)
-    return from_embeddings(found, run=run) if isinstance(found, Embeddings) else found
+    opened = open_set(source, name)
+    return from_embeddings(opened, run=run) if isinstance(opened, Embeddings) else opened
 
 
 def reference_bandwidth(ref: Embeddings) -> float:
@@ -198,7 +200,7 @@ def biased_floor(
     wanted, had = 1 / n_gen + 1 / ref.n, 1 / parts[0].n + 1 / parts[1].n
     value, power = statistic(*parts), 1.0
     if not is_inverse and value > 0 and parts[0].n >= 2 * least:
-        halves = [split_reference(one, one.n // 2, seed=seed)[0] for one in parts]
+        halves = [split_reference(half, half.n // 2, seed=seed)[0] for half in parts]
         smaller = max(statistic(halves[0], halves[1]), value)
         power = min(log(smaller / value) / log((1 / halves[0].n + 1 / halves[1].n) / had), 1.0)
     return float(value * (wanted / had) ** power)
@@ -209,32 +211,34 @@ def scores_of(metric: Metric, inputs: MetricInputs) -> list[Score]:
 
     Smaller parts would give another floor to metrics that depend on numbers of samples, so a note states their sizes.
     """
-    found, gen, ref = metric.compute(inputs), inputs.gen, inputs.ref
+    scores, gen, ref = metric.compute(inputs), inputs.gen, inputs.ref
     # A metric with another optional set takes its floor from that.
-    if metric.sets != ("gen", "ref") or metric.optional or any(score.floor is not None for score in found):
-        return found
+    if metric.sets != ("gen", "ref") or metric.optional or any(score.floor is not None for score in scores):
+        return scores
     if not (isinstance(gen, Embeddings) and isinstance(ref, Embeddings)) or min(gen.n, ref.n) < MIN_INTERVAL_SAMPLES:
-        return found
+        return scores
     part, rest = split_reference(ref, gen.n)
     try:
-        floors = {one.key: one.value for one in metric.compute(replace(inputs, gen=part, ref=rest))}
+        floors = {score.key: score.value for score in metric.compute(replace(inputs, gen=part, ref=rest))}
     except DataError:  # parts of a reference may be too small where the whole is not
-        return found
+        return scores
     about = (
         (f"the floor is of {part.n:,} samples of {ref.name} against its other {rest.n:,}",) if part.n < gen.n else ()
     )
-    return [replace(one, floor=floors.get(one.key), notes=(*one.notes, *about)) for one in found]
+    return [replace(score, floor=floors.get(score.key), notes=(*score.notes, *about)) for score in scores]
 
 
 def describe_sets(sets: Mapping[str, MetricSet], run: Run) -> dict[tuple[str, ...], list[str]]:
     """Return what to know of each set, and of each pair of sets, whatever the metric, by their labels."""
-    held = {label: one for label, one in sets.items() if isinstance(one, Embeddings)}
-    found: dict[tuple[str, ...], list[str]] = {(label,): notes_on(label, one) for label, one in held.items()}
+    held = {label: metric_set for label, metric_set in sets.items() if isinstance(metric_set, Embeddings)}
+    sentences_of: dict[tuple[str, ...], list[str]] = {
+        (label,): notes_on(label, embeddings) for label, embeddings in held.items()
+    }
     for labels, sentence in describe_equal(held, run).items():
-        found.setdefault(labels, []).append(sentence)
+        sentences_of.setdefault(labels, []).append(sentence)
     for labels, sentences in unlike_files(held).items():
-        found.setdefault(labels, []).extend(sentences)
-    return found
+        sentences_of.setdefault(labels, []).extend(sentences)
+    return sentences_of
 
 
 def names_of_sets(sets: Mapping[str, MetricSet]) -> dict[str, str]:
@@ -243,23 +247,25 @@ def names_of_sets(sets: Mapping[str, MetricSet]) -> dict[str, str]:
     Several sets of one name are called by their labels.
     """
     names = {
-        label: (one.title if isinstance(one, Embeddings) else None) or shown_place(one.name)
-        for label, one in sets.items()
+        label: (metric_set.title if isinstance(metric_set, Embeddings) else None) or shown_place(metric_set.name)
+        for label, metric_set in sets.items()
     }
     meant = {name: {sets[label].name for label in sets if names[label] == name} for name in names.values()}
     return {label: name if len(meant[name]) == 1 else label for label, name in names.items()}
 
 
-def named(one: MetricSet, name: str) -> MetricSet:
+def named(metric_set: MetricSet, name: str) -> MetricSet:
     """Return the same set under another name in messages."""
-    return one.named(name) if isinstance(one, Embeddings) else replace(one, name=name)
+    return metric_set.named(name) if isinstance(metric_set, Embeddings) else replace(metric_set, name=name)
 
 
-def rows_by_class(one: MetricSet, column: str) -> Rows:
+def rows_by_class(metric_set: MetricSet, column: str) -> Rows:
     """Return the rows of each class of a set."""
-    if not isinstance(one, Embeddings):
-        raise IncompatibleError(f"by={column!r} needs the samples of {one.name}, which holds moments: pass its samples")
-    values = np.array(one.column(column))
+    if not isinstance(metric_set, Embeddings):
+        raise IncompatibleError(
+            f"by={column!r} needs the samples of {metric_set.name}, which holds moments: pass its samples"
+        )
+    values = np.array(metric_set.column(column))
     return {str(value): np.flatnonzero(values == value) for value in np.unique(values)}
 
 
@@ -273,30 +279,34 @@ def scores_by_class(
 ) -> tuple[list[Score], tuple[str, ...]]:
     """Compute a metric for the samples of each class, and say in notes which classes have no value, and why."""
     rows = {label: classes[label] for label in sets if label in classes}
-    found: list[Score] = []
+    scores: list[Score] = []
     without: dict[str, str] = {}
     for name in sorted(set().union(*rows.values()) - {""}):
         lacking = [label for label, own in rows.items() if name not in own]
         if lacking:
             without[name] = f"no sample of {join_words(lacking)}"
             continue
-        parts = {label: Subset(one, rows[label][name]) for label, one in sets.items() if isinstance(one, Embeddings)}
+        parts = {
+            label: Subset(metric_set, rows[label][name])
+            for label, metric_set in sets.items()
+            if isinstance(metric_set, Embeddings)
+        }
         try:
             made = scores_of(metric, MetricInputs(metric.name, **parts, run=run, index=index))
         except (DataError, IncompatibleError) as error:
             without[name] = str(error)
             continue
-        found += [replace(score, of=name) for score in made]
+        scores += [replace(score, of=name) for score in made]
     notes = [_note_of_unclassed(label, sets[label], column, own) for label, own in rows.items() if "" in own]
     if without:
         named = [f"{name} ({why})" for name, why in list(without.items())[:5]]
         more = len(without) - len(named)
         notes.append("not computed for " + join_words([*named, *([f"{more} other classes"] if more else [])]))
-    return found, tuple(notes)
+    return scores, tuple(notes)
 
 
-def _note_of_unclassed(label: str, one: MetricSet, column: str | None, rows: Rows) -> str:
-    written = words_of_missing(one.missing_as(column)) if column and isinstance(one, Embeddings) else ""
+def _note_of_unclassed(label: str, metric_set: MetricSet, column: str | None, rows: Rows) -> str:
+    written = words_of_missing(metric_set.missing_as(column)) if column and isinstance(metric_set, Embeddings) else ""
     has = "has" if len(rows[""]) == 1 else "have"
     return f"{plural(len(rows['']), 'sample')} of {label} {has} no class{written}, and count in whole sets alone"
 
@@ -367,10 +377,14 @@ def _estimates_of(
     """Return the values, their intervals, and the reason if there are none."""
     try:
         _check_number(gen, ref)
-        found = estimate_statistic(statistic, gen, ref)
+        estimates = estimate_statistic(statistic, gen, ref)
     except DataError as error:
         return statistic(gen, ref), {}, (f"no interval: {error}",)
-    return {key: one.value for key, one in found.items()}, {key: one.interval for key, one in found.items()}, ()
+    return (
+        {key: estimate.value for key, estimate in estimates.items()},
+        {key: estimate.interval for key, estimate in estimates.items()},
+        (),
+    )
 
 
 def _clip(value: float, bounds: tuple[float, float]) -> float:

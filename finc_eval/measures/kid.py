@@ -73,11 +73,11 @@ def kid(
     check_count("subsets", subsets)
     check_count("subset_size", subset_size, least=2)
     x, y = open_pair(gen, ref, least=2)
-    for one in (x, y):
-        if one.n < subset_size:
+    for embeddings in (x, y):
+        if embeddings.n < subset_size:
             raise DataError(
-                f"{one.name} has {one.n} samples, fewer than KID's subsets of {subset_size}: give more, or a smaller "
-                "subset_size; or take kid_interval, KID over all pairs, which needs no subsets"
+                f"{embeddings.name} has {embeddings.n} samples, fewer than KID's subsets of {subset_size}: give more, "
+                "or a smaller subset_size; or take kid_interval, KID over all pairs, which needs no subsets"
             )
     if (x.n + y.n) ** 2 < subsets * (2 * subset_size) ** 2:  # all pairs once are fewer than the pairs of all subsets
         return _of_all_pairs((x, y), subsets, subset_size, seed, kernel, run)[1]
@@ -142,7 +142,9 @@ def _rows(x: Embeddings, rows: NDArray[np.int64]) -> Embeddings:
 def _drawn(sets: tuple[Embeddings, Embeddings], subsets: int, size: int, seed: int) -> NDArray[np.int64]:
     """Draw the rows of each subset of each set, (subsets, 2, size)."""
     draw = np.random.RandomState(check_seed(seed))
-    return np.array([[np.sort(draw.choice(one.n, size, replace=False)) for one in sets] for _ in range(subsets)])
+    return np.array(
+        [[np.sort(draw.choice(embeddings.n, size, replace=False)) for embeddings in sets] for _ in range(subsets)]
+    )
 
 
 def _of_all_pairs(
@@ -157,20 +159,20 @@ def _of_all_pairs(
     """Return the sums over all pairs of samples and, from the same pass, KID over subsets; `visit` sees all blocks."""
     drawn = _drawn(sets, subsets, size, seed)
     where = Run.of(run).torch_device
-    members = [torch.zeros(subsets, one.n, dtype=torch.double, device=where) for one in sets]
-    for number, one in enumerate(members):
-        one.scatter_(1, torch.from_numpy(drawn[:, number].copy()).to(where), 1.0)
+    members = [torch.zeros(subsets, embeddings.n, dtype=torch.double, device=where) for embeddings in sets]
+    for number, member in enumerate(members):
+        member.scatter_(1, torch.from_numpy(drawn[:, number].copy()).to(where), 1.0)
     within, across = (torch.zeros(subsets, dtype=torch.double, device=where) for _ in range(2))
 
     def add(pair: tuple[int, int], rows: slice, columns: slice, values: torch.Tensor) -> None:
         if visit:
             visit(pair, rows, columns, values)
         first, second = (members[number] for number in pair)
-        found = (first[:, rows] @ values).mul_(second[:, columns]).sum(1)
+        products = (first[:, rows] @ values).mul_(second[:, columns]).sum(1)
         if pair == (0, 1):
-            across.add_(found)
+            across.add_(products)
         else:  # a block beside the diagonal stands for its mirror image, too
-            within.add_(found, alpha=1 if rows == columns else 2)
+            within.add_(products, alpha=1 if rows == columns else 2)
 
     sums = kernel_sums(*sets, kernel, run=run, visit=add)
     values = within / (size * (size - 1)) - 2 * across / size**2
@@ -200,15 +202,15 @@ def _kid(
         signature = inputs.signature(subsets="all", **kernel)
         score = Score("kid_mean", exact.value, signature, interval=interval, higher_is_better=False, notes=(note,))
         return [replace(score, floor=floor.value(sums) if floor else None)]
-    sums, found = _of_all_pairs((gen, ref), subsets, subset_size, SEED, function, inputs.run, floor)
+    sums, estimate = _of_all_pairs((gen, ref), subsets, subset_size, SEED, function, inputs.run, floor)
     exact = unbiased_estimate(sums)
     interval = (exact.low, exact.high)
-    signature = inputs.signature(subsets=f"{found.subsets}x{found.subset_size}", seed=found.seed, **kernel)
-    note = f"the unbiased value and its interval are of all pairs of samples, not of {found.subsets} subsets"
+    signature = inputs.signature(subsets=f"{estimate.subsets}x{estimate.subset_size}", seed=estimate.seed, **kernel)
+    note = f"the unbiased value and its interval are of all pairs of samples, not of {estimate.subsets} subsets"
     scores = [
         Score(
             "kid_mean",
-            found.mean,
+            estimate.mean,
             signature,
             unbiased=exact.value,
             interval=interval,
@@ -218,7 +220,7 @@ def _kid(
         )
     ]
     # All subsets of two sets of this size are the same.
-    return scores if gen.n == ref.n == subset_size else [*scores, Score("kid_std", found.std, signature)]
+    return scores if gen.n == ref.n == subset_size else [*scores, Score("kid_std", estimate.std, signature)]
 
 
 def _jedi(inputs: MetricInputs) -> list[Score]:

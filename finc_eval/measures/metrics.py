@@ -97,7 +97,7 @@ class NamedMetric:
             UsageError: the metric does not have such a parameter, or a value is out of range.
             DataError: the metric cannot be computed of these sets.
         """
-        for name in [one for one in parameters if one not in self.parameters]:
+        for name in [name for name in parameters if name not in self.parameters]:
             refuse_owned(name, parameters[name])
             own = f"its parameters are {join_words(self.parameters)}" if self.parameters else "it has none of its own"
             near = did_you_mean(name, self.parameters)
@@ -123,7 +123,7 @@ def running(judge: object = None) -> RunningSets[Any]:
     """
     if callable(judge):
         return RunningSets(judge)
-    names = [one.name for one in choose_metrics(judge, {"gen": None, "ref": None})]  # type: ignore[arg-type]
+    names = [metric.name for metric in choose_metrics(judge, {"gen": None, "ref": None})]  # type: ignore[arg-type]
     return RunningSets(partial(metrics, metrics=names))
 
 
@@ -250,7 +250,7 @@ def _scores(
             if len(by_extractor) == 1:
                 raise error from None
             gen, ref = (
-                name_of(one) if isinstance(one := sources[label], str | Path) else label for label in ("gen", "ref")
+                name_of(given) if isinstance(given := sources[label], str | Path) else label for label in ("gen", "ref")
             )
             reasons = dict.fromkeys((metric.name for metric in own), str(error))
             parts.append(Scores(gen, ref, (), reasons, provenance=Provenance.here(own_run.device)))
@@ -258,15 +258,15 @@ def _scores(
         if save_statistics is not None and not parts:
             save_statistics_of(save_statistics, sets["ref"], own_run)
         parts.append(compute_scores(sources, sets, own, by, index, own_run))
-    found = replace(
+    result = replace(
         parts[0],
         scores=tuple(score for part in parts for score in part.scores),
         failures={name: reason for part in parts for name, reason in part.failures.items()},
     )
-    if not found.scores:
-        reasons_given = (f"{name} could not be computed: {reason}" for name, reason in found.failures.items())
+    if not result.scores:
+        reasons_given = (f"{name} could not be computed: {reason}" for name, reason in result.failures.items())
         raise DataError("; ".join(reasons_given))
-    return found
+    return result
 
 
 def compute_scores(
@@ -280,11 +280,13 @@ def compute_scores(
     """Compute metrics of opened sets, "gen", "ref" and perhaps "test". All metrics may be among the failures."""
     scores: list[Score] = []
     failures = {}
-    held, joined = join_columns({label: one for label, one in sets.items() if isinstance(one, Embeddings)}, [by or ""])
+    held, joined = join_columns(
+        {label: metric_set for label, metric_set in sets.items() if isinstance(metric_set, Embeddings)}, [by or ""]
+    )
     names = names_of_sets(sets)
-    sets = {label: named(one, names[label]) for label, one in {**sets, **held}.items()}
+    sets = {label: named(metric_set, names[label]) for label, metric_set in {**sets, **held}.items()}
     of_sets = describe_sets(sets, run)
-    classes = {} if by is None else {label: rows_by_class(one, by) for label, one in sets.items()}
+    classes = {} if by is None else {label: rows_by_class(metric_set, by) for label, metric_set in sets.items()}
     for done, metric in enumerate(chosen):
         run.progress(COMPUTE, done, len(chosen))
         try:
@@ -324,13 +326,15 @@ def _notes(
 ) -> list[str]:
     """Return what to know of the sets of a metric: an extractor that is assumed, statistics beside embeddings."""
     assumed = [
-        f"{one.name} does not say which extractor made it: {metric.extractor} is assumed"
-        for one in used.values()
-        if metric.extractor and _is_anonymous(one)
+        f"{metric_set.name} does not say which extractor made it: {metric.extractor} is assumed"
+        for metric_set in used.values()
+        if metric.extractor and _is_anonymous(metric_set)
     ]
     if metric.compute is not METRICS["fd"].compute:
         return assumed
-    beside = (note_beside(sources[label], one, used[label], run) for label, one in sets.items() if label in used)
+    beside = (
+        note_beside(sources[label], metric_set, used[label], run) for label, metric_set in sets.items() if label in used
+    )
     return [*assumed, *(note for note in beside if note)]
 
 
@@ -340,9 +344,9 @@ def choose_metrics(names: Sequence[str] | str | None, given: Mapping[str, object
     The default is those of `DEFAULT_METRICS` that the sets allow.
     """
     if names is None:
-        moments_alone = any(form_of(one) in ("sketch", "statistics") for one in given.values())
+        moments_alone = any(form_of(source) in ("sketch", "statistics") for source in given.values())
         names = DEFAULT_METRICS[:1] if moments_alone else DEFAULT_METRICS
-    names = [names] if isinstance(names, str) else [str(one) for one in names]
+    names = [names] if isinstance(names, str) else [str(name) for name in names]
     if not names:
         raise UsageError(f"no metric was named: name some of {', '.join(METRICS)}")
     chosen = [get_metric(name) for name in dict.fromkeys(names)]
@@ -351,30 +355,30 @@ def choose_metrics(names: Sequence[str] | str | None, given: Mapping[str, object
     return chosen
 
 
-def _display_name(one: MetricSet) -> str:
+def _display_name(metric_set: MetricSet) -> str:
     """Return the title of a set."""
-    return (one.title if isinstance(one, Embeddings) else None) or one.name
+    return (metric_set.title if isinstance(metric_set, Embeddings) else None) or metric_set.name
 
 
-def _in_space(metric: Metric, source: object, one: MetricSet) -> MetricSet:
+def _in_space(metric: Metric, source: object, metric_set: MetricSet) -> MetricSet:
     """Return a set in the space that the metric is defined on. Statistics of unknown origin are assumed to be in it."""
-    extractor = extractor_of(one.space)
-    if metric.extractor not in (None, extractor) and not _is_anonymous(one):
-        unknown = one.space.startswith(ARRAY_SPACE)
+    extractor = extractor_of(metric_set.space)
+    if metric.extractor not in (None, extractor) and not _is_anonymous(metric_set):
+        unknown = metric_set.space.startswith(ARRAY_SPACE)
         made_by = "do not say which extractor made them" if unknown else f"are of {extractor}"
-        what, remedy = f"the embeddings of {one.name} {made_by}", f"extract with --extractor {metric.extractor}"
+        what, remedy = f"the embeddings of {metric_set.name} {made_by}", f"extract with --extractor {metric.extractor}"
         raise other_space(metric, what, remedy)
-    if metric.compute is METRICS["fd"].compute and metric.extractor is not None and isinstance(one, Embeddings):
+    if metric.compute is METRICS["fd"].compute and metric.extractor is not None and isinstance(metric_set, Embeddings):
         # Published distances to a reference batch of ADM are to the whole set behind its statistics.
         spatial = metric.output == SPATIAL
         if beside_samples(source) and not (spatial and "mu_s" not in NpzFile(str(source)).names):
             stored = read_statistics(str(source), spatial=spatial)
-            if spatial or stored.dim == one.dim:
+            if spatial or stored.dim == metric_set.dim:
                 return stored
     if metric.output is None:
-        return one
-    if isinstance(one, CachedEmbeddings):
-        return CachedEmbeddings(one.cache.output(metric.output))
+        return metric_set
+    if isinstance(metric_set, CachedEmbeddings):
+        return CachedEmbeddings(metric_set.cache.output(metric.output))
     if metric.output == SPATIAL and isinstance(source, str | Path) and holds_statistics(source):
         return read_statistics(source, spatial=True)
     raise IncompatibleError(
@@ -382,6 +386,10 @@ def _in_space(metric: Metric, source: object, one: MetricSet) -> MetricSet:
     )
 
 
-def _is_anonymous(one: MetricSet) -> bool:
+def _is_anonymous(metric_set: MetricSet) -> bool:
     """Return whether these are statistics from another tool's file, which does not name the extractor."""
-    return isinstance(one, GaussianStatistics) and one.is_foreign and one.space.startswith(ARRAY_SPACE)
+    return (
+        isinstance(metric_set, GaussianStatistics)
+        and metric_set.is_foreign
+        and metric_set.space.startswith(ARRAY_SPACE)
+    )

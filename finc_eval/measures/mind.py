@@ -61,7 +61,10 @@ def _estimate(
     x, y = open_pair(gen, ref, least=1)
     draw = torch.Generator().manual_seed(check_seed(seed))
     n = min(x.n, y.n)
-    parts = [torch.randperm(one.n, generator=draw)[:n].numpy() if one.n > n else np.arange(n) for one in (x, y)]
+    parts = [
+        torch.randperm(embeddings.n, generator=draw)[:n].numpy() if embeddings.n > n else np.arange(n)
+        for embeddings in (x, y)
+    ]
     parts = [np.sort(part) for part in parts]
     directions = torch.randn(projections, x.dim, generator=draw)
     directions /= torch.linalg.vector_norm(directions, dim=1, keepdim=True)
@@ -70,7 +73,8 @@ def _estimate(
     slopes = [torch.zeros(n, dtype=torch.double, device=where) for _ in parts]
     for some in torch.split(directions, max(MAX_PROJECTED // n, 1)):
         left, right = (
-            _project(one, part, some.to(where), run.portion) for one, part in zip((x, y), parts, strict=True)
+            _project(embeddings, part, some.to(where), run.portion)
+            for embeddings, part in zip((x, y), parts, strict=True)
         )
         gap = left.values.double() - right.values.double()
         total += float(gap.square().mean(1).sum())
@@ -94,46 +98,51 @@ def _project(
     source: Embeddings, rows: NDArray[np.int64], directions: torch.Tensor, size: int
 ) -> torch.return_types.sort:
     """Return the rows along each direction, sorted, with their places, shapes (directions, rows)."""
-    found = torch.empty(len(directions), len(rows), device=directions.device)
+    projected = torch.empty(len(directions), len(rows), device=directions.device)
     for start in range(0, len(rows), size):
         batch = source.rows_at(rows[start : start + size]).to(directions)
-        found[:, start : start + len(batch)] = directions @ batch.T
-    return found.sort(1)
+        projected[:, start : start + len(batch)] = directions @ batch.T
+    return projected.sort(1)
 
 
 def _mind(inputs: MetricInputs) -> list[Score]:
     gen, ref = inputs.embeddings()
-    found, sampled = _estimate(gen, ref, PROJECTIONS, SEED, inputs.run)
-    part = mind(*split_reference(ref, found.n), seed=found.seed, run=inputs.run)
-    floor, signature = part.value * part.n / found.n, inputs.signature(projections=found.projections, seed=found.seed)
-    notes = () if gen.n == ref.n else (f"computed from {found.n} samples of each set, drawn at random from the larger",)
-    score = Score(inputs.name, found.value, signature, floor=floor, higher_is_better=False, notes=notes)
-    if found.n < MIN_INTERVAL_SAMPLES:
+    distance, sampled = _estimate(gen, ref, PROJECTIONS, SEED, inputs.run)
+    part = mind(*split_reference(ref, distance.n), seed=distance.seed, run=inputs.run)
+    floor, signature = (
+        part.value * part.n / distance.n,
+        inputs.signature(projections=distance.projections, seed=distance.seed),
+    )
+    notes = (
+        () if gen.n == ref.n else (f"computed from {distance.n} samples of each set, drawn at random from the larger",)
+    )
+    score = Score(inputs.name, distance.value, signature, floor=floor, higher_is_better=False, notes=notes)
+    if distance.n < MIN_INTERVAL_SAMPLES:
         return [replace(score, notes=(*notes, f"no interval: that takes {MIN_INTERVAL_SAMPLES} samples of each set"))]
-    low, high = _of_units(found, sampled, gen, ref).interval
+    low, high = _of_units(distance, sampled, gen, ref).interval
     return [replace(score, interval=(max(low, 0.0), high))]
 
 
 def _of_units(
-    found: MongeDistance,
+    distance: MongeDistance,
     sampled: tuple[Sampled, Sampled],
     gen: Embeddings,
     ref: Embeddings,
     units: NDArray[np.int64] | None = None,
 ) -> Estimate:
     sources = []
-    for name, one, own, (rows, slopes) in ((GEN, gen, units, sampled[0]), (REF, ref, None, sampled[1])):
-        own = units_of(one) if own is None else own
+    for name, embeddings, own, (rows, slopes) in ((GEN, gen, units, sampled[0]), (REF, ref, None, sampled[1])):
+        own = units_of(embeddings) if own is None else own
         sources.append(ErrorSource.of_samples(slopes, None if own is None else own[rows], name=name))
-    return Estimate.of(found.value, sources)
+    return Estimate.of(distance.value, sources)
 
 
 def _estimator(ref: Embeddings, run: Run) -> Estimator:
     def estimate(gen: Embeddings, units: NDArray[np.int64] | None = None) -> Estimate:
-        found, sampled = _estimate(gen, ref, PROJECTIONS, SEED, run)
-        if found.n < MIN_INTERVAL_SAMPLES:
+        distance, sampled = _estimate(gen, ref, PROJECTIONS, SEED, run)
+        if distance.n < MIN_INTERVAL_SAMPLES:
             raise DataError(f"no interval: that takes {MIN_INTERVAL_SAMPLES} samples of each set")
-        return _of_units(found, sampled, gen, ref, units)
+        return _of_units(distance, sampled, gen, ref, units)
 
     return estimate
 

@@ -128,8 +128,8 @@ class UnbiasedFloor:
     def __call__(self, pair: tuple[int, int], rows: slice, columns: slice, values: torch.Tensor) -> None:
         """Add the values of a block of the reference's kernel matrix."""
         if pair == (1, 1):  # a block beside the diagonal stands for its mirror image, too
-            found = self._chosen[rows] @ values @ self._chosen[columns]
-            self._within += found if rows == columns else 2 * found
+            total = self._chosen[rows] @ values @ self._chosen[columns]
+            self._within += total if rows == columns else 2 * total
 
     def value(self, sums: KernelSums) -> float:
         """Return the floor, after all blocks were visited."""
@@ -253,10 +253,10 @@ def _mmd(inputs: MetricInputs, *, sigma: float | None = None) -> list[Score]:
     gen, ref = open_pair(gen, ref, least=3)
     visitor = unbiased_floor(gen, ref, inputs.run)
     sums = kernel_sums(gen, ref, _gaussian_minus_one(sigma), run=inputs.run, visit=visitor)
-    found, floor = unbiased_estimate(sums), visitor.value(sums) if visitor else None
+    estimate, floor = unbiased_estimate(sums), visitor.value(sums) if visitor else None
     signature = inputs.signature(kernel="gaussian", sigma=f"{sigma:.6g}")
-    interval = (found.low, found.high)
-    return [Score(inputs.name, found.value, signature, interval=interval, floor=floor, higher_is_better=False)]
+    interval = (estimate.low, estimate.high)
+    return [Score(inputs.name, estimate.value, signature, interval=interval, floor=floor, higher_is_better=False)]
 
 
 def _cmmd(inputs: MetricInputs) -> list[Score]:
@@ -278,13 +278,13 @@ def biased_score(
     gen, ref = open_pair(*inputs.embeddings(), least=1)
     sums = kernel_sums(gen, ref, kernel, run=inputs.run)
     floor = biased_floor(statistic, ref, gen.n)
-    found = Score(inputs.name, scale * sums.biased(), signature, floor=floor, higher_is_better=False)
+    score = Score(inputs.name, scale * sums.biased(), signature, floor=floor, higher_is_better=False)
     if min(gen.n, ref.n) < 3:
-        return found
+        return score
     exact = unbiased_estimate(sums)
     note = "the unbiased value and its interval leave out pairs of a sample with itself"
     interval = (scale * exact.low, scale * exact.high)
-    return replace(found, unbiased=scale * exact.value, interval=interval, notes=(note,))
+    return replace(score, unbiased=scale * exact.value, interval=interval, notes=(note,))
 
 
 def _mmd_estimator(ref: Embeddings, run: Run) -> Estimator:

@@ -129,23 +129,24 @@ def ball_notes(*sets: Embeddings) -> tuple[str, ...]:
     """Return a note for each set that has so few samples that its balls are large."""
     # 1000: number of samples of a set below which the size of its balls says more than what they contain.
     return tuple(
-        f"{one.name} has {one.n} samples: the balls of so few are large, so compare at equal n only; 10 000 are usual"
-        for one in sets
-        if one.n < 1000
+        f"{embeddings.name} has {embeddings.n} samples: the balls of so few are large, so compare at equal n only; "
+        "10 000 are usual"
+        for embeddings in sets
+        if embeddings.n < 1000
     )
 
 
 def _shares_of(convention: Convention, keys: tuple[PRDCMetric, ...]) -> Callable[..., list[Score]]:
     def compute(inputs: MetricInputs, *, k: int | None = None) -> list[Score]:
         gen, ref = inputs.embeddings()
-        found = precision_recall(gen, ref, convention=convention, k=k, run=inputs.run, index=inputs.index)
-        notes = ball_notes(gen, ref) + recall_notes(found.found_neighbors)
+        shares = precision_recall(gen, ref, convention=convention, k=k, run=inputs.run, index=inputs.index)
+        notes = ball_notes(gen, ref) + recall_notes(shares.found_neighbors)
         return [
             Score(
                 key,
-                getattr(found, key),
-                found.signature,
-                interval=found.interval(key),
+                getattr(shares, key),
+                shares.signature,
+                interval=shares.interval(key),
                 higher_is_better=True,
                 notes=notes,
             )
@@ -157,15 +158,15 @@ def _shares_of(convention: Convention, keys: tuple[PRDCMetric, ...]) -> Callable
 
 def _realism(inputs: MetricInputs) -> list[Score]:
     gen, ref = inputs.embeddings()
-    found = precision_recall(gen, ref, convention="kynkaanniemi", run=inputs.run, index=inputs.index)
-    finite = found.realism[np.isfinite(found.realism)]
+    shares = precision_recall(gen, ref, convention="kynkaanniemi", run=inputs.run, index=inputs.index)
+    finite = shares.realism[np.isfinite(shares.realism)]
     copies = gen.n - len(finite)
     if copies == gen.n:
         raise DataError(f"all {gen.n} samples of {gen.name} are copies of reference samples: their realism is infinite")
-    notes = ball_notes(ref) + recall_notes(found.found_neighbors)
+    notes = ball_notes(ref) + recall_notes(shares.found_neighbors)
     if copies:
         notes += (f"{copies} samples of infinite realism, copies of reference samples, are left out",)
-    signature, interval = replace(found.signature, metric="realism"), mean_interval(finite)
+    signature, interval = replace(shares.signature, metric="realism"), mean_interval(finite)
     return [Score("realism", float(finite.mean()), signature, interval=interval, higher_is_better=True, notes=notes)]
 
 

@@ -127,10 +127,10 @@ def clip_score(source: object, text: str | None = None, *, run: Run | None = Non
 
     `text` is a card or a file of embeddings by the text tower of the same model; default: the card behind the images.
     """
-    one = as_embeddings(source)
-    column = text_column({one.name: one}, f"{one.name} needs")
-    prompts, place = np.unique(one.column(column), return_inverse=True)
-    by_set, unread = scores_by_set({"": one}, {"": place}, prompts.tolist(), text, Run.of(run))
+    embeddings = as_embeddings(source)
+    column = text_column({embeddings.name: embeddings}, f"{embeddings.name} needs")
+    prompts, place = np.unique(embeddings.column(column), return_inverse=True)
+    by_set, unread = scores_by_set({"": embeddings}, {"": place}, prompts.tolist(), text, Run.of(run))
     scores = by_set[""]
     sums, sizes = np.bincount(place, scores).astype(float), np.bincount(place)
     interval = Estimate.of_ratio(sums, sizes).within(0.0, CLIP_SCALE) if len(sums) > 1 else None
@@ -150,15 +150,15 @@ def _of_order(
     vectors = joint.vectors.double()
     of_pairs, of_prompts = gaussian_kernel(rows, rows, sigma), gaussian_kernel(vectors, vectors, sigma)
     block = _blocks(len(places))
-    found = []
+    entropies = []
     for left_out in range(-1, int(block.max()) + 1):
         kept = torch.from_numpy(block != left_out)
         inside = kept[torch.from_numpy(joint.place)].to(of_pairs.device)
         # The kernel of the prompts of all images has the eigenvalues of that of the different prompts, weighted.
         root = torch.from_numpy(np.sqrt(places))[kept] / inside.sum().cpu().sqrt()
         both = _entropy(of_pairs[inside][:, inside] / inside.sum(), order)
-        found.append(both - _entropy(of_prompts[kept][:, kept] * root * root[:, None], order))
-    whole, *without = found
+        entropies.append(both - _entropy(of_prompts[kept][:, kept] * root * root[:, None], order))
+    whole, *without = entropies
     return whole, _interval(whole, without)
 
 
@@ -187,9 +187,9 @@ def _of_order_two(
     of_rows = squared_kernel_sums(joint, sigma, run.torch_device).cpu().numpy()
     order_of, start = joint.place.argsort(kind="stable"), np.append(0, places.cumsum())
     within = np.empty(count)
-    for one in range(count):
-        rows = joint.rows_at(order_of[start[one] : start[one + 1]]).double()
-        within[one] = float(gaussian_kernel(rows, rows, sigma).square().sum())
+    for prompt in range(count):
+        rows = joint.rows_at(order_of[start[prompt] : start[prompt + 1]]).double()
+        within[prompt] = float(gaussian_kernel(rows, rows, sigma).square().sum())
     sums = [(squares.sum(1), places.astype(float) ** 2), (np.bincount(joint.place, of_rows, count), within)]
     of_text, of_both = (log(rows.sum()) for rows, _ in sums)
     if count < 2:
@@ -210,26 +210,28 @@ def _conditional(order: float) -> Callable[..., list[Score]]:
     def compute(inputs: MetricInputs, *, text: str = WORDS) -> list[Score]:
         gen, ref = inputs.embeddings()
         sigma = reference_bandwidth(ref)
-        found = conditional_vendi(gen, sigma, text=text, order=order, run=inputs.run)
+        estimate = conditional_vendi(gen, sigma, text=text, order=order, run=inputs.run)
         signature = inputs.signature(kernel="gaussian", sigma=f"{sigma:.6g}", order=f"{order:g}", text=text)
         notes = ("compare at equal prompts and n only",)
-        return [Score(inputs.name, found.value, signature, interval=found.interval, notes=notes)]
+        return [Score(inputs.name, estimate.value, signature, interval=estimate.interval, notes=notes)]
 
     return compute
 
 
 def _scendi(inputs: MetricInputs, *, text: str = WORDS) -> list[Score]:
-    found = scendi(*inputs.embeddings("gen"), text=text, run=inputs.run)
+    estimate = scendi(*inputs.embeddings("gen"), text=text, run=inputs.run)
     signature = inputs.signature(kernel="cosine", text=text)
-    return [Score(inputs.name, found.value, signature, interval=found.interval)]
+    return [Score(inputs.name, estimate.value, signature, interval=estimate.interval)]
 
 
 def _clip_score(inputs: MetricInputs, *, text: str | None = None) -> list[Score]:
     (images,) = inputs.embeddings("gen")
-    found = clip_score(images, text, run=inputs.run)
+    estimate = clip_score(images, text, run=inputs.run)
     signature = inputs.signature(text=text or extractor_of(images.space))
-    notes = (found.unread,) if found.unread else ()
-    return [Score(inputs.name, found.value, signature, interval=found.interval, higher_is_better=True, notes=notes)]
+    notes = (estimate.unread,) if estimate.unread else ()
+    return [
+        Score(inputs.name, estimate.value, signature, interval=estimate.interval, higher_is_better=True, notes=notes)
+    ]
 
 
 def _needs_prompts(name: str) -> Check:

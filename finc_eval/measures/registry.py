@@ -19,10 +19,10 @@ class KnownMetrics(Mapping[str, Metric]):
 
     @cached_property
     def _found(self) -> dict[str, Metric]:
-        modules = (import_module(f"{measures.__name__}.{one.name}") for one in iter_modules(measures.__path__))
+        modules = (import_module(f"{measures.__name__}.{module.name}") for module in iter_modules(measures.__path__))
         declared = (getattr(module, "METRICS", ()) for module in modules)
-        found = {metric.name: metric for some in declared if isinstance(some, tuple) for metric in some}
-        return dict(sorted(found.items()))
+        metrics = {metric.name: metric for some in declared if isinstance(some, tuple) for metric in some}
+        return dict(sorted(metrics.items()))
 
     def __getitem__(self, name: str) -> Metric:
         return self._found[name]
@@ -40,15 +40,15 @@ METRICS = KnownMetrics()
 
 def get_metric(name: str) -> Metric:
     """Return the metric of this name, in capitals or not."""
-    found = METRICS.get(name.lower())
-    if found is None:
+    metric = METRICS.get(name.lower())
+    if metric is None:
         raise UsageError(f'unknown metric "{name}"{did_you_mean(name, METRICS)}: choose from {", ".join(METRICS)}')
-    return found
+    return metric
 
 
 def refuse_other_space(chosen: Sequence[Metric], sources: Mapping[str, object], extractor: str | None) -> None:
     """Raise IncompatibleError if all metrics are defined on other extractors than the one that is asked for."""
-    if extractor is None or not any(form_of(one) == "samples" for one in sources.values()):
+    if extractor is None or not any(form_of(source) == "samples" for source in sources.values()):
         return
     name = load_card(extractor).name
     if all(metric.extractor not in (None, name) for metric in chosen):
@@ -64,10 +64,10 @@ def other_space(metric: Metric, what: str, remedy: str) -> IncompatibleError:
 
 def say_substitute(metrics: Iterable[Metric]) -> str:
     """Say which metrics compute the same in the space of any extractor: "; fd is the same by any extractor, …"."""
-    found = [
-        f"; {other.name} is the same by any extractor, and not {one.name}"
-        for one in metrics
+    sentences = [
+        f"; {other.name} is the same by any extractor, and not {metric.name}"
+        for metric in metrics
         for other in METRICS.values()
-        if one.extractor is not None and other.extractor is None and other.compute is one.compute
+        if metric.extractor is not None and other.extractor is None and other.compute is metric.compute
     ]
-    return "".join(dict.fromkeys(found))
+    return "".join(dict.fromkeys(sentences))

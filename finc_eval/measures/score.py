@@ -136,10 +136,10 @@ class Scores(Document):
         return any(key in (score, score.key) for score in self.scores)
 
     def _frame_rows(self) -> list[dict[str, Any]]:
-        return [{"name": one.name, **plain(one)} for one in self.scores]
+        return [{"name": score.name, **plain(score)} for score in self.scores]
 
     def _lines(self) -> Iterator[str]:
-        return (one._summary() for one in self.scores)
+        return (score._summary() for score in self.scores)
 
     def _summary(self) -> str:
         missing = f"; not computed: {', '.join(self.failures)}" if self.failures else ""

@@ -232,11 +232,11 @@ def _rke(inputs: MetricInputs) -> list[Score]:
     gen, ref = inputs.embeddings()
     sigma = reference_bandwidth(ref)
     parts, about = _at_equal_n(gen, ref)
-    found = rke_interval(gen, sigma, run=inputs.run)
+    estimate = rke_interval(gen, sigma, run=inputs.run)
     where = inputs.run.torch_device
     floor = float(np.mean([part.n**2 / float(squared_kernel_sums(part, sigma, where).sum()) for part in parts]))
     signature = inputs.signature(kernel="gaussian", sigma=f"{sigma:.6g}", order=2)
-    return [_score(inputs, found, floor, about, signature)]
+    return [_score(inputs, estimate, floor, about, signature)]
 
 
 FLOOR_SUBSETS = 8
@@ -260,13 +260,15 @@ def _at_equal_n(gen: Embeddings, ref: Embeddings) -> tuple[list[Embeddings], str
     )
 
 
-def _score(inputs: MetricInputs, found: VendiInterval, floor: float, about: str, signature: Signature) -> Score:
+def _score(inputs: MetricInputs, estimate: VendiInterval, floor: float, about: str, signature: Signature) -> Score:
     notes = [about]
     # 0.05: relative gain for infinitely many samples from which on a note states it.
-    if found.gain > 0.05:
-        more = f"{found.gain:.0%} " if found.gain < 1 else ""
+    if estimate.gain > 0.05:
+        more = f"{estimate.gain:.0%} " if estimate.gain < 1 else ""
         notes.append(f"more samples would make it about {more}higher: compare at equal n only")
-    return Score(inputs.name, found.value, signature, interval=(found.low, found.high), floor=floor, notes=tuple(notes))
+    return Score(
+        inputs.name, estimate.value, signature, interval=(estimate.low, estimate.high), floor=floor, notes=tuple(notes)
+    )
 
 
 def _truncated(gen: Embeddings, ref: Embeddings, run: Run) -> Statistic:

@@ -48,28 +48,31 @@ def packets(pixels: torch.Tensor, bands: int) -> torch.Tensor:
     return torch.einsum("nchawb,pa,qb->pqnchw", blocks, haar, haar).flatten(3).flatten(0, 1)
 
 
-def _gaussians(one: Embeddings, some: slice, bands: int, run: Run) -> Iterator[GaussianStatistics]:
+def _gaussians(embeddings: Embeddings, some: slice, bands: int, run: Run) -> Iterator[GaussianStatistics]:
     """Yield the Gaussians of some packets of a set, which is read once."""
     sums = [Moments(COLORS * SIDE**2, "float64", run.torch_device) for _ in range(some.stop - some.start)]
     center = torch.empty(0)
-    for here, rows in row_blocks(one, run.torch_device, min(run.portion, 256)):
+    for here, rows in row_blocks(embeddings, run.torch_device, min(run.portion, 256)):
         values = packets(rows, bands)[some]
         center = values.mean(1, keepdim=True) if here.start == 0 else center
         for part, own in zip(sums, values - center, strict=True):
             part.update(own)
-    return (from_moments(part, middle[0], one.name, one.space) for part, middle in zip(sums, center, strict=True))
+    return (
+        from_moments(part, middle[0], embeddings.name, embeddings.space)
+        for part, middle in zip(sums, center, strict=True)
+    )
 
 
-def _bands(one: Embeddings) -> int:
+def _bands(embeddings: Embeddings) -> int:
     """Return the number of bands of frequencies along a side; raise IncompatibleError unless the set holds pixels."""
-    extractor, sides = extractor_of(one.space), {COLORS * side**2: side for side in SIDES}
-    if one.dim not in sides or not (one.space.startswith(ARRAY_SPACE) or extractor.startswith("pixels")):
+    extractor, sides = extractor_of(embeddings.space), {COLORS * side**2: side for side in SIDES}
+    if embeddings.dim not in sides or not (embeddings.space.startswith(ARRAY_SPACE) or extractor.startswith("pixels")):
         raise IncompatibleError(
-            f"fwd takes pixels of square images with sides of {', '.join(map(str, SIDES))}, and {one.name} has "
-            f"{one.dim} numbers ({extractor}): extract it by pixels-256, or by a card of your own like it that is "
-            "named pixels-SIDE"
+            f"fwd takes pixels of square images with sides of {', '.join(map(str, SIDES))}, and {embeddings.name} has "
+            f"{embeddings.dim} numbers ({extractor}): extract it by pixels-256, or by a card of your own like it that "
+            "is named pixels-SIDE"
         )
-    return sides[one.dim] // SIDE
+    return sides[embeddings.dim] // SIDE
 
 
 def _wavelets(gen: Embeddings, ref: Embeddings, run: Run) -> Statistic:
@@ -79,10 +82,10 @@ def _wavelets(gen: Embeddings, ref: Embeddings, run: Run) -> Statistic:
 def _notes(gen: Embeddings, ref: Embeddings) -> tuple[str, ...]:
     least = COLORS * SIDE**2
     return tuple(
-        f"{one.name} has {plural(one.n, 'sample')}: packets of {least} coefficients lack full rank, and the distance "
-        f"is too high by an amount that depends on n; give more than {least}, or compare at equal n only"
-        for one in (gen, ref)
-        if one.n <= least
+        f"{embeddings.name} has {plural(embeddings.n, 'sample')}: packets of {least} coefficients lack full rank, and "
+        f"the distance is too high by an amount that depends on n; give more than {least}, or compare at equal n only"
+        for embeddings in (gen, ref)
+        if embeddings.n <= least
     )
 
 

@@ -183,12 +183,12 @@ def run_attacks(
     if has_wing():
         score_by_kahm = part_of_wing(KAHM_ATTACK)
         scored["kahm"] = [score_by_kahm(sets, seed, device) for _, sets in both]
-    found = tuple(
-        Attack(name, *(attack_statistics(*one, delta=delta, confidence=confidence) for one in scores))
+    results = tuple(
+        Attack(name, *(attack_statistics(*pair, delta=delta, confidence=confidence) for pair in scores))
         for name, scores in scored.items()
     )
     distances = scored.get("kahm")
-    return found, membership_difference(distances[0], distances[1], seed) if distances else None
+    return results, membership_difference(distances[0], distances[1], seed) if distances else None
 
 
 def membership_difference(generated: AttackScores, control: AttackScores, seed: int) -> MembershipDifference | None:
@@ -199,9 +199,9 @@ def membership_difference(generated: AttackScores, control: AttackScores, seed: 
 
     def difference(scores: AttackScores) -> DensityDifference:
         rng = np.random.default_rng(seed)
-        finite = (-one[np.isfinite(one)] for one in scores)
+        finite = (-values[np.isfinite(values)] for values in scores)
         # 2000: distances of each side whose densities the membership-inference score compares.
-        x, y = (rng.choice(one, min(len(one), 2000), replace=False) for one in finite)
+        x, y = (rng.choice(values, min(len(values), 2000), replace=False) for values in finite)
         return density_difference(x, y, permutations=PERMUTATIONS, seed=seed)
 
     try:

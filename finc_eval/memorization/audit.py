@@ -119,17 +119,17 @@ def audit(
     settings, run = settings_from(AuditSettings, settings, options), Run.of(run)
     sets, joined = _open_audit(gen, train, holdout, reference, extractor, run)
     run = run.planned(*AUDIT_STAGES)
-    found = _Distances.of(sets, settings, run)
+    distances = _Distances.of(sets, settings, run)
     with run.step(SAME_LAW):
         same_law = holdout_p_value(sets["train"], sets["holdout"], settings.seed, run)
-    copying, notes = _copying(found, settings, run)
+    copying, notes = _copying(distances, settings, run)
     with run.step(ATTACKS):
-        attacks, membership = _attack(found, settings, run)
+        attacks, membership = _attack(distances, settings, run)
     stated = None
     if settings.stated_epsilon is not None:
         finds_training = copying.finds_training and same_law > AUDIT_ALPHA
         stated = judge_guarantee(settings.stated_epsilon, settings.stated_delta or 0.0, attacks, finds_training)
-    infos = {label: set_info(label, one, one.n, one.digest) for label, one in sets.items()}
+    infos = {label: set_info(label, embeddings, embeddings.n, embeddings.digest) for label, embeddings in sets.items()}
     return Audit(
         copying=copying,
         attacks=attacks,
@@ -140,10 +140,10 @@ def audit(
         train=infos["train"],
         holdout=infos["holdout"],
         reference=infos.get("reference"),
-        space=known_space(one.space for one in sets.values()),
+        space=known_space(embeddings.space for embeddings in sets.values()),
         settings=settings,
-        warnings=(*found.warnings(infos), *notes, *joined, *attack_warnings(attacks, same_law)),
-        signature=found.signature(settings),
+        warnings=(*distances.warnings(infos), *notes, *joined, *attack_warnings(attacks, same_law)),
+        signature=distances.signature(settings),
         provenance=Provenance.here(run.device),
     )
 
@@ -174,7 +174,7 @@ class _Distances:
         """Measure all distances, once it is known that training set and holdout are apart and can be cut in two."""
         halves = {label: cut_in_two(sets[label]) for label in ("train", "holdout")}
         for label, both in halves.items():
-            least = min(one.n for one in both)
+            least = min(embeddings.n for embeddings in both)
             if least < MIN_AUDIT_SAMPLES // 4:
                 raise DataError(
                     f"{label} has {sets[label].n} samples, but one half of its videos has {least}: pass samples of "
@@ -182,10 +182,10 @@ class _Distances:
                 )
         k = min(CALIBRATION_NEIGHBORS, sets["train"].n // 2)
         gen, control, fresh, spaced = measure_all(sets, *halves["train"], k, run, settings.index)
-        recall = least_recall(*(one.recall for one in (fresh, gen.to_train, gen.to_non_members, spaced)))
-        found = cls(sets, halves, gen, control, fresh, np.sqrt(spaced.squared), recall)
-        _check_overlap(int((found.equal & (found.spacings[fresh.indices[:, 0]] > 0)).sum()), sets["holdout"])
-        return found
+        recall = least_recall(*(neighbors.recall for neighbors in (fresh, gen.to_train, gen.to_non_members, spaced)))
+        made = cls(sets, halves, gen, control, fresh, np.sqrt(spaced.squared), recall)
+        _check_overlap(int((made.equal & (made.spacings[fresh.indices[:, 0]] > 0)).sum()), sets["holdout"])
+        return made
 
     @property
     def equal(self) -> NDArray[np.bool_]:
@@ -200,7 +200,8 @@ class _Distances:
     def closeness(self) -> tuple[Closeness, Closeness]:
         """Return how near the generated samples are to the training set, and how near the holdout is."""
         gen, fresh = (
-            Closeness.of(one.distances, self.spacings[one.indices[:, 0]]) for one in (self.gen.to_train, self.fresh)
+            Closeness.of(neighbors.distances, self.spacings[neighbors.indices[:, 0]])
+            for neighbors in (self.gen.to_train, self.fresh)
         )
         return gen, fresh
 
@@ -208,21 +209,21 @@ class _Distances:
         """Return what to know of the searches and of the sets."""
         about = [
             note
-            for label, one in self.sets.items()
-            for note in notes_on(label, one)
+            for label, embeddings in self.sets.items()
+            for note in notes_on(label, embeddings)
             if note not in infos[label].unread(label)
         ]
         overlap = int(self.equal.sum())
-        unlike = [one for found in unlike_files(self.sets).values() for one in found]
+        unlike = [sentence for sentences in unlike_files(self.sets).values() for sentence in sentences]
         return [*recall_notes(self.recall), *set_warnings(infos, overlap, self.gen, self.spacings), *about, *unlike]
 
     def signature(self, settings: AuditSettings) -> Signature:
         """Return the signature of the audit."""
         return Signature.of(
             "audit",
-            [one.n for one in self.sets.values()],
-            known_space(one.space for one in self.sets.values()),
-            ("ref", "+".join(one.digest[:12] for label, one in self.sets.items() if label != "gen")),
+            [embeddings.n for embeddings in self.sets.values()],
+            known_space(embeddings.space for embeddings in self.sets.values()),
+            ("ref", "+".join(embeddings.digest[:12] for label, embeddings in self.sets.items() if label != "gen")),
             ("neighbors", str(self.neighbors)),
             *index_signature(self.recall),
             ("seed", str(settings.seed)),
@@ -230,15 +231,15 @@ class _Distances:
 
 
 def _attack(
-    found: _Distances, settings: AuditSettings, run: Run
+    distances: _Distances, settings: AuditSettings, run: Run
 ) -> tuple[tuple[Attack, ...], MembershipDifference | None]:
     """Run the attacks on membership, of which all statements hold together."""
-    sets = found.sets
-    half, rest = found.halves["train"]
+    sets = distances.sets
+    half, rest = distances.halves["train"]
     attack_count = len(attack_names(with_reference="reference" in sets))
     return run_attacks(
-        (found.gen, AttackedSets(sets["gen"], sets["train"], sets["holdout"])),
-        (found.control, AttackedSets(half, rest, sets["holdout"])),
+        (distances.gen, AttackedSets(sets["gen"], sets["train"], sets["holdout"])),
+        (distances.control, AttackedSets(half, rest, sets["holdout"])),
         sets.get("reference"),
         delta=settings.stated_delta or 0.0,
         # 4: statements about each attack: the intervals of its AUC and of two rates, and its bound of ε.
@@ -265,12 +266,12 @@ class NearTraining:
         run = Run.of(run)
         x, members, others = _open_audit(gen, train, holdout, None, extractor, run)[0].values()
         k = min(CALIBRATION_NEIGHBORS, members.n // 2)
-        own, fresh = (nearest(one, members, k, device=run.torch_device) for one in (x, others))
+        own, fresh = (nearest(embeddings, members, k, device=run.torch_device) for embeddings in (x, others))
         _check_overlap(int((fresh.distances[:, 0] == 0).sum()), others)
-        found = Near.of(own, fresh)
+        near = Near.of(own, fresh)
         pixels = same_pixels(x, members)
         return cls(
-            near=tail("calibrated", found.gen, found.fresh, AUDIT_CONFIDENCE),
+            near=tail("calibrated", near.gen, near.fresh, AUDIT_CONFIDENCE),
             exact=int((own.distances[:, 0] == 0).sum()) if pixels is None else pixels,
             fresh=others.n,
             same_law=holdout_p_value(members, others, AuditSettings().seed, run),
@@ -296,40 +297,40 @@ class _Cells:
     def tests(self, gen: Closeness, fresh: Closeness, halves: tuple[Subset, Subset]) -> tuple[CellTest, CellTest]:
         """Test the generated set against the holdout, and one half of the holdout against the other."""
         near, of_fresh = gen.authenticity.distances, fresh.authenticity.distances
-        ours, theirs = (one.rows for one in halves)
+        ours, theirs = (half.rows for half in halves)
         control = cell_test(of_fresh[ours], self.fresh[ours], of_fresh[theirs], self.fresh[theirs])
         return cell_test(near, self.gen, of_fresh, self.fresh), control
 
 
-def _copying(found: _Distances, settings: AuditSettings, run: Run) -> tuple[Copying, list[str]]:
+def _copying(distances: _Distances, settings: AuditSettings, run: Run) -> tuple[Copying, list[str]]:
     """Compute the first block, and a sentence about each measure that could not be computed."""
-    sets, seed = found.sets, settings.seed
+    sets, seed = distances.sets, settings.seed
     x, train, holdout = sets["gen"], sets["train"], sets["holdout"]
-    gen, fresh = found.closeness()
+    gen, fresh = distances.closeness()
     with run.step(KINDS):
         cells = _Cells.of(sets, seed, run)
-        test, control_test = cells.tests(gen, fresh, found.halves["holdout"])
-    by_embedding = (found.gen.to_train, found.fresh)
+        test, control_test = cells.tests(gen, fresh, distances.halves["holdout"])
+    by_embedding = (distances.gen.to_train, distances.fresh)
     nearness = find_nearness({"gen": x, "holdout": holdout}, train, by_embedding, settings, run)
-    fitted, unfitted = _fitted_measures(found, seed, run)
+    fitted, unfitted = _fitted_measures(distances, seed, run)
     measures = [
         authpct(gen, fresh, AUDIT_CONFIDENCE),
         c_t(test, control_test, AUDIT_CONFIDENCE),
-        dcr(found.gen, found.control, AUDIT_CONFIDENCE),
+        dcr(distances.gen, distances.control, AUDIT_CONFIDENCE),
         nndr(gen, fresh, AUDIT_CONFIDENCE),
         *(tail(name, way.gen, way.fresh, AUDIT_CONFIDENCE) for name, way in nearness.ways.items()),
         *fitted,
     ]
-    adjusted = holm(torch.tensor([one.p_value for one in measures], dtype=torch.double), MEASURES_PART).tolist()
+    adjusted = holm(torch.tensor([measure.p_value for measure in measures], dtype=torch.double), MEASURES_PART).tolist()
     alpha = MEASURES_PART * AUDIT_ALPHA / len(measures)
-    k, device = found.neighbors, run.torch_device
+    k, device = distances.neighbors, run.torch_device
     with run.step(PLANTED):
         power = power_table(
-            train, found.spacings, fresh.calibrated, x.n, neighbors=k, alpha=alpha, seed=seed, device=device
+            train, distances.spacings, fresh.calibrated, x.n, neighbors=k, alpha=alpha, seed=seed, device=device
         )
     names, threshold = [kind_id(cell) for cell in cells.gen], suspicious_threshold(fresh.calibrated)
     checked, strata = against_holdout(
-        [replace(one, adjusted=p) for one, p in zip(measures, adjusted, strict=True)],
+        [replace(measure, adjusted=p) for measure, p in zip(measures, adjusted, strict=True)],
         copying_by_stratum(cells.kinds, cells.gen, cells.fresh, gen.calibrated, fresh.calibrated, threshold, test),
         np.array(names, object),
         lambda: find_sides(sets, nearness, k, settings, run.prefixed("training set and holdout exchanged")),
@@ -345,12 +346,12 @@ def _copying(found: _Distances, settings: AuditSettings, run: Run) -> tuple[Copy
     ), [*nearness.notes, *unfitted]
 
 
-def _fitted_measures(found: _Distances, seed: int, run: Run) -> tuple[list[CopyingMeasure], list[str]]:
+def _fitted_measures(distances: _Distances, seed: int, run: Run) -> tuple[list[CopyingMeasure], list[str]]:
     """Return the measures that fit a distribution, and a sentence about each that these sets do not allow."""
-    x, train, holdout = (found.sets[label] for label in ("gen", "train", "holdout"))
+    x, train, holdout = (distances.sets[label] for label in ("gen", "train", "holdout"))
     fitted: tuple[Callable[[], CopyingMeasure], ...] = (
         lambda: mifid(x, train, holdout, AUDIT_CONFIDENCE, seed, run),
-        lambda: fld_gap(x, found.halves["train"], holdout, AUDIT_CONFIDENCE, seed, run),
+        lambda: fld_gap(x, distances.halves["train"], holdout, AUDIT_CONFIDENCE, seed, run),
     )
     measures, notes = [], []
     for name, compute in zip(FITTED, fitted, strict=True):
@@ -368,9 +369,9 @@ def _open_audit(
     """Open the sets, check that they are of one space, distinct, and large enough; return sentences on their values."""
     given = {"gen": gen, "train": train, "holdout": holdout} | ({} if reference is None else {"reference": reference})
     sets = open_sets(given, as_embeddings, extractor, run, checks=[NEEDS_OF_AUDIT])
-    for label, one in sets.items():
+    for label, embeddings in sets.items():
         if label != "gen":
-            check_alike(sets["gen"].name, sets["gen"], one.name, one)
+            check_alike(sets["gen"].name, sets["gen"], embeddings.name, embeddings)
     if "reference" in sets:
         for label in ("train", "holdout"):
             if sets["reference"].digest == sets[label].digest:

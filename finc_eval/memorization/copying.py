@@ -107,14 +107,14 @@ def authpct(gen: Closeness, fresh: Closeness, confidence: float) -> CopyingMeasu
     from scipy.stats import hypergeom  # slow to import, and reports of other results load this module
 
     n, m = len(own.distances), len(other.distances)
-    found, control = (int(one.authentic.sum()) for one in (own, other))
+    authentic, control = (int(pairs.authentic.sum()) for pairs in (own, other))
     return CopyingMeasure(
         "authpct",
         *(own.percent, own.interval(confidence)),
         *(other.percent, other.interval(confidence)),
         null=None,
         copies_lower=True,
-        p_value=float(hypergeom.cdf(found, n + m, found + control, n)),
+        p_value=float(hypergeom.cdf(authentic, n + m, authentic + control, n)),
     )
 
 
@@ -143,7 +143,7 @@ def tail(name: TailName, gen: NDArray[np.float64], fresh: NDArray[np.float64], c
     """
     threshold = suspicious_threshold(fresh)
     (share, interval), (control, control_interval) = (
-        _share_of(int((one <= threshold).sum()), len(one), confidence) for one in (gen, fresh)
+        _share_of(int((distances <= threshold).sum()), len(distances), confidence) for distances in (gen, fresh)
     )
     return CopyingMeasure(
         name,
@@ -196,19 +196,19 @@ def cell_test(
     fresh_cells: NDArray[np.int64],
 ) -> CellTest:
     """Compute C_T from distances to the nearest training sample, shape (n,), and cells 0, 1, … of shape (n,)."""
-    found: list[tuple[float, float] | None] = []
+    tests: list[tuple[float, float] | None] = []
     weights = []
     for cell in range(int(max(cells.max(), fresh_cells.max())) + 1):
         x, y = distances[cells == cell], fresh_distances[fresh_cells == cell]
         enough = min(len(x), len(y)) >= MIN_CELL_SAMPLES
-        found.append(_mann_whitney(x, y) if enough else None)
+        tests.append(_mann_whitney(x, y) if enough else None)
         weights.append(float(len(y)) if enough else 0.0)
-    by_cell = tuple(None if one is None else one[0] for one in found)
+    by_cell = tuple(None if pair is None else pair[0] for pair in tests)
     if not any(weights):
         z, error = _mann_whitney(distances, fresh_distances)
         return CellTest(by_cell, z, 1.0, max(error, 1.0))
     shares = np.array(weights) / sum(weights)
-    of_cells = np.array([(0.0, 0.0) if one is None else one for one in found])
+    of_cells = np.array([(0.0, 0.0) if pair is None else pair for pair in tests])
     deviation = float(np.linalg.norm(shares))
     return CellTest(
         by_cell,
@@ -248,16 +248,16 @@ def mifid(
     # 10_000: maximum number of samples that MiFID is computed from.
     n = min(gen.n, fresh.n, 10_000)
     reference, directions = from_embeddings(train, run=run), UnitRows(train)
-    found: list[tuple[float, tuple[float, float]]] = []
+    values: list[tuple[float, tuple[float, float]]] = []
     distances, variances = [], []
-    for one in (gen, fresh):
-        rows = rng.permutation(one.n)[:n]
+    for embeddings in (gen, fresh):
+        rows = rng.permutation(embeddings.n)[:n]
         # The distance to the training samples, and without each block of the generated ones.
         fid, *without = (
-            frechet_distance(from_embeddings(Subset(one, np.sort(kept)), run=run), reference).value
+            frechet_distance(from_embeddings(Subset(embeddings, np.sort(kept)), run=run), reference).value
             for kept in (rows, *(np.delete(rows, slice(block, None, MIFID_BLOCKS)) for block in range(MIFID_BLOCKS)))
         )
-        nearest_rows = nearest(UnitRows(Subset(one, np.sort(rows))), directions, 1, device=run.torch_device)
+        nearest_rows = nearest(UnitRows(Subset(embeddings, np.sort(rows))), directions, 1, device=run.torch_device)
         angles = nearest_rows.distances[:, 0] ** 2 / 2
         distance, variance = float(angles.mean()), float(angles.var(ddof=1)) / n
         value, relative = fid, Estimate.of_blocks(fid, without).half_at(confidence) / (fid + MIFID_EPSILON)
@@ -265,14 +265,14 @@ def mifid(
         if distance < 0.1:
             value = fid / (distance + MIFID_EPSILON)
             relative = hypot(relative, normal_quantile(confidence) * sqrt(variance) / (distance + MIFID_EPSILON))
-        found.append((value, (max(value * (1 - relative), 0.0), value * (1 + relative))))
+        values.append((value, (max(value * (1 - relative), 0.0), value * (1 + relative))))
         distances.append(distance)
         variances.append(variance)
     difference, error = distances[0] - distances[1], sqrt(sum(variances))
     return CopyingMeasure(
         "mifid",
-        *found[0],
-        *found[1],
+        *values[0],
+        *values[1],
         null=None,
         copies_lower=False,
         p_value=upper_tail(-difference / error) if error else float(difference >= 0),
@@ -309,27 +309,28 @@ def fld_gap(
     varying = np.flatnonzero(~constant_features(test))
     n = min(gen.n, *(half.n for half in train), MAX_FLD_SAMPLES)
     unseen, own, again, *halves = (
-        Subset(draw_samples(one, most, rng), np.arange(min(one.n, most)), varying)
-        for one, most in ((test, test.n), *((one, n) for one in (gen, gen, *train)))
+        Subset(draw_samples(embeddings, most, rng), np.arange(min(embeddings.n, most)), varying)
+        for embeddings, most in ((test, test.n), *((embeddings, n) for embeddings in (gen, gen, *train)))
     )
 
     def mean_gap(centers: Sequence[Embeddings]) -> Estimate:
-        found = [
-            negative_likelihoods(one, half, unseen, Run.of(run)) for one, half in zip(centers, halves, strict=True)
+        likelihoods = [
+            negative_likelihoods(center, half, unseen, Run.of(run))
+            for center, half in zip(centers, halves, strict=True)
         ]
-        seen, of_unseen = [one for one, _ in found], np.mean([one for _, one in found], axis=0)
+        seen, of_unseen = [values for values, _ in likelihoods], np.mean([values for _, values in likelihoods], axis=0)
         # Both halves are held against the same unseen samples.
-        of_seen = mean_of([Estimate.of_mean(one) for one in seen])
+        of_seen = mean_of([Estimate.of_mean(gaps) for gaps in seen])
         return difference(of_seen, Estimate.of_mean(of_unseen), is_paired=False).times(100.0)
 
-    found, control = mean_gap((own, again)), mean_gap(halves[::-1])
+    gap, control = mean_gap((own, again)), mean_gap(halves[::-1])
     return CopyingMeasure(
         "fld_gap",
-        *(found.value, found.interval_at(confidence)),
+        *(gap.value, gap.interval_at(confidence)),
         *(control.value, control.interval_at(confidence)),
         null=None,
         copies_lower=True,
-        p_value=upper_tail((control.value - found.value) / hypot(found.standard_error, control.standard_error)),
+        p_value=upper_tail((control.value - gap.value) / hypot(gap.standard_error, control.standard_error)),
     )
 
 

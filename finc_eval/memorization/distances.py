@@ -85,8 +85,11 @@ def measure(
     # The median squared distance to the nearest generated sample, over some samples of both sets.
     # 1000: number of members, and of non-members, whose median distance to the generated set is the radius of the
     # balls.
-    some = [Subset(one, np.linspace(0, one.n - 1, min(1000, one.n)).astype(np.int64)) for one in (train, non_members)]
-    distances = [nearest(one, gen, 1, device=run.torch_device).distances for one in some]
+    some = [
+        Subset(embeddings, np.linspace(0, embeddings.n - 1, min(1000, embeddings.n)).astype(np.int64))
+        for embeddings in (train, non_members)
+    ]
+    distances = [nearest(sample, gen, 1, device=run.torch_device).distances for sample in some]
     squared = float(np.median(np.concatenate(distances))) ** 2
     first, second = divide_stage(run.progress, STAGE, [train.n, non_members.n])
     to_train, members = _pass(gen, train, k, squared, first, run, index)

@@ -99,10 +99,10 @@ def hash_pictures(samples: Embeddings, views: Views, label: str, run: Run) -> It
     hashed = ahead(lambda image: view_hashes(image, views), _every_picture(samples), window=1)
     for start in range(0, samples.n, PICTURES_HASHED):
         stop = min(start + PICTURES_HASHED, samples.n)
-        found = list(islice(hashed, stop - start))
-        if len(found) < stop - start:
+        some = list(islice(hashed, stop - start))
+        if len(some) < stop - start:
             raise _missing(label)
-        yield start, np.stack(found)
+        yield start, np.stack(some)
         run.progress(f"hashes of {label}", stop, samples.n)
 
 
@@ -139,8 +139,10 @@ def nearest_by_hash(
     samples: Embeddings, base: NDArray[np.uint8], k: int, views: Views, label: str, run: Run
 ) -> Neighbors:
     """Find the training pictures with the nearest hashes: distances in bits and indices, shape (n, k)."""
-    found = [nearest_hashes(hashes, base, k, run) for _, hashes in hash_pictures(samples, views, label, run)]
-    return Neighbors(np.concatenate([one.distances for one in found]), np.concatenate([one.indices for one in found]))
+    parts = [nearest_hashes(hashes, base, k, run) for _, hashes in hash_pictures(samples, views, label, run)]
+    return Neighbors(
+        np.concatenate([part.distances for part in parts]), np.concatenate([part.indices for part in parts])
+    )
 
 
 def nearest_hashes(queries: NDArray[np.uint8], base: NDArray[np.uint8], k: int, run: Run) -> Neighbors:

@@ -44,31 +44,31 @@ def holdout_p_value(train: Embeddings, holdout: Embeddings, seed: int, run: Run)
     rng = np.random.default_rng(seed)
     # 2000: samples of each set that the test takes.
     n = min(train.n, holdout.n, 2000)
-    sets = [Subset(one, np.sort(rng.permutation(one.n)[:n])) for one in (train, holdout)]
-    hashes = [one.group_hashes() for one in sets]
-    groups = [np.arange(n) if one is None else np.unique(one, return_inverse=True)[1] for one in hashes]
+    sets = [Subset(embeddings, np.sort(rng.permutation(embeddings.n)[:n])) for embeddings in (train, holdout)]
+    hashes = [embeddings.group_hashes() for embeddings in sets]
+    groups = [np.arange(n) if keys is None else np.unique(keys, return_inverse=True)[1] for keys in hashes]
     p_values = [_neighbors_p(sets, groups, rng, run)]
     p_values += [_distance_p(place, sets, groups, rng, run) for place in (0, 1)]
     return float(holm(torch.tensor(p_values, dtype=torch.float64)).min())
 
 
 def _neighbors_p(sets: list[Subset], groups: list[NDArray[np.int64]], rng: np.random.Generator, run: Run) -> float:
-    rows = torch.cat([one.rows_at(np.arange(one.n)) for one in sets])
+    rows = torch.cat([embeddings.rows_at(np.arange(embeddings.n)) for embeddings in sets])
     # Equal samples are found in the order of rows, which must not tell the set.
     order = np.random.default_rng(len(rows)).permutation(len(rows))
     rows = rows[order].to(run.torch_device)
     distances = torch.cdist(rows, rows)
     distances.fill_diagonal_(torch.inf)
-    found = distances.topk(min(NEIGHBORS, len(rows) // 4), largest=False).indices.cpu().numpy()
+    neighbors = distances.topk(min(NEIGHBORS, len(rows) // 4), largest=False).indices.cpu().numpy()
     group = np.concatenate([groups[0], groups[1] + groups[0].max() + 1])[order]
     of_group = np.arange(group.max() + 1) > groups[0].max()
 
     def spread(labels: NDArray[np.bool_]) -> float:
-        return float(np.square(labels[group][found].mean(1) - 0.5).mean())
+        return float(np.square(labels[group][neighbors].mean(1) - 0.5).mean())
 
     seen = spread(of_group)
     exchanged = [spread(rng.permutation(of_group)) for _ in range(EXCHANGES)]
-    return (1 + sum(one >= seen for one in exchanged)) / (1 + EXCHANGES)
+    return (1 + sum(drawn >= seen for drawn in exchanged)) / (1 + EXCHANGES)
 
 
 def _distance_p(
@@ -81,12 +81,12 @@ def _distance_p(
     is_target = (rng.permutation(count) < count // 2)[groups[place]]
     half = Subset(sets[place], np.flatnonzero(is_target))
     samples = []
-    for number, (one, group) in enumerate(zip(sets, groups, strict=True)):
-        rows = np.flatnonzero(~is_target) if number == place else np.arange(one.n)
-        found = nearest(Subset(one, rows), half, 1, device=run.torch_device).distances[:, 0]
+    for number, (embeddings, group) in enumerate(zip(sets, groups, strict=True)):
+        rows = np.flatnonzero(~is_target) if number == place else np.arange(embeddings.n)
+        distances = nearest(Subset(embeddings, rows), half, 1, device=run.torch_device).distances[:, 0]
         own = group[rows]
         samples.append(
-            [np.median(found[own == name]) for name in np.unique(own)] if len(set(own)) < len(own) else found
+            [np.median(distances[own == name]) for name in np.unique(own)] if len(set(own)) < len(own) else distances
         )
     return float(mannwhitneyu(*samples, method="asymptotic").pvalue)
 
@@ -140,12 +140,12 @@ def find_sides(
     """
     most = min(sets["train"].n, sets["holdout"].n)
     train, holdout = (
-        Subset(one, np.sort(np.random.default_rng(settings.seed).permutation(one.n)[:most]))
-        for one in (sets["train"], sets["holdout"])
+        Subset(embeddings, np.sort(np.random.default_rng(settings.seed).permutation(embeddings.n)[:most]))
+        for embeddings in (sets["train"], sets["holdout"])
     )
     others = {"gen": sets["gen"], "train": train}
     own, fresh = (
-        nearest(one, holdout, neighbors, device=run.torch_device, index=settings.index) for one in others.values()
+        nearest(side, holdout, neighbors, device=run.torch_device, index=settings.index) for side in others.values()
     )
     exchanged = nearness_to(("holdout", holdout), others, (own, fresh), settings, run)
     return {
@@ -160,14 +160,16 @@ def against_holdout(
     sides: Callable[[], Mapping[TailName, Sides]],
 ) -> tuple[tuple[CopyingMeasure, ...], tuple[Stratum, ...]]:
     """Return measures and strata; tests of single samples that find copying get their p-value against the holdout."""
-    found = {one.name for one in measures if one.name in get_args(TailName) and one.adjusted <= AUDIT_ALPHA}
-    in_strata = {one.id for one in strata if one.p_value <= AUDIT_ALPHA}
-    if not found | in_strata:
+    by_distance = {
+        measure.name for measure in measures if measure.name in get_args(TailName) and measure.adjusted <= AUDIT_ALPHA
+    }
+    in_strata = {stratum.id for stratum in strata if stratum.p_value <= AUDIT_ALPHA}
+    if not by_distance | in_strata:
         return tuple(measures), tuple(strata)
     known = sides()
-    by_name = {name: known[name].p_value() for name in known if name in found}
+    by_name = {name: known[name].p_value() for name in known if name in by_distance}
     by_stratum = {id: known["calibrated"].p_value(cells == id) for id in in_strata}
     return (
-        tuple(replace(one, against_holdout=by_name.get(cast(TailName, one.name))) for one in measures),
-        tuple(replace(one, against_holdout=by_stratum.get(one.id)) for one in strata),
+        tuple(replace(measure, against_holdout=by_name.get(cast(TailName, measure.name))) for measure in measures),
+        tuple(replace(stratum, against_holdout=by_stratum.get(stratum.id)) for stratum in strata),
     )

@@ -21,15 +21,15 @@ SCORE_COLUMNS = (
 """Columns of a table of scores: the score, its null in the same unit, and the score without a unit."""
 
 
-def score_cells(found: DensityDifference) -> list[str]:
+def score_cells(difference: DensityDifference) -> list[str]:
     """Return the cells of a score, in the order of `SCORE_COLUMNS`; "–" for the null of a score without one."""
-    below = f"{found.threshold() / found.deviation:.3g}" if found.null and found.deviation else "–"
-    p = "–" if found.p_value is None else p_value(found.p_value)
-    return [f"{found.value:.3g}", p, below, f"{found.standardized:.3g}"]
+    below = f"{difference.threshold() / difference.deviation:.3g}" if difference.null and difference.deviation else "–"
+    p = "–" if difference.p_value is None else p_value(difference.p_value)
+    return [f"{difference.value:.3g}", p, below, f"{difference.standardized:.3g}"]
 
 
-def score_sentence(found: DensityDifference, of: str = "") -> str:
+def score_sentence(difference: DensityDifference, of: str = "") -> str:
     """Return a score in its unit with its null, in a sentence."""
-    value, p, below, _ = score_cells(found)
-    null = f", p = {p}; 95 % of equal densities stay below {below}" if found.null else ""
+    value, p, below, _ = score_cells(difference)
+    null = f", p = {p}; 95 % of equal densities stay below {below}" if difference.null else ""
     return f"{SCORE}{of}: {value} in 1/distance{null}."

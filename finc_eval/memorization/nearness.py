@@ -142,14 +142,17 @@ def find_nearness(
     run: Run,
 ) -> Nearness:
     """Measure how near samples are to the training set, and how near altered copies, planted on purpose, would be."""
-    found = nearness_to(("train", train), sets, by_embedding, settings, run)
-    if found.base is None:
-        return found
-    k, views = by_embedding[0].distances.shape[1], query_views(max(one.n for one in sets.values()), train.n)
+    nearness = nearness_to(("train", train), sets, by_embedding, settings, run)
+    if nearness.base is None:
+        return nearness
+    k, views = (
+        by_embedding[0].distances.shape[1],
+        query_views(max(embeddings.n for embeddings in sets.values()), train.n),
+    )
     try:
-        return replace(found, planted=altered_distances(train, found.base, k, views, settings.seed, run))
+        return replace(nearness, planted=altered_distances(train, nearness.base, k, views, settings.seed, run))
     except DataError as error:
-        return replace(found, notes=(*found.notes, f"altered copies are not planted: {error}"))
+        return replace(nearness, notes=(*nearness.notes, f"altered copies are not planted: {error}"))
 
 
 def nearness_to(
@@ -160,16 +163,21 @@ def nearness_to(
     run: Run,
 ) -> Nearness:
     """Measure how near samples are to a set: and if there are pictures, also by hash and over views."""
-    found, (name, near_to) = Nearness({"calibrated": Near.of(*by_embedding)}), base
-    if any(one.images_at(np.arange(1)) is None for one in (*sets.values(), near_to)):
-        return replace(found, notes=(NO_PICTURES,))
-    k, searched = by_embedding[0].distances.shape[1], query_views(max(one.n for one in sets.values()), near_to.n)
+    nearness, (name, near_to) = Nearness({"calibrated": Near.of(*by_embedding)}), base
+    if any(embeddings.images_at(np.arange(1)) is None for embeddings in (*sets.values(), near_to)):
+        return replace(nearness, notes=(NO_PICTURES,))
+    k, searched = (
+        by_embedding[0].distances.shape[1],
+        query_views(max(embeddings.n for embeddings in sets.values()), near_to.n),
+    )
     try:
         hashes = base_hashes(near_to, name, run)
-        gen, fresh = (nearest_by_hash(one, hashes, k, searched, label, run) for label, one in sets.items())
+        gen, fresh = (
+            nearest_by_hash(embeddings, hashes, k, searched, label, run) for label, embeddings in sets.items()
+        )
     except DataError as error:
-        return replace(found, notes=(f"perceptual hashes and views are left out: {error}",))
-    ways = found.ways | {"hash": Near.of(gen, fresh)}
+        return replace(nearness, notes=(f"perceptual hashes and views are left out: {error}",))
+    ways = nearness.ways | {"hash": Near.of(gen, fresh)}
     notes = [NO_SHIFTS] if searched == PLAIN_VIEWS else []
     try:
         ways["views"] = _over_views(sets, near_to, ways["calibrated"], ways["hash"], k, run)

@@ -91,17 +91,17 @@ def _above_control(
 
 def _measures_table(measures: Sequence[CopyingMeasure]) -> TextTable:
     rows: list[list[Cell | str]] = []
-    for one in measures:
-        (name, meaning), write = MEASURES[one.name], partial(measure_text, one)
-        own, control = (one.value, one.interval), (one.control, one.control_interval)
+    for measure in measures:
+        (name, meaning), write = MEASURES[measure.name], partial(measure_text, measure)
+        own, control = (measure.value, measure.interval), (measure.control, measure.control_interval)
         drawn = scale([own[0], control[0], *own[1], *control[1]])
         interval = _above_control(name, write, own, control, drawn)
-        copies = "lower it" if one.copies_lower else "raise it"
+        copies = "lower it" if measure.copies_lower else "raise it"
         rows.append(
-            [Cell(name, note=meaning), write(own[0]), interval, write(control[0]), copies, p_value(one.adjusted)]
+            [Cell(name, note=meaning), write(own[0]), interval, write(control[0]), copies, p_value(measure.adjusted)]
         )
     columns = ["Measure", "Generated", "Interval", "Control", "Copies", "Adj. p"]
-    muted = [one.adjusted > ALPHA for one in measures]
+    muted = [measure.adjusted > ALPHA for measure in measures]
     return TextTable("Copying in the samples", columns, rows, words=["Copies"], bold="Generated", muted=muted)
 
 
@@ -112,16 +112,18 @@ def _rate(point: OperatingPoint) -> Cell:
 
 def _attacks_table(attacks: Sequence[Attack]) -> TextTable:
     """Return the table of attacks, whose AUCs are drawn on one scale, with one half."""
-    drawn = scale([0.5, *(end for one in attacks for of in (one.statistics, one.control) for end in of.auc_interval)])
+    drawn = scale(
+        [0.5, *(end for attack in attacks for of in (attack.statistics, attack.control) for end in of.auc_interval)]
+    )
     rows: list[list[Cell | str]] = []
-    for one in attacks:
-        (name, meaning), own, control = ATTACKS[one.name], one.statistics, one.control
+    for attack in attacks:
+        (name, meaning), own, control = ATTACKS[attack.name], attack.statistics, attack.control
         both = (own.auc, own.auc_interval), (control.auc, control.auc_interval)
         cells: list[Cell | str] = [
             Cell(name, note=meaning),
             f"{own.auc:.3f}",
             _above_control(f"AUC of {name}", "{:.3f}".format, *both, drawn, [0.5]),
-            Cell(f"{control.auc:.3f}", note="" if one.control_is_sound else "not sound"),
+            Cell(f"{control.auc:.3f}", note="" if attack.control_is_sound else "not sound"),
             f"{own.advantage:.3f}",
             _rate(own.at_1_percent),
             _rate(own.at_01_percent),
@@ -130,7 +132,7 @@ def _attacks_table(attacks: Sequence[Attack]) -> TextTable:
         rows.append(cells)
     rates = ["True positives at 1 %", "at 0.1 %"]
     columns = ["Attack", "AUC", "Interval", "Control", "Advantage", *rates, "ε at least"]
-    muted = [not one.succeeds for one in attacks]
+    muted = [not attack.succeeds for attack in attacks]
     return TextTable("Attackability", columns, rows, bold="AUC", muted=muted)
 
 
@@ -168,7 +170,7 @@ def gallery(audit: Audit, samples: Mapping[str, Samples]) -> Gallery:
 def outline(result: Audit) -> Outline:
     """Return what the audit says in all outputs."""
     sets = {"gen": result.gen, "train": result.train, "holdout": result.holdout}
-    given = [source(*one) for one in sets.items()]
+    given = [source(*pair) for pair in sets.items()]
     if result.reference is not None:
         sets["reference"] = result.reference
         given.append(f"reference={source('reference', result.reference)}")
@@ -255,8 +257,8 @@ def _say_copying(audit: Audit) -> dict[str, str]:
             f"{AUDIT_ALPHA:g})."
         )
     if copying.memorized_strata:
-        found, tested = len(copying.memorized_strata), len(copying.strata)
-        sentences["kinds"] = f"Copying is found in {found} of {tested} kinds of the training set."
+        memorized, tested = len(copying.memorized_strata), len(copying.strata)
+        sentences["kinds"] = f"Copying is found in {memorized} of {tested} kinds of the training set."
     elif not copying.found_by:
         sentences["power"] = power_sentence(audit)
     return sentences
@@ -271,7 +273,7 @@ def guarantee_sentence(audit: Audit) -> str:
     if stated.is_falsified:
         names = ", ".join(ATTACKS[name][0] for name in stated.falsified_by)
         return f"The stated {claim} is false: {names} got more than it allows."
-    if any(exceeds(one, stated.epsilon, stated.ceilings) for one in audit.attacks):
+    if any(exceeds(attack, stated.epsilon, stated.ceilings) for attack in audit.attacks):
         return (
             f"The attacks got more than the stated {claim} allows, but no measure finds samples nearer to the training "
             "set: another holdout has the same effect. Nothing is concluded."
@@ -282,7 +284,7 @@ def guarantee_sentence(audit: Audit) -> str:
 def membership_sentence(audit: Audit) -> str:
     """Return the membership-inference score with its null, and the score of its control, in two sentences."""
     if audit.membership is None:
-        tried = any(one.name == "kahm" for one in audit.attacks)
+        tried = any(attack.name == "kahm" for attack in audit.attacks)
         why = "the distances have no density to compare" if tried else f"not computed without {WING}"
         return f"{SCORE}: {why}."
     control, p, *_ = score_cells(audit.membership.control)
@@ -319,24 +321,29 @@ def _power_table(powers: Sequence[Power]) -> TextTable | None:
 
 def _strata_table(strata: Sequence[Stratum]) -> TextTable | None:
     columns: dict[str, Callable[[Stratum], Cell | str]] = {
-        "Kind": lambda one: Cell(
-            f"{one.name} ({one.id})" if one.name else one.id, samples=[("train", one.examples[:SHOWN_STRATUM_EXAMPLES])]
+        "Kind": lambda stratum: Cell(
+            f"{stratum.name} ({stratum.id})" if stratum.name else stratum.id,
+            samples=[("train", stratum.examples[:SHOWN_STRATUM_EXAMPLES])],
         ),
-        "Generated": lambda one: f"{one.generated:,}",
-        "Suspicious": lambda one: Cell(f"{one.suspicious:,}", percent(one.suspicious / one.generated, 1)),
-        "Suspicious fresh": lambda one: Cell(f"{one.fresh_suspicious:,}", percent(one.fresh_suspicious / one.fresh, 1)),
-        "Z": lambda one: figure(one.z, ".1f"),
-        "Adj. p": lambda one: p_value(one.p_value),
+        "Generated": lambda stratum: f"{stratum.generated:,}",
+        "Suspicious": lambda stratum: Cell(
+            f"{stratum.suspicious:,}", percent(stratum.suspicious / stratum.generated, 1)
+        ),
+        "Suspicious fresh": lambda stratum: Cell(
+            f"{stratum.fresh_suspicious:,}", percent(stratum.fresh_suspicious / stratum.fresh, 1)
+        ),
+        "Z": lambda stratum: figure(stratum.z, ".1f"),
+        "Adj. p": lambda stratum: p_value(stratum.p_value),
     }
-    muted = [one.p_value > ALPHA for one in strata]
+    muted = [stratum.p_value > ALPHA for stratum in strata]
     return TextTable.of("Copying by kind", columns, strata, bold="Suspicious", muted=muted) if strata else None
 
 
 def _membership_table(audit: Audit) -> TextTable | None:
     if audit.membership is None:
         return None
-    found = {"generated samples": audit.membership.generated, "one half of the training set": audit.membership.control}
-    rows = [[name, *score_cells(one)] for name, one in found.items()]
+    scores = {"generated samples": audit.membership.generated, "one half of the training set": audit.membership.control}
+    rows = [[name, *score_cells(score)] for name, score in scores.items()]
     return TextTable("Membership", ["Machines of", *SCORE_COLUMNS], rows)
 
 
@@ -354,7 +361,7 @@ def _ceilings_table(audit: Audit) -> TextTable | None:
     rows = [["Stated: at most", *texts]]
     for attack in audit.attacks:
         own = attack.statistics
-        rates = (percent(one.interval[0], digits) for one, digits in ((own.at_1_percent, 1), (own.at_01_percent, 2)))
+        rates = (percent(rate.interval[0], digits) for rate, digits in ((own.at_1_percent, 1), (own.at_01_percent, 2)))
         epsilon, auc = f"{own.epsilon_lower_bound:.2f}", f"{own.auc_interval[0]:.3f}"
         rows.append([f"{ATTACKS[attack.name][0]}: at least", epsilon, auc, *rates])
     muted = [False, *(attack.name not in stated.falsified_by for attack in audit.attacks)]

@@ -89,7 +89,9 @@ class Copying(Record):
     @property
     def memorized_strata(self) -> tuple[Stratum, ...]:
         """Strata in which copying is found, and not as much of the holdout."""
-        return tuple(one for one in self.strata if one.p_value <= AUDIT_ALPHA and _holds(one.against_holdout))
+        return tuple(
+            stratum for stratum in self.strata if stratum.p_value <= AUDIT_ALPHA and _holds(stratum.against_holdout)
+        )
 
     @property
     def is_found(self) -> bool:
@@ -187,7 +189,9 @@ class Audit(Document):
 
         A few copies betray a few members for sure, which an AUC does not show.
         """
-        return max(self.attacks, key=lambda one: (one.statistics.epsilon_lower_bound, one.statistics.auc_interval[0]))
+        return max(
+            self.attacks, key=lambda attack: (attack.statistics.epsilon_lower_bound, attack.statistics.auc_interval[0])
+        )
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -197,16 +201,17 @@ class Audit(Document):
 
     def _frame_rows(self) -> list[dict[str, object]]:
         measures = [
-            {"block": "copying", **plain(one), "unadjusted": one.p_value, "p_value": one.adjusted}
-            for one in self.copying.measures
+            {"block": "copying", **plain(measure), "unadjusted": measure.p_value, "p_value": measure.adjusted}
+            for measure in self.copying.measures
         ]
         for row in measures:
             del row["adjusted"]
-        return measures + [{"block": "attacks", **plain(one)} for one in self.attacks]
+        return measures + [{"block": "attacks", **plain(attack)} for attack in self.attacks]
 
     def _lines(self) -> Iterator[str]:
-        for one in self.copying.measures:
-            yield f"{one.name} {one.value:.4g}, of fresh samples {one.control:.4g}, p={one.adjusted:.2g}"
+        for measure in self.copying.measures:
+            values = f"{measure.value:.4g}, of fresh samples {measure.control:.4g}"
+            yield f"{measure.name} {values}, p={measure.adjusted:.2g}"
 
     def _summary(self) -> str:
         best = self.strongest
@@ -215,8 +220,10 @@ class Audit(Document):
 
 def training_found_by(measures: Sequence[CopyingMeasure]) -> tuple[MeasureName, ...]:
     """Return the names of the measures that find copying, and the training set nearer than the holdout."""
-    found = [one for one in measures if one.adjusted <= AUDIT_ALPHA]
-    return tuple(one.name for one in found if one.name in AGAINST_HOLDOUT or _holds(one.against_holdout))
+    significant = [measure for measure in measures if measure.adjusted <= AUDIT_ALPHA]
+    return tuple(
+        measure.name for measure in significant if measure.name in AGAINST_HOLDOUT or _holds(measure.against_holdout)
+    )
 
 
 def _holds(against_holdout: float | None) -> bool:

@@ -79,8 +79,8 @@ class TrainingKinds:
 
     def assign(self, samples: Embeddings, run: Run) -> NDArray[np.int64]:
         """Return the number of the kind of each sample, shape (n,)."""
-        found = [self.tree.assign(batch.rows, run)[0] for batch in samples.batches(run.portion)]
-        return np.concatenate(found).astype(np.int64)
+        parts = [self.tree.assign(batch.rows, run)[0] for batch in samples.batches(run.portion)]
+        return np.concatenate(parts).astype(np.int64)
 
 
 def copying_by_stratum(
@@ -93,12 +93,12 @@ def copying_by_stratum(
     test: CellTest,
 ) -> tuple[Stratum, ...]:
     """Test for copying in each stratum that has enough samples, and return the most suspicious one first."""
-    found = []
+    strata = []
     for cell, (name, examples) in enumerate(zip(kinds.names, kinds.examples, strict=True)):
         ours, fresh = calibrated[cells == cell], fresh_calibrated[fresh_cells == cell]
         if min(len(ours), len(fresh)) < MIN_CELL_SAMPLES:
             continue
-        found.append(
+        strata.append(
             Stratum(
                 id=kind_id(cell),
                 name=name,
@@ -112,6 +112,6 @@ def copying_by_stratum(
                 p_value=tail_p_value(ours, fresh),
             )
         )
-    adjusted = holm(torch.tensor([stratum.p_value for stratum in found], dtype=torch.double), STRATA_PART).tolist()
-    judged = [replace(stratum, p_value=p) for stratum, p in zip(found, adjusted, strict=True)]
+    adjusted = holm(torch.tensor([stratum.p_value for stratum in strata], dtype=torch.double), STRATA_PART).tolist()
+    judged = [replace(stratum, p_value=p) for stratum, p in zip(strata, adjusted, strict=True)]
     return tuple(sorted(judged, key=lambda stratum: (stratum.p_value, -stratum.suspicious / stratum.generated)))

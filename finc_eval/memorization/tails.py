@@ -164,13 +164,13 @@ def power_table(
 ) -> tuple[Power, ...]:
     """Compute the power of the calibrated distance against exact and noisy copies, by share."""
     rng = np.random.default_rng(seed)
-    found = []
+    table = []
     for kind, noise in COPY_NOISES.items():
         copies = plant_copies(train, spacings, noise, rng)
         if len(copies):
             scores = calibrated_distances(nearest(copies, train, neighbors, device=device).distances)
-            found += powers("calibrated", kind, scores, fresh, n, alpha, rng)
-    return tuple(found)
+            table += powers("calibrated", kind, scores, fresh, n, alpha, rng)
+    return tuple(table)
 
 
 def powers(

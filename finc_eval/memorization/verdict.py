@@ -86,7 +86,7 @@ def verdict(
     Samples are nearer to `nearer_to` than to fresh ones, `share` of them to the training set, as if it and the holdout
     were of one size. If these are `unlike` in distribution, only equal samples are copies.
     """
-    one, many = ("a training image", "training images") if images else ("a training sample", "training samples")
+    single, many = ("a training image", "training images") if images else ("a training sample", "training samples")
     same, fresh_same, how = copies.same_embedding, copies.fresh_same_embedding, "with equal embeddings"
     if copies.same_pixels and copies.fresh_same_pixels is not None:
         same, fresh_same, how = copies.same_pixels, copies.fresh_same_pixels, "pixel by pixel"
@@ -100,14 +100,14 @@ def verdict(
                 f": {bits[0]:g} of 256 bits of their perceptual hashes differ, in fresh samples {bits[1]:g} (medians)"
             )
     if same:
-        are = f"is {one}" if same == 1 else f"are {many}"
+        are = f"is {single}" if same == 1 else f"are {many}"
         sentence = f"{same:,} of {n:,} samples {are}, {how}"
         if fresh_same:
             sentence += f" (so {'is' if fresh_same == 1 else 'are'} {fresh_same:,} of {fresh:,} fresh samples)"
         if evidence:
             sentence += f"; with altered copies it is at least {copies.at_least:,}"
     elif evidence:
-        are = f"is {one}" if copies.at_least == 1 else f"are {many}"
+        are = f"is {single}" if copies.at_least == 1 else f"are {many}"
         sentence = f"At least {copies.at_least:,} of {n:,} samples {are}, altered"
     elif nearer_to == "training":
         return (
@@ -120,8 +120,8 @@ def verdict(
             "without copies). No copies were found."
         )
     else:
-        found = f"No {'exact ' if unlike else ''}copies of {many} were found among {n:,} samples."
-        return f"{found} {UNLIKE}" if unlike else found
+        opening = f"No {'exact ' if unlike else ''}copies of {many} were found among {n:,} samples."
+        return f"{opening} {UNLIKE}" if unlike else opening
     return f"{sentence}{evidence}." + (f" {UNLIKE}" if unlike else "")
 
 
@@ -155,8 +155,8 @@ def judge_guarantee(epsilon: float, delta: float, attacks: Sequence[Attack], nea
     distribution, if the test of it missed that, takes in attacks alone.
     """
     ceilings = guarantee_ceilings(epsilon, delta)
-    more = (one for one in attacks if nearer and one.control_is_sound and exceeds(one, epsilon, ceilings))
-    return StatedGuarantee(epsilon, delta, ceilings, tuple(one.name for one in more))
+    more = (attack for attack in attacks if nearer and attack.control_is_sound and exceeds(attack, epsilon, ceilings))
+    return StatedGuarantee(epsilon, delta, ceilings, tuple(attack.name for attack in more))
 
 
 def exceeds(attack: Attack, epsilon: float, ceilings: Ceilings) -> bool:

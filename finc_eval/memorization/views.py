@@ -102,7 +102,7 @@ def multi_view_distances(
     from finc_eval.extractors.network import Embedder
 
     embed = Embedder(card, run.torch_device, precision)
-    found, start = [], 0
+    parts, start = [], 0
     for (label, samples), plain in zip(sets.items(), calibrated, strict=True):
         rows = chosen[(chosen >= start) & (chosen < start + samples.n)] - start
         distances, partners = plain.copy(), np.full(samples.n, -1)
@@ -114,9 +114,9 @@ def multi_view_distances(
             least, owner = moved.min(1), near.indices[:, 0].reshape(moved.shape)[np.arange(len(rows)), best]
             nearer = least < plain[rows]
             distances[rows[nearer]], partners[rows[nearer]] = least[nearer], owner[nearer]
-        found.append((distances, partners))
+        parts.append((distances, partners))
         start += samples.n
-    return found
+    return parts
 
 
 def _embed_views(
@@ -213,6 +213,6 @@ def altered_distances(
             hashes[name] += ahead(lambda image: view_hashes(image, views), [alter(image, rng) for image in images])
         run.progress("altered copies", start + len(rows), len(drawn))
     return {
-        name: calibrated_distances(nearest_hashes(np.stack(found), base, k, run).distances)
-        for name, found in hashes.items()
+        name: calibrated_distances(nearest_hashes(np.stack(views_of), base, k, run).distances)
+        for name, views_of in hashes.items()
     }

@@ -151,7 +151,9 @@ def count_of(pair: Pair, shapes: Shapes, read: Callable[[str], NDArray[Any]]) ->
     first, star, _ = pair.stem.partition("*")
     named = [name for name in shapes if COUNT.search(name.lower()) and name.lower().startswith(first if star else "")]
     numbers = {
-        float(one.item()) for name in named if (one := np.asarray(read(name))).size == 1 and one.dtype.kind in "iuf"
+        float(number.item())
+        for name in named
+        if (number := np.asarray(read(name))).size == 1 and number.dtype.kind in "iuf"
     }
     return int(n) if len(numbers) == 1 and (n := numbers.pop()).is_integer() else None
 
@@ -192,8 +194,8 @@ def _difference(x: NDArray[Any], y: NDArray[Any]) -> float:
 def _in_numpy(rows: torch.Tensor) -> NDArray[Any]:
     """Return a tensor as an array, without a copy if numpy has its kind of float."""
     rows = rows.detach()
-    found: NDArray[Any] = (rows if rows.dtype in (torch.float32, torch.float64) else rows.float()).cpu().numpy()
-    return found
+    array: NDArray[Any] = (rows if rows.dtype in (torch.float32, torch.float64) else rows.float()).cpu().numpy()
+    return array
 
 
 def _size_and_spread(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -208,11 +210,15 @@ def _pair_of(
     """Return the pair whose covariance has this name; None if it is not one."""
     if len(shape) != 2 or shape[0] != shape[1]:
         return None
-    vectors = [other for other, found in shapes.items() if found in (shape[:1], (1, *shape[:1]))]
+    vectors = [other for other, size in shapes.items() if size in (shape[:1], (1, *shape[:1]))]
     stem, part = _stem(name)
     alike = [other for other in vectors if _stem(other)[0] == stem and _stem(other)[1] != "covariance"]
     vectors = alike or [other for other in vectors if _stem(other)[1] == "mean"] or vectors
-    if vectors and (other := OTHER_MATRIX.search(name.lower())) and any(_stem(one)[1] == "mean" for one in vectors):
+    if (
+        vectors
+        and (other := OTHER_MATRIX.search(name.lower()))
+        and any(_stem(vector)[1] == "mean" for vector in vectors)
+    ):
         raise DataError(
             f"{where} holds a mean and the matrix {name}, not a covariance by its name ({other[0]}): save mean and "
             "covariance as mu and sigma"
@@ -228,8 +234,8 @@ def _pair_of(
 
 def _stem(name: str) -> tuple[str, str | None]:
     """Return a name with a star for the part that says mean or covariance, and which of them it says."""
-    found = list(PARTS_OF_NAMES.finditer(name.lower()))
-    part = next((one.lastgroup for one in found if one.lastgroup != "sum"), None)
+    matches = list(PARTS_OF_NAMES.finditer(name.lower()))
+    part = next((match.lastgroup for match in matches if match.lastgroup != "sum"), None)
     return re.sub(r"\*+", "*", PARTS_OF_NAMES.sub("*", name.lower()).replace("_*", "*")), part
 
 

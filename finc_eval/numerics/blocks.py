@@ -59,10 +59,10 @@ class Blocked:
         """Weight of each sample in the difference of a set from all others, shape (c, n): one row for two sets."""
         sizes, sets = self.sizes, self.sizes.shape[1]
         rows = []
-        for one in range(1 if sets == 2 else sets):
-            own = sizes[:, one]
+        for number in range(1 if sets == 2 else sets):
+            own = sizes[:, number]
             rest = sizes.sum(1) - own
-            weight = np.where(self.owner == one, 1 / own[self.block], -1 / rest[self.block])
+            weight = np.where(self.owner == number, 1 / own[self.block], -1 / rest[self.block])
             rows.append(weight * self.weights[self.block])
         return np.array(rows)
 
@@ -91,16 +91,16 @@ class Blocked:
         if self.is_whole or sizes.min() < 2:
             return None
         parts = []
-        for one in range(sets):
-            own = sizes[:, one][:, None]
-            share = self.block_sums(cells, count, (self.owner == one).astype(float)) @ kinds / own
+        for number in range(sets):
+            own = sizes[:, number][:, None]
+            share = self.block_sums(cells, count, (self.owner == number).astype(float)) @ kinds / own
             parts.append(share * (1 - share) * own / (own - 1))  # variance of one sample
-        found = []
-        for one in range(1 if sets == 2 else sets):
-            own, rest = sizes[:, one][:, None], (sizes.sum(1) - sizes[:, one])[:, None]
-            others = sum(parts[each] * sizes[:, each][:, None] for each in range(sets) if each != one) / rest
-            found.append((self.weights[:, None] ** 2 * (parts[one] / own + others / rest)).sum(0))
-        return np.array(found)
+        variances = []
+        for number in range(1 if sets == 2 else sets):
+            own, rest = sizes[:, number][:, None], (sizes.sum(1) - sizes[:, number])[:, None]
+            others = sum(parts[each] * sizes[:, each][:, None] for each in range(sets) if each != number) / rest
+            variances.append((self.weights[:, None] ** 2 * (parts[number] / own + others / rest)).sum(0))
+        return np.array(variances)
 
     def exchanges(self, cells: Integers, count: int, seed: int) -> Iterator[Array]:
         """Yield differences of the shares of cells after exchanges, in batches of shape (r, c, count); see `EXCHANGES`.
@@ -111,7 +111,7 @@ class Blocked:
         rng = np.random.default_rng(seed)
         if self.is_exact:
             signs = all_signs(len(self.sizes))
-            yield np.stack([signs @ one for one in whole], 1)
+            yield np.stack([signs @ sums for sums in whole], 1)
             return
         mixed = np.flatnonzero(~self.flipped[self.block])
         mixed = mixed[np.argsort(self.block[mixed], kind="stable")]
@@ -119,14 +119,14 @@ class Blocked:
         for start in range(0, EXCHANGES, batch):
             draws = min(batch, EXCHANGES - start)
             signs = random_signs(rng, draws, int(self.flipped.sum()))
-            found = np.stack([signs @ one for one in whole], 1)
+            sums_drawn = np.stack([signs @ sums for sums in whole], 1)
             if len(mixed):
                 # `mixed` is in the order of its blocks, so that the samples of each block are permuted alone.
                 order = np.argsort(self.block[mixed] + rng.random((draws, len(mixed))), axis=1)
                 place = (np.arange(draws)[:, None] * count + cells[mixed][order]).ravel()
                 permuted = [np.bincount(place, np.tile(row[mixed], draws), draws * count) for row in self.contrasts]
-                found += np.stack([one.reshape(draws, count) for one in permuted], 1)
-            yield found
+                sums_drawn += np.stack([sums.reshape(draws, count) for sums in permuted], 1)
+            yield sums_drawn
 
     @property
     def is_exact(self) -> bool:
@@ -160,8 +160,8 @@ class WithinBlocks:
         even = np.where(pooled * (1 - pooled) > TIE, pooled * (1 - pooled), 0)
         difference, variance, null = [], [], []
         within = blocked.within_variances(cells, count, kinds)
-        for row, one in enumerate(blocked.contrasts):
-            d = blocked.block_sums(cells, count, one) @ kinds
+        for row, contrast in enumerate(blocked.contrasts):
+            d = blocked.block_sums(cells, count, contrast) @ kinds
             d[np.abs(d) < TIE * weights] = 0  # equal shares, up to rounding
             total, own = d.sum(0), blocked.sizes[:, row].astype(float)
             spread = 1 / own + 1 / (sizes - own)
@@ -231,10 +231,10 @@ class WithinBlocks:
         z = self.drawn if self.is_exact else np.concatenate([self.z[None].astype(np.float32), self.drawn])
         squares = np.round(z.astype(float) ** 2, 5)
         spread = 1 - self.shares.mean(0)
-        ranks = np.stack([_ranks(one) for one in (np.round(squares @ spread, 5), squares.max(2))]).min(0)
+        ranks = np.stack([_ranks(statistic) for statistic in (np.round(squares @ spread, 5), squares.max(2))]).min(0)
         return np.asarray((ranks <= ranks[0]).mean(0))
 
 
 def _ranks(statistics: Array) -> Integers:
     """Return how many statistics of each column are at least as large, shape (r, c)."""
-    return np.stack([np.searchsorted(np.sort(one), one, "right") for one in -statistics.T], 1)
+    return np.stack([np.searchsorted(np.sort(statistic), statistic, "right") for statistic in -statistics.T], 1)

@@ -100,17 +100,17 @@ def density_difference(
     orders = [np.arange(len(pooled)), *(rng.permutation(len(pooled)) for _ in range(permutations))]
     parts = np.stack([_parts(order, len(x), rng) for order in orders])
     estimates, widths, penalties = _estimates(pooled, parts, centers)
-    found, null = float(estimates[0]), estimates[1:]
+    distance, null = float(estimates[0]), estimates[1:]
     if not standardize:
-        found, null = found * deviation, null * deviation
+        distance, null = distance * deviation, null * deviation
     return DensityDifference(
-        value=found / deviation,
-        standardized=found,
+        value=distance / deviation,
+        standardized=distance,
         deviation=deviation,
         width=float(widths[0]),
         penalty=float(penalties[0]),
         null=tuple(float(value) for value in null),
-        p_value=float((1 + (null >= found).sum()) / (1 + permutations)) if permutations else None,
+        p_value=float((1 + (null >= distance).sum()) / (1 + permutations)) if permutations else None,
     )
 
 
@@ -136,7 +136,7 @@ def _estimates(
     squared = _squared_distances(centers, centers)
     sizes = np.stack([(parts == part).sum(1) for part in range(2 * FOLDS)], 1).reshape(ways, 2, FOLDS, 1)
     least = np.full(ways, np.inf)
-    found, widths, penalties = np.zeros(ways), np.zeros(ways), np.zeros(ways)
+    distances, widths, penalties = np.zeros(ways), np.zeros(ways), np.zeros(ways)
     for width, of_parts in zip(WIDTHS, _sums(pooled, parts, centers), strict=True):
         # H, the integrals of products of two Gaussians: (√π s)^d exp(−‖c − c'‖²/(4s²)).
         values, vectors = np.linalg.eigh((sqrt(pi) * width) ** pooled.shape[1] * np.exp(-squared / (4 * width**2)))
@@ -153,9 +153,9 @@ def _estimates(
         score = scores[np.arange(ways), best]
         estimate = (np.square(h) @ (2 * shrunk - squares))[np.arange(ways), best]
         better = score < least
-        least, found = np.where(better, score, least), np.where(better, estimate, found)
+        least, distances = np.where(better, score, least), np.where(better, estimate, distances)
         widths, penalties = np.where(better, width, widths), np.where(better, np.take(PENALTIES, best), penalties)
-    return found, widths, penalties
+    return distances, widths, penalties
 
 
 def _sums(points: NDArray[np.float64], parts: NDArray[np.int64], centers: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -26,8 +26,8 @@ class GroupSizes:
     @classmethod
     def of(cls, sizes: Array) -> GroupSizes:
         """Summarize the sizes of all groups, shape (g,)."""
-        found, times = np.unique(sizes, return_counts=True)
-        return cls(found, found * times)
+        different, times = np.unique(sizes, return_counts=True)
+        return cls(different, different * times)
 
     @property
     def n(self) -> float:
@@ -41,7 +41,7 @@ class GroupSizes:
 
     def worst(self, members: Array) -> Array:
         """Return the largest design effects for numbers of members, shape (t,), all in the largest groups."""
-        samples, squares = (np.cumsum([0.0, *one[::-1]]) for one in (self.samples, self.sizes * self.samples))
+        samples, squares = (np.cumsum([0.0, *values[::-1]]) for values in (self.samples, self.sizes * self.samples))
         members = np.maximum(members, 1.0)
         return np.asarray(np.interp(members, samples, squares) / members)
 
@@ -86,9 +86,9 @@ class GroupedKinds(GroupedShares):
         With k_g members in groups of m_g samples, and p = Σ k_g / n, the variance of p is d times the binomial one,
         d = Σ (k_g − m_g p)² / (n p (1 − p)).
         """
-        kinds, found = table.shape[1], table.tocoo()
-        k_g, kind, m_g = found.data, found.col, size[found.row]
-        k, kk, km = (np.asarray(np.bincount(kind, one, kinds), float) for one in (k_g, k_g * k_g, k_g * m_g))
+        kinds, entries = table.shape[1], table.tocoo()
+        k_g, kind, m_g = entries.data, entries.col, size[entries.row]
+        k, kk, km = (np.asarray(np.bincount(kind, weights, kinds), float) for weights in (k_g, k_g * k_g, k_g * m_g))
         largest = np.zeros(kinds)
         np.maximum.at(largest, kind, m_g)
         largest = np.where(k > 0, largest, size.max())
@@ -125,13 +125,16 @@ def design_effects(sets: Sequence[GroupedShares]) -> list[Array]:
     would have if all sets were alike. The fraction is what all sets show together, on average over members, averaged in
     turn with 1, which counts like one more group. For groups of one size m that are all alike, the effect is m.
     """
-    members, groups = (np.sum([getattr(one, name) for one in sets], axis=0) for name in ("members", "groups"))
-    share = members / sum(one.sizes.n for one in sets)
-    worst = [one.sizes.worst(np.maximum(one.members, share * one.sizes.n)) for one in sets]
-    near = np.sum([one.members * np.minimum(one.seen / most, 1) for one, most in zip(sets, worst, strict=True)], axis=0)
+    members, groups = (np.sum([getattr(grouped, name) for grouped in sets], axis=0) for name in ("members", "groups"))
+    share = members / sum(grouped.sizes.n for grouped in sets)
+    worst = [grouped.sizes.worst(np.maximum(grouped.members, share * grouped.sizes.n)) for grouped in sets]
+    near = np.sum(
+        [grouped.members * np.minimum(grouped.seen / most, 1) for grouped, most in zip(sets, worst, strict=True)],
+        axis=0,
+    )
     near = np.divide(near, members, out=np.ones(members.shape), where=members > 0)
     near = (groups * near + 1) / (groups + 1)
     return [
-        np.maximum((one.groups * one.seen + near * most) / (one.groups + 1), 1.0)
-        for one, most in zip(sets, worst, strict=True)
+        np.maximum((grouped.groups * grouped.seen + near * most) / (grouped.groups + 1), 1.0)
+        for grouped, most in zip(sets, worst, strict=True)
     ]

@@ -101,12 +101,12 @@ def extreme_eigenpairs(
         else:
             pairs = all_eigenpairs(matrix)
     values, vectors = pairs
-    found = []
+    eigenpairs = []
     for some, columns in ((values, vectors), (-values.flip(0), vectors.flip(1)))[: 1 + both]:
         columns = columns[:, :count]
         largest = columns.gather(0, columns.abs().argmax(0, keepdim=True))
-        found.append((some[:spectrum], columns * largest.sign()))
-    return found
+        eigenpairs.append((some[:spectrum], columns * largest.sign()))
+    return eigenpairs
 
 
 def all_eigenpairs(matrix: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

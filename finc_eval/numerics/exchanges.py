@@ -135,7 +135,7 @@ def exchange_units(
 
 def _moments(sums: Sequence[NDArray[Any]], units: NDArray[Any]) -> tuple[Array, Array]:
     """Return means, (1 + r, q), and variances of these means, from the sums of s, s², c·s, c and c² over the units."""
-    total, squares, weighted, n, squared_sizes = (one.astype(np.float64) for one in sums)
+    total, squares, weighted, n, squared_sizes = (moment.astype(np.float64) for moment in sums)
     mean = total / n
     product, length = mean * weighted, mean**2
     if squares.shape[1] == 1:
@@ -158,8 +158,8 @@ def flip_blocks(parts: NDArray[np.float32], seed: int, exchanges: int = EXCHANGE
     else:
         signs = random_signs(np.random.default_rng(seed), 1 + exchanges, blocks)
         signs[0] = 1
-    found = signs @ parts
-    return Exchanged(found, np.broadcast_to((parts**2).sum(0), found.shape))
+    sums = signs @ parts
+    return Exchanged(sums, np.broadcast_to((parts**2).sum(0), sums.shape))
 
 
 def all_signs(blocks: int) -> Array:

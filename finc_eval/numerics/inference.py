@@ -102,7 +102,7 @@ def least_variance(values: Array, ends: tuple[float, float]) -> float:
 
 def jackknife_bias(value: float, *without: Sequence[float] | Array) -> float:
     """Return the bias of a value that is of order 1/n, from the values without each block (Quenouille 1956)."""
-    return sum((len(one) - 1) * (float(np.mean(one)) - value) for one in without)
+    return sum((len(values) - 1) * (float(np.mean(values)) - value) for values in without)
 
 
 def holm(p_values: torch.Tensor, part: float = 1.0) -> torch.Tensor:
@@ -116,9 +116,6 @@ def holm(p_values: torch.Tensor, part: float = 1.0) -> torch.Tensor:
     adjusted[order] = (p_values[order] * steps / part).cummax(0).values.clamp_max(1.0)
     return adjusted
 
-
-BYTES_PER_COUNT = 32
-"""Bytes that each count with a probability takes: its tail is kept, with three more numbers while it is made."""
 
 TIE = 1 + 1e-9  # factor within which two p-values are equal: they are sums of rounded numbers
 
@@ -150,10 +147,11 @@ class ShareTests:
             cases, place = np.unique(np.stack([self._total, n, m]).astype(int), axis=1, return_inverse=True)
             self._case = place.ravel()  # NumPy 2.0.0 gives it two axes
             spans = [_span(*case) for case in cases.T.tolist()]
-            check_decoded(BYTES_PER_COUNT * sum(map(len, spans)), "the law of the counts of so many samples")
+            # 4 * 8: bytes of each count with a probability: its tail is kept, with three more numbers while it is made.
+            check_decoded(4 * 8 * sum(map(len, spans)), "the law of the counts of so many samples")
             self._tails = [hypergeometric_tails(*case) for case in cases.T.tolist()]
-            found = [self._tails[case].at(int(a)) for case, a in zip(self._case, k, strict=True)]
-            self.p_values: Array = np.array(found)  # shape (t,)
+            p_values = [self._tails[case].at(int(a)) for case, a in zip(self._case, k, strict=True)]
+            self.p_values: Array = np.array(p_values)  # shape (t,)
         else:
             self.p_values = np.where(k > 0, betainc(np.maximum(k, np.finfo(float).tiny), other + 1, self._pi), 1.0)
 
@@ -195,12 +193,12 @@ class ShareTests:
         if not self._fisher:
             smallest = self._pi**self._total
             return np.where(p * TIE >= smallest[:, None], p, 0.0)
-        found = np.empty((len(self._tails), len(p)))
+        reach = np.empty((len(self._tails), len(p)))
         for row, tails in enumerate(self._tails):
             attainable = tails.values[::-1]
             place = attainable.searchsorted(p * TIE, side="right")
-            found[row] = np.where(place > 0, attainable[place - 1], 0.0)
-        return found[self._case]
+            reach[row] = np.where(place > 0, attainable[place - 1], 0.0)
+        return reach[self._case]
 
 
 class Tails(NamedTuple):
@@ -299,7 +297,7 @@ class _Tested(Protocol):
 Tested = TypeVar("Tested", bound=_Tested)
 
 
-def significant(found: Sequence[Tested], alpha: float) -> tuple[Tested, ...]:
+def significant(tests: Sequence[Tested], alpha: float) -> tuple[Tested, ...]:
     """Return the kinds, or the directions, whose adjusted p-value is at most α."""
     check_fraction("alpha", alpha)
-    return tuple(one for one in found if one.p_value <= alpha)
+    return tuple(tested for tested in tests if tested.p_value <= alpha)

@@ -100,10 +100,10 @@ def stable_bandwidth(sigmas: Sequence[float], score: Callable[[float, np.random.
     variance is zero. So the search begins at the largest σ and ends before the first one that is not stable. `score`
     draws a resample by the generator, alike for every bandwidth. The result is None if not even the largest is stable.
     """
-    found = None
+    stable = None
     for sigma in sorted(sigmas, reverse=True):
         values = [score(sigma, np.random.default_rng([0, draw])) for draw in range(RESAMPLES)]
         if float(np.var(values, ddof=1)) > STABLE_VARIANCE:
             break
-        found = sigma
-    return found
+        stable = sigma
+    return stable

@@ -79,7 +79,9 @@ class Moments:
         """Return the same moments on another device."""
         moved = copy(self)
         moved.first = self.first.to(device)
-        moved._second, moved._waiting = ([one.to(device) for one in held] for held in (self._second, self._waiting))
+        moved._second, moved._waiting = (
+            [tensor.to(device) for tensor in held] for held in (self._second, self._waiting)
+        )
         return moved
 
     def mean(self) -> torch.Tensor:

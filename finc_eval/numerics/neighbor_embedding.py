@@ -63,16 +63,16 @@ def first_two_axes(points: torch.Tensor) -> torch.Tensor:
     _, axes = torch.linalg.eigh(centered.T @ centered)
     axes = axes.flip(1)[:, :2]
     axes = axes * axes.gather(0, axes.abs().argmax(0, keepdim=True)).sign()
-    found = torch.zeros(len(points), 2, dtype=torch.float64)
-    found[:, : axes.shape[1]] = centered @ axes
-    return found.float()
+    plane = torch.zeros(len(points), 2, dtype=torch.float64)
+    plane[:, : axes.shape[1]] = centered @ axes
+    return plane.float()
 
 
 def _nearest(points: torch.Tensor, base: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Return squared distances of the k nearest rows of a base, ascending, float64, and which these are, (n, k)."""
     squared = torch.cdist(points.double(), base.double()).square()
-    found = squared.topk(k, 1, largest=False)
-    return found.values, found.indices
+    nearest = squared.topk(k, 1, largest=False)
+    return nearest.values, nearest.indices
 
 
 def _affinities(points: torch.Tensor) -> torch.Tensor:
@@ -80,7 +80,7 @@ def _affinities(points: torch.Tensor) -> torch.Tensor:
     m = len(points)
     # 3: neighbors for each one in effect; the Gaussian weights of others are next to nothing.
     k = min(int(3 * PERPLEXITY), m - 1)
-    squared, near = (one[:, 1:] for one in _nearest(points, points, k + 1))
+    squared, near = (nearest[:, 1:] for nearest in _nearest(points, points, k + 1))
     beyond = squared - squared[:, :1]
     wanted = log(min(PERPLEXITY, k / 3))
     beta = 1 / beyond.mean(1, keepdim=True).clamp_min(torch.finfo(beyond.dtype).tiny)

@@ -25,21 +25,21 @@ def thresholds_of(own: Fitted, other: Fitted, columns: slice) -> torch.Tensor:
     It stands clear of the scores of samples of other kinds, within bounds around half the score of a typical member.
     All is seen in the fold that the direction was fitted to. The result is for fold 0, then for fold 1, (2, t).
     """
-    square, found = ((torch.arange(BINS // 2, dtype=torch.double) + 0.5) * (2 / BINS)).square(), []
+    square, thresholds = ((torch.arange(BINS // 2, dtype=torch.double) + 0.5) * (2 / BINS)).square(), []
     for fold in (1, 0):
-        bins = (one(fold)[columns] for one in (own, other))
+        bins = (fitted(fold)[columns] for fitted in (own, other))
         # Both tails, from the middle outwards: (t, BINS) → (2, t, BINS / 2).
-        first, second = (torch.stack([one[:, BINS // 2 :], one[:, : BINS // 2].flip(1)]) for one in bins)
+        first, second = (torch.stack([counts[:, BINS // 2 :], counts[:, : BINS // 2].flip(1)]) for counts in bins)
         tail = ((first - second) @ square).argmax(0)
-        first, second = (one[tail, torch.arange(len(tail))] for one in (first, second))
+        first, second = (counts[tail, torch.arange(len(tail))] for counts in (first, second))
         typical = _typical_score(first - second, square)
         typical = torch.where(typical > 0, typical, _typical_score(first, square))
         typical = torch.where(typical > 0, typical, 1.0)
         near = second * (square < (HALF * typical[:, None]).square())
         # 2.25: threshold of a member, over the root mean square of the scores of the background.
         clear = torch.maximum(LEAST * typical, 2.25 * _root(near @ square, near.sum(1)))
-        found.append((1 - 2 * tail) * torch.minimum(clear, MOST * typical))
-    return torch.stack(found)
+        thresholds.append((1 - 2 * tail) * torch.minimum(clear, MOST * typical))
+    return torch.stack(thresholds)
 
 
 def _typical_score(more: torch.Tensor, square: torch.Tensor) -> torch.Tensor:

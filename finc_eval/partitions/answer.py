@@ -61,16 +61,16 @@ class Choice:
     ) -> tuple[tuple[Kind, ...], tuple[Kind, ...]]:
         """Return all listed kinds, those that differ first, and the headings, with shares, names and samples."""
         nodes = (*self.listed, *self.headings)
-        found = dict(zip(nodes, describe_kinds(self.tests, nodes, names, examples, id_of), strict=True))
-        differing = [found[node] for node in self.differing]
-        inside = {node: [found[one] for one in below] for node, below in self.headings.items()}
+        described = dict(zip(nodes, describe_kinds(self.tests, nodes, names, examples, id_of), strict=True))
+        differing = [described[node] for node in self.differing]
+        inside = {node: [described[node] for node in below] for node, below in self.headings.items()}
         heads = tuple(
-            replace(found[node], name=name, children=tuple(one.id for one in below))
+            replace(described[node], name=name, children=tuple(heading.id for heading in below))
             for node, below in inside.items()
-            for name, is_one in [name_heading(found[node], below, differing)]
+            for name, is_one in [name_heading(described[node], below, differing)]
             if is_one
         )
-        return tuple(found[node] for node in self.listed), heads
+        return tuple(described[node] for node in self.listed), heads
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +99,7 @@ class Answer:
         place = None if divided is None else divided.place
         names = []
         for number, leaves in enumerate(members):
-            inside = [] if place is None else [one for one in place[leaves].tolist() if one >= 0]
+            inside = [] if place is None else [number for number in place[leaves].tolist() if number >= 0]
             kind = listed[max(set(inside), key=inside.count)] if inside else None
             names.append(f"kind {number + 1}" if kind is None else f"{kind.name or 'samples'} ({kind.id})")
         return members.argmax(0)[self.cells], names
@@ -119,14 +119,17 @@ class Answer:
         differing = dict(zip(self.choice.differing, listed, strict=False))
         shared = {node: shared_by(names[node]) for node in differing}
         wholes = Wholes.of(
-            [one for each in shared.values() for one in each],
+            [heading for each in shared.values() for heading in each],
             embeddings,
             self.choice.tests.family.rho,
             self.pairing,
             self.seed,
         )
         parts = [wholes.part_of(kind, said_by(names[node])) for node, kind in differing.items()]
-        kinds = [*(replace(one, part_of=part) for one, part in zip(listed, parts, strict=False)), *listed[len(parts) :]]
+        kinds = [
+            *(replace(heading, part_of=part) for heading, part in zip(listed, parts, strict=False)),
+            *listed[len(parts) :],
+        ]
         heads = self._headings(group_kinds(differing, shared, wholes), differing, wholes, embeddings)
         taken = {name for head in heads for name in head.children}
         heads += (head for head in above if taken.isdisjoint(head.children))
@@ -145,7 +148,7 @@ class Answer:
             return []
         tree = self.kinds.tree
         unions = np.array([tree.members[list(group.kinds)].any(0) for group in groups])
-        counts = {label: one.counts.of_unions(unions) for label, one in self.counted.items()}
+        counts = {label: counted.counts.of_unions(unions) for label, counted in self.counted.items()}
         tests = test_kinds(tally_sets(counts), self.choice.tests.family.rho)
         if self.pairing is not None and self.cells is not None:
             tests = test_within_blocks(tests, WithinBlocks.of(self.pairing.blocked, self.cells, unions, self.seed))
@@ -154,13 +157,13 @@ class Answer:
             return self.counted[label].examples(embeddings[label], *np.flatnonzero(unions[number]).tolist())
 
         names = {number: Name(group.shared.words) for number, group in enumerate(groups)}
-        found = describe_kinds(tests, range(len(groups)), names, examples, str)
+        described = describe_kinds(tests, range(len(groups)), names, examples, str)
         heads = []
-        for group, one in zip(groups, found, strict=True):
+        for group, found_heading in zip(groups, described, strict=True):
             inside = [kinds[node] for node in group.kinds]
             heads.append(
                 replace(
-                    one,
+                    found_heading,
                     id=f"{inside[0].id}+{len(inside) - 1}",
                     p_value=min(kind.p_value for kind in inside),
                     children=tuple(kind.id for kind in inside),
@@ -172,11 +175,11 @@ class Answer:
     def differences(self, seed: int) -> dict[str, Difference]:
         """Return how different each set is from all others together, by their shares of at most `MAIN_LEVEL` kinds."""
         if (within := self.choice.tests.within) is not None:
-            found = paired_variation(within.at(self.kinds.tree.cut(MAIN_LEVEL)))
-            both = found * 2 if len(found) == 1 else found
+            differences = paired_variation(within.at(self.kinds.tree.cut(MAIN_LEVEL)))
+            both = differences * 2 if len(differences) == 1 else differences
             return dict(zip(self.tallies, both, strict=True))
         effective = main_counts(self.kinds.tree, self.tallies)
-        others = {label: [one for other, one in effective.items() if other != label] for label in effective}
+        others = {label: [counts for other, counts in effective.items() if other != label] for label in effective}
         return {
             label: total_variation(own, reduce(add, others[label]), seed, is_design=self.is_design)
             for label, own in effective.items()
@@ -189,10 +192,10 @@ def name_heading(heading: Kind, inside: Sequence[Kind], differing: Sequence[Kind
     They are if their names have words in common that names of kinds of the other side have not, if a single value
     describes the members of all, or if none of them has a name.
     """
-    if (common := in_common(inside, [one for one in differing if one.side != heading.side])) is not None:
+    if (common := in_common(inside, [other for other in differing if other.side != heading.side])) is not None:
         return common, True
-    own = [one for one in heading.evidence if one.in_name and one.source != TRAIT]
-    return heading.name, len(own) == 1 or not any(one.name for one in inside)
+    own = [reason for reason in heading.evidence if reason.in_name and reason.source != TRAIT]
+    return heading.name, len(own) == 1 or not any(kind.name for kind in inside)
 
 
 def divide(
@@ -212,9 +215,11 @@ def divide(
     run = Run.of(run)
     kinds = kinds or KindTree.of_sets(list(sets.values()) if pairing is None else pairing.fitted_to, seed, run)
     counted, cells = {}, {}
-    for (label, one), each in zip(sets.items(), run.over(COUNT, [one.n for one in sets.values()]), strict=True):
-        counted[label], cells[label] = _count_cells(one, kinds, each)
-    tallies = node_tallies(kinds.tree, {label: one.counts for label, one in counted.items()})
+    for (label, embeddings), each in zip(
+        sets.items(), run.over(COUNT, [embeddings.n for embeddings in sets.values()]), strict=True
+    ):
+        counted[label], cells[label] = _count_cells(embeddings, kinds, each)
+    tallies = node_tallies(kinds.tree, {label: counted_set.counts for label, counted_set in counted.items()})
     tests = test_kinds(tallies, rho, part)
     if pairing is not None:
         members = kinds.tree.members
@@ -234,10 +239,10 @@ def divide(
     )
 
 
-def _count_cells(one: Embeddings, kinds: KindTree, run: Run) -> tuple[Counted, NDArray[np.int64]]:
+def _count_cells(embeddings: Embeddings, kinds: KindTree, run: Run) -> tuple[Counted, NDArray[np.int64]]:
     """Count a set, and return the leaf of each sample, too."""
     counter = Counter(kinds, run=run)
-    return counter.of(one), counter.kinds().astype(np.int64)
+    return counter.of(embeddings), counter.kinds().astype(np.int64)
 
 
 def _divide_mixes(
@@ -266,8 +271,11 @@ def kind_counts(sets: Mapping[str, Embeddings], seed: int, run: Run) -> dict[str
     The total variation of two sets' counts is the difference that a comparison of these sets finds.
     """
     kinds = KindTree.of_sets(list(sets.values()), seed, run)
-    runs = run.over(COUNT, [one.n for one in sets.values()])
-    counts = {label: count(one, kinds, run=each).counts for (label, one), each in zip(sets.items(), runs, strict=True)}
+    runs = run.over(COUNT, [embeddings.n for embeddings in sets.values()])
+    counts = {
+        label: count(embeddings, kinds, run=each).counts
+        for (label, embeddings), each in zip(sets.items(), runs, strict=True)
+    }
     return main_counts(kinds.tree, node_tallies(kinds.tree, counts))
 
 
@@ -282,21 +290,21 @@ def within_blocks(pairing: Pairing, column: str | None, seed: int, run: Run) -> 
 
 def cells_of(pairing: Pairing, kinds: KindTree, run: Run) -> NDArray[np.int64]:
     """Return the leaf of each sample of paired sets, one set after the other."""
-    runs = run.over(COUNT, [one.n for one in pairing.sets.values()])
+    runs = run.over(COUNT, [embeddings.n for embeddings in pairing.sets.values()])
     return np.concatenate(
-        [_count_cells(one, kinds, each)[1] for one, each in zip(pairing.sets.values(), runs, strict=True)]
+        [_count_cells(embeddings, kinds, each)[1] for embeddings, each in zip(pairing.sets.values(), runs, strict=True)]
     )
 
 
 def main_counts(tree: Tree, tallies: Mapping[str, Tally]) -> dict[str, EffectiveCounts]:
     """Return effective counts of at most `MAIN_LEVEL` kinds that hold all samples, by label."""
     nodes = tree.cut(MAIN_LEVEL)
-    return {label: one.at(nodes).effective() for label, one in tallies.items()}
+    return {label: tally.at(nodes).effective() for label, tally in tallies.items()}
 
 
 def node_tallies(tree: Tree, counts: Mapping[str, Counts]) -> dict[str, Tally]:
     """Return the tallies of all nodes of a tree, node i at place i, from counts of its leaves."""
-    return tally_sets({label: one.of_unions(tree.members) for label, one in counts.items()})
+    return tally_sets({label: counts_of_set.of_unions(tree.members) for label, counts_of_set in counts.items()})
 
 
 def names_of_nodes(
@@ -320,20 +328,22 @@ def choose(tree: Tree, tests: KindTests) -> tuple[int, ...]:
     own = np.where(significant, np.maximum(-np.log(p) - np.log(tree.nodes), np.finfo(float).eps), 0.0)
     best = own.copy()
     below: list[tuple[int, ...]] = [(node,) if own[node] > 0 else () for node in range(tree.leaves)]
-    for node, (one, other) in enumerate(tree.joins.tolist(), tree.leaves):
-        parts = best[one] + best[other]
+    for node, (left, right) in enumerate(tree.joins.tolist(), tree.leaves):
+        parts = best[left] + best[right]
         whole = own[node] > 0 and own[node] >= parts and tree.lies_together(node)
-        below.append((node,) if whole else below[one] + below[other])
+        below.append((node,) if whole else below[left] + below[right])
         best[node] = own[node] if whole else parts
-    found, row = below[-1], tests.raw.argmin(0)
-    most = [node for node in found if tests.shares[:, node].min() > 0.5]
-    found = tuple(node for node in found if node not in most or all(row[one] == row[node] for one in found))
-    return tuple(sorted(found, key=lambda node: (tests.adjusted[:, node].min(), p[node])))
+    chosen, row = below[-1], tests.raw.argmin(0)
+    most = [node for node in chosen if tests.shares[:, node].min() > 0.5]
+    chosen = tuple(
+        node for node in chosen if node not in most or all(row[ancestor] == row[node] for ancestor in chosen)
+    )
+    return tuple(sorted(chosen, key=lambda node: (tests.adjusted[:, node].min(), p[node])))
 
 
 def rest_of(tree: Tree, tests: KindTests, differing: tuple[int, ...]) -> tuple[int, ...]:
     """Return the largest nodes that lie together and do not differ: they hold all other samples."""
-    found = []
+    rest = []
     taken = tree.members[list(differing)].any(0) if differing else np.zeros(tree.leaves, bool)
     waiting = [tree.nodes - 1]
     while waiting:
@@ -342,11 +352,11 @@ def rest_of(tree: Tree, tests: KindTests, differing: tuple[int, ...]) -> tuple[i
             continue
         alike = tests.adjusted[:, node].min() > ALPHA and tree.lies_together(node)
         if node < tree.leaves or (alike and not (tree.members[node] & taken).any()):
-            found.append(node)
+            rest.append(node)
         else:
             waiting += tree.joins[node - tree.leaves].tolist()
     size = tests.members.sum(0)
-    return tuple(sorted((node for node in found if size[node]), key=lambda node: (-size[node], node)))
+    return tuple(sorted((node for node in rest if size[node]), key=lambda node: (-size[node], node)))
 
 
 def headings(tree: Tree, tests: KindTests, differing: tuple[int, ...]) -> dict[int, tuple[int, ...]]:
@@ -356,12 +366,12 @@ def headings(tree: Tree, tests: KindTests, differing: tuple[int, ...]) -> dict[i
     clips: the kinds below a node are nearly all of it, or at most three quarters.
     """
     row, size = tests.raw.argmin(0), tests.members.sum(0)
-    found: dict[int, tuple[int, ...]] = {}
+    by_node: dict[int, tuple[int, ...]] = {}
     for node in range(tree.nodes - 1, tree.leaves - 1, -1):
         inside = tuple(kind for kind in differing if tree.members[node][tree.members[kind]].all())
         alike = len(inside) > 1 and len({row[kind] for kind in inside}) == 1
-        if not alike or any(set(inside) <= set(one) for one in found.values()):
+        if not alike or any(set(inside) <= set(members) for members in by_node.values()):
             continue
         if size[list(inside)].sum() >= (1 - ALPHA) * size[node]:
-            found[node] = inside
-    return found
+            by_node[node] = inside
+    return by_node

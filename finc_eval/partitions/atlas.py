@@ -89,7 +89,7 @@ class Mapped(Pictured):
             >>> len(comparison.members(first.id)["gen"]) == first.shares["gen"].count
             True
         """
-        known = {one.id: one for one in self.member_lists()}
+        known = {members.id: members for members in self.member_lists()}
         if kind not in known:
             raise UsageError(f"the result has no kind {kind!r}{did_you_mean(kind, known)}: take an id of its list")
         return {label: tuple(ids) for label, ids in known[kind].ids.items()}
@@ -100,10 +100,10 @@ class Mapped(Pictured):
         Raises:
             DataError: the result has no map.
         """
-        found, names, sets = self._known_map, UniqueNames((*self.headings, *self.kinds)), self.pictured_sets()
+        drawn_map, names, sets = self._known_map, UniqueNames((*self.headings, *self.kinds)), self.pictured_sets()
         lists = []
         for kind in (*self.headings, *self.kinds):
-            ids = {label: found.members(label, kind.children or (kind.id,)) for label in sets}
+            ids = {label: drawn_map.members(label, kind.children or (kind.id,)) for label in sets}
             counts = [(len(ids[label]), kind.shares[label].count, label) for label in sets]
             described = join_words([f"{n:,} of its {plural(count, 'sample')} of {label}" for n, count, label in counts])
             lists.append(Members(kind.id, names.title(kind), f"{described}, from typical to odd.", ids))
@@ -139,29 +139,29 @@ class Mapped(Pictured):
             import pandas as pd
         except ImportError as error:
             raise UsageError("to_atlas needs pandas: pip install pandas, or use the fields of `map`") from error
-        found = self._known_map
+        drawn_map = self._known_map
         names = UniqueNames(self.kinds)
-        known = {one.id: (names.title(one), one.p_value <= ALPHA) for one in self.kinds}
-        titles, significant = zip(*(known.get(one, ("", False)) for one in found.kinds), strict=True)
-        labels = [*zip(found.sets, found.ids, strict=True)]
+        known = {kind.id: (names.title(kind), kind.p_value <= ALPHA) for kind in self.kinds}
+        titles, significant = zip(*(known.get(kind, ("", False)) for kind in drawn_map.kinds), strict=True)
+        labels = [*zip(drawn_map.sets, drawn_map.ids, strict=True)]
         given = samples or {}
         pictures = self._pictures_of(labels, given) if thumbnails else self.gallery_of(given).pictures
         small = (pictures.get(label, {}).get(name) for label, name in labels)
         sets = self.pictured_sets()
         return pd.DataFrame(
             {
-                "x": found.xy[:, 0],
-                "y": found.xy[:, 1],
-                "set": found.sets,
-                "kind": found.kinds,
+                "x": drawn_map.xy[:, 0],
+                "y": drawn_map.xy[:, 1],
+                "set": drawn_map.sets,
+                "kind": drawn_map.kinds,
                 "name": titles,
                 "significant": significant,
-                "id": found.ids,
-                "picture": [one and one.uri for one in small],
+                "id": drawn_map.ids,
+                "picture": [picture and picture.uri for picture in small],
                 "path": [_path_of(given.get(label, sets[label].samples), name) for label, name in labels],
                 "neighbors": [
                     {"ids": near.tolist(), "distances": far.tolist()}
-                    for near, far in zip(found.neighbors, found.distances, strict=True)
+                    for near, far in zip(drawn_map.neighbors, drawn_map.distances, strict=True)
                 ],
             }
         )

@@ -74,8 +74,8 @@ class Pairs(Record):
 
     def lacked(self, label: str, others: Iterable[str]) -> float:
         """Return the share of other sets that is of values that a set lacks, or that is compared in no other way."""
-        known = [self.sets[one] for one in others]
-        return sum(one.apart for one in known) / sum(one.apart + one.samples for one in known)
+        known = [self.sets[label] for label in others]
+        return sum(paired.apart for paired in known) / sum(paired.apart + paired.samples for paired in known)
 
     @property
     def sentence(self) -> str:
@@ -87,10 +87,12 @@ class Pairs(Record):
 
     def missing(self) -> Iterator[str]:
         """Yield a sentence on each set that lacks values."""
-        for label, one in self.sets.items():
-            if one.missing:
+        for label, paired in self.sets.items():
+            if paired.missing:
                 yield (
-                    missing_sentence(label, self.column, one.missing, self.blocks + one.missing, one.missing_values)
+                    missing_sentence(
+                        label, self.column, paired.missing, self.blocks + paired.missing, paired.missing_values
+                    )
                     + f" {plural(sum(each.apart for each in self.sets.values()), 'sample')} in all are set apart"
                 )
 
@@ -121,12 +123,12 @@ class Pairing:
 
         Samples that are exchanged alone have no groups here: one sample of each group and set would not be blind.
         """
-        return [one if self.is_whole else one.grouped(None) for one in self.sets.values()]
+        return [embeddings if self.is_whole else embeddings.grouped(None) for embeddings in self.sets.values()]
 
     @cached_property
     def blocked(self) -> Blocked:
         """All samples, one set after the other."""
-        owner = np.repeat(np.arange(len(self.block)), [len(one) for one in self.block.values()])
+        owner = np.repeat(np.arange(len(self.block)), [len(numbers) for numbers in self.block.values()])
         return Blocked(np.concatenate(list(self.block.values())), owner, self.is_whole)
 
 
@@ -137,8 +139,8 @@ def pair(
     pairing, sentences = _pair(sets, pairs, groups)
     if pairing is not None:
         return pairing, sentences
-    found = designs(sets)
-    return None, [*sentences, *found.values(), *missing_values(sets, found)]
+    named = designs(sets)
+    return None, [*sentences, *named.values(), *missing_values(sets, named)]
 
 
 def _pair(
@@ -146,55 +148,60 @@ def _pair(
 ) -> tuple[Pairing | None, list[str]]:
     """Pair sets, if they can be, and return sentences on it."""
     column = pairs or groups
-    if column is None or (pairs is None and not all(column in one.columns for one in sets.values())):
+    if column is None or (pairs is None and not all(column in embeddings.columns for embeddings in sets.values())):
         return None, []
     if pairs is not None:
         needs_pairs(pairs)(sets)
     (values, notes), names = names_of(sets, column), join_words(list(sets))
-    own = {label: np.setdiff1d(one, [""]) for label, one in values.items()}
+    own = {label: np.setdiff1d(texts, [""]) for label, texts in values.items()}
     shared = reduce(np.intersect1d, own.values())
-    inside = {label: np.isin(one, shared) for label, one in values.items()}
+    inside = {label: np.isin(texts, shared) for label, texts in values.items()}
     if len(shared) < least_pairs(column):
         return None, []
-    is_whole = any(one.grouping not in (None, column) for one in sets.values())
+    is_whole = any(embeddings.grouping not in (None, column) for embeddings in sets.values())
     if pairs is None:
-        if min(one.mean() for one in inside.values()) < MOST_IN_BLOCKS or all(one.isdecimal() for one in shared):
+        if min(mask.mean() for mask in inside.values()) < MOST_IN_BLOCKS or all(value.isdecimal() for value in shared):
             return None, []
         if column not in TEXT_COLUMNS:
             # One name need not be one thing: only what holds for unrelated groups too is concluded unasked.
-            if not _are_alike([one[inside[label]] for label, one in values.items()]):
+            if not _are_alike([texts[inside[label]] for label, texts in values.items()]):
                 return None, [f"{names} share values of {column}: if these are the same things, pair by it"]
             is_whole = True
     every = np.unique(np.concatenate(list(own.values())))
     others = np.setdiff1d([*every, ""], shared)
-    found: dict[str, Embeddings] = {}
+    paired: dict[str, Embeddings] = {}
     block, info = {}, {}
     apart: dict[str, tuple[Embeddings, NDArray[np.int64]]] = {}
-    for label, one in sets.items():
+    for label, embeddings in sets.items():
         rows = np.flatnonzero(inside[label])
-        found[label] = _grouped(one if len(rows) == one.n else Subset(one, rows), column, values[label][rows])
+        part = embeddings if len(rows) == embeddings.n else Subset(embeddings, rows)
+        paired[label] = _grouped(part, column, values[label][rows])
         block[label] = np.searchsorted(shared, values[label][rows])
-        if len(rows) < one.n:
+        if len(rows) < embeddings.n:
             rest = np.flatnonzero(~inside[label])
-            apart[label] = Subset(one, rest), len(shared) + np.searchsorted(others, values[label][rest])
+            apart[label] = Subset(embeddings, rest), len(shared) + np.searchsorted(others, values[label][rest])
         lacks = np.setdiff1d(every, own[label])
         # 100: values that a result names.
-        info[label] = PairedSet(len(rows), one.n - len(rows), len(lacks), tuple(lacks[:100].tolist()))
+        info[label] = PairedSet(len(rows), embeddings.n - len(rows), len(lacks), tuple(lacks[:100].tolist()))
     about_it = Pairs(column, len(shared), pairs is not None, info)
-    return Pairing(about_it, shared, found, block, is_whole, apart), [about_it.sentence, *about_it.missing(), *notes]
+    return Pairing(about_it, shared, paired, block, is_whole, apart), [about_it.sentence, *about_it.missing(), *notes]
 
 
 def _are_alike(values: Sequence[NDArray[np.str_]]) -> bool:
     """Return whether there are at most two sets, with as many samples of each value."""
-    sizes = [np.unique(one, return_counts=True)[1] for one in values]
-    return len(values) <= 2 and all(np.array_equal(one, sizes[0]) for one in sizes)
+    sizes = [np.unique(texts, return_counts=True)[1] for texts in values]
+    return len(values) <= 2 and all(np.array_equal(counts, sizes[0]) for counts in sizes)
 
 
-def _grouped(one: Embeddings, column: str, values: NDArray[np.str_]) -> Embeddings:
+def _grouped(embeddings: Embeddings, column: str, values: NDArray[np.str_]) -> Embeddings:
     """Return a set grouped by its values of a column, or by its ids, unless it has groups already."""
-    if one.group_hashes() is not None:
-        return one
-    return one.grouped(column) if column in one.columns else one.with_groups(string_hashes(values.tolist()), column)
+    if embeddings.group_hashes() is not None:
+        return embeddings
+    return (
+        embeddings.grouped(column)
+        if column in embeddings.columns
+        else embeddings.with_groups(string_hashes(values.tolist()), column)
+    )
 
 
 def needs_pairs(column: str | None) -> Check:
@@ -208,7 +215,7 @@ def needs_pairs(column: str | None) -> Check:
             return
         check_pair_column(sets, column)
         values, notes = names_of(sets, column)
-        shared = reduce(np.intersect1d, (np.setdiff1d(one, [""]) for one in values.values()))
+        shared = reduce(np.intersect1d, (np.setdiff1d(texts, [""]) for texts in values.values()))
         if len(shared) < (least := least_pairs(column)):
             raise DataError(
                 f"{join_words(list(sets))} have {plural(len(shared), 'value')} of {column!r} in common: at least "
@@ -226,9 +233,9 @@ def least_pairs(column: str) -> int:
 
 def check_pair_column(sets: Mapping[str, Known], column: str) -> None:
     """Raise UsageError unless each set has the column that pairs samples; ids are a column."""
-    for label, one in sets.items():
-        if column not in (*one.columns, ID):
-            error = unknown_column(column, one.columns, label, " to pair by")
+    for label, embeddings in sets.items():
+        if column not in (*embeddings.columns, ID):
+            error = unknown_column(column, embeddings.columns, label, " to pair by")
             raise UsageError(f"{error}{_instead(sets, column)}")
 
 
@@ -238,14 +245,14 @@ def _instead(sets: Mapping[str, Known], column: str) -> str:
         return ""
     names, _ = names_of(sets, ID)
     shared = reduce(np.intersect1d, names.values())
-    agree = len(shared) >= max(MIN_BLOCKS, MOST_IN_BLOCKS * max(one.n for one in sets.values()))
+    agree = len(shared) >= max(MIN_BLOCKS, MOST_IN_BLOCKS * max(embeddings.n for embeddings in sets.values()))
     return f"; the names of the samples agree: --pairs {ID} pairs by these" if agree else ""
 
 
 def missing_sentence(label: str, column: str, count: int, of: int, values: tuple[str, ...]) -> str:
     """Return a sentence on values that a set lacks."""
     # 3: values that a sentence names.
-    names = join_words([f"{str(one)!r:.60}" for one in values[:3]])
+    names = join_words([f"{str(value)!r:.60}" for value in values[:3]])
     return f"{label} lacks {count:,} of the {of:,} values of {column} that another set has, such as {names}:"
 
 
@@ -276,23 +283,27 @@ def designs(sets: Mapping[str, Embeddings]) -> dict[tuple[str, str], str]:
 
     The keys are the label of the set and the first such column.
     """
-    columns = [name for name in next(iter(sets.values())).columns if all(name in one.columns for one in sets.values())]
-    left, found = dict.fromkeys(sets), dict[tuple[str, str], str]()
+    columns = [
+        name
+        for name in next(iter(sets.values())).columns
+        if all(name in embeddings.columns for embeddings in sets.values())
+    ]
+    left, sentences = dict.fromkeys(sets), dict[tuple[str, str], str]()
     for column in sorted(columns, key=lambda name: name not in TEXT_COLUMNS):
-        values = {label: np.array(one.column(column)) for label, one in sets.items()}
+        values = {label: np.array(embeddings.column(column)) for label, embeddings in sets.items()}
         shared = reduce(np.intersect1d, values.values())
         shared = shared[shared != ""]
-        if len(shared) < MIN_BLOCKS or min(np.isin(one, shared).mean() for one in values.values()) < MOST_IN_BLOCKS:
+        if len(shared) < MIN_BLOCKS or min(np.isin(texts, shared).mean() for texts in values.values()) < MOST_IN_BLOCKS:
             continue
         for label in list(left):
             names, counts = np.unique(values[label][values[label] != ""], return_counts=True)
             if dispersion(counts) < 1:
-                found[label, column] = (
+                sentences[label, column] = (
                     f"{label} has {counts.mean():.3g} samples of each of {len(names):,} values of {column}: a design, "
                     f"not random draws: compare within it (pairs={column!r})"
                 )
                 del left[label]
-    return found
+    return sentences
 
 
 def missing_values(sets: Mapping[str, Embeddings], known: Container[tuple[str, str]]) -> list[str]:
@@ -300,38 +311,40 @@ def missing_values(sets: Mapping[str, Embeddings], known: Container[tuple[str, s
 
     `known` has the label and the column of each design; see `designs`.
     """
-    found = []
-    columns = [name for name in TEXT_COLUMNS if sum(name in one.columns for one in sets.values()) > 1]
+    sentences = []
+    columns = [name for name in TEXT_COLUMNS if sum(name in embeddings.columns for embeddings in sets.values()) > 1]
     for column in columns:
         counts = {
-            label: dict(zip(*np.unique(np.array(one.column(column)), return_counts=True), strict=True))
-            for label, one in sets.items()
-            if column in one.columns
+            label: dict(zip(*np.unique(np.array(embeddings.column(column)), return_counts=True), strict=True))
+            for label, embeddings in sets.items()
+            if column in embeddings.columns
         }
         for label, own in counts.items():
-            others = [one for other, one in counts.items() if other != label]
-            total = sum(sum(one.values()) for one in others)
-            every = sorted({name for one in others for name in one} - {""})
+            others = [count_of for other, count_of in counts.items() if other != label]
+            total = sum(sum(count_of.values()) for count_of in others)
+            every = sorted({name for count_of in others for name in count_of} - {""})
             if not set(own) & set(every):
                 continue
-            theirs = np.array([sum(one.get(name, 0) for one in others) for name in every])
+            theirs = np.array([sum(count_of.get(name, 0) for count_of in others) for name in every])
             lacks = np.array([name not in own for name in every])
             # All samples of a value are of others, where each is of any set alike.
             by_chance = (total / (total + sets[label].n)) ** theirs * len(every) > ALPHA
             is_design = (label, column) in known
-            named = [name for name, one in zip(every, lacks & (is_design | ~by_chance), strict=True) if one]
+            named = [name for name, lacking in zip(every, lacks & (is_design | ~by_chance), strict=True) if lacking]
             if named:
-                found.append(
+                sentences.append(
                     missing_sentence(label, column, len(named), len(every), tuple(named))
                     + f" compare within {column} (pairs={column!r})"
                 )
             elif len(counts) == 2 and label == next(iter(counts)) and len(every) <= sets[label].n / 2:
                 names = sorted({*own, *every})
-                first, second = (np.array([float(one.get(name, 0)) for name in names]) for one in counts.values())
+                first, second = (
+                    np.array([float(count_of.get(name, 0)) for name in names]) for count_of in counts.values()
+                )
                 mix = total_variation(first, second)
                 if mix.interval[0] > 0:
-                    found.append(
+                    sentences.append(
                         f"{join_words(list(counts))} have unlike shares of {column}, by {mix.value:.0%} in all: "
                         f"compare within {column} (pairs={column!r})"
                     )
-    return found
+    return sentences

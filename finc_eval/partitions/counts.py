@@ -74,10 +74,10 @@ class Counts:
 
 def tally_sets(counts: Mapping[str, Counts]) -> dict[str, Tally]:
     """Return what tests of these sets need of their counts; it does not grow with the number of samples or groups."""
-    shares = [one.grouped() for one in counts.values()]
+    shares = [counts_of_set.grouped() for counts_of_set in counts.values()]
     return {
-        label: Tally(one.n, one.members, effects, share.even, share.within)
-        for (label, one), share, effects in zip(counts.items(), shares, design_effects(shares), strict=True)
+        label: Tally(counts_of_set.n, counts_of_set.members, effects, share.even, share.within)
+        for (label, counts_of_set), share, effects in zip(counts.items(), shares, design_effects(shares), strict=True)
     }
 
 
@@ -120,10 +120,10 @@ class Counted:
         pieces = indices[list(kinds)]
         # In turns by the sizes of the pieces; each index once.
         place = ((np.arange(pieces.shape[1]) + 0.5) / members[:, None]).ravel()
-        found = pieces.ravel()[place.argsort(kind="stable")]
-        _, first = np.unique(found, return_index=True)
-        found = found[np.sort(first)]
-        return np.asarray(found[found >= 0])
+        samples = pieces.ravel()[place.argsort(kind="stable")]
+        _, first = np.unique(samples, return_index=True)
+        samples = samples[np.sort(first)]
+        return np.asarray(samples[samples >= 0])
 
     def examples(self, embeddings: Embeddings, *kinds: int) -> Examples:
         """Return samples that show a kind, or a kind of several pieces, with the embeddings that were counted."""
@@ -229,10 +229,10 @@ class KindsOfSamples:
         """Write the tree, the places and the tallies into a file."""
         self.tree.write(file)
         file.array("kinds/place", self.place)
-        file.header["tallies"] = {label: one.n for label, one in self.tallies.items()}
-        for number, one in enumerate(self.tallies.values()):
-            file.array(f"kinds/members/{number}", one.members)
-            file.array(f"kinds/effects/{number}", np.stack([one.effects, one.even, one.within]))
+        file.header["tallies"] = {label: tally.n for label, tally in self.tallies.items()}
+        for number, tally in enumerate(self.tallies.values()):
+            file.array(f"kinds/members/{number}", tally.members)
+            file.array(f"kinds/effects/{number}", np.stack([tally.effects, tally.even, tally.within]))
 
 
 def read_kinds(file: StoredFile, listed: int) -> KindsOfSamples:
@@ -322,9 +322,9 @@ def countable_sets(
             *checks,
         ],
     )
-    grouped, sentences = group_sets({label: one.embeddings for label, one in opened.items()}, groups, run)
-    found = {label: replace(one, embeddings=grouped[label]) for label, one in opened.items()}
-    return found, (*(warning for one in found.values() for warning in one.warnings()), *sentences)
+    grouped, sentences = group_sets({label: opened_set.embeddings for label, opened_set in opened.items()}, groups, run)
+    countable = {label: replace(opened_set, embeddings=grouped[label]) for label, opened_set in opened.items()}
+    return countable, (*(warning for opened_set in countable.values() for warning in opened_set.warnings()), *sentences)
 
 
 def countable_set(source: object, label: str, groups: str | None = None) -> OpenedSet:

@@ -33,8 +33,6 @@ CERTAIN, NEAR_POINTS = 4.0, 14
 """True differences, in standard errors, that are thought possible: so many of either sign up to `CERTAIN`, and what is
 observed beyond it. With 7 or 28 points, or up to 3 or 6 errors, the estimate changes by at most 2 %."""
 
-VARIANCES = (0.0, 0.5, 1.0)
-"""Variances to try, from the variance at hand to the variance of independent samples, on a logarithmic scale."""
 
 MIN_EFFECTIVE = 6
 """Effective samples (`EffectiveCounts.n`) that each set must have for the difference to be tested. Where a set of
@@ -91,8 +89,8 @@ def total_variation(
     """
     a, b = EffectiveCounts.of(first), EffectiveCounts.of(second)
     p_value = permutation_p_value(a, b, seed)
-    found = a.members + b.members > 0
-    difference, own, by_chance = (one[found] for one in _variances(a, b))
+    is_seen = a.members + b.members > 0
+    difference, own, by_chance = (variances[is_seen] for variances in _variances(a, b))
     # A kind that one set has not by chance has an own variance of nearly 0 there.
     error = np.sqrt(np.maximum(own, by_chance))
     high = largest_variation(a, b, confidence, is_design=is_design)
@@ -104,15 +102,15 @@ def paired_variation(within: WithinBlocks, confidence: float = DEFAULT_CONFIDENC
 
     The upper end is never below the plain total variation: samples of a design do not differ by chance between blocks.
     """
-    found = []
+    estimates = []
     for row, p_value in enumerate(within.p_value().tolist()):
         there = within.shares.max(0) > 0
         difference, error = within.difference[row, there], np.sqrt(within.variance[row, there])
         plain = float(np.abs(difference).sum()) / 2
         high = _largest(plain, error, normal_quantile(confidence))
         high = min(max(plain, high, _unseen(within.samples, confidence)), 1.0)
-        found.append(_estimate(difference, error, p_value, high, confidence))
-    return found
+        estimates.append(_estimate(difference, error, p_value, high, confidence))
+    return estimates
 
 
 def _estimate(difference: Array, error: Array, p_value: float | None, high: float, confidence: float) -> Difference:
@@ -146,7 +144,8 @@ def largest_variation(
     p, q = a.members / a.n, b.members / b.n
     least = p * (1 - p) / a.samples + q * (1 - q) / b.samples
     plain, quantile = float(np.abs(difference).sum()) / 2, normal_quantile(confidence)
-    by_plain = max(_largest(plain, np.sqrt(own ** (1 - part) * least**part), quantile) for part in VARIANCES)
+    # Variances to try: the one at hand, that of independent samples, and the one between them on a logarithmic scale.
+    by_plain = max(_largest(plain, np.sqrt(own ** (1 - part) * least**part), quantile) for part in (0.0, 0.5, 1.0))
     return max(_unseen(min(a.n, b.n), confidence), by_plain, plain if is_design else 0.0)
 
 
@@ -176,7 +175,9 @@ def permutation_p_value(
     permuted = _permuted_statistics(tuple(total.tolist()), n, PERMUTATIONS, check_seed(seed))
     statistics = np.concatenate([own, permuted], 1)
     # Rounding must not make equal tables differ.
-    ranks = np.stack([np.searchsorted(np.sort(one), one, "right") for one in -np.round(statistics, 9)]).min(0)
+    ranks = np.stack(
+        [np.searchsorted(np.sort(statistic), statistic, "right") for statistic in -np.round(statistics, 9)]
+    ).min(0)
     return float((ranks <= ranks[0]).mean())
 
 
@@ -199,8 +200,8 @@ def _statistics(squares: Array, share: Array) -> Array:
 def _variances(a: EffectiveCounts, b: EffectiveCounts) -> tuple[Array, Array, Array]:
     """Return differences of shares, and the variance of each: from its own set, and for two samples of one law."""
     p, q, pooled = a.members / a.n, b.members / b.n, (a.members + b.members) / (a.n + b.n)
-    one, other = a.spread / a.n, b.spread / b.n
-    return p - q, p * (1 - p) * one + q * (1 - q) * other, pooled * (1 - pooled) * (one + other)
+    of_a, of_b = a.spread / a.n, b.spread / b.n
+    return p - q, p * (1 - p) * of_a + q * (1 - q) * of_b, pooled * (1 - pooled) * (of_a + of_b)
 
 
 def _squares(difference: Array, variance: Array) -> Array:

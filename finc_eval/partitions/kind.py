@@ -128,14 +128,16 @@ class Kind(Record, Shown):
 
     @model_validator(mode="after")
     def _check_names(self) -> Self:
-        check_names("set", (one for one in (self.set_with_most, self.set_with_least) if one is not None), self.shares)
+        check_names(
+            "set", (label for label in (self.set_with_most, self.set_with_least) if label is not None), self.shares
+        )
         if self.part_of is not None:
             check_names("set", (self.part_of.set_apart, *self.part_of.shares), self.shares)
             check_names("set", self.shares, self.part_of.shares)
         return self
 
     def _summary(self) -> str:
-        shares = ", ".join(f"{one.share:.1%} of {label}" for label, one in self.shares.items())
+        shares = ", ".join(f"{share.share:.1%} of {label}" for label, share in self.shares.items())
         return f"{self.title}: {shares}, p={self.p_value:.2g}"
 
     @property
@@ -190,11 +192,11 @@ class Kind(Record, Shown):
 def check_kinds(kinds: Iterable[Kind], headings: Iterable[Kind], sets: Collection[str]) -> None:
     """Raise ValueError unless kinds and headings are of these sets, and headings hold kinds that are there."""
     kinds, headings = tuple(kinds), tuple(headings)
-    for one in (*kinds, *headings):
-        check_names("set", one.shares, sets)
-        check_names("set", sets, one.shares)
-    check_names("kind", (name for one in headings for name in one.children), {one.id for one in kinds})
-    check_names("kind", (name for one in kinds for name in one.children), ())
+    for kind in (*kinds, *headings):
+        check_names("set", kind.shares, sets)
+        check_names("set", sets, kind.shares)
+    check_names("kind", (name for heading in headings for name in heading.children), {kind.id for kind in kinds})
+    check_names("kind", (name for kind in kinds for name in kind.children), ())
 
 
 def choose_sets(kind: Kind) -> tuple[str, str]:
@@ -205,14 +207,14 @@ def choose_sets(kind: Kind) -> tuple[str, str]:
 
 def shown_of(kinds: Iterable[Kind], labels: Iterable[str], count: int) -> dict[str, list[str]]:
     """Return the ids of the samples of each set that a page shows: of kinds that do not differ, few typical ones."""
-    found: dict[str, list[str]] = {label: [] for label in labels}
+    ids: dict[str, list[str]] = {label: [] for label in labels}
     for kind in kinds:
         differs = kind.p_value <= ALPHA
         for label in choose_sets(kind):
             part = kind.shares[label]
-            found[label] += part.top_ids[: count if differs else shown_if_muted(count)]
-            found[label] += part.drawn_ids[:count] if differs else ()
-    return found
+            ids[label] += part.top_ids[: count if differs else shown_if_muted(count)]
+            ids[label] += part.drawn_ids[:count] if differs else ()
+    return ids
 
 
 def names_of_unions(
@@ -220,7 +222,7 @@ def names_of_unions(
 ) -> dict[int, Name]:
     """Name unions of counted kinds by what random samples of each have in common, from the set with most of it."""
     labels = list(counted)
-    shares = np.array([one.counts.members / one.counts.n for one in counted.values()])
+    shares = np.array([counted_set.counts.members / counted_set.counts.n for counted_set in counted.values()])
     members = []
     for pieces in unions.values():
         most = labels[int(shares[:, list(pieces)].sum(1).argmax())]
@@ -230,7 +232,7 @@ def names_of_unions(
 
 def kinds_of_rows(kinds: Sequence[Kind], divided: KindsOfSamples, run: Run) -> Callable[[torch.Tensor], list[str]]:
     """Return the function that gives rows, shape (n, d), the ids of their kinds; "" where that does not differ."""
-    return partial(divided.named, [one.id if one.p_value <= ALPHA else "" for one in kinds], run=run)
+    return partial(divided.named, [kind.id if kind.p_value <= ALPHA else "" for kind in kinds], run=run)
 
 
 def describe_kinds(
@@ -241,7 +243,7 @@ def describe_kinds(
     id_of: Callable[[int], str],
 ) -> tuple[Kind, ...]:
     """Return some kinds with their shares, in their order."""
-    intervals, found = _Intervals(tests), list[Kind]()
+    intervals, kinds = _Intervals(tests), list[Kind]()
     for number in numbers:
         row, name = int(tests.raw[:, number].argmin()), names.get(number, Name(None))
         is_less, own = divmod(row, len(tests.labels))
@@ -252,16 +254,16 @@ def describe_kinds(
         shares, mix = dict[str, KindShare](), None
         for s, label in enumerate(tests.labels):
             count, shown = int(tests.members[s, number]), examples(label, number)
-            share, *ends = (float(one[s, number]) for one in (intervals.share, intervals.low, intervals.high))
+            share, *ends = (float(numbers[s, number]) for numbers in (intervals.share, intervals.low, intervals.high))
             shares[label] = KindShare(
                 count, share, (ends[0], ends[1]), shown.top_ids, shown.drawn_ids, shown.top, shown.drawn
             )
         if tests.mixes is not None:
             plain, value, *ends = (
-                float(one[own, number]) for one in (tests.mixes.plain, tests.mixes.value, *intervals.mix_ends)
+                float(numbers[own, number]) for numbers in (tests.mixes.plain, tests.mixes.value, *intervals.mix_ends)
             )
             mix = Mix(plain, value, (ends[0], ends[1]))
-        found.append(
+        kinds.append(
             Kind(
                 id=id_of(number),
                 set_with_most=tests.labels[int(intervals.share[:, number].argmax()) if is_less else own],
@@ -275,7 +277,7 @@ def describe_kinds(
                 mix=mix,
             )
         )
-    return tuple(found)
+    return tuple(kinds)
 
 
 class _Intervals:
@@ -310,6 +312,6 @@ class _Intervals:
 
 def top_level(kinds: Sequence[Kind], headings: Sequence[Kind]) -> list[Kind]:
     """Return headings, and the significant kinds under none, by the difference of shares, the largest first."""
-    inside = {one for heading in headings for one in heading.children}
+    inside = {child for heading in headings for child in heading.children}
     alone = [kind for kind in significant(kinds, ALPHA) if kind.id not in inside]
     return sorted([*headings, *alone], key=lambda kind: -abs(kind.difference))

@@ -81,19 +81,19 @@ class Tree:
     @cached_property
     def members(self) -> NDArray[np.bool_]:
         """Leaves of each node, shape (2k − 1, k)."""
-        found = np.zeros((self.nodes, self.leaves), bool)
-        np.fill_diagonal(found, True)
-        for node, (one, other) in enumerate(self.joins, self.leaves):
-            found[node] = found[one] | found[other]
-        return found
+        is_member = np.zeros((self.nodes, self.leaves), bool)
+        np.fill_diagonal(is_member, True)
+        for node, (left, right) in enumerate(self.joins, self.leaves):
+            is_member[node] = is_member[left] | is_member[right]
+        return is_member
 
     @cached_property
     def parents(self) -> NDArray[np.int64]:
         """Parent of each node, shape (2k − 1,); −1 for the root."""
-        found = np.full(self.nodes, -1)
+        parents = np.full(self.nodes, -1)
         for node, pair in enumerate(self.joins, self.leaves):
-            found[pair] = node
-        return found
+            parents[pair] = node
+        return parents
 
     def check_sums(self, members: NDArray[np.int64], n: int) -> None:
         """Raise DataError unless the members of all nodes, shape (2k − 1,), are those of n samples, each in a leaf."""
@@ -178,11 +178,11 @@ class KindTree:
         x = axes(unlike)
         labels, links = communities(x, seed, run.torch_device)
         points, leaf = [], []
-        for one in range(labels.max() + 1):
-            own = np.ascontiguousarray(x.numpy()[labels == one])
+        for label in range(labels.max() + 1):
+            own = np.ascontiguousarray(x.numpy()[labels == label])
             count = max(1, round(len(own) / SAMPLES_PER_PROTOTYPE))
             points.append(own.mean(0, keepdims=True) if count == 1 else kmeans(own, count, seed, torch.device("cpu")))
-            leaf += [one] * len(points[-1])
+            leaf += [label] * len(points[-1])
         prototypes = torch.from_numpy(np.concatenate(points).astype(np.float32))
         fitted = cls(axes, prototypes, np.array(leaf, np.int64), Tree.of(links), float("inf"), seed)
         return replace(fitted, radius=BEYOND * float(np.sqrt(fitted.assign(rows, run)[1].max())))
@@ -210,8 +210,8 @@ class KindTree:
         """Return the leaf of each row, shape (n,), and its squared distance from the nearest prototype."""
         run, x = Run.of(run), torch.as_tensor(rows, dtype=torch.float32)
         assign = Assignment(self, run.torch_device)
-        found = [assign(x[start : start + run.portion]) for start in range(0, max(len(x), 1), run.portion)]
-        leaves, squared, _ = (torch.cat(parts).cpu().numpy() for parts in zip(*found, strict=True))
+        assigned = [assign(x[start : start + run.portion]) for start in range(0, max(len(x), 1), run.portion)]
+        leaves, squared, _ = (torch.cat(parts).cpu().numpy() for parts in zip(*assigned, strict=True))
         return leaves, squared
 
     def far(self, squared: NDArray[np.float32]) -> NDArray[np.bool_]:
@@ -244,7 +244,7 @@ class KindTree:
         if not (
             0 < unit < 1e150  # its square is finite
             and 0 <= radius < np.inf
-            and all(one.isfinite().all() for one in (origin, axes, prototypes))
+            and all(tensor.isfinite().all() for tensor in (origin, axes, prototypes))
             and np.array_equal(np.unique(leaf), np.arange(tree.leaves))
             and (joins < later[:, None]).all()
             and np.array_equal(once, np.arange(len(once)))

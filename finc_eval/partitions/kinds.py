@@ -106,7 +106,7 @@ class Kinds(Mapped):
     @property
     def difference_p_value(self) -> float | None:
         """p-value of "all sets have one law", by their shares; None if the groups of a set are too few to test it."""
-        return self._least([one.p_value for one in self.differences.values()])
+        return self._least([difference.p_value for difference in self.differences.values()])
 
     @property
     def sets_p_value(self) -> float | None:
@@ -115,13 +115,13 @@ class Kinds(Mapped):
 
     def _least(self, p_values: Sequence[float | None]) -> float | None:
         """Return the smallest p-value of the sets, adjusted for their number."""
-        known = [one for one in p_values if one is not None]
+        known = [p for p in p_values if p is not None]
         tests = 1 if len(self.sets) == 2 else len(self.sets)
         return min(1.0, tests * min(known)) if known else None
 
     @property
     def _most_different(self) -> Difference:
-        return max(self.differences.values(), key=lambda one: one.value)
+        return max(self.differences.values(), key=lambda difference: difference.value)
 
     @property
     def shares(self) -> dict[str, NDArray[np.float64]]:
@@ -184,10 +184,10 @@ class Kinds(Mapped):
         }
 
     def _frame_rows(self) -> list[dict[str, Any]]:
-        return [one.frame_row() for one in self.kinds]
+        return [kind.frame_row() for kind in self.kinds]
 
     def _lines(self) -> Iterator[str]:
-        return (one._summary() for one in self.significant())
+        return (kind._summary() for kind in self.significant())
 
     def _summary(self) -> str:
         low, high = self.difference_interval
@@ -255,8 +255,8 @@ def kinds(
         if "ref" in named:
             raise UsageError('a set is called "ref" already: give it another name, or leave the reference out')
         sets = {**named, "ref": ref}
-    found, chosen = take_arrays(label_sets(sets, "set"), labels, options)  # type: ignore[arg-type]  # or it refuses
-    return _count(found, settings_from(KindSettings, settings, chosen), None, run, extractor)
+    given, chosen = take_arrays(label_sets(sets, "set"), labels, options)  # type: ignore[arg-type]  # or it refuses
+    return _count(given, settings_from(KindSettings, settings, chosen), None, run, extractor)
 
 
 def _count(
@@ -270,24 +270,24 @@ def _count(
     run = Run.of(run).planned(LOOK, *([] if divided else [DIVIDE]), COUNT)
     checks = [needs_values(settings.by), needs_pairs(settings.pairs)]
     opened, warnings = countable_sets(sets, settings.groups, run, extractor, checks=checks)
-    embeddings = {label: one.embeddings for label, one in opened.items()}
+    embeddings = {label: opened_set.embeddings for label, opened_set in opened.items()}
     pairing, sentences = pair(embeddings, settings.pairs, settings.groups)
     embeddings = embeddings if pairing is None else pairing.sets
     answer = divide(
         embeddings, kinds=None if divided is None else divided.tree, seed=settings.seed, run=run, pairing=pairing
     )
-    listed, headings, found = answer.described(embeddings)
+    listed, headings, divided_by = answer.described(embeddings)
     return Kinds(
         kinds=listed,
         headings=headings,
         differences=answer.differences(settings.seed),
         detectable=answer.choice.tests.detectable(),
-        sets={label: one.info() for label, one in opened.items()},
+        sets={label: opened_set.info() for label, opened_set in opened.items()},
         settings=settings,
         signature=Signature.of(
             Kinds.type_name,
-            [one.n for one in embeddings.values()],
-            known_space(one.space for one in embeddings.values()),
+            [each.n for each in embeddings.values()],
+            known_space(each.space for each in embeddings.values()),
             *settings.signature(),
             ("kinds", answer.kinds.digest[:12]),
         ),
@@ -297,7 +297,7 @@ def _count(
         ),
         by=None if settings.by is None else shares_by(embeddings, settings.by, pairing=pairing, seed=settings.seed),
         warnings=(*warnings, *sentences, *unused_columns(embeddings)),
-        divided=found,
-        map=map_sets(embeddings, draw_samples(embeddings), listed, found, run),
+        divided=divided_by,
+        map=map_sets(embeddings, draw_samples(embeddings), listed, divided_by, run),
         provenance=Provenance.here(run.device),
     )

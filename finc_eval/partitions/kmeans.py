@@ -62,8 +62,8 @@ class Cells:
         """Fit k-means to the coordinates of rows on their principal axes, once for each seed."""
         axes = PrincipalAxes.of(rows)
         x = np.ascontiguousarray(axes(rows.cpu()).numpy())
-        found = [torch.from_numpy(kmeans(x, cells, seed, Run.of(run).torch_device)) for seed in seeds]
-        return cls(torch.stack([axes.points(one) for one in found]), axes.origin)
+        centers = [torch.from_numpy(kmeans(x, cells, seed, Run.of(run).torch_device)) for seed in seeds]
+        return cls(torch.stack([axes.points(points) for points in centers]), axes.origin)
 
     def count(self, embeddings: Embeddings, run: Run | None = None) -> NDArray[np.int64]:
         """Return the number of samples in each cell of each run, shape (runs, cells)."""
@@ -72,14 +72,14 @@ class Cells:
         unit, device = unit_of(self.centers), run.torch_device
         centers, origin = send(self.centers.flatten(0, 1), device) / unit, send(self.origin, device)
         norms, first = centers.square().sum(1), torch.arange(runs, device=device) * cells
-        found = torch.zeros(runs * cells, dtype=torch.long, device=device)
+        counts = torch.zeros(runs * cells, dtype=torch.long, device=device)
         for batch in embeddings.batches(run.portion, partial(send, device=device)):
             # ‖x − c‖² without ‖x‖², which all centers share.
             squared = norms - 2 * ((batch.rows - origin) / unit) @ centers.T
             nearest = squared.view(-1, runs, cells).argmin(2)
-            found += torch.bincount((nearest + first).flatten(), minlength=runs * cells)
+            counts += torch.bincount((nearest + first).flatten(), minlength=runs * cells)
             run.progress("count", batch.start + len(batch.rows), embeddings.n)
-        return found.reshape(runs, cells).cpu().numpy()
+        return counts.reshape(runs, cells).cpu().numpy()
 
 
 def pool_samples(sets: Sequence[Embeddings], capacity: int = FIT_SAMPLES) -> torch.Tensor:
@@ -91,9 +91,9 @@ def pool_samples(sets: Sequence[Embeddings], capacity: int = FIT_SAMPLES) -> tor
     set as of a large one, or with copies, kinds would form around single samples of one set.
     """
     keys, owner, index = np.empty(0, np.uint64), np.empty(0, np.int64), np.empty(0, np.int64)
-    for number, one in enumerate(sets):
-        hashes, rows = one.id_keys(), np.arange(one.n)
-        groups = one.group_hashes()
+    for number, embeddings in enumerate(sets):
+        hashes, rows = embeddings.id_keys(), np.arange(embeddings.n)
+        groups = embeddings.group_hashes()
         if groups is not None:
             order = hashes.argsort(kind="stable")
             rows = order[np.unique(groups[order], return_index=True)[1]]
@@ -104,7 +104,7 @@ def pool_samples(sets: Sequence[Embeddings], capacity: int = FIT_SAMPLES) -> tor
         kept = keys.argsort(kind="stable")[:capacity]
         keys, owner, index = keys[kept], owner[kept], index[kept]
     sample = torch.empty(len(keys), sets[0].dim)
-    for number, one in enumerate(sets):
+    for number, embeddings in enumerate(sets):
         mine = np.flatnonzero(owner == number)
-        sample[torch.from_numpy(mine)] = one.rows_at(index[mine]).cpu()
+        sample[torch.from_numpy(mine)] = embeddings.rows_at(index[mine]).cpu()
     return sample

@@ -51,7 +51,7 @@ class KindPlaces(Record):
     def of(cls, tree: KindTree, place: NDArray[np.int64], ids: Sequence[str]) -> Self:
         """Lay out some prototypes of a tree, from the place of each leaf's kind among the listed kinds, (leaves,)."""
         xy, step = lay_out(tree)
-        return cls(xy, tuple(ids[one] for one in place[tree.leaf[::step]].tolist()))
+        return cls(xy, tuple(ids[leaf] for leaf in place[tree.leaf[::step]].tolist()))
 
 
 @dataclass(frozen=True)
@@ -120,15 +120,15 @@ class ReleaseMap(Record):
         for label, drawn in draw_samples(sets).items():
             at = tree.axes(directions(drawn.rows.float().cpu()))
             place = nearest(at, tree.prototypes[::step], 1).indices[:, 0]
-            found = np.bincount(place, minlength=len(xy)) / len(place)
-            shares[label] = tuple(found.round(5).tolist())
+            shares_here = np.bincount(place, minlength=len(xy)) / len(place)
+            shares[label] = tuple(shares_here.round(5).tolist())
             if label in pair:
-                own = np.array([names[one] for one in kinds_of(drawn.rows)])
+                own = np.array([names[number] for number in kinds_of(drawn.rows)])
                 np.add.at(votes, (place, own), 1 / len(place))
         owner = votes.argmax(1)
         for name, number in names.items():  # a rare kind that changed has a place in any case
             if name and not (owner == number).any():
                 owner[votes[:, number].argmax()] = number
-        changed = sorted(known.values(), key=lambda one: -abs(one.difference))
-        changes = [ChangedKind(one.id, one.title, *(part.share for part in one.shares.values())) for one in changed]
+        changed = sorted(known.values(), key=lambda kind: -abs(kind.difference))
+        changes = [ChangedKind(kind.id, kind.title, *(part.share for part in kind.shares.values())) for kind in changed]
         return cls(tree.digest, xy, shares, tuple([*names][number] for number in owner), tuple(changes))

@@ -114,7 +114,7 @@ class SampleMap(Record):
         """Write the map into a file of a result with these kinds."""
         places = {name: place for place, name in enumerate(kinds)}
         file.array("map/xy", self.xy)
-        file.array("map/kinds", np.array([places.get(one, -1) for one in self.kinds], np.int64))
+        file.array("map/kinds", np.array([places.get(kind, -1) for kind in self.kinds], np.int64))
         file.array("map/oddness", self.oddness)
         file.array("map/neighbors", self.neighbors)
         file.array("map/distances", self.distances)
@@ -148,7 +148,9 @@ def read_map(file: StoredFile, kinds: Sequence[str], labels: Sequence[str]) -> S
         raise ValueError("its map does not match its kinds")
     names = [*kinds, ""]
     ids = file.texts("map/ids", n).all()
-    return SampleMap(xy, tuple(ids), tuple(sets), tuple(names[one] for one in places), oddness, neighbors, distances)
+    return SampleMap(
+        xy, tuple(ids), tuple(sets), tuple(names[number] for number in places), oddness, neighbors, distances
+    )
 
 
 def labeled(kinds: Sequence[Kind]) -> list[Kind]:
@@ -162,12 +164,12 @@ def labeled(kinds: Sequence[Kind]) -> list[Kind]:
 
 def draw_samples(sets: Mapping[str, Embeddings]) -> dict[str, DrawnSamples]:
     """Draw samples of each set at random, as many as a map has: those with the smallest hashes of their ids."""
-    found = {}
-    for label, one in sets.items():
-        sample = BottomSample(one.dim, MAP_SAMPLES // len(sets))
-        sample.update(one.id_keys(), one.ids_at, one.rows_at)
-        found[label] = DrawnSamples(sample.ids, sample.rows)
-    return found
+    drawn = {}
+    for label, embeddings in sets.items():
+        sample = BottomSample(embeddings.dim, MAP_SAMPLES // len(sets))
+        sample.update(embeddings.id_keys(), embeddings.ids_at, embeddings.rows_at)
+        drawn[label] = DrawnSamples(sample.ids, sample.rows)
+    return drawn
 
 
 def map_sets(
@@ -189,12 +191,12 @@ def map_sets(
     if divided is None:
         return None
     most, ids, labels, parts = MAP_SAMPLES // len(sets), list[str](), list[str](), list[torch.Tensor]()
-    for label, one in drawn.items():
-        own = [*one.ids[:most]]
+    for label, sample in drawn.items():
+        own = [*sample.ids[:most]]
         more = _typical(kinds, label, set(own))
         ids += [*own, *more]
         labels += [label] * (len(own) + len(more))
-        parts += [one.rows[:most].cpu(), sets[label].rows_at(np.array([*more.values()], np.int64)).cpu()]
+        parts += [sample.rows[:most].cpu(), sets[label].rows_at(np.array([*more.values()], np.int64)).cpu()]
     rows = torch.cat(parts)
     leaf, squared = divided.tree.assign(rows, run)
     known = [*(kind.id for kind in kinds), ""]  # the last one is that of the place −1
@@ -215,5 +217,5 @@ def _typical(kinds: Sequence[Kind], label: str, taken: set[str]) -> dict[str, in
     """Return typical samples that a set shows of labeled kinds, with their row numbers, except those that are taken."""
     parts = [kind.shares[label] for kind in labeled(kinds) if kind.set_with_most == label]
     # 2: typical samples of a labeled kind that are on the map in any case.
-    pairs = [pair for one in parts for pair in [*zip(one.top_ids, one.top, strict=False)][:2]]
+    pairs = [pair for kind in parts for pair in [*zip(kind.top_ids, kind.top, strict=False)][:2]]
     return {name: row for name, row in pairs if name not in taken}

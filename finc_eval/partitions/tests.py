@@ -57,9 +57,9 @@ class Mixes:
         """
         sizes, within = weights[:-1], weights[-1]
         plain, value, variance, unseen = [], [], [], []
-        for one in range(len(sizes)):
-            rest = [other for other in range(len(sizes)) if other != one]
-            sides = [(sizes[one], counts[one]), (sizes[rest].sum(0), counts[rest].sum(0))]
+        for chosen in range(len(sizes)):
+            rest = [other for other in range(len(sizes)) if other != chosen]
+            sides = [(sizes[chosen], counts[chosen]), (sizes[rest].sum(0), counts[rest].sum(0))]
             parts = [_side(n, k, within, is_whole=is_whole) for n, k in sides]
             plain.append(parts[0][0] - parts[1][0])
             value.append(parts[0][1] - parts[1][1])
@@ -133,7 +133,7 @@ class KindTests:
             return self.within.detectable(alpha)
         units = self.sizes / np.median(self.effects, axis=1)
         drawn = min(1.0, FIT_SAMPLES / units.sum())
-        found = [0.0] if drawn == 1 else [float(detectable_share(MIN_FITTED, drawn * own, POWER)) for own in units]
+        detectable = [0.0] if drawn == 1 else [float(detectable_share(MIN_FITTED, drawn * own, POWER)) for own in units]
         for own in units:
 
             def found_with(count: int, own: float = own) -> bool:
@@ -141,8 +141,8 @@ class KindTests:
 
             counts = range(1, int(own) + 1)
             least = bisect(counts, True, key=found_with)
-            found.append(float(detectable_share(counts[least], own, POWER)) if least < len(counts) else 1.0)
-        return max(found)
+            detectable.append(float(detectable_share(counts[least], own, POWER)) if least < len(counts) else 1.0)
+        return max(detectable)
 
 
 def test_kinds(tallies: Mapping[str, Tally], rho: float = 1.0, part: float = 1.0) -> KindTests:
@@ -160,16 +160,17 @@ def test_kinds(tallies: Mapping[str, Tally], rho: float = 1.0, part: float = 1.0
     if len(sets) < 2:
         raise DataError(f"at least two sets are needed to test kinds, got {len(sets)}")
     members, effects, cautious, within = (
-        np.array([getattr(one, name) for one in sets]) for name in ("members", "effects", "cautious", "within")
+        np.array([getattr(tally, name) for tally in sets]) for name in ("members", "effects", "cautious", "within")
     )
-    sizes = np.array([one.n for one in sets])
+    sizes = np.array([tally.n for tally in sets])
     k, n, within = members / effects, sizes[:, None] / effects, within / effects
-    rest_k, rest_n, rest_within = (one.sum(0) - one for one in (k, n, within))
+    rest_k, rest_n, rest_within = (numbers.sum(0) - numbers for numbers in (k, n, within))
     if len(sets) > 2:
         k, rest_k = np.concatenate([k, rest_k]), np.concatenate([rest_k, k])
         n, rest_within = np.concatenate([n, rest_n]), np.concatenate([rest_within, within])
     family = ShareTests(k.ravel(), n.ravel(), rest_k.ravel(), rest_within.ravel(), rho)
-    is_testable = np.array([one.n >= MIN_INDEPENDENT * one.even.max() for one in sets])  # enough independent samples
+    # A set is tested if it has enough independent samples.
+    is_testable = np.array([tally.n >= MIN_INDEPENDENT * tally.even.max() for tally in sets])
     tested = np.tile(is_testable, 2) if len(sets) > 2 else np.full(2, is_testable.all())
     return KindTests(
         labels=labels,
@@ -192,8 +193,8 @@ def test_within_blocks(tests: KindTests, within: WithinBlocks, part: float = 1.0
     z = within.z
     adjusted = step_down(z.ravel(), within.drawn.reshape(len(within.drawn), -1), is_exact=within.is_exact)
     adjusted = np.minimum(adjusted.reshape(z.shape) / part, 1.0)
-    raw = np.concatenate([np.minimum(RADEMACHER * ndtr(-one), 1.0) for one in (z, -z)])
-    of_sides = np.concatenate([np.where(one > 0, adjusted, 1.0) for one in (z, -z)])
+    raw = np.concatenate([np.minimum(RADEMACHER * ndtr(-signed), 1.0) for signed in (z, -z)])
+    of_sides = np.concatenate([np.where(signed > 0, adjusted, 1.0) for signed in (z, -z)])
     return replace(tests, raw=raw, adjusted=of_sides, within=within)
 
 
@@ -250,19 +251,19 @@ class Tally:
         """Refuse numbers that no samples can have: files bring tallies, too."""
         if not 1 <= self.n <= MAX_SAMPLES:
             raise DataError(f"its number of samples is {self.n:,}, not 1 to {MAX_SAMPLES:,}")
-        if len({one.shape for one in (self.members, self.effects, self.even, self.within)}) > 1:
+        if len({array.shape for array in (self.members, self.effects, self.even, self.within)}) > 1:
             raise DataError("its numbers of samples by kind have several lengths")
         if not ((self.members >= 0) & (self.members <= self.within) & (self.within <= self.n)).all():
             raise DataError(f"its kinds have fewer samples than 0, or more than there are of {self.n:,}")
         # 1e-9: rounding of means. A design effect is at most the size of the largest group.
-        if not all(((one >= 1 - 1e-9) & (one <= 2 * self.n)).all() for one in (self.effects, self.even)):
+        if not all(((array >= 1 - 1e-9) & (array <= 2 * self.n)).all() for array in (self.effects, self.even)):
             raise DataError(f"its design effects are not numbers from 1 to its {self.n:,} samples")
 
     @classmethod
     def of_lists(cls, n: int, members: Sequence[int], *factors: Sequence[float]) -> Tally:
         """Return the tally of what a record keeps in lists: members, effects, even, within."""
         try:
-            return cls(n, np.array(members, np.int64), *(np.array(one, np.float64) for one in factors))
+            return cls(n, np.array(members, np.int64), *(np.array(factor, np.float64) for factor in factors))
         except OverflowError:
             raise DataError(f"its kinds have more samples than {MAX_SAMPLES:,}") from None
 
@@ -273,7 +274,7 @@ class Tally:
 
     def at(self, kinds: NDArray[np.int64]) -> Tally:
         """Return the tally of some kinds."""
-        effects, even, within = (one[kinds] for one in (self.effects, self.even, self.within))
+        effects, even, within = (array[kinds] for array in (self.effects, self.even, self.within))
         return Tally(self.n, self.members[kinds], effects, even, within)
 
     def effective(self) -> EffectiveCounts:
@@ -290,9 +291,11 @@ class Tally:
     @classmethod
     def pooled(cls, tallies: Sequence[Tally]) -> Tally:
         """Return the tally of several sets together, with the mean of their effects by size."""
-        n = np.array([one.n for one in tallies])
-        members, within = (np.sum([getattr(one, name) for one in tallies], axis=0) for name in ("members", "within"))
+        n = np.array([tally.n for tally in tallies])
+        members, within = (
+            np.sum([getattr(tally, name) for tally in tallies], axis=0) for name in ("members", "within")
+        )
         effects, even = (
-            np.average([getattr(one, name) for one in tallies], axis=0, weights=n) for name in ("effects", "even")
+            np.average([getattr(tally, name) for tally in tallies], axis=0, weights=n) for name in ("effects", "even")
         )
         return cls(int(n.sum()), members, effects, even, within)

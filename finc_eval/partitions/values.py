@@ -52,7 +52,7 @@ class SharesBy(Record, Shown):
     kinds: tuple[Kind, ...]
 
     def _frame_rows(self) -> list[dict[str, Any]]:
-        return [one.frame_row() for one in self.kinds]
+        return [kind.frame_row() for kind in self.kinds]
 
     def _summary(self) -> str:
         return f"column={self.column!r}, values={len(self.kinds)}"
@@ -60,15 +60,15 @@ class SharesBy(Record, Shown):
 
 def count_values(sets: Mapping[str, Embeddings], column: str) -> CountedValues:
     """Count sets by the values of a column; samples without a value count as one value."""
-    values = {label: np.array(one.column(column)) for label, one in sets.items()}
+    values = {label: np.array(embeddings.column(column)) for label, embeddings in sets.items()}
     kinds = np.unique(np.concatenate(list(values.values())))
     _check_number(column, set(kinds.tolist()))
     counted: dict[str, Counted] = {}
     cells: dict[str, NDArray[np.int32]] = {}
-    for label, one in sets.items():
+    for label, embeddings in sets.items():
         cells[label] = np.searchsorted(kinds, values[label]).astype(np.int32)
         drawn = draw_members(cells[label], len(kinds))
-        counted[label] = Counted(Counts.of(len(kinds), cells[label], one.group_hashes()), drawn, drawn)
+        counted[label] = Counted(Counts.of(len(kinds), cells[label], embeddings.group_hashes()), drawn, drawn)
     return CountedValues(tuple(kinds.tolist()), counted, cells)
 
 
@@ -78,7 +78,7 @@ def needs_values(column: str | None) -> Check:
     def check(sets: Mapping[str, Known]) -> None:
         if column is not None:
             needs_columns(column)(sets)
-            _check_number(column, {value for one in sets.values() for value in one.column(column)})
+            _check_number(column, {value for embeddings in sets.values() for value in embeddings.column(column)})
 
     return check
 
@@ -99,12 +99,12 @@ def shares_by(
 
     The sets are those of the pairing, if there is one.
     """
-    found = count_values(sets, column)
-    tests = test_kinds(tally_sets({label: one.counts for label, one in found.counted.items()}), rho)
+    counted = count_values(sets, column)
+    tests = test_kinds(tally_sets({label: counted_set.counts for label, counted_set in counted.counted.items()}), rho)
     if pairing is not None:
-        tests = test_within_blocks(tests, found.within(pairing, seed))
+        tests = test_within_blocks(tests, counted.within(pairing, seed))
     return _describe(
-        column, found.values, tests, lambda label, number: found.counted[label].examples(sets[label], number)
+        column, counted.values, tests, lambda label, number: counted.counted[label].examples(sets[label], number)
     )
 
 
@@ -136,8 +136,8 @@ class ValueCounts(Record):
     @classmethod
     def of(cls, samples: Embeddings, column: str) -> ValueCounts:
         """Count a set; see `shares_by` for errors."""
-        found = count_values({"": samples}, column)
-        counts, values = found.counted[""].counts, found.values
+        counted = count_values({"": samples}, column)
+        counts, values = counted.counted[""].counts, counted.values
         lacking = np.eye(len(values) + 1, len(values), dtype=bool)  # one more value, without samples
         tally = tally_sets({"": counts.of_unions(lacking)})[""]
         return cls(
@@ -147,7 +147,7 @@ class ValueCounts(Record):
             tuple(tally.even.tolist()),
             tuple(tally.within.tolist()),
             tally.n,
-            tuple(found.counted[""].examples(samples, number) for number in range(len(values))),
+            tuple(counted.counted[""].examples(samples, number) for number in range(len(values))),
         )
 
     def at(self, values: Sequence[str]) -> Tally:
@@ -165,20 +165,25 @@ def join_spellings(
 ) -> tuple[dict[str, list[ValueCounts]], tuple[str, ...]]:
     """Return counts with one spelling for each value of all sets, and sentences on what was joined."""
     same = join_names(
-        {label: {value for one in counts for value in one.values} for label, counts in sets.items()}, column
+        {label: {value for value_counts in counts for value in value_counts.values} for label, counts in sets.items()},
+        column,
     )
 
-    def spelled(one: ValueCounts) -> ValueCounts:
-        values = same.of(one.values)
-        return replace(one, values=tuple(values)) if len(set(values)) == len(values) else one
+    def spelled(value_counts: ValueCounts) -> ValueCounts:
+        values = same.of(value_counts.values)
+        return replace(value_counts, values=tuple(values)) if len(set(values)) == len(values) else value_counts
 
-    return {label: [spelled(one) for one in counts] for label, counts in sets.items()}, same.notes
+    return {label: [spelled(value_counts) for value_counts in counts] for label, counts in sets.items()}, same.notes
 
 
 def shares_of(sets: Mapping[str, Sequence[ValueCounts]], column: str) -> SharesBy:
     """Compare the shares of all values of a column, as `shares_by` does, from counts; several of a set are pooled."""
-    values = tuple(sorted({value for counts in sets.values() for one in counts for value in one.values}))
-    tests = test_kinds({label: Tally.pooled([one.at(values) for one in counts]) for label, counts in sets.items()})
+    values = tuple(
+        sorted({value for counts in sets.values() for value_counts in counts for value in value_counts.values})
+    )
+    tests = test_kinds(
+        {label: Tally.pooled([value_counts.at(values) for value_counts in counts]) for label, counts in sets.items()}
+    )
     examples = {label: dict(zip(counts[0].values, counts[0].examples, strict=True)) for label, counts in sets.items()}
     return _describe(column, values, tests, lambda label, number: examples[label].get(values[number], Examples()))
 
@@ -194,4 +199,4 @@ def _describe(
         examples,
         lambda number: f"{column}={values[number]}",
     )
-    return SharesBy(column, tuple(sorted(kinds, key=lambda one: (one.p_value, -abs(one.difference)))))
+    return SharesBy(column, tuple(sorted(kinds, key=lambda kind: (kind.p_value, -abs(kind.difference)))))

@@ -46,25 +46,25 @@ class Wholes:
         seed: int = 0,
     ) -> Wholes:
         """Count sets by properties; properties of one source are a family, whose intervals hold together."""
-        found, more = dict[Property, Whole](), dict[Property, str]()
-        known = [one for one in dict.fromkeys(properties) if all(is_known(each, one) for each in sets.values())]
-        for source in dict.fromkeys(one.source for one in known):
-            family = [one for one in known if one.source == source]
+        wholes, more = dict[Property, Whole](), dict[Property, str]()
+        known = [name for name in dict.fromkeys(properties) if all(is_known(each, name) for each in sets.values())]
+        for source in dict.fromkeys(known_property.source for known_property in known):
+            family = [known_property for known_property in known if known_property.source == source]
             tests = _test(family, sets, rho, pairing, seed)
             kinds = describe_kinds(tests, range(len(family)), {}, lambda label, number: Examples(), str)
-            for one, kind in zip(family, kinds, strict=True):
+            for said, kind in zip(family, kinds, strict=True):
                 shares = {label: each.share for label, each in kind.shares.items()}
-                found[one] = Whole(
-                    one.words, kind.set_with_least or kind.set_with_most, shares, kind.difference, kind.interval
+                wholes[said] = Whole(
+                    said.words, kind.set_with_least or kind.set_with_most, shares, kind.difference, kind.interval
                 )
-                more[one] = _side(kind)
-        return cls(found, more)
+                more[said] = _side(kind)
+        return cls(wholes, more)
 
     def part_of(self, kind: Kind, said: Sequence[Property]) -> Whole | None:
         """Return the first whole that a kind's name says, and that the kind is a part of; None without one."""
         own = kind.set_with_most
-        wholes = [self.found[one] for one in said if one in self.found]
-        return next((one for one in wholes if kind.shares[own].share < PART * one.shares[own]), None)
+        wholes = [self.found[name] for name in said if name in self.found]
+        return next((whole for whole in wholes if kind.shares[own].share < PART * whole.shares[own]), None)
 
 
 def _side(kind: Kind) -> str:
@@ -77,9 +77,12 @@ def _test(
     family: Sequence[Property], sets: Mapping[str, Embeddings], rho: float, pairing: Pairing | None, seed: int
 ) -> KindTests:
     seen = family[0].source == CLASSIFIER and pairing is None
-    rows = {label: smallest_hashes(one, SEEN_SAMPLES) if seen else np.arange(one.n) for label, one in sets.items()}
-    masks = {label: have(one, rows[label], family) for label, one in sets.items()}
-    counts = {label: _count(masks[label], one.group_hashes(), rows[label]) for label, one in sets.items()}
+    rows = {
+        label: smallest_hashes(embeddings, SEEN_SAMPLES) if seen else np.arange(embeddings.n)
+        for label, embeddings in sets.items()
+    }
+    masks = {label: have(embeddings, rows[label], family) for label, embeddings in sets.items()}
+    counts = {label: _count(masks[label], embeddings.group_hashes(), rows[label]) for label, embeddings in sets.items()}
     tests = test_kinds(tally_sets(counts), rho)
     if pairing is None:
         return tests
@@ -114,15 +117,15 @@ def group_kinds(kinds: Mapping[int, Kind], shared: Mapping[int, Sequence[Propert
     """
     left, groups = dict(kinds), list[Group]()
     while True:
-        found = []
-        for one, whole in wholes.found.items():
-            inside = [node for node, kind in left.items() if one in shared[node] and kind.side == wholes.more[one]]
+        candidates = []
+        for said, whole in wholes.found.items():
+            inside = [node for node, kind in left.items() if said in shared[node] and kind.side == wholes.more[said]]
             own = {label: sum(left[node].shares[label].share for node in inside) for label in whole.shares}
             most = max(whole.shares, key=lambda label: whole.shares[label])
             if len(inside) > 1 and own[most] >= MOST * whole.shares[most]:
                 size = abs(sum(left[node].difference for node in inside))
-                found.append((round(size, 9), -sum(whole.shares.values()), one.words, Group(tuple(inside), one)))
-        if not found:
+                candidates.append((round(size, 9), -sum(whole.shares.values()), said.words, Group(tuple(inside), said)))
+        if not candidates:
             return groups
-        groups.append(max(found, key=lambda each: each[:3])[-1])
+        groups.append(max(candidates, key=lambda each: each[:3])[-1])
         left = {node: kind for node, kind in left.items() if node not in groups[-1].kinds}

@@ -99,7 +99,7 @@ class Named(Record):
     until: ClassVar[float] = 1.0
 
     def __str__(self) -> str:
-        given = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "name"}
+        given = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "name"}
         changed = [f"{key}={value}" for key, value in given.items() if value != getattr(type(self), key)]
         return f"{self.name}({', '.join(changed)})" if changed else str(self.name)  # type: ignore[attr-defined]
 

@@ -41,4 +41,4 @@ def name_change(rows: NDArray[np.int64], phrases: Phrases, images: Mapping[str, 
     parts = {label: Subset(pairing.sets[label], each.rows(*rows)) for label, each in images.items()}
     label = next(iter(parts))
     (name,) = name_modes([{label: np.arange(parts[label].n)}], parts)
-    return next((one.value for one in name.evidence if one.in_name and one.source == CLASSIFIER), "")
+    return next((reason.value for reason in name.evidence if reason.in_name and reason.source == CLASSIFIER), "")

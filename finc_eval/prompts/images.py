@@ -48,7 +48,7 @@ class PromptImages:
     @classmethod
     def of(
         cls,
-        one: Embeddings,
+        embeddings: Embeddings,
         block: NDArray[np.int64],
         pairs: NDArray[np.int64],
         alone: NDArray[np.int64],
@@ -72,13 +72,13 @@ class PromptImages:
         k = kinds.prototypes.shape[1]
         sums, kept, total = (torch.zeros(size, k, dtype=torch.double) for size in (int(first[-1]), blocks, blocks))
         squares = np.zeros((2, blocks))
-        for batch in one.batches(run.portion):
+        for batch in embeddings.batches(run.portion):
             rows = coordinates(batch.rows, kinds)
             part = slice(batch.start, batch.start + len(rows))
             where = torch.from_numpy(block[part])
-            for found, place, taken in ((sums, torch.from_numpy(pair[part]), is_paired), (kept, where, is_kept)):
+            for into, place, taken in ((sums, torch.from_numpy(pair[part]), is_paired), (kept, where, is_kept)):
                 chosen = torch.from_numpy(taken[part])
-                found.index_add_(0, place[chosen], rows[chosen])
+                into.index_add_(0, place[chosen], rows[chosen])
             total.index_add_(0, where, rows)
             length = rows.square().sum(1).numpy()
             squares += [np.bincount(block[part], length * each, blocks) for each in (1, is_kept[part])]
@@ -104,28 +104,30 @@ def images_of(pairing: Pairing, kinds: KindTree, run: Run) -> dict[str, PromptIm
     sizes = np.stack([np.bincount(block, minlength=blocks) for block in pairing.block.values()])
     least = sizes.min(0)
     distinct = [
-        count_distinct(one, pairing.block[label], blocks, run.prefixed(f"images of {label}"))
-        for label, one in pairing.sets.items()
+        count_distinct(embeddings, pairing.block[label], blocks, run.prefixed(f"images of {label}"))
+        for label, embeddings in pairing.sets.items()
     ]
     # Copies of one image are not independent: one of each set is then tested.
     alone = np.where((np.array(distinct) == sizes).all(0), least, 1)
     pairs = np.ones_like(least) if pairing.is_whole else alone.clip(max=max(MAX_PAIRS // blocks, 1))
     return {
-        label: PromptImages.of(one, pairing.block[label], pairs, alone, least, count, kinds, run)
-        for (label, one), count in zip(pairing.sets.items(), distinct, strict=True)
+        label: PromptImages.of(embeddings, pairing.block[label], pairs, alone, least, count, kinds, run)
+        for (label, embeddings), count in zip(pairing.sets.items(), distinct, strict=True)
     }
 
 
 def unit_of(images: Collection[PromptImages]) -> float:
     """Return the root mean square distance of any two images of all sets."""
-    count = sum(one.n.sum() for one in images)
-    middle = sum((one.mean * one.n[:, None]).sum(0) for one in images) / count
-    return float(np.sqrt(max(2 * (sum(one.total.sum() for one in images) / count - middle @ middle), 1e-30)))
+    count = sum(images_of_set.n.sum() for images_of_set in images)
+    middle = sum((images_of_set.mean * images_of_set.n[:, None]).sum(0) for images_of_set in images) / count
+    return float(
+        np.sqrt(max(2 * (sum(images_of_set.total.sum() for images_of_set in images) / count - middle @ middle), 1e-30))
+    )
 
 
-def count_distinct(one: Embeddings, block: NDArray[np.int64], blocks: int, run: Run) -> NDArray[np.int64]:
+def count_distinct(embeddings: Embeddings, block: NDArray[np.int64], blocks: int, run: Run) -> NDArray[np.int64]:
     """Return the number of distinct images of each prompt, shape (B,)."""
-    unlike = np.unique(np.stack([block.astype(np.uint64), sample_hashes({"": one}, run)[""]]), axis=1)[0]
+    unlike = np.unique(np.stack([block.astype(np.uint64), sample_hashes({"": embeddings}, run)[""]]), axis=1)[0]
     return np.bincount(unlike.astype(np.int64), minlength=blocks)
 
 
@@ -148,8 +150,8 @@ def common_distance(mean: Array) -> tuple[float, tuple[float, float]]:
     m = len(mean)
     others = (mean @ mean.sum(0) - (mean**2).sum(1)) / (m - 1)
     square = float(others.mean())
-    found = Estimate.of_blocks(square, (m * square - 2 * others) / (m - 2))
-    low, value, high = (float(np.sqrt(max(one, 0))) for one in (found.interval[0], square, found.interval[1]))
+    estimate = Estimate.of_blocks(square, (m * square - 2 * others) / (m - 2))
+    low, value, high = (float(np.sqrt(max(end, 0))) for end in (estimate.interval[0], square, estimate.interval[1]))
     return value, (low, high)
 
 
@@ -163,10 +165,10 @@ def distance_of_means(first: Array, second: Array) -> tuple[float, tuple[float, 
     distance = float(np.linalg.norm(difference))
     if min(len(first), len(second)) < 2:
         return distance, (0.0, MOST_APART)
-    chance = sum(float(one.var(0, ddof=1).sum()) / len(one) for one in (first, second))
+    chance = sum(float(means.var(0, ddof=1).sum()) / len(means) for means in (first, second))
     axis = difference / (distance or 1.0)
     _, ends = difference_interval(first @ axis, second @ axis, np.inf)
-    low, value, high = (float(np.sqrt(max(max(one, 0.0) ** 2 - chance, 0.0))) for one in (ends[0], distance, ends[1]))
+    low, value, high = (float(np.sqrt(max(max(end, 0.0) ** 2 - chance, 0.0))) for end in (ends[0], distance, ends[1]))
     return value, (low, min(high, max(value, MOST_APART)))
 
 
@@ -183,12 +185,12 @@ class Permuted:
         """Add a prompt with its images, shape (n, k), their weights in the difference, and permutations of these."""
         x = rows - rows.mean(0)
         gram = x @ x.T
-        found = np.einsum("rn,nm,rm->r", signs, gram, signs)
-        spread = found.std()
+        draws = np.einsum("rn,nm,rm->r", signs, gram, signs)
+        spread = draws.std()
         if spread > 0:
             self.tested.append(block)
-            self.z.append(float((weight @ gram @ weight - found.mean()) / spread))
-            self.drawn.append((found - found.mean()) / spread)
+            self.z.append(float((weight @ gram @ weight - draws.mean()) / spread))
+            self.drawn.append((draws - draws.mean()) / spread)
 
     def p_values(self) -> Array:
         """Return p-values adjusted for all prompts, shape (B,); NaN if a prompt was not added."""

@@ -22,69 +22,70 @@ OF_FIT = (
 )
 
 
-def prompt_tables(found: PromptDifferences | None, titles: Mapping[str, str]) -> list[TextTable]:
+def prompt_tables(result: PromptDifferences | None, titles: Mapping[str, str]) -> list[TextTable]:
     """Return the words that differ, the prompts that differ most, and how well images fit their prompts."""
-    if found is None:
+    if result is None:
         return []
-    measures = ("Spread", "Distinct", *(("CLIPScore",) if found.fits else ()))
+    measures = ("Spread", "Distinct", *(("CLIPScore",) if result.fits else ()))
     sets = [f"{what}, {name}" for what in measures for name in titles.values()]
     words: list[list[Cell | str]] = [
-        [Cell(one.title, samples=_samples(one)), one.what, f"{one.prompts:,}", *_numbers(one, titles)]
-        for one in found.words
+        [Cell(word.title, samples=_samples(word)), word.what, f"{word.prompts:,}", *_numbers(word, titles)]
+        for word in result.words
     ]
     prompts: list[list[Cell | str]] = [
-        [Cell(one.text, samples=_samples(one)), *_numbers(one, titles)] for one in found.prompts[:PROMPTS_SHOWN]
+        [Cell(prompt.text, samples=_samples(prompt)), *_numbers(prompt, titles)]
+        for prompt in result.prompts[:PROMPTS_SHOWN]
     ]
     ends = ["Difference", "Interval", "Adj. p"]
-    about = found.unmeasured[:1].upper() + found.unmeasured[1:]
+    about = result.unmeasured[:1].upper() + result.unmeasured[1:]
     tables = [
         TextTable(
-            f"Words and phrases of {found.column}s whose images differ, of {found.tested:,}",
+            f"Words and phrases of {result.column}s whose images differ, of {result.tested:,}",
             ["Word", "What", "Prompts", *ends, *sets],
             words,
             words=["What"],
-            legend=" ".join([LEGEND, *([f"{about}."] if about else []), *([OF_FIT] if found.fits else [])]),
+            legend=" ".join([LEGEND, *([f"{about}."] if about else []), *([OF_FIT] if result.fits else [])]),
             nothing="No word differs significantly.",
         ),
         TextTable(
-            f"The {found.column}s whose images differ most",
-            ["Prompt", *ends, *([f"Fit: {one.lower()}" for one in ends] if found.fits else []), *sets],
-            [[*row[:4], *_fit(one.fit), *row[4:]] for row, one in zip(prompts, found.prompts, strict=False)],
+            f"The {result.column}s whose images differ most",
+            ["Prompt", *ends, *([f"Fit: {end.lower()}" for end in ends] if result.fits else []), *sets],
+            [[*row[:4], *_fit(prompt.fit), *row[4:]] for row, prompt in zip(prompts, result.prompts, strict=False)],
         ),
     ]
-    if found.fit is not None:
+    if result.fit is not None:
         fits = [
-            [name, f"{found.fits[label].value:.3f}", _ends(found.fits[label].interval), ""]
+            [name, f"{result.fits[label].value:.3f}", _ends(result.fits[label].interval), ""]
             for label, name in titles.items()
         ]
-        fits.append([f"{' − '.join(titles.values())}, {found.column} by {found.column}", *_fit(found.fit)])
+        fits.append([f"{' − '.join(titles.values())}, {result.column} by {result.column}", *_fit(result.fit)])
         columns = ["Set", "CLIPScore", "Interval", "p"]
-        tables.append(TextTable(f"Fit of images to their {found.column}s", columns, fits))
+        tables.append(TextTable(f"Fit of images to their {result.column}s", columns, fits))
     return tables
 
 
-def _fit(one: Fit | None) -> list[str]:
+def _fit(fit: Fit | None) -> list[str]:
     """Return a difference of fit, its interval and its p-value; nothing where it is not measured."""
-    if one is None:
+    if fit is None:
         return []
-    return [f"{one.difference:.3f}", _ends(one.interval), "–" if one.p_value is None else p_value(one.p_value)]
+    return [f"{fit.difference:.3f}", _ends(fit.interval), "–" if fit.p_value is None else p_value(fit.p_value)]
 
 
 def _ends(interval: tuple[float, float]) -> str:
     return f"{interval[0]:.3f} to {interval[1]:.3f}"
 
 
-def _samples(one: Word | Prompt) -> list[tuple[str, tuple[str, ...]]]:
-    return [(label, part.ids) for label, part in one.sets.items()]
+def _samples(row: Word | Prompt) -> list[tuple[str, tuple[str, ...]]]:
+    return [(label, part.ids) for label, part in row.sets.items()]
 
 
-def _numbers(one: Word | Prompt, titles: Mapping[str, str]) -> list[str]:
-    low, high = one.interval
-    parts = [one.sets[label] for label in titles]
+def _numbers(row: Word | Prompt, titles: Mapping[str, str]) -> list[str]:
+    low, high = row.interval
+    parts = [row.sets[label] for label in titles]
     return [
-        f"{one.difference:.2f}",
+        f"{row.difference:.2f}",
         f"{low:.2f} to {high:.2f}",
-        "–" if one.p_value is None else p_value(one.p_value),
+        "–" if row.p_value is None else p_value(row.p_value),
         *("–" if part.spread is None else f"{part.spread:.2f}" for part in parts),
         *(f"{part.distinct:,} of {part.n:,}" for part in parts),
         *(f"{part.fit:.3f}" for part in parts if part.fit is not None),

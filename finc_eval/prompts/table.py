@@ -155,37 +155,37 @@ class PromptDifferences(Record):
     @property
     def clear(self) -> tuple[Word, ...]:
         """The words at the level of all that a headline says in addition to kinds."""
-        return tuple(one for one in self.words if one.p_value <= BESIDE_ALPHA)
+        return tuple(word for word in self.words if word.p_value <= BESIDE_ALPHA)
 
     def shown(self, label: str) -> list[str]:
         """Return the ids of the images of a set that a page shows."""
-        shown = [one.sets for one in self.words] + [one.sets for one in self.prompts[:PROMPTS_SHOWN]]
+        shown = [word.sets for word in self.words] + [prompt.sets for prompt in self.prompts[:PROMPTS_SHOWN]]
         return [name for sets in shown for name in sets[label].ids]
 
     def sentences(self, titles: Mapping[str, str]) -> Iterator[str]:
         """Say which words differ, in sentences, with the titles of the sets by label."""
         first, second = titles
-        content = [one for one in self.words if one.what == "content"]
-        named = [one for one in content if one.text]
-        if like := [f"with {one.title} look like {one.became}" for one in named if one.became]:
+        content = [word for word in self.words if word.what == "content"]
+        named = [word for word in content if word.text]
+        if like := [f"with {word.title} look like {word.became}" for word in named if word.became]:
             yield f"In {titles[first]}, images of {self.column}s {join_words(like)}."
-        if unlike := [one.title for one in named if not one.became]:
+        if unlike := [word.title for word in named if not word.became]:
             yield f"Images of {self.column}s with {join_words(unlike, 'or')} differ in content."
         if len(content) > len(named):
             others = "other " if named else ""
             yield f"Images of all {others}{self.column}s together differ in content."
-        for one in self.words:
-            where = f"with {one.title}" if one.text else "in general"
-            if one.what == "diversity":
-                label, other = (first, second) if one.difference < 0 else (second, first)
+        for word in self.words:
+            where = f"with {word.title}" if word.text else "in general"
+            if word.what == "diversity":
+                label, other = (first, second) if word.difference < 0 else (second, first)
                 numbers = ""
-                if any(part.distinct < part.n for part in one.sets.values()):
-                    own, rest = (f"{one.sets[name].distinct:,} of {one.sets[name].n:,}" for name in (label, other))
+                if any(part.distinct < part.n for part in word.sets.values()):
+                    own, rest = (f"{word.sets[name].distinct:,} of {word.sets[name].n:,}" for name in (label, other))
                     numbers = f": {own} are distinct ({titles[other]} {rest})"
-                alike = "repeat" if numbers and one.sets[label].distinct < one.sets[label].n else "are more alike"
+                alike = "repeat" if numbers and word.sets[label].distinct < word.sets[label].n else "are more alike"
                 yield f"Images of one {self.column} {where} {alike} in {titles[label]}{numbers}."
-            if one.what == "fit":
-                yield f"Images fit {self.column}s {where} less in {titles[(first, second)[one.difference > 0]]}."
+            if word.what == "fit":
+                yield f"Images fit {self.column}s {where} less in {titles[(first, second)[word.difference > 0]]}."
 
 
 def prompt_differences(
@@ -196,7 +196,7 @@ def prompt_differences(
     Images are compared on the principal axes that the kinds were found on. Their fit to the prompts is measured where
     a text tower is: of the extractor that embedded them, or of the card that `text` names.
     """
-    prompts = [str(one) for one in pairing.names]
+    prompts = [str(name) for name in pairing.names]
     images = images_of(pairing, kinds, run)
     scores, unmeasured = _scores(pairing, prompts, text, run)
     table = _Table(prompts, images, scores, unit_of(images.values()), pairing, kinds, Phrases.of(prompts), seed)
@@ -213,11 +213,13 @@ def prompt_differences(
 
 def clear_prompts(pairing: Pairing, kinds: KindTree, seed: int, run: Run) -> tuple[str, ...]:
     """Return the prompts whose images surely differ between two paired sets, the clearest first."""
-    prompts = [str(one) for one in pairing.names]
+    prompts = [str(name) for name in pairing.names]
     images = images_of(pairing, kinds, run)
     table = _Table(prompts, images, {}, unit_of(images.values()), pairing, kinds, Phrases.of(prompts), seed)
-    found = table.differing_prompts()
-    return tuple(one.text for one in found if one.p_value is not None and one.p_value <= BESIDE_ALPHA)
+    prompts_found = table.differing_prompts()
+    return tuple(
+        prompt.text for prompt in prompts_found if prompt.p_value is not None and prompt.p_value <= BESIDE_ALPHA
+    )
 
 
 def _scores(pairing: Pairing, prompts: Sequence[str], text: str | None, run: Run) -> tuple[dict[str, Array], str]:
@@ -250,14 +252,14 @@ class _Table:
     @cached_property
     def diversity(self) -> Array:
         """Difference of the mean squared distances a and b of the images of each prompt, (a − b) / (a + b), (B,)."""
-        a, b = (one.alike / self.unit**2 for one in self.images.values())
+        a, b = (images.alike / self.unit**2 for images in self.images.values())
         total = a + b
         return np.where(total > 0, (a - b) / np.where(total > 0, total, 1), 0.0)
 
     @cached_property
     def fits(self) -> list[Array]:
         """Mean CLIPScore of the images of each prompt, shape (B,), in each set."""
-        return self._fits([one.n for one in self.images.values()])
+        return self._fits([images.n for images in self.images.values()])
 
     def words(self) -> list[Word]:
         """Return the words whose images differ in content, diversity or fit, each chosen at a part of the level."""
@@ -265,34 +267,36 @@ class _Table:
         first, second = self.images.values()
         pairs = whiten(first.pairs - second.pairs)
         words = [
-            self._word(one, "content", common_distance(self.mean[one.rows]))
-            for one in choose(self.phrases, pairs, each.repeat(first.paired), self.seed, part)
+            self._word(chosen, "content", common_distance(self.mean[chosen.rows]))
+            for chosen in choose(self.phrases, pairs, each.repeat(first.paired), self.seed, part)
         ]
-        content, known = [one.text for one in words], np.isfinite(self.diversity)
+        content, known = [word.text for word in words], np.isfinite(self.diversity)
         if known.any():
             values = np.where(known, self.diversity, 0.0)
-            for one in choose(self.phrases, values, each, self.seed, part, content):
-                own = self.diversity[one.rows]
-                found = Estimate.of_mean(own, least=least_variance(own, (-1.0, 1.0)))
-                words.append(self._word(one, "diversity", (found.value, found.within(-1.0, 1.0))))
+            for chosen in choose(self.phrases, values, each, self.seed, part, content):
+                own = self.diversity[chosen.rows]
+                estimate = Estimate.of_mean(own, least=least_variance(own, (-1.0, 1.0)))
+                words.append(self._word(chosen, "diversity", (estimate.value, estimate.within(-1.0, 1.0))))
         if self.scores:
             least = np.minimum(first.n, second.n)
             of_first, of_second = self._fits([least, least])
             better = self.fits[0] - self.fits[1]
-            for one in choose(self.phrases, of_first - of_second, each, self.seed, part, content):
-                words.append(self._word(one, "fit", _mean_fit(better[one.rows])))
+            for chosen in choose(self.phrases, of_first - of_second, each, self.seed, part, content):
+                words.append(self._word(chosen, "fit", _mean_fit(better[chosen.rows])))
         return words
 
-    def _word(self, one: Chosen, what: What, found: tuple[float, tuple[float, float]]) -> Word:
+    def _word(self, chosen: Chosen, what: What, distance: tuple[float, tuple[float, float]]) -> Word:
         """Describe a word; images of one prompt side by side show its diversity, and images of several its content."""
-        rows, became = one.rows, ""
+        rows, became = chosen.rows, ""
         if what == "diversity":
             rows = rows[np.abs(self.diversity[rows]).argsort(kind="stable")[-1:]]
         elif what == "content":
             became = name_change(rows, self.phrases, self.images, self.pairing)
         examples = tuple(self.prompts[row] for row in rows[:PICTURES])
-        sets = self._sets(one.rows.tolist(), shown=rows[:PICTURES].tolist())
-        return Word(self.phrases.texts[one.phrase], what, len(one.rows), *found, one.p_value, sets, examples, became)
+        sets = self._sets(chosen.rows.tolist(), shown=rows[:PICTURES].tolist())
+        return Word(
+            self.phrases.texts[chosen.phrase], what, len(chosen.rows), *distance, chosen.p_value, sets, examples, became
+        )
 
     def differing_prompts(self) -> Iterator[Prompt]:
         """Yield the prompts that differ most, with the largest difference between the means of their images."""
@@ -312,9 +316,9 @@ class _Table:
             return {}
         return {
             label: ModelFit(
-                float(self.scores[label].mean()), Estimate.of_ratio(fit * one.n, one.n).within(0.0, CLIP_SCALE)
+                float(self.scores[label].mean()), Estimate.of_ratio(fit * images.n, images.n).within(0.0, CLIP_SCALE)
             )
-            for (label, one), fit in zip(self.images.items(), self.fits, strict=True)
+            for (label, images), fit in zip(self.images.items(), self.fits, strict=True)
         }
 
     def fit_of_sets(self) -> Fit | None:
@@ -329,34 +333,34 @@ class _Table:
     ) -> dict[str, PromptSet]:
         """Describe the images of prompts in both sets, with ids of images of some of the prompts."""
         pictured = blocks[:PICTURES] if shown is None else shown
-        found = {}
-        for label, one in self.images.items():
-            within = one.within[blocks]
+        by_set = {}
+        for label, images in self.images.items():
+            within = images.within[blocks]
             known = within[np.isfinite(within)]
-            rows = np.concatenate([one.rows(block)[: PICTURES if len(pictured) == 1 else 1] for block in pictured])
+            rows = np.concatenate([images.rows(block)[: PICTURES if len(pictured) == 1 else 1] for block in pictured])
             scores = None if vendi is None else vendi[label][blocks]
-            found[label] = PromptSet(
-                n=int(one.n[blocks].sum()),
+            by_set[label] = PromptSet(
+                n=int(images.n[blocks].sum()),
                 spread=float(np.sqrt(2 * known.mean())) / self.unit if len(known) else None,
-                distinct=int(one.distinct[blocks].sum()),
+                distinct=int(images.distinct[blocks].sum()),
                 vendi=None if scores is None or np.isnan(scores).all() else float(scores.mean()),
-                fit=None if label not in self.scores else float(self.scores[label][one.rows(*blocks)].mean()),
+                fit=None if label not in self.scores else float(self.scores[label][images.rows(*blocks)].mean()),
                 ids=self.pairing.sets[label].ids_at(rows),
             )
-        return found
+        return by_set
 
     def _fits(self, most: Sequence[NDArray[np.int64]]) -> list[Array]:
         """Return the mean CLIPScore of the first images of each prompt, shape (B,), in each set."""
         images = zip(self.images.items(), most, strict=True)
-        return [one.means(self.scores[label], taken) for (label, one), taken in images]
+        return [images_of_set.means(self.scores[label], taken) for (label, images_of_set), taken in images]
 
     def _fit_of(self, block: int, p_value: float) -> Fit | None:
         """Return how much better the first set's images fit a prompt."""
         if not self.scores:
             return None
-        a, b = (self.scores[label][one.rows(block)] for label, one in self.images.items())
-        found = difference_interval(a, b, CLIP_SCALE)
-        return Fit(*found, None if np.isnan(p_value) else float(p_value))
+        a, b = (self.scores[label][images.rows(block)] for label, images in self.images.items())
+        interval = difference_interval(a, b, CLIP_SCALE)
+        return Fit(*interval, None if np.isnan(p_value) else float(p_value))
 
     def _coordinates(self, label: str, block: int) -> Array:
         """Return the coordinates of the images of a prompt in a set, shape (n, k), in units."""
@@ -371,7 +375,7 @@ class _Table:
         """
         blocks, rng = len(self.prompts), np.random.default_rng(self.seed)
         vendi = {label: np.full(blocks, np.nan) for label in self.images}
-        sizes = np.stack([one.n for one in self.images.values()], 1)
+        sizes = np.stack([images.n for images in self.images.values()], 1)
         content, fit = Permuted(blocks), Permuted(blocks)
         for block in np.flatnonzero(sizes.max(1) <= MAX_KERNEL).tolist():
             parts = []
@@ -385,12 +389,12 @@ class _Table:
             signs = rng.permuted(np.tile(weight, (SIGNS, 1)), axis=1)
             content.add(block, np.concatenate(parts), weight, signs)
             if self.scores:
-                values = [self.scores[label][one.rows(block)] for label, one in self.images.items()]
+                values = [self.scores[label][images.rows(block)] for label, images in self.images.items()]
                 fit.add(block, np.concatenate(values)[:, None], weight, signs)
         return (content.p_values(), fit.p_values()), vendi
 
 
 def _mean_fit(better: Array) -> tuple[float, tuple[float, float]]:
     """Return the mean of differences of CLIPScores, and its 95 % interval."""
-    found = Estimate.of_mean(better)
-    return found.value, found.within(-CLIP_SCALE, CLIP_SCALE)
+    estimate = Estimate.of_mean(better)
+    return estimate.value, estimate.within(-CLIP_SCALE, CLIP_SCALE)

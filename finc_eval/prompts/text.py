@@ -92,7 +92,7 @@ def join_text(
     tower, or the path of a file with an embedding for each prompt.
     """
     column = column or text_column(sets, f"text {text!r} needs")
-    values = {label: one.column(column) for label, one in sets.items()}
+    values = {label: embeddings.column(column) for label, embeddings in sets.items()}
     prompts = sorted({name for of_set in values.values() for name in of_set})
     vectors, unread = embed_prompts(prompts, text)
     if sigma is None:
@@ -102,13 +102,17 @@ def join_text(
     scaled = vectors * (sigma / median_bandwidth(vectors[drawn]) if len(vectors) > 1 else 1.0)
     at = {name: row for row, name in enumerate(prompts)}
     places = {label: np.array([at[name] for name in of_set]) for label, of_set in values.items()}
-    return {label: Joint(one, scaled, places[label], prompts) for label, one in sets.items()}, sigma, unread
+    return (
+        {label: Joint(embeddings, scaled, places[label], prompts) for label, embeddings in sets.items()},
+        sigma,
+        unread,
+    )
 
 
 def text_column(sets: Mapping[str, Known], who: str) -> str:
     """Return the first of prompt, caption and text that all sets have as a column; `who` needs it."""
     for name in TEXT_COLUMNS:
-        if all(name in one.columns for one in sets.values()):
+        if all(name in embeddings.columns for embeddings in sets.values()):
             return name
     raise DataError(f"{who} prompts in all sets, in a column prompt, caption or text: {PLACES_OF_PROMPTS}")
 
@@ -122,9 +126,9 @@ def needs_text(text: str | None, column: str | None) -> Check:
     def check(sets: Mapping[str, Known]) -> None:
         if text is None:
             return
-        shared = all(column in one.columns for one in sets.values())
+        shared = all(column in embeddings.columns for embeddings in sets.values())
         named = column if column is not None and shared else text_column(sets, f"text {text!r} needs")
-        prompts = sorted({name for one in sets.values() for name in one.column(named)})
+        prompts = sorted({name for embeddings in sets.values() for name in embeddings.column(named)})
         if text == WORDLLAMA and find_spec("wordllama") is None:
             raise UsageError(NO_WORDLLAMA)
         if text in (WORDS, WORDLLAMA):
@@ -147,10 +151,10 @@ def _file_of_text(text: str) -> Embeddings:
     return as_embeddings(text)
 
 
-def _rows_of_prompts(found: Embeddings, prompts: Sequence[str], text: str) -> NDArray[np.int64]:
+def _rows_of_prompts(texts: Embeddings, prompts: Sequence[str], text: str) -> NDArray[np.int64]:
     """Return the rows of a file of vectors that are of these prompts."""
-    column = next((name for name in TEXT_COLUMNS if name in found.columns), None)
-    names = found.ids_between(0, found.n) if column is None else found.column(column)
+    column = next((name for name in TEXT_COLUMNS if name in texts.columns), None)
+    names = texts.ids_between(0, texts.n) if column is None else texts.column(column)
     at = {name: row for row, name in enumerate(names)}
     missing = [name for name in prompts if name not in at]
     if missing:
@@ -182,19 +186,19 @@ def embed_prompts(prompts: Sequence[str], text: str, run: Run | None = None) -> 
     if (card := card_of_text(text)) is not None:
         tower = TextTower(card, Run.of(run).torch_device)
         return tower(prompts), tower.unread(prompts)
-    found = _file_of_text(text)
-    return found.rows_at(_rows_of_prompts(found, prompts, text)).cpu(), ""
+    texts_file = _file_of_text(text)
+    return texts_file.rows_at(_rows_of_prompts(texts_file, prompts, text)).cpu(), ""
 
 
 def hash_words(prompts: Sequence[str]) -> NDArray[np.float32]:
     """Return the signed counts of hashed words and of pairs of neighboring words, of length 1, shape (p, 512)."""
-    found = np.zeros((len(prompts), BLOCKS, BLOCK), np.float32)
-    for row, prompt in zip(found, prompts, strict=True):
+    hashes = np.zeros((len(prompts), BLOCKS, BLOCK), np.float32)
+    for row, prompt in zip(hashes, prompts, strict=True):
         words = split_words(prompt)
         for term in (*words, *map(" ".join, pairwise(words))):
             hashed = np.frombuffer(blake2b(term.encode(), digest_size=BLOCKS).digest(), np.uint8).astype(int)
             row[range(BLOCKS), hashed % BLOCK] += np.where(hashed < 128, 1, -1)
-    flat = found.reshape(len(prompts), -1)
+    flat = hashes.reshape(len(prompts), -1)
     return np.asarray(flat / np.maximum(np.linalg.norm(flat, axis=1, keepdims=True), 1e-6), np.float32)
 
 
@@ -232,15 +236,15 @@ class ModelFit(Record):
     interval: tuple[float, float]
 
 
-def tower_of(text: str | None, one: Embeddings) -> str:
+def tower_of(text: str | None, embeddings: Embeddings) -> str:
     """Return the card whose text tower embeds prompts in the space of a set, or the path of their vectors."""
-    is_array = one.space.startswith(ARRAY_SPACE)
+    is_array = embeddings.space.startswith(ARRAY_SPACE)
     if text is None and is_array:
         raise DataError(
             "the embeddings do not say which model made them: name its card, such as clip-vitb32, or a file of vectors "
             "of the prompts, as text"
         )
-    name = text or card_again(extractor_of(one.space))
+    name = text or card_again(extractor_of(embeddings.space))
     card = card_of_text(name)
     if card is None or is_array:
         return name
@@ -249,14 +253,14 @@ def tower_of(text: str | None, one: Embeddings) -> str:
             f"{card.name} has no text tower, which embeds prompts as its images: embed images by clip-vitb32 or "
             "clip-vitl14-336"
         )
-    made_by = extractor_of(one.space)
+    made_by = extractor_of(embeddings.space)
     if made_by == card.name:
         check_weights(card)
-    if one.space not in spaces_of(card):
+    if embeddings.space not in spaces_of(card):
         also = "" if made_by != card.name else " of other weights or settings"
         raise IncompatibleError(
-            f"{one.name} was embedded with {made_by}, and its prompts would be with {card.name}{also}: embed both by "
-            "one model"
+            f"{embeddings.name} was embedded with {made_by}, and its prompts would be with {card.name}{also}: embed "
+            "both by one model"
         )
     return name
 
@@ -271,8 +275,8 @@ def difference_interval(first: Array, second: Array, most: float) -> tuple[float
     value = float(first.mean() - second.mean())
     if min(len(first), len(second)) < 2:
         return value, (-most, most)
-    of_first, of_second = (Estimate.of_mean(one) for one in (first, second))
-    (a_low, a_high), (b_low, b_high) = (one.within(-most, most) for one in (of_first, of_second))
+    of_first, of_second = (Estimate.of_mean(values) for values in (first, second))
+    (a_low, a_high), (b_low, b_high) = (estimate.within(-most, most) for estimate in (of_first, of_second))
     low, high = mover((a_low, of_first.value, a_high), (b_low, of_second.value, b_high))
     return value, (max(float(low), -most), min(float(high), most))
 
@@ -288,7 +292,7 @@ def scores_by_set(
 
     `block` has the prompt of each image of a set, shape (n,).
     """
-    (name, *_) = [tower_of(text, one) for one in sets.values()]
+    (name, *_) = [tower_of(text, embeddings) for embeddings in sets.values()]
     if name == WORDS:
         raise DataError(
             "the fit of images and prompts needs text, a card or a file of vectors of the prompts by one model"
@@ -298,30 +302,32 @@ def scores_by_set(
     if vectors.shape[1] != dim:
         raise DataError(f"images have {dim} entries and prompts {vectors.shape[1]}: embed both by one model")
     vectors, scores = _unit(vectors), {}
-    for label, one in sets.items():
-        found = scores[label] = np.empty(one.n)
-        for batch in one.batches(run.portion):
+    for label, embeddings in sets.items():
+        own_scores = scores[label] = np.empty(embeddings.n)
+        for batch in embeddings.batches(run.portion):
             part = slice(batch.start, batch.start + len(batch.rows))
             cosines = (_unit(batch.rows.cpu()) * vectors[torch.from_numpy(block[label][part])]).sum(1)
-            found[part] = CLIP_SCALE * cosines.clip(min=0).numpy()
+            own_scores[part] = CLIP_SCALE * cosines.clip(min=0).numpy()
     return scores, unread
 
 
 def fits_of(sets: Mapping[str, Embeddings], text: str | None, run: Run) -> dict[str, Array]:
     """Return the CLIPScore of each image of each set, by label; none without prompts or a text tower."""
-    column = next((name for name in TEXT_COLUMNS if all(name in one.columns for one in sets.values())), None)
+    column = next(
+        (name for name in TEXT_COLUMNS if all(name in embeddings.columns for embeddings in sets.values())), None
+    )
     if column is None:
         return {}
-    texts = np.concatenate([np.array(one.column(column)) for one in sets.values()])
+    texts = np.concatenate([np.array(embeddings.column(column)) for embeddings in sets.values()])
     prompts, of = np.unique(texts, return_inverse=True)
-    block = dict(zip(sets, np.split(of, np.cumsum([one.n for one in sets.values()])[:-1]), strict=True))
+    block = dict(zip(sets, np.split(of, np.cumsum([embeddings.n for embeddings in sets.values()])[:-1]), strict=True))
     try:
         return scores_by_set(sets, block, prompts.tolist(), text, run)[0]
     except (DataError, IncompatibleError, UsageError):
         return {}
 
 
-def fit_to_prompts(one: Embeddings, prompts: Sequence[str], text: str | None, run: Run) -> Array | None:
+def fit_to_prompts(embeddings: Embeddings, prompts: Sequence[str], text: str | None, run: Run) -> Array | None:
     """Return the CLIPScore of each image to its prompt, shape (n,); None without a text tower.
 
     Raises:
@@ -329,7 +335,7 @@ def fit_to_prompts(one: Embeddings, prompts: Sequence[str], text: str | None, ru
     """
     names, of = np.unique(np.array(prompts), return_inverse=True)
     try:
-        scores, _ = scores_by_set({"": one}, {"": of}, names.tolist(), text, run)
+        scores, _ = scores_by_set({"": embeddings}, {"": of}, names.tolist(), text, run)
     except (DataError, IncompatibleError, UsageError):
         if text is not None:
             raise

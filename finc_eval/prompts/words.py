@@ -74,20 +74,20 @@ class Phrases:
     @classmethod
     def of(cls, prompts: Sequence[str]) -> Phrases:
         """Find the phrases of prompts; of phrases in the same prompts, the shortest stands for all."""
-        found: dict[str, list[int]] = {"": list(range(len(prompts)))}
+        rows_with: dict[str, list[int]] = {"": list(range(len(prompts)))}
         for row, prompt in enumerate(prompts):
             words = split_words(prompt)
             for text in {" ".join(words[i : i + n]) for n in range(1, LONGEST + 1) for i in range(len(words) - n + 1)}:
-                found.setdefault(text, []).append(row)
+                rows_with.setdefault(text, []).append(row)
         kept: dict[tuple[int, ...], str] = {}
-        for text in sorted(found, key=lambda one: (one.count(" ") + bool(one), one)):
-            if len(found[text]) >= FEWEST:
-                kept.setdefault(tuple(found[text]), text)
+        for text in sorted(rows_with, key=lambda text: (text.count(" ") + bool(text), text)):
+            if len(rows_with[text]) >= FEWEST:
+                kept.setdefault(tuple(rows_with[text]), text)
         chosen = sorted(kept, key=lambda rows: (-len(rows), kept[rows]))[:MOST_WORDS]
         columns = np.repeat(np.arange(len(chosen)), [len(rows) for rows in chosen])
-        rows = np.array([row for one in chosen for row in one], np.int64)
+        rows = np.array([row for rows in chosen for row in rows], np.int64)
         has = csr_matrix((np.ones(len(rows)), (rows, columns)), (len(prompts), len(chosen)))
-        return cls(tuple(kept[one] for one in chosen), has)
+        return cls(tuple(kept[number] for number in chosen), has)
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def choose(
     while True:
         has = phrases.has.multiply(left[:, None]).tocsr()
         size = np.asarray(has.sum(0)).ravel()
-        z, drawn = (one * (wanted * (size >= FEWEST)) for one in _statistics(has, data, prompt, rng))
+        z, drawn = (statistic * (wanted * (size >= FEWEST)) for statistic in _statistics(has, data, prompt, rng))
         largest = np.abs(drawn).max(1)[:, None]
         p_values = _p_values(np.abs(z), largest) / part
         alone = np.flatnonzero((_p_values(np.abs(z), np.abs(drawn)) <= ALPHA) & (z != 0))
@@ -235,7 +235,7 @@ def _statistics(
         step = max(1, SIGNS_AT_ONCE // len(data))
         counts = [min(step, SIGNS - first) for first in range(0, SIGNS, step)]
         parts = (rng.integers(0, 2, (count, len(data))) * 2.0 - 1 for count in counts)
-        return observed, np.concatenate([((one * data) @ has) / scale for one in parts])
+        return observed, np.concatenate([((part * data) @ has) / scale for part in parts])
     turned, k, start = has.T.tocsr(), data.shape[1], np.flatnonzero(np.diff(prompt, prepend=-1))
     drawn = []
     for first in range(0, SIGNS, BATCH):

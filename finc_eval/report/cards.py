@@ -72,7 +72,7 @@ class Grid(NamedTuple):
 
 
 class CardView(NamedTuple):
-    """Look of a direction in one set."""
+    """View of a direction in one set."""
 
     ink: Ink
     title: str
@@ -131,17 +131,19 @@ class PageCard:
     @property
     def reasons(self) -> tuple[Evidence, ...]:
         """The evidence that the name says; a result of an older version does not mark it."""
-        return tuple(one for one in self.evidence if one.in_name)
+        return tuple(reason for reason in self.evidence if reason.in_name)
 
     @property
     def more_evidence(self) -> tuple[Evidence, ...]:
         """All other evidence."""
-        return tuple(one for one in self.evidence if not one.in_name)
+        return tuple(reason for reason in self.evidence if not reason.in_name)
 
     @property
     def data(self) -> Markup:
         """The keys as attributes."""
-        return Markup("").join(Markup(' data-{}="{}"').format(key, printable(one)) for key, one in self.keys.items())
+        return Markup("").join(
+            Markup(' data-{}="{}"').format(key, printable(value)) for key, value in self.keys.items()
+        )
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ class Axis:
 
     def at(self, value: float) -> float:
         """Return the pixel of a number."""
-        low, high, value = (log(one) if self.is_log else one for one in (self.low, self.high, value))
+        low, high, value = (log(number) if self.is_log else number for number in (self.low, self.high, value))
         return self.start + (self.end - self.start) * (value - low) / ((high - low) or 1.0)
 
     @property
@@ -49,12 +49,12 @@ class Axis:
 
 
 def drawing(
-    title: str, description: str, size: tuple[float, float], parts: Iterable[Markup], *, look: str = "drawn"
+    title: str, description: str, size: tuple[float, float], parts: Iterable[Markup], *, css_class: str = "drawn"
 ) -> Markup:
     """Return an <svg> element for the page, of the class `look`."""
     box = Markup('width="{0:g}" height="{1:g}" viewBox="0 0 {0:g} {1:g}"').format(*size)
     words = Markup("<title>{}</title><desc>{}</desc>").format(printable(title), printable(description))
-    return Markup('<svg class="{}" role="img" {}>{}{}</svg>').format(look, box, words, Markup("\n").join(parts))
+    return Markup('<svg class="{}" role="img" {}>{}{}</svg>').format(css_class, box, words, Markup("\n").join(parts))
 
 
 def line(points: Iterable[tuple[float, float]], ink: Ink = "rule", *, width: float = 1.0, dashes: str = "") -> Markup:
@@ -127,13 +127,13 @@ def forest_scale(ends: Iterable[float]) -> Axis:
 
 
 def forest(title: str, shares: Sequence[Drawn], scale: Axis) -> Markup:
-    """Draw the shares of sets that are of one mode, one below the other."""
+    """Draw the shares of sets that are of one kind or direction, one below the other."""
     height = SPACING * len(shares) + AROUND
     parts = [line([(scale.at(tick), 0), (scale.at(tick), height)]) for tick in scale.ticks]
-    for row, one in enumerate(shares, start=1):
-        ends = one.interval and (scale.at(one.interval[0]), scale.at(one.interval[1]))
-        parts.append(mark(one.ink, (scale.at(one.value), SPACING * row), one.words, ends))
-    return drawing(f"Shares of {title}", "; ".join(one.words for one in shares), (FOREST_WIDTH, height), parts)
+    for row, share in enumerate(shares, start=1):
+        ends = share.interval and (scale.at(share.interval[0]), scale.at(share.interval[1]))
+        parts.append(mark(share.ink, (scale.at(share.value), SPACING * row), share.words, ends))
+    return drawing(f"Shares of {title}", "; ".join(share.words for share in shares), (FOREST_WIDTH, height), parts)
 
 
 def forest_axis(scale: Axis) -> Markup:

@@ -46,28 +46,28 @@ class ResultIndex:
         self._problems: list[str] = []
         self._more = 0
 
-    def add(self, name: str, found: Document | FincEvalError) -> None:
+    def add(self, name: str, result: Document | FincEvalError) -> None:
         """Add a file."""
         path = self.folder / name
-        if isinstance(found, Document):
-            said, page = report.outline(found), path.with_suffix(".html")
+        if isinstance(result, Document):
+            said, page = report.outline(result), path.with_suffix(".html")
             # The address of the page as a link from another file has it, whatever its name is.
             way = Path(os.path.relpath(page.absolute(), self.out.absolute().parent)).as_posix()
             counts = (label if n is None else f"{label} {plural(n, 'sample')}" for label, n in said.sets.items())
             row = IndexRow(
                 name=name,
-                page=f"./{quote(os.fsencode(way))}" if mark_of(page) == found.mark else None,
+                page=f"./{quote(os.fsencode(way))}" if mark_of(page) == result.mark else None,
                 title=said.title,
-                type_name=found.type_name,
+                type_name=result.type_name,
                 kind=said.kind,
                 headline=said.headline,
                 samples=", ".join(counts),
-                version=found.provenance.versions.get("finc-eval", "of an unknown version"),
-                command=how_made(found.provenance, said.call).command,
+                version=result.provenance.versions.get("finc-eval", "of an unknown version"),
+                command=how_made(result.provenance, said.call).command,
             )
             self._rows.append(row)
         elif len(self._problems) < MAX_PROBLEMS:
-            sentence = str(found).replace(str(path), name)
+            sentence = str(result).replace(str(path), name)
             self._problems.append(sentence if name in sentence else f"{name}: {sentence}")
         else:
             self._more += 1

@@ -26,7 +26,7 @@ from finc_eval.report.formats import optional_percent, p_value, printable
 
 NO_GALLERY = Gallery({})  # pictures of a page that shows no samples
 ON_PAPER = {"rows": 6, "heat": 12, "board": 24, "forest": 12, "cards": 2, "members": 60}
-"""Rows of tables, by their look, warnings, and cards of a page that is printed in short: pages of all types of results
+"""Rows of tables, by their form, warnings, and cards of a page that is printed in short: pages of all types of results
 then have at most two sheets of A4 (`tests/browser/test_family_in_browser.py`)."""
 
 WHISKER_WIDTH = 160  # width of an interval drawing, in its own units; 6 are kept free at each end
@@ -111,8 +111,10 @@ def sections_of(outline: Outline) -> list[Section]:
     """Return a section for each table of an outline; its details follow the last one."""
     last = len(outline.tables)
     return [
-        Section(f"table-{place}", one.title, one.legend, table=one, texts=outline.details if place == last else ())
-        for place, one in enumerate(outline.tables, start=1)
+        Section(
+            f"table-{place}", table.title, table.legend, table=table, texts=outline.details if place == last else ()
+        )
+        for place, table in enumerate(outline.tables, start=1)
     ]
 
 
@@ -135,10 +137,10 @@ def render(
         version=result.provenance.version,
         pictures=gallery.pictures,
         previews={
-            f"{label}/{name}": one.uri
-            for label, found in gallery.pictures.items()
-            for name, one in found.items()
-            if one.is_moving
+            f"{label}/{name}": picture.uri
+            for label, pictures in gallery.pictures.items()
+            for name, picture in pictures.items()
+            if picture.is_moving
         },
         notes=gallery.notes,
         members_at=getattr(result, "folder_of_members", ""),
@@ -175,12 +177,12 @@ def frame(
         "colors": {},  # classes of sets at the top of a page that have another than that of their label
         "notes": (),
         "members_at": "",  # folder of the pages with all members of kinds; "" without one
-        "has_pictures": lambda view: any(context["pictures"].get(one.label) for one in view.grids),
+        "has_pictures": lambda view: any(context["pictures"].get(grid.label) for grid in view.grids),
     }
     text = environment().get_template(template).render({**shared, **context})
     links = (f'<li><a href="#{name}">{Markup(heading).striptags()}</a></li>' for name, heading in SECTION.findall(text))
     previews = context.get("previews", {})
-    moving = {key: previews[key] for key in sorted({unescape(one) for one in MOVING.findall(text)})}
+    moving = {key: previews[key] for key in sorted({unescape(name) for name in MOVING.findall(text)})}
     return text.replace(NAVIGATION, "".join(links), 1).replace(PREVIEWS, htmlsafe_json_dumps(moving), 1)
 
 

@@ -50,7 +50,7 @@ def print_table(
         console.size = min(PLAIN_WIDTH, columns_there), lines
     signs, cut = (PLAIN, "...") if plain else ({}, "…")
     title, columns = visible(title).translate(signs), [visible(text).translate(signs) for text in columns]
-    names, prose = ([visible(text).translate(signs) for text in one] for one in (names, prose))
+    names, prose = ([visible(text).translate(signs) for text in texts] for texts in (names, prose))
     cells = [[visible(text).translate(signs) for text in row] for row in rows]
     wanted, least = [], []
     for place, heading in enumerate(columns):
@@ -83,12 +83,12 @@ def print_outline(outline: Outline) -> None:
         print_one(table)
     print(*map(one_line, outline.details), sep="\n", end="\n" if outline.details else "")
     print_notes(outline.warnings)
-    print(*(one_line(str(one)) for one in outline.signatures), sep="\n")
+    print(*(one_line(str(signature)) for signature in outline.signatures), sep="\n")
 
 
 def print_one(table: TextTable) -> None:
     """Print a table of a result, without its small print."""
-    names = [one for one in table.headers if one not in table.words]
+    names = [header for header in table.headers if header not in table.words]
     print_table(table.title, table.columns, table.texts(small=False), names=names, prose=table.words)
 
 

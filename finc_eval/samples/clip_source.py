@@ -18,6 +18,7 @@ from finc_eval.core.errors import DataError
 from finc_eval.core.memory import check_list
 from finc_eval.core.words import plural
 from finc_eval.samples.clips import Clip, DecodedWindow, plan_windows
+from finc_eval.samples.encoding import Encoding, is_gray
 from finc_eval.samples.metadata import Metadata
 from finc_eval.samples.reading import EVERYTHING
 from finc_eval.samples.rows import ArraySource, NpzSource, check_dtype
@@ -34,7 +35,6 @@ from finc_eval.samples.source import (
     pixels_digest,
     reason,
 )
-from finc_eval.samples.traits import Traits, is_gray
 
 
 class ClipSource(Source):
@@ -79,9 +79,9 @@ class ClipSource(Source):
 
             def first() -> Iterator[Result]:
                 clips, waiting = begun.popleft()
-                while found := waiting.result():
+                while windows := waiting.result():
                     waiting = pool.submit(following, clips)
-                    yield from found
+                    yield from windows
 
             try:
                 for group in group_by_video(numbers, self._clip):
@@ -161,9 +161,9 @@ def decode_windows(
     """
     waiting = zip(names, contents, strict=False)
     try:
-        for one in decoded:
+        for window in decoded:
             name, content = next(waiting)
-            yield Sample(name, one.pixels, None, one.traits, content, one.times)
+            yield Sample(name, window.pixels, None, window.encoding, content, window.times)
     except NOT_OF_THE_SAMPLE:
         raise
     except Exception as error:  # decoders raise almost anything on damaged bytes
@@ -194,16 +194,16 @@ class RowClips(Source):
 def check_clips(shape: tuple[int, ...], dtype: np.dtype[Any], who: str) -> None:
     """Raise DataError for an array that is not n videos, and say how to turn it into one."""
     check_dtype(dtype, shape, who, None, EVERYTHING)
-    found = f"{who} has shape {shape} and dtype {dtype}"
+    what_it_is = f"{who} has shape {shape} and dtype {dtype}"
     if len(shape) != 5 or shape[4] != 3:
         how = "reshape it"
         if len(shape) == 5 and 3 in shape[1:3]:
             how = f"pass x.transpose(0, {'2, 3, 4, 1' if shape[1] == 3 else '1, 3, 4, 2'})"
         elif len(shape) in (3, 4):
             how = "images need an extractor for images (finc-eval doctor extractors list)"
-        raise DataError(f"{found}, but clips must be (n, frames, height, width, 3): {how}")
+        raise DataError(f"{what_it_is}, but clips must be (n, frames, height, width, 3): {how}")
     if 0 in shape:
-        raise DataError(f"{found}: it holds no pixels")
+        raise DataError(f"{what_it_is}: it holds no pixels")
 
 
 def _windows_of_row(names: Sequence[str], row: Pixels, clip: Clip, windows: Sequence[int]) -> Iterator[Sample]:
@@ -212,7 +212,7 @@ def _windows_of_row(names: Sequence[str], row: Pixels, clip: Clip, windows: Sequ
     def decoded() -> Iterator[DecodedWindow]:
         for indices, times in zip(*plan_windows(len(row), None, clip, windows=windows), strict=True):
             pixels = row[indices]
-            traits = Traits("array", "RGB", width, height, all(map(is_gray, pixels)), frames=len(row))
-            yield DecodedWindow(pixels, times, traits)
+            encoding = Encoding("array", "RGB", width, height, all(map(is_gray, pixels)), frames=len(row))
+            yield DecodedWindow(pixels, times, encoding)
 
     return decode_windows(names, decoded(), [pixels_digest(row)] * len(windows))

@@ -14,8 +14,8 @@ import numpy.typing as npt
 from pydantic import Field, FiniteFloat, PositiveInt
 
 from finc_eval.core.words import plural
+from finc_eval.samples.encoding import Encoding
 from finc_eval.samples.source import Pixels
-from finc_eval.samples.traits import Traits
 
 FrameIndices = npt.NDArray[np.int64]
 Seconds = npt.NDArray[np.float64]
@@ -46,7 +46,7 @@ class DecodedWindow(NamedTuple):
 
     pixels: Pixels  # (frames, height, width, 3) uint8 RGB
     times: Seconds  # instants in seconds at which the frames are shown, (frames,)
-    traits: Traits  # encoding of the video
+    encoding: Encoding  # encoding of the video
 
 
 class ClipPlan(NamedTuple):

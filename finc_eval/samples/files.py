@@ -25,11 +25,11 @@ from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, ENCODED, excess, max_deco
 from finc_eval.core.places import place_of, url_of
 from finc_eval.core.remote.mirror import files_below
 from finc_eval.samples.clips import CLIPS
+from finc_eval.samples.encoding import OVERVIEW, grid_shape
 from finc_eval.samples.images import IMAGE_SUFFIXES, SIGNATURE_BYTES, SIGNATURES, decode_image, size_of
 from finc_eval.samples.metadata import FOLDER_FILES, METADATA_FILES, Metadata, find_metadata
 from finc_eval.samples.reading import EVERYTHING, Reading
 from finc_eval.samples.source import DIGEST_BYTES, NOT_OF_THE_SAMPLE, RandomAccessSource, Sample, content_digest, reason
-from finc_eval.samples.traits import OVERVIEW, grid_shape
 
 FILE_COPIES = 2  # times its size that a file takes while it is unpacked into memory
 MAX_BYTES_IN_MEMORY = 64 << 20  # bytes of a video up to which it is decoded from memory
@@ -263,10 +263,10 @@ def sort_out(
         else:
             ignored[IN_FOLDERS.get(basename(name), suffix or "no suffix")] += 1
     folders = {name: dirname(name) for name in ids}
-    drawn = {dirname(one) for one in folders.values() if basename(one) == "samples"}
+    drawn = {dirname(folder) for folder in folders.values() if basename(folder) == "samples"}
     prompts = drawn & {dirname(name) for name in names if basename(name) == "metadata.jsonl"}
     called = {name for name in ids if not reading.include and OVERVIEW.search(basename(name))}
-    beside = {name for name, one in folders.items() if one in prompts or (one in drawn and name in called)}
+    beside = {name for name, folder in folders.items() if folder in prompts or (folder in drawn and name in called)}
     sheets = _sheets(files, [name for name in ids if name not in beside], called - beside)
     ignored += Counter({GRIDS: len(beside), SHEETS: len(sheets)})
     return sorted({*ids} - beside - sheets), dict(sorted(ignored.items()))
@@ -396,5 +396,5 @@ class Settled:
 
 
 def _state(stream: IO[bytes]) -> tuple[int, int, int]:
-    found = os.fstat(stream.fileno())
-    return found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    state = os.fstat(stream.fileno())
+    return state.st_size, state.st_mtime_ns, state.st_ctime_ns

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.words import plural
+from finc_eval.samples.encoding import GridShape, grid_shape
 from finc_eval.samples.files import FileSource
 from finc_eval.samples.images import size_of
 from finc_eval.samples.profile import Profile
 from finc_eval.samples.source import Source
-from finc_eval.samples.traits import GridShape, grid_shape
 
 MIN_BREAK = 1.9
 """Mean step of pixels across the ends of cells, in units of the 90th percentile of all steps, from which on a picture
@@ -29,7 +29,7 @@ def grids_among(samples: Source, profile: Profile) -> str | None:
         return None
     named = [number for number in range(len(samples.ids)) if _size(samples, number) in suspected]
     shapes = [_shape_if_grid(samples, number, suspected) for number in named[:3]]  # few are decoded
-    known = [one for one in shapes if one is not None]
+    known = [shape for shape in shapes if shape is not None]
     if 2 * len(known) <= len(shapes):
         return None
     others = f" and {plural(len(named) - 1, 'other')}" if len(named) > 1 else ""
@@ -47,11 +47,11 @@ def suspected_sizes(profile: Profile) -> dict[tuple[int, int], GridShape]:
         return {}
     common = max(sizes, key=lambda size: sizes[size])
     shapes = {size: grid_shape(size, common) for size in sizes if size != common}
-    found = {size: shape for size, shape in shapes.items() if shape is not None}
-    cells = sum(sizes[size] * shape.cells for size, shape in found.items())
+    grids = {size: shape for size, shape in shapes.items() if shape is not None}
+    cells = sum(sizes[size] * shape.cells for size, shape in grids.items())
     # Each sample is in one grid at most, and the last grid may have empty cells.
-    room = sizes[common] + max((shape.cells - 1 for shape in found.values()), default=0)
-    return found if len(found) == len(shapes) and cells <= room else {}
+    room = sizes[common] + max((shape.cells - 1 for shape in grids.values()), default=0)
+    return grids if len(grids) == len(shapes) and cells <= room else {}
 
 
 def _parsed(text: str) -> tuple[int, int]:
@@ -69,12 +69,12 @@ def _size(samples: FileSource, number: int) -> tuple[int, int]:
 
 def _shape_if_grid(samples: FileSource, number: int, suspected: dict[tuple[int, int], GridShape]) -> GridShape | None:
     """Return the shape of a grid; None if the picture goes on where its cells would end."""
-    found = samples.sample(number)
-    if found.pixels is None:
+    sample = samples.sample(number)
+    if sample.pixels is None:
         return None
-    height, width = found.pixels.shape[:2]
+    height, width = sample.pixels.shape[:2]
     shape = suspected.get((width, height))
-    return shape if shape is not None and is_grid(found.pixels, shape) else None
+    return shape if shape is not None and is_grid(sample.pixels, shape) else None
 
 
 def is_grid(pixels: NDArray[np.uint8], shape: GridShape) -> bool:

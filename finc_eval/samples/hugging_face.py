@@ -69,7 +69,7 @@ class HuggingFaceSource(FileSource):
 
 def _listed(features: Mapping[str, Any]) -> str:
     """Return the columns of a dataset with what each holds."""
-    return ", ".join(f"{key} ({getattr(one, 'dtype', None) or 'lists'})" for key, one in features.items())
+    return ", ".join(f"{key} ({getattr(feature, 'dtype', None) or 'lists'})" for key, feature in features.items())
 
 
 class ArrayColumn:
@@ -95,14 +95,16 @@ def open_dataset(dataset: Any, name: str, folder: Path | None = None, reading: R
         if not splits:
             raise DataError(f"{name} is empty")
         if len(splits) != 1 or not hasattr(dataset[splits[0]], "__len__"):
-            one = f"pass one of them, such as d[{splits[0]!r}]" if splits[1:] else f"pass d[{splits[0]!r}], and n"
-            raise DataError(f"{name} holds the splits {', '.join(splits)}: {one}")
+            advice = f"pass one of them, such as d[{splits[0]!r}]" if splits[1:] else f"pass d[{splits[0]!r}], and n"
+            raise DataError(f"{name} holds the splits {', '.join(splits)}: {advice}")
         dataset = dataset[splits[0]]
     dataset = dataset.with_format(None)  # what is stored, without transforms
     if len(dataset) == 0:
         raise DataError(f"{name} is empty")
-    arrays = [key for key, one in dataset.features.items() if isinstance(one, datasets.Array2D | datasets.Array3D)]
-    if any(isinstance(one, datasets.Image) for one in dataset.features.values()):
+    arrays = [
+        key for key, feature in dataset.features.items() if isinstance(feature, datasets.Array2D | datasets.Array3D)
+    ]
+    if any(isinstance(feature, datasets.Image) for feature in dataset.features.values()):
         arrays = [key for key in arrays if key == reading.image_key]
     chosen = [key for key in arrays if reading.image_key in (None, key)]
     if len(chosen) != 1:
@@ -139,10 +141,10 @@ def open_saved(folder: Path, reading: Reading = EVERYTHING) -> Source:
     # The package shall read files of this folder alone, which take no more memory than they have.
     inside(folder, INFO)
     match read_json(inside(folder, STATE)):
-        case {"_data_files": [*files]} if all(isinstance(one, dict) for one in files):
+        case {"_data_files": [*files]} if all(isinstance(entry, dict) for entry in files):
             data = set[Path]()
-            for one in files:
-                if (file := inside(folder, one.get("filename"))) in data:
+            for entry in files:
+                if (file := inside(folder, entry.get("filename"))) in data:
                     raise DataError(f"{folder / STATE} lists {file.name} more than once: save the dataset again")
                 data.add(file)
         case _:
@@ -214,24 +216,24 @@ class DatasetSource(Source):
         return sample
 
     def contents(self, numbers: Sequence[int]) -> Iterator[bytes]:
-        found = {}
+        labels = {}
         for number in numbers:
-            sample, found[number] = self._item(number)
+            sample, labels[number] = self._item(number)
             yield sample.content
-        if self.labels is None and None not in found.values():
+        if self.labels is None and None not in labels.values():
             # Labels of items that were not read stay empty: a subset does not need them.
-            self.labels = [found.get(number) or "" for number in range(len(self.ids))]
+            self.labels = [labels.get(number) or "" for number in range(len(self.ids))]
 
     def _item(self, number: int) -> tuple[Sample, str | None]:
         """Return an item as a sample, and its label or None."""
         name, label = self.ids[number], None
         who = f"item {number} of the dataset"
         try:
-            item, found = part(self._dataset[number], who, self.reading.image_key)
+            item, given_label = part(self._dataset[number], who, self.reading.image_key)
             if isinstance(item, tuple | list) and len(item) > 0:
-                item, found = item[0], item[1] if len(item) > 1 else None
-            label = None if found is None else self._label(found)
-            pixels, traits = to_pixels(item, who, self.reading)
+                item, given_label = item[0], item[1] if len(item) > 1 else None
+            label = None if given_label is None else self._label(given_label)
+            pixels, encoding = to_pixels(item, who, self.reading)
         except (DataError, MemoryError):
             raise
         except ERRORS_OF_CODE as error:
@@ -240,7 +242,7 @@ class DatasetSource(Source):
         except Exception as error:  # a file may be damaged, and its reader may raise anything
             why = reason(error)
             return Sample(name, None, why, content=content_digest(why)), label
-        return Sample(name, pixels, None, traits, decoded_digest(pixels, traits)), label
+        return Sample(name, pixels, None, encoding, decoded_digest(pixels, encoding)), label
 
     def _label(self, value: Any) -> str | None:
         """Return the name of a class; None if the value is not a class but a mask, a box …."""

@@ -9,8 +9,8 @@
   (sBIT, BitsPerSample) is its range, and white is the highest value unless the file says zero is.
 - CMYK, YCbCr, HSV and CIELAB are converted as in Pillow, which inverts Adobe's CMYK in JPEG.
 - Values are taken as they are stored, as FID tools take them, and the color space that a file states is noted as a
-  trait. If sRGB is asked for, they are converted by the profile, the gamma or the numbers of CICP that the file has; an
-  image whose profile cannot be applied is then unreadable, since a set of mixed spaces was not asked for.
+  property. If sRGB is asked for, they are converted by the profile, the gamma or the numbers of CICP that the file has;
+  an image whose profile cannot be applied is then unreadable, since a set of mixed spaces was not asked for.
 - Signed values, 32-bit integers and floats are refused if their range is not stated; with a range, images of more
   than 8 bits are scaled from it. Animations and files of many pages are refused. Only the second pictures that
   phones put into a JPEG (MPO) are ignored.
@@ -37,9 +37,9 @@ from finc_eval.core.errors import DataError
 from finc_eval.core.files.icc import SRGB, in_srgb, marks, mode_of, space_name, stated_profile
 from finc_eval.core.files.stated import STATED
 from finc_eval.core.memory import DECODED, VARIABLE, max_decoded, max_pixels
+from finc_eval.samples.encoding import CMYK, UNREADABLE, Encoding, is_gray, jpeg_quality, mark
 from finc_eval.samples.reading import EVERYTHING, STORED, Reading
 from finc_eval.samples.source import NOT_OF_THE_SAMPLE, Pixels, Sample, content_digest, reason
-from finc_eval.samples.traits import CMYK, UNREADABLE, Traits, is_gray, jpeg_quality, mark
 
 ANIMATION = "an animation: choose an extractor for clips, such as motion"  # reason why an image is not read
 IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm", ".gif"}) | {
@@ -58,7 +58,6 @@ SIGNATURE_BYTES = 16  # bytes that tell the format of a file
 # A closed list: other readers of Pillow are not needed, some start programs (EPS), and all slow down the search.
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "TIFF", "PPM", "GIF", "AVIF", "JPEG2000")
 
-MAX_HEADER_BYTES = 4096  # bytes of the first chunks of a PNG
 
 FIXED: tuple[tuple[Any, str, object], ...] = (
     (ImageFile, "LOAD_TRUNCATED_IMAGES", False),
@@ -118,7 +117,7 @@ class FixedSettings(ContextDecorator):
 
 
 @FixedSettings()
-def decode(stream: IO[bytes], reading: Reading = EVERYTHING) -> tuple[Pixels, Traits]:
+def decode(stream: IO[bytes], reading: Reading = EVERYTHING) -> tuple[Pixels, Encoding]:
     """Decode one image file to upright (height, width, 3) uint8 RGB."""
     if not isinstance(stream, io.BytesIO):
         stream = io.BytesIO(at_most(stream, max_decoded()))
@@ -132,15 +131,16 @@ def decode(stream: IO[bytes], reading: Reading = EVERYTHING) -> tuple[Pixels, Tr
         if tiles and tiles[0].codec_name == "ppm":
             return decode(_whole_range(image, tiles[0], stream), reading)
         quality = jpeg_quality(tuple(image.quantization[0])) if hasattr(image, "quantization") else None
-        encoding = "WEBP-lossless" if image.format == "WEBP" and _is_lossless(stream) else image.format
+        form = "WEBP-lossless" if image.format == "WEBP" and _is_lossless(stream) else image.format
         # How the file has its pixels, in Pillow's words, such as "RGB;16B"; "" where Pillow does not say.
         args = tiles[0].args if tiles and image.format in ("PNG", "TIFF") else ""
         args = args[0] if isinstance(args, tuple) and args else args
         raw = args if isinstance(args, str) else ""
         if image.format == "PNG" and (image.mode != "RGB" or ";16" in raw):
-            # The largest depth that the chunk sBIT states for gray or a color; 0 without one.
+            # The largest depth that the chunk sBIT states for gray or a color; 0 without one. 4096: bytes of the first
+            # chunks of a PNG.
             stream.seek(0)
-            head = stream.read(MAX_HEADER_BYTES)
+            head = stream.read(4096)
             place = head.find(b"sBIT")
             size = min(int.from_bytes(head[place - 4 : place], "big"), 4) if place > 4 else 0
             depths = head[place + 4 : place + 4 + (size if size % 2 else size - 1)] if size else b""
@@ -148,7 +148,7 @@ def decode(stream: IO[bytes], reading: Reading = EVERYTHING) -> tuple[Pixels, Tr
         image.info.update(marks(stream, image))
         if ";16" in raw and not image.mode.startswith("I"):
             image.info["lower"] = partial(_lower_bytes, stream, raw)
-        return rgb(image, reading, "JPEG" if encoding == "MPO" else encoding, quality)
+        return rgb(image, reading, "JPEG" if form == "MPO" else form, quality)
 
 
 def decode_image(name: str, data: bytes | str, reading: Reading) -> Sample:
@@ -160,12 +160,12 @@ def decode_image(name: str, data: bytes | str, reading: Reading) -> Sample:
     if isinstance(data, str):
         return Sample(name, None, data, content=content)
     try:
-        pixels, traits = decode(io.BytesIO(data), reading)
+        pixels, encoding = decode(io.BytesIO(data), reading)
     except NOT_OF_THE_SAMPLE:
         raise
     except Exception as error:  # Pillow's readers raise almost anything on damaged bytes
         return Sample(name, None, reason(error), content=content)
-    return Sample(name, pixels, None, traits, content)
+    return Sample(name, pixels, None, encoding, content)
 
 
 def size_of(stream: IO[bytes]) -> tuple[int, int]:
@@ -203,8 +203,8 @@ def take_pixels(width: int, height: int) -> None:
 
 @FixedSettings()
 def rgb(
-    image: Image.Image, reading: Reading = EVERYTHING, encoding: str | None = None, quality: int | None = None
-) -> tuple[Pixels, Traits]:
+    image: Image.Image, reading: Reading = EVERYTHING, form: str | None = None, quality: int | None = None
+) -> tuple[Pixels, Encoding]:
     """Turn a Pillow image into upright (height, width, 3) uint8 RGB; its file has this encoding and quality."""
     mode = image.mode
     lower = image.info.get("lower")
@@ -243,8 +243,8 @@ def rgb(
     mode = f"{mode}/{depth}bit" if depth and depth < 16 else mode
     height, width, _ = pixels.shape
     mode = mode if "/" in mode else mark(mode, pixels)  # a mode that has its depth already has no further mark
-    format_name = encoding or image.format or "array"
-    return pixels, Traits(format_name, mode, width, height, is_gray(pixels), quality, color=color)
+    format_name = form or image.format or "array"
+    return pixels, Encoding(format_name, mode, width, height, is_gray(pixels), quality, color=color)
 
 
 def _colored(image: Image.Image, pixels: Pixels, reading: Reading) -> tuple[Pixels, str | None]:

@@ -18,19 +18,19 @@ from finc_eval.core.doors import open_file
 from finc_eval.core.errors import DataError, UsageError, check_count, did_you_mean
 from finc_eval.core.memory import numbered
 from finc_eval.core.words import plural
+from finc_eval.samples.encoding import Encoding
 from finc_eval.samples.files import VIDEO_SUFFIXES
 from finc_eval.samples.images import as_rgb, decode, rgb
 from finc_eval.samples.reading import EVERYTHING, IMAGE_KEYS, Reading
-from finc_eval.samples.rows import advice_in, check_dtype, is_tensor, row_traits, tensor_values
+from finc_eval.samples.rows import advice_in, check_dtype, is_tensor, row_encoding, tensor_values
 from finc_eval.samples.source import Pixels, Sample, Source, content_digest, decoded_digest, reason
-from finc_eval.samples.traits import Traits
 
 CHANNELS = (1, 3)
 
 LABEL_KEYS = ("label", "labels", "class", "target", "targets", "cls", "y")  # keys of its labels
 
 
-def to_pixels(value: Any, who: str, reading: Reading = EVERYTHING) -> tuple[Pixels, Traits]:
+def to_pixels(value: Any, who: str, reading: Reading = EVERYTHING) -> tuple[Pixels, Encoding]:
     """Turn one image, called `who` in messages, into (height, width, 3) uint8 RGB.
 
     It is a Pillow image, the path or the bytes of an image file, or a uint8 array or tensor of shape (height, width),
@@ -66,7 +66,7 @@ def to_pixels(value: Any, who: str, reading: Reading = EVERYTHING) -> tuple[Pixe
     pixels = as_rgb(rows)
     if 0 in pixels.shape:
         raise DataError(f"{who} has shape {array.shape}: it holds no pixels")
-    return pixels, row_traits(pixels, 1 if rows.ndim == 2 else rows.shape[2])
+    return pixels, row_encoding(pixels, 1 if rows.ndim == 2 else rows.shape[2])
 
 
 def is_image(value: Any) -> bool:
@@ -94,17 +94,17 @@ def part(item: Any, who: str, key: str | None = None) -> tuple[Any, Any]:
             return image, next((item[name] for name in LABEL_KEYS if name in item and name != key), None)
         if {"bytes", "path"} == set(item):
             return item["bytes"] if item["bytes"] is not None else item["path"], None
-        found = [
+        usable = [
             key
             for key, value in item.items()
             if is_image(value) or is_batch(value) or _is_file(value) or (key in IMAGE_KEYS and isinstance(value, str))
         ]
-        usual = [key for key in IMAGE_KEYS if key in found]
-        if not usual and len(found) != 1:
+        usual = [key for key in IMAGE_KEYS if key in usable]
+        if not usual and len(usable) != 1:
             keys = ", ".join(map(str, item))
-            held = "several of its keys hold images" if found else "no key holds images"
+            held = "several of its keys hold images" if usable else "no key holds images"
             raise DataError(f"{who} is a dictionary of {keys}, and {held}: name its images by image_key")
-        image, _ = part(item[(usual or found)[0]], who)
+        image, _ = part(item[(usual or usable)[0]], who)
         return image, next((item[key] for key in LABEL_KEYS if key in item), None)
     if not hasattr(item, "__array__") and (images := getattr(item, "images", None)) is not None:
         return images, None
@@ -236,11 +236,11 @@ class IteratorSource(Source):
         for image, label in images:
             number = len(self._digests)
             try:
-                pixels, traits = to_pixels(image, f"image {number} of the iterator", self.reading)
+                pixels, encoding = to_pixels(image, f"image {number} of the iterator", self.reading)
             except (ValueError, OSError) as error:  # a Pillow image, whose file is read only now
                 sample = Sample(self.ids[number], None, reason(error), content=content_digest(reason(error)))
             else:
-                sample = Sample(self.ids[number], pixels, None, traits, decoded_digest(pixels, traits))
+                sample = Sample(self.ids[number], pixels, None, encoding, decoded_digest(pixels, encoding))
             self._digests.append(sample.content)
             if label is not None:
                 labels.append(label)
@@ -347,9 +347,9 @@ def _is_list_of_items(item: Any, key: str | None) -> bool:
     """Return whether a loader that collates nothing yields this: a list of dictionaries, or of images and labels."""
     if not isinstance(item, list) or not item or is_batch(item):
         return False
-    if all(isinstance(one, Mapping) for one in item):
+    if all(isinstance(sample, Mapping) for sample in item):
         return len(set(map(frozenset, item))) == 1 and not is_batch(part(item[0], "an item of the iterator", key)[0])
-    return all(isinstance(one, tuple) and one and is_image(one[0]) and not is_batch(one) for one in item)
+    return all(isinstance(sample, tuple) and sample and is_image(sample[0]) and not is_batch(sample) for sample in item)
 
 
 def _name(label: Any) -> str | None:

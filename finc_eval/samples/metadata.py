@@ -42,9 +42,6 @@ NUMBER = re.compile(r"0*(\d{1,18})")  # number of a line at the beginning of a n
 SEEDED = re.compile(r"(?P<prompt>.+?)[ _-](?:seed[ _-]?)?(?P<seed>\d+)")
 """Name of a file of a prompt and the number of its image."""
 
-PNG_HEADS = (1 << 16, 1 << 22)
-"""Bytes of a PNG file in which its text is looked for; the second where its pixels do not begin in the first."""
-
 
 ROWS_OF, SAMPLES_WITHOUT = "rows of", "samples without a row in"
 """First words of what has no partner, among the counts of what was left out."""
@@ -93,16 +90,16 @@ def find_metadata(ids: Sequence[str], where: str, read: Read) -> Metadata:
             continue
         except DAMAGED as error:
             raise DataError(f"{where}/{name} cannot be read ({reason(error)}): repair it, or take it away") from error
-        found = _parse(name, data, ids, f"{where}/{name}")
-        if found is None and name != "dataset.json" and data.strip():
+        metadata = _parse(name, data, ids, f"{where}/{name}")
+        if metadata is None and name != "dataset.json" and data.strip():
             passed_over[f"{name}, which names no samples"] = 1
-        if found:
+        if metadata:
             # StyleGAN's tool spreads unlabeled images over numbered folders, which are not classes.
             by_folder = None if name == "dataset.json" else folder_labels(ids)
-            return found._replace(labels=found.labels or by_folder)
-    if found := _in_folders(ids, where, read):
-        labels, unmatched = found.labels or folder_labels(ids), {**found.unmatched, **passed_over}
-        return found._replace(labels=labels, unmatched=unmatched, from_folders=True)
+            return metadata._replace(labels=metadata.labels or by_folder)
+    if metadata := _in_folders(ids, where, read):
+        labels, unmatched = metadata.labels or folder_labels(ids), {**metadata.unmatched, **passed_over}
+        return metadata._replace(labels=labels, unmatched=unmatched, from_folders=True)
     rows = next(filter(None, (find(ids, where, read) for find in OTHER_PLACES)), None)
     if rows and (made := _from_rows(_with_names(rows, ids), ids, where)):
         return made._replace(labels=made.labels or folder_labels(ids), unmatched=passed_over)
@@ -146,8 +143,8 @@ def _from_rows(rows: Iterable[Any], ids: Sequence[str], where: str) -> Metadata 
     known = {*ids}
     column = None  # of the names of the samples, if its key is not a usual one
     if isinstance(first, dict) and not any(_usual(key) in NAME_KEYS for key in first if key):
-        column = next((key for key, one in first.items() if isinstance(one, str) and one in known), None)
-    with_names = (row for one in chain([first], rows) if (row := _name_row(one, column)) is not None)
+        column = next((key for key, value in first.items() if isinstance(value, str) and value in known), None)
+    with_names = (row for table_row in chain([first], rows) if (row := _name_row(table_row, column)) is not None)
     table = gather_columns(with_names, where)
     names = [name if name in known else str(PurePosixPath(name)) for name in table.pop("file_name", ())]
     if not names:
@@ -162,8 +159,8 @@ def _from_rows(rows: Iterable[Any], ids: Sequence[str], where: str) -> Metadata 
     check_cells(len(table), len(ids), where)
     columns = {}
     for column, values in table.items():
-        if found := {name: str(value) for name, value in zip(names, values, strict=True) if value is not None}:
-            columns[column] = [found.get(name, "") for name in ids]
+        if texts := {name: str(value) for name, value in zip(names, values, strict=True) if value is not None}:
+            columns[column] = [texts.get(name, "") for name in ids]
     named, file = {*names}, PurePosixPath(where).name
     unmatched = {f"{ROWS_OF} {file} without a sample": sum(name not in known for name in names)}
     unmatched[f"{SAMPLES_WITHOUT} {file}"] = sum(name not in named for name in ids)
@@ -219,20 +216,20 @@ def _check_names(names: Sequence[str], ids: Sequence[str], where: str) -> None:
 
 def _take(table: dict[str, list[Any]], keys: Sequence[str], names: Sequence[str]) -> dict[str, str]:
     """Take the value of the first of these columns that has one out of each row, and return it by the row's name."""
-    found: dict[str, str] = {}
+    taken: dict[str, str] = {}
     rows: set[int] = set()
     for values in [table[key] for key in keys if key in table]:
         for row, value in enumerate(values):
             if value is not None and row not in rows:
                 rows.add(row)
-                found[names[row]], values[row] = str(value), None
-    return found
+                taken[names[row]], values[row] = str(value), None
+    return taken
 
 
 def _in_list(ids: Sequence[str], where: str, read: Read) -> Rows | None:
     """Read prompts.txt or prompts.tsv, for samples whose names or folders begin with numbers."""
     name, text = next(((name, text) for name in PROMPT_LISTS if (text := _text(name, read)) is not None), ("", ""))
-    is_numbered = text.strip() and all(NUMBER.match(PurePosixPath(one).parts[0]) for one in ids)
+    is_numbered = text.strip() and all(NUMBER.match(PurePosixPath(name).parts[0]) for name in ids)
     return [*_rows_of_lines(text, f"{where}/{name}", ids)] if is_numbered else None
 
 
@@ -275,9 +272,9 @@ def _rows_of_lines(text: str, where: str, ids: Sequence[str]) -> list[dict[str, 
     ]
     if not any("prompt" in row for row in rows):
         raise DataError(f"{where} has no prompts: call their column prompt")
-    numbers = [NUMBER.match(PurePosixPath(one).parts[0]) for one in ids]
+    numbers = [NUMBER.match(PurePosixPath(name).parts[0]) for name in ids]
     if not all(numbers):
-        unnumbered = next(one for one, number in zip(ids, numbers, strict=True) if not number)
+        unnumbered = next(name for name, number in zip(ids, numbers, strict=True) if not number)
         raise DataError(
             f"{where} has a prompt a line, and {unnumbered!r} has no number: begin the names of samples or folders "
             "with the number of the line, or add a column file_name"
@@ -303,8 +300,8 @@ def _in_folders(ids: Sequence[str], where: str, read: Read) -> Metadata | None:
     for place, name in enumerate(ids):
         for folder in (name.rpartition("/")[0], name.partition("/")[0] if "/" in name else ""):
             if folder not in tables:
-                texts = ((one, _text(f"{folder}/{one}", read)) for one in FOLDER_FILES if folder)
-                tables[folder] = next(((one, text) for one, text in texts if text is not None), None)
+                texts = ((file, _text(f"{folder}/{file}", read)) for file in FOLDER_FILES if folder)
+                tables[folder] = next(((file, text) for file, text in texts if text is not None), None)
             if tables[folder]:
                 members.setdefault(folder, []).append(place)
                 break
@@ -316,10 +313,10 @@ def _in_folders(ids: Sequence[str], where: str, read: Read) -> Metadata | None:
     for folder, places in members.items():
         file, text = tables[folder] or ("", "")
         inside, path = [ids[place][len(folder) + 1 :] for place in places], f"{where}/{folder}/{file}"
-        if found := _parse(file, text.encode(), inside, path) if "\n" in text.strip() else None:
-            columns = {"label": found.labels, "prompt": found.prompts, **found.columns}.items()
-            rows.update((place, {key: one[row] for key, one in columns if one}) for row, place in enumerate(places))
-            unmatched += Counter(found.unmatched)
+        if table := _parse(file, text.encode(), inside, path) if "\n" in text.strip() else None:
+            columns = {"label": table.labels, "prompt": table.prompts, **table.columns}.items()
+            rows |= {place: {key: texts[row] for key, texts in columns if texts} for row, place in enumerate(places)}
+            unmatched += Counter(table.unmatched)
         else:
             first = next(json_lines(text, path), None) if file == "metadata.jsonl" else None
             rows.update(dict.fromkeys(places, _plain(first)))
@@ -356,9 +353,10 @@ def _in_pictures(ids: Sequence[str], where: str, read: Read) -> Rows | None:
     def prompt_of(name: str) -> str | None:
         if name.lower().endswith(".png"):
             with suppress(ValueError, *DAMAGED):  # such a sample is refused where it is read
-                for most in PNG_HEADS:
-                    if (found := png_prompt(head := read(name, most))) or b"IDAT" in head or not head.startswith(PNG):
-                        return found
+                # Bytes in which its text is looked for; the second if its pixels do not begin in the first.
+                for most in (1 << 16, 1 << 22):
+                    if (prompt := png_prompt(head := read(name, most))) or b"IDAT" in head or not head.startswith(PNG):
+                        return prompt
         return None
 
     if not ids or prompt_of(ids[0]) is None:
@@ -368,17 +366,17 @@ def _in_pictures(ids: Sequence[str], where: str, read: Read) -> Rows | None:
 
 def _in_names(ids: Sequence[str], where: str, read: Read) -> Rows | None:
     """Read names such as a_red_cat_on_grass_0.png: at least three words, and the number of the image."""
-    found, texts = [], []
+    matches, texts = [], []
     for name in ids:
-        one = SEEDED.fullmatch(splitext(basename(name))[0])
-        text = re.sub(r"[ _]+", " ", one["prompt"]).strip() if one else ""
+        match = SEEDED.fullmatch(splitext(basename(name))[0])
+        text = re.sub(r"[ _]+", " ", match["prompt"]).strip() if match else ""
         if text.count(" ") < 2:
             return None
-        found.append(one)
+        matches.append(match)
         texts.append(text)
     if len(set(texts)) < 2:
         return None
-    return [{"prompt": text, "seed": one["seed"]} for text, one in zip(texts, found, strict=True) if one]
+    return [{"prompt": text, "seed": match["seed"]} for text, match in zip(texts, matches, strict=True) if match]
 
 
 OTHER_PLACES = (_in_list, _next_to_samples, _in_pictures, _in_names)

@@ -226,10 +226,10 @@ def _open_pattern(text: str, reading: Reading) -> Source:
     """Open the URL of a folder, or a pattern of files or shards."""
     if BRACES.search(text):
         return open_tar_pattern(text, reading)
-    if is_url(text) or (found := split_glob(text)) is None:
+    if is_url(text) or (divided := split_glob(text)) is None:
         return _open_folder(UrlFiles(text), text, reading)
     # The other files of the folder are not a part of the set.
-    folder, pattern = found
+    folder, pattern = divided
     if not folder.is_dir():
         raise DataError(f"{text}: the folder {folder} does not exist")
     files = FolderFiles(folder)

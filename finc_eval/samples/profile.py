@@ -16,7 +16,7 @@ from typing import Any, Self, TypeVar
 
 from finc_eval.core.files.icc import SRGB
 from finc_eval.core.record import Record
-from finc_eval.samples.traits import CMYK, PALE, SHALLOW_VALUES, UNREADABLE, Traits, has_alpha
+from finc_eval.samples.encoding import CMYK, PALE, SHALLOW_VALUES, UNREADABLE, Encoding, has_alpha
 
 # TIFF may hold JPEG, and an array may have been decoded from one, but this cannot be seen.
 LOSSLESS = frozenset({"array", "PNG", "BMP", "TIFF", "PPM", "WEBP-lossless"}) | frozenset(
@@ -77,44 +77,44 @@ class Profile(Record):
     spaces: dict[str, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, traits: Iterable[Traits]) -> Self:
-        """Count the traits of samples."""
-        # Large sets have few distinct traits.
-        counts = Counter(traits)
+    def of(cls, encodings: Iterable[Encoding]) -> Self:
+        """Count the encodings of samples."""
+        # Large sets have few distinct encodings.
+        counts = Counter(encodings)
 
-        def counted(of: Callable[[Traits], Key | None]) -> dict[Key, int]:
-            found = Counter[Key]()
-            for one, times in counts.items():
-                if (key := of(one)) is not None:
-                    found[key] += times
-            return dict(sorted(found.items()))
+        def counted(of: Callable[[Encoding], Key | None]) -> dict[Key, int]:
+            total = Counter[Key]()
+            for encoding, times in counts.items():
+                if (key := of(encoding)) is not None:
+                    total[key] += times
+            return dict(sorted(total.items()))
 
-        sizes, other_sizes = _most_frequent(counted(lambda one: f"{one.width}x{one.height}"))
+        sizes, other_sizes = _most_frequent(counted(lambda encoding: f"{encoding.width}x{encoding.height}"))
         return cls(
             n=sum(counts.values()),
-            gray=sum(times for one, times in counts.items() if one.is_gray),
-            formats=counted(lambda one: one.format),
-            modes=counted(lambda one: one.mode),
+            gray=sum(times for encoding, times in counts.items() if encoding.is_gray),
+            formats=counted(lambda encoding: encoding.format),
+            modes=counted(lambda encoding: encoding.mode),
             sizes=sizes,
             other_sizes=other_sizes,
-            widths=counted(lambda one: one.width),
-            heights=counted(lambda one: one.height),
-            aspects=counted(lambda one: float(f"{one.width / one.height:.3g}")),
-            qualities=counted(lambda one: one.quality),
-            fps=counted(lambda one: None if one.fps is None else round(one.fps, 2)),
-            frames=counted(lambda one: one.frames),
-            seconds=counted(lambda one: None if one.seconds is None else float(f"{one.seconds:.3g}")),
-            colors=counted(lambda one: None if one.fps is None else one.color or UNMARKED),
-            pixel_aspects=counted(lambda one: None if one.fps is None else float(f"{one.aspect:.3g}")),
-            spaces=counted(lambda one: None if one.fps is not None else one.color or SRGB),
+            widths=counted(lambda encoding: encoding.width),
+            heights=counted(lambda encoding: encoding.height),
+            aspects=counted(lambda encoding: float(f"{encoding.width / encoding.height:.3g}")),
+            qualities=counted(lambda encoding: encoding.quality),
+            fps=counted(lambda encoding: None if encoding.fps is None else round(encoding.fps, 2)),
+            frames=counted(lambda encoding: encoding.frames),
+            seconds=counted(lambda encoding: None if encoding.seconds is None else float(f"{encoding.seconds:.3g}")),
+            colors=counted(lambda encoding: None if encoding.fps is None else encoding.color or UNMARKED),
+            pixel_aspects=counted(lambda encoding: None if encoding.fps is None else float(f"{encoding.aspect:.3g}")),
+            spaces=counted(lambda encoding: None if encoding.fps is not None else encoding.color or SRGB),
         )
 
     def __add__(self, other: Profile) -> Profile:
         total: dict[str, Any] = {}
-        for one in fields(self):
-            ours, theirs = getattr(self, one.name), getattr(other, one.name)
+        for name in (each.name for each in fields(self)):
+            ours, theirs = getattr(self, name), getattr(other, name)
             is_table = isinstance(ours, dict)
-            total[one.name] = dict(sorted((Counter(ours) + Counter(theirs)).items())) if is_table else ours + theirs
+            total[name] = dict(sorted((Counter(ours) + Counter(theirs)).items())) if is_table else ours + theirs
         total["sizes"], others = _most_frequent(total["sizes"])
         return Profile(**total | {"other_sizes": total["other_sizes"] + others})
 
@@ -127,10 +127,10 @@ class Profile(Record):
         """Return the profile of the videos resampled to so many frames a second: slower ones only repeat frames."""
         if fps is None:
             return self
-        found = Counter[float]()
+        rates = Counter[float]()
         for rate, count in self.fps.items():
-            found[min(rate, fps)] += count
-        return replace(self, fps=dict(sorted(found.items())))
+            rates[min(rate, fps)] += count
+        return replace(self, fps=dict(sorted(rates.items())))
 
     def share(self, count: int) -> float:
         """Return a number of samples as a share of all samples."""
@@ -168,17 +168,20 @@ def _is_deep(mode: str) -> bool:
     return mode.startswith("I") or ";16" in mode
 
 
-def unlike_encodings(one: Profile, other: Profile, names: tuple[str, str] = ("gen", "ref")) -> list[str]:
+def unlike_encodings(gen: Profile, ref: Profile, names: tuple[str, str] = ("gen", "ref")) -> list[str]:
     """Return one warning for each way in which two sets are encoded so differently that scores move."""
-    if not one.n or not other.n:
+    if not gen.n or not ref.n:
         return []
-    looks_at = (_unlike_compression, _unlike_shapes, _unlike_colors, _unlike_videos)
-    return [warning for look in looks_at for warning in look(one, other, *names)]
+    checks = (_unlike_compression, _unlike_shapes, _unlike_colors, _unlike_videos)
+    return [warning for check in checks for warning in check(gen, ref, *names)]
 
 
 def _unlike_compression(gen: Profile, ref: Profile, own: str, name: str) -> Iterator[str]:
     """Yield warnings on traces of compression that one set has more of."""
-    lossy = [one.share(sum(count for form, count in one.formats.items() if form not in LOSSLESS)) for one in (gen, ref)]
+    lossy = [
+        profile.share(sum(count for form, count in profile.formats.items() if form not in LOSSLESS))
+        for profile in (gen, ref)
+    ]
     if abs(lossy[0] - lossy[1]) > MAX_SHARE_DIFFERENCE:
         yield (
             f"{lossy[0]:.0%} of {own} ({_mostly(gen.formats)}) and {lossy[1]:.0%} of {name} ({_mostly(ref.formats)}) "
@@ -206,7 +209,7 @@ def _unlike_shapes(gen: Profile, ref: Profile, own: str, name: str) -> Iterator[
             "network, the smaller samples are blurrier; bring both sets to one size with one good filter"
         )
     levels = [step / 20 for step in range(21)]
-    ours, theirs = ([_quantile(one.aspects, level) for level in levels] for one in (gen, ref))
+    ours, theirs = ([_quantile(profile.aspects, level) for level in levels] for profile in (gen, ref))
     # Wasserstein distance between the two distributions of logarithms.
     distance = sum(abs(log(a / b)) for a, b in zip(ours, theirs, strict=True)) / len(levels)
     if distance > log(1.1):
@@ -230,7 +233,7 @@ def _unlike_colors(gen: Profile, ref: Profile, own: str, name: str) -> Iterator[
             f"{gray[0]:.0%} of {own} and {gray[1]:.0%} of {name} are gray: color alone separates the sets; "
             "make both gray, or remove the gray samples, unless color is what you want to measure"
         )
-    alpha = [one.share(sum(n for mode, n in one.modes.items() if has_alpha(mode))) for one in (gen, ref)]
+    alpha = [profile.share(sum(n for mode, n in profile.modes.items() if has_alpha(mode))) for profile in (gen, ref)]
     if max(alpha) >= 0.01 and min(alpha) == 0:
         yield (
             f"{alpha[0]:.0%} of {own} and {alpha[1]:.0%} of {name} have an alpha channel, which is dropped, so that "
@@ -245,7 +248,7 @@ def _unlike_videos(gen: Profile, ref: Profile, own: str, name: str) -> Iterator[
             "percentile): the same motion looks slower or faster to the network; bring both to the lower rate, as fps "
             "does (--fps on the command line), or use an extractor whose card sets clip.fps"
         )
-    stated = [sum(one.fps.values()) / sum(one.frames.values()) for one in (gen, ref) if one.frames]
+    stated = [sum(profile.fps.values()) / sum(profile.frames.values()) for profile in (gen, ref) if profile.frames]
     if len(stated) == 2 and abs(stated[0] - stated[1]) > MAX_SHARE_DIFFERENCE:
         yield (
             f"{stated[0]:.0%} of {own} and {stated[1]:.0%} of {name} state their frame rate: the others count as "
@@ -256,7 +259,7 @@ def _unlike_videos(gen: Profile, ref: Profile, own: str, name: str) -> Iterator[
         ours, theirs = f"{_span(gen.seconds)} seconds", _span(ref.seconds)
     else:
         unlike = _unlike(gen.frames, ref.frames, MAX_LENGTH_RATIO)
-        ours, theirs = (f"{_span(one.frames)} frames" if one.frames else "" for one in (gen, ref))
+        ours, theirs = (f"{_span(profile.frames)} frames" if profile.frames else "" for profile in (gen, ref))
     if unlike:
         yield (
             f"videos last {ours} in {own} and {theirs} in {name} (from the 10th to the 90th percentile): the extractor "
@@ -295,7 +298,7 @@ def _unlike_marks(ours: dict[str, int], theirs: dict[str, int]) -> bool:
     """Return whether the share of a mark of color differs by more than allowed, and than by chance."""
     n, m = sum(ours.values()), sum(theirs.values())
     shares = [(ours.get(mark, 0) / n, theirs.get(mark, 0) / m) for mark in ours | theirs if n and m]
-    return bool(shares) and _beyond_chance([*shares, *((other, one) for one, other in shares)], n, m)
+    return bool(shares) and _beyond_chance([*shares, *((other, our_share) for our_share, other in shares)], n, m)
 
 
 def _unlike(ours: dict[Number, int], theirs: dict[Number, int], ratio: float) -> bool:
@@ -306,9 +309,9 @@ def _unlike(ours: dict[Number, int], theirs: dict[Number, int], ratio: float) ->
     if not ours or not theirs:
         return False
     shares = [
-        (_share_below(one, value), _share_below(other, value * ratio))
-        for one, other in ((ours, theirs), (theirs, ours))
-        for value in one
+        (_share_below(counts, value), _share_below(other, value * ratio))
+        for counts, other in ((ours, theirs), (theirs, ours))
+        for value in counts
     ]
     return _beyond_chance(shares, sum(ours.values()), sum(theirs.values()))
 
@@ -319,16 +322,16 @@ def _beyond_chance(shares: list[tuple[float, float]], n: int, m: int) -> bool:
     Shares are of samples with several properties in sets of n and m.
     """
     larger = NormalDist().inv_cdf(1 - 0.05 / len(shares))  # Bonferroni
-    for one, other in shares:
-        pooled = (n * one + m * other) / (n + m)
+    for first, second in shares:
+        pooled = (n * first + m * second) / (n + m)
         error = (pooled * (1 - pooled) * (1 / n + 1 / m)) ** 0.5
-        if one - other > 0.99 or one - other > max(MAX_SHARE_DIFFERENCE, larger * error):
+        if first - second > 0.99 or first - second > max(MAX_SHARE_DIFFERENCE, larger * error):
             return True
     return False
 
 
 def _share_below(counts: dict[Number, int], value: float) -> float:
-    return sum(count for one, count in counts.items() if one <= value) / sum(counts.values())
+    return sum(count for bound, count in counts.items() if bound <= value) / sum(counts.values())
 
 
 def _span(counts: dict[Number, int]) -> str:

@@ -64,13 +64,13 @@ class Reading(Record):
         for name in ("include", "exclude"):
             given = getattr(self, name)
             patterns = (given,) if isinstance(given, str) else tuple(given or ())
-            if not all(isinstance(one, str) and one for one in patterns):
+            if not all(isinstance(pattern, str) and pattern for pattern in patterns):
                 raise UsageError(f"{name} must be patterns of file names such as '*_fake.png', got {given!r}")
             if (letters := sum(map(len, patterns))) > MAX_PATTERN_LETTERS:
                 most = f"above the {MAX_PATTERN_LETTERS:,} of all its patterns"
                 raise UsageError(f"{name} has {letters:,} letters, {most}: shorten the patterns")
-            for one in patterns:
-                _regex(one)
+            for pattern in patterns:
+                _regex(pattern)
             self._store(**{name: patterns})
         if self.image_key is not None and not isinstance(self.image_key, str):
             raise UsageError(f"image_key must be a text, got {self.image_key!r}")
@@ -87,7 +87,7 @@ class Reading(Record):
     @property
     def choices(self) -> dict[str, Any]:
         """The same as keywords of `open_source`."""
-        return {one.name: getattr(self, one.name) for one in fields(self)}
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def takes(self, name: str) -> bool:
         """Return whether the patterns choose a file, by its path in the set."""
@@ -161,7 +161,7 @@ def _regex(pattern: str) -> re.Pattern[str]:
     *before, (*texts, end) = parts
     last = f"{_starred(texts)}[^/]*{end}" if texts else end
     folders = [*map(_starred, before), rf"{last}\Z"]
-    made = "".join([folders[0], *(f"(?>(?:[^/]*+/)*?{one})" for one in folders[1:])])
+    made = "".join([folders[0], *(f"(?>(?:[^/]*+/)*?{folder})" for folder in folders[1:])])
     try:
         return re.compile(made, re.DOTALL)
     except re.error as error:

@@ -27,10 +27,10 @@ from finc_eval.core.files.tensors import (
 from finc_eval.core.memory import check_decoded, numbered
 from finc_eval.core.places import place_of
 from finc_eval.samples.clips import CLIPS
+from finc_eval.samples.encoding import Encoding, is_gray, mark
 from finc_eval.samples.images import as_rgb
 from finc_eval.samples.reading import EVERYTHING, RANGE_SLACK, Reading
 from finc_eval.samples.source import COPIES, Pixels, RandomAccessSource, Sample, Source, pixels_digest, readable
-from finc_eval.samples.traits import Traits, is_gray, mark
 
 VALUES_SEEN = 64  # rows of an array that are looked at for their range, where it must be converted
 
@@ -41,11 +41,11 @@ Check = Callable[[tuple[int, ...], np.dtype[Any], str], None]
 """Raises DataError for an array of another shape or type, which a message calls so."""
 
 
-def row_traits(pixels: Pixels, channels: int) -> Traits:
-    """Return the traits of (height, width, 3) pixels from an array with this number of channels."""
+def row_encoding(pixels: Pixels, channels: int) -> Encoding:
+    """Return the encoding of (height, width, 3) pixels from an array with this number of channels."""
     height, width, _ = pixels.shape
     mode = mark("L" if channels == 1 else "RGB", pixels)
-    return Traits("array", mode, width, height, is_gray(pixels))
+    return Encoding("array", mode, width, height, is_gray(pixels))
 
 
 def tensor_values(tensor: Any, who: str) -> npt.NDArray[Any]:
@@ -189,7 +189,7 @@ class NpzSource(Source):
         check_decoded(copies * math.prod(shape[1:]), f"{path}: each row of {chosen}, of shape {shape[1:]},")
         self.rows = file.rows(chosen)
         ids = numbered(shape[0], str(path))
-        labels = next((found for key in LABEL_ARRAYS if key in keys and (found := self._labels(file, key))), None)
+        labels = next((texts for key in LABEL_ARRAYS if key in keys and (texts := self._labels(file, key))), None)
         super().__init__(place_of(path), ids, {}, labels)
 
     def take(self, numbers: Sequence[int]) -> Iterator[Sample]:
@@ -239,21 +239,21 @@ def _image_array(path: Path, key: str | None) -> tuple[str, Any, list[str] | Non
             with open_file(path) as file:
                 return "", map_array(file, path), None
         arrays = tensors_in(path)
-    found = {name: one for name, one in arrays.items() if one.ndim >= 3}
+    images = {name: array for name, array in arrays.items() if array.ndim >= 3}
     chosen = key or next(
-        (name for name in IMAGE_ARRAYS if name in found), next(iter(found), "") if len(found) == 1 else ""
+        (name for name in IMAGE_ARRAYS if name in images), next(iter(images), "") if len(images) == 1 else ""
     )
     if chosen not in (key, *IMAGE_ARRAYS):
-        shapes = {name: tuple(one.shape) for name, one in arrays.items()}
+        shapes = {name: tuple(array.shape) for name, array in arrays.items()}
         refuse_means(shapes, str(path))
         refuse_layers(chosen or None, shapes, str(path))
-    if chosen not in found:
-        held = {name: tuple(one.shape) for name, one in found.items()}
+    if chosen not in images:
+        held = {name: tuple(array.shape) for name, array in images.items()}
         raise DataError(
             f"{path} holds {in_short(held) or 'no array of images'}: name the images by image_key (--image-key)"
         )
-    _, labels = find_labels(arrays, len(found[chosen]))
-    return chosen, found[chosen], None if labels is None else [*map(_text, labels)]
+    _, labels = find_labels(arrays, len(images[chosen]))
+    return chosen, images[chosen], None if labels is None else [*map(_text, labels)]
 
 
 def holds_images(path: Path) -> bool:
@@ -269,7 +269,7 @@ def holds_images(path: Path) -> bool:
         if suffix == ".npy":
             with open_file(path) as file:
                 return len(npy_header(file, str(path)).shape) >= 3
-        axes = {one.ndim for one in tensors_in(path).values()}
+        axes = {tensor.ndim for tensor in tensors_in(path).values()}
         return 2 not in axes and max(axes, default=0) >= 3
     except Exception:  # whoever opens the file says what is wrong with it
         return False
@@ -278,8 +278,8 @@ def holds_images(path: Path) -> bool:
 def images_in(file: NpzFile) -> str | None:
     """Return the name of the array of images: the only one of 8 bits, or one with a usual name; None without one."""
     headers = {name: file.header(name) for name in file.names}
-    found = [name for name, header in headers.items() if len(header.shape) >= 3 and header.dtype == np.uint8]
-    return next((name for name in IMAGE_ARRAYS if name in found), found[0] if len(found) == 1 else None)
+    names = [name for name, header in headers.items() if len(header.shape) >= 3 and header.dtype == np.uint8]
+    return next((name for name in IMAGE_ARRAYS if name in names), names[0] if len(names) == 1 else None)
 
 
 def check_rows(
@@ -290,23 +290,23 @@ def check_rows(
     reading: Reading = EVERYTHING,
 ) -> None:
     """Raise DataError for an array that is not n images, and say how to turn it into one; `values` are some of it."""
-    found = f"{who} has shape {shape} and dtype {dtype}"
+    what_it_is = f"{who} has shape {shape} and dtype {dtype}"
     forms = "images must be (n, height, width, 3) or (n, height, width)"
     if len(shape) < 3 and dtype.kind in "biuf":
-        raise DataError(f"{found}, but {forms}: reshape it")
+        raise DataError(f"{what_it_is}, but {forms}: reshape it")
     if len(shape) == 4 and shape[3] not in (1, 3) and 4 in (shape[1], shape[3]):
         how = "drop the alpha channel, by x[..., :3]" if shape[3] == 4 else "drop the alpha channel, by x[:, :3]"
         how = "latents of a model must be decoded to images" if dtype.kind == "f" and shape[3] != 4 else how
-        raise DataError(f"{found}, which are four channels, but images have one or three: {how}")
+        raise DataError(f"{what_it_is}, which are four channels, but images have one or three: {how}")
     check_dtype(dtype, shape, who, None if values is None or reading.range is not None else values(), reading)
     is_gray = len(shape) == 3
     if not is_gray and not (len(shape) == 4 and shape[3] in (1, 3)):
         how = "pass x.transpose(0, 2, 3, 1)" if len(shape) == 4 and shape[1] in (1, 3) else "reshape it"
         if len(shape) == 5:
             how = CLIPS
-        raise DataError(f"{found}, but {forms}: {how}")
+        raise DataError(f"{what_it_is}, but {forms}: {how}")
     if 0 in shape:
-        raise DataError(f"{found}: it holds no pixels")
+        raise DataError(f"{what_it_is}: it holds no pixels")
     if is_gray and shape[2] in (1, 3):
         raise DataError(f"{who} has shape {shape}, which is a single image: save a set of images, x[None] for one")
 
@@ -317,5 +317,5 @@ def _text(value: object) -> str:
 
 def _sample(name: str, number: int, row: npt.NDArray[Any], reading: Reading) -> Sample:
     pixels = as_rgb(row if reading.range is None else reading.scaled(row, f"row {number} of {name}"))
-    traits = row_traits(pixels, 1 if row.ndim == 2 else row.shape[2])
-    return Sample(str(number), pixels, None, traits, pixels_digest(row))
+    encoding = row_encoding(pixels, 1 if row.ndim == 2 else row.shape[2])
+    return Sample(str(number), pixels, None, encoding, pixels_digest(row))

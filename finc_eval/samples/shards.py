@@ -95,8 +95,8 @@ class MissingShards(DataError):
 
 def parse_shard(which: str) -> tuple[int, int]:
     """Return i and N of "i/N"."""
-    found = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", which) if isinstance(which, str) else None
-    number, of = map(int, found.groups()) if found else (0, 0)
+    match = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", which) if isinstance(which, str) else None
+    number, of = map(int, match.groups()) if match else (0, 0)
     if not 1 <= number <= of <= MAX_PARTS:
         raise UsageError(
             f'a shard is "i/N", number i of N counted from 1, at most {MAX_PARTS:,}, got {which!r}: write for example '
@@ -157,20 +157,20 @@ def shard_command() -> tuple[str, ...]:
 
 def join_shards(named: Iterable[tuple[str, Shard]]) -> tuple[Shard, ...]:
     """Join shards of any sets that follow each other, each with its name in a message; whole sets are left out."""
-    return join_in_order(sorted(named, key=lambda one: (one[1].ids, one[1].start, one[1].stop)))
+    return join_in_order(sorted(named, key=lambda pair: (pair[1].ids, pair[1].start, pair[1].stop)))
 
 
 def join_in_order(named: Iterable[tuple[str, Shard]]) -> tuple[Shard, ...]:
     """Join shards as `join_shards` does, given set by set in the order of samples; memory grows with the gaps alone."""
-    found: list[tuple[str, Shard]] = []
+    joined: list[tuple[str, Shard]] = []
     empty: list[tuple[str, Shard]] = []
     for name, shard in named:
         if not shard.size:
             empty = empty or [(name, shard)]
             continue
-        before_name, before = found[-1] if found else ("", None)
+        before_name, before = joined[-1] if joined else ("", None)
         if before is None or before.ids != shard.ids:
-            found.append((name, shard))
+            joined.append((name, shard))
             continue
         check_same_set(before_name, before, name, shard)
         if shard.start < before.stop:
@@ -179,26 +179,26 @@ def join_in_order(named: Iterable[tuple[str, Shard]]) -> tuple[Shard, ...]:
                 f"of {shard.n:,} (shards {before.name} and {shard.name}), which would count twice: leave one out"
             )
         if shard.start == before.stop:
-            found[-1] = (name, replace(before, last=shard.last, stop=shard.stop))
+            joined[-1] = (name, replace(before, last=shard.last, stop=shard.stop))
         else:
-            found.append((name, shard))
+            joined.append((name, shard))
     # A shard without samples joins any other; of nothing but such, one is kept.
-    return tuple(shard for _, shard in found or empty if (shard.start, shard.stop) != (0, shard.n))
+    return tuple(shard for _, shard in joined or empty if (shard.start, shard.stop) != (0, shard.n))
 
 
-def check_same_set(one: str, first: Shard, other: str, second: Shard) -> None:
+def check_same_set(first_name: str, first: Shard, second_name: str, second: Shard) -> None:
     """Raise IncompatibleError unless two shards are of one set and one division of it."""
     if first.n != second.n:
-        why = f"{first.n:,} samples, and {other} of one of {second.n:,}"
+        why = f"{first.n:,} samples, and {second_name} of one of {second.n:,}"
     elif first.ids != second.ids:
-        why = f"{first.n:,} samples, and {other} of as many by other names"
+        why = f"{first.n:,} samples, and {second_name} of as many by other names"
     elif first.metadata != second.metadata:
-        why = f"certain labels or prompts, and {other} of one with others"
+        why = f"certain labels or prompts, and {second_name} of one with others"
     elif first.of != second.of:
-        why = f"{first.of:,} shards, and {other} of {second.of:,}"
+        why = f"{first.of:,} shards, and {second_name} of {second.of:,}"
     else:
         return
-    raise IncompatibleError(f"{one} is of a set of {why}: make one again, so that all are shards of one set")
+    raise IncompatibleError(f"{first_name} is of a set of {why}: make one again, so that all are shards of one set")
 
 
 def check_complete(shards: Sequence[Shard]) -> None:
@@ -213,8 +213,8 @@ def check_complete(shards: Sequence[Shard]) -> None:
     count = sum(len(numbers) for _, numbers in missing)
     if not count:
         return
-    named = [(one, number) for one, numbers in missing for number in numbers[:MAX_NAMED]][:MAX_NAMED]
-    first, names = named[0][0].maker(named[0][1]), [f"{number}/{one.of}" for one, number in named]
+    named = [(shard, number) for shard, numbers in missing for number in numbers[:MAX_NAMED]][:MAX_NAMED]
+    first, names = named[0][0].maker(named[0][1]), [f"{number}/{shard.of}" for shard, number in named]
     if count == 1:
         sentence = f"shard {names[0]} is missing: make it by {first}, and merge again"
     else:
@@ -223,7 +223,7 @@ def check_complete(shards: Sequence[Shard]) -> None:
             f"{count:,} shards are missing ({join_words([*names, *more])}): make the first by {first}, the others "
             "likewise, and merge again"
         )
-    raise MissingShards(sentence, (one.maker(number) for one, numbers in missing for number in numbers))
+    raise MissingShards(sentence, (shard.maker(number) for shard, numbers in missing for number in numbers))
 
 
 class SampleSubset(Source):

@@ -26,8 +26,8 @@ from finc_eval.core.isolation import IsolationError
 from finc_eval.core.memory import max_decoded
 from finc_eval.core.progress import Progress, silent
 from finc_eval.core.secrets import redact
+from finc_eval.samples.encoding import Encoding as Encoding
 from finc_eval.samples.reading import EVERYTHING, STORED, Reading
-from finc_eval.samples.traits import Traits as Traits
 
 Samples = str | Path | npt.NDArray[Any] | Iterable[Any] | Callable[[int], Any]
 """Forms of a set that `open_source` takes: a path, an array or tensor, a dataset, an iterable, a function."""
@@ -65,7 +65,7 @@ class Sample:
         pixels: uint8 RGB, (height, width, 3) for an image, (frames, height, width, 3) for a clip; None for a sample
             that cannot be read.
         error: short phrase that says why the sample cannot be read; None if it can.
-        traits: encoding of the sample; None for a sample that cannot be read.
+        encoding: encoding of the sample; None for a sample that cannot be read.
         content: digest of the bytes that were decoded, as `Source.contents` yields it.
         times: instants in seconds at which the frames of a clip are shown, (frames,); None for an image.
     """
@@ -73,7 +73,7 @@ class Sample:
     id: str
     pixels: Pixels | None
     error: str | None = None
-    traits: Traits | None = None
+    encoding: Encoding | None = None
     content: bytes = b""
     times: npt.NDArray[np.float64] | None = None
 
@@ -171,17 +171,17 @@ class Source(ABC):
     def digests(self, progress: Progress = silent) -> Digests:
         """Read every byte of the set once, and return the content digest of every sample."""
         total = len(self.ids)
-        found = np.empty((total, DIGEST_BYTES), np.uint8)
+        digests = np.empty((total, DIGEST_BYTES), np.uint8)
         for number, content in enumerate(self.contents(range(total))):
-            found[number] = np.frombuffer(content, np.uint8)
+            digests[number] = np.frombuffer(content, np.uint8)
             if (number + 1) % 256 == 0 or number + 1 == total:
                 progress("check samples", number + 1, total)
-        return found
+        return digests
 
     def manifest(self, progress: Progress = silent, digests: Digests | None = None) -> Manifest:
         """Return the manifest of the set, from its content digests; default: read every byte of the set once."""
-        found = self.digests(progress) if digests is None else digests
-        digest = manifest_digest(zip(self.ids, (content.tobytes() for content in found), strict=True))
+        digests_of_samples = self.digests(progress) if digests is None else digests
+        digest = manifest_digest(zip(self.ids, (content.tobytes() for content in digests_of_samples), strict=True))
         if self.reading.range is not None:
             digest = hashlib.sha256(f"{digest} {self.reading.range}".encode()).hexdigest()
         if self.reading.color != STORED:
@@ -245,15 +245,15 @@ def pixels_digest(pixels: npt.NDArray[np.uint8]) -> bytes:
     return digest.digest()
 
 
-def decoded_digest(pixels: Pixels, traits: Traits) -> bytes:
+def decoded_digest(pixels: Pixels, encoding: Encoding) -> bytes:
     """Return the content digest of a sample that is given decoded: of its pixels, and of how they were encoded.
 
     Sets of the same pixels have one cache only if they are encoded alike: the cache has the profile of the set.
     """
     digest = pixels_digest(pixels)
-    # The pixels alone decide the traits of an array.
-    is_array = traits.format == "array" and traits.mode.partition("/")[0] in ("L", "RGB") and traits.color is None
-    return digest if is_array else content_digest(digest + traits.encode())
+    # The pixels alone decide the encoding of an array.
+    is_array = encoding.format == "array" and encoding.mode.partition("/")[0] in ("L", "RGB") and encoding.color is None
+    return digest if is_array else content_digest(digest + encoding.encode())
 
 
 def content_digest(data: bytes | str) -> bytes:
@@ -366,9 +366,9 @@ def readable(path: Path | str) -> Iterator[None]:
         raise DataError(f"{path} cannot be read ({reason(error)}): save it again") from error
 
 
-def align(found: dict[str, str], ids: Sequence[str], what: str, where: str) -> list[str] | None:
+def align(by_name: dict[str, str], ids: Sequence[str], what: str, where: str) -> list[str] | None:
     """Bring labels or prompts into the order of `ids`; None if no sample has one."""
-    missing = [name for name in ids if name not in found]
+    missing = [name for name in ids if name not in by_name]
     if len(missing) == len(ids):
         return None
     if missing:
@@ -376,7 +376,7 @@ def align(found: dict[str, str], ids: Sequence[str], what: str, where: str) -> l
             f"{where} gives a {what} to {len(ids) - len(missing)} of {len(ids)} samples, but not to {missing[0]}: "
             "add what is missing, or remove all"
         )
-    return [found[name] for name in ids]
+    return [by_name[name] for name in ids]
 
 
 def is_dataset(value: Any) -> bool:

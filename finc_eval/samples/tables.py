@@ -39,15 +39,15 @@ class ParquetSource(Source):
         check_list(sum(self._sizes), name)
         ids = [*map(str, range(self._sizes[0]))]
         if len(files) > 1:
-            ids = [f"{one}/{row}" for (one, _), rows in zip(files, self._sizes, strict=True) for row in range(rows)]
+            ids = [f"{file}/{row}" for (file, _), rows in zip(files, self._sizes, strict=True) for row in range(rows)]
         if not ids:
             raise DataError(f"{name} has no rows")
-        found: tuple[list[str | None], list[str | None]] = [], []  # labels and prompts
+        texts_of: tuple[list[str | None], list[str | None]] = [], []  # labels and prompts
         for (_, path), schema, rows in zip(files, schemas, self._sizes, strict=True):
-            for texts, keys in zip(found, (LABEL_KEYS, PROMPT_KEYS), strict=True):
+            for texts, keys in zip(texts_of, (LABEL_KEYS, PROMPT_KEYS), strict=True):
                 column = next((key for key in keys if key in schema.names), None)
                 texts += [None] * rows if column is None else _texts(on_disk(path), column, schema)
-        labels, prompts = (None if set(texts) <= {None} else [text or "" for text in texts] for texts in found)
+        labels, prompts = (None if set(texts) <= {None} else [text or "" for text in texts] for texts in texts_of)
         super().__init__(name, ids, {}, labels, prompts)
 
     def take(self, numbers: Sequence[int]) -> Iterator[Sample]:
@@ -87,17 +87,17 @@ class ParquetSource(Source):
 
 def _image_column(schema: Any, key: str | None, where: str) -> str:
     """Return the column of the images: the named or only one, or one of a usual name."""
-    found = image_columns(schema)
-    if not found or (key is not None and key not in found):
+    columns = image_columns(schema)
+    if not columns or (key is not None and key not in columns):
         named = "" if key is None else f" {key!r}{did_you_mean(key, schema.names)}"
         raise DataError(
-            f"{where} has no column of images{named}: {', '.join(found) or 'none'} of its columns "
+            f"{where} has no column of images{named}: {', '.join(columns) or 'none'} of its columns "
             f"{', '.join(schema.names)} hold the bytes of images"
         )
-    usual = [name for name in IMAGE_KEYS if name in found]
-    if key is None and not usual and len(found) != 1:
-        raise DataError(f"{where} has the columns of images {', '.join(found)}: name one by image_key (--image-key)")
-    return key or (usual or found)[0]
+    usual = [name for name in IMAGE_KEYS if name in columns]
+    if key is None and not usual and len(columns) != 1:
+        raise DataError(f"{where} has the columns of images {', '.join(columns)}: name one by image_key (--image-key)")
+    return key or (usual or columns)[0]
 
 
 def _texts(path: Path, column: str, schema: Any) -> list[str | None]:
@@ -114,20 +114,20 @@ def _texts(path: Path, column: str, schema: Any) -> list[str | None]:
             return None
         return str(names[value]) if isinstance(value, int) and 0 <= value < len(names) else str(value)
 
-    found, letters = list[str | None](), 0
+    texts, letters = list[str | None](), 0
     for row, value in _values(path, column):
-        found.append(text(value))
-        letters += len(found[-1] or "")
+        texts.append(text(value))
+        letters += len(texts[-1] or "")
         if not (row + 1) % ROWS_AT_ONCE:
             check_decoded(letters, f"{path}: the column {column}, to row {row + 1:,},")
-    return found
+    return texts
 
 
 def _values(path: Path | str, column: str, rows: Sequence[int] | None = None) -> Iterator[tuple[int, Any]]:
-    found = parquet_batches(on_disk(path), column, rows)
+    batches = parquet_batches(on_disk(path), column, rows)
     while True:
         with readable(path):
-            item = next(found, None)
+            item = next(batches, None)
         if item is None:
             return
         yield item

@@ -64,7 +64,7 @@ class TarSource(FileSource):
         """Index the shards."""
         self._paths = [path if isinstance(path, str) else path.resolve() for _, path in shards]
         self.reading = reading
-        found: list[_Place] = []
+        entries: list[_Place] = []
         labels: dict[str, str] = {}
         prompts: dict[str, str] = {}
         ignored = Counter[str]()
@@ -79,12 +79,12 @@ class TarSource(FileSource):
                     ignored[BY_NAME] += 1
                 elif _holds_image(place, member, suffix):
                     name_in_shard = f"{shard}/{PurePosixPath(member.name).with_suffix('')}"
-                    found.append(
+                    entries.append(
                         _Place(number, member.offset_data, member.size, name_in_shard, sample, suffix.lstrip("."))
                     )
                 else:
                     ignored[suffix or "no suffix"] += 1
-        places, others = _chosen(found, self.reading.image_key, name)
+        places, others = _chosen(entries, self.reading.image_key, name)
         ignored.update(f".{suffix}" for suffix in others)
         if not places:
             raise NoImagesError(name, dict(ignored))
@@ -113,13 +113,13 @@ def _holds_image(path: Path, member: tarfile.TarInfo, suffix: str) -> bool:
     return not is_other(last) and SIGNATURES.match(bytes_at(path, member.offset_data, head)) is not None
 
 
-def _chosen(found: list[_Place], key: str | None, name: str) -> tuple[dict[str, _Place], list[str]]:
+def _chosen(entries: list[_Place], key: str | None, name: str) -> tuple[dict[str, _Place], list[str]]:
     """Choose the image of each sample, and return the suffixes of the others.
 
     Without `key` they are the images whose names have a single dot, if there are any. If all suffixes of a set differ,
     its names have dots in them, and its samples are known by their names up to the last dot.
     """
-    suffixes = Counter(place.suffix for place in found)
+    suffixes = Counter(place.suffix for place in entries)
     if key is not None:
         wanted = key.lstrip(".").lower()
         if wanted not in suffixes:
@@ -127,9 +127,9 @@ def _chosen(found: list[_Place], key: str | None, name: str) -> tuple[dict[str, 
                 f"{name} has no images called {wanted!r}{did_you_mean(wanted, suffixes)}: what follows the first dot "
                 f"of their names is {in_short(suffixes) or 'nothing'}"
             )
-        taken = [place for place in found if place.suffix == wanted]
+        taken = [place for place in entries if place.suffix == wanted]
     else:
-        taken = [place for place in found if "." not in place.suffix] or found
+        taken = [place for place in entries if "." not in place.suffix] or entries
     places = {place.sample: place for place in taken}
     if len(places) < len(taken) and len({place.suffix for place in taken}) == len(taken):
         places = {place.name: place for place in taken}
@@ -144,29 +144,29 @@ def _chosen(found: list[_Place], key: str | None, name: str) -> tuple[dict[str, 
             f"image_key={first.suffix!r} (--image-key)"
         )
     used = set(taken)
-    return places, [place.suffix for place in found if place not in used]
+    return places, [place.suffix for place in entries if place not in used]
 
 
 def expand(pattern: str) -> list[str]:
     """Expand braces as a shell does: "s-{08..10}.tar" to s-08.tar, s-09.tar, s-10.tar, and {a,b} to a, b."""
     pieces: list[list[str]] = []
     count, end = 1, 0
-    for found in BRACES.finditer(pattern):
-        first, last, words = found.groups()
-        pieces.append([pattern[end : found.start()]])
+    for braces in BRACES.finditer(pattern):
+        first, last, words = braces.groups()
+        pieces.append([pattern[end : braces.start()]])
         numbers = range(int(first), int(last) + 1) if first else range(0)
         count *= len(numbers) if first else words.count(",") + 1
         if count > MAX_SHARDS:
             raise UsageError(f"{pattern} names more than {MAX_SHARDS} shards: correct the pattern")
         pieces.append([str(number).zfill(len(first)) for number in numbers] if first else words.split(","))
-        end = found.end()
+        end = braces.end()
     pieces.append([pattern[end:]])
     return ["".join(parts) for parts in itertools.product(*pieces)]
 
 
 def open_tar_pattern(pattern: str, reading: Reading) -> TarSource:
     """Open the shards that a pattern with braces names."""
-    paths: list[Path | str] = [*expand(pattern)] if is_url(pattern) else [with_home(one) for one in expand(pattern)]
+    paths: list[Path | str] = [*expand(pattern)] if is_url(pattern) else [with_home(path) for path in expand(pattern)]
     missing = [path for path in paths if isinstance(path, Path) and not path.exists()]
     if missing or not paths:
         first = f", the first of them {missing[0]}" if missing else ""

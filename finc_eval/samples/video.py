@@ -39,9 +39,9 @@ from finc_eval.samples.clips import (
     plan_windows,
     unmerge,
 )
+from finc_eval.samples.encoding import Encoding, has_alpha, is_gray, opaque
 from finc_eval.samples.images import FixedSettings, take_pixels
 from finc_eval.samples.source import COPIES, Pixels
-from finc_eval.samples.traits import Traits, has_alpha, is_gray, opaque
 
 if TYPE_CHECKING:
     from av.container import InputContainer
@@ -96,21 +96,21 @@ def read_windows(
         raise ValueError(f"a window of {phrase}")
     DECODED.take(COPIES * plan.indices.shape[1] * facts.frame_bytes)
     is_small = plan.indices.size * facts.frame_bytes <= MAX_BYTES_AT_ONCE
-    found = _Reading(stream, begin, plan.indices if is_small else None)
-    with closing(found.frames()) as frames:
+    reading = _Reading(stream, begin, plan.indices if is_small else None)
+    with closing(reading.frames()) as frames:
         made = list(gather(plan.indices, frames)) if is_small else []
         for _ in frames:
             pass
     # AVI has times of decoding alone: where frames are reordered, those of the frames go back and forth.
-    times = found.times if found.times == sorted(found.times, key=lambda time: time or 0) else [None]
-    facts = replace(facts, count=found.count, shown=_timeline(times, facts))
+    times = reading.times if reading.times == sorted(reading.times, key=lambda time: time or 0) else [None]
+    facts = replace(facts, count=reading.count, shown=_timeline(times, facts))
     decoded = facts.plan(clip, windows)
     is_right = len(made) == len(windows) and np.array_equal(plan.indices, decoded.indices)
-    found = found if is_right else _Reading(stream, begin, decoded.indices)
-    with closing(found.frames()) as frames:
+    reading = reading if is_right else _Reading(stream, begin, decoded.indices)
+    with closing(reading.frames()) as frames:
         pictures = made if is_right else gather(decoded.indices, frames)
         for pixels, instants in zip(pictures, decoded.times, strict=False):
-            yield DecodedWindow(pixels, instants, facts.traits(pixels, found, clip))
+            yield DecodedWindow(pixels, instants, facts.encoding(pixels, reading, clip))
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ class _Facts:
         """Instants of the frames of an animation; None for another video."""
         return self.shown if self.is_animation else None
 
-    def traits(self, pixels: Pixels, found: _Reading, clip: Clip) -> Traits:
+    def encoding(self, pixels: Pixels, reading: _Reading, clip: Clip) -> Encoding:
         """Describe the encoding."""
         height, width = pixels.shape[1:3]
         gray = all(is_gray(frame) for frame in pixels)
@@ -147,12 +147,12 @@ class _Facts:
             rate = unmerge(replace(clip, fps=None), self.animated).fps
         seconds = float(self.shown[-1]) if self.shown is not None else self.count / rate if rate else None
         count = self.count if self.animated is None or rate is None or seconds is None else round(seconds * rate)
-        return Traits(
-            *(self.codec, found.mode(self.transparent), width, height, gray),
+        return Encoding(
+            *(self.codec, reading.mode(self.transparent), width, height, gray),
             fps=rate,
             frames=count,
             seconds=seconds,
-            color=found.color,
+            color=reading.color,
             aspect=float(self.aspect),
         )
 
@@ -202,7 +202,7 @@ def _examine(stream: IO[bytes]) -> _Facts:
 
 def _timeline(times: Sequence[int | None], facts: _Facts) -> Seconds | None:
     """Return the instants at which frames begin and the last one ends; None if they are evenly spaced, or not known."""
-    known = sorted(one for one in times if one is not None)
+    known = sorted(instant for instant in times if instant is not None)
     if not known or len(known) < len(times) or (len(times) > 1 and known[0] == known[-1]):
         return None
     starts = (np.array(known, np.float64) - known[0]) * float(facts.tick)
@@ -359,18 +359,18 @@ def decode_animation(stream: IO[bytes], clip: Clip, windows: Sequence[int], begi
     shortest = unmerge(Clip(1, 1, 1, "hold"), shown).fps or 1.0
 
     def frames() -> Generator[tuple[int, Pixels], None, None]:
-        with closing(_frames(stream, count, wanted, begin)) as found:
-            yield from ((number, pixels) for number, (pixels, _) in enumerate(found) if pixels is not None)
+        with closing(_frames(stream, count, wanted, begin)) as decoded:
+            yield from ((number, pixels) for number, (pixels, _) in enumerate(decoded) if pixels is not None)
 
     for pixels, times in zip(gather(plan.indices, frames()), plan.times, strict=True):
         gray, seconds = all(map(is_gray, pixels)), float(shown[-1])
-        traits = Traits(
+        encoding = Encoding(
             *(name, mode if mode in ("RGB", "L") else "RGB", width, height, gray),
             fps=shortest,
             frames=max(1, round(seconds * shortest)),
             seconds=seconds,
         )
-        yield DecodedWindow(pixels, times, traits)
+        yield DecodedWindow(pixels, times, encoding)
 
 
 def check_length(frames: int, size: int, stream: IO[bytes]) -> None:

@@ -25,6 +25,7 @@ from finc_eval.core.places import is_url
 from finc_eval.core.words import plural
 from finc_eval.samples.clip_source import ClipSource, RowClips, check_clips, decode_windows
 from finc_eval.samples.clips import Clip, ClipPlan, DecodedWindow, FrameIndices, gather, plan_windows
+from finc_eval.samples.encoding import Encoding
 from finc_eval.samples.files import (
     BY_NAME,
     VIDEO_SUFFIXES,
@@ -42,7 +43,6 @@ from finc_eval.samples.metadata import METADATA_FILES
 from finc_eval.samples.reading import BRACES, EVERYTHING, Reading
 from finc_eval.samples.rows import ArraySource, NpzSource, is_tensor, tensor_values
 from finc_eval.samples.source import COPIES, NOT_OF_THE_SAMPLE, Pixels, Sample, Source, content_digest
-from finc_eval.samples.traits import Traits
 from finc_eval.samples.video import ANIMATION_SUFFIXES, is_animation
 from finc_eval.samples.video_process import read_windows
 
@@ -133,7 +133,7 @@ class FrameFolders(ClipSource):
         seen: dict[int, bytes] = {}
 
         def decoded() -> Iterator[DecodedWindow]:
-            traits: list[Traits] = []
+            encodings: list[Encoding] = []
 
             def frames() -> Iterator[tuple[int, Pixels]]:
                 for number in np.unique(plan.indices).tolist():
@@ -143,11 +143,11 @@ class FrameFolders(ClipSource):
                     pixels, encoding = decode(io.BytesIO(data))
                     if phrase := excess(COPIES * self._clip.frames * pixels.nbytes):
                         raise ValueError(f"a window of {phrase}")
-                    traits.append(encoding)
+                    encodings.append(encoding)
                     yield number, pixels
 
             for pixels, times in zip(gather(plan.indices, frames()), plan.times, strict=False):
-                yield DecodedWindow(pixels, times, replace(traits[0], frames=len(files)))
+                yield DecodedWindow(pixels, times, replace(encodings[0], frames=len(files)))
 
         yield from decode_windows(names, decoded(), self._digests(files, plan.indices, seen))
 
@@ -210,7 +210,7 @@ def _open_files(files: Files, clip: Clip, reading: Reading) -> Source | None:
     frames = [name for suffix in FRAME_SUFFIXES for name in by_suffix.get(suffix, ()) if name not in set(animated)]
     if videos:
         folders = {name.rpartition("/")[0] for name in frames}
-        if sequences := [one for one in folders if sum(name.rpartition("/")[0] == one for name in frames) > 1]:
+        if sequences := [folder for folder in folders if sum(name.rpartition("/")[0] == folder for name in frames) > 1]:
             warnings.warn(
                 f"{files.name} holds {plural(len(videos), 'video')}, and {plural(len(frames), 'image')} in "
                 f"{plural(len(sequences), 'folder')}, which are left out: if they are the frames of videos, pass them "
@@ -231,7 +231,7 @@ def _open_files(files: Files, clip: Clip, reading: Reading) -> Source | None:
 
 def _find_animations(files: Files, names: Sequence[str]) -> list[str]:
     """Return the WebP and PNG files of folders in which the first of them is an animation."""
-    found: list[str] = []
+    animations: list[str] = []
     groups: dict[tuple[str, str], list[str]] = {}
     for name in sorted(names):
         suffix = PurePosixPath(name).suffix.lower()
@@ -240,28 +240,28 @@ def _find_animations(files: Files, names: Sequence[str]) -> list[str]:
     for group in groups.values():
         try:
             with files.open(group[0]) as stream:
-                found += group if is_animation(stream) else []
+                animations += group if is_animation(stream) else []
         except NOT_OF_THE_SAMPLE:
             raise
         except Exception:  # zipfile's readers raise almost anything on damaged bytes
             continue
-    return found
+    return animations
 
 
 def _check_one_video(folder: str, frames: Sequence[str]) -> None:
     """Raise DataError for a folder whose files are not the frames of one video, each of them once."""
     series = _find_series(frames)
     twice = [
-        (one, other)
+        (before, after)
         for inside in series.values()
-        for (first, one), (second, other) in pairwise(sorted(inside))
+        for (first, before), (second, after) in pairwise(sorted(inside))
         if first == second
     ]
     if twice:
-        one, other = (PurePosixPath(name).name for name in twice[0])
+        before, after = (PurePosixPath(name).name for name in twice[0])
         raise DataError(
-            f"the folder {folder} holds {plural(len(twice), 'frame')} more than once, such as {one} and {other}: keep "
-            "one file for each frame"
+            f"the folder {folder} holds {plural(len(twice), 'frame')} more than once, such as {before} and {after}: "
+            "keep one file for each frame"
         )
     if 1 < len(series) < len(frames):
         shown = ", ".join(f"{name} ({plural(len(inside), 'file')})" for name, inside in list(series.items())[:3])

@@ -19,8 +19,8 @@ from finc_eval.core.isolation import Line, Pool, ProcessLimits, TooLongError, ch
 from finc_eval.core.memory import DECODED, VARIABLE, max_decoded, readable
 from finc_eval.samples import video
 from finc_eval.samples.clips import Clip, DecodedWindow
+from finc_eval.samples.encoding import Encoding
 from finc_eval.samples.source import reason
-from finc_eval.samples.traits import Traits
 
 SECONDS = 3
 """Seconds of computing that opening a file, or decoding a frame of few pixels, may take. The slowest of
@@ -54,7 +54,7 @@ def read_windows(stream: IO[bytes], clip: Clip, windows: Sequence[int]) -> Itera
                 facts = {"error": str(crash)}
             if "shape" in facts:
                 pixels = np.frombuffer(data, np.uint8).reshape(facts["shape"])
-                yield DecodedWindow(pixels, np.array(facts["times"], np.float64), Traits(**facts["traits"]))
+                yield DecodedWindow(pixels, np.array(facts["times"], np.float64), Encoding(**facts["encoding"]))
             elif "take" in facts:
                 DECODED.take(facts["take"])
             else:
@@ -85,9 +85,9 @@ def serve(line: Line) -> None:
             size = stream.seek(0, os.SEEK_END)
             # 256 << 20: bytes that the index of a video may take in memory.
             limits.set(asked["seconds"] + SECONDS_PER_UNIT * size, 256 << 20)
-            for pixels, times, traits in video.read_windows(stream, Clip(**asked["clip"]), asked["windows"], begin):
-                found = {"shape": pixels.shape, "times": times.tolist(), "traits": asdict(traits)}
-                line.tell(found, np.ascontiguousarray(pixels).reshape(-1).data)
+            for pixels, times, encoding in video.read_windows(stream, Clip(**asked["clip"]), asked["windows"], begin):
+                facts = {"shape": pixels.shape, "times": times.tolist(), "encoding": asdict(encoding)}
+                line.tell(facts, np.ascontiguousarray(pixels).reshape(-1).data)
                 line.hear()
         answer: dict[str, str] = {}
     except MemoryError:

@@ -25,12 +25,12 @@ from finc_eval.core.progress import Progress, automatic
 from finc_eval.core.record import plain, structure
 from finc_eval.core.words import join_words
 from finc_eval.embeddings.cache import WHOLE, EmbeddingCache
-from finc_eval.embeddings.recipe import CACHE_LAYOUT, DIGESTS, FAILED, TRAITS, CacheHeader, Identity, changes
+from finc_eval.embeddings.recipe import CACHE_LAYOUT, DIGESTS, ENCODINGS, FAILED, CacheHeader, Identity, changes
 from finc_eval.embeddings.writer import only_writer, whole_cache
+from finc_eval.samples.encoding import Encoding
 from finc_eval.samples.profile import Profile
 from finc_eval.samples.shards import Shard, check_complete, check_same_set, ids_digest, join_in_order, join_shards
 from finc_eval.samples.source import DIGEST_BYTES, Manifest, manifest_digest
-from finc_eval.samples.traits import Traits
 from finc_eval.sketches.sketch import Sketch
 from finc_eval.sketches.stored import SKETCH, SKETCH_LAYOUT, SketchHeader
 
@@ -130,9 +130,9 @@ class ShardList:
     def check(self) -> None:
         """Raise DataError if samples are in two files, and MissingShards if some are in none."""
         assert self._first is not None
-        one, listed = self._first, self._in_order("path, first, last, start, stop")
+        shard, listed = self._first, self._in_order("path, first, last, start, stop")
         shards = (
-            (os.fsdecode(path), replace(one, first=first, last=last, start=start, stop=stop))
+            (os.fsdecode(path), replace(shard, first=first, last=last, start=start, stop=stop))
             for path, first, last, start, stop in listed
         )
         check_complete(join_in_order(shards))
@@ -174,9 +174,9 @@ def merge_caches(paths: Iterable[Path], out: Path, force: bool, progress: Progre
             if force and out.exists() and file_type(out) != WHOLE:
                 out.unlink()
             with new_file(out, WHOLE, CACHE_LAYOUT) as new:
-                for done in join_content(in_order, _open, new, (DIGESTS, FAILED, TRAITS)):
+                for done in join_content(in_order, _open, new, (DIGESTS, FAILED, ENCODINGS)):
                     progress("merge", done, len(in_order))
-                profile = Profile.of(_traits(in_order))
+                profile = Profile.of(_encodings(in_order))
                 new.header |= plain(CacheHeader.of(identity, profile, first.columns, first.outputs))
     return EmbeddingCache(out)
 
@@ -233,15 +233,17 @@ def _samples(paths: Iterable[Path]) -> Iterator[tuple[str, bytes]]:
                 names = good.between(start - before, start + len(contents) - after)
                 for number, name in zip(failed[before:after].tolist(), bad.between(before, after), strict=True):
                     names.insert(number - start, name)
-                yield from zip(names, (one.tobytes() for one in contents), strict=True)
+                yield from zip(names, (digest.tobytes() for digest in contents), strict=True)
 
 
-def _traits(paths: Iterable[Path]) -> Iterator[Traits]:
+def _encodings(paths: Iterable[Path]) -> Iterator[Encoding]:
     for path in paths:
         with _open(path) as file, content_of(path, AGAIN):
-            traits = file.texts(TRAITS)
-            for start in range(0, len(traits), SAMPLES):
-                yield from [Traits.decode(one.encode("ascii")) for one in traits.between(start, start + SAMPLES)]
+            encodings = file.texts(ENCODINGS)
+            for start in range(0, len(encodings), SAMPLES):
+                yield from [
+                    Encoding.decode(encoded.encode("ascii")) for encoded in encodings.between(start, start + SAMPLES)
+                ]
 
 
 def merge_sketches(paths: Sequence[Path], out: Path, force: bool, progress: Progress) -> Sketch:

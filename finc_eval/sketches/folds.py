@@ -44,7 +44,7 @@ def fold_chunks(embeddings: Embeddings, run: Run, place: Place, stage: str) -> I
         for fold, (held, part) in enumerate(zip(waiting, parts, strict=True)):
             held.append(part)
             if sum(len(rows) for rows, _ in held) >= run.portion:
-                chunks = list(zip(*(torch.split(one, run.portion) for one in _join(held)), strict=True))
+                chunks = list(zip(*(torch.split(fold, run.portion) for fold in _join(held)), strict=True))
                 held[:] = [chunks.pop()] if len(chunks[-1][0]) < run.portion else []
                 yield from (FoldChunk(fold, *chunk) for chunk in chunks)
         run.progress(stage, batch.start + len(batch.rows), embeddings.n)

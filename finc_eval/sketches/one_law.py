@@ -89,12 +89,12 @@ class UnitFeatures:
         return UnitSums(self._sums.cpu().numpy(), self.sizes)
 
 
-def block_units(blocked: Blocked, one: int, row: int = 0) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def block_units(blocked: Blocked, chosen: int, row: int = 0) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return the block of each sample of a paired set, and its weight in a difference of sets, as `UnitFeatures` takes.
 
     All sets of a pairing have equal numbers of units: the last block has one more sample, of weight 0.
     """
-    mine = blocked.owner == one
+    mine = blocked.owner == chosen
     units = np.append(blocked.block[mine] % MAX_UNITS, min(len(blocked.sizes), MAX_UNITS) - 1)
     return units, np.append(blocked.contrasts[row][mine], 0)
 
@@ -133,35 +133,47 @@ def sets_p_values(
     except DataError:  # it has no bandwidth
         return dict.fromkeys(sets)
     if blocked is None:
-        units = [UnitFeatures(unit_numbers(one.unit_keys()), None, phi.size, phi.device) for one in sets.values()]
-        sums = [_sum_up(one, phi, [into], run)[0] for one, into in zip(sets.values(), units, strict=True)]
+        units = [
+            UnitFeatures(unit_numbers(embeddings.unit_keys()), None, phi.size, phi.device)
+            for embeddings in sets.values()
+        ]
+        sums = [_sum_up(embeddings, phi, [into], run)[0] for embeddings, into in zip(sets.values(), units, strict=True)]
         if is_screened and (p := _by_moments(sums)) is not None and p > SCREEN:
             return dict.fromkeys(sets, p)
-        found = [_against_others(sums, one, seed, exchanges) for one in range(1 if len(sets) == 2 else len(sets))]
+        p_values = [
+            _against_others(sums, number, seed, exchanges) for number in range(1 if len(sets) == 2 else len(sets))
+        ]
     else:
         rows = range(len(blocked.contrasts))
         parts = [
-            _sum_up(one, phi, [UnitFeatures(*block_units(blocked, at, row), phi.size, phi.device) for row in rows], run)
-            for at, one in enumerate(sets.values())
+            _sum_up(
+                embeddings,
+                phi,
+                [UnitFeatures(*block_units(blocked, at, row), phi.size, phi.device) for row in rows],
+                run,
+            )
+            for at, embeddings in enumerate(sets.values())
         ]
-        found = [flip_blocks(reduce(np.add, [of[row].sums for of in parts]), seed, exchanges).p_value() for row in rows]
-    return dict(zip(sets, found * (2 if len(sets) == 2 else 1), strict=True))
+        p_values = [
+            flip_blocks(reduce(np.add, [of[row].sums for of in parts]), seed, exchanges).p_value() for row in rows
+        ]
+    return dict(zip(sets, p_values * (2 if len(sets) == 2 else 1), strict=True))
 
 
-def _is_testable(one: Embeddings) -> bool:
+def _is_testable(embeddings: Embeddings) -> bool:
     """Return whether a set has enough independent samples for tests to hold."""
-    return one.n >= MIN_INDEPENDENT * _samples_per_unit(one)
+    return embeddings.n >= MIN_INDEPENDENT * _samples_per_unit(embeddings)
 
 
-def _samples_per_unit(one: Embeddings) -> float:
+def _samples_per_unit(embeddings: Embeddings) -> float:
     """Return Σ m² / Σ m over independent units of m samples; 1 without groups."""
-    sizes = np.unique(one.unit_keys(), return_counts=True)[1]
+    sizes = np.unique(embeddings.unit_keys(), return_counts=True)[1]
     return float((sizes**2).sum() / sizes.sum())
 
 
-def _sum_up(one: Embeddings, phi: FeatureMap, units: list[UnitFeatures], run: Run) -> list[UnitSums]:
+def _sum_up(embeddings: Embeddings, phi: FeatureMap, units: list[UnitFeatures], run: Run) -> list[UnitSums]:
     """Sum φ of a set over its units, in one pass."""
-    for batch in one.batches(run.portion, phi.prepared):
+    for batch in embeddings.batches(run.portion, phi.prepared):
         index = torch.arange(batch.start, batch.start + len(batch.rows), device=phi.device)
         features = phi.apply(batch.rows)
         for each in units:
@@ -171,14 +183,14 @@ def _sum_up(one: Embeddings, phi: FeatureMap, units: list[UnitFeatures], run: Ru
 
 def _by_moments(sums: list[UnitSums]) -> float | None:
     """Return the p-value of two sets by moments of their means; None for more sets, and for very few units."""
-    laws = [MeanLaw.of(one) for one in sums]
+    laws = [MeanLaw.of(unit_sums) for unit_sums in sums]
     return None if len(laws) != 2 or laws[0] is None or laws[1] is None else laws[0].p_value(laws[1])
 
 
-def _against_others(sums: list[UnitSums], one: int, seed: int, exchanges: int) -> float:
-    others = [each for number, each in enumerate(sums) if number != one]
+def _against_others(sums: list[UnitSums], target: int, seed: int, exchanges: int) -> float:
+    others = [each for number, each in enumerate(sums) if number != target]
     rest = UnitSums(np.concatenate([each.sums for each in others]), np.concatenate([each.sizes for each in others]))
-    return exchange_units(sums[one], rest, seed, by_column=False, exchanges=exchanges).p_value()
+    return exchange_units(sums[target], rest, seed, by_column=False, exchanges=exchanges).p_value()
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,11 +206,11 @@ class KeptSample:
     per_group: float
 
     @classmethod
-    def of(cls, one: Embeddings) -> KeptSample:
+    def of(cls, embeddings: Embeddings) -> KeptSample:
         """Keep samples of embeddings."""
-        sample = BottomSample(one.dim, SAMPLE_SIZE)
-        sample.update(one.id_keys(), one.ids_at, one.rows_at)
-        return cls(sample, _samples_per_unit(one))
+        sample = BottomSample(embeddings.dim, SAMPLE_SIZE)
+        sample.update(embeddings.id_keys(), embeddings.ids_at, embeddings.rows_at)
+        return cls(sample, _samples_per_unit(embeddings))
 
 
 def separate(gen: KeptSample, ref: KeptSample) -> Separability | None:
@@ -207,24 +219,25 @@ def separate(gen: KeptSample, ref: KeptSample) -> Separability | None:
     Fisher's discriminant on the principal axes of both sets together. It shows at least how different the sets are: a
     better classifier may do better.
     """
-    kept = [one.sample for one in (gen, ref)]
-    if min(len(one.ids) for one in kept) < 2:
+    kept = [law.sample for law in (gen, ref)]
+    if min(len(sample.ids) for sample in kept) < 2:
         return None
-    rows = torch.cat([one.rows for one in kept])
-    owner = torch.cat([torch.full((len(one.ids),), number) for number, one in enumerate(kept)])
-    folds = torch.from_numpy(np.concatenate([fold_of(one.keys) for one in kept]))
+    rows = torch.cat([sample.rows for sample in kept])
+    owner = torch.cat([torch.full((len(sample.ids),), number) for number, sample in enumerate(kept)])
+    folds = torch.from_numpy(np.concatenate([fold_of(sample.keys) for sample in kept]))
     scores = _score_folds(PrincipalAxes.of(rows)(rows).double(), owner, folds)
     if scores is None:
         return None
     right = [(scores[owner == 0] > 0).double().mean(), (scores[owner == 1] < 0).double().mean()]
     value = float(sum(right) / 2)
-    sizes = [len(one.sample.ids) / one.per_group for one in (gen, ref)]
+    sizes = [len(law.sample.ids) / law.per_group for law in (gen, ref)]
     half = 2 / sum(1 / size for size in sizes)
     low, high = clopper_pearson(value * half, half)
     # 8: samples of each set that the classifier is surest of, to be shown.
     order = [scores[owner == number].argsort(descending=number == 0)[:8].tolist() for number in (0, 1)]
     surest = {
-        label: tuple(one.ids[i] for i in each) for label, one, each in zip(("gen", "ref"), kept, order, strict=True)
+        label: tuple(sample.ids[i] for i in each)
+        for label, sample, each in zip(("gen", "ref"), kept, order, strict=True)
     }
     return Separability(value, (float(low), float(high)), surest)
 

@@ -29,11 +29,11 @@ def as_sketch(source: object, device: Device = None) -> Sketch | None:
     if form_of(source) != "sketch":
         return None
     path = source if isinstance(source, str | Path) else None
-    found = cast(Sketch, source) if path is None else Sketch.load(path, device or "cpu")
-    found = found if device is None else found.to(device)
-    if found.shards:
-        raise unmerged_error(str(path or "the sketch"), found.shards[0])
-    return found
+    sketch = cast(Sketch, source) if path is None else Sketch.load(path, device or "cpu")
+    sketch = sketch if device is None else sketch.to(device)
+    if sketch.shards:
+        raise unmerged_error(str(path or "the sketch"), sketch.shards[0])
+    return sketch
 
 
 def group_sets(sets: Mapping[str, SetInput], column: str | None, run: Run) -> tuple[dict[str, Embeddings], list[str]]:
@@ -45,21 +45,27 @@ def group_sets(sets: Mapping[str, SetInput], column: str | None, run: Run) -> tu
     Samples are grouped by the column; a set without it keeps its own grouping. Where a set has none, exact repeats are
     its groups.
     """
-    for (name, one), (other_name, other) in combinations(sets.items(), 2):
-        check_alike(name, one, other_name, other)
-    embeddings, sentences = join_columns({label: one for label, one in sets.items() if isinstance(one, Embeddings)})
+    for (name, held), (other_name, other) in combinations(sets.items(), 2):
+        check_alike(name, held, other_name, other)
+    embeddings, sentences = join_columns(
+        {label: embeddings for label, embeddings in sets.items() if isinstance(embeddings, Embeddings)}
+    )
     if column is not None:
         own = [
-            one.columns if isinstance(one, Embeddings) else () if one.groups is None else (one.groups,)
-            for one in sets.values()
+            given_set.columns
+            if isinstance(given_set, Embeddings)
+            else ()
+            if given_set.groups is None
+            else (given_set.groups,)
+            for given_set in sets.values()
         ]
         known = list(dict.fromkeys(chain(*own)))
         if column not in known:
             raise no_groups(column, known, [*sets])
-        for label, one in embeddings.items():
-            sentences += warn_of_ungrouped(label, one, column)
-            if column in one.columns:
-                embeddings[label] = one.grouped(column)
+        for label, held in embeddings.items():
+            sentences += warn_of_ungrouped(label, held, column)
+            if column in held.columns:
+                embeddings[label] = held.grouped(column)
     sentences += chain(*unlike_files(embeddings).values())
     grouped, on_repeats = repeats_as_groups(view_rows({**sets, **embeddings}), run)
     return {label: grouped[label] for label in embeddings}, sentences + on_repeats
@@ -70,10 +76,10 @@ def view_rows(sets: Mapping[str, SetInput]) -> dict[str, Embeddings]:
 
     The sample of a sketch shows what the other sets share with it; its own repeats are counted already.
     """
-    found: dict[str, Embeddings] = {}
-    for label, one in sets.items():
-        if isinstance(one, Embeddings):
-            found[label] = one
-        elif len(rows := one.sample.rows):
-            found[label] = as_embeddings(rows, label).with_groups(one.sample.keys, "sketch")
-    return found
+    rows_by_set: dict[str, Embeddings] = {}
+    for label, given_set in sets.items():
+        if isinstance(given_set, Embeddings):
+            rows_by_set[label] = given_set
+        elif len(rows := given_set.sample.rows):
+            rows_by_set[label] = as_embeddings(rows, label).with_groups(given_set.sample.keys, "sketch")
+    return rows_by_set

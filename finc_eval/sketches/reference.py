@@ -31,7 +31,7 @@ def reference_feature_map(
     """
     if settings.kernel == "cosine":
         return CosineFeatures(reference[0].dim, device), "the cosine kernel has none"
-    sample = torch.cat([bottom_rows(one, SAMPLE_SIZE // len(reference)) for one in reference]).cpu()
+    sample = torch.cat([bottom_rows(embeddings, SAMPLE_SIZE // len(reference)) for embeddings in reference]).cpu()
     sigma = median_bandwidth(sample) if settings.sigma is None else settings.sigma
     make = partial(center_features, sample, sigma=sigma, settings=settings, device=device)
     features = settings.features

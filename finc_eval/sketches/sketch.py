@@ -253,8 +253,8 @@ class Sketch(Shown):
             total.embedding = self.embedding + other.embedding
         total.sample = self.sample + other.sample
         total.sources = tuple(sorted(self.sources + other.sources))
-        total.name = "+".join(dict.fromkeys(one.name for one in (self, other) if one.name)) or None
-        total.groups = "+".join(sorted({one.groups for one in (self, other) if one.groups})) or None
+        total.name = "+".join(dict.fromkeys(sketch.name for sketch in (self, other) if sketch.name)) or None
+        total.groups = "+".join(sorted({sketch.groups for sketch in (self, other) if sketch.groups})) or None
         total.squared_sizes = self.squared_sizes + other.squared_sizes
         named = (("one sketch", self.shards), ("the other", other.shards))
         total.shards = join_shards((name, shard) for name, shards in named for shard in shards)
@@ -338,9 +338,9 @@ class Sketch(Shown):
         """
         if not self.sample.ids:
             return None
-        found = EmbeddingSet(self.sample.rows, self.sample.ids, name=name)
-        found.space = self.space
-        return found if found.grouping == self.groups else None
+        held = EmbeddingSet(self.sample.rows, self.sample.ids, name=name)
+        held.space = self.space
+        return held if held.grouping == self.groups else None
 
     def _moments(self) -> dict[str, Moments]:
         parts = {"fold0": self.folds[0], "fold1": self.folds[1], "embedding": self.embedding}
@@ -385,7 +385,7 @@ def sketch_all(
             f"{embeddings.name} has {embeddings.dim} entries per embedding, and the feature map takes {phi.dim}: "
             "pass embeddings by the extractor of the feature map"
         )
-    sketches = [Sketch(one, sample=sample, space=embeddings.space, precision=precision) for one in feature_maps]
+    sketches = [Sketch(phi, sample=sample, space=embeddings.space, precision=precision) for phi in feature_maps]
     groups, drawn = embeddings.group_hashes(), BottomSample(phi.dim, sample)
     drawn.update(embeddings.id_keys(), embeddings.ids_at, embeddings.rows_at)
     for sketch in sketches:

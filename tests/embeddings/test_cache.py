@@ -20,9 +20,9 @@ from finc_eval.embeddings.recipe import Identity, changes, origin_of, recipe_of
 from finc_eval.embeddings.writer import CacheWriter, only_writer, part_of, whole_cache
 from finc_eval.extractors.catalog import load_card
 from finc_eval.samples.clips import Clip
+from finc_eval.samples.encoding import Encoding
 from finc_eval.samples.reading import EVERYTHING
 from finc_eval.samples.source import Manifest
-from finc_eval.samples.traits import Traits
 
 MANIFEST = Manifest("folder", 10, "m" * 64, {".txt": 2})
 RECIPE = recipe_of(load_card("pixels"), "float32")
@@ -32,7 +32,7 @@ IDS = [f"{number:03}.png" for number in range(10)]
 ROWS = np.random.default_rng(0).normal(size=(10, 5)).astype(np.float32)
 CONTENT = np.arange(10, dtype=np.uint64) + 2**63
 REASONS = [None, None, "no image", None, None, None, None, None, "é" * 300, None]
-TRAITS = [Traits("JPEG", "RGB", 640, 480, False, 90 + row % 2) for row in range(10)]
+ENCODINGS = [Encoding("JPEG", "RGB", 640, 480, False, 90 + row % 2) for row in range(10)]
 GOOD = [0, 1, 3, 4, 5, 6, 7, 9]
 
 
@@ -44,7 +44,7 @@ def checkpoint_at_every_batch(monkeypatch):
 def write(writer, stop=10, size=4):
     for start in range(writer.done, stop, size):
         here = slice(start, min(start + size, stop))
-        writer.write(ROWS[here], CONTENT[here], REASONS[here], TRAITS[here])
+        writer.write(ROWS[here], CONTENT[here], REASONS[here], ENCODINGS[here])
 
 
 def make(path, identity=IDENTITY, ids=IDS, widths=WIDTHS, **given):

@@ -18,8 +18,8 @@ from finc_eval.embeddings.writer import CacheWriter
 from finc_eval.extractors.catalog import load_card
 from finc_eval.measures.gaussians.gaussian import GaussianStatistics
 from finc_eval.measures.gaussians.reference_statistics import read_statistics, write_statistics
+from finc_eval.samples.encoding import Encoding
 from finc_eval.samples.source import Manifest
-from finc_eval.samples.traits import Traits
 
 
 def make_cache(path):
@@ -83,7 +83,7 @@ def fill(writer, stop):
             rows[here],
             np.arange(here.start, here.stop, dtype=np.uint64),
             reasons,
-            [Traits("PNG", "RGB", 9, 9, False)] * 10,
+            [Encoding("PNG", "RGB", 9, 9, False)] * 10,
         )
 
 

@@ -11,10 +11,10 @@ from finc_eval.embeddings.base import ArrayEmbeddings
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.recipe import Identity, recipe_of
 from finc_eval.embeddings.writer import CacheWriter, only_writer
+from finc_eval.samples.encoding import Encoding
 from finc_eval.samples.source import Manifest
-from finc_eval.samples.traits import Traits
 
-PNG = Traits("PNG", "RGB", 28, 28, False)
+PNG = Encoding("PNG", "RGB", 28, 28, False)
 
 
 @pytest.mark.long  # as of sketches and of kinds: test_sketch.py, test_kinds_of_comparison.py

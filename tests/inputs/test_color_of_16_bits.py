@@ -83,7 +83,7 @@ def test_color_of_16_bits_has_the_stated_range(most, form, tmp_path):
 def test_a_lower_depth_of_color_is_noticed(bits, form, tmp_path):
     suffix, data = FORMS[form]((RGB.astype(np.uint16) << (bits - 8)) + (RGB >> (16 - bits)))
     sample = one(tmp_path, data, suffix)
-    said = shallow(Profile.of([sample.traits]))
+    said = shallow(Profile.of([sample.encoding]))
     assert (said is None) is (bits == 16) and (bits == 16 or f"look like {bits} bits in files of 16 bits" in said)
     assert bits < 16 or np.array_equal(sample.pixels, RGB)
 
@@ -126,7 +126,7 @@ def test_signed_values_need_a_range(kind, tmp_path):
 @pytest.mark.parametrize("bits", [10, 12])
 def test_a_lower_depth_is_noticed_where_white_is_zero(bits, tmp_path):
     data = tiff(65535 - (GRAY.astype(np.uint16) << (bits - 8)), photometric=0)
-    assert f"look like {bits} bits" in shallow(Profile.of([one(tmp_path, data, "tif").traits]))
+    assert f"look like {bits} bits" in shallow(Profile.of([one(tmp_path, data, "tif").encoding]))
 
 
 def turned(number):

@@ -12,9 +12,9 @@ import finc_eval as fe
 from finc_eval.core.errors import UsageError
 from finc_eval.core.files import icc
 from finc_eval.core.files.icc import GAMUTS, TRANSFERS, in_srgb, mode_of, power, profile_of, space_name
+from finc_eval.samples.encoding import Encoding
 from finc_eval.samples.opening import open_source
 from finc_eval.samples.profile import Profile, unlike_encodings
-from finc_eval.samples.traits import Traits
 
 SRGB = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
 CURVES = {**TRANSFERS, "2.4": power(2.4), "1.4": power(1.4)}
@@ -70,7 +70,7 @@ def with_chunks(folder, *chunks):
 def colors(folder, **choices):
     samples = [*fe.open_source(folder, **choices).samples()]
     assert [one.error for one in samples] == [None] * len(samples)
-    return {one.traits.color for one in samples}, np.stack([one.pixels for one in samples]).astype(int)
+    return {one.encoding.color for one in samples}, np.stack([one.pixels for one in samples]).astype(int)
 
 
 SPACES = [
@@ -322,8 +322,8 @@ def test_a_profile_of_no_name_has_a_name_of_its_own():
 
 @pytest.mark.parametrize("name", [None, "Display-P3", "ProPhoto/linear", "RGB-3f2a", "unreadable-profile"])
 def test_a_space_is_kept_with_the_traits(name):
-    traits = Traits("JPEG2000", "RGB;16/12bit", 65535, 65535, is_gray=False, color=name)
-    assert Traits.decode(traits.encode()) == traits
+    encoding = Encoding("JPEG2000", "RGB;16/12bit", 65535, 65535, is_gray=False, color=name)
+    assert Encoding.decode(encoding.encode()) == encoding
 
 
 def sets(tmp_path, gamut="ProPhoto", transfer="1.8"):
@@ -368,7 +368,7 @@ def test_only_files_with_a_profile_are_advised_to_be_converted(gen, ref, tmp_pat
         images = [one.convert(mode) for one in pictures(20, number)]
         own = {key: value for key, value in options.items() if key != "mode"}
         folder = saved(tmp_path / f"{number}", images, **own)
-        profiles.append(Profile.of(sample.traits for sample in open_source(folder).samples()))
+        profiles.append(Profile.of(sample.encoding for sample in open_source(folder).samples()))
     found = [one for one in unlike_encodings(*profiles) if "sRGB" in one]
     if gen == ref:
         assert not found

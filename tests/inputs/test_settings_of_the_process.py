@@ -224,7 +224,7 @@ def test_other_settings_of_pillow_do_not_change_what_is_read(module, name, value
     before = next(iter(open_source(tmp_path).samples()))
     monkeypatch.setattr(module, name, value)
     after = next(iter(open_source(tmp_path).samples()))
-    assert (after.error, after.traits) == (before.error, before.traits)
+    assert (after.error, after.encoding) == (before.error, before.encoding)
     assert np.array_equal(after.pixels, before.pixels)
     assert getattr(module, name) == value
 

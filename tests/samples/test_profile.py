@@ -9,9 +9,9 @@ from PIL import Image
 
 from finc_eval.core.errors import DataError
 from finc_eval.core.record import plain, structure
+from finc_eval.samples.encoding import Encoding, mark
 from finc_eval.samples.opening import open_source
 from finc_eval.samples.profile import Profile, unlike_encodings
-from finc_eval.samples.traits import Traits, mark
 
 PHOTOS = [
     Image.fromarray(np.random.default_rng(seed).integers(0, 256, (12, 12, 3), dtype=np.uint8)).resize(
@@ -26,12 +26,12 @@ def profile(folder, suffix, images=PHOTOS, **options):
     folder.mkdir(parents=True)
     for number, image in enumerate(images):
         image.save(folder / f"{number}{suffix}", **options)
-    return Profile.of(sample.traits for sample in open_source(folder).samples())
+    return Profile.of(sample.encoding for sample in open_source(folder).samples())
 
 
-def of(n=10, **traits):
+def of(n=10, **encoding):
     return Profile.of(
-        [Traits(**{"format": "PNG", "mode": "RGB", "width": 64, "height": 64, "is_gray": False} | traits)] * n
+        [Encoding(**{"format": "PNG", "mode": "RGB", "width": 64, "height": 64, "is_gray": False} | encoding)] * n
     )
 
 
@@ -134,7 +134,7 @@ def test_halves_of_one_set_are_hardly_ever_warned_of():
         rates, lengths = rng.choice([24.0, 25.0, 30.0], n), rng.lognormal(1, 0.7, n)
         return Profile.of(
             [
-                Traits(
+                Encoding(
                     "h264", "yuv420p", 320, 240, False, fps=float(rate), frames=int(rate * length) + 1, seconds=length
                 )
                 for rate, length in zip(rates, lengths, strict=True)
@@ -150,21 +150,21 @@ def test_an_empty_set_is_not_warned_of():
 
 
 def test_the_sum_of_profiles_is_that_of_the_union(tmp_path):
-    traits = [Traits("JPEG", "RGB", 100 + number % 7, 80, number % 3 == 0, 70 + number % 4) for number in range(50)] + [
-        Traits("vp9", "yuv420p", 320, 240, False, None, 29.97)
-    ]
-    assert Profile.of(traits[:20]) + Profile.of(traits[20:]) == Profile.of(traits)
-    assert Profile() + Profile.of(traits) == Profile.of(traits)
-    sizes = [Traits("PNG", "RGB", side, side, False) for side in range(1, 41)]
+    encodings = [
+        Encoding("JPEG", "RGB", 100 + number % 7, 80, number % 3 == 0, 70 + number % 4) for number in range(50)
+    ] + [Encoding("vp9", "yuv420p", 320, 240, False, None, 29.97)]
+    assert Profile.of(encodings[:20]) + Profile.of(encodings[20:]) == Profile.of(encodings)
+    assert Profile() + Profile.of(encodings) == Profile.of(encodings)
+    sizes = [Encoding("PNG", "RGB", side, side, False) for side in range(1, 41)]
     assert (Profile.of(sizes) + Profile.of(sizes)).other_sizes == Profile.of(sizes * 2).other_sizes == 16
 
 
 def test_a_profile_survives_json_and_says_what_a_reader_wants_to_know():
-    traits = [Traits("JPEG", "RGB", side, side + 1, False, 60 + side % 30) for side in range(1, 101)]
-    made = Profile.of(traits)
+    encodings = [Encoding("JPEG", "RGB", side, side + 1, False, 60 + side % 30) for side in range(1, 101)]
+    made = Profile.of(encodings)
     assert structure(Profile, json.loads(json.dumps(plain(made))), "the profile") == made
     assert (len(made.sizes), made.other_sizes) == (32, 68)
-    assert made.median_quality == int(np.median([one.quality for one in traits]))
+    assert made.median_quality == int(np.median([one.quality for one in encodings]))
     assert Profile().median_quality is None
 
 

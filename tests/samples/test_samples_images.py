@@ -13,9 +13,9 @@ import pytest
 from av.video.format import VideoFormat, names
 from PIL import Image, ImageDraw, PngImagePlugin
 
+from finc_eval.samples.encoding import Encoding, has_alpha, opaque
 from finc_eval.samples.images import decode
 from finc_eval.samples.opening import open_source
-from finc_eval.samples.traits import Traits, has_alpha, opaque
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (12, 10, 3), dtype=np.uint8)
 PHOTO = Image.fromarray(PIXELS).resize((80, 96), Image.Resampling.BICUBIC)
@@ -69,17 +69,17 @@ def test_every_mode_becomes_what_pillow_makes_of_it_and_nothing_is_warned_of(mod
     file.seek(0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        pixels, traits = decode(file)
+        pixels, encoding = decode(file)
     np.testing.assert_array_equal(pixels, wanted)
-    assert (traits.width, traits.height) == (80, 96)
-    assert traits.format == kind
-    assert traits.is_gray == (mode in ("1", "L", "LA"))
+    assert (encoding.width, encoding.height) == (80, 96)
+    assert encoding.format == kind
+    assert encoding.is_gray == (mode in ("1", "L", "LA"))
 
 
 def test_a_lab_picture_comes_out_in_color():
     red = Image.new("LAB", (4, 4), (136, 208, 195))  # L* 53, a* 80, b* 67
-    pixels, traits = decode(encoded(red, "TIFF"))
-    assert traits.mode == "LAB"
+    pixels, encoding = decode(encoded(red, "TIFF"))
+    assert encoding.mode == "LAB"
     np.testing.assert_allclose(pixels[0, 0], [255, 0, 0], atol=12)
 
 
@@ -87,8 +87,8 @@ def test_a_lab_picture_comes_out_in_color():
 def test_modes_that_no_file_has_become_rgb_all_the_same(mode):
     from finc_eval.samples.images import rgb
 
-    pixels, traits = rgb(Image.new(mode, (3, 2)))
-    assert (pixels.shape, pixels.dtype, traits.mode, traits.format) == ((2, 3, 3), np.uint8, mode, "array")
+    pixels, encoding = rgb(Image.new(mode, (3, 2)))
+    assert (pixels.shape, pixels.dtype, encoding.mode, encoding.format) == ((2, 3, 3), np.uint8, mode, "array")
     assert has_alpha(mode) == (mode in ("RGBa", "La", "PA"))
 
 
@@ -121,9 +121,9 @@ def test_sixteen_bit_gray_keeps_its_upper_byte(kind, order):
     image = Image.fromarray(values)
     if order == ">":
         image = Image.frombytes("I;16B", (5, 1), values.astype(">u2").tobytes())
-    pixels, traits = decode(encoded(image, kind))
+    pixels, encoding = decode(encoded(image, kind))
     assert pixels[0, :, 0].tolist() == [0, 0, 1, 128, 255]
-    assert traits.is_gray
+    assert encoding.is_gray
 
 
 def test_numbers_without_a_stated_range_are_refused():
@@ -138,7 +138,7 @@ def test_all_eight_orientations_of_exif_are_turned_upright(orientation, kind):
     ImageDraw.Draw(corner).rectangle((0, 0, 15, 7), "black")
     exif = Image.Exif()
     exif[0x0112] = orientation
-    pixels, traits = decode(encoded(corner, kind, exif=exif))
+    pixels, encoding = decode(encoded(corner, kind, exif=exif))
     turned = {
         1: lambda x: x,
         2: np.fliplr,
@@ -149,7 +149,7 @@ def test_all_eight_orientations_of_exif_are_turned_upright(orientation, kind):
         7: lambda x: np.transpose(np.rot90(x, 2), (1, 0, 2)),
         8: np.rot90,
     }[orientation](np.asarray(corner))
-    assert pixels.shape == turned.shape == (traits.height, traits.width, 3)
+    assert pixels.shape == turned.shape == (encoding.height, encoding.width, 3)
     assert (pixels[..., 0] > 127).tolist() == (turned[..., 0] > 127).tolist()
 
 
@@ -163,7 +163,7 @@ def test_damaged_exif_spoils_no_picture():
 def test_the_content_decides_what_a_file_is(tmp_path):
     PHOTO.save(tmp_path / "a.jpg", "PNG")
     (sample,) = open_source(tmp_path).samples()
-    assert (sample.error, sample.traits.format) == (None, "PNG")
+    assert (sample.error, sample.encoding.format) == (None, "PNG")
 
 
 def test_a_single_pixel_is_an_image():
@@ -197,9 +197,9 @@ def test_an_animation_is_no_image(kind):
 
 def test_of_the_pictures_that_a_phone_puts_into_one_jpeg_the_first_counts():
     file = encoded(PHOTO, "MPO", save_all=True, append_images=[PHOTO.rotate(180)], quality=80)
-    pixels, traits = decode(file)
+    pixels, encoding = decode(file)
     np.testing.assert_array_equal(pixels, decode(encoded(PHOTO, "JPEG", quality=80))[0])
-    assert (traits.format, traits.quality) == ("JPEG", 80)
+    assert (encoding.format, encoding.quality) == ("JPEG", 80)
 
 
 def test_damaged_and_foreign_files_are_failures_in_a_word(tmp_path):
@@ -243,31 +243,31 @@ def test_a_single_colored_pixel_on_the_grid_makes_an_image_colored():
 
 
 @pytest.mark.parametrize(
-    "traits",
+    "encoding",
     [
-        Traits("JPEG", "RGB", 640, 480, False, 75),
-        Traits("PNG", "I;16", 1, 89478485, True),
-        Traits("WEBP-lossless", "RGBA", 10_000, 8_000, False),
-        Traits("h264", "yuv420p", 1920, 1080, False, None, 29.97),
-        Traits("hevc", "yuv420p10le", 720, 576, False, None, 25.0, 50, 2.0, "9/16", 1.0667),
-        Traits("gif", "bgr0", 64, 48, False, None, 10.0, 16, None, None),
+        Encoding("JPEG", "RGB", 640, 480, False, 75),
+        Encoding("PNG", "I;16", 1, 89478485, True),
+        Encoding("WEBP-lossless", "RGBA", 10_000, 8_000, False),
+        Encoding("h264", "yuv420p", 1920, 1080, False, None, 29.97),
+        Encoding("hevc", "yuv420p10le", 720, 576, False, None, 25.0, 50, 2.0, "9/16", 1.0667),
+        Encoding("gif", "bgr0", 64, 48, False, None, 10.0, 16, None, None),
     ],
 )
-def test_traits_come_back_from_their_bytes(traits):
-    assert Traits.decode(traits.encode()) == traits
+def test_encodings_come_back_from_their_bytes(encoding):
+    assert Encoding.decode(encoding.encode()) == encoding
 
 
 def test_traits_never_need_more_than_96_bytes():
     name = "a codec with a very long name, and a longer one"
-    longest = Traits(
+    longest = Encoding(
         name, "yuva444p10le", 10_000, 100_000, False, None, 1234567.891, 1_000_000, 1e6 / 3, "10/18", 1.0667
     )
     assert len(longest.encode()) == 96
-    assert Traits.decode(longest.encode()).width == 10_000
+    assert Encoding.decode(longest.encode()).width == 10_000
 
 
 def test_traits_of_older_files_are_read():
-    assert Traits.decode(b"h264 yuv420p 64x48 c - 29.97") == Traits("h264", "yuv420p", 64, 48, False, fps=29.97)
+    assert Encoding.decode(b"h264 yuv420p 64x48 c - 29.97") == Encoding("h264", "yuv420p", 64, 48, False, fps=29.97)
 
 
 def test_real_photographs_are_read_as_pillow_reads_them(assets):
@@ -278,4 +278,4 @@ def test_real_photographs_are_read_as_pillow_reads_them(assets):
             sample = source.sample(number)
             wanted = Image.open(archive.open(sample.id)).convert("RGB")
             np.testing.assert_array_equal(sample.pixels, np.asarray(wanted))
-            assert (sample.traits.format, sample.traits.quality) == ("JPEG", 92)
+            assert (sample.encoding.format, sample.encoding.quality) == ("JPEG", 92)

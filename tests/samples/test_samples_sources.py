@@ -285,7 +285,7 @@ def test_gray_items_are_repeated_in_three_channels():
     for item in (gray, gray[None], torch.from_numpy(gray)[None], Image.fromarray(gray)):
         (sample,) = open_source([item]).samples()
         np.testing.assert_array_equal(sample.pixels, np.repeat(gray[..., None], 3, axis=2))
-        assert (sample.traits.mode, sample.traits.is_gray) == ("L", True)
+        assert (sample.encoding.mode, sample.encoding.is_gray) == ("L", True)
 
 
 @pytest.mark.parametrize(
@@ -293,7 +293,7 @@ def test_gray_items_are_repeated_in_three_channels():
 )
 def test_a_row_or_column_of_colored_pixels_is_not_gray(shape, mode):
     (sample,) = open_source([np.arange(0, 255, 17, dtype=np.uint8).reshape(shape)]).samples()
-    assert (sample.traits.mode.split("/")[0], sample.traits.is_gray) == (mode, mode == "L")
+    assert (sample.encoding.mode.split("/")[0], sample.encoding.is_gray) == (mode, mode == "L")
 
 
 def test_items_of_another_kind_are_refused_with_what_to_do():
@@ -348,7 +348,7 @@ def test_a_hugging_face_dataset_is_read_from_its_folder_and_as_it_is(saved):
         np.testing.assert_array_equal(pixels_of(source), IMAGES)
         assert source.labels == ["even", "odd"] * 3
         assert source.prompts == [f"number {row}" for row in range(6)]
-        assert source.sample(0).traits.format == "PNG"
+        assert source.sample(0).encoding.format == "PNG"
 
 
 def test_a_hugging_face_dataset_must_be_one_split_with_one_image_column(saved):

@@ -26,7 +26,7 @@ ALL = Clip(len(FRAMES), 1, 1, "refuse")
 def windows(data, clip, wanted=None):
     stream = io.BytesIO(data)
     wanted = range(clip.windows) if wanted is None else wanted
-    return [(one.pixels, one.traits) for one in read_windows(stream, clip, wanted)]
+    return [(one.pixels, one.encoding) for one in read_windows(stream, clip, wanted)]
 
 
 def pixels(data, clip):
@@ -66,16 +66,22 @@ def test_the_frames_are_those_of_the_scene_in_their_order(files):
     ("suffix", "codec", "mode"),
     [("mp4", "h264", "yuv420p"), ("avi", "mpeg4", "yuv420p"), ("mkv", "hevc", "yuv420p10le"), ("gif", "gif", "bgr0")],
 )
-def test_traits_say_how_a_video_is_encoded(files, suffix, codec, mode):
-    ((_, traits),) = windows(files[suffix], ALL)
-    assert (traits.format, traits.mode, traits.width, traits.height, traits.fps) == (codec, mode, 64, 48, 25.0)
-    assert not traits.is_gray
+def test_the_encoding_says_how_a_video_is_encoded(files, suffix, codec, mode):
+    ((_, encoding),) = windows(files[suffix], ALL)
+    assert (encoding.format, encoding.mode, encoding.width, encoding.height, encoding.fps) == (
+        codec,
+        mode,
+        64,
+        48,
+        25.0,
+    )
+    assert not encoding.is_gray
 
 
 def test_a_gray_video_is_known_as_such():
     gray = FRAMES[..., :1].repeat(3, axis=3)
-    ((_, traits),) = windows(encode("mp4", gray), ALL)
-    assert traits.is_gray
+    ((_, encoding),) = windows(encode("mp4", gray), ALL)
+    assert encoding.is_gray
 
 
 def test_some_windows_are_those_of_all(files):
@@ -132,9 +138,9 @@ def test_a_video_is_turned_upright(files, turn):
     place = turned.index(b"tkhd") + 4 + 40
     entries = [int(65536 * value) for value in (a, b, 0, c, d, 0, 0, 0, 16384)]
     turned[place : place + 36] = struct.pack(">9i", *entries)
-    ((window, traits),) = windows(bytes(turned), ALL)
+    ((window, encoding),) = windows(bytes(turned), ALL)
     np.testing.assert_array_equal(window, upright(every_frame(files["mp4"])))
-    assert (traits.width, traits.height) == window.shape[2:0:-1]
+    assert (encoding.width, encoding.height) == window.shape[2:0:-1]
 
 
 def shown_at(times, end, fps):
@@ -176,9 +182,9 @@ def test_an_animation_whose_equal_frames_were_merged_keeps_its_length(kind):
     data = animation(kind, still, 100)
     # With a rate or without, also where the policy refuses short videos.
     for clip in (Clip(16, 1, 1, "refuse", 10.0), Clip(16, 1, 1, "refuse")):
-        ((window, traits),) = windows(data, clip)
+        ((window, encoding),) = windows(data, clip)
         np.testing.assert_array_equal(window, still)
-        assert (traits.frames, traits.fps, traits.seconds) == (16, 10.0, pytest.approx(1.6))
+        assert (encoding.frames, encoding.fps, encoding.seconds) == (16, 10.0, pytest.approx(1.6))
 
 
 @pytest.mark.parametrize("kind", ["GIF", "WEBP", "PNG"])
@@ -195,8 +201,8 @@ def test_delays_of_an_animation_are_followed(kind):
 @pytest.mark.parametrize("kind", ["GIF", "WEBP", "PNG"])
 @pytest.mark.parametrize(("stated", "rate"), [(0, 10), (10, 100), (20, 50)])
 def test_an_animation_without_delays_is_shown_at_ten_a_second(kind, stated, rate):
-    ((_, traits),) = windows(animation(kind, FRAMES, stated), ALL)
-    assert traits.fps == pytest.approx(rate)
+    ((_, encoding),) = windows(animation(kind, FRAMES, stated), ALL)
+    assert encoding.fps == pytest.approx(rate)
 
 
 @pytest.mark.parametrize("kind", ["WEBP", "PNG"])
@@ -247,15 +253,15 @@ def test_a_video_has_alpha_only_where_a_pixel_is_transparent():
     assert transparent.mode == "bgra"
 
 
-def test_traits_say_how_long_a_video_is_and_how_its_colors_are_marked():
+def test_the_encoding_says_how_long_a_video_is_and_how_its_colors_are_marked():
     def mark(stream, frame):
         for target in (stream.codec_context, frame):
             target.colorspace, target.color_trc = 9, 16
         stream.sample_aspect_ratio = Fraction(16, 15)
 
-    ((_, traits),) = windows(encode("mp4", FRAMES, mark=mark), ALL)
-    assert (traits.frames, traits.seconds) == (24, pytest.approx(0.96))
-    assert (traits.color, traits.aspect) == ("9/16", pytest.approx(16 / 15))
+    ((_, encoding),) = windows(encode("mp4", FRAMES, mark=mark), ALL)
+    assert (encoding.frames, encoding.seconds) == (24, pytest.approx(0.96))
+    assert (encoding.color, encoding.aspect) == ("9/16", pytest.approx(16 / 15))
 
 
 def test_frames_of_irregular_times_are_taken_as_they_come():

@@ -52,7 +52,7 @@ def archive(folder):
 
 def same(samples, expected):
     for first, second in itertools.zip_longest(samples, expected):
-        assert (first.id, first.error, first.traits) == (second.id, second.error, second.traits)
+        assert (first.id, first.error, first.encoding) == (second.id, second.error, second.encoding)
         np.testing.assert_array_equal(first.pixels, second.pixels)
 
 
@@ -174,7 +174,7 @@ def test_folders_of_frames_are_clips_in_natural_order(tmp_path):
     plan = plan_windows(12, None, CLIP).indices
     samples = list(source.samples())
     np.testing.assert_array_equal([s.pixels for s in samples], [*(frames // 2)[plan], *frames[plan]])
-    assert (samples[0].traits.format, samples[0].traits.fps) == ("PNG", None)
+    assert (samples[0].encoding.format, samples[0].encoding.fps) == ("PNG", None)
     before, (shown, *_) = list(source.contents(range(6))), plan[0]
     unseen = next(number for number in range(12) if number not in plan)
     for number, changed in ((unseen, 0), (shown, sum(int(shown) in row for row in plan))):
@@ -374,7 +374,7 @@ def test_real_clips_have_the_frames_that_pyav_reads_one_by_one(assets, tmp_path,
             for window, indices in enumerate(plan_windows(len(frames), rate, clip).indices):
                 sample = next(samples)
                 assert sample.id == (f"{path.name}#{window}" if clip.windows > 1 else path.name)
-                assert sample.error is None and sample.traits.fps == float(rate)
+                assert sample.error is None and sample.encoding.fps == float(rate)
                 np.testing.assert_array_equal(sample.pixels, frames[indices])
     assert all(next(samples, None) is None for samples in sets)
 

@@ -242,7 +242,7 @@ def test_a_clip_in_another_process_is_decoded_as_in_this_one(kind, tmp_path):
             assert len(found) == len(expected) == 2
             for one, other in zip(found, expected, strict=True):
                 assert np.array_equal(one.pixels, other.pixels) and np.array_equal(one.times, other.times)
-                assert one.traits == other.traits
+                assert one.encoding == other.encoding
 
 
 def test_each_clip_is_decoded_in_another_process(tmp_path, monkeypatch):
@@ -266,9 +266,9 @@ def test_any_white_of_netpbm_gives_the_pixels_of_pillow(kind, bands, white):
     values = np.random.default_rng(0).integers(0, highest, (9, 13, bands)).astype(depth)
     data = netpbm(kind, values, white, (13, 9))
     with Image.open(io.BytesIO(data)) as image:
-        expected, traits = rgb(image)
+        expected, encoding = rgb(image)
     pixels, found = decode(io.BytesIO(data))
-    assert np.array_equal(pixels, expected) and found == traits
+    assert np.array_equal(pixels, expected) and found == encoding
     with pytest.raises((ValueError, OSError)):
         decode(io.BytesIO(data[:-1]))
 

@@ -66,8 +66,8 @@ def compare(
     """
     sources = {"gen": gen, "ref": ref}
     how = [replace(extraction, extractor=name) for name in extractor or ()] or [extraction]
-    for one in how:
-        check_given([*sources.values(), kinds, *(again or ())], one.extractor)
+    for each in how:
+        check_given([*sources.values(), kinds, *(again or ())], each.extractor)
     output = output_folder("compare", "comparison" if len(how) == 1 else "spaces", sources, out, force, how=how)
     with work.running() as run:
         chosen = how if len(how) > 1 else how[0]
@@ -156,8 +156,8 @@ def sweep(
     """Compare two sets at many bandwidths, or at many values of ρ.
 
     Each set is read once. A sweep tests directions alone, without kinds, and its intervals are conservative, so that
-    fewer modes are significant than in compare, also at compare's default. Run compare next, with the value that you
-    choose. For sigma, the default of --features is 1000.
+    fewer directions are significant than in compare, also at compare's default. Run compare next, with the value that
+    you choose. For sigma, the default of --features is 1000.
     """
     useless = given_options(context, *USELESS[parameter])
     if useless:

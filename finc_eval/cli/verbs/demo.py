@@ -47,15 +47,15 @@ def demo(
     with work.running() as run:
         made = demos.run_prompts_demo if prompts else demos.run_same_seed_demo if same_seed else demos.run_demo
         experiment = made(output.folder, fe.compare, run, output.job, force=force)
-    found = experiment.comparison
+    comparison = experiment.comparison
     if as_json:
-        print(found.to_json())
+        print(comparison.to_json())
         return
     if prompts:
-        words = [one.text for one in found.prompts.words] if found.prompts else []
+        words = [word.text for word in comparison.prompts.words] if comparison.prompts else []
         print(f"planted faults: {', '.join(FAULTS)}; words that were found: {', '.join(words) or 'none'}")
-    elif found.by_id is not None:
-        listed = set(found.by_id.broken)
+    elif comparison.by_id is not None:
+        listed = set(comparison.by_id.broken)
         right = len(listed & experiment.broken.keys())
         others = len(listed) - right
         print(f"planted broken pairs: {len(experiment.broken)}; listed: {right} of these, and {others} others")
@@ -64,27 +64,27 @@ def demo(
     else:
         print_planted(experiment)
         print("Coloring half of the generated digits also halves its gray ones: so the other gray kinds also differ.")
-    report.show(found)
+    report.show(comparison)
     print(f"\nOpen the report: {experiment.report}")
 
 
 def print_planted(experiment: Experiment) -> None:
     """Print what an experiment planted against what was found."""
 
-    def shares(one: Planted | Kind | Look) -> str:
-        return f"{percent(one.share_gen, 1)} / {percent(one.share_ref, 1)}"
+    def shares(pictured: Planted | Kind | Look) -> str:
+        return f"{percent(pictured.share_gen, 1)} / {percent(pictured.share_ref, 1)}"
 
     rows = [
-        [one.what, shares(one), *found_as, f"{one.purity:.2f}", f"{one.recall:.2f}"]
-        for one in experiment.planted
-        for found_as in [[one.kind.title, shares(one.kind)] if one.kind else ["not found", "–"]]
+        [planted.what, shares(planted), *found_as, f"{planted.purity:.2f}", f"{planted.recall:.2f}"]
+        for planted in experiment.planted
+        for found_as in [[planted.kind.title, shares(planted.kind)] if planted.kind else ["not found", "–"]]
     ]
     for planted in experiment.looks:
         seen = ["not found", "–"] if planted.look is None else [planted.look.name, shares(planted.look)]
         rows.append([planted.what, f"{percent(planted.share, 1)} / 0.0 %", *seen, "", ""])
     copies = 0 if experiment.comparison.copies is None else experiment.comparison.copies.count
     copied = ["exact copies of reference images", f"{experiment.copies} images", "", f"{copies} images", "", ""]
-    found = [one.kind for one in experiment.planted] + [one.look for one in experiment.looks]
+    recovered = [planted.kind for planted in experiment.planted] + [look.look for look in experiment.looks]
     columns = ["planted", "share gen / ref", "found as", "its share gen / ref", "purity", "recall"]
     print_table("Digits: planted against found", columns, [*rows, copied], prose=columns[:4])
-    print(f"{sum(one is not None for one in found)} of {len(found)} planted differences are found")
+    print(f"{sum(thing is not None for thing in recovered)} of {len(recovered)} planted differences are found")

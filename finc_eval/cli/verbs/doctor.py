@@ -22,14 +22,14 @@ def doctor(as_json: Json = False) -> None:
     """Say what this installation is made of: versions, devices and folders."""
     from finc_eval.doctor import diagnose  # loads torch, which the parts need not wait for
 
-    found = diagnose()
+    diagnosis = diagnose()
     if as_json:
-        print_json(found)
+        print_json(diagnosis)
         return
-    rows = [[name, version or "not installed"] for name, version in found.versions.items()]
-    rows.append(["CUDA", found.cuda or "torch is built without"])
-    rows += [["device", device] for device in found.devices]
-    for folder in found.folders:
+    rows = [[name, version or "not installed"] for name, version in diagnosis.versions.items()]
+    rows.append(["CUDA", diagnosis.cuda or "torch is built without"])
+    rows += [["device", device] for device in diagnosis.devices]
+    for folder in diagnosis.folders:
         state = f"{folder.used / 1e9:.2f} GB" if folder.exists else "not made yet"
         access = "" if folder.writable else ", cannot be written"
         rows.append([folder.purpose, f"{folder.path}: {state}, {folder.free / 1e9:.0f} GB free{access}"])
@@ -54,7 +54,7 @@ def list_extractors(as_json: Json = False) -> None:
     states = {state.name: state.state for state in weight_states(cards)}
     if as_json:
         listed = [(card.name, card.output.dimension, card.takes, states.get(card.name)) for card in cards]
-        print_json([dict(zip(("name", "dimension", "takes", "weights"), one, strict=True)) for one in listed])
+        print_json([dict(zip(("name", "dimension", "takes", "weights"), row, strict=True)) for row in listed])
         return
     rows = []
     for card in cards:
@@ -104,21 +104,22 @@ def check(extractors: ExtractorNames, work: Work, as_json: Json = False) -> None
     problems: dict[str, str | None] = {}
     for name in extractors:
         try:
-            found = check_extractor(load_card(name), work.device)
+            checked = check_extractor(load_card(name), work.device)
         except (UsageError, DataError) as error:
             problems[name] = str(error)
             continue
-        wrong = f"{found.name}: the embedding is not what the card says: check weights, versions and device"
-        problems[name] = None if found.passed else wrong
+        wrong = f"{checked.name}: the embedding is not what the card says: check weights, versions and device"
+        problems[name] = None if checked.passed else wrong
         if as_json:
             continue
         compared = {
-            "agrees": f"the golden values agree, within {found.deviation or 0:.1e}",
-            "differs": f"the golden values differ by {found.deviation or 0:.1e}",
+            "agrees": f"the golden values agree, within {checked.deviation or 0:.1e}",
+            "differs": f"the golden values differ by {checked.deviation or 0:.1e}",
             "none": "the card has no golden values to compare with",
-        }[found.golden]
-        finite = "" if found.finite else "; not all outputs are finite numbers"
-        print(f"{found.name} on {found.device}: {found.dimension} values, norm {found.norm:.6g}; {compared}{finite}")
+        }[checked.golden]
+        finite = "" if checked.finite else "; not all outputs are finite numbers"
+        numbers = f"{checked.dimension} values, norm {checked.norm:.6g}"
+        print(f"{checked.name} on {checked.device}: {numbers}; {compared}{finite}")
     if as_json:
         print_json([{"extractor": name, "problem": problem} for name, problem in problems.items()])
     if any(problems.values()):
@@ -182,9 +183,9 @@ def _print_states(states: list[WeightState], as_json: bool) -> None:
         print_json(states)
         return
     rows = []
-    for one in states:
-        size = "" if one.size is None else f"{one.size / 1e6:,.0f}"
-        rows.append([one.name, one.state, size, one.trust, one.license, str(one.path)])
+    for state in states:
+        size = "" if state.size is None else f"{state.size / 1e6:,.0f}"
+        rows.append([state.name, state.state, size, state.trust, state.license, str(state.path)])
     print_table("", ["extractor", "weights", "MB", "checked against", "license", "file"], rows)
 
 

@@ -157,7 +157,7 @@ def sketch(
             phi = shared.feature_map if work.device is None else shared.feature_map.to(work.device)
             result = fe.Sketch.of(embeddings, phi, precision=settings.precision, groups=settings.groups, run=run)
     # The embeddings may have been made by another command.
-    result.shards = tuple(replace(one, command=shard_command()) for one in result.shards)
+    result.shards = tuple(replace(shard, command=shard_command()) for shard in result.shards)
     make_room(out, "sketch", force)
     result.save(out)
     _warn_of_size(out, result)
@@ -173,7 +173,7 @@ def _is_own(path: Path, digest: str, settings: SketchSettings, shared: fe.Sketch
         return phi.digest == shared.feature_map.digest
     asked = (settings.sigma, settings.features, settings.seed, settings.frequencies == "orthogonal")
     made = (phi.sigma, phi.features, phi.seed, phi.orthogonal)
-    alike = all(one in (None, "auto", other) for one, other in zip(asked, made, strict=True))
+    alike = all(wish in (None, "auto", other) for wish, other in zip(asked, made, strict=True))
     return phi.kernel == settings.kernel and (alike or phi.kernel == "cosine")
 
 
@@ -253,21 +253,23 @@ def ls(as_json: Json = False) -> None:
     """List the caches, the latest first."""
     from finc_eval.embeddings import folder  # loads torch: wrong options need not wait
 
-    found = folder.entries()
+    caches = folder.entries()
     if as_json:
-        print_json(found)
+        print_json(caches)
         return
-    if not found:
+    if not caches:
         print(f"{folder.cache_folder()} holds no caches")
         return
     rows = []
-    for one in found:
-        shape, made = "" if one.n is None else f"{one.n} x {one.dim}", datetime.fromtimestamp(one.modified)
-        about = one.note or f"{one.source or ''}{' (gone)' if one.source_is_there is False else ''}"
-        size = f"{one.size / 1e6:,.1f}"
-        rows.append([one.path.name[:12], one.state, shape, one.extractor or "", size, f"{made:%Y-%m-%d %H:%M}", about])
+    for cache in caches:
+        shape, made = "" if cache.n is None else f"{cache.n} x {cache.dim}", datetime.fromtimestamp(cache.modified)
+        about = cache.note or f"{cache.source or ''}{' (gone)' if cache.source_is_there is False else ''}"
+        size = f"{cache.size / 1e6:,.1f}"
+        rows.append(
+            [cache.path.name[:12], cache.state, shape, cache.extractor or "", size, f"{made:%Y-%m-%d %H:%M}", about]
+        )
     print_table("", ["key", "state", "embeddings", "extractor", "MB", "made", "samples"], rows)
-    print(f"{sum(one.size for one in found) / 1e6:,.1f} MB in {found[0].path.parent}")
+    print(f"{sum(cache.size for cache in caches) / 1e6:,.1f} MB in {caches[0].path.parent}")
 
 
 @cache.command()
@@ -286,12 +288,12 @@ def explain(
     from finc_eval.embeddings.cache import EmbeddingCache
     from finc_eval.embeddings.recipe import recipe_of
 
-    with EmbeddingCache(folder.find(cache)) as found, show_progress(quiet) as progress:
-        card = load_card(extraction.extractor or card_again(found.extractor))
+    with EmbeddingCache(folder.find(cache)) as opened, show_progress(quiet) as progress:
+        card = load_card(extraction.extractor or card_again(opened.extractor))
         recipe = recipe_of(card, extraction.precision)
-        lines = folder.explain(found, samples, card, recipe, n=extraction.n, seed=extraction.seed, progress=progress)
-        name = f"{found.path}: {plural(found.n, 'sample')} of {found.source} by {found.extractor}"
-        path = str(found.path)
+        lines = folder.explain(opened, samples, card, recipe, n=extraction.n, seed=extraction.seed, progress=progress)
+        name = f"{opened.path}: {plural(opened.n, 'sample')} of {opened.source} by {opened.extractor}"
+        path = str(opened.path)
     if as_json:
         print_json({"path": path, "used_again": not lines, "changed": lines})
         return

@@ -167,7 +167,7 @@ def _by_label(baseline: Sequence[str]) -> dict[str, str]:
     from finc_eval.gates.baseline import samples_of
 
     labels = ["baseline"] if len(baseline) == 1 else [f"baseline-{i}" for i in range(1, len(baseline) + 1)]
-    return {name: str(samples_of(one)) for name, one in zip(labels, baseline, strict=True)}
+    return {name: str(samples_of(source)) for name, source in zip(labels, baseline, strict=True)}
 
 
 def _check_options(*, init: bool, promote: bool, judges: bool, reason: str | None) -> None:
@@ -196,18 +196,18 @@ def _write_policy(
     check_suffix(policy, ".toml", option="--policy")
     job = job_digest("gate --init", sources)
     own = mark("policy", job)
-    refuse_loss(policy, lambda found: mark_of(found) == own, force, option="--policy")
+    refuse_loss(policy, lambda path: mark_of(path) == own, force, option="--policy")
     with work.running() as run:
-        found = first_policy(list(older.values()), ref, groups=groups, extractor=extraction, run=run)
-        text = mark_text("policy", job, found)
-    write_readable(policy, text, Policy.of, Policy.parse(found))
+        proposed = first_policy(list(older.values()), ref, groups=groups, extractor=extraction, run=run)
+        text = mark_text("policy", job, proposed)
+    write_readable(policy, text, Policy.of, Policy.parse(proposed))
     print(text, end="")
 
 
 def _check_policy(policy: Path, baseline: Sequence[str], ref: str) -> None:
     """Raise UsageError if the policy does not exist."""
     if not policy.exists():
-        places = " ".join(f"--baseline {shlex.quote(one)}" for one in baseline)
+        places = " ".join(f"--baseline {shlex.quote(path)}" for path in baseline)
         raise UsageError(
             f"no release is judged without a policy, and {policy} does not exist: write it from the baseline by "
             f"finc-eval gate --init {places} --ref {shlex.quote(ref)} --policy {shlex.quote(str(policy))}"

@@ -87,7 +87,7 @@ def fit(
         embeddings = _open_sets({"samples": samples}, extraction, run, checks=checks)["samples"]
         labels = _labels(embeddings, label, samples)
         own = {"source": embeddings.digest, "settings": plain(settings), "classes": sorted(set(labels))}
-        refuse_loss(out, lambda found: has_header(found, type="kahm", **own), force)
+        refuse_loss(out, lambda path: has_header(path, type="kahm", **own), force)
         with run.step("fit a model to each class"):
             models = fe.kahm.fit_classes(embeddings, labels, settings, device=run.torch_device)
     make_room(out, "kahm", force)
@@ -219,7 +219,7 @@ def membership(
                 f"{members} and {others} are the same samples: others are samples that the models have not seen"
             )
         with run.step("distances to the models"):
-            near = {name: fe.kahm.nearest_distances(fitted, one) for name, one in sets.items()}
+            near = {name: fe.kahm.nearest_distances(fitted, embeddings) for name, embeddings in sets.items()}
         with run.step(f"score with {permutations:,} permutations"):
             score = fe.kahm.membership_score(
                 near["members"], near["others"], permutations=permutations, seed=seed, settings=str(fitted.settings)
@@ -272,16 +272,20 @@ def federate(
                 answered = f"{folder}: {join_words([*parties])} answered"
                 print_json({"answered": [*parties]}) if as_json else print(answered)
             case None, None, Path() as folder, tuple(names), Path() as table:
-                found = fe.kahm.federated.gather(folder, names)
-                ids = [str(place) for place in range(len(found.values))]
-                write_classes(table, ids, found.classes, found.values, None, force, as_json)
+                distances = fe.kahm.federated.gather(folder, names)
+                ids = [str(place) for place in range(len(distances.values))]
+                write_classes(table, ids, distances.classes, distances.values, None, force, as_json)
             case str(asked), dict(parties), None, None, Path() as table:
                 fitted = [fe.kahm.load_models(path, device=run.torch_device) for path in parties.values()]
-                queries = _open_sets({"samples": asked}, extraction, run, [one.space for one in fitted])["samples"]
-                found = fe.kahm.federated.combine([fe.kahm.federated.local_distances(one, queries) for one in fitted])
+                queries = _open_sets({"samples": asked}, extraction, run, [machine.space for machine in fitted])[
+                    "samples"
+                ]
+                distances = fe.kahm.federated.combine(
+                    [fe.kahm.federated.local_distances(machine, queries) for machine in fitted]
+                )
                 known = queries.column("label") if "label" in queries.columns else None
                 ids = queries.ids_between(0, queries.n)
-                write_classes(table, ids, found.classes, found.values, known, force, as_json)
+                write_classes(table, ids, distances.classes, distances.values, known, force, as_json)
             case _:
                 raise UsageError(
                     "these options make no step of federated classification: pass SAMPLES with --party "

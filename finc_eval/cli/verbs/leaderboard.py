@@ -117,10 +117,10 @@ def rank(
     if not runs:
         raise UsageError("no model is named: write for example one=model-one/ two=model-two/")
     sources = flat_sources(runs) | {"ref": ref}
-    for one in how:
-        check_given(sources.values(), one.extractor)
+    for each in how:
+        check_given(sources.values(), each.extractor)
     ballots = [
-        one for given in votes or () for one in (given.split(",") if not Path(given).exists() else [given]) if one
+        path for given in votes or () for path in (given.split(",") if not Path(given).exists() else [given]) if path
     ]
     judged: dict[str, Any] = {"scores": score_sources(scores) if scores else None, "votes": ballots or None}
     check_given(ballots)
@@ -159,22 +159,22 @@ def add(
     runs = runs_of_models([*(models or ()), *gen])
     check_given([*flat_sources(runs).values(), ref], extraction.extractor)
     stored = fe.Board(board)
-    names = [one.name for one in fields(settings) if given_options(context, one.name)]
+    names = [field.name for field in fields(settings) if given_options(context, field.name)]
     given: Any = {name: getattr(settings, name) for name in names}
     with work.running() as run:
         added = stored.add(runs, ref, settings, extractor=extraction, run=run, **given)
     done = (
         f"added {', '.join(added)} to {board}" if added else f"{board} has {join_words(list(runs))} of the same samples"
     )
-    found, page = stored.leaderboard(), board / "leaderboard.html"
+    ranked, page = stored.leaderboard(), board / "leaderboard.html"
     # A board of an earlier version kept no pictures, and its page shows some.
-    stays = bool(found.without_pictures) and page.exists() and PICTURE in read_bytes(page)
+    stays = bool(ranked.without_pictures) and page.exists() and PICTURE in read_bytes(page)
     if as_json or stays:
-        _print_names(stored, done, as_json, found.without_pictures)
+        _print_names(stored, done, as_json, ranked.without_pictures)
     else:
         print(done, end="\n\n")
     if not as_json:
-        emit(found, None if stays else _page_of(board), as_json)
+        emit(ranked, None if stays else _page_of(board), as_json)
 
 
 @leaderboard.command()
@@ -264,20 +264,20 @@ def render(
     given = paths_by_name(samples or [], "--samples", "one=model-one/")
     check_given(given.values())
     stored = fe.Board(board)
-    output, found = _page_of(board, out, force), stored.leaderboard(rank_by)
-    if not given and found.without_pictures:
-        refuse_loss_of_pictures(output.files[".html"], force, found.without_pictures)
-    emit(_beside(found, beside), output, as_json, samples=given)
+    output, ranked = _page_of(board, out, force), stored.leaderboard(rank_by)
+    if not given and ranked.without_pictures:
+        refuse_loss_of_pictures(output.files[".html"], force, ranked.without_pictures)
+    emit(_beside(ranked, beside), output, as_json, samples=given)
 
 
 def open_board(path: Path, rank_by: str | None = None) -> fe.Leaderboard:
     """Open the leaderboard of a folder, or of a leaderboard.json, which cannot be ordered anew."""
     if path.is_dir() or rank_by is not None:
         return fe.Board(path).leaderboard(rank_by)
-    found = fe.load(path)
-    if not isinstance(found, fe.Leaderboard):
+    result = fe.load(path)
+    if not isinstance(result, fe.Leaderboard):
         raise UsageError(f"{path} is not a leaderboard: pass the folder of a board, or its leaderboard.json")
-    return found
+    return result
 
 
 def _page_of(board: Path, out: Path | None = None, force: bool = False) -> TerminalOutput:
@@ -306,11 +306,11 @@ def score_sources(options: Sequence[str]) -> dict[str, list[str]] | list[Any]:
                     raise UsageError(f"--scores is NAME=FILE, got {part}: write for example one=one.csv,two=two.jsonl")
                 by_model.setdefault(name.strip(), []).append(path)
         else:
-            others += [one.strip() for one in given.split(",") if one.strip()]
-    files = [one for one in others if is_file(one)]
+            others += [part.strip() for part in given.split(",") if part.strip()]
+    files = [path for path in others if is_file(path)]
     check_given([*(path for own in by_model.values() for path in own), *files])
     if by_model and len(files) < len(others):
-        column = next(one for one in others if one not in files)
+        column = next(path for path in others if path not in files)
         raise UsageError(f"--scores names {column!r} beside files, and it is not a file: write NAME={column}")
     if not by_model:
         return others

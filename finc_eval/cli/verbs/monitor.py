@@ -64,7 +64,7 @@ def monitor(
         ref = steps.pop(min(steps))
     inputs = {step_text(at): path for at, path in steps.items()} | {"ref": ref}
     job = job_digest("monitor", inputs)
-    refuse_loss(out, lambda found: mark_of(found) == mark(TYPE, job), force)
+    refuse_loss(out, lambda path: mark_of(path) == mark(TYPE, job), force)
     claim(out)
     with work.running() as run:
         followed = fe.Monitor(ref, extractor=extraction, run=run)

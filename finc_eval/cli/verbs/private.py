@@ -49,10 +49,10 @@ def open_ledger(path: Path, budget: float | None, settings: PrivacySettings) -> 
         if budget is None:
             raise BudgetError(f"{path} does not exist: pass --budget, the epsilon that a data set may spend in all")
         return PlannedLedger(path, budget, settings.delta, settings.guarantee.adjacency)
-    found = Ledger(path)
-    if budget not in (None, found.budget.epsilon):
-        raise BudgetError(f"{path} has a budget of epsilon {found.budget.epsilon:g}, which is set once: leave it out")
-    return found
+    ledger = Ledger(path)
+    if budget not in (None, ledger.budget.epsilon):
+        raise BudgetError(f"{path} has a budget of epsilon {ledger.budget.epsilon:g}, which is set once: leave it out")
+    return ledger
 
 
 def private(context: typer.Context) -> None:

@@ -104,12 +104,12 @@ def _index_of(folder: Path, page: Path, force: bool) -> str:
     from finc_eval.report.index import ResultIndex
 
     index = ResultIndex(folder, page)
-    refuse_loss(page, lambda found: mark_of(found) == index.mark, force)
-    found = list(results_in(folder))
-    if not found:
+    refuse_loss(page, lambda path: mark_of(path) == index.mark, force)
+    results = list(results_in(folder))
+    if not results:
         raise DataError(f"{folder} holds no results of finc-eval: pass the folder that a verb wrote to with --out")
-    for name, one in found:
-        index.add(name, one)
+    for name, result in results:
+        index.add(name, result)
     return index.page()
 
 
@@ -118,7 +118,7 @@ def _write(result: Path, form: str, page: Path, moved: Mapping[str, str], galler
     from finc_eval.loading import load_result
 
     made = load_result(result)
-    refuse_loss(page, lambda found: mark_of(found) == made.mark, force)
+    refuse_loss(page, lambda path: mark_of(path) == made.mark, force)
     if gallery:
         _write_gallery(made, page, moved, force)
         return
@@ -145,7 +145,7 @@ def _write_gallery(made: Document, page: Path, moved: Mapping[str, str], force: 
     if not isinstance(made, Mapped):
         raise UsageError(f"a {made.type_name} has no kinds with a map: pass --gallery with a comparison or kinds")
     for path in gallery_files(made, page).values():
-        refuse_loss(path, lambda found: mark_of(found) == made.mark, force)
+        refuse_loss(path, lambda path: mark_of(path) == made.mark, force)
     write_gallery(made, page, moved)
 
 

@@ -47,8 +47,8 @@ def score(
     from finc_eval.embeddings.set_info import notes_on, set_info
 
     result = fe.Comparison.load(comparison)
-    columns = [*BEFORE, *(mode.id for mode in result.directions)]
-    refuse_loss(out, lambda found: is_table_of(found, [columns]), force)
+    columns = [*BEFORE, *(direction.id for direction in result.directions)]
+    refuse_loss(out, lambda path: is_table_of(path, [columns]), force)
     counts = np.zeros(len(result.kinds) + 1, int)  # samples of no kind, and of each
     with work.running() as run:
         sources = {"samples": samples}
@@ -69,8 +69,8 @@ def score(
     if as_json:
         fields = ("id", "title", "share_gen", "share_ref")
         kinds = [
-            {**{name: getattr(one, name) for name in fields}, "count": count}
-            for one, count in zip(result.kinds, members, strict=True)
+            {**{name: getattr(kind, name) for name in fields}, "count": count}
+            for kind, count in zip(result.kinds, members, strict=True)
         ]
         print_json({"path": str(out), "n": embeddings.n, "columns": columns, "kinds": kinds, "warnings": notes})
         return
@@ -98,7 +98,7 @@ def _notes(result: fe.Comparison) -> list[str]:
     notes = [] if result.kinds else ["the comparison has no kinds to assign samples to"]
     if not result.directions:
         notes.append("the comparison found no directions: samples have no scores")
-    elif unsure := sum(mode.p_value > ALPHA for mode in result.directions):
+    elif unsure := sum(direction.p_value > ALPHA for direction in result.directions):
         of = f"{unsure} of {plural(len(result.directions), 'direction')}"
         notes.append(f"{of} {'is' if unsure == 1 else 'are'} not significant, and may be chance")
     return notes
@@ -107,9 +107,9 @@ def _notes(result: fe.Comparison) -> list[str]:
 def _print_kinds(result: fe.Comparison, members: Sequence[int], n: int) -> None:
     """Print the number of samples of each kind, if there are kinds."""
     rows = []
-    for one, count in zip(result.kinds, members, strict=True):
-        shares = [percent(share, 1) for share in (count / n, one.share_gen, one.share_ref)]
-        rows.append([with_id(one), f"{count:,}", *shares])
+    for kind, count in zip(result.kinds, members, strict=True):
+        shares = [percent(share, 1) for share in (count / n, kind.share_gen, kind.share_ref)]
+        rows.append([with_id(kind), f"{count:,}", *shares])
     if rows:
         headings = ["kind", "samples", "share", "of gen", "of ref"]
         print_table(f"Kinds of {plural(n, 'sample')}", headings, rows, names=["kind"])

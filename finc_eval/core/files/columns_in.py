@@ -42,9 +42,9 @@ def parquet_columns(path: Path, name: str) -> Columns:
         schema, rows = parquet_schema(path)
         check_list(rows, name, "rows", BYTES_PER_LINE)
         check_cells(len(schema.names), rows, name)
-        found: list[list[Any]] = [[] for _ in schema.names]
+        columns: list[list[Any]] = [[] for _ in schema.names]
         for batch in parquet_pieces(path, BYTES_PER_TEXT_BYTE):
-            for own, values in zip(found, batch.columns, strict=True):
+            for own, values in zip(columns, batch.columns, strict=True):
                 own.extend(_python_values(values))
     except ImportError as error:
         raise UsageError(f"reading {name} needs {error.name}: pip install {error.name}") from error
@@ -53,7 +53,7 @@ def parquet_columns(path: Path, name: str) -> Columns:
     except UNREADABLE as error:  # pyarrow's errors are among these
         words = str(error).split("\n", 1)[0][:200]
         raise DataError(f"{name} cannot be read as a .parquet file ({words}): write it again") from error
-    return dict(zip(schema.names, found, strict=True))
+    return dict(zip(schema.names, columns, strict=True))
 
 
 def _python_values(values: Any) -> list[Any]:
@@ -77,7 +77,7 @@ def text_columns(text: str, name: str, read_csv: Callable[[str, str], tuple[Colu
     if start == "{" and [line[0] for line, _ in zip(filter(None, lines), range(2), strict=False)] == ["{", "{"]:
         return TableText(json_line_columns(text, name))
     value = foreign_json(text, name)
-    if isinstance(value, list) and value and all(isinstance(one, Mapping) for one in value):
+    if isinstance(value, list) and value and all(isinstance(row, Mapping) for row in value):
         return TableText(gather_columns(value, name), value=value)
     return TableText(value=value)
 
@@ -91,4 +91,4 @@ def json_line_columns(text: str, name: str) -> Columns:
             raise DataError(f"row {number} of {name} is {value!r:.60}, not a row of named values: correct it")
         return value
 
-    return gather_columns((row(*one) for one in enumerate(json_lines(text, name), start=1)), name)
+    return gather_columns((row(*numbered) for numbered in enumerate(json_lines(text, name), start=1)), name)

@@ -87,16 +87,16 @@ class _Content:
         for name in file.names():
             if name in self._without:
                 continue
-            found = file.arrays.get(name)
-            if found is None or found.dtype.kind == "S":
+            array = file.arrays.get(name)
+            if array is None or array.dtype.kind == "S":
                 alike[name] = "texts"
                 texts, waiting = file.texts(name), self._texts.setdefault(name, _Texts())
                 for start in range(0, len(texts), TEXTS_TOGETHER):
                     waiting.add(texts.bytes_between(start, start + TEXTS_TOGETHER))
             else:
-                alike[name] = (found.shape[1:], found.dtype.str, len(found.shape))
-                self._shapes[name] = (found.shape, found.dtype.str)
-                self._lengths[name] += len(found)
+                alike[name] = (array.shape[1:], array.dtype.str, len(array.shape))
+                self._shapes[name] = (array.shape, array.dtype.str)
+                self._lengths[name] += len(array)
         if alike != (self._alike or alike):
             raise file.damaged(f"its arrays are not those of {first}")
         self._alike = alike

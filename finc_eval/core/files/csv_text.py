@@ -40,12 +40,12 @@ def csv_text(rows: Iterable[Mapping[str, object]]) -> str:
     Numbers are written in full, and None as an empty cell. Formulas are escaped; control characters, direction marks
     and the ends of lines are spelled out.
     """
-    found = [*rows]
-    columns = dict.fromkeys(name for row in found for name in row)
+    all_rows = [*rows]
+    columns = dict.fromkeys(name for row in all_rows for name in row)
     text = io.StringIO()
     lines = csv.writer(text, lineterminator="\n")
     lines.writerow(cell(name) for name in columns)
-    lines.writerows([cell(row.get(name)) for name in columns] for row in found)
+    lines.writerows([cell(row.get(name)) for name in columns] for row in all_rows)
     return text.getvalue()
 
 
@@ -62,7 +62,7 @@ def write_rows(file: TextIO, rows: Iterable[Sequence[object]], *, texts: int | N
     lines = csv.writer(file, lineterminator=end)
     for row in rows:
         some = row if texts is None else row[:texts]
-        lines.writerow([*(escape(one) if isinstance(one, str) else one for one in some), *row[len(some) :]])
+        lines.writerow([*(escape(cell) if isinstance(cell, str) else cell for cell in some), *row[len(some) :]])
 
 
 def escape(text: str) -> str:
@@ -133,7 +133,7 @@ class CsvLines:
                 f"{MAX_CELL_LETTERS:,} letters; shorten it, or close its quotes"
             ) from None
         self._letters, self.number = 0, self._reader.line_num
-        return [unescape(one) if one[:1] == "'" else one for one in line]
+        return [unescape(cell) if cell[:1] == "'" else cell for cell in line]
 
 
 def csv_table(text: str | Iterable[str], name: str) -> tuple[list[str], Iterator[dict[str, str]]]:
@@ -153,14 +153,14 @@ def csv_columns(text: str | Iterable[str], name: str) -> dict[str, list[str]]:
 
 def cells_by_column(columns: list[str], rows: Iterator[list[str]], name: str) -> dict[str, list[str]]:
     """Return rows as columns by name, read some at a time, none without a row; DataError for too many values."""
-    found: list[list[str]] = [[] for _ in columns]
+    cells: list[list[str]] = [[] for _ in columns]
     count, step = 0, max(1, FREE_CELLS // max(1, len(columns)))
     while some := [*islice(rows, step)]:
         count += len(some)
         check_cells(len(columns), count, name)
-        for own, values in zip(found, zip(*some, strict=True), strict=True):
+        for own, values in zip(cells, zip(*some, strict=True), strict=True):
             own.extend(values)
-    return dict(zip(columns, found, strict=True)) if count else {}
+    return dict(zip(columns, cells, strict=True)) if count else {}
 
 
 def csv_body(text: str | Iterable[str], name: str) -> tuple[list[str], Iterator[list[str]]]:

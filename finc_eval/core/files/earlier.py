@@ -37,9 +37,9 @@ class Front:
     def of(cls, data: bytes) -> Front | None:
         """Read the first bytes of a file; None if they are damaged."""
         try:
-            found = json_table(data[:512].decode("ascii"))
-            (start, length), texts = found["header"], (str(found["type"]), str(found["sha256"]))
-            return cls(texts[0], int(found["layout"]), int(found["size"]), int(start), int(length), texts[1])
+            front = json_table(data[:512].decode("ascii"))
+            (start, length), texts = front["header"], (str(front["type"]), str(front["sha256"]))
+            return cls(texts[0], int(front["layout"]), int(front["size"]), int(start), int(length), texts[1])
         except (DataError, ValueError, KeyError, TypeError):
             return None
 
@@ -58,9 +58,9 @@ class Front:
         # Columns of metadata have got a plainer name.
         return header, {
             f"columns/{name.removeprefix('metadata/')}" if name.startswith("metadata/") else name: _raw(
-                file, lock, name, one, size
+                file, lock, name, array, size
             )
-            for name, one in arrays.items()
+            for name, array in arrays.items()
         }
 
 
@@ -83,8 +83,8 @@ def _raw(file: IO[bytes], lock: threading.Lock, name: str, entry: dict[str, Any]
         for first in range(0, high - low, CHECKED_BYTES):
             if zlib.crc32(data[first : first + CHECKED_BYTES]) != sums[(low + first) // CHECKED_BYTES]:
                 raise OSError(f"{name} is not what was written")
-        found = np.frombuffer(data, np.uint8)[start * row - low : stop * row - low].copy()
-        rows: NDArray[Any] = found.view(dtype).reshape(stop - start, *shape[1:])
+        some = np.frombuffer(data, np.uint8)[start * row - low : stop * row - low].copy()
+        rows: NDArray[Any] = some.view(dtype).reshape(stop - start, *shape[1:])
         return rows
 
     return Raw(dtype, shape, read)

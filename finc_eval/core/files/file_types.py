@@ -89,8 +89,8 @@ def check_layout(path: str | Path, type_name: str, layout: object, reads: int, r
     )
 
 
-def wrong_type(given: str | Path, found: str, needed: str) -> DataError:
+def wrong_type(given: str | Path, held: str, needed: str) -> DataError:
     """Return the error for a file of one type where another is needed; `given` is its path."""
-    is_a, goes_to, _ = FILE_TYPES.get(found, (f"a finc-eval file of the type {found!r}", "fe.load opens", ""))
+    is_a, goes_to, _ = FILE_TYPES.get(held, (f"a finc-eval file of the type {held!r}", "fe.load opens", ""))
     what = FILE_TYPES[needed].needed if needed in FILE_TYPES else needed
     return DataError(f"{given} is {is_a}, which {goes_to}: here pass {what}")

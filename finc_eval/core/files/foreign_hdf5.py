@@ -33,15 +33,23 @@ def hdf5_arrays(path: Path, choose: Callable[[Mapping[str, tuple[int, ...]]], st
     """
     try:
         with open_file(path) as file, opened(file) as hdf5:
-            found = _by_name(datasets_in(hdf5))
-            numbers = {name: tuple(one.shape) for name, one in found.items() if one.shape and one.dtype.kind in "biuf"}
+            datasets = _by_name(datasets_in(hdf5))
+            numbers = {
+                name: tuple(dataset.shape)
+                for name, dataset in datasets.items()
+                if dataset.shape and dataset.dtype.kind in "biuf"
+            }
             tables = {name: shape for name, shape in numbers.items() if len(shape) == 2}
-            if found and not numbers:
-                raise DataError(_say_no_numbers(found, path))
+            if datasets and not numbers:
+                raise DataError(_say_no_numbers(datasets, path))
             chosen = choose(tables or numbers)
             n = tables[chosen][0]
-            beside = {name: _column(one, f"{name} of {path}") for name, one in found.items() if one.shape == (n,)}
-            rows = _rows(found[chosen], file.fileno(), f"{chosen} of {path}")
+            beside = {
+                name: _column(dataset, f"{name} of {path}")
+                for name, dataset in datasets.items()
+                if dataset.shape == (n,)
+            }
+            rows = _rows(datasets[chosen], file.fileno(), f"{chosen} of {path}")
             return {chosen: rows, **{name: column for name, column in beside.items() if column is not None}}
     except (FincEvalError, MemoryError):
         raise
@@ -49,10 +57,10 @@ def hdf5_arrays(path: Path, choose: Callable[[Mapping[str, tuple[int, ...]]], st
         raise DataError(f"{path} cannot be read ({words_of(error)}): repair it, or save it again") from error
 
 
-def _say_no_numbers(found: Mapping[str, Group], path: Path) -> str:
+def _say_no_numbers(datasets: Mapping[str, Group], path: Path) -> str:
     """Return the sentence on a file whose arrays are of texts, records or complex numbers."""
-    shown = [f"{name} ({one.dtype}, shape {one.shape})" for name, one in islice(found.items(), 3)]
-    more = [f"{len(found) - 3} more"] if len(found) > 3 else []
+    shown = [f"{name} ({dataset.dtype}, shape {dataset.shape})" for name, dataset in islice(datasets.items(), 3)]
+    more = [f"{len(datasets) - 3} more"] if len(datasets) > 3 else []
     return f"{path} has no array of numbers, only {join_words([*shown, *more])}: save one array of shape (n, d)"
 
 
@@ -60,7 +68,8 @@ def _by_name(datasets: Mapping[str, Group]) -> dict[str, Group]:
     """Return arrays by their last names, or by their paths where several have the same last name."""
     short = [path.rpartition("/")[2] for path in datasets]
     return {
-        name if short.count(name) == 1 else path: one for (path, one), name in zip(datasets.items(), short, strict=True)
+        name if short.count(name) == 1 else path: dataset
+        for (path, dataset), name in zip(datasets.items(), short, strict=True)
     }
 
 

@@ -115,12 +115,12 @@ def datasets_in(group: h5py.Group) -> dict[str, h5py.Dataset]:
         path, objects = f"{place}{name}", objects + 1
         if not _is_own(parent, name):
             raise ValueError(f"{path} is a link, which is not followed")
-        one = parent[name]
-        if isinstance(one, h5py.Dataset):
-            _check_storage(path, one)
-            found[path] = one
-        elif isinstance(one, h5py.Group):
-            waiting.append((f"{path}/", iter(one), one))
+        node = parent[name]
+        if isinstance(node, h5py.Dataset):
+            _check_storage(path, node)
+            found[path] = node
+        elif isinstance(node, h5py.Group):
+            waiting.append((f"{path}/", iter(node), node))
         if len(waiting) > MAX_GROUPS or objects > MAX_OBJECTS:
             raise ValueError(f"it has more than {MAX_GROUPS} groups within each other, or {MAX_OBJECTS:,} arrays")
     return found
@@ -157,7 +157,7 @@ def only_group(group: h5py.Group) -> h5py.Group | None:
 
 def raw_of(dataset: h5py.Dataset) -> Raw:
     """Return an array whose rows are read as they are stored; an array without rows has one, which is itself."""
-    shape = dataset.shape or tuple(int(one) for one in dataset.attrs.get(EMPTY, ()))
+    shape = dataset.shape or tuple(int(side) for side in dataset.attrs.get(EMPTY, ()))
     if dataset.shape is None and not shape:  # a copy without the attribute: most lists that may be empty are of texts
         shape = (0,)
 
@@ -256,7 +256,7 @@ def new_dataset(root: h5py.Group, name: str, shape: tuple[int, ...], dtype: np.d
 
     *groups, own = name.split("/")
     parent = root.id
-    for group in (one.encode() for one in groups):
+    for group in (group.encode() for group in groups):
         if group not in parent:
             made = h5py.h5p.create(h5py.h5p.GROUP_CREATE)
             _in_order(made)
@@ -275,12 +275,12 @@ def new_dataset(root: h5py.Group, name: str, shape: tuple[int, ...], dtype: np.d
     else:
         made.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
     space = h5py.h5s.create_simple(shape) if all(shape) and shape else h5py.h5s.create(_space_of(shape))
-    found = h5py.Dataset(
+    dataset = h5py.Dataset(
         h5py.h5d.create(parent, own.encode(), h5py.h5t.py_create(kind, logical=True), space, made, dapl=access)
     )
     if not all(shape):
-        found.attrs.create(EMPTY, np.array(shape, np.int64))
-    return found
+        dataset.attrs.create(EMPTY, np.array(shape, np.int64))
+    return dataset
 
 
 def _space_of(shape: tuple[int, ...]) -> int:

@@ -122,7 +122,7 @@ def profile_of(gamut: tuple[float, ...], curve: Curve) -> bytes:
 
 
 def _xyz(values: npt.NDArray[np.float64]) -> bytes:
-    return b"XYZ \0\0\0\0" + struct.pack(">3i", *(round(65536 * one) for one in values.tolist()))
+    return b"XYZ \0\0\0\0" + struct.pack(">3i", *(round(65536 * value) for value in values.tolist()))
 
 
 def cicp_profile(primaries: int, transfer: int) -> bytes | None:
@@ -265,12 +265,12 @@ def space_name(profile: bytes) -> str:
     Raises:
         ValueError: the profile cannot be read.
     """
-    mode, found = mode_of(profile), _patches(profile)
-    distance, name = min((float(np.abs(found - patches).mean()), name) for name, patches in _known(mode))
+    mode, patches_of_file = mode_of(profile), _patches(profile)
+    distance, name = min((float(np.abs(patches_of_file - patches).mean()), name) for name, patches in _known(mode))
     if distance <= MAX_DISTANCE:
         return name
     # 8: profiles of one device differ by less when it is measured again.
-    return f"{mode}-{sha256_of(repr(np.rint(found / 8).astype(int).tolist()))[:4]}"
+    return f"{mode}-{sha256_of(repr(np.rint(patches_of_file / 8).astype(int).tolist()))[:4]}"
 
 
 def _patches(profile: bytes) -> npt.NDArray[np.float64]:
@@ -285,7 +285,7 @@ def _patches(profile: bytes) -> npt.NDArray[np.float64]:
 @lru_cache(maxsize=3)
 def _known(mode: str) -> list[tuple[str, npt.NDArray[np.float64]]]:
     """Return the patches of the spaces that have a name, for pixels of a mode."""
-    found = [("CMYK", np.full((1, 3), np.inf))]
+    spaces = [("CMYK", np.full((1, 3), np.inf))]
     for gamut in () if mode == "CMYK" else GAMUTS if mode == "RGB" else (SRGB,):
         for end, curve in TRANSFERS.items():
             patches = _patches(profile_of(GAMUTS[gamut], curve))
@@ -293,5 +293,5 @@ def _known(mode: str) -> list[tuple[str, npt.NDArray[np.float64]]]:
             gray = patches[:: levels**2 + levels + 1]
             usual = end in USUAL.get(gamut, ("", "2.2"))
             name = ("gray" if mode == "L" and not usual else gamut) + ("" if usual else f"/{end or 2.2}")
-            found.append((name, gray if mode == "L" else patches))
-    return found
+            spaces.append((name, gray if mode == "L" else patches))
+    return spaces

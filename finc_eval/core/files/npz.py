@@ -167,11 +167,11 @@ def blocks(stream: IO[bytes], n: int, dtype: np.dtype[Any]) -> Iterator[NDArray[
 
 def _values(stream: IO[bytes], n: int, dtype: np.dtype[Any]) -> NDArray[Any]:
     """Read the n values that follow in a stream."""
-    found, end = np.empty(n, dtype), 0
+    values, end = np.empty(n, dtype), 0
     for block in blocks(stream, n, dtype):
-        found[end : end + len(block)] = block
+        values[end : end + len(block)] = block
         end += len(block)
-    return found
+    return values
 
 
 def _verify_end(stream: IO[bytes]) -> None:

@@ -44,9 +44,9 @@ def foreign_json(text: str | bytes, where: str) -> Any:
     """Parse JSON of another program, which may hold NaN and infinity; DataError for anything else."""
     check_decoded(json_size(text), where)
     try:
-        found = json.loads(text)
-        _check_depth(found)
-        return found
+        value = json.loads(text)
+        _check_depth(value)
+        return value
     except MALFORMED as error:
         raise DataError(f"{where} cannot be read as JSON ({_words(error)}): repair it, or take it away") from error
 
@@ -66,10 +66,10 @@ def json_lines(text: str, where: str) -> Iterator[Any]:
 
 def json_table(text: str | bytes, where: str = "the text") -> dict[str, Any]:
     """Parse JSON that must be a table of keys and values; see `parse_json`."""
-    found = parse_json(text, where)
-    if not isinstance(found, dict):
-        raise DataError(f"{where} must be a JSON object, and is {type(found).__name__}: make it again")
-    return found
+    table = parse_json(text, where)
+    if not isinstance(table, dict):
+        raise DataError(f"{where} must be a JSON object, and is {type(table).__name__}: make it again")
+    return table
 
 
 def read_json(path: str | Path) -> Any:
@@ -86,8 +86,8 @@ def parse_toml(text: str, where: str, what: str = "a TOML file") -> dict[str, An
     """Parse TOML; DataError for anything else, and for too many letters or too long a key."""
     if len(text) > MAX_TOML_LETTERS:
         raise DataError(f"{where} has {len(text):,} letters, above the {MAX_TOML_LETTERS:,} of {what}: make it shorter")
-    if found := LONG_KEY.search(text):
-        raise DataError(f"{where} has a key of more than 8 words ({found[0]:.20}…): use at most 8 words in {what}")
+    if long_key := LONG_KEY.search(text):
+        raise DataError(f"{where} has a key of more than 8 words ({long_key[0]:.20}…): use at most 8 words in {what}")
     try:
         table = tomllib.loads(text)
         _check_numbers(table)
@@ -133,8 +133,8 @@ def read_text(path: str | Path, what: str = "a text in UTF-8", newline: str | No
     except FileNotFoundError as error:
         raise DataError(f"{path} does not exist") from error
     except (reading.NotAFileError, UnicodeDecodeError) as error:
-        found = error.kind if isinstance(error, reading.NotAFileError) else "a binary file"
-        raise DataError(f"{path} is {found}, not {what}: pass another file") from error
+        what_it_is = error.kind if isinstance(error, reading.NotAFileError) else "a binary file"
+        raise DataError(f"{path} is {what_it_is}, not {what}: pass another file") from error
     except (OSError, ValueError) as error:
         raise DataError(f"{path} cannot be read ({_words(error)}): make it again") from error
 

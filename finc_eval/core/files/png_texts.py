@@ -37,31 +37,31 @@ def png_prompt(data: bytes) -> str | None:
     texts = _png_texts(data)
     for key in KEYS:
         text = texts.get(key, "").strip()
-        found: Any = None
+        parsed: Any = None
         if text.startswith("{"):
             try:
-                found = foreign_json(text, key)
+                parsed = foreign_json(text, key)
             except DataError:
                 continue
-        prompt = (_find_in_json(found) if found else text if key == "prompt" else None) or (
-            AFTER_PROMPT.split(text)[0] if key == "parameters" and not found else ""
+        prompt = (_find_in_json(parsed) if parsed else text if key == "prompt" else None) or (
+            AFTER_PROMPT.split(text)[0] if key == "parameters" and not parsed else ""
         )
         if prompt.strip():
             return prompt.strip()
     return None
 
 
-def _find_in_json(found: Any) -> str:
+def _find_in_json(parsed: Any) -> str:
     """Return the prompt that JSON states, or that is encoded for a sampler in a graph of ComfyUI."""
     for path in STATED:
-        inside = found
+        inside = parsed
         for key in path:
             inside = inside.get(key) if isinstance(inside, Mapping) else None
         if isinstance(inside, list) and inside and isinstance(inside[0], Mapping):
             inside = inside[0].get("prompt")  # InvokeAI 2: weighted prompts
         if isinstance(inside, str):
             return inside
-    nodes = _graph(found)
+    nodes = _graph(parsed)
     # The nodes that take a positive prompt, or else those whose prompt no other node takes further.
     samplers = [key for key, inputs in nodes.items() if _link(inputs.get("positive"))]
     if not samplers:
@@ -71,28 +71,28 @@ def _find_in_json(found: Any) -> str:
     return next(filter(None, (_trace(nodes, node) for node in samplers)), "")
 
 
-def _graph(found: Any) -> dict[str, Mapping[str, Any]]:
+def _graph(parsed: Any) -> dict[str, Mapping[str, Any]]:
     """Return the inputs of the nodes of a graph of ComfyUI by their ids; a link is [id, number of the output]."""
-    if isinstance(found, Mapping) and isinstance(found.get("nodes"), list):  # a workflow: links apart, texts unnamed
-        rows = [row for row in _keep(found.get("links"), list) if len(row) > 2]
+    if isinstance(parsed, Mapping) and isinstance(parsed.get("nodes"), list):  # a workflow: links apart, texts unnamed
+        rows = [row for row in _keep(parsed.get("links"), list) if len(row) > 2]
         links = {str(row[0]): str(row[1]) for row in rows}
         nodes: dict[str, Mapping[str, Any]] = {}
-        for node in _keep(found["nodes"], dict):
-            given = {str(one.get("name")): str(one.get("link")) for one in _keep(node.get("inputs"), dict)}
+        for node in _keep(parsed["nodes"], dict):
+            given = {str(entry.get("name")): str(entry.get("link")) for entry in _keep(node.get("inputs"), dict)}
             inputs: dict[str, Any] = {name: [links[link], 0] for name, link in given.items() if link in links}
             if "text" not in inputs:  # not from another node
                 inputs["text"] = next(iter(_keep(node.get("widgets_values"), str)), "")
             nodes[str(node.get("id"))] = inputs
         return nodes
-    if not isinstance(found, Mapping):
+    if not isinstance(parsed, Mapping):
         return {}
-    every = {str(key): node.get("inputs") for key, node in found.items() if isinstance(node, Mapping)}
+    every = {str(key): node.get("inputs") for key, node in parsed.items() if isinstance(node, Mapping)}
     return {key: inputs for key, inputs in every.items() if isinstance(inputs, Mapping)}
 
 
 def _keep(value: Any, kind: type[Item]) -> list[Item]:
     """Return the items of a list that are of a type."""
-    return [one for one in value if isinstance(one, kind)] if isinstance(value, list) else []
+    return [part for part in value if isinstance(part, kind)] if isinstance(value, list) else []
 
 
 def _trace(nodes: Mapping[str, Mapping[str, Any]], start: str) -> str:
@@ -105,7 +105,7 @@ def _trace(nodes: Mapping[str, Mapping[str, Any]], start: str) -> str:
         if here in seen or inputs is None:
             continue
         seen.add(here)
-        stated = next((one for key in TEXTS if isinstance(one := inputs.get(key), str) and one.strip()), None)
+        stated = next((text for key in TEXTS if isinstance(text := inputs.get(key), str) and text.strip()), None)
         if stated is not None and here != start:
             return stated
         on = [key for key in inputs if key in TEXTS or key == "positive" or key.startswith(("conditioning", "cond"))]

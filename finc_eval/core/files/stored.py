@@ -87,8 +87,8 @@ def _own_root(hdf5: Group) -> Group | None:
         if root is None or "program" in root.attrs:
             break
         root = only_group(root)
-    found = None if root is None else root.attrs.get("program")
-    return root if isinstance(found, str | bytes) and text_in(found) == PROGRAM else None
+    program = None if root is None else root.attrs.get("program")
+    return root if isinstance(program, str | bytes) and text_in(program) == PROGRAM else None
 
 
 def stated_in(path: str | Path) -> Stated | None:
@@ -109,14 +109,14 @@ def stated_in(path: str | Path) -> Stated | None:
 
 def file_type(path: str | Path) -> str | None:
     """Return the type of a finc-eval file, such as "embeddings", "sketch" or "comparison"; None for other files."""
-    found = stated_in(path)
-    return None if found is None else found.type_name
+    stated = stated_in(path)
+    return None if stated is None else stated.type_name
 
 
 def is_stored(path: str | Path) -> bool:
     """Return whether a file is one of finc-eval or an HDF5 file, however damaged: messages should be about that."""
-    found = beginning(path)
-    return found.startswith(EARLIER) or SIGNATURE in found
+    start = beginning(path)
+    return start.startswith(EARLIER) or SIGNATURE in start
 
 
 def is_foreign(path: str | Path) -> bool:
@@ -137,11 +137,11 @@ def check_type(source: object, name: str, *allowed: str) -> None:
     The message advises the first allowed type. `name` is what it calls an object.
     """
     if isinstance(source, str | Path):
-        name, found = str(source), file_type(source)
+        name, type_name = str(source), file_type(source)
     else:
-        found = getattr(type(source), "type_name", None)
-    if isinstance(found, str) and found not in allowed:
-        raise wrong_type(name, found, allowed[0])
+        type_name = getattr(type(source), "type_name", None)
+    if isinstance(type_name, str) and type_name not in allowed:
+        raise wrong_type(name, type_name, allowed[0])
 
 
 @contextmanager
@@ -162,8 +162,8 @@ def content_of(path: str | Path, remedy: str = AGAIN) -> Iterator[None]:
     except DataError:
         raise
     except Exception as error:
-        found = first_line(error) if isinstance(error, FincEvalError | ValueError) else "wrong content"
-        raise DataError(f"{path} is damaged ({found}): {remedy}") from error
+        why = first_line(error) if isinstance(error, FincEvalError | ValueError) else "wrong content"
+        raise DataError(f"{path} is damaged ({why}): {remedy}") from error
 
 
 Content = tuple[str, dict[str, Any], dict[str, "StoredRows"]]  # version, header, and arrays by name
@@ -211,24 +211,24 @@ class StoredFile:
                 raise ValueError("its first bytes differ from what was written")
             self._check_stated(Stated(front.type_name, front.layout), type_name, layout)
             header, old = front.content(file)
-            arrays = {name: StoredRows(self, name, one) for name, one in old.items()}
+            arrays = {name: StoredRows(self, name, rows) for name, rows in old.items()}
             return str(header.pop("version", "")), header, arrays
         root = _own_root(held.enter_context(opened(file))) if start.startswith(SIGNATURE) else None
         if root is None:
             raise self._foreign(start, type_name)
         self._check_stated(Stated.of(root), type_name, layout)
         known = {name: text_in(value) for name, value in root.attrs.items()}
-        arrays = self._checked(known, {name: raw_of(one) for name, one in datasets_in(root).items()})
+        arrays = self._checked(known, {name: raw_of(dataset) for name, dataset in datasets_in(root).items()})
         header = {name: value_of(text, str(self.path)) for name, text in known.items() if name not in STATED}
         for name in [name for name in arrays if name.startswith(DOCUMENTS)]:
             (text,) = arrays.pop(name).whole().tolist()
             header[name.removeprefix(DOCUMENTS)] = parse_json(text, str(self.path))
         return known["version"], header, arrays
 
-    def _check_stated(self, found: Stated, type_name: str, layout: int) -> None:
-        if found.type_name != type_name:
-            raise wrong_type(self.path, found.type_name, type_name)
-        check_layout(self.path, type_name, found.layout, layout, self._remedy)
+    def _check_stated(self, stated: Stated, type_name: str, layout: int) -> None:
+        if stated.type_name != type_name:
+            raise wrong_type(self.path, stated.type_name, type_name)
+        check_layout(self.path, type_name, stated.layout, layout, self._remedy)
 
     def _checked(self, known: Mapping[str, str], raw: dict[str, Raw]) -> dict[str, StoredRows]:
         """Return the arrays with their checksums; ValueError if anything but their rows is not what was written."""
@@ -238,10 +238,10 @@ class StoredFile:
             raise ValueError("its checksums are not those of its arrays")
         check_decoded(4 * sum(counts), str(self.path))
         own = sums.read(0, sum(counts))
-        if known["content"] != content_digest(known, {name: (one.dtype, one.shape) for name, one in raw.items()}, own):
+        if known["content"] != content_digest(known, {name: (x.dtype, x.shape) for name, x in raw.items()}, own):
             raise ValueError("its header is not what was written")
         of_each = dict(zip(sorted(raw), np.split(own, np.cumsum(counts)[:-1].astype(int)), strict=False))
-        return {name: StoredRows(self, name, one, of_each[name]) for name, one in raw.items()}
+        return {name: StoredRows(self, name, dataset, of_each[name]) for name, dataset in raw.items()}
 
     def _foreign(self, start: bytes, type_name: str) -> DataError:
         if start.lstrip().startswith(b"{"):
@@ -261,14 +261,14 @@ class StoredFile:
 
     def rows(self, name: str, *shape: int | None, dtype: str = "<f4") -> StoredRows:
         """Return an array of this shape and type, whose rows are read when they are needed; None: any length."""
-        found = self.stored(name)
+        rows = self.stored(name)
         if (
-            found.dtype.str != dtype
-            or len(found.shape) != len(shape)
-            or any(own is not None and own != one for own, one in zip(shape, found.shape, strict=True))
+            rows.dtype.str != dtype
+            or len(rows.shape) != len(shape)
+            or any(own is not None and own != wanted for own, wanted in zip(shape, rows.shape, strict=True))
         ):
-            raise self.damaged(f"{name} has the shape {found.shape} and the type {found.dtype}")
-        return found
+            raise self.damaged(f"{name} has the shape {rows.shape} and the type {rows.dtype}")
+        return rows
 
     def array(self, name: str, *shape: int | None, dtype: str = "<f4") -> NDArray[Any]:
         """Read an array whole; see `rows`."""
@@ -276,24 +276,24 @@ class StoredFile:
 
     def texts(self, name: str, n: int | None = None) -> StoredTexts:
         """Return a list of texts, which are read when they are needed; `n` is its length."""
-        if (found := self.arrays.get(name)) is not None and found.dtype.kind == "S":
-            return StoredTexts(self.rows(name, n, dtype=found.dtype.str))
+        if (array := self.arrays.get(name)) is not None and array.dtype.kind == "S":
+            return StoredTexts(self.rows(name, n, dtype=array.dtype.str))
         data, ends = f"{name}/{TEXT_BYTES}", f"{name}/{TEXT_ENDS}"
         return StoredTexts(self.rows(data, None, dtype="|u1"), self.rows(ends, n, dtype="<i8"))
 
     def stored(self, name: str) -> StoredRows:
         """Return an array of any shape and type, whose rows are read when they are needed."""
-        found = self.arrays.get(name)
-        if found is None:
+        array = self.arrays.get(name)
+        if array is None:
             raise self.damaged(f"it has no {name}")
-        if found.dtype.str not in DTYPES and found.dtype.kind != "S":
-            raise self.damaged(f"{name} has the type {found.dtype}")
-        return found
+        if array.dtype.str not in DTYPES and array.dtype.kind != "S":
+            raise self.damaged(f"{name} has the type {array.dtype}")
+        return array
 
     def check(self) -> None:
         """Read all arrays and raise DataError if one is not what was written."""
-        for found in self.arrays.values():
-            for _ in found.blocks():
+        for array in self.arrays.values():
+            for _ in array.blocks():
                 pass
 
     def close(self) -> None:
@@ -374,7 +374,7 @@ class StoredTexts:
             return []
         if self._ends is None:
             step = self._data.together  # each text takes as many bytes as the longest, and all of them may be too many
-            parts = (self._data.between(one, min(one + step, stop)) for one in range(start, stop, step))
+            parts = (self._data.between(first, min(first + step, stop)) for first in range(start, stop, step))
             return [text for part in parts for text in part.tolist()]
         ends = self._ends.between(max(start - 1, 0), stop).tolist()
         bounds = ends if start else [0, *ends]

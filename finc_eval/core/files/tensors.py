@@ -56,8 +56,8 @@ def find_labels(arrays: Mapping[str, Any], n: int) -> tuple[str | None, list[Any
     for name in LABEL_ARRAYS:
         if name in arrays and arrays[name].shape == (n,):
             values = arrays[name].tolist()
-            if all(not isinstance(one, float) or one.is_integer() for one in values):
-                return name, [int(one) if isinstance(one, float) else one for one in values]
+            if all(not isinstance(value, float) or value.is_integer() for value in values):
+                return name, [int(value) if isinstance(value, float) else value for value in values]
     return None, None
 
 
@@ -114,7 +114,7 @@ def _torch(path: Path) -> dict[str, torch.Tensor]:
                 "alone, as torch.from_numpy makes them"
             ) from error
     named = {"embeddings": held} if isinstance(held, torch.Tensor) else dict(_named(held, path))
-    return {name: _plain(torch.as_tensor(one), name, path, storages) for name, one in named.items()}
+    return {name: _plain(torch.as_tensor(tensor), name, path, storages) for name, tensor in named.items()}
 
 
 def _state(place: str) -> tuple[int, ...]:
@@ -154,14 +154,16 @@ def _named(held: object, path: Path) -> Iterator[tuple[str, torch.Tensor | float
         if depth > MAX_DEPTH:
             raise DataError(f"{path} holds tables nested deeper than {MAX_DEPTH}: save one table of tensors by name")
         items = [*(inside.items() if isinstance(inside, dict) else enumerate(inside))]
-        for name, one in items:
+        for name, value in items:
             # 1000: entries of a table or list whose numbers have names: a list of labels needs none.
-            if isinstance(one, torch.Tensor) or (isinstance(one, int | float) and len(items) <= 1000):
-                yield f"{prefix}{name}", one
+            if isinstance(value, torch.Tensor) or (isinstance(value, int | float) and len(items) <= 1000):
+                yield f"{prefix}{name}", value
                 count += 1
                 if count > MAX_TENSORS:
                     raise DataError(f"{path} holds more than {MAX_TENSORS:,} tensors: save them as one")
-        tables = [(one, f"{prefix}{name}.", depth + 1) for name, one in items if isinstance(one, dict | list | tuple)]
+        tables = [
+            (value, f"{prefix}{name}.", depth + 1) for name, value in items if isinstance(value, dict | list | tuple)
+        ]
         waiting += reversed(tables)
 
 
@@ -175,23 +177,23 @@ OTHER_TENSORS = {
 """Tensors that are not read, each with what to do."""
 
 
-def _plain(one: torch.Tensor, name: str, path: Path, storages: frozenset[int]) -> torch.Tensor:
+def _plain(tensor: torch.Tensor, name: str, path: Path, storages: frozenset[int]) -> torch.Tensor:
     """Return a tensor as plain numbers, still in its file; an error for another kind, or for more than its storage."""
     import torch
 
     kind = {
-        "nested": one.is_nested,
-        "sparse": not one.is_nested and one.layout != torch.strided,
-        "quantized": one.is_quantized,
-        "meta": one.is_meta,
-        "own": type(one) not in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer),
+        "nested": tensor.is_nested,
+        "sparse": not tensor.is_nested and tensor.layout != torch.strided,
+        "quantized": tensor.is_quantized,
+        "meta": tensor.is_meta,
+        "own": type(tensor) not in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer),
     }
-    if found := next((words for key, words in OTHER_TENSORS.items() if kind[key]), None):
-        raise DataError(f"{path} holds {found}")
-    size, numbers = one.untyped_storage().nbytes(), one.untyped_storage().nbytes() // one.itemsize
-    if one.numel() > numbers:
-        shown = f"shows {plural(numbers, 'number')} as {one.numel():,}"
+    if words_of_kind := next((words for key, words in OTHER_TENSORS.items() if kind[key]), None):
+        raise DataError(f"{path} holds {words_of_kind}")
+    size, numbers = tensor.untyped_storage().nbytes(), tensor.untyped_storage().nbytes() // tensor.itemsize
+    if tensor.numel() > numbers:
+        shown = f"shows {plural(numbers, 'number')} as {tensor.numel():,}"
         raise DataError(f"{path}: the tensor {name} {shown}: save its contiguous() copy")
-    if one.ndim and one.numel() and size not in storages:
+    if tensor.ndim and tensor.numel() and size not in storages:
         raise ValueError(f"the tensor {name} has a storage of {size:,} bytes, which no member of the archive has")
-    return one.detach().resolve_neg()
+    return tensor.detach().resolve_neg()

@@ -102,8 +102,8 @@ class NewFile:
             self.array(f"{DOCUMENTS}{name}", np.array([json.dumps(stated[name], allow_nan=False).encode("ascii")]))
             del attributes[name]
         by_name = (self._arrays[name].checksums() for name in sorted(self._arrays))
-        checksums = np.array([one for own in by_name for one in own], np.uint32)
-        arrays = {name: (one.dtype, one.shape) for name, one in self._arrays.items()}
+        checksums = np.array([checksum for own in by_name for checksum in own], np.uint32)
+        arrays = {name: (array.dtype, array.shape) for name, array in self._arrays.items()}
         NewArray(self._hdf5, CHECKSUMS, checksums.shape, np.dtype("<u4")).append(checksums)
         texts = {name: text_of(text) for name, text in attributes.items()}
         attributes["content"] = content_digest(texts, arrays, checksums).encode()
@@ -156,7 +156,7 @@ class TextSizes(NamedTuple):
     def of(cls, encoded: Sequence[bytes]) -> TextSizes:
         """Measure texts."""
         lengths = [*map(len, encoded)]
-        return cls(len(lengths), max(lengths, default=0), sum(lengths), any(one.endswith(b"\0") for one in encoded))
+        return cls(len(lengths), max(lengths, default=0), sum(lengths), any(text.endswith(b"\0") for text in encoded))
 
     def joined(self, other: TextSizes) -> TextSizes:
         """Return the sizes of the texts of both lists."""
@@ -180,7 +180,7 @@ class NewTexts:
     def append(self, encoded: Sequence[bytes]) -> None:
         """Append texts."""
         if self._ends is not None:
-            ends = self._written + np.cumsum([len(one) for one in encoded], dtype=np.int64)
+            ends = self._written + np.cumsum([len(text) for text in encoded], dtype=np.int64)
             self._data.append(np.frombuffer(b"".join(encoded), np.uint8))
             self._ends.append(ends)
             self._written = int(ends[-1]) if len(ends) else self._written

@@ -40,29 +40,29 @@ SESSION = uuid.uuid4().hex  # version of an object whose server does not state o
 def copy_of(url: str) -> Path | None:
     """Return the path of the copy of a file on the local disk, which is made if there is none; None for a folder."""
     with LOCKS[hash(url) % len(LOCKS)]:
-        found = _known.get(url) or _known.setdefault(url, describe(url))
-        if found.is_folder:
+        info = _known.get(url) or _known.setdefault(url, describe(url))
+        if info.is_folder:
             return None
         try:
-            return _copy(url, found)
+            return _copy(url, info)
         except ChangedError:  # between the look at it and the copy; a second change is an error
-            found = _known[url] = describe(url)
-            return _copy(url, found)
+            info = _known[url] = describe(url)
+            return _copy(url, info)
 
 
 def file_behind(url: str) -> Path:
     """Return the path of the copy of a file, as `copy_of` does; DataError for a folder."""
-    found = copy_of(url)
-    if found is None:
+    copy = copy_of(url)
+    if copy is None:
         raise DataError(f"{redact_word(url)} is a folder, and a file is needed here: name one of its files")
-    return found
+    return copy
 
 
 def files_below(url: str) -> dict[str, int]:
     """Return the sizes of all files in a remote folder, by their names in it."""
-    found = list_below(url)
-    _known.update((f"{url}/{name}", one) for name, one in found.items())
-    return {name: one.size or 0 for name, one in found.items()}
+    infos = list_below(url)
+    _known.update((f"{url}/{name}", info) for name, info in infos.items())
+    return {name: info.size or 0 for name, info in infos.items()}
 
 
 def was_read(url: str) -> bool:
@@ -86,10 +86,10 @@ def put_in_place(temporary: Path, target: Path) -> None:
     """Rename a whole file to its name; one that belongs to a URL is uploaded before."""
     url = target_of(target)
     if url is not None:
-        found = _known[url] = upload(temporary, url)
+        info = _known[url] = upload(temporary, url)
     temporary.replace(target)
     if url is not None:
-        copy = copy_path(url, found.version or SESSION)
+        copy = copy_path(url, info.version or SESSION)
         make_folder_of(copy)
         _link(target, copy)
 
@@ -111,30 +111,30 @@ def limit() -> int:
 _known: dict[str, Found] = {}  # objects that this process has asked for: it reads one version of each, and asks once
 
 
-def _copy(url: str, found: Found) -> Path:
-    if found.size is None:
+def _copy(url: str, info: Found) -> Path:
+    if info.size is None:
         raise DataError(f"the server of {redact_word(url)} does not state its size: download it, and pass the file")
-    place = copy_path(url, found.version or SESSION)
+    place = copy_path(url, info.version or SESSION)
     with suppress(OSError):
         state = place.stat()
-        if state.st_size == found.size:
+        if state.st_size == info.size:
             # The copies that were used last are removed last. One that is in use keeps its time: it has not changed.
             if time.time() - state.st_mtime > STALE_SECONDS:
                 os.utime(place)
             return place
-    if found.size > limit():
+    if info.size > limit():
         raise UsageError(
-            f"{redact_word(url)} has {readable(found.size)}, above the {readable(limit())} of all copies: "
+            f"{redact_word(url)} has {readable(info.size)}, above the {readable(limit())} of all copies: "
             f"set {LIMIT} to more"
         )
-    _make_room(found.size)
+    _make_room(info.size)
     try:
         make_folder_of(place)
         temporary = place.with_name(f".{os.getpid()}.{threading.get_ident()}.tmp")
         try:
             create_file(temporary, private=True).close()
-            came = download(url, temporary, found, found.size)
-            if came.version != found.version:
+            came = download(url, temporary, info, info.size)
+            if came.version != info.version:
                 _known[url], place = came, copy_path(url, came.version or SESSION)
                 make_folder_of(place)
             temporary.replace(place)
@@ -164,7 +164,7 @@ def _make_room(size: int) -> None:
             return
         # 1 / 16: part of the limit that is written before all copies are counted again.
         _room = (1 / 16) * limit()
-        files = sorted(_files(root()), key=lambda one: one[1])
+        files = sorted(_files(root()), key=lambda file: file[1])
         total, most = sum(taken for _, _, taken in files), limit() - _room - size
         for path, _, taken in files:
             if total <= most:

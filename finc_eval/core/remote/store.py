@@ -61,16 +61,16 @@ def list_below(url: str) -> dict[str, Found]:
 
     def ask(store: Any) -> dict[str, Found]:
         below = store._strip_protocol(url).rstrip("/") + "/"
-        found = store.find(url, detail=True)
-        names = {name.removeprefix(below): _parse_info(info) for name, info in found.items() if name.startswith(below)}
+        listed = store.find(url, detail=True)
+        names = {name.removeprefix(below): _parse_info(info) for name, info in listed.items() if name.startswith(below)}
         if not names:
             store.info(url)  # raises if neither folder nor bucket exists
-        return {name: one for name, one in names.items() if name and not one.is_folder}
+        return {name: info for name, info in names.items() if name and not info.is_folder}
 
     return request(url, "listed", ask)
 
 
-def download(url: str, path: Path, found: Found, size: int) -> Found:
+def download(url: str, path: Path, info: Found, size: int) -> Found:
     """Write an object to a path, and describe what was written: another version than `found`, if it changed meanwhile.
 
     It has `size` bytes, and no more are written, whatever the server sends.
@@ -85,16 +85,16 @@ def download(url: str, path: Path, found: Found, size: int) -> Found:
 
         check = meter(url, size, f"the {size:,} bytes that its server states: try again later")
         callback = Callback(hooks={"meter": lambda _, arrived, **__: check(arrived)})
-        came = found
+        came = info
         if url.startswith(WEB):
             came = sync(store.loop, _get, store, url, path, check)
-        elif hasattr(store, "req_kw") and found.version.startswith('"'):
+        elif hasattr(store, "req_kw") and info.version.startswith('"'):
             sync(store.loop, store.set_session)  # once: each copy below would connect by itself
-            sync(store.loop, _only(store, found.version)._get_file, url, str(path), callback=callback)
+            sync(store.loop, _only(store, info.version)._get_file, url, str(path), callback=callback)
         else:
             store.get_file(url, str(path), callback=callback)
             came = _parse_info(store.info(url))
-        if came.version != found.version and not url.startswith(WEB):
+        if came.version != info.version and not url.startswith(WEB):
             raise ChangedError(f"{redact_word(url)} changed while it was read: run the same command again")
         if (arrived := path.stat().st_size) != size:
             raise OSError(f"{arrived:,} of {size:,} bytes arrived")
@@ -120,9 +120,9 @@ async def _get(store: Any, url: str, path: Path, check: Callable[[int], None]) -
 
 def _only(store: Any, version: str) -> Any:
     """Return the same store of s3fs, to whose requests of any part S3 itself answers by this version or none."""
-    one = object.__new__(type(store))  # fsspec would return the store itself as its copy
-    vars(one).update(vars(store), req_kw={**store.req_kw, "IfMatch": version})
-    return one
+    copy = object.__new__(type(store))  # fsspec would return the store itself as its copy
+    vars(copy).update(vars(store), req_kw={**store.req_kw, "IfMatch": version})
+    return copy
 
 
 def meter(url: str, most: int, bound: str) -> Callable[[int], None]:
@@ -146,10 +146,10 @@ def upload(path: Path, url: str) -> Found:
 
     def ask(store: Any) -> Found:
         store.put_file(str(path), url)
-        found, size = _parse_info(store.info(url)), path.stat().st_size
-        if found.size != size:
-            raise OSError(f"{found.size:,} of {size:,} bytes arrived")
-        return found
+        info, size = _parse_info(store.info(url)), path.stat().st_size
+        if info.size != size:
+            raise OSError(f"{info.size:,} of {size:,} bytes arrived")
+        return info
 
     return request(url, "written", ask)
 

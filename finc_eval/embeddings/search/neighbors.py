@@ -96,8 +96,8 @@ class InvertedFile:
             squared[places], indices[places] = self._found(rows, k, mine, self.probes)
             few = np.flatnonzero(indices[places, -1] < 0)
             if len(few):
-                found = self._found(rows[few], k, None if mine is None else mine[few], self.cells)
-                squared[places[few]], indices[places[few]] = found
+                nearest_few = self._found(rows[few], k, None if mine is None else mine[few], self.cells)
+                squared[places[few]], indices[places[few]] = nearest_few
         return squared, indices
 
     def _found(
@@ -108,24 +108,24 @@ class InvertedFile:
         wanted = k + (own is not None)
         index = self._index if self._on_gpu is None or max(probes, wanted) > MAX_GPU_PROBES else self._on_gpu
         index.nprobe = probes
-        _, found = index.search(rows, wanted)
-        there = found >= 0 if own is None else (found >= 0) & (found != own[:, None])
+        _, numbers = index.search(rows, wanted)
+        there = numbers >= 0 if own is None else (numbers >= 0) & (numbers != own[:, None])
         rank = there.cumsum(1) - 1
         i, j = np.nonzero(there & (rank < k))
-        difference = rows[i].astype(np.float64) - self._index.reconstruct_batch(found[i, j])
+        difference = rows[i].astype(np.float64) - self._index.reconstruct_batch(numbers[i, j])
         squared[i, rank[i, j]] = np.einsum("ij,ij->i", difference, difference)
-        indices[i, rank[i, j]] = found[i, j]
+        indices[i, rank[i, j]] = numbers[i, j]
         order = np.lexsort((indices, squared), axis=1)
         return np.take_along_axis(squared, order, 1), np.take_along_axis(indices, order, 1)
 
     def within(self, queries: Embeddings, squared_radius: float) -> NDArray[np.int64]:
         """Count the samples of the base within a radius of every query, in the cells that are looked into: (n,)."""
-        found = np.zeros(queries.n, np.int64)
+        counts = np.zeros(queries.n, np.int64)
         self._index.nprobe = self.probes
         for places in _portions(queries.n, min(QUERIES_TOGETHER, max(FOUND_TOGETHER // self._index.ntotal, 1))):
             limits, _, _ = self._index.range_search(_rows(queries, places) - self._center, squared_radius)
-            found[places] = np.diff(limits.astype(np.int64))
-        return found
+            counts[places] = np.diff(limits.astype(np.int64))
+        return counts
 
 
 def draw_rows(embeddings: Embeddings, count: int) -> NDArray[np.int64]:
@@ -182,10 +182,10 @@ def _search(
     if by_index(index, x.n, y.n):
         inverted, recall = inverted_file(x, y, k, exclude_self=exclude_self, device=device)
         return *inverted.search(x, k, np.arange(x.n) if exclude_self else None), recall
-    found = Smallest(x.n, k)
+    smallest = Smallest(x.n, k)
     for block in blocks_within(y, device) if exclude_self else blocks(x, y, device):
-        found.update(block)
-    return found.keys, found.indices, None
+        smallest.update(block)
+    return smallest.keys, smallest.indices, None
 
 
 def inverted_file(

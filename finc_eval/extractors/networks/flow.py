@@ -22,11 +22,11 @@ def optical_flow(first: torch.Tensor, second: torch.Tensor) -> tuple[torch.Tenso
     width); next to it stands the mean difference of evened pixels that it leaves, (n,).
     """
     pairs = [(even_contrast(first), even_contrast(second))]
-    one, other = first, second
+    coarse = first, second
     # 12: side of the coarsest pictures in pixels, at least.
-    while min(one.shape[2:]) >= 2 * 12:
-        one, other = avg_pool2d(one, 2), avg_pool2d(other, 2)
-        pairs.append((even_contrast(one), even_contrast(other)))
+    while min(coarse[0].shape[2:]) >= 2 * 12:
+        coarse = avg_pool2d(coarse[0], 2), avg_pool2d(coarse[1], 2)
+        pairs.append((even_contrast(coarse[0]), even_contrast(coarse[1])))
     flow = first.new_zeros(len(first), 2, *pairs[-1][0].shape[2:])
     for before, after in reversed(pairs):
         size = before.shape[2:]

@@ -29,6 +29,7 @@ INCEPTION = {
 WIDTH = 1024
 CLASSES = 400
 POOLING_WINDOW = (2, 7, 7)
+"""Frames, height and width over which I3D averages its last features, as its authors' code has it."""
 MIN_CLIP_SIZE = (9, 193, 193)
 """Smallest (frames, height, width): five halvings of the sides and three of the time leave `POOLING_WINDOW`."""
 

@@ -39,7 +39,8 @@ CUT = 0.25
 """Mean of evened pixels that the flow leaves at a cut, at least: half of what it leaves between two scenes, .54."""
 
 FVMD_SIDE, FVMD_RATE, FVMD_POINTS, FVMD_CELL, FVMD_CUBE = 256, 25.0, 20, 5, 4
-"""FVMD's histograms: pixels along a side, rate a second, points along a side and of a cell, and frames of a cube."""
+"""Histograms of FVMD (arXiv 2407.16124): pixels along a side, rate a second, points along a side and of a cell, and
+frames of a cube."""
 
 
 class Motion(torch.nn.Module):
@@ -171,9 +172,9 @@ def _rhythm(changes: torch.Tensor, counted: torch.Tensor) -> torch.Tensor:
     values = torch.where(counted, changes, 0.0)
     alike = []
     for lag in (1, *PERIODS):
-        one, other = values[:, lag:], values[:, :-lag]
-        power = (one.square() * counted[:, :-lag] + other.square() * counted[:, lag:]).sum(1) / 2
-        alike.append((one * other).sum(1) / power.clamp_min(1e-12))
+        late, early = values[:, lag:], values[:, :-lag]
+        power = (late.square() * counted[:, :-lag] + early.square() * counted[:, lag:]).sum(1) / 2
+        alike.append((late * early).sum(1) / power.clamp_min(1e-12))
     highest = (2 * torch.stack(alike, 1) - 1).clamp(0, 1).cummax(1).values
     by_period = mean[:, None] * highest.diff(dim=1)
     without = (torch.minimum(_quantile(much, counted, 0.5)[:, 0], mean) * (highest[:, -1] == 0))[:, None]
@@ -302,9 +303,9 @@ def measurements(rows: torch.Tensor) -> torch.Tensor:
     outward = (right * place + down * place[:, None]).sum((1, 2))
     speed = (first + middle + last) / 3
     right, down = right.sum((1, 2)), down.sum((1, 2))
-    found = (speed, right, down, outward, uneven, drift - 3, repeated, last - first, sharper - 3, jump)
+    measured = (speed, right, down, outward, uneven, drift - 3, repeated, last - first, sharper - 3, jump)
     cut = (jump / 5 - CUT).clamp_min(0)
-    return torch.stack([*found, cut, loop, turning, skipped, juddering, alternating, *flicker.unbind(1)], dim=1)
+    return torch.stack([*measured, cut, loop, turning, skipped, juddering, alternating, *flicker.unbind(1)], dim=1)
 
 
 def motion_histograms(vectors: torch.Tensor) -> torch.Tensor:
@@ -332,11 +333,11 @@ def _fvmd(velocity: torch.Tensor, valid: torch.Tensor) -> torch.Tensor:
     scale = FVMD_SIDE / FVMD_RATE
     points = (_pool(velocity, FVMD_POINTS) * scale).movedim(2, -1)
     both = valid[:, 1:] & valid[:, :-1]
-    found = []
+    parts = []
     for vectors, counted in ((points, valid), (points.diff(dim=1), both)):
         histograms, third = motion_histograms(vectors), _thirds(counted)
         for part in range(3):
             weights = (third == part).float()
             total = torch.einsum("nt...,nt->n...", histograms, weights)
-            found.append(FVMD_CUBE * (total / weights.sum(1).clamp_min(1)[:, None, None, None]))
-    return torch.stack(found, 1).flatten(1)
+            parts.append(FVMD_CUBE * (total / weights.sum(1).clamp_min(1)[:, None, None, None]))
+    return torch.stack(parts, 1).flatten(1)

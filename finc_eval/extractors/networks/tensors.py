@@ -86,7 +86,8 @@ def load_tensors(path: Path) -> Tensors:
     named = content if isinstance(content, Mapping) else {}
     # A tensor must be ordinary: not sparse, quantized, complex or without content.
     are_tensors = (
-        isinstance(name, str) and isinstance(one, torch.Tensor) and is_plain(one) for name, one in named.items()
+        isinstance(name, str) and isinstance(tensor, torch.Tensor) and is_plain(tensor)
+        for name, tensor in named.items()
     )
     if not named or not all(are_tensors):
         raise DataError(f"{path} holds no tensors by name: save the network's state_dict, best as .safetensors")
@@ -114,9 +115,9 @@ def fill_network(network: torch.nn.Module, card: Card, path: Path | None) -> tor
             "add a table [weights] with file and license"
         )
     tensors = renamed(load_tensors(path), card, network)
-    if found := differences(network, tensors):
+    if unlike := differences(network, tensors):
         raise DataError(
-            f"card {card.name}: {path.name} does not fit the network: {'; '.join(found)}: "
+            f"card {card.name}: {path.name} does not fit the network: {'; '.join(unlike)}: "
             "check loader.model, loader.options and weights.layout"
         )
     network.load_state_dict(tensors)
@@ -139,7 +140,7 @@ def renamed(tensors: Tensors, card: Card, network: torch.nn.Module) -> Tensors:
 
 def differences(network: torch.nn.Module, tensors: Tensors) -> list[str]:
     """Say how tensors differ from those that a network has, by their names and shapes; empty if they fit."""
-    own, found = network.state_dict(), []
+    own, unlike = network.state_dict(), []
     groups = {
         "it lacks": [name for name in own if name not in tensors and not name.endswith(UNUSED)],
         "the network does not know": [name for name in tensors if name not in own],
@@ -151,8 +152,8 @@ def differences(network: torch.nn.Module, tensors: Tensors) -> list[str]:
     }
     for what, names in groups.items():
         more = f" and {len(names) - MAX_NAMES_SHOWN} more" if len(names) > MAX_NAMES_SHOWN else ""
-        found += [f"{what} {', '.join(names[:MAX_NAMES_SHOWN])}{more}"] if names else []
-    return found
+        unlike += [f"{what} {', '.join(names[:MAX_NAMES_SHOWN])}{more}"] if names else []
+    return unlike
 
 
 Tensors = dict[str, torch.Tensor]
@@ -228,7 +229,7 @@ def swav(tensors: Tensors, network: torch.nn.Module) -> Tensors:
 
 def open_clip_text(tensors: Tensors, network: torch.nn.Module) -> Tensors:
     """Keep the text tower of OpenCLIP's files, where some have it under "text."."""
-    return {name.removeprefix("text."): one for name, one in tensors.items() if not name.startswith("visual.")}
+    return {name.removeprefix("text."): tensor for name, tensor in tensors.items() if not name.startswith("visual.")}
 
 
 def i3d(tensors: Tensors, network: torch.nn.Module) -> Tensors:

@@ -24,7 +24,7 @@ class Outputs(torch.nn.Module):
 
     def __init__(self, network: torch.nn.Module) -> None:
         super().__init__()
-        name, self.head = [one for one in network.named_modules() if isinstance(one[1], LAST_LAYERS)][-1]
+        name, self.head = [module for module in network.named_modules() if isinstance(module[1], LAST_LAYERS)][-1]
         network.set_submodule(name, torch.nn.Identity())
         self.trunk = network
 

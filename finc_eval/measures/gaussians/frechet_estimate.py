@@ -96,7 +96,7 @@ class _Side:
 
         If not all are exact, they are computed to second order. What that lacks is the mean of what a few lack.
         """
-        n, found, lacking = self.own.n or 0, [], []
+        n, distances, lacking = self.own.n or 0, [], []
         for number, part in enumerate(parts):
             left = n - part.n
             # Covariance of what is left, in the coordinates of P
@@ -107,8 +107,10 @@ class _Side:
             common = positive(torch.linalg.eigvalsh(inner)).sqrt().sum() if are_exact else self._common_trace(inner)
             if not are_exact and number < EXACT_BLOCKS:
                 lacking.append(2 * float(common - positive(torch.linalg.eigvalsh(inner)).sqrt().sum()))
-            found.append(sum(frechet_terms(self.own.mean - part.first / left, total / (left - 1), self.other, common)))
-        return np.asarray(np.array(found) + (np.mean(lacking) if lacking else 0.0))
+            distances.append(
+                sum(frechet_terms(self.own.mean - part.first / left, total / (left - 1), self.other, common))
+            )
+        return np.asarray(np.array(distances) + (np.mean(lacking) if lacking else 0.0))
 
     def _common_trace(self, inner: torch.Tensor) -> torch.Tensor:
         """Return tr (Pᵀ Σ P)^½ to second order in Σ − Σ₁."""
@@ -137,22 +139,22 @@ def estimate_frechet(
     check_alike(gen.statistics.name, gen.statistics, ref.statistics.name, ref.statistics)
     x = gen.statistics
     sides = _sides(x, ref.statistics.to(x.mean.device))
-    smooth = all(one.statistics.n is None or one.statistics.n > one.statistics.dim for one in (gen, ref))
+    smooth = all(given.statistics.n is None or given.statistics.n > given.statistics.dim for given in (gen, ref))
     without: list[Array] = []
     sources: list[ErrorSource] = []
-    for name, one, side in zip((GEN, REF), (gen, ref), sides, strict=True):
-        if one.source is None:
+    for name, given, side in zip((GEN, REF), (gen, ref), sides, strict=True):
+        if given.source is None:
             continue
-        of_samples, parts = _cut(one.source, side, run)
+        of_samples, parts = _cut(given.source, side, run)
         by_blocks = of_samples is None or not smooth
         without.append(side.distances_without(parts, by_blocks or len(side.scale) <= MAX_EXACT_SIZE))
         if of_samples is None or not smooth:
             sources.append(ErrorSource.of_units(block_influences(without[-1]), name=name))
         else:
-            sources.append(ErrorSource.of_samples(of_samples, one.units, name=name))
+            sources.append(ErrorSource.of_samples(of_samples, given.units, name=name))
     bias = jackknife_bias(sides[0].distance, *without)
     value = max(sides[0].distance, 0.0) if value is None else value
-    is_grouped = any(one.units is not None for one in (gen, ref))
+    is_grouped = any(given.units is not None for given in (gen, ref))
     return _with_interval(Estimate.of(value - bias, sources, value), without, is_grouped)
 
 
@@ -204,13 +206,13 @@ def _parts_of_moments(blocks: MomentBlocks, side: _Side) -> Iterator[_Part]:
 def _parts_of_samples(embeddings: Embeddings, side: _Side, run: Run) -> tuple[Array, Iterator[_Part]]:
     """Read the samples once more, in bounded memory."""
     block_of, where = random_blocks(embeddings, BLOCKS), side.own.mean.device
-    found = torch.empty(embeddings.n, dtype=torch.double)
+    influences = torch.empty(embeddings.n, dtype=torch.double)
     first, square = side.own.mean.new_zeros(BLOCKS, side.own.dim), side.own.mean.new_zeros(BLOCKS)
     sums = [Moments(len(side.scale), "float64", where) for _ in range(BLOCKS)]
     for here, rows in row_blocks(embeddings, where, run.portion):
         rows -= side.own.mean
         inner, of_rows = rows @ side.basis, block_of[here].to(where)
-        found[here] = side.influence(rows, inner).cpu()
+        influences[here] = side.influence(rows, inner).cpu()
         first.index_add_(0, of_rows, rows)
         square.index_add_(0, of_rows, rows.square().sum(1))
         for block, part in enumerate(sums):
@@ -219,4 +221,4 @@ def _parts_of_samples(embeddings: Embeddings, side: _Side, run: Run) -> tuple[Ar
         _Part(part.n, first[block], float(square[block]), part.first, weighted_sum([(1.0, part)]))
         for block, part in enumerate(sums)
     )
-    return np.asarray(found.numpy()), parts
+    return np.asarray(influences.numpy()), parts

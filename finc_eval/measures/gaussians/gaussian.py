@@ -94,7 +94,7 @@ class GaussianStatistics:
         """Return the statistics on a device."""
         if self.mean.device == device:
             return self
-        stated, rows = (None if one is None else one.to(device) for one in (self.stated, self.rows))
+        stated, rows = (None if tensor is None else tensor.to(device) for tensor in (self.stated, self.rows))
         return replace(self, mean=self.mean.to(device), stated=stated, rows=rows)
 
 

@@ -45,7 +45,7 @@ def read_statistics(path: str | Path, *, spatial: bool = False) -> GaussianStati
         moments = arrays[keys[0]], arrays[keys[1]], None
     else:
         arrays = _npz(path, ()) if Path(path).suffix.lower() == ".npz" else {}
-    mean, covariance = (np.atleast_1d(np.asarray(one)) for one in moments[:2])
+    mean, covariance = (np.atleast_1d(np.asarray(moment)) for moment in moments[:2])
     _check(path, mean, covariance)
     statistics = GaussianStatistics(
         n=moments[2],
@@ -90,12 +90,12 @@ def check_place(path: str | Path | None) -> None:
     check_writable(out_path(path))
 
 
-def save_statistics_of(path: str | Path, one: Embeddings | GaussianStatistics, run: Run) -> None:
+def save_statistics_of(path: str | Path, given: Embeddings | GaussianStatistics, run: Run) -> None:
     """Write the statistics of a set, with its digest."""
-    if isinstance(one, Embeddings):
-        write_statistics(path, from_embeddings(one, run=run), one.digest)
+    if isinstance(given, Embeddings):
+        write_statistics(path, from_embeddings(given, run=run), given.digest)
     else:
-        write_statistics(path, one)
+        write_statistics(path, given)
 
 
 def source_of(path: str | Path) -> str:
@@ -116,30 +116,30 @@ def beside_samples(source: object) -> GaussianStatistics | None:
     return None
 
 
-def note_beside(source: object, one: object, used: object, run: Run) -> str | None:
+def note_beside(source: object, given: object, used: object, run: Run) -> str | None:
     """Return what to know of samples with statistics beside them, for a Fréchet distance.
 
     `used` is what the distance is computed from.
     """
-    if not isinstance(one, Embeddings) or (stored := beside_samples(source)) is None:
+    if not isinstance(given, Embeddings) or (stored := beside_samples(source)) is None:
         return None
     are_images = holds_images(Path(str(source)))
     what = "images by this extractor" if are_images else "embeddings"
-    if stored.dim == one.dim:
-        own = from_embeddings(one, run=run).to(stored.mean.device)
+    if stored.dim == given.dim:
+        own = from_embeddings(given, run=run).to(stored.mean.device)
         least, most = sorted(float(each.trace) for each in (own, stored))
         distance = float((own.mean - stored.mean).square().sum())
         # 10: squared distance of two means of one set, in parts of what it is for an independent sample of it.
         # 1.5: ratio of the total variances of a set and of a sample of it.
-        if distance > 10 * most / one.n or most > 1.5 * least:
+        if distance > 10 * most / given.n or most > 1.5 * least:
             return (
-                f"{one.name} contradicts itself: its stored mean and covariance are not those of its {what}: use a "
+                f"{given.name} contradicts itself: its stored mean and covariance are not those of its {what}: use a "
                 "file with one of both"
             )
     took = "its images were embedded, and its stored mean and covariance not used"
     if isinstance(used, GaussianStatistics):
         took = "its stored mean and covariance were used, not its images"
-    return f"{one.name} holds both images and statistics: {took}" if are_images else None
+    return f"{given.name} holds both images and statistics: {took}" if are_images else None
 
 
 def _npz(path: str | Path, needed: tuple[str, ...]) -> dict[str, NDArray[Any]]:

@@ -67,7 +67,10 @@ class Common:
     def draw(self, kind: Kind) -> Markup:
         """Draw the shares of a kind, on the scale of the page."""
         ink, shares = self.inks(kind.set_with_most), kind.shares
-        drawn = [Drawn(ink[one], title, shares[one].share, shares[one].interval) for one, title in self.titles.items()]
+        drawn = [
+            Drawn(ink[label], title, shares[label].share, shares[label].interval)
+            for label, title in self.titles.items()
+        ]
         return forest(kind.title, drawn, self.scale)
 
 
@@ -92,12 +95,12 @@ def kinds_on_page(
     tag = tag or (partial(more_in, titles) if len(titles) == 2 else lambda kind: kind.side)
     common = Common(titles, UniqueNames(every), scale, shown, tag)
     first = top_level(kinds, headings)
-    ordered = [one for kind in first for one in (kind, *below(kind, known))]
+    ordered = [shown for kind in first for shown in (kind, *below(kind, known))]
     others = [kind for kind in kinds if kind.p_value > ALPHA]
     rows = []
     for said, inside, top in groups_of(kinds, headings, titles, tag):
         rows += [_sum(said, inside, common, is_group=True)] if said else []
-        rows += [_row(kind, common, [_row(one, common) for one in below(kind, known)]) for kind in top]
+        rows += [_row(kind, common, [_row(below_kind, common) for below_kind in below(kind, known)]) for kind in top]
     if others:
         rest = _sum(not_differing(len(others)), others, common)
         folded = [_row(kind, common) for kind in others]
@@ -107,7 +110,10 @@ def kinds_on_page(
     sorts = {key: f"share of {title}" for key, title in sets.items()} or {"share": "largest share"}
     return _table(rows, common) if kinds else None, Cards(
         shown=[
-            replace(_card(kind, common, known), inside=tuple(_card(one, common, known) for one in below(kind, known)))
+            replace(
+                _card(kind, common, known),
+                inside=tuple(_card(below_kind, common, known) for below_kind in below(kind, known)),
+            )
             for kind in first
         ],
         folded=[_card(kind, common, known) for kind in others],
@@ -130,7 +136,9 @@ def _sum(words: str, kinds: Sequence[Kind], common: Common, *, is_group: bool = 
 def _row(kind: Kind, common: Common, inside: Sequence[CardRow] = ()) -> CardRow:
     own, muted = kind.set_with_most, NOT_SIGNIFICANT if kind.p_value > ALPHA else ""
     value, ends = difference_of(kind, [*common.titles])
-    shares = {label: Cell(percent(one.share, 1), share_interval(one.interval)) for label, one in kind.shares.items()}
+    shares = {
+        label: Cell(percent(share.share, 1), share_interval(share.interval)) for label, share in kind.shares.items()
+    }
     cells = [shares[label] for label in common.titles]
     if len(cells) > MAX_COLUMNS:
         others = [part.share for label, part in kind.shares.items() if label != set_apart(kind)]
@@ -162,7 +170,7 @@ def _table(rows: Sequence[CardRow], common: Common) -> CardRows:
         columns = ["Set apart", *shares, "Apart by, points"]
     most, legend = "", {titles[label]: ink for label, ink in inks.items()}
     if not common.has_colors:
-        most, legend = ", the set with most in color", {titles[one]: "ref" for one in titles if one == REFERENCE}
+        most, legend = ", the set with most in color", {titles[label]: "ref" for label in titles if label == REFERENCE}
         legend["other sets"] = "other"
     return CardRows(
         id="forest",
@@ -179,7 +187,7 @@ def _table(rows: Sequence[CardRow], common: Common) -> CardRows:
 def _card(kind: Kind, common: Common, known: Mapping[str, Kind]) -> PageCard:
     own, titles, is_muted = kind.set_with_most, common.titles, kind.p_value > ALPHA
     ink, (value, ends) = common.inks(own), difference_of(kind, [*titles])
-    inside = [Link(anchor(one.id), common.names.title(one)) for one in below(kind, known)]
+    inside = [Link(anchor(below_kind.id), common.names.title(below_kind)) for below_kind in below(kind, known)]
     facts = {"Adj. p": p_value(kind.p_value), "Difference": f"{points(value)} {points_interval(ends)}"}
     shares = [
         [title, f"{percent(part.share, 1)} {share_interval(part.interval)}", f"{part.count:,}"]
@@ -250,7 +258,7 @@ def _part_of(kind: Kind, common: Common, *, short: bool = False) -> str:
     # The kinds of a heading may have a few samples more than what they have in common.
     is_part = kind.shares[set_apart(kind)].share < whole.shares[set_apart(kind)]
     if short:
-        against = " against ".join(one.partition(" of ")[0] for one in known)
+        against = " against ".join(id_of_known.partition(" of ")[0] for id_of_known in known)
         return f"{'part of' if is_part else 'in all'}: {whole.name} {against}"
     value, ends = whole.seen_from(next(iter(common.titles))) if common.are_two else (whole.difference, whole.interval)
     what = "It is a part of" if is_part else "In all"

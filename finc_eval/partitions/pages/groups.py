@@ -33,7 +33,7 @@ def groups_of(
 
 def below(heading: Kind, known: Mapping[str, Kind]) -> list[Kind]:
     """Return the kinds of a heading, the largest difference first."""
-    return sorted((known[one] for one in heading.children), key=lambda kind: -abs(kind.difference))
+    return sorted((known[name] for name in heading.children), key=lambda kind: -abs(kind.difference))
 
 
 def of_kinds(kinds: Sequence[Kind], others: Sequence[Kind]) -> str:

@@ -38,15 +38,16 @@ def page(result: Kinds, samples: Mapping[str, Samples]) -> str:
     facts: list[tuple[str, object]] = [
         (
             label,
-            f"{info.n:,} samples, {info.place}, differs from the others by {percent(one.value, 1)} "
-            f"({_range(one.interval)}, p {_p(one.p_value)}; p of the means of φ {_p(result.sets_p_values.get(label))})",
+            f"{info.n:,} samples, {info.place}, differs from the others by {percent(difference.value, 1)} "
+            f"({_range(difference.interval)}, p {_p(difference.p_value)}; "
+            f"p of the means of φ {_p(result.sets_p_values.get(label))})",
         )
-        for (label, info), one in zip(result.sets.items(), result.differences.values(), strict=True)
+        for (label, info), difference in zip(result.sets.items(), result.differences.values(), strict=True)
     ]
     facts.append(("Groups", result.settings.groups or "windows of a video"))
-    mixes = [Section("mix", one.title, one.legend, table=one) for one in mix_tables(result.kinds, titles)]
+    mixes = [Section("mix", table.title, table.legend, table=table) for table in mix_tables(result.kinds, titles)]
     sections = [
-        *(Section("values", one.title, one.legend, table=one) for one in value_tables(result.by, titles)),
+        *(Section("values", table.title, table.legend, table=table) for table in value_tables(result.by, titles)),
         Section("modes", "", cards=cards),
         *mixes,
         Section("settings", "Settings and data", facts=facts),
@@ -89,26 +90,26 @@ def says(result: Kinds) -> dict[str, str]:
         for word, label, side in sides
         if (count := sum(kind.side == side for kind in significant))
     ]
-    examples = _such_as((*result.headings, *result.kinds), [(label, found) for _, label, _, found in groups])
-    found = [
+    examples = _such_as((*result.headings, *result.kinds), [(label, kinds) for _, label, _, kinds in groups])
+    sentences = [
         f"{label} has significantly {word} of {kinds_in_words(count)}{few}"
         for (word, label, count, _), few in zip(groups, examples, strict=True)
     ]
     nothing = "No kind is significantly more or less frequent in one set"
-    return {"kinds": f"{'; '.join(found) or nothing}."} | _overall(result) | say_missed(result.detectable)
+    return {"kinds": f"{'; '.join(sentences) or nothing}."} | _overall(result) | say_missed(result.detectable)
 
 
 def _such_as(kinds: Sequence[Kind], groups: Sequence[tuple[str, Sequence[Kind]]]) -> list[str]:
     """Return the clearest named kinds of each group as the end of a sentence; no two read the same."""
     names = UniqueNames(kinds)
-    examples = names.examples([[one for one in found if one.name] for _, found in groups], 2)
+    examples = names.examples([[kind for kind in kinds if kind.name] for _, kinds in groups], 2)
     texts = [
-        [f"{names.kind(one)} ({percent(one.shares[label].share)} of {label})" for one in few]
+        [f"{names.kind(kind)} ({percent(kind.shares[label].share)} of {label})" for kind in few]
         for (label, _), few in zip(groups, examples, strict=True)
     ]
     return [
-        f"{':' if len(texts) == len(found) else ', such as'} {join_words(texts)}" if texts else ""
-        for texts, (_, found) in zip(texts, groups, strict=True)
+        f"{':' if len(texts) == len(kinds) else ', such as'} {join_words(texts)}" if texts else ""
+        for texts, (_, kinds) in zip(texts, groups, strict=True)
     ]
 
 
@@ -134,7 +135,7 @@ def _slight(result: Kinds) -> dict[str, str]:
     p = result.sets_p_value
     if p is None or p > BESIDE_ALPHA:
         return {}
-    known = {label: one for label, one in result.sets_p_values.items() if one is not None}
+    known = {label: p for label, p in result.sets_p_values.items() if p is not None}
     who = "The sets differ" if len(result.sets) == 2 else f"{min(known, key=known.__getitem__)} differs from the others"
     return {"sets": f"{who} all the same (p = {p:.2g}): {SLIGHT}."}
 

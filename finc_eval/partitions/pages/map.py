@@ -45,7 +45,7 @@ class MapOnPage:
 
 
 def map_on_page(
-    found: SampleMap | None,
+    drawn_map: SampleMap | None,
     kinds: Sequence[Kind],
     titles: Mapping[str, str],
     inks: Mapping[str, Ink],
@@ -56,22 +56,22 @@ def map_on_page(
     """Return a map for a page; None without a map of these kinds.
 
     Args:
-        found: the map.
+        drawn_map: the map.
         kinds: the listed kinds.
         titles: titles of the sets, by label.
         inks: their colors; a set without one has the color of others.
         pictures: pictures of samples, by label and id.
         has_cards: whether the page has a card of each kind, which the map leads to.
     """
-    if found is None or not {kind.id for kind in kinds} & set(found.kinds):
+    if drawn_map is None or not {kind.id for kind in kinds} & set(drawn_map.kinds):
         return None
-    places, height = _in_pixels(np.asarray(found.xy, float))
-    regions = _regions(found, kinds, places)
+    places, height = _in_pixels(np.asarray(drawn_map.xy, float))
+    regions = _regions(drawn_map, kinds, places)
     drawn = _MapParts(titles, inks, UniqueNames(kinds), pictures, regions, height, has_cards)
-    colored = [one for one in regions if one.differs]
+    colored = [region for region in regions if region.differs]
     said = _says(colored, drawn)
     return MapOnPage(
-        drawing("Map of samples of all sets", said, (WIDTH, height), drawn.parts(), look="map"),
+        drawing("Map of samples of all sets", said, (WIDTH, height), drawn.parts(), css_class="map"),
         said,
         _table(regions, drawn),
     )
@@ -103,14 +103,14 @@ def _in_pixels(xy: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
     return np.stack([left + scale * (xy[:, 0] - low[0]), height - under - scale * (xy[:, 1] - low[1])], 1), height
 
 
-def _regions(found: SampleMap, kinds: Sequence[Kind], places: NDArray[np.float64]) -> list[_Region]:
+def _regions(drawn_map: SampleMap, kinds: Sequence[Kind], places: NDArray[np.float64]) -> list[_Region]:
     """Return the kinds that have samples on the map, those that differ last, so that they are drawn on top."""
     known, chosen = {kind.id: kind for kind in kinds}, {kind.id for kind in labeled(kinds)}
-    radius = float(np.clip(CELLS[0] * np.sqrt(MAP_SAMPLES / len(found)), *CELLS))
+    radius = float(np.clip(CELLS[0] * np.sqrt(MAP_SAMPLES / len(drawn_map)), *CELLS))
     centers, cell = _hexagons(places, radius)
-    names = np.array([one if one in known else "" for one in found.kinds])
+    names = np.array([kind if kind in known else "" for kind in drawn_map.kinds])
     listed = [name for name in dict.fromkeys(names.tolist()) if name]
-    weights = np.stack([np.bincount(cell, found.weights * (names == name), len(centers)) for name in listed])
+    weights = np.stack([np.bincount(cell, drawn_map.weights * (names == name), len(centers)) for name in listed])
     owner, density = weights.argmax(0), weights.sum(0)
     for number, name in enumerate(listed):  # a rare kind that differs has a cell in any case
         if known[name].p_value <= ALPHA and not (owner == number).any():
@@ -127,7 +127,7 @@ def _regions(found: SampleMap, kinds: Sequence[Kind], places: NDArray[np.float64
         regions.append(
             _Region(known[name], centers[mine], radius * _SIZES[step[mine]], (center[0], center[1]), name in chosen)
         )
-    return sorted(regions, key=lambda one: (one.differs, abs(one.kind.difference)))
+    return sorted(regions, key=lambda region: (region.differs, abs(region.kind.difference)))
 
 
 def _hexagons(places: NDArray[np.float64], radius: float) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -156,7 +156,7 @@ class _MapParts:
         """Return the elements of the drawing: paper, cells, then labels with pictures."""
         return [
             _paper(Box(0, 0, WIDTH, self.height), 1),
-            *(self._cells(one) for one in self.regions if len(one.cells)),
+            *(self._cells(region) for region in self.regions if len(region.cells)),
             *self._labels(),
         ]
 
@@ -168,7 +168,7 @@ class _MapParts:
         """Return the name by which links find the card of a kind; "" without cards."""
         return anchor(kind.id) if self.has_cards else ""
 
-    def mode(self, kind: Kind) -> Markup:
+    def card_attribute(self, kind: Kind) -> Markup:
         """Return the attribute by which the page's script finds a kind in the list and its card."""
         return Markup(' data-mode="{}"').format(self.anchor(kind)) if self.has_cards else Markup("")
 
@@ -194,35 +194,37 @@ class _MapParts:
             for (x, y), radius in zip(region.cells, region.radii.tolist(), strict=True)
         )
         return Markup('<g class="{}"{} fill="{}" opacity="{:.2f}"{}><title>{}</title><path d="{}"/></g>').format(
-            ink, self.mode(region.kind), COLORS[ink], opacity, edge, printable(self.said(region.kind)), path
+            ink, self.card_attribute(region.kind), COLORS[ink], opacity, edge, printable(self.said(region.kind)), path
         )
 
     def _labels(self) -> list[Markup]:
-        chosen = [one for one in self.regions if one.is_labeled]
-        chosen.sort(key=lambda one: (not one.differs, -abs(one.kind.difference)))
+        chosen = [region for region in self.regions if region.is_labeled]
+        chosen.sort(key=lambda region: (not region.differs, -abs(region.kind.difference)))
         room, made = MOST_BYTES, list[tuple[_Region, Thumbnail | None, list[str]]]()
-        names = shorten_names([self.words(one.kind) for one in chosen])
-        for one, name in zip(chosen, names, strict=True):
-            small = self._picture(one.kind)
+        names = shorten_names([self.words(region.kind) for region in chosen])
+        for region, name in zip(chosen, names, strict=True):
+            small = self._picture(region.kind)
             small = small if small is not None and len(small.uri) <= room else None
             room -= len(small.uri) if small else 0
-            lines = name if one.kind.name or one.differs else []
+            lines = name if region.kind.name or region.differs else []
             if lines or small:
-                made.append((one, small, lines))
-        sizes = [_size(small, [*lines, *self._shares_line(one, lines)]) for one, small, lines in made]
-        cells = np.concatenate([one.cells for one in self.regions])
-        weights = np.concatenate([np.full(len(one.cells), _weight(one)) for one in self.regions])
-        bare = [_size(None, [*lines, *self._shares_line(one, lines)])[1] if lines else None for one, _, lines in made]
+                made.append((region, small, lines))
+        sizes = [_size(small, [*lines, *self._shares_line(region, lines)]) for region, small, lines in made]
+        cells = np.concatenate([region.cells for region in self.regions])
+        weights = np.concatenate([np.full(len(region.cells), _weight(region)) for region in self.regions])
+        bare = [
+            _size(None, [*lines, *self._shares_line(region, lines)])[1] if lines else None for region, _, lines in made
+        ]
         labels = [
             # A kind that does not differ has no label where it would hide one that does.
-            Label(*size, _amid(one), low, np.inf if one.differs else COVERED)
-            for size, low, (one, *_) in zip(sizes, bare, made, strict=True)
+            Label(*size, _amid(region), low, np.inf if region.differs else COVERED)
+            for size, low, (region, *_) in zip(sizes, bare, made, strict=True)
         ]
         placed = place_labels(labels, (WIDTH, self.height), cells, weights)
         return [
-            self._label(one, small if found.box.height == size[1] else None, lines, found)
-            for (one, small, lines), size, found in zip(made, sizes, placed, strict=True)
-            if found is not None
+            self._label(region, small if placed_label.box.height == size[1] else None, lines, placed_label)
+            for (region, small, lines), size, placed_label in zip(made, sizes, placed, strict=True)
+            if placed_label is not None
         ]
 
     def _picture(self, kind: Kind) -> Thumbnail | None:
@@ -267,7 +269,7 @@ class _MapParts:
         if self._shares_line(region, lines):
             drawn.append(self._shares(region.kind, middle, y + LINE - 3))
         return Markup('<g class="label {}"{} fill="{}">{}</g>').format(
-            ink, self.mode(region.kind), COLORS[ink], Markup("").join(drawn)
+            ink, self.card_attribute(region.kind), COLORS[ink], Markup("").join(drawn)
         )
 
     def _shares_line(self, region: _Region, lines: Sequence[str]) -> list[str]:
@@ -346,7 +348,7 @@ def _says(colored: Sequence[_Region], drawn: _MapParts) -> str:
     sets = [
         f"{name}: more in {' or '.join(drawn.titles[label] for label, own in drawn.inks.items() if own == ink)}"
         for ink, name in COLOR_NAMES.items()
-        if any(drawn.ink(one.kind) == ink for one in colored)
+        if any(drawn.ink(region.kind) == ink for region in colored)
     ]
     if not colored:
         return "Near samples are alike. Everything is grey: no kind differs."
@@ -358,16 +360,16 @@ def _says(colored: Sequence[_Region], drawn: _MapParts) -> str:
 
 def _table(regions: Sequence[_Region], drawn: _MapParts) -> TextTable:
     """Return the labeled kinds as a table, with what lies next to each."""
-    shown = [one for one in regions[::-1] if one.is_labeled]
+    shown = [region for region in regions[::-1] if region.is_labeled]
     rows: list[list[Cell | str]] = []
-    for one in shown:
-        near = sorted(regions, key=lambda other: np.hypot(*np.subtract(one.center, other.center)))
-        beside = [drawn.words(other.kind) for other in near if other is not one][:2]
-        more = drawn.titles[one.kind.set_with_most] if one.differs else "–"
-        shares = [part.share for part in one.kind.shares.values()]
+    for region in shown:
+        near = sorted(regions, key=lambda other: np.hypot(*np.subtract(region.center, other.center)))
+        beside = [drawn.words(other.kind) for other in near if other is not region][:2]
+        more = drawn.titles[region.kind.set_with_most] if region.differs else "–"
+        shares = [part.share for part in region.kind.shares.values()]
         rows.append(
             [
-                Cell(drawn.words(one.kind), anchor=drawn.anchor(one.kind)),
+                Cell(drawn.words(region.kind), anchor=drawn.anchor(region.kind)),
                 more,
                 *(percent(share, 1) for share in shares),
                 join_words(beside),

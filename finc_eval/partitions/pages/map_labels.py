@@ -63,17 +63,17 @@ def shorten_names(names: Sequence[str]) -> list[list[str]]:
         >>> shorten_names(["gray", "looks like a barn spider on a web in the dark"])
         [['gray'], ['looks like a barn', '…a web in the dark']]
     """
-    found = [_wrap(name) for name in names]
-    alike = Counter(map(tuple, found))
-    again = {tuple(lines) for lines in found if alike[tuple(lines)] > 1}
+    wrapped = [_wrap(name) for name in names]
+    alike = Counter(map(tuple, wrapped))
+    again = {tuple(lines) for lines in wrapped if alike[tuple(lines)] > 1}
     for lines in again:
-        same = [place for place, one in enumerate(found) if tuple(one) == lines]
+        same = [place for place, found_lines in enumerate(wrapped) if tuple(found_lines) == lines]
         words = [names[place].split() for place in same]
         shared = sum(1 for _ in takewhile(lambda column: len({*column}) == 1, zip(*words, strict=False)))
-        if all(len(one) > shared for one in words):
-            for place, one in zip(same, words, strict=True):
-                found[place] = _wrap(f"…{' '.join(one[shared:])}")
-    return found
+        if all(len(own_words) > shared for own_words in words):
+            for place, own_words in zip(same, words, strict=True):
+                wrapped[place] = _wrap(f"…{' '.join(own_words[shared:])}")
+    return wrapped
 
 
 def _wrap(name: str) -> list[str]:
@@ -117,34 +117,34 @@ def place_labels(
         weights: pixels that a label may rather stand away than cover a cell, shape (c,).
     """
     taken = list[Placed]()
-    found = list[Placed | None]()
-    for one in labels:
-        tried = [(_place(one, one.height, size, cells, weights, taken), 0.0)]
-        if one.bare is not None and one.bare < one.height:
-            tried.append((_place(one, one.bare, size, cells, weights, taken), PICTURE))
+    placed_labels = list[Placed | None]()
+    for label in labels:
+        tried = [(_place(label, label.height, size, cells, weights, taken), 0.0)]
+        if label.bare is not None and label.bare < label.height:
+            tried.append((_place(label, label.bare, size, cells, weights, taken), PICTURE))
         (best, cost), _ = min(tried, key=lambda each: each[0][1] + each[1])
-        is_placed = bool(np.isfinite(cost)) and cost <= one.most
-        found.append(best if is_placed else None)
+        is_placed = bool(np.isfinite(cost)) and cost <= label.most
+        placed_labels.append(best if is_placed else None)
         taken += [best] * is_placed
-    return found
+    return placed_labels
 
 
 def _place(
-    one: Label, height: float, size: tuple[float, float], cells: Array, weights: Array, taken: Sequence[Placed]
+    label: Label, height: float, size: tuple[float, float], cells: Array, weights: Array, taken: Sequence[Placed]
 ) -> tuple[Placed, float]:
     """Return the best place of a label of a height, and its cost in pixels; infinite without room."""
-    xs = np.arange(0, max(size[0] - one.width, 0) + 1, GRID)
+    xs = np.arange(0, max(size[0] - label.width, 0) + 1, GRID)
     ys = np.arange(0, max(size[1] - height, 0) + 1, GRID)
     left, top = (each.ravel() for each in np.meshgrid(xs, ys))
-    right, bottom = left + one.width, top + height
-    (x, y), (low, high) = one.points.T, (left[:, None], right[:, None])
+    right, bottom = left + label.width, top + height
+    (x, y), (low, high) = label.points.T, (left[:, None], right[:, None])
     far = np.hypot(x - np.clip(x, low, high), y - np.clip(y, top[:, None], bottom[:, None]))
     nearest = far.argmin(1)
-    start, away = one.points[nearest].T, far.min(1)
+    start, away = label.points[nearest].T, far.min(1)
     end = np.stack([np.clip(start[0], left, right), np.clip(start[1], top, bottom)])
     # 4: pixels from the center of a cell to its edge, which a label leaves free.
     over = _inside(cells, left, right, top, bottom, 4) @ weights
-    over += COVERED * _inside(one.points, left, right, top, bottom, 4).sum(1)
+    over += COVERED * _inside(label.points, left, right, top, bottom, 4).sum(1)
     cost = away + over
     # 2: pixels between two labels at least.
     around = np.stack([left - 2, top - 2, right + 2, bottom + 2])
@@ -156,7 +156,7 @@ def _place(
         meets |= _crosses(np.array(other.point)[:, None], np.array(other.end)[:, None], around)
         cost = np.where(meets, np.inf, cost)
     best = int(cost.argmin())
-    placed = Placed(Box(float(left[best]), float(top[best]), one.width, height), (start[0, best], start[1, best]))
+    placed = Placed(Box(float(left[best]), float(top[best]), label.width, height), (start[0, best], start[1, best]))
     return placed, float(cost[best])
 
 

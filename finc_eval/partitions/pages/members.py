@@ -23,7 +23,7 @@ def gallery_files(result: Mapped, page: Path) -> dict[str, Path]:
     Raises:
         DataError: the result has no map.
     """
-    return {one.id: members_folder(page) / member_page(one.id) for one in result.member_lists()}
+    return {members.id: members_folder(page) / member_page(members.id) for members in result.member_lists()}
 
 
 def members_folder(page: Path) -> Path:
@@ -49,16 +49,19 @@ def write_gallery(result: Mapped, page: Path, samples: Mapping[str, Samples]) ->
     """
     sets, files = result.pictured_sets(), gallery_files(result, page)
     most = MOST_MEMBERS // len(sets)
-    lists = [one._replace(ids={label: ids[:most] for label, ids in one.ids.items()}) for one in result.member_lists()]
-    wanted = {label: {name for one in lists for name in one.ids.get(label, ())} for label in sets}
+    lists = [
+        members._replace(ids={label: ids[:most] for label, ids in members.ids.items()})
+        for members in result.member_lists()
+    ]
+    wanted = {label: {name for members in lists for name in members.ids.get(label, ())} for label in sets}
     gallery = read_gallery(sets, wanted, samples, kept=result.kept, names=result.names_in_sentences)
     with write_together():
         write_text(
             page,
             report.page(replace(result, folder_of_members=files[lists[0].id].parent.name if lists else ""), samples),
         )
-        for one in lists:
-            write_text(files[one.id], members_page(result, one, gallery, page.name))
+        for members in lists:
+            write_text(files[members.id], members_page(result, members, gallery, page.name))
 
 
 def members_page(result: Mapped, members: Members, gallery: Gallery, back: str) -> str:
@@ -76,7 +79,8 @@ def members_page(result: Mapped, members: Members, gallery: Gallery, back: str) 
         how="Typical samples come first; the last ones are at the edge of the kind.",
     )
     there = {
-        label: {name: one for name, one in gallery.pictures[label].items() if name in {*ids[label]}} for label in ids
+        label: {name: picture for name, picture in gallery.pictures[label].items() if name in {*ids[label]}}
+        for label in ids
     }
     return render(
         result,

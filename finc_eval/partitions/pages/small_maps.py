@@ -31,7 +31,7 @@ class _Group(NamedTuple):
     cells: Array  # centers in pixels, shape (c, 2)
     sizes: Array  # halves of their sides, shape (c,)
     more: bool | None = None  # whether the set has more of it, or less; None if that is not sure
-    mode: str = ""  # anchor of its card; "" without one
+    card: str = ""  # anchor of its card; "" without one
 
 
 def maps_of_models(
@@ -53,31 +53,31 @@ def maps_of_models(
         cells = spots[owner == kind.id]
         return _Group(said, cells, np.full(len(cells), CELL), more, anchor(kind.id))
 
-    found = {}
+    maps = {}
     for model in models:
         groups = [group(model, kind) for kind in kinds if (owner == kind.id).any()]
-        sure = sum(one.more is not None for one in groups)
+        sure = sum(group.more is not None for group in groups)
         said = f"{plural(sure, 'kind')} of {len(groups)} surely {'differs' if sure == 1 else 'differ'} from {REFERENCE}"
-        found[model] = _draw(f"Map of {model}", said, groups, inks[model])
-    return found
+        maps[model] = _draw(f"Map of {model}", said, groups, inks[model])
+    return maps
 
 
-def maps_of_releases(found: ReleaseMap) -> dict[str, Markup]:
+def maps_of_releases(release_map: ReleaseMap) -> dict[str, Markup]:
     """Draw a map for each set of a gate, by its label: cells are the larger, the more of the set lies there.
 
     What surely changed is in color on every map: filled if the release has more of it, empty if it has less.
     """
-    spots, owner = _spots(found.xy), np.array(found.kinds)
-    most = max((share for shares in found.shares.values() for share in shares), default=1.0)
+    spots, owner = _spots(release_map.xy), np.array(release_map.kinds)
+    most = max((share for shares in release_map.shares.values() for share in shares), default=1.0)
     drawn = {}
-    for label, shares in found.shares.items():
+    for label, shares in release_map.shares.items():
         # 0.3: size of the smallest cell that is drawn, in sizes of the largest.
         sizes = np.where(np.array(shares) > 0, CELL * np.sqrt(np.array(shares) / most).clip(0.3), 0.0)
-        named = {one.id: one for one in found.changes}
+        named = {change.id: change for change in release_map.changes}
         groups = [_Group("the same as before", spots[owner == ""], sizes[owner == ""])]
-        for name, one in named.items():
-            said = f"{one.title}: {percent(one.before, 1)} before, {percent(one.share, 1)} now"
-            groups.append(_Group(said, spots[owner == name], sizes[owner == name], one.share > one.before))
+        for name, change in named.items():
+            said = f"{change.title}: {percent(change.before, 1)} before, {percent(change.share, 1)} now"
+            groups.append(_Group(said, spots[owner == name], sizes[owner == name], change.share > change.before))
         said = f"{plural(len(named), 'kind')} surely {'differs' if len(named) == 1 else 'differ'} between the releases"
         drawn[label] = _draw(f"Map of {label}", said, groups, "gen")
     return drawn
@@ -91,23 +91,23 @@ def _spots(xy: Sequence[tuple[float, float]]) -> Array:
 def _draw(title: str, said: str, groups: Sequence[_Group], ink: Ink) -> Markup:
     """Draw the cells of all kinds, those that differ on top."""
     parts = []
-    for one in sorted(groups, key=lambda one: one.more is not None):
+    for group in sorted(groups, key=lambda group: group.more is not None):
         path = "".join(
             f"M{x - half:.1f} {y - half:.1f}h{2 * half:.1f}v{2 * half:.1f}h-{2 * half:.1f}z"
-            for (x, y), half in zip(one.cells, one.sizes.tolist(), strict=True)
+            for (x, y), half in zip(group.cells, group.sizes.tolist(), strict=True)
             if half
         )
-        own: Ink = "other" if one.more is None else ink
-        look = {None: 'fill="{0}" opacity=".25"', True: 'fill="{0}"', False: 'fill="none" stroke="{0}"'}[one.more]
-        mode = Markup(' data-mode="{}"').format(one.mode) if one.mode else ""
+        own: Ink = "other" if group.more is None else ink
+        paint = {None: 'fill="{0}" opacity=".25"', True: 'fill="{0}"', False: 'fill="none" stroke="{0}"'}[group.more]
+        card = Markup(' data-mode="{}"').format(group.card) if group.card else ""
         parts.append(
             Markup('<g class="{}{}"{} {}><title>{}</title><path d="{}"/></g>').format(
                 own,
-                " less" if one.more is False else "",
-                mode,
-                Markup(look).format(COLORS[own]),
-                printable(one.said),
+                " less" if group.more is False else "",
+                card,
+                Markup(paint).format(COLORS[own]),
+                printable(group.said),
                 path,
             )
         )
-    return drawing(title, said, (SIDE, SIDE), parts, look="map small-map")
+    return drawing(title, said, (SIDE, SIDE), parts, css_class="map small-map")

@@ -32,30 +32,30 @@ def kind_tables(
     rows: list[list[Cell | str]] = []
     for words, inside, first in groups_of(kinds, headings, titles, tag):
         rows += [_sum(words, inside, titles)] if words else []
-        for one in first:
-            rows.append(kind_row(with_id(one), one, titles))
-            rows += [kind_row(UNDER + with_id(kind), kind, titles) for kind in below(one, known)]
+        for top in first:
+            rows.append(kind_row(with_id(top), top, titles))
+            rows += [kind_row(UNDER + with_id(kind), kind, titles) for kind in below(top, known)]
     others = [kind for kind in kinds if kind.p_value > ALPHA]
     if not rows:
         return mix_tables(kinds, titles)
     rows += [_sum(not_differing(len(others)), others, titles)] if others else []
     apart = [] if len(titles) == 2 else ["Set apart"]
-    found = TextTable(title, ["Kind", *_columns(titles)], rows, words=apart)
-    return [found, *mix_tables(kinds, titles)]
+    table = TextTable(title, ["Kind", *_columns(titles)], rows, words=apart)
+    return [table, *mix_tables(kinds, titles)]
 
 
 def mix_tables(kinds: Sequence[Kind], titles: Mapping[str, str]) -> list[TextTable]:
     """Return how kinds differ because of the models, and of unlike mixes of prompts; none if the mixes are equal."""
     mixes = [(kind, kind.mix) for kind in kinds if kind.mix]
     # 12: kinds whose differences are divided in a table, those with the largest parts.
-    largest = sorted(mixes, key=lambda one: -max(abs(one[1].plain), abs(one[1].value)))[:12]
+    largest = sorted(mixes, key=lambda pair: -max(abs(pair[1].plain), abs(pair[1].value)))[:12]
     if not largest:
         return []
     rows: list[list[Cell | str]] = []
     for kind, mix in largest:
         apart = set_apart(kind)
         sign = -1 if len(titles) == 2 and apart != next(iter(titles)) else 1
-        value, low, high = (sign * one for one in (mix.value, *mix.interval))
+        value, low, high = (sign * value for value in (mix.value, *mix.interval))
         within, ends = difference_of(kind, [*titles])
         rows.append(
             [
@@ -88,9 +88,9 @@ def value_tables(by: SharesBy | None, titles: Mapping[str, str]) -> list[TextTab
         TextTable(
             f"Share of each {by.column} in each set",
             [by.column, *_columns(titles)],
-            [kind_row(one.title, one, titles) for one in by.kinds],
+            [kind_row(kind.title, kind, titles) for kind in by.kinds],
             words=apart,
-            muted=[one.p_value > ALPHA for one in by.kinds],
+            muted=[kind.p_value > ALPHA for kind in by.kinds],
             legend=f"Each {by.column} is tested by itself; the p-values are adjusted for all of them together.",
         )
     ]
@@ -99,7 +99,7 @@ def value_tables(by: SharesBy | None, titles: Mapping[str, str]) -> list[TextTab
 def _columns(titles: Mapping[str, str]) -> list[str]:
     """Return the headings of the columns after the name."""
     apart, difference = ([], "Difference") if len(titles) == 2 else (["Set apart"], "Apart by")
-    return [*apart, *(f"{one}, %" for one in titles.values()), f"{difference}, points", "Adj. p"]
+    return [*apart, *(f"{title}, %" for title in titles.values()), f"{difference}, points", "Adj. p"]
 
 
 def _sum(words: str, kinds: Sequence[Kind], titles: Mapping[str, str]) -> list[Cell | str]:

@@ -32,28 +32,28 @@ def check_fit(
     Raises:
         DataError: more values of a column are undescribed.
     """
-    found = {name: count for name, one in misfits.items() if (count := one.total())}
-    if not found:
+    undescribed = {name: count for name, faults in misfits.items() if (count := faults.total())}
+    if not undescribed:
         return
     told = [
         f"{records - count:,} of {records:,} values of {name} fit, and {count:,} "
         f"{'is' if count == 1 else 'are'} not described, such as {_examples(misfits[name])}"
-        for name, count in found.items()
+        for name, count in undescribed.items()
     ]
-    rest = len(misfits) - len(found)
+    rest = len(misfits) - len(undescribed)
     others = f"; all values of the other {plural(rest, 'column')} fit" if rest else ""
     settings = of_missing or {}
-    empty = [name for name in found if name in settings and not all(map(to_text, misfits[name]))]
+    empty = [name for name in undescribed if name in settings and not all(map(to_text, misfits[name]))]
     lacking = [f"{settings[name]} of {name}" for name in empty]
     advice = f"A level for what is missing is described by {join_words(lacking)}. " if lacking else ""
     sentence = f"{'; '.join(told)}{others}. Values that are not described {becomes}. {advice}{SECRET}"
     allowed = max(most * records, 1) if most else 0  # a single record never makes a refusal
-    worst = max(found, key=lambda name: found[name])
-    if found[worst] <= allowed:
+    worst = max(undescribed, key=lambda name: undescribed[name])
+    if undescribed[worst] <= allowed:
         warnings.warn(sentence, stacklevel=3)
         return
     raise DataError(
-        f"{in_percent(found[worst] / records)} of the values of {worst} are not described, more than the "
+        f"{in_percent(undescribed[worst] / records)} of the values of {worst} are not described, more than the "
         f"{in_percent(most)} that max_undescribed allows: correct them, describe them, or raise it. Nothing is spent. "
         f"{sentence}"
     )
@@ -61,4 +61,4 @@ def check_fit(
 
 def _examples(misfits: Counter[str]) -> str:
     # 3: examples of values that do not fit, for each column.
-    return join_words([repr(one[:40]) for one, _ in misfits.most_common(3)])
+    return join_words([repr(written[:40]) for written, _ in misfits.most_common(3)])

@@ -20,8 +20,7 @@ from finc_eval.core.errors import UsageError, check_choice, check_fraction, chec
 from finc_eval.core.record import Record
 from finc_eval.numerics.ceilings import Ceilings
 
-MIN_MU, MAX_MU = 1e-9, 1e4
-"""Range in which μ is searched: below it nothing useful is left, above it nothing is protected."""
+MAX_MU = 1e4  # largest μ of a guarantee: above it nothing is protected
 
 LOG_OF_ZERO = -1e6  # finite stand-in for log 0, so that a root can be bracketed
 
@@ -52,7 +51,8 @@ def mu_of(epsilon: float, delta: float) -> float:
     target = log(delta)
     if log_delta(MAX_MU, epsilon) < target:
         raise UsageError(f"epsilon {epsilon:g} protects nothing: choose one below 1000")
-    return float(brentq(lambda mu: max(log_delta(mu, epsilon), LOG_OF_ZERO) - target, MIN_MU, MAX_MU, xtol=1e-14))
+    # 1e-9: μ below which nothing useful is left.
+    return float(brentq(lambda mu: max(log_delta(mu, epsilon), LOG_OF_ZERO) - target, 1e-9, MAX_MU, xtol=1e-14))
 
 
 def compose(mus: Iterable[float]) -> float:

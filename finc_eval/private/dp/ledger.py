@@ -195,7 +195,7 @@ class Ledger:
 
     def accounts(self) -> tuple[Account, ...]:
         """Return the spent and the remaining budget of each data set."""
-        rest, found = list(self.spendings()), []
+        rest, accounts = list(self.spendings()), []
         while rest:
             lines = _about(rest, rest[0].data)
             rest = [line for line in rest if line not in lines]
@@ -203,8 +203,8 @@ class Ledger:
             keys = tuple(dict.fromkeys(key for line in lines for key in line.data))
             left = self._epsilon(remaining(self.budget.mu, spent))
             shown = tuple(replace(line, sketches=()) for line in lines)
-            found.append(Account(keys, shown, self._epsilon(spent), left))
-        return tuple(found)
+            accounts.append(Account(keys, shown, self._epsilon(spent), left))
+        return tuple(accounts)
 
     def _epsilon(self, mu: float) -> float:
         """Return ε at the budget's δ; a rest that is due to rounding counts as 0."""
@@ -322,8 +322,8 @@ class PlannedLedger(Ledger):
         if not self.path.exists():
             return {SALT: self._salt}, []
         header, spendings = super()._content()
-        if (found := self._budget_in(header)) != self.budget:
-            raise BudgetError(f"{self.path} has a budget of epsilon {found.epsilon:g} by now: leave the budget out")
+        if (budget := self._budget_in(header)) != self.budget:
+            raise BudgetError(f"{self.path} has a budget of epsilon {budget.epsilon:g} by now: leave the budget out")
         return header, spendings
 
     def _append(self, spending: Spending) -> None:
@@ -363,10 +363,10 @@ def _about(lines: Sequence[Spending], data: Iterable[str]) -> tuple[Spending, ..
     """Return the lines that share an identifier with the data, directly or through other lines."""
     known: set[str] = set(data)
     while True:
-        found = tuple(line for line in lines if known & set(line.data))
-        more = known.union(*(line.data for line in found))
+        about_it = tuple(line for line in lines if known & set(line.data))
+        more = known.union(*(line.data for line in about_it))
         if more == known:
-            return found
+            return about_it
         known = more
 
 

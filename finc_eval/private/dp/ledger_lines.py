@@ -77,7 +77,7 @@ def spending_in(line: Any, before: str) -> Spending | None:
         } if (
             data
             and 0 < mu <= MAX_MU
-            and all(isinstance(one, str) and sketch_of(one) for one in sketches)
+            and all(isinstance(line, str) and sketch_of(line) for line in sketches)
             and check == check_of(line or {}, before)
         ):
             return Spending(tuple(map(str, data)), mu, purpose, name, tuple(sketches))

@@ -95,8 +95,8 @@ class Sketches:
 
     def common(self, texts: Sequence[str]) -> float:
         """Return the share of the smaller set that both sets have in common; 0 unless they look alike."""
-        others = [found for text in texts if (found := sketch_of(text)) is not None]
-        return max((_common(one, other) for other in others for one in self._counted), default=0.0)
+        others = [sketch for text in texts if (sketch := sketch_of(text)) is not None]
+        return max((_common(counted, other) for other in others for counted in self._counted), default=0.0)
 
 
 def sketch_of(text: str) -> tuple[Hashes, NDArray[np.int64]] | None:
@@ -136,9 +136,9 @@ def _measure(values: NDArray[np.float64], step: float) -> Hashes:
     return numbers
 
 
-def _common(one: tuple[Hashes, NDArray[np.int64]], sketch: tuple[Hashes, NDArray[np.int64]]) -> float:
+def _common(counted: tuple[Hashes, NDArray[np.int64]], sketch: tuple[Hashes, NDArray[np.int64]]) -> float:
     """Return the share of a set and a sketched one that both have in common; 0 if chance explains it."""
-    (numbers, counts), (known, times) = one, sketch
+    (numbers, counts), (known, times) = counted, sketch
     if len(known) == KEPT:  # of larger numbers the sketch says nothing
         numbers = numbers[: np.searchsorted(numbers, known[-1], "right")]
         counts = counts[: len(numbers)]

@@ -56,7 +56,7 @@ def places_of(values: NDArray[Any], known: Sequence[str], name: str, missing: st
     (`finc_eval.core.forms`), or if it is the same number: 1, 1.0, True and "1.0" are all "1". What is missing has the
     place of the value `missing`. Messages call the values by `name`.
     """
-    numbers = [number_of(one) for one in known]
+    numbers = [number_of(value) for value in known]
     if values.dtype.kind in NUMBERS and all(number is None for number in numbers):
         raise DataError(
             f"{name}: the values are numbers ({values.dtype}), and the public list has none, only "
@@ -68,13 +68,13 @@ def places_of(values: NDArray[Any], known: Sequence[str], name: str, missing: st
     names, of_missing = KnownNames(known), -1 if missing is None else known.index(missing)
 
     def place(written: str) -> int:
-        found = names.place(written)
-        if found is None and not to_text(written):
+        listed = names.place(written)
+        if listed is None and not to_text(written):
             return of_missing
-        return by_number.get(number_of(written), -1) if found is None else found  # type: ignore[arg-type]  # None has none
+        return by_number.get(number_of(written), -1) if listed is None else listed  # type: ignore[arg-type]  # None has none
 
     written, inverse = distinct(values, to_text=str)
-    return np.array([place(one) for one in written], np.int64)[inverse]
+    return np.array([place(text) for text in written], np.int64)[inverse]
 
 
 def is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
@@ -82,7 +82,7 @@ def is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
     if values.dtype.kind in NUMBERS:
         return np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), bool)
     written, inverse = distinct(values)
-    return np.array([not one for one in written])[inverse]
+    return np.array([not text for text in written])[inverse]
 
 
 def count_texts(values: NDArray[Any], chosen: NDArray[np.bool_]) -> Counter[str]:
@@ -98,8 +98,8 @@ def numbers_of(values: NDArray[Any]) -> NDArray[np.float64]:
     if values.dtype.kind in NUMBERS:
         return values.astype(np.float64)
     written, inverse = distinct(values)
-    found = [_parse(one) for one in written]
-    return np.array(found, np.float64)[inverse]
+    numbers = [_parse(text) for text in written]
+    return np.array(numbers, np.float64)[inverse]
 
 
 def number_of(written: str) -> float | None:
@@ -115,10 +115,10 @@ def distinct(values: NDArray[Any], to_text: Callable[[str], str] = to_text) -> t
     """
     if values.dtype.kind == "O":
         values = np.array([_text(value, to_text) for value in values.tolist()], dtype=np.str_)
-    found, inverse = np.unique(values, return_inverse=True)
+    different, inverse = np.unique(values, return_inverse=True)
     # float32 is written with the digits that it has: as float64, 0.1 would be 0.10000000149.
-    short = found.dtype.kind == "f" and found.dtype.itemsize < np.dtype(np.float64).itemsize
-    values_in_order = [float(str(value)) for value in found] if short else found.tolist()
+    short = different.dtype.kind == "f" and different.dtype.itemsize < np.dtype(np.float64).itemsize
+    values_in_order = [float(str(value)) for value in different] if short else different.tolist()
     return [_text(value, to_text) for value in values_in_order], inverse.astype(np.int64)
 
 

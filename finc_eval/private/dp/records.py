@@ -59,8 +59,8 @@ def open_records(source: object, name: str) -> Records:
     """Open the records of an array or tensor of shape (n, d), of an `EmbeddingCache`, or of a file of embeddings."""
     if isinstance(source, str | Path) and is_array_file(source):
         array, _, columns = read_arrays(source)
-        found = _array_records(array if isinstance(array, torch.Tensor) else torch.from_numpy(array), str(source))
-        return replace(found, labels=tuple(columns["label"]) if "label" in columns else None)
+        records = _array_records(array if isinstance(array, torch.Tensor) else torch.from_numpy(array), str(source))
+        return replace(records, labels=tuple(columns["label"]) if "label" in columns else None)
     if isinstance(source, str | Path):
         source = EmbeddingCache(source)
     if not isinstance(source, EmbeddingCache):
@@ -70,9 +70,9 @@ def open_records(source: object, name: str) -> Records:
         raise unmerged_error(str(cache.path), cache.shard)
 
     def rows(start: int, stop: int) -> torch.Tensor:
-        found = torch.from_numpy(cache[start : min(stop, cache.n)])
-        missing = stop - start - len(found)
-        return torch.cat([found, found.new_full((missing, cache.dim), torch.nan)]) if missing else found
+        part = torch.from_numpy(cache[start : min(stop, cache.n)])
+        missing = stop - start - len(part)
+        return torch.cat([part, part.new_full((missing, cache.dim), torch.nan)]) if missing else part
 
     return Records(
         m=cache.n + unread,
@@ -139,16 +139,11 @@ def _content_digest(content: Hashes) -> str:
     return sha256_of(np.sort(content).astype("<u8"))
 
 
-MIN_DISTINCT = 20
-"""Fewest different values by which a column is known whatever the order of its records. Fewer, such as a yes and no,
-are in other tables as often as in this one."""
-
-
 def table_identity(columns: Mapping[str, NDArray[Any]]) -> PopulationIdentity:
     """Return what identifies a table in a ledger: digests, and views that small changes leave as they are.
 
     The first digest is of all columns and records, in any order. The others are of single columns, without their
-    names: of the values in any order, if at least `MIN_DISTINCT` differ, and of the values in the order of the records.
+    names: of the values in any order, if at least 20 differ, and of the values in the order of the records.
     So a release that has a column in common with an earlier one adds to what that one has spent. Row numbers, and an
     order in which equal values lie together or take turns, identify nothing.
 
@@ -160,19 +155,20 @@ def table_identity(columns: Mapping[str, NDArray[Any]]) -> PopulationIdentity:
     coded = {name: _code(columns[name]) for name in sorted(columns)}
     codes = np.stack([places for _, places in coded.values()], 1)
     records = codes[np.lexsort(codes.T[::-1])].astype("<i8")
-    found = [
+    digests = [
         sha256_of("table", *(line for name, (known, _) in coded.items() for line in _lines([name, *known])), records)
     ]
     views = [_round(values)[codes] for values, codes in coded.values()]
     telling = [sum(views[1:], views[0])]
     for (values, codes), view in zip(coded.values(), views, strict=True):
         counts = np.bincount(codes, minlength=len(values))
-        if len(values) >= MIN_DISTINCT and not _are_row_numbers(values, counts):
+        # 20: fewer different values, such as yes and no, are in other tables as often as in this one.
+        if len(values) >= 20 and not _are_row_numbers(values, counts):
             telling.append(view)
-            found.append(sha256_of("values", *_lines(values), counts.astype("<i8")))
+            digests.append(sha256_of("values", *_lines(values), counts.astype("<i8")))
         if len(values) > 1 and not _is_regular(codes, len(values)):
-            found.append(sha256_of("order", *_lines(values), codes.astype("<i8")))
-    return PopulationIdentity(tuple(found), tuple(telling))
+            digests.append(sha256_of("order", *_lines(values), codes.astype("<i8")))
+    return PopulationIdentity(tuple(digests), tuple(telling))
 
 
 def _round(values: list[str]) -> Hashes:
@@ -185,7 +181,7 @@ def _round(values: list[str]) -> Hashes:
 def _code(column: NDArray[Any]) -> tuple[list[str], NDArray[np.int64]]:
     """Return the different values of a column, in order, and the place of each record's value among them."""
     written, places = distinct(column)
-    canonical = [one if (number := number_of(one)) is None else repr(number) for one in written]
+    canonical = [text if (number := number_of(text)) is None else repr(number) for text in written]
     values = sorted(set(canonical))
     rank = {value: place for place, value in enumerate(values)}
     return values, np.array([rank[value] for value in canonical], np.int64)[places]

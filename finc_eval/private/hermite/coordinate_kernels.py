@@ -33,8 +33,8 @@ def factors_of(parts: Sequence[torch.Tensor]) -> tuple[torch.Tensor, torch.Tenso
     return left, reduce(_by_row, parts[half:], torch.ones_like(left[:, :1]))
 
 
-def _by_row(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
-    return (one[:, :, None] * other[:, None]).flatten(1)
+def _by_row(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+    return (left[:, :, None] * right[:, None]).flatten(1)
 
 
 class CoordinateFeatures(HermiteFeatures):
@@ -57,15 +57,15 @@ class CoordinateFeatures(HermiteFeatures):
         device: str | torch.device = "cpu",
     ) -> None:
         check_positive("dim", dim)
-        self.orders = tuple(check_count("order", one, least=0) for one in _each("order", order, dim))
-        scales = [check_positive("length_scale", one) for one in _each("length_scale", length_scale, dim)]
-        given = [rho_of(one) for one in scales] if rho is None else _each("rho", rho, dim)
-        rhos = [float(check_fraction("rho", one)) for one in given]
+        self.orders = tuple(check_count("order", limit, least=0) for limit in _each("order", order, dim))
+        scales = [check_positive("length_scale", scale) for scale in _each("length_scale", length_scale, dim)]
+        given = [rho_of(scale) for scale in scales] if rho is None else _each("rho", rho, dim)
+        rhos = [float(check_fraction("rho", fraction)) for fraction in given]
         self.order = _one_or_all(self.orders)
         self.length_scale = _one_or_all(tuple(map(float, scales)))
         self.rho = _one_or_all(tuple(rhos))
         super().__init__(dim, center, device)
-        units = [length_scale_of(one) / scale for one, scale in zip(rhos, scales, strict=True)]
+        units = [length_scale_of(fraction) / scale for fraction, scale in zip(rhos, scales, strict=True)]
         self._series = torch.tensor([rhos, units, scales], dtype=torch.double, device=self.device)
 
     def single(self, place: int, numbers: torch.Tensor) -> torch.Tensor:
@@ -109,8 +109,8 @@ class CoordinateSum(CoordinateFeatures):
 
     def exact(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         total = x.new_zeros(len(x), len(y))
-        for one, other, scale in zip(x.T, y.T, self._series[2].tolist(), strict=True):
-            total += gaussian_kernel(one[:, None], other[:, None], scale)
+        for column, other, scale in zip(x.T, y.T, self._series[2].tolist(), strict=True):
+            total += gaussian_kernel(column[:, None], other[:, None], scale)
         return total / self.dim
 
     def apply(self, rows: torch.Tensor) -> torch.Tensor:
@@ -247,9 +247,9 @@ class SumAndProduct(HermiteFeatures):
     def class_sums(
         self, rows: torch.Tensor, labels: torch.Tensor, classes: int, dtype: torch.dtype = torch.float32
     ) -> torch.Tensor:
-        return torch.cat([one.class_sums(rows, labels, classes, dtype) for one in (self.sum, self.product)], 1) / sqrt(
-            2
-        )
+        return torch.cat(
+            [part.class_sums(rows, labels, classes, dtype) for part in (self.sum, self.product)], 1
+        ) / sqrt(2)
 
     def apply(self, rows: torch.Tensor) -> torch.Tensor:
         return torch.cat([self.sum.apply(rows), self.product.apply(rows)], 1) / sqrt(2)
@@ -270,6 +270,6 @@ def _one_or_all(values: tuple[Any, ...]) -> Any:
 
 
 HERMITE_MAPS: dict[str, type[HermiteFeatures]] = {
-    one.kind: one for one in (TotalDegree, CoordinateSum, CoordinateProduct, SumAndProduct)
+    features.kind: features for features in (TotalDegree, CoordinateSum, CoordinateProduct, SumAndProduct)
 }
 """Hermite feature maps by their name in signatures and files."""

@@ -23,5 +23,5 @@ def score_by_kahm(sets: AttackedSets, seed: int, device: str | torch.device | No
     """Score by the distance to kernel affine hull machines made of generated samples."""
     rng = np.random.default_rng(seed)
     model = fit_wide(draw_samples(sets.gen, MAX_KAHM_SAMPLES, rng), KAHM_SETTINGS, device=device)
-    drawn = (draw_samples(one, MAX_KAHM_SAMPLES, rng) for one in (sets.members, sets.non_members))
-    return AttackScores(*(-nearest_distances(model, one) for one in drawn))
+    drawn = (draw_samples(samples, MAX_KAHM_SAMPLES, rng) for samples in (sets.members, sets.non_members))
+    return AttackScores(*(-nearest_distances(model, samples) for samples in drawn))

@@ -92,10 +92,12 @@ class KahmClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         Warns:
             UserWarning: samples have no distance to any class.
         """
-        found = self.distances(X)
-        if found.undefined:
-            warnings.warn(f"{found.undefined} samples have no distance to any class and get the first", stacklevel=2)
-        labels: NDArray[Any] = self.classes_[found.values.argmin(1)]
+        distances = self.distances(X)
+        if distances.undefined:
+            warnings.warn(
+                f"{distances.undefined} samples have no distance to any class and get the first", stacklevel=2
+            )
+        labels: NDArray[Any] = self.classes_[distances.values.argmin(1)]
         return labels
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
@@ -129,10 +131,10 @@ class KahmClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         Raises:
             DataError: the file does not exist, or has another type or layout.
         """
-        found = load_models(path, device=device)
-        settings = found.settings
+        models = load_models(path, device=device)
+        settings = models.settings
         made = cls(settings.components, settings.depth, settings.lam, settings.branches, settings.seed, device)
-        made.classes_ = np.array(found.classes)
-        made.models_ = replace(found, models=dict(enumerate(found.models.values())))
-        made.n_features_in_ = next(iter(found.models.values())).dim
+        made.classes_ = np.array(models.classes)
+        made.models_ = replace(models, models=dict(enumerate(models.models.values())))
+        made.n_features_in_ = next(iter(models.models.values())).dim
         return made

@@ -274,15 +274,15 @@ def fabricate_classes(
     """
     settings = settings or KahmSettings()
     rows = precise_rows(samples, "samples")
-    found, steps, kept = np.empty((rows.n, rows.dim), np.float32), [], 0
+    made_rows, steps, kept = np.empty((rows.n, rows.dim), np.float32), [], 0
     for _, members, made, count, unmapped in _noisy_branches(
         rows, labels, noise, settings, fabricated, True, generator, device
     ):
-        found[members] = made.cpu().numpy()
+        made_rows[members] = made.cpu().numpy()
         steps.append(count)
         kept += unmapped
     guarantee = noise.guarantee(rows.dim, private=generator is None)
-    return FabricatedSet(found, guarantee, tuple(steps) if fabricated else (), kept)
+    return FabricatedSet(made_rows, guarantee, tuple(steps) if fabricated else (), kept)
 
 
 def _noisy_branches(

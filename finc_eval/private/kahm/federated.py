@@ -212,9 +212,9 @@ def answer(folder: str | Path, party: str, models: ClassModels) -> None:
         rows, digest = file.stored("queries").whole(), str(file.header["digest"])
         if rows.ndim != 2 or digest != _digest(rows):
             raise ValueError("its queries differ from the queries that were asked")
-    found = models.distances(rows)
+    distances = models.distances(rows)
     with new_file(path, DISTANCES_TYPE, EXCHANGE_LAYOUT) as file:
-        file.array("distances", np.asarray(found.values, np.float64))
+        file.array("distances", np.asarray(distances.values, np.float64))
         file.header |= plain(ClientAnswer(tuple(models.classes), digest))  # type: ignore[arg-type]
 
 

@@ -108,6 +108,6 @@ def _machine(file: StoredFile, place: str, lam: float, device: torch.device) -> 
     (dim,) = file.stored(f"{place}/mean").shape
     shapes = ((dim, components), (dim,), (n, components), (n, dim), (n,))
     arrays = {name: file.array(f"{place}/{name}", *s, dtype="<f8") for name, s in zip(TENSORS, shapes, strict=True)}
-    if not dim or not n or not all(np.isfinite(one).all() for one in arrays.values()):
+    if not dim or not n or not all(np.isfinite(array).all() for array in arrays.values()):
         raise ValueError("a machine is empty, or has numbers that are not finite")
-    return Kahm(**{name: torch.from_numpy(one).to(device) for name, one in arrays.items()}, lam=lam)
+    return Kahm(**{name: torch.from_numpy(array).to(device) for name, array in arrays.items()}, lam=lam)

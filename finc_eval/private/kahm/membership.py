@@ -68,14 +68,14 @@ class MembershipScore(Document):
         return f"{self.difference.value:.3g} in 1/distance{p_value}, {self.direction}, AUC {self.attack.auc:.3f}"
 
     def __str__(self) -> str:
-        found, attack = self.difference, self.attack
-        score = score_sentence(found).removesuffix(".")
-        one, tenth = attack.at_1_percent, attack.at_01_percent
+        difference, attack = self.difference, self.attack
+        score = score_sentence(difference).removesuffix(".")
+        at_1, at_01 = attack.at_1_percent, attack.at_01_percent
         return (
-            f"{score}; standardized {found.standardized:.3g}; "
+            f"{score}; standardized {difference.standardized:.3g}; "
             f"{self.direction}; attack: AUC {attack.auc:.3f} [{attack.auc_interval[0]:.3f}, "
-            f"{attack.auc_interval[1]:.3f}], advantage {attack.advantage:.3f}, true positives {one.tpr:.2%} at 1 % and "
-            f"{tenth.tpr:.2%} at 0.1 % false ones; {self.settings or 'settings unknown'}"
+            f"{attack.auc_interval[1]:.3f}], advantage {attack.advantage:.3f}, true positives {at_1.tpr:.2%} at 1 % "
+            f"and {at_01.tpr:.2%} at 0.1 % false ones; {self.settings or 'settings unknown'}"
         )
 
 
@@ -203,10 +203,10 @@ def classification_quality(
     values, known = np.asarray(distances, np.float64), np.asarray(labels)
     check_labels(known.shape, len(values))
     scores, nearest, near = matching_scores(values), values.argmin(1), np.isfinite(values.min(1))
-    found = near & [classes[place] == label for place, label in zip(nearest, known.tolist(), strict=True)]
+    is_right = near & [classes[place] == label for place, label in zip(nearest, known.tolist(), strict=True)]
     return ClassificationQuality(
         n=len(values),
-        accuracy=float(found.mean()),
+        accuracy=float(is_right.mean()),
         aucs=tuple(
             auc(scores[own, place], scores[~own, place]) if own.any() and not own.all() else None
             for place, own in enumerate(known == label for label in classes)

@@ -119,8 +119,8 @@ class WideKahm:
             IncompatibleError: the queries have another dimension than the samples of the model.
             DataError: a row is not finite.
         """
-        found = _distances((self,), queries)
-        return Distances(found.values[:, 0], found.poles)
+        distances = _distances((self,), queries)
+        return Distances(distances.values[:, 0], distances.poles)
 
 
 @dataclass(frozen=True, eq=False)

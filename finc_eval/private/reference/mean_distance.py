@@ -134,21 +134,21 @@ def noncentrality_interval(x: float, degrees: int, confidence: float) -> tuple[f
     return noncentrality(1 - tail), noncentrality(tail)
 
 
-def difference(ref: NoisyMean, one: SampleMean, other: SampleMean) -> float:
+def difference(ref: NoisyMean, first: SampleMean, other: SampleMean) -> float:
     """Estimate Δ²(one) − Δ²(other). The squared noise and the reference's sampling are in both and cancel."""
-    return squared_distance(ref, one) - squared_distance(ref, other)
+    return squared_distance(ref, first) - squared_distance(ref, other)
 
 
-def difference_variance(ref: NoisyMean, one: SampleMean, other: SampleMean) -> float:
+def difference_variance(ref: NoisyMean, first: SampleMean, other: SampleMean) -> float:
     """Estimate the variance of `difference` over noise, records and two independent sets of generated samples.
 
     With g = q₁ − q₂ and Cᵢ = Sᵢ/nᵢ it is 4 gᵀ(s²I + S_P/m)g + Σᵢ (4 δᵢᵀCᵢδᵢ + 2 tr Cᵢ²). Only the noise along g is
     left: 4 s²‖g‖².
     """
-    gap = one.mean - other.mean
-    shared = _reference(ref, (one, other))
+    gap = first.mean - other.mean
+    shared = _reference(ref, (first, other))
     total = 4 * float(gap @ shared @ gap)
-    for gen in (one, other):
+    for gen in (first, other):
         d, own = ref.mean - gen.mean, gen.covariance / gen.n
         # dᵀCd exceeds δᵀCδ by tr C(s²I + S_P/m), which gᵀ(…)g already contains, and by tr C².
         along = float(d @ own @ d) - float((own * (shared + own)).sum())

@@ -41,11 +41,11 @@ NEIGHBORS = {"replace": "one record replaced", "zero-out": "one record left out,
 """Words for the adjacencies."""
 
 PROMISES: dict[str, Callable[[Guarantee], str]] = {
-    "Guarantee": lambda one: f"({one.epsilon:g}, {one.delta:g})-DP, {NEIGHBORS[one.adjacency]}",
-    "AUC": lambda one: f"≤ {one.ceilings.auc:.3f}",
-    "Advantage": lambda one: f"≤ {one.ceilings.advantage:.3f}",
-    "True positives at 1 %": lambda one: f"≤ {percent(one.ceilings.tpr_at_1_percent, 1)}",
-    "at 0.1 %": lambda one: f"≤ {percent(one.ceilings.tpr_at_01_percent, 2)}",
+    "Guarantee": lambda guarantee: f"({guarantee.epsilon:g}, {guarantee.delta:g})-DP, {NEIGHBORS[guarantee.adjacency]}",
+    "AUC": lambda guarantee: f"≤ {guarantee.ceilings.auc:.3f}",
+    "Advantage": lambda guarantee: f"≤ {guarantee.ceilings.advantage:.3f}",
+    "True positives at 1 %": lambda guarantee: f"≤ {percent(guarantee.ceilings.tpr_at_1_percent, 1)}",
+    "at 0.1 %": lambda guarantee: f"≤ {percent(guarantee.ceilings.tpr_at_01_percent, 2)}",
 }
 """Columns of a table of guarantees: what an attacker reaches at most."""
 
@@ -119,8 +119,8 @@ def show_ledger(ledger: Ledger) -> None:
     budget = ledger.budget
     rows = []
     for account in ledger.accounts():
-        names = [one for one in account.data if len(one) < MAX_IDENTIFIER]
-        digests = [one[:12] for one in account.data if len(one) >= MAX_IDENTIFIER]
+        names = [name for name in account.data if len(name) < MAX_IDENTIFIER]
+        digests = [name[:12] for name in account.data if len(name) >= MAX_IDENTIFIER]
         more = len(digests) - MAX_DIGESTS_SHOWN
         named = ", ".join([*names, *digests[:MAX_DIGESTS_SHOWN], *([f"… {more} more"] if more > 0 else [])])
         epsilons = [f"{account.epsilon_spent:.4g}", f"{account.epsilon_left:.4g}"]
@@ -152,7 +152,7 @@ def _tables(result: PrivateResult) -> Iterator[TextTable]:
     yield _table(SCORES, columns, firsts, [score.name == real for score in scores])
     if isinstance(result, PrivateComparison) and result.pairs:
         columns = ["Nearer", "Farther", "Difference", "Standard error", "Interval", "Adj. p"]
-        pairs = [([titled(one.first), titled(one.second)], one, [p_value(one.p_value)]) for one in result.pairs]
+        pairs = [([titled(pair.first), titled(pair.second)], pair, [p_value(pair.p_value)]) for pair in result.pairs]
         yield _table(PAIRS, columns, pairs, [pair.p_value > ALPHA for pair in result.pairs])
     parts = [(titled(score.name), part) for score in scores for part in (*score.degrees, *score.classes)]
     if parts:
@@ -172,15 +172,15 @@ def _table(
 
     The scale has 0, and a round number on its longer side.
     """
-    on = scale([0.0, *(end for _, one, _ in rows for end in (*one.interval, one.value))])
+    on = scale([0.0, *(end for _, score, _ in rows for end in (*score.interval, score.value))])
     far = max(on.low, on.high, key=abs)
     power = 10.0 ** floor(log10(abs(far))) if far else 1.0
     tick = max((step * power for step in (1, 2, 5) if step * power <= abs(far)), default=0.0)
     cells: list[list[Cell | str]] = []
-    for before, one, after in rows:
-        text = interval_text(one.interval)
-        drawn = draw_intervals(text, text, [("", "", one.value, one.interval, text)], on, [0, copysign(tick, far)])
-        cells.append([*before, _number(one.value, 3), _number(one.standard_error, 1), drawn, *after])
+    for before, score, after in rows:
+        text = interval_text(score.interval)
+        drawn = draw_intervals(text, text, [("", "", score.value, score.interval, text)], on, [0, copysign(tick, far)])
+        cells.append([*before, _number(score.value, 3), _number(score.standard_error, 1), drawn, *after])
     return TextTable(title, columns, cells, words=["Farther", "Part"], muted=muted, legend=LEGENDS.get(title, ""))
 
 
@@ -189,7 +189,7 @@ def says(result: PrivateResult) -> dict[str, str]:
     scores, sentences = scores_of(result), {}
     first = scores[0]
     if isinstance(result, PrivateScore):
-        value, low, high = (figure(one, ".3g") for one in (first.value, *first.interval))
+        value, low, high = (figure(value, ".3g") for value in (first.value, *first.interval))
         sentences["distance"] = (
             f"The MMD² between {first.name} and the private records is estimated as {value}, with an "
             f"interval from {low} to {high}."
@@ -213,7 +213,7 @@ def _ranked(result: PrivateComparison) -> dict[str, str]:
     sentences = {
         "nearest": f"Of {1 + len(others)} generators, {first.name} has the smallest MMD² from the private records."
     }
-    names = {one.name for one in others}
+    names = {score.name for score in others}
     against = [pair for pair in result.pairs if pair.first == first.name and pair.second in names]
     if beaten := [pair.second for pair in against if pair.p_value <= ALPHA]:
         sentences["beaten"] = f"It is significantly nearer than {', '.join(beaten)} (adjusted p ≤ {ALPHA:g})."
@@ -225,10 +225,12 @@ def _ranked(result: PrivateComparison) -> dict[str, str]:
 def _beside_real(result: PrivateComparison, real: PrivateScore) -> str:
     """Return how far the nearest generator is from the private records, beside real samples."""
     first = result.generators[0]
-    sure = [one for one in result.pairs if {one.first, one.second} == {first.name, real.name} and one.p_value <= ALPHA]
+    sure = [
+        pair for pair in result.pairs if {pair.first, pair.second} == {first.name, real.name} and pair.p_value <= ALPHA
+    ]
     how = "farther" if sure and sure[0].second == first.name else "nearer"
     than = f"significantly {how} than" if sure else "and cannot be distinguished by distance from"
-    value, low, high, own = (figure(one, ".3g") for one in (first.value, *first.interval, real.value))
+    value, low, high, own = (figure(value, ".3g") for value in (first.value, *first.interval, real.value))
     return (
         f"{first.name} is at an MMD² of {value} [{low}, {high}] from the private records, {than} real samples, "
         f"{real.name} ({own})."

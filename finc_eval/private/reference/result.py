@@ -150,19 +150,19 @@ class PrivateComparison(Document):
     @property
     def generators(self) -> tuple[PrivateScore, ...]:
         """Scores of the generators, the nearest first."""
-        return tuple(one for one in self.scores if one.name != self.yardstick)
+        return tuple(score for score in self.scores if score.name != self.yardstick)
 
     @property
     def real(self) -> PrivateScore | None:
         """Score of the yardstick; None without one."""
-        return next((one for one in self.scores if one.name == self.yardstick), None)
+        return next((score for score in self.scores if score.name == self.yardstick), None)
 
     def _frame_rows(self) -> list[dict[str, object]]:
         columns = ("name", "n", "value", "standard_error", "interval", "noise_interval")
-        return [{name: getattr(one, name) for name in columns} for one in self.scores]
+        return [{name: getattr(score, name) for name in columns} for score in self.scores]
 
     def _summary(self) -> str:
-        ranked = "nearest first: " + ", ".join(f"{one.name} {one.value:.3g}" for one in self.generators)
+        ranked = "nearest first: " + ", ".join(f"{score.name} {score.value:.3g}" for score in self.generators)
         return ranked if self.real is None else f"{ranked}; real samples, {self.yardstick}: {self.real.value:.3g}"
 
 
@@ -197,10 +197,10 @@ class ReleaseRecord(Record):
     @property
     def of_video(self) -> Guarantee | None:
         """Guarantee to a whole video, whose k windows spend k·μ (Dong et al. 2022, Theorem 4); None if k is 1."""
-        one = self.guarantee
+        window = self.guarantee
         if self.windows == 1:
             return None
-        return Guarantee.of(epsilon_of(self.windows * one.mu, one.delta), one.delta, one.adjacency)
+        return Guarantee.of(epsilon_of(self.windows * window.mu, window.delta), window.delta, window.adjacency)
 
     def __post_init__(self) -> None:
         stated = self.guarantee

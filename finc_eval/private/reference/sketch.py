@@ -231,13 +231,13 @@ class PrivateSketch(Shown):
         if yardstick is not None:
             check_choice("yardstick", yardstick, gens)
         summarize, known = partial(self.summarize, extractor=extractor, run=run), labels or {}
-        samples = {name: summarize(one, known.get(name)) for name, one in gens.items()}
+        samples = {name: summarize(gen, known.get(name)) for name, gen in gens.items()}
         scores = sorted(
             (self._score(sample, name, confidence) for name, sample in samples.items()), key=lambda score: score.value
         )
-        pairs = paired_differences(self.noisy_mean, {one.name: samples[one.name] for one in scores}, confidence)
+        pairs = paired_differences(self.noisy_mean, {score.name: samples[score.name] for score in scores}, confidence)
         about = pairs, confidence, self.guarantees, self.signature, yardstick
-        last = tuple(sorted(scores, key=lambda one: one.name == yardstick))
+        last = tuple(sorted(scores, key=lambda score: score.name == yardstick))
         return PrivateComparison(last, *about, provenance=Provenance.here("cpu"))
 
     @staticmethod
@@ -301,7 +301,7 @@ class PrivateSketch(Shown):
         return dict(plain(self.header))
 
     def _summary(self) -> str:
-        spent = ", ".join(f"epsilon {one.epsilon:g}" for one in self.guarantees)
+        spent = ", ".join(f"epsilon {guarantee.epsilon:g}" for guarantee in self.guarantees)
         return f"m={self.m}, space={self.space!r}, {spent}"
 
     def save(self, path: str | Path) -> None:
@@ -352,7 +352,7 @@ class PrivateSketch(Shown):
         whole = estimate_part("all", ref, sample, confidence)
         hidden = any(release.sampling < 0 for release in self.releases)
         degrees = self.feature_map.degrees.repeat(len(self.classes or (1,)))
-        by_degree = {f"degree {one}": (degrees == one).nonzero()[:, 0] for one in sorted(set(degrees.tolist()))}
+        by_degree = {f"degree {d}": (degrees == d).nonzero()[:, 0] for d in sorted(set(degrees.tolist()))}
         entries = torch.arange(self.size).view(-1, self.feature_map.size)
         by_class = {f"class {name}": entries[place] for place, name in enumerate(self.classes or ())}
         return PrivateScore(

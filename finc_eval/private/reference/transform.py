@@ -224,7 +224,7 @@ class PublicTransform:
     def read(cls, file: StoredFile, header: TransformHeader) -> PublicTransform:
         """Read a transform that `write` stored; call it in `content_of`."""
         axes = file.array("transform/axes", None, header.dims, dtype="<f8")
-        found = cls(
+        transform = cls(
             torch.from_numpy(file.array("transform/center", len(axes), dtype="<f8")),
             torch.from_numpy(axes),
             header.radius,
@@ -233,6 +233,6 @@ class PublicTransform:
             header.space,
             header.fitted_on,
         )
-        if found.digest != header.digest:
+        if transform.digest != header.digest:
             raise ValueError("its transform is not the one that was released")
-        return found
+        return transform

@@ -33,9 +33,6 @@ from finc_eval.private.dp.population import PopulationIdentity, RowViews
 from finc_eval.private.dp.records import PassingIdentity
 from finc_eval.private.synthesis.released_features import Statistic
 
-RECORDS_AT_ONCE, ENTRIES_AT_ONCE = 1024, 1 << 24
-"""Number of records whose features are in memory at once, and of their entries and features together."""
-
 MAX_RELEASED = 50_000_000
 """Numbers of a release at most: with sums in float64, noise and gradients they take about 2 GB."""
 
@@ -233,12 +230,13 @@ def _sums(
     widest = max(records.dim, *(statistic.phi.width for statistic in statistics))
     start = 0
     with torch.no_grad():
-        for rows in records.batches(max(1, min(RECORDS_AT_ONCE, ENTRIES_AT_ONCE // widest))):
+        # 1024, 1 << 24: records whose features are in memory at once, and their entries and features together.
+        for rows in records.batches(max(1, min(1024, (1 << 24) // widest))):
             progress(stage, start, records.m)
             known = labels[start : start + len(rows)]
             start += len(rows)
-            for one in seen or ():
-                one.add(rows)
+            for watcher in seen or ():
+                watcher.add(rows)
             counted = rows.isfinite().all(1).cpu() & (known >= 0) & (known < classes)
             chosen = rows[counted.to(rows.device)].float()
             for total, statistic in zip(sums, statistics, strict=True):

@@ -62,7 +62,7 @@ def _cells(column: np.ndarray) -> list[object]:
     if column.dtype.kind != "f" or not (missing := np.isnan(column)).any():
         return list(column.tolist())
     is_whole = bool((np.mod(column[~missing], 1) == 0).all())
-    return ["" if one != one else int(one) if is_whole else one for one in column.tolist()]
+    return ["" if number != number else int(number) if is_whole else number for number in column.tolist()]
 
 
 def irregular_lines(path: str | Path) -> int:
@@ -87,11 +87,11 @@ def _csv_columns(path: str | Path) -> dict[str, np.ndarray]:
     # 16: bytes that a cell takes in a list of a column and in a row, without its text.
     check_decoded(16 * len(head) * len(records), f"{path} with {len(head):,} columns")
     columns = zip_longest(*(row[: len(head)] for row in [head, *records]), fillvalue="")
-    cells = {name: found for name, *found in columns}
+    cells = {name: cells for name, *cells in columns}
     # In an array, each text takes as much memory as the longest of its column.
-    letters = sum(len(found) * max(map(len, found)) for found in cells.values())
+    letters = sum(len(texts) * max(map(len, texts)) for texts in cells.values())
     check_decoded(letters * np.dtype("U1").itemsize, f"{path} with its longest texts")
-    return {name: np.array(found, dtype=np.str_) for name, found in cells.items()}
+    return {name: np.array(texts, dtype=np.str_) for name, texts in cells.items()}
 
 
 def _csv_rows(path: str | Path) -> list[list[str]]:

@@ -216,14 +216,14 @@ class ProductMixture:
     def _mean(self, statistic: Statistic, columns: list[torch.Tensor]) -> torch.Tensor:
         phi, codes = statistic.phi, self._codes(statistic)
         if isinstance(phi, SumAndProduct):
-            parts = [self._mean(replace(statistic, phi=one), columns) for one in (phi.sum, phi.product)]
+            parts = [self._mean(replace(statistic, phi=part), columns) for part in (phi.sum, phi.product)]
             return torch.cat(parts, 1) / sqrt(2)
         if isinstance(phi, CoordinateFeatures) and all(code.shape[1] == 1 for code in codes):
             parts = [columns[place] @ phi.single(place, codes[place][:, 0]) for place in phi.coordinates]
             if isinstance(phi, CoordinateSum):
                 return self._by_class(torch.cat(parts, 1) * phi.dim**-0.5)
             # The two factors of a component meet in the product that averages: their outer product never exists.
-            left, right = (one.view(self.table.classes, self.components, -1) for one in factors_of(parts))
+            left, right = (factor.view(self.table.classes, self.components, -1) for factor in factors_of(parts))
             return torch.einsum("cna,cnb->cab", left, right).flatten(1) / self.components
         if isinstance(phi, BoundedMoments) and phi.order <= 2:
             return self._second_order(phi, columns, [code.clamp_min(0) for code in codes])[:, phi.left_out :]

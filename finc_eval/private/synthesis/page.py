@@ -21,11 +21,11 @@ from finc_eval.report.pages import Section, render, sections_of
 SET = "synthetic"  # name of the set whose images a page shows
 
 PARTS: dict[str, Callable[[ReleasedPart], str]] = {
-    "Features": lambda one: one.features,
-    "Numbers": lambda one: f"{one.numbers:,}",
-    "Share of the budget": lambda one: percent(one.budget, 1),
-    "Noise on each": lambda one: f"{one.noise:.3g}",
-    "Discrepancy": lambda one: f"{one.discrepancy:.2f}",
+    "Features": lambda part: part.features,
+    "Numbers": lambda part: f"{part.numbers:,}",
+    "Share of the budget": lambda part: percent(part.budget, 1),
+    "Noise on each": lambda part: f"{part.noise:.3g}",
+    "Discrepancy": lambda part: f"{part.discrepancy:.2f}",
 }
 """Columns of the table of what was released."""
 

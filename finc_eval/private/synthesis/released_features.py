@@ -152,7 +152,9 @@ def _paper_statistics(
     gamma = of("gamma")
     weight, each = (gamma, 1 / draws) if view is None else (1.0, gamma / draws)
     single = CoordinateSum(dim, asked.sum_order, length_scale=scale)
-    products = [CoordinateProduct(dim, of("product_order"), length_scale=scale, coordinates=one) for one in places]
+    products = [
+        CoordinateProduct(dim, of("product_order"), length_scale=scale, coordinates=chosen) for chosen in places
+    ]
     return (
         Statistic(single, view, of("sum_share") * draws, weight=weight),
         *(Statistic(product, view, 1 - of("sum_share"), weight=each) for product in products),

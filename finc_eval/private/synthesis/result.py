@@ -188,12 +188,12 @@ def synthesis_of(
 
 def make_columns(table: Table, records: torch.Tensor) -> tuple[MadeColumn, ...]:
     """Return the columns of synthetic records, (n, k) one-hot, in the levels of their description."""
-    found = []
+    made = []
     for column, levels in zip(table.columns, table.level_indices(records).T, strict=True):
         shares = torch.bincount(levels, minlength=column.levels) / len(records)
         moved = float((shares - column.prior).abs().sum() / 2)
-        found.append(MadeColumn(column.name, _names(column), tuple(shares.tolist()), moved))
-    return tuple(found)
+        made.append(MadeColumn(column.name, _names(column), tuple(shares.tolist()), moved))
+    return tuple(made)
 
 
 def first_of_each(drawn: torch.Tensor, classes: Sequence[str]) -> dict[str, tuple[str, ...]]:

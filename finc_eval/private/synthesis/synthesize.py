@@ -61,10 +61,11 @@ from finc_eval.private.synthesis.tabular import Table
 
 MIXTURE_COMPONENTS, MIXTURE_RATE = 200, 0.1
 """Components of a table's mixture for each class, and learning rate of its fit, which ends sooner if the release is met
-within its noise."""
+within its noise. `benchmarks/dp_hp_marginals.py` measures tables that are made with them."""
 
 HIDDEN_WIDTHS, IMAGE_BATCH, IMAGE_RATE = (60, 60), 300, 0.01
-"""Widths of our network for images, samples of each class in a step, and learning rate. Wider networks learn noise."""
+"""Widths of our network for images, samples of each class in a step, and learning rate. Wider networks learn noise:
+`benchmarks/dp_hp_mnist.py` has it beside the paper's network."""
 
 PAPER_WIDTHS, PAPER_BATCH = (500, 500), 200
 """Widths of the DP-HP paper's networks for images, and samples of all classes in a step, as in its published code."""

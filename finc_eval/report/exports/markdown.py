@@ -31,7 +31,7 @@ def markdown(outline: Outline, made: Made, mark: str) -> str:
         *[paragraph(text) for text in outline.details[:MAX_SENTENCES]],
         *_write_list("Before you trust the numbers", outline.warnings),
     ]
-    signatures = "\n".join(one_line(str(one)) for one in [*outline.signatures][:MAX_SENTENCES])
+    signatures = "\n".join(one_line(str(signature)) for signature in [*outline.signatures][:MAX_SENTENCES])
     tail = [
         "### How this was made",
         f"{escape(outline.kind).capitalize()}. Made by finc-eval.",
@@ -75,7 +75,7 @@ def _table(table: TextTable, room: int) -> tuple[str, int]:
         for place in range(len(table.columns))
     ]
     title = [f"### {escape(table.title)}", ""] if table.title else []
-    lines = [*title, _row(table.columns), "|" + "|".join("--:" if one else "---" for one in numeric) + "|"]
+    lines = [*title, _row(table.columns), "|" + "|".join("--:" if is_number else "---" for is_number in numeric) + "|"]
     room -= _size("\n".join(lines))
     if room < 0:
         return "", len(rows)

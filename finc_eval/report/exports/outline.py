@@ -81,11 +81,11 @@ class TextTable:
     @property
     def cells(self) -> list[list[Cell]]:
         """The rows, each cell as a `Cell`."""
-        return [[one if isinstance(one, Cell) else Cell(one) for one in row] for row in self.rows]
+        return [[cell if isinstance(cell, Cell) else Cell(cell) for cell in row] for row in self.rows]
 
     def texts(self, *, small: bool) -> list[list[str]]:
         """Return the rows as texts, with or without small print."""
-        return [[one.whole if small else one.text for one in row] for row in self.cells]
+        return [[cell.whole if small else cell.text for cell in row] for row in self.cells]
 
 
 @dataclass(frozen=True)
@@ -113,9 +113,9 @@ class Outline:
 
 def several(names: Iterable[str]) -> str:
     """Return the names of sets as a title has them: "a, b, c, d and 3 more"."""
-    found = [*names]
-    more = len(found) - NOT_MANY
-    return ", ".join(found[:NOT_MANY]) + (f" and {more} more" if more > 0 else "")
+    all_names = [*names]
+    more = len(all_names) - NOT_MANY
+    return ", ".join(all_names[:NOT_MANY]) + (f" and {more} more" if more > 0 else "")
 
 
 def sizes(sets: Mapping[str, SetInfo]) -> dict[str, int | None]:
@@ -166,7 +166,7 @@ def shareable(command: str | None) -> str | None:
         words = shlex.split(command)
     except ValueError:
         words = command.split()
-    return shlex.join(ABSOLUTE.sub(lambda found: found[1] + PurePath(found[2]).name, word) for word in words)
+    return shlex.join(ABSOLUTE.sub(lambda match: match[1] + PurePath(match[2]).name, word) for word in words)
 
 
 def call(function: str, *arguments: str, settings: object = None) -> str:
@@ -186,7 +186,7 @@ def sources(sets: Mapping[str, SetInfo]) -> str:
 
 def _keywords(settings: object) -> list[str]:
     default: Any = type(settings)()
-    values = {one.name: getattr(settings, one.name) for one in fields(default)}
+    values = {field.name: getattr(settings, field.name) for field in fields(default)}
     return [
         f"{name}=fe.{type(value).__name__}({', '.join(_keywords(value))})"
         if is_dataclass(value)

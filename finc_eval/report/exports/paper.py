@@ -26,7 +26,7 @@ PLAIN: dict[str, Any] = {"parse_math": False, "usetex": False}
 
 SPREAD = 0.6  # part of the height of a row that its numbers take
 
-LOOKS: dict[str, dict[str, Any]] = {
+STYLES: dict[str, dict[str, Any]] = {
     SET_NAMES["gen"]: {"color": COLORS["gen"]},
     SET_NAMES["ref"]: {"fmt": "s", "color": COLORS["ref"]},
 }
@@ -155,9 +155,9 @@ def _name(row: Mapping[str, Any]) -> str:
 def _shares(row: Mapping[str, Any]) -> dict[str, Number]:
     """Return the shares of a row in percent, by the name of the set."""
     named = {column: f".{column}".partition(".shares.")[2] for column in row if column.endswith(LOWER_END)}
-    found = {label.removesuffix(LOWER_END): column for column, label in named.items() if label}
-    titles: Mapping[Any, str] = SET_NAMES if found.keys() == SET_NAMES.keys() else {}
-    ends = {label: column.removesuffix("interval.low") for label, column in found.items()}
+    columns = {label.removesuffix(LOWER_END): column for column, label in named.items() if label}
+    titles: Mapping[Any, str] = SET_NAMES if columns.keys() == SET_NAMES.keys() else {}
+    ends = {label: column.removesuffix("interval.low") for label, column in columns.items()}
     return {
         titles.get(label, label): (
             100 * row[f"{stem}share"],
@@ -173,14 +173,14 @@ def _values(row: Mapping[str, Any]) -> dict[str, Number]:
     column = next((name for name in VALUES if row.get(name) is not None), None)
     if column is None:
         return {}
-    found = {"value": _with_ends(row, column, "interval")}
+    values = {"value": _with_ends(row, column, "interval")}
     marks = {name: _with_ends(row, name, f"{name}_interval") for name in MARKS if row.get(name) is not None}
-    return found | marks
+    return values | marks
 
 
 def _with_ends(row: Mapping[str, Any], column: str, interval: str) -> Number:
     value = row[column]
-    ends = [(row.get(f"{one}.low"), row.get(f"{one}.high")) for one in (f"{column}_interval", interval)]
+    ends = [(row.get(f"{name}.low"), row.get(f"{name}.high")) for name in (f"{column}_interval", interval)]
     low, high = next(((low, high) for low, high in ends if low is not None and high is not None), (value, value))
     return value, low, high
 
@@ -195,8 +195,8 @@ def _draw(axes: Axes, panel: FigurePanel) -> None:
             [max(high - value, 0) for value, high in zip(values, highs, strict=True)],
         ]
         heights = [row + step * (place - (len(panel.numbers) - 1) / 2) for row in numbers]
-        look: dict[str, Any] = {"fmt": "o", "ms": 4, "capsize": 2} | LOOKS.get(label, {})
-        axes.errorbar(values, heights, xerr=around, label=str(printable(label)), **look)
+        style: dict[str, Any] = {"fmt": "o", "ms": 4, "capsize": 2} | STYLES.get(label, {})
+        axes.errorbar(values, heights, xerr=around, label=str(printable(label)), **style)
     axes.set_yticks(range(len(panel.rows)), [str(printable(name)) for name in panel.rows], **PLAIN)
     axes.set_ylim(len(panel.rows) - 0.5, -0.5)
     if panel.axis.startswith(OF_SET):
@@ -207,7 +207,7 @@ def _draw(axes: Axes, panel: FigurePanel) -> None:
 
 def latex(outline: Outline) -> str:
     """Return the tables of an outline that have rows, each as a table environment; needs the package booktabs."""
-    tables = [_table(one) for one in outline.tables if one.rows]
+    tables = [_table(table) for table in outline.tables if table.rows]
     return "\n".join([f"% {_text(outline.title)}: finc-eval, {_text(str(outline.kind))}", *tables])
 
 

@@ -1,7 +1,7 @@
 """Results in trackers of experiments: W&B, MLflow, TensorBoard, trackio, accelerate, and what has their methods.
 
 A tracker has a clock of its own, and a loop may be ahead of it. MLflow, TensorBoard and trackio take any step at any
-time. W&B drops steps below its own, so there the step of a look is a number of its own, `course/step`.
+time. W&B drops steps below its own, so there the step of an evaluation is a number of its own, `course/step`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class _Logged(NamedTuple):
 def log_to(tracker: object, result: Document, step: int | None = None) -> None:
     """Log the numbers of a result, its first sentences, and its pictures by step, to a tracker of experiments.
 
-    A course of a monitor is logged with its last look: call it after each look. All other results are logged whole.
+    A course of a monitor is logged with its last evaluation: call it after each. All other results are logged whole.
 
     Args:
         tracker: a run of W&B (`wandb.init()`), the module `mlflow`, `SummaryWriter` of TensorBoard, the module
@@ -69,9 +69,9 @@ def log_to(tracker: object, result: Document, step: int | None = None) -> None:
 
 
 def log_looks(tracker: object, course: Document, after: float = -np.inf, now: float | None = None) -> Iterator[float]:
-    """Log the looks of a course after a step, the earliest first, and yield the step of each that is logged.
+    """Log the evaluations of a course after a step, the earliest first, and yield the step of each that is logged.
 
-    The first sentences go with the last look, or with the step `now`, at which a look was left out.
+    The first sentences go with the last evaluation, or with the step `now`, whose evaluation was left out.
 
     Raises:
         UsageError: the object is not a tracker.
@@ -112,8 +112,8 @@ def _send(tracker: Any, logged: _Logged) -> None:
     check_tracker(tracker)
     tracker = _inner(tracker)
     if several := [*getattr(tracker, "trackers", ())]:
-        for one in several:
-            _to_one_of_accelerate(one, logged)
+        for each in several:
+            _to_one_of_accelerate(each, logged)
     elif hasattr(tracker, "add_scalar"):
         _to_writer(tracker, logged)
     elif hasattr(tracker, "define_metric"):
@@ -129,8 +129,8 @@ def _inner(tracker: Any) -> Any:
     if isinstance(tracker, ModuleType):
         run = getattr(tracker, "run", None)
         return run if hasattr(run, "define_metric") else tracker
-    found = getattr(tracker, "experiment", None) if hasattr(tracker, "log_metrics") else None
-    return found if hasattr(found, "add_scalar") or hasattr(found, "define_metric") else tracker
+    inner = getattr(tracker, "experiment", None) if hasattr(tracker, "log_metrics") else None
+    return inner if hasattr(inner, "add_scalar") or hasattr(inner, "define_metric") else tracker
 
 
 def _numbers(result: Document, last: float | None) -> Iterator[tuple[str, float]]:
@@ -172,8 +172,8 @@ def _to_writer(writer: Any, logged: _Logged) -> None:
 def _to_wandb(run: Any, logged: _Logged) -> None:
     """Log to W&B with a clock of its own: W&B drops a step below that of the run.
 
-    A look waits in the row that is open, and does not end it. Else W&B would drop what the loop logs at the same step.
-    If the loop has not moved on since the look before, that look is written first.
+    An evaluation waits in the row that is open, and does not end it. Else W&B would drop what the loop logs at the same
+    step. If the loop has not moved on since the evaluation before, that evaluation is written first.
     """
     clock = f"{logged.type_name}/{STEP}"
     values = {**logged.numbers, **logged.text, **_images("wandb", logged)}
@@ -191,7 +191,7 @@ def _to_wandb(run: Any, logged: _Logged) -> None:
 
 
 _WAITING: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
-"""Step of each run of W&B at which its last look waits to be written: nothing but the loop's next step writes it."""
+"""Step of each run of W&B at which its last evaluation waits to be written: only the loop's next step writes it."""
 
 
 def _to_mlflow(tracker: Any, logged: _Logged) -> None:
@@ -211,16 +211,16 @@ def _to_log(tracker: Any, logged: _Logged) -> None:
     tracker.log({**logged.numbers, **logged.text, **_images(_package(tracker), logged)}, step=logged.step)
 
 
-def _to_one_of_accelerate(one: Any, logged: _Logged) -> None:
+def _to_one_of_accelerate(tracker: Any, logged: _Logged) -> None:
     """Log to a tracker of accelerate, or to the run or writer behind it; on other processes it does nothing."""
-    inner = getattr(one, "tracker", None)
+    inner = getattr(tracker, "tracker", None)
     if hasattr(inner, "add_scalar") or hasattr(inner, "define_metric"):
         _send(inner, logged)
         return
-    is_mlflow = getattr(one, "name", "") == "mlflow"  # it drops each text with a warning
-    one.log({**logged.numbers, **({} if is_mlflow else logged.text)}, step=logged.step)
-    if logged.pictures and hasattr(one, "log_images"):
-        one.log_images({name: np.asarray(image)[None] for name, image in logged.pictures.items()}, step=logged.step)
+    is_mlflow = getattr(tracker, "name", "") == "mlflow"  # it drops each text with a warning
+    tracker.log({**logged.numbers, **({} if is_mlflow else logged.text)}, step=logged.step)
+    if logged.pictures and hasattr(tracker, "log_images"):
+        tracker.log_images({name: np.asarray(image)[None] for name, image in logged.pictures.items()}, step=logged.step)
 
 
 def _package(tracker: Any) -> str:

@@ -1,4 +1,4 @@
-"""Traits of a sample's encoding, which may differ between two sets of the same content."""
+"""Encodings of samples, which may differ between two sets of the same content."""
 
 from __future__ import annotations
 
@@ -34,6 +34,8 @@ IJG_TABLES: npt.NDArray[np.int64] = np.clip(
 GRAY_GRID = 64  # pixels a side that are looked at to find out whether an image is gray
 
 MAX_MODE_LENGTH = 12
+
+ENCODING_BYTES = 96  # bytes of a sample's encoding in a file, at most
 
 CMYK = "CMYK"  # space of an image in inks that has no color profile
 UNREADABLE = "unreadable-profile"  # space of an image whose profile is damaged, or for pixels of another mode
@@ -93,8 +95,8 @@ def grid_shape(size: tuple[int, int], sample: tuple[int, int]) -> GridShape | No
         for is_framed in (True, False):
             around = padding if is_framed else -padding  # a row of n samples has n + 1 paddings, or n − 1
             columns, rows = (
-                (side - around) // (one + padding) if (side - around) % (one + padding) == 0 else 0
-                for side, one in zip(size, sample, strict=True)
+                (side - around) // (width + padding) if (side - around) % (width + padding) == 0 else 0
+                for side, width in zip(size, sample, strict=True)
             )
             if min(columns, rows) >= 1 and 1 < max(columns, rows) <= 64:  # few samples are drawn side by side
                 return GridShape(columns, rows, *sample, padding, is_framed)
@@ -112,7 +114,7 @@ def has_alpha(mode: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Traits:
+class Encoding:
     """Encoding of a sample.
 
     Attributes:
@@ -143,13 +145,13 @@ class Traits:
     color: str | None = None
     aspect: float = 1.0
 
-    @lru_cache(maxsize=1024)  # noqa: B019 (large sets have few distinct traits)
+    @lru_cache(maxsize=1024)  # noqa: B019 (large sets have few distinct encodings)
     def encode(self) -> bytes:
-        """Write the traits in at most 96 bytes of ASCII, as "JPEG RGB 640x480 c 75 -" (c: color, g: gray).
+        """Write the encoding in at most `ENCODING_BYTES` of ASCII, as "JPEG RGB 640x480 c 75 -" (c: color, g: gray).
 
         Of a video, "29.97 48 1.6 1/1 1" follows: rate, frames, seconds, color and shape of the pixels; of an image in
         another space than sRGB, the same with the name of the space. `decode` returns
-        the same traits unless a number has more than five digits or the names are too long; the name of the format is
+        the same encoding unless a number has more than five digits or the names are too long; the name of the format is
         cut first.
         """
         gray = "g" if self.is_gray else "c"
@@ -157,15 +159,15 @@ class Traits:
         if self.frames is not None or self.color is not None:
             facts += [_digits(self.frames), _digits(self.seconds), self.color or "-", _digits(self.aspect)]
         rest = f" {_name(self.mode)[:MAX_MODE_LENGTH]} {self.width}x{self.height} {gray} {' '.join(facts)}"
-        return (_name(self.format)[: 96 - len(rest)] + rest).encode("ascii")
+        return (_name(self.format)[: ENCODING_BYTES - len(rest)] + rest).encode("ascii")
 
     @classmethod
     @lru_cache(maxsize=1024)
-    def decode(cls, text: bytes) -> Traits:
-        """Build the traits from the text that `encode` wrote."""
+    def decode(cls, text: bytes) -> Encoding:
+        """Build the encoding from the text that `encode` wrote."""
         name, mode, size, gray, quality, fps, *rest = text.decode("ascii").split(" ")
         width, height = map(int, size.split("x"))
-        known = [None if one == "-" else one for one in (quality, fps, *(rest or "----"))]
+        known = [None if text == "-" else text for text in (quality, fps, *(rest or "----"))]
         return cls(
             *(name, mode, width, height, gray == "g"),
             quality=None if known[0] is None else int(known[0]),
