@@ -17,7 +17,7 @@ MOVED = ("distance", "diversity")  # scores that causes with a name move, as the
 LOOKLESS = ("mark", "pixels", "shape")  # traits of many pictures together, and of their size
 FLAGS = tuple(one for one in TRAITS if one.least is not None)  # looks that a picture has or has not
 LOOKS = tuple(one for one in TRAITS if one.least is None and one.name not in LOOKLESS)
-RELATIVE = ("saturation", "brightness", "contrast", *SCORES)  # scores that are lengths: their change is in percent
+RELATIVE = (*(one.name for one in LOOKS if one.is_length), *SCORES)  # scores that are lengths: they change in percent
 
 
 @dataclass(frozen=True)

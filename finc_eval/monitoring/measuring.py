@@ -63,7 +63,7 @@ def measure(
         pictures: whether thumbnails are kept.
     """
     parts = []
-    counted = np.ones(embeddings.n, bool) if alone is None else _one_of_each(alone, rng)
+    counted = np.ones(embeddings.n, bool) if alone is None else one_of_each(alone, rng)
     for batch in embeddings.batches(run.portion):
         here = np.arange(batch.start, batch.start + len(batch.rows))
         own = None if prompts is None else prompts[here]
@@ -73,7 +73,7 @@ def measure(
     return _with_pictures(whole, embeddings, basis, counted, run, pictures)
 
 
-def _one_of_each(groups: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.bool_]:
+def one_of_each(groups: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.bool_]:
     """Mark one sample of each group, at random."""
     order = rng.permutation(len(groups))
     chosen = order[np.unique(groups[order], return_index=True)[1]]

@@ -25,12 +25,13 @@ from finc_eval.embeddings.subset import Subset
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.monitoring.basis import REPEAT, TRACES, Basis, divide_reference
 from finc_eval.monitoring.betting import adjust, weigh
+from finc_eval.monitoring.columns import FollowedColumn, follow_columns, join_reference, names_of_things, with_columns
 from finc_eval.monitoring.course import Course, course_of
 from finc_eval.monitoring.exchange import Array
-from finc_eval.monitoring.followed import FLAGS, LOOKS, SCORES, SHARES, Alarm, CopiesAtStep, not_told, say
+from finc_eval.monitoring.followed import FLAGS, SHARES, Alarm, CopiesAtStep, not_told, say
 from finc_eval.monitoring.left_out import find_left_out, say_left_out, split_broken, tell_broken, trace_all
 from finc_eval.monitoring.looks import Looks
-from finc_eval.monitoring.measuring import measure, nothing, numbers_of, prompts_of, without_fitted
+from finc_eval.monitoring.measuring import measure, nothing, numbers_of, one_of_each, prompts_of, without_fitted
 from finc_eval.monitoring.needed import say_needed
 from finc_eval.monitoring.part import LookPart, join_parts
 from finc_eval.monitoring.seen import COPY, SeenSamples
@@ -104,6 +105,7 @@ class Monitor:
         own = prompts_of(one, prompts)
         fitted, rest = divide_reference(one, seed)
         self.basis = Basis.fit(one, fitted, seed, self._run)
+        self.columns = follow_columns(one, fitted, rest)
         self.prompts = frozenset() if own is None else frozenset(own)
         rng = np.random.default_rng([seed, 1])
         numbers, fits = None if own is None else numbers_of(own), self._fits(one, own)
@@ -120,7 +122,8 @@ class Monitor:
             )
             for rows in (fitted, rest)
         ]
-        self.history = Looks.of(without_fitted(parts[0], self.basis) + parts[1])
+        parts[0] = without_fitted(parts[0], self.basis)
+        self.history = Looks.of(join_reference(parts, self.columns, one, (fitted, rest)))
         self.seen = SeenSamples.of(trace_all(one, self.basis, self._run), self.basis.repeat * COPY / REPEAT)
         self.alarms: list[Alarm] = []
         self.copies: list[CopiesAtStep] = []
@@ -131,8 +134,7 @@ class Monitor:
     @property
     def names(self) -> tuple[str, ...]:
         """Names of all followed things, shares before scores."""
-        flags, looks = (tuple(one.name for one in traits) for traits in (FLAGS, LOOKS))
-        return (*self.basis.names, *SHARES, *flags, *SCORES, *looks)
+        return names_of_things(self.basis.names, SHARES, self.columns)
 
     @property
     def steps(self) -> list[float]:
@@ -169,7 +171,7 @@ class Monitor:
         """
         samples, unread = split_broken(_on_host(samples))
         if unread is not None and unread.all():
-            return replace(nothing(self.basis), broken=len(unread))
+            return replace(self._nothing, broken=len(unread))
         one = self._open(samples, "samples")
         if one.dim != self.basis.dim:
             raise IncompatibleError(
@@ -184,22 +186,23 @@ class Monitor:
         count = int(broken.sum()) + (0 if unread is None else int(unread.sum()))
         left_out = partial(replace, broken=count, known=int(known.sum()), notes=notes)
         if not len(kept):
-            return left_out(nothing(self.basis))
+            return left_out(self._nothing)
         if len(kept) < one.n:
             one, own = Subset(one, kept), None if own is None else [own[row] for row in kept.tolist()]
         numbers = None if own is None else numbers_of(own)
         is_stratified = own is not None and frozenset(own) == self.prompts
         seed = np.frombuffer(one.rows_at(np.arange(1)).cpu().numpy().tobytes()[:8].ljust(8, b"\0"), np.uint32).tolist()
-        found = measure(
-            one,
-            self.basis,
-            np.random.default_rng([self.seed, self.history.looks, *seed]),
-            prompts=numbers,
-            alone=None if is_stratified else numbers,
-            fits=self._fits(one, own),
-            run=replace(self._run, device="cpu"),
-        )
-        return left_out(found)
+        alone = None if is_stratified else numbers
+        rng = np.random.default_rng([self.seed, self.history.looks, *seed])
+        run = replace(self._run, device="cpu")
+        found = measure(one, self.basis, rng, prompts=numbers, alone=alone, fits=self._fits(one, own), run=run)
+        counted = None if alone is None else one_of_each(alone, rng)
+        return left_out(with_columns(found, self.columns, one, counted))
+
+    @property
+    def _nothing(self) -> LookPart:
+        """The part of a process whose samples are all left out."""
+        return with_columns(nothing(self.basis), self.columns, None, None)
 
     def add(self, step: float, parts: Iterable[LookPart]) -> list[Alarm]:
         """Look at a step by the parts of all processes, and return the new alarms.
@@ -283,9 +286,12 @@ class Monitor:
             thing, start = int(followed[place]), int(evidence.start[place])
             before, after = (float(one[thing]) for one in history.before_and_after(start))
             since, likely = (float(history.steps[one]) for one in (start, int(evidence.likely[place])))
-            text = say(names[thing], since, before, after, self._spread(thing))
+            column = next((one for one in self.columns if one.name == names[thing]), None)
+            words = partial(say, names[thing]) if column is None else column.say
+            text = words(since, before, after, self._spread(thing))
             new.append(Alarm(step, names[thing], text, since, before, after, likely))
-        return not_told(new, self.alarms, self.steps, self.basis.overlap)
+        brought = {(name, one.name) for one in self.columns for name in one.brings}
+        return not_told(new, self.alarms, self.steps, lambda *two: self.basis.overlap(*two) or two in brought)
 
     def _spread(self, thing: int) -> float:
         first = len(self.history.shares)
@@ -341,6 +347,7 @@ class Monitor:
         """
         with new_file(path, TYPE, LAYOUT) as file:
             file.header["monitor"] = {"alpha": self.alpha, "seed": self.seed, "space": self.space}
+            file.header["columns"] = [plain(one) for one in self.columns]
             file.header["alarms"] = [plain(one) for one in self.alarms]
             file.header["copies"] = [plain(one) for one in self.copies]
             file.header["warnings"] = self.warnings
@@ -375,7 +382,8 @@ class Monitor:
             found.copies = [structure(CopiesAtStep, one, str(path)) for one in file.header["copies"]]
             found.warnings, found._traces = [str(one) for one in file.header["warnings"]], np.empty((0, 0))
             found.basis = Basis.read(file)
-            shares = len(found.basis.names) + len(SHARES) + len(FLAGS)
+            found.columns = [structure(FollowedColumn, one, str(path)) for one in file.header.get("columns", [])]
+            shares = len(found.basis.names) + len(SHARES) + len(FLAGS) + sum(one.is_flag for one in found.columns)
             found.history = Looks.read(file, len(found.names), shares, found.basis.phi.size)
             found.seen = SeenSamples.read(file, found.history.looks, TRACES)
             found.strips = Strips.read(file)

@@ -27,11 +27,11 @@ RESERVED = ("repeat", "repeats", "new kinds", "distance", "diversity", "diversit
 
 MOST_LETTERS = 100  # letters of a name, and of words: a sentence has about as many
 
-_REGISTERED: dict[str, Column] = {}
+_REGISTERED: dict[str, RegisteredColumn] = {}
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class RegisteredColumn:
     """A column that a user registered; two of them are equal if they are the same object."""
 
     name: str
@@ -127,7 +127,7 @@ def register_column(
             f"brings names {strange[0]!r}, which is not a look or a registered column"
             f"{did_you_mean(str(strange[0]), known)}: take {join_words(known, 'or')}"
         )
-    _REGISTERED[name] = Column(name, function, less, more, low, high, bad, brought)
+    _REGISTERED[name] = RegisteredColumn(name, function, less, more, low, high, bad, brought)
 
 
 def unregister_column(name: str) -> None:
@@ -152,7 +152,7 @@ def unregister_column(name: str) -> None:
     del _REGISTERED[name]
 
 
-def registered_columns() -> tuple[Column, ...]:
+def registered_columns() -> tuple[RegisteredColumn, ...]:
     """Return the registered columns, in the order in which they were registered."""
     return tuple(_REGISTERED.values())
 
@@ -173,7 +173,9 @@ class ColumnValues:
 class ColumnMeasurer:
     """Measures registered columns of some samples, but what is known of their pixels."""
 
-    def __init__(self, columns: Sequence[Column], ids: Sequence[str], content: NDArray[np.uint64] | None) -> None:
+    def __init__(
+        self, columns: Sequence[RegisteredColumn], ids: Sequence[str], content: NDArray[np.uint64] | None
+    ) -> None:
         """Look for what is known.
 
         Args:
@@ -213,13 +215,13 @@ class ColumnMeasurer:
                 keep_values(digest, fresh)
 
     @property
-    def found(self) -> dict[Column, ColumnValues]:
+    def found(self) -> dict[RegisteredColumn, ColumnValues]:
         """Values of each column."""
         each = zip(self._columns, self._values, self._flags, strict=True)
         return {column: ColumnValues(values, bool(is_flag)) for column, values, is_flag in each}
 
 
-def _measure(column: Column, image: Image.Image, sample: str) -> tuple[float, bool]:
+def _measure(column: RegisteredColumn, image: Image.Image, sample: str) -> tuple[float, bool]:
     """Return the value of a picture, and whether it is True or False rather than a number."""
     try:
         found = column.function(image.convert("RGB"))  # a copy, which the function may change
@@ -247,7 +249,7 @@ def _shown(found: object) -> str:
 
 
 def join_columns(
-    sets: Sequence[dict[Column, ColumnValues]], sizes: Sequence[int]
+    sets: Sequence[dict[RegisteredColumn, ColumnValues]], sizes: Sequence[int]
 ) -> tuple[tuple[Trait, ...], list[Array]]:
     """Return the traits of the columns that all sets have, and their values in each set, shape (n, columns)."""
     shared = [one for one in sets[0] if all(one in found for found in sets)] if sets else []

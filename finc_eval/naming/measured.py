@@ -13,7 +13,7 @@ from finc_eval.core.words import quote
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.recipe import extractor_of
 from finc_eval.extractors.networks import motion
-from finc_eval.naming.columns import Column, ColumnMeasurer, ColumnValues, join_columns, registered_columns
+from finc_eval.naming.columns import ColumnMeasurer, ColumnValues, RegisteredColumn, join_columns, registered_columns
 from finc_eval.naming.properties import TEXT_COLUMNS, smallest_hashes
 from finc_eval.naming.questions import MOTION
 from finc_eval.naming.texture import Array, marks
@@ -39,7 +39,7 @@ class PictureLooks:
 
     values: Array  # built-in traits, shape (n, traits)
     residuals: NDArray[np.int8]  # what is left without the picture itself, in which marks are looked for, (n, SIDE²)
-    columns: dict[Column, ColumnValues]  # columns that a user registered
+    columns: dict[RegisteredColumn, ColumnValues]  # columns that a user registered
 
 
 MeasuredSets = tuple[tuple[Trait, ...], dict[str, Measured]]  # traits, and measurements by set
@@ -119,7 +119,7 @@ def _pictures(sets: Mapping[str, Embeddings], known: Mapping[str, PictureLooks |
     """Join the measurements of pictures of all sets; None where those of a set are not at hand."""
     values: dict[str, Array] = {}
     residuals: list[NDArray[np.int8]] = []
-    columns: list[dict[Column, ColumnValues]] = []
+    columns: list[dict[RegisteredColumn, ColumnValues]] = []
     for label, one in sets.items():
         found = known[label] if label in known else measure_pictures(one)
         if found is not None and not {*registered_columns()} <= {*found.columns}:  # registered since it was measured
@@ -147,7 +147,7 @@ def read_numbers(sets: Mapping[str, Embeddings], rows: Rows) -> Parts | None:
     for name in shared:
         if name in ("label", *TEXT_COLUMNS) or any(name == one.grouping for one in sets.values()):
             continue
-        found = {label: _read_column(one, name, rows[label]) for label, one in sets.items()}
+        found = {label: read_column(one, name, rows[label]) for label, one in sets.items()}
         numbers = {label: one for label, one in found.items() if one is not None}
         if len(numbers) == len(sets) and _are_measurements([*numbers.values()]):
             in_words = quote(name)
@@ -163,7 +163,7 @@ def read_numbers(sets: Mapping[str, Embeddings], rows: Rows) -> Parts | None:
     return tuple(traits), {label: np.column_stack([one[label] for one in columns]) for label in sets}
 
 
-def _read_column(one: Embeddings, name: str, rows: NDArray[np.int64]) -> Array | None:
+def read_column(one: Embeddings, name: str, rows: NDArray[np.int64]) -> Array | None:
     """Return the numbers of a column; None if a sample has another value, or none."""
     values = one.column(name)
     try:

@@ -5,7 +5,7 @@ import pytest
 from _redder import COLUMNS, held, pictures, redness
 
 import finc_eval as fe
-from finc_eval.naming.columns import Column, ColumnMeasurer, registered_columns
+from finc_eval.naming.columns import ColumnMeasurer, RegisteredColumn, registered_columns
 from finc_eval.naming.digests import digest_of
 
 REFUSED = {
@@ -179,11 +179,11 @@ def test_values_are_kept_by_pixels_and_code_and_those_of_unseen_code_are_not():
         return ColumnMeasurer((column,), ["a", "b", "c"], content).missing.tolist()
 
     for function, left in ((redness, [2]), (COLUMNS["object with a state"][0], [0, 1, 2])):
-        column = Column("mine", function)
+        column = RegisteredColumn("mine", function)
         assert missing(column) == [0, 1, 2]
         ColumnMeasurer((column,), ["a", "b"], content[:2]).add([0, 1], images[:2])
         assert missing(column) == left
-        assert missing(Column("another name", function)) == left  # the name says nothing
+        assert missing(RegisteredColumn("another name", function)) == left  # the name says nothing
         assert ColumnMeasurer((column,), ["a", "b", "c"], None).missing.tolist() == [0, 1, 2]
 
 

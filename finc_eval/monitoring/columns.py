@@ -1,0 +1,200 @@
+"""Columns that a monitor follows besides looks: registered by the user, or numbers of the metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+
+from finc_eval.core.errors import IncompatibleError
+from finc_eval.core.record import NOT_IN_JSON, Record
+from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.subset import Subset
+from finc_eval.monitoring.exchange import Array
+from finc_eval.monitoring.followed import FLAGS, LOOKS, SCORES
+from finc_eval.monitoring.measuring import PICTURES
+from finc_eval.monitoring.part import LookPart, join_parts
+from finc_eval.monitoring.steps import step_text
+from finc_eval.naming.columns import ColumnMeasurer, RegisteredColumn, registered_columns
+from finc_eval.naming.measured import column_measurer, looked_rows, read_column, read_numbers
+from finc_eval.naming.traits import Trait
+
+METADATA = "column "  # start of the name of a column of metadata
+
+ANOTHER = "register the function that the monitor began with, or begin another monitor"
+
+
+@dataclass(frozen=True)
+class FollowedColumn(Record):
+    """A column that a monitor follows, and all that its alarms need of it.
+
+    Attributes:
+        name: name of the column.
+        is_flag: whether samples have it or not, rather than more or less of it.
+        less: what samples with less of it are called.
+        more: what samples with more of it are called.
+        high: what a sample that has it is called.
+        brings: names of looks and columns that change with it.
+        middle: median of it in some samples of the reference.
+        scale: standard deviation there, in which its values are compared; 1 if they are all the same.
+        digest: digest of the code of its function; None of metadata, and of code that no digest holds.
+        function: the function itself, while the process runs that the monitor began in.
+    """
+
+    name: str
+    is_flag: bool
+    less: str
+    more: str
+    high: str
+    brings: tuple[str, ...] = ()
+    middle: float = 0.0
+    scale: float = 1.0
+    digest: str | None = None
+    function: Annotated[object, *NOT_IN_JSON] = field(default=None, compare=False, repr=False)
+
+    @classmethod
+    def of(cls, trait: Trait, values: Array, digest: str | None = None, function: object = None) -> FollowedColumn:
+        """Describe a column by what it is called and by its values in the reference."""
+        less, more, high = (word or trait.name for word in (trait.less, trait.more, trait.high))
+        scale = float(values.std()) or 1.0
+        is_flag = trait.least is not None
+        middle = float(np.median(values))
+        return cls(trait.name, is_flag, less, more, high, trait.brings, middle, scale, digest, function)
+
+    def scaled(self, values: Array) -> Array:
+        """Return values in standard deviations of the reference from its median, as histories keep them."""
+        return (values - self.middle) / self.scale
+
+    def say(self, since: float, before: float, after: float, spread: float) -> str:
+        """Return the sentence of an alarm; see `finc_eval.monitoring.followed.say`."""
+        start, is_more = f"since step {step_text(since)} ", after > before
+        if self.is_flag:
+            size = f"{100 * before:.1f} → {100 * after:.1f} %"
+            return f"{start}{'more' if is_more else 'fewer'} samples are {self.high}: {size}"
+        size = f"{(after - before) / (spread * self.scale):+.1f} σ".replace("-", "−")
+        return f"{start}samples are on average {self.more if is_more else self.less} ({self.name} {size})"
+
+
+def follow_columns(reference: Embeddings, fitted: NDArray[np.int64], rest: NDArray[np.int64]) -> list[FollowedColumn]:
+    """Return the columns that the reference has: those with True or False first, as shares come before scores.
+
+    A column of metadata is followed if it measures something: its values come again in another part of the reference.
+    """
+    rows = looked_rows(reference)[:PICTURES]  # these tell whether a column is True or False, and its scale
+    found: list[FollowedColumn] = []
+    images = reference.images_at(rows) if registered_columns() else None
+    if images is not None:
+        measurer = column_measurer(reference, rows)
+        measurer.add(range(len(rows)), images)
+        for column, own in measurer.found.items():
+            trait = column.trait(own.is_flag)
+            found.append(FollowedColumn.of(trait, own.values, column.digest, column.function))
+    halves = {"gen": Subset(reference, fitted), "ref": Subset(reference, rest)}
+    looked = {label: looked_rows(one) for label, one in halves.items()}
+    traits, values = read_numbers(halves, looked) or ((), {})
+    for place, trait in enumerate(traits):
+        found.append(FollowedColumn.of(trait, values["ref"][:, place]))
+    return sorted(found, key=lambda one: not one.is_flag)
+
+
+def find_registered(columns: Sequence[FollowedColumn]) -> list[RegisteredColumn]:
+    """Return the registered columns that a monitor follows.
+
+    Raises:
+        IncompatibleError: one of them is not registered, or has another function than when the monitor began.
+    """
+    known = {one.name: one for one in registered_columns()}
+    found = []
+    for one in columns:
+        if one.name.startswith(METADATA):
+            continue
+        column = known.get(one.name)
+        if column is None:
+            raise IncompatibleError(f"this monitor follows the column {one.name!r}, which is not registered: {ANOTHER}")
+        is_same = one.function in (None, column.function) if one.digest is None else column.digest == one.digest
+        if not is_same:
+            raise IncompatibleError(
+                f"the column {one.name!r} has another function, or runs on another version of Python, than when this "
+                f"monitor began: {ANOTHER}"
+            )
+        found.append(column)
+    return found
+
+
+def with_columns(
+    part: LookPart, columns: Sequence[FollowedColumn], samples: Embeddings | None, counted: NDArray[np.bool_] | None
+) -> LookPart:
+    """Add the columns to a part, shares after all shares and scores after all scores; nothing without samples.
+
+    Args:
+        part: what is measured of these samples.
+        columns: the columns.
+        samples: the samples; None if none is left.
+        counted: whether each sample counts in the tests, shape (n,); None: all count.
+    """
+    if not columns:
+        return part
+    rows = np.empty(0, np.int64) if samples is None else looked_rows(samples)
+    own = np.ones(len(rows), bool) if counted is None else counted[rows]
+    values = {} if samples is None else _measure(columns, samples, rows)
+    known = [values.get(one.name, np.empty(0)) for one in columns]
+    counts = [own[: len(one)] for one in known]
+    flags = sum(one.is_flag for one in columns)
+    sums = np.array([(one.sum(), len(one)) for one in known], np.float64)
+    shares = [(one[has].sum(), has.sum()) for one, has in zip(known[:flags], counts, strict=False)]
+    first = len(part.shares)
+    return replace(
+        part,
+        shares=np.concatenate([part.shares, np.array(shares, np.int64).reshape(flags, 2)]),
+        scores=(
+            *part.scores,
+            *(
+                column.scaled(one[has])
+                for column, one, has in zip(columns[flags:], known[flags:], counts[flags:], strict=True)
+            ),
+        ),
+        sums=np.concatenate([part.sums[:first], sums[:flags], part.sums[first:], sums[flags:]]),
+    )
+
+
+def join_reference(
+    parts: Sequence[LookPart],
+    columns: Sequence[FollowedColumn],
+    reference: Embeddings,
+    rows: Sequence[NDArray[np.int64]],
+) -> LookPart:
+    """Join what is measured of the parts of a reference, which are given by their rows, and of its columns."""
+    each = zip(parts, rows, strict=True)
+    return join_parts(with_columns(part, columns, Subset(reference, own), None) for part, own in each)
+
+
+def _measure(columns: Sequence[FollowedColumn], samples: Embeddings, rows: NDArray[np.int64]) -> dict[str, Array]:
+    """Return the values of each column in some samples, shape (n,); those that the samples do not have are left out."""
+    found: dict[str, Array] = {}
+    registered = find_registered(columns)
+    content = samples.content() if registered else None
+    measurer = ColumnMeasurer(registered, samples.ids_at(rows), None if content is None else content[rows])
+    for start in range(0, len(rows) if registered else 0, PICTURES):
+        images = samples.images_at(rows[start : start + PICTURES])
+        if images is None:
+            break
+        measurer.add(range(start, start + len(images)), images)
+    else:
+        found |= {column.name: own.values for column, own in measurer.found.items()}
+    for one in columns:
+        name = one.name.removeprefix(METADATA)
+        if name != one.name and name in samples.columns:
+            values = read_column(samples, name, rows)
+            found |= {} if values is None else {one.name: values}
+    flags = {one.name for one in columns if one.is_flag}
+    return {name: (own >= 0.5).astype(np.float64) if name in flags else own for name, own in found.items()}
+
+
+def names_of_things(kinds: Sequence[str], shares: Sequence[str], columns: Sequence[FollowedColumn]) -> tuple[str, ...]:
+    """Return the names of all followed things, shares before scores, and columns after all else of both."""
+    flags, looks = (tuple(one.name for one in traits) for traits in (FLAGS, LOOKS))
+    shared, scored = (tuple(one.name for one in columns if one.is_flag == is_flag) for is_flag in (True, False))
+    return (*kinds, *shares, *flags, *shared, *SCORES, *looks, *scored)

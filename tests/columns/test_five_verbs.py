@@ -1,0 +1,229 @@
+"""A column of the user, registered or of metadata, in the five verbs: a planted difference has the user's words."""
+
+import warnings
+
+import numpy as np
+import pytest
+from _quick import quick
+from _redder import COLUMNS, held, is_red, pictures, redness
+
+import finc_eval as fe
+
+LIMITS = {"appearance": {"part": 0.05, "whole": 0.3}}
+
+
+def compare(planted, ref, before):
+    found = fe.compare(planted(1), ref(2), features=50)
+    return [one.name for one in found.looks], " ".join(found.says.values())
+
+
+def gate(planted, ref, before):
+    found = fe.gate(planted(1), before(2), ref(3), LIMITS)
+    return [one.words for one in found.causes], " ".join(found.says.values())
+
+
+def leaderboard(planted, ref, before):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = fe.leaderboard({"a": planted(1), "b": before(2)}, ref(3), features=50)
+    return [fault for row in found.rows if row.name == "a" for fault in row.faults], " ".join(found.says.values())
+
+
+def monitor(planted, ref, before):
+    found = fe.Monitor(ref(1))
+    for step in range(8):
+        found.update(step, (planted if step > 1 else before)(10 + step))
+    return [one.text for one in found.alarms], " ".join(found.result.says.values())
+
+
+def same_ids(planted, ref, before):
+    found = fe.compare(planted(1), before(1), pairs="id", features=50)
+    return [*found.by_id.looks, *(one.name for one in found.by_id.worse)], " ".join(found.says.values())
+
+
+VERBS = {
+    "compare": compare,
+    "gate": gate,
+    "leaderboard": leaderboard,
+    "monitor": monitor,
+    "same ids": same_ids,
+}
+
+
+def drawn(red=0, part=1.0, **metadata):
+    """What returns a set by its seed; equal seeds are slightly different pictures of the same."""
+
+    def of(seed):
+        values = {key: np.random.default_rng(seed).normal(size=80) + mean for key, mean in metadata.items()}
+        return held(pictures(80, seed, red, part), values)
+
+    return of
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("column", COLUMNS)
+def test_a_planted_difference_is_named_with_the_words_of_the_user(verb, column):
+    function, words = COLUMNS[column]
+    fe.register_column("redness of mine", function, **words)
+    said = {words.get("more"), words.get("high"), "high in “redness of mine”"} - {None}
+    names, text = VERBS[verb](drawn(red=60), drawn(), drawn())
+    assert any(word in name for name in names for word in said), names
+    assert any(word in text for word in said), text
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_sets_without_a_difference_have_no_word_of_the_user(verb):
+    fe.register_column("redness of mine", redness, less="less red", more="redder than wanted", bad="more")
+    fe.register_column("the same", lambda image: 1.0, less="less of the same", more="more of the same")
+    fe.register_column("always", lambda image: True)
+    fe.register_column("is red", is_red, bad="more")
+    names, text = VERBS[verb](drawn(score=0), drawn(score=0), drawn(score=0))
+    words = ("wanted", "less red", "redness of mine", "the same", "always", "is red", "score")
+    assert [name for name in [*names, text] if any(word in name for word in words)] == []
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_column_of_numbers_in_the_metadata_is_one_of_them(verb):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        names, text = VERBS[verb](drawn(score=2.0), drawn(score=0), drawn(score=0))
+    assert any("higher in “score”" in name for name in names), names
+    assert "higher in “score”" in text, text
+
+
+def test_a_part_of_a_set_is_high_in_the_column_or_has_the_users_word():
+    fe.register_column("redness of mine", redness, less="less red", more="redder", high="tinted red")
+    sets = [held(pictures(100, 1, 80, 0.3)), held(pictures(100, 2))]
+    (look, *_) = fe.compare(*sets, features=50).looks
+    assert (look.name, look.trait, look.whole) == ("tinted red", "redness of mine", False)
+    assert look.share_gen == pytest.approx(0.3, abs=0.1)
+    fe.register_column("redness of mine", redness, less="less red", more="redder")
+    (look, *_) = fe.compare(*sets, features=50).looks
+    assert look.name == "high in “redness of mine”"
+
+
+def test_what_a_column_brings_is_not_said_beside_it():
+    sets = [held(pictures(100, 1, 60)), held(pictures(100, 2))]
+    fe.register_column("mine", redness, less="less red", more="redder", brings=["warmth", "green", "brightness"])
+    found = {one.trait for one in fe.compare(*sets, features=50).looks}
+    assert "mine" in found and not found & {"warmth", "green", "brightness"}
+    fe.unregister_column("mine")
+    assert {one.trait for one in fe.compare(*sets, features=50).looks} & {"warmth", "green", "brightness"}
+
+
+@pytest.mark.parametrize(("bad", "worse"), [("more", True), ("less", False), (None, False)])
+def test_a_run_is_worse_on_the_bad_side_of_a_column_alone(bad, worse):
+    fe.register_column("mine", redness, less="less red", more="redder", bad=bad)
+    found = fe.compare(drawn(red=60)(1), drawn()(1), pairs="id", features=50).by_id
+    assert ("redder" in [one.name for one in found.worse]) == worse
+    assert ("redder" in found.looks) == (bad is None)
+
+
+@pytest.mark.parametrize("fraction", [0.0, 1.0])
+def test_a_reference_without_any_of_a_column_is_judged_by_the_spread_of_both(fraction):
+    fe.register_column("mine", lambda image: redness(image) > 40, high="red", more="redder", bad="more")
+    found = fe.compare(drawn(red=120, part=fraction)(1), held(pictures(80, 1, -40)), pairs="id", features=50).by_id
+    assert ("redder" in [one.name for one in found.worse]) == bool(fraction)
+
+
+def test_vectors_alone_are_compared_by_their_metadata_and_a_gate_does_not_call_them_held():
+    def of(seed, mean=0.0):
+        rng = np.random.default_rng(seed)
+        return fe.EmbeddingSet(rng.normal(size=(80, 4)), None, {"score": rng.normal(size=80) + mean})
+
+    fe.register_column("redness of mine", redness)
+    assert [one.name for one in fe.compare(of(1, 2), of(2), features=50).looks] == ["higher in “score”"]
+    assert fe.gate(of(1, 2), of(2), of(3), LIMITS).overall == "regression"
+    assert fe.gate(of(1), of(2), of(3), LIMITS).overall == "error"  # looks could not be judged
+    found = fe.Monitor(of(1))
+    assert "redness of mine" not in found.names and "column score" in found.names
+
+
+def followed(name="mine"):
+    found = fe.Monitor(drawn(score=0)(1))
+    found.update(0, drawn(score=0)(2))
+    return found
+
+
+CHANGED = {
+    "another function": lambda: fe.register_column("mine", lambda image: redness(image) + 1),
+    "no column": lambda: fe.unregister_column("mine"),
+}
+
+
+@pytest.mark.parametrize("is_stored", [False, True])
+@pytest.mark.parametrize("case", CHANGED)
+def test_a_monitor_refuses_to_go_on_with_another_column(case, is_stored, tmp_path):
+    fe.register_column("mine", redness, less="less red", more="redder")
+    found = followed()
+    found.save(tmp_path / "m.h5")
+    fe.register_column("mine", lambda image: redness(image), less="less red", more="redder")  # the same code? another
+    fe.register_column("mine", redness)
+    if is_stored:
+        found = fe.Monitor.load(tmp_path / "m.h5")
+    CHANGED[case]()
+    with pytest.raises(fe.IncompatibleError, match="column 'mine'.*register the function that the monitor began with"):
+        found.update(1, drawn(score=0)(3))
+    assert found.steps == [0]
+    fe.register_column("mine", redness)
+    found.update(1, drawn(score=0)(3))
+    assert found.steps == [0, 1]
+
+
+def test_a_monitor_goes_on_with_an_object_that_no_digest_holds_as_long_as_it_is_the_same():
+    function, words = COLUMNS["object with a state"]
+    fe.register_column("mine", function, **words)
+    found = followed()
+    fe.register_column("mine", function, **words)
+    found.update(1, drawn()(3))
+    fe.register_column("mine", type(function)(), **words)
+    with pytest.raises(fe.IncompatibleError, match="another function"):
+        found.update(2, drawn()(4))
+
+
+def test_values_of_any_size_are_followed_by_their_ranks_and_shown_as_they_are():
+    fe.register_column("huge", lambda image: 1e9 + redness(image) / 100, less="less red", more="redder")
+    found = fe.Monitor(drawn()(1))
+    for step in range(6):
+        found.update(step, drawn(60 if step > 1 else 0)(10 + step))
+    assert "huge" in [one.name for one in found.alarms]
+    (course,) = [one for one in found.result.followed if one.name == "huge"]
+    assert course.reference == pytest.approx(1e9, abs=1) and course.values[-1] > course.reference
+
+
+def test_columns_of_seeds_and_numbers_of_rows_are_not_followed():
+    rng = np.random.default_rng(0)
+    pixels = pictures(80, 1)
+    values = {"seed": rng.integers(0, 2**31, 80), "row": range(80), "code": rng.integers(0, 5, 80), "text": ["a"] * 80}
+    assert not any(name.startswith("column") for name in fe.Monitor(held(pixels, values)).names)
+
+
+def test_parts_of_processes_add_as_one():
+    fe.register_column("mine", redness, less="less red", more="redder")
+    fe.register_column("is red", is_red)
+    one, two = fe.Monitor(drawn()(1)), fe.Monitor(drawn()(1))
+    pixels = pictures(60, 5, 60)
+    one.update(0, held(pixels))
+    two.add(0, [two.measure(held(pixels[:25])), two.measure(held(pixels[25:])), two.measure(np.empty((0, 768)))][:2])
+    for first, second in zip(one.result.followed, two.result.followed, strict=True):
+        if first.name in ("mine", "is red"):
+            assert first.values == pytest.approx(second.values) and first.values[0] is not None
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_function_that_fails_stops_each_verb_with_the_name_of_the_column(verb):
+    calls = []
+
+    def fails(image):
+        calls.append(1)
+        if len(calls) > 100:
+            raise ValueError("no red here")
+        return 1.0
+
+    fe.register_column("mine", fails)
+    with pytest.raises(fe.UsageError, match="the function of the column 'mine' failed on the sample .*no red here"):
+        VERBS[verb](drawn(), drawn(), drawn())
+
+
+def test_the_tests_are_quick():
+    assert quick
