@@ -41,7 +41,7 @@ class Beyond(LimitEvidence):
     the level that all limits share; one that came to the reference by the gain on the reference, at a level of its own.
     """
 
-    trait: str  # what was measured
+    trait: Trait  # what was measured
     old: LimitEvidence  # the gain on the baseline
     ref: LimitEvidence  # the gain on the reference
     # least level of the gain on the reference: α over the looks, however many limits there are
@@ -80,7 +80,7 @@ class Clearest(LimitEvidence):
         beyond = [one for one in self.looks if one.value > self.margin] or self.looks
         return max(one.bound(side, level / len(self.looks), factor) for one in beyond)
 
-    def beyond(self, level: float = ALPHA) -> frozenset[str]:
+    def beyond(self, level: float = ALPHA) -> frozenset[Trait]:
         """Return what was measured in the looks that are beyond the limit."""
         part = level / len(self.looks)
         return frozenset(one.trait for one in self.looks if one.value > self.margin and one.bound("low", part) > 0)
@@ -147,7 +147,7 @@ def _part(
         GainedShare(name=name, value=one.share - one.old_share, margin=0.0, counts=one, n=sets.gen.n) for one in gains
     ]
     value = min(one.value for one in both)
-    return Beyond(name=name, value=value, margin=0.0, trait=trait.name, note=word, old=both[0], ref=both[1])
+    return Beyond(name=name, value=value, margin=0.0, trait=trait, note=word, old=both[0], ref=both[1])
 
 
 def _whole(
@@ -178,4 +178,4 @@ def _whole(
         Normal(name=name, value=new.value - means[REF].value, margin=0.0, error=old_error, degrees=degrees),
     ]
     value = min(one.value for one in both)
-    return Beyond(name=name, value=value, margin=0.0, trait=trait.name, note=word, old=both[0], ref=both[1])
+    return Beyond(name=name, value=value, margin=0.0, trait=trait, note=word, old=both[0], ref=both[1])

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from finc_eval.core.run import Run
+from finc_eval.core.words import percent, plural
 from finc_eval.embeddings.same_names import ID
+from finc_eval.findings.finding import Finding
 from finc_eval.gates.evidence import LimitEvidence, Side
 from finc_eval.gates.kinds import compare_two
 from finc_eval.gates.policy import ByIdLimits
 from finc_eval.gates.sets import GEN, REF, GateSets
-from finc_eval.gates.verdict import Cause, Limit
+from finc_eval.naming.looks import EXAMPLES
 from finc_eval.partitions.answer import Answer, cells_of
 from finc_eval.partitions.blocks import Pairing, pair
 from finc_eval.prompts.text import fits_of
 from finc_eval.same_ids.broken import RATE
 from finc_eval.same_ids.compare_ids import MeasuredRuns
-from finc_eval.same_ids.result import ById
+from finc_eval.same_ids.pairs import Aligned, PairTable, measure_in_space
+from finc_eval.same_ids.result import ANOTHER, LEAST_SHARE, PICTURE_OF, ById
+from finc_eval.same_ids.seen import FAR, see
 from finc_eval.same_ids.worse import Margin
 
 BROKEN, WORSE, CHANGED = "by_id.broken", "by_id.worse", "by_id.changed"  # rules of the limits on pairs
+OTHERS = "most pictures are others than before"  # name of the finding
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,25 +90,43 @@ def by_id_evidence(measured: MeasuredRuns, found: ById, limits: ByIdLimits) -> I
         yield ChangedPairs(name=CHANGED, value=found.changed, margin=limits.changed, n=n, measured=measured)
 
 
-def find_pair_causes(
-    limits: Sequence[Limit], found: ById | None, baselines: Sequence[str]
-) -> list[tuple[float, Cause]]:
-    """Return what limits on pairs failed for, each with the share of the pairs that it is about."""
-    causes = []
-    for limit in limits:
-        if found is None or limit.verdict != "regressed" or limit.rule not in (BROKEN, WORSE):
-            continue
-        is_broken = limit.rule == BROKEN
-        share = len(found.broken) / found.n if is_broken else max(map(share_of, found.worse))
-        shown = tuple(found.broken if is_broken else found.furthest)
-        words = found.clauses[limit.rule.partition(".")[2]] + (f" (allowed {limit.margin:g})" if limit.margin else "")
-        words = f"{found.run}: {words}" if is_broken and found.run else words
-        causes.append(
-            (share, Cause(words, words, share, None, limit.margin, limit.name, dict.fromkeys((GEN, *baselines), shown)))
+def find_pair_findings(found: ById) -> dict[str, Finding]:
+    """Return what is wrong with pairs, by the rule that limits it."""
+    findings = {}
+    if found.verdict == "broken":
+        reasons = Counter(ANOTHER if one.startswith(PICTURE_OF) else one for one in found.reasons.values())
+        name = found.run or next((one for one, _ in reasons.most_common(1)), "broken")
+        words, share = found.clauses["broken"], len(found.broken) / found.n
+        text = f"{found.run}: {words}" if found.run else words
+        findings[BROKEN] = Finding(name, "pair", False, share, None, None, text=text, ids=tuple(found.broken))
+    if found.worse:
+        words, share = found.clauses["worse"], max(map(share_of, found.worse))
+        findings[WORSE] = Finding(
+            found.worse[0].name, "pair", False, share, None, None, text=words, ids=tuple(found.furthest)
         )
-    return causes
+    return findings
 
 
 def share_of(one: Margin) -> float:
     """Return the share of the pairs that something is about: a look is about all."""
     return one.difference if one.is_share else 1.0
+
+
+def find_other_pictures(sets: GateSets) -> Finding | None:
+    """Return that most pairs of a policy show other pictures than before; None where they do not, or nothing is paired.
+
+    The embeddings alone show it: a sample that is as near to many other ids as to its own is another sample. Ids that
+    no policy pairs may belong to other seeds, and say nothing.
+    """
+    for old, rows in sets.pairs.items():
+        if old not in sets.baselines or len(rows) < LEAST_SHARE:
+            continue
+        ids = np.array(sets.gen.ids_between(0, sets.gen.n))
+        distance, others = measure_in_space(Aligned(ids, sets.gen, sets.baselines[old], (np.arange(len(ids)), rows)))
+        is_other = see(PairTable({"distance": distance}, others, None)).is_bad
+        share = min(1.0, float(is_other.mean()) / (1 - FAR))  # of others, so many are near by chance
+        if share > 0.5:
+            text = f"{OTHERS} ({percent(share)} of {plural(len(rows), 'pair')})"
+            shown = sets.gen.ids_at(np.flatnonzero(is_other)[:EXAMPLES])
+            return Finding(OTHERS, "pair", True, share, None, None, text=text, ids=tuple(shown))
+    return None
