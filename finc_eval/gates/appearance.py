@@ -43,7 +43,7 @@ class Beyond(LimitEvidence):
     the level that all limits share; one that came to the reference by the gain on the reference, at a level of its own.
     """
 
-    trait: str  # what was measured
+    trait: Trait  # what was measured
     old: LimitEvidence  # the gain on the baseline
     ref: LimitEvidence  # the gain on the reference
     # least level of the gain on the reference: α over the looks, however many limits there are
@@ -82,7 +82,7 @@ class Clearest(LimitEvidence):
         beyond = [one for one in self.looks if one.value > self.margin] or self.looks
         return max(one.bound(side, level / len(self.looks), factor) for one in beyond)
 
-    def beyond(self, level: float = ALPHA) -> frozenset[str]:
+    def beyond(self, level: float = ALPHA) -> frozenset[Trait]:
         """Return what was measured in the looks that are beyond the limit."""
         part = level / len(self.looks)
         return frozenset(one.trait for one in self.looks if one.value > self.margin and one.bound("low", part) > 0)
@@ -110,7 +110,9 @@ def look_evidence(
             looks = tuple(replace(one, level_of_ref=alpha / len(found)) for one in found)
             clearest = Clearest.of(name, margin, looks, sets.gen.n) if looks else None
             # Columns of metadata alone may break a limit, and do not show that it holds.
-            is_shown = any(is_look(one.trait) for one in looks) or (clearest is not None and clearest.beyond(alpha))
+            is_shown = any(is_look(one.trait.name) for one in looks) or (
+                clearest is not None and clearest.beyond(alpha)
+            )
             missing = Missing(name=name, margin=margin, note=NO_PICTURES)
             yield clearest if clearest is not None and is_shown else missing
 
@@ -153,7 +155,7 @@ def _part(
         GainedShare(name=name, value=one.share - one.old_share, margin=0.0, counts=one, n=sets.gen.n) for one in gains
     ]
     value = min(one.value for one in both)
-    return Beyond(name=name, value=value, margin=0.0, trait=trait.name, note=word, old=both[0], ref=both[1])
+    return Beyond(name=name, value=value, margin=0.0, trait=trait, note=word, old=both[0], ref=both[1])
 
 
 def _whole(
@@ -181,4 +183,4 @@ def _whole(
     # A retrained release varies on the reference, too: few replicates know that as poorly.
     both[1] = replace(both[1], degrees=min(one.degrees for one in both))
     value = min(one.value for one in both)
-    return Beyond(name=name, value=value, margin=0.0, trait=trait.name, note=word, old=both[0], ref=both[1])
+    return Beyond(name=name, value=value, margin=0.0, trait=trait, note=word, old=both[0], ref=both[1])

@@ -36,8 +36,9 @@ from finc_eval.embeddings.array_files import SINGULAR
 from finc_eval.embeddings.base import CachedEmbeddings
 from finc_eval.embeddings.opening import digests_of, form_of, open_sets
 from finc_eval.extractors.settings import AnyExtractor
+from finc_eval.gates.limit import Limit
 from finc_eval.gates.sets import GEN
-from finc_eval.gates.verdict import Limit, Verdict
+from finc_eval.gates.verdict import Verdict
 from finc_eval.partitions.counts import OpenedSet, countable_set
 from finc_eval.partitions.kind_tree import KindTree
 

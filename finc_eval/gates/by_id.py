@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from finc_eval.core.run import Run
+from finc_eval.core.words import percent, plural
 from finc_eval.embeddings.same_names import ID
+from finc_eval.findings.finding import Finding
 from finc_eval.gates.evidence import LimitEvidence, Side
 from finc_eval.gates.kinds import compare_two
 from finc_eval.gates.policy import ByIdLimits
 from finc_eval.gates.sets import GEN, REF, GateSets
-from finc_eval.gates.verdict import Cause, Limit
+from finc_eval.naming.looks import EXAMPLES
 from finc_eval.partitions.answer import Answer, cells_of
 from finc_eval.partitions.blocks import Pairing, pair
 from finc_eval.prompts.text import fits_of
 from finc_eval.same_ids.broken import RATE
 from finc_eval.same_ids.compare_ids import MeasuredRuns
-from finc_eval.same_ids.result import ById
+from finc_eval.same_ids.pairs import Aligned, PairTable, measure_in_space
+from finc_eval.same_ids.result import LEAST_SHARE, ById
+from finc_eval.same_ids.seen import FAR, see
 from finc_eval.same_ids.worse import Margin
 
 BROKEN, WORSE, CHANGED = "by_id.broken", "by_id.worse", "by_id.changed"  # rules of the limits on pairs
+OTHERS = "most pictures are others than before"  # name of the finding
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,25 +89,41 @@ def by_id_evidence(measured: MeasuredRuns, found: ById, limits: ByIdLimits) -> I
         yield ChangedPairs(name=CHANGED, value=found.changed, margin=limits.changed, n=n, measured=measured)
 
 
-def find_pair_causes(
-    limits: Sequence[Limit], found: ById | None, baselines: Sequence[str]
-) -> list[tuple[float, Cause]]:
-    """Return what limits on pairs failed for, each with the share of the pairs that it is about."""
-    causes = []
-    for limit in limits:
-        if found is None or limit.verdict != "regressed" or limit.rule not in (BROKEN, WORSE):
-            continue
-        is_broken = limit.rule == BROKEN
-        share = len(found.broken) / found.n if is_broken else max(map(share_of, found.worse))
-        shown = tuple(found.broken if is_broken else found.furthest)
-        words = found.clauses[limit.rule.partition(".")[2]] + (f" (allowed {limit.margin:g})" if limit.margin else "")
-        words = f"{found.run}: {words}" if is_broken and found.run else words
-        causes.append(
-            (share, Cause(words, words, share, None, limit.margin, limit.name, dict.fromkeys((GEN, *baselines), shown)))
-        )
-    return causes
+def find_pair_findings(found: ById) -> dict[str, tuple[float, Finding]]:
+    """Return what is wrong with pairs, by the rule that limits it, each with the share of the pairs that it is about."""
+    findings, own = {}, found.of_pairs
+    if found.verdict == "broken":
+        told = found.run if own is None or own.kind == "pair" else own.text
+        text = ": ".join(part for part in (told, found.clauses["broken"]) if part)
+        own = own or Finding(found.run or "broken pairs", "pair", False, None, None, None, ids=tuple(found.broken))
+        findings[BROKEN] = len(found.broken) / found.n, replace(own, text=text)
+    if found.worse:
+        worse = [one for one in found.findings if one.is_worse and one is not found.of_pairs]
+        named = worse[0] if worse else Finding(found.worse[0].name, "pair", False, None, None, None)
+        findings[WORSE] = max(map(share_of, found.worse)), replace(named, text=found.clauses["worse"])
+    return findings
 
 
 def share_of(one: Margin) -> float:
     """Return the share of the pairs that something is about: a look is about all."""
     return one.difference if one.is_share else 1.0
+
+
+def find_other_pictures(sets: GateSets) -> Finding | None:
+    """Return that most pairs of a policy show other pictures than before; None where they do not, or nothing is paired.
+
+    The embeddings alone show it: a sample that is as near to many other ids as to its own is another sample. Ids that
+    no policy pairs may belong to other seeds, and say nothing.
+    """
+    for old, rows in sets.pairs.items():
+        if old not in sets.baselines or len(rows) < LEAST_SHARE:
+            continue
+        ids = np.array(sets.gen.ids_between(0, sets.gen.n))
+        distance, others = measure_in_space(Aligned(ids, sets.gen, sets.baselines[old], (np.arange(len(ids)), rows)))
+        is_other = see(PairTable({"distance": distance}, others, None)).is_bad
+        share = min(1.0, float(is_other.mean()) / (1 - FAR))  # of others, so many are near by chance
+        if share > 0.5:
+            text = f"{OTHERS} ({percent(share)} of {plural(len(rows), 'pair')})"
+            shown = sets.gen.ids_at(np.flatnonzero(is_other)[:EXAMPLES])
+            return Finding(OTHERS, "pair", True, share, None, None, text=text, ids=tuple(shown))
+    return None

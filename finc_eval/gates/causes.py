@@ -1,16 +1,15 @@
-"""`Cause`: what is wrong with a release, by name and once; and what most likely is, though no limit is on it.
+"""Findings of a gate: what is wrong with a release, by name and once; and what differs though no limit is on it.
 
-A release is compared with its baseline as `compare` does it: by looks, repeats and kinds. Limits that regressed are
-told by what they have in common with these findings: nested kinds, and a look that covers them, are one cause.
+A release is compared with its baseline as `compare` does it: by looks, repeats and kinds. A limit that regressed has
+the name of what its samples have in common with these findings: nested kinds, and a look of them, are one cause.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from finc_eval.comparison.findings import find_differences, find_slight, look_finding
@@ -19,25 +18,29 @@ from finc_eval.core.words import in_percent, join_words, quote
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.findings.finding import Finding
 from finc_eval.gates.appearance import PART, WHOLE, Clearest
-from finc_eval.gates.by_id import SureCount, find_pair_causes
-from finc_eval.gates.divisions import OF_ALL
+from finc_eval.gates.by_id import SureCount, find_pair_findings
+from finc_eval.gates.divisions import OF_ALL, ReleaseKinds
 from finc_eval.gates.kinds import KindEvidence
+from finc_eval.gates.limit import Limit
 from finc_eval.gates.sets import GEN, GateSets
-from finc_eval.gates.verdict import Cause, Limit
+from finc_eval.gates.verdict import ReleaseFinding
 from finc_eval.naming.evidence import MOST, unnamed
 from finc_eval.naming.looks import EXAMPLES, look_at
 from finc_eval.naming.measured import PictureLooks, looked_rows, measure_sets
+from finc_eval.naming.repeated import COPIES, find_copies
 from finc_eval.naming.traits import Trait
 from finc_eval.partitions.answer import Answer
-from finc_eval.partitions.kind import Kind, kinds_of_rows
 from finc_eval.prompts.table import clear_prompts
 from finc_eval.same_ids.result import ById
 
 Members = Mapping[str, NDArray[np.bool_]]  # which of the samples of `looked_rows` are meant, of the release and its old
 NAMED = ("kinds.lose", "kinds.new")  # rules whose limits are on kinds that have a name
 OF_TRAITS = ("look", "column")  # kinds of findings that something measured of each sample names
-REPEATS, MOVES = "basics.duplicates", "kinds.moved"
-NAMED_PROMPTS = 3  # prompts that a cause names at most
+MOVES = "kinds.moved"
+NOT_OF_KINDS = {"basics.duplicates": "repeat", "basics.copies": "copy"}
+"""Kinds of the findings that other rules on samples are on."""
+
+NAMED_PROMPTS = 3  # prompts that a finding names at most
 
 
 @dataclass(frozen=True)
@@ -49,13 +52,19 @@ class Suspect:
     examples: dict[str, tuple[str, ...]]  # ids of samples, by label
     trait: Trait | None = None  # what was measured, of a look
 
+    @classmethod
+    def plain(cls, finding: Finding, labels: Iterable[str] = ()) -> Suspect:
+        """Return a finding that is on no samples that are looked at."""
+        return cls(finding, {}, dict.fromkeys(labels, finding.ids))
+
     def is_same(self, other: Suspect) -> bool:
         """Return whether most samples of the smaller are samples of the other, and both are gains or both losses."""
-        if self.finding.is_more != other.finding.is_more:
+        if self.finding.is_more != other.finding.is_more or not (self.members and other.members):
             return False
-        if self.finding.kind == other.finding.kind and self.finding.kind in OF_TRAITS:
+        kinds = {self.finding.kind, other.finding.kind}
+        if len(kinds) == 1 and self.finding.kind in OF_TRAITS:
             return self.finding == other.finding
-        if self.finding.whole or other.finding.whole:
+        if self.finding.whole or other.finding.whole or kinds == {"repeat", "copy"}:
             return False  # all samples are in a set that has moved, which does not say why a kind is lost
         label = GEN if other.finding.is_more else "ref"
         mine, others = self.members[label], other.members[label]
@@ -64,32 +73,81 @@ class Suspect:
         is_one_repeated = (self.finding.kind == "repeat") != (other.finding.kind == "repeat")
         return bool(both and both >= MOST * sizes[is_one_repeated])
 
-    def shows(self, traits: Collection[str]) -> bool:
+    def without(self, other: Suspect) -> float:
+        """Return how far both sets differ in it, without the samples of another finding."""
+        shares = {}
+        for label, members in self.members.items():
+            rest = ~other.members[label]
+            shares[label] = members[rest].mean() if rest.any() else 0.0
+        return abs(float(shares[GEN] - shares["ref"]))
+
+    def explains(self, other: Suspect) -> bool:
+        """Return whether it is what another finding follows from: without its samples, less is left of the other."""
+        return other.without(self) * abs(self.gain) < self.without(other) * abs(other.gain)
+
+    @property
+    def gain(self) -> float:
+        """Difference of the shares of samples that are looked at."""
+        return float(self.members[GEN].mean() - self.members["ref"].mean())
+
+    def shows(self, traits: Collection[Trait]) -> bool:
         """Return whether it is a look that the release has more of, by one of these traits or with it."""
         if self.trait is None or not self.finding.is_more:
             return False
-        return self.trait.name in traits or any(one in traits for one in self.trait.brings)
+        brings = (self.trait.leads_to(one, is_more=True, other_is_more=True) for one in traits)
+        return self.trait in traits or any(brings)
 
     def holds(self, other: Suspect) -> bool:
         """Return whether most samples of another finding, such as what a limit is on, are samples of this one."""
+        if not self.is_same(other):
+            return False
         label = GEN if other.finding.is_more else "ref"
         both = (self.members[label] & other.members[label]).sum()
-        return self.is_same(other) and bool(both >= MOST * other.members[label].sum())
+        return bool(both >= MOST * other.members[label].sum())
 
 
-@dataclass(frozen=True)
-class ReleaseKinds:
-    """The kinds of a release and an older one, tested, and which of them rows are of."""
+@dataclass
+class Said:
+    """Something that is said, with the limits that it broke, and the names of what follows from it."""
 
-    kinds: tuple[Kind, ...]
-    headings: tuple[Kind, ...]
-    kinds_of: Callable[[torch.Tensor], list[str]]
+    suspect: Suspect
+    size: float
+    limits: list[Limit] = field(default_factory=list)
+    follows: list[str] = field(default_factory=list)
+    is_beyond: bool = True  # whether a limit was broken, which says what is allowed
 
-    @classmethod
-    def of(cls, sets: GateSets, answer: Answer, old: str, run: Run) -> ReleaseKinds:
-        """Describe the kinds of an answer on a release and an older one, labelled "ref"."""
-        kinds, headings, divided = answer.described({GEN: sets.gen, "ref": sets.all[old]})
-        return cls(kinds, headings, kinds_of_rows(kinds, divided, run))
+    def finding(self, old: str | None) -> ReleaseFinding:
+        """Return it as a finding on a release and its older one, which has this label."""
+        finding, examples = self.suspect.finding, self.suspect.examples
+        first = self.limits[0] if self.limits else None
+        allowed, excess = self._allow(first) if first is not None and self.is_beyond else (None, "")
+        return ReleaseFinding.of(
+            finding,
+            text=finding.text or finding.say("before", excess),
+            ids=tuple(finding.ids or examples.get(GEN if finding.is_more else old or "", ())),
+            interval=finding.interval if first is None else first.interval,
+            explains=(*finding.explains, *dict.fromkeys(self.follows)),
+            limits=tuple(one.name for one in self.limits),
+            allowed=allowed,
+            examples=examples,
+        )
+
+    def _allow(self, limit: Limit) -> tuple[float | None, str]:
+        """Return the end of what is allowed of the share, and by how much it is beyond, in words."""
+        finding, allowed = self.suspect.finding, limit.margin
+        own, before = finding.shares or (0.0, 0.0)
+        if limit.rule == "kinds.lose":
+            allowed, lost = before * (1 - limit.margin), 1 - own / before if before else 0.0
+            change = f"{in_percent(lost)} of it lost, "
+        elif finding.whole or limit.rule.startswith(WHOLE):  # no share is allowed
+            by = f"by {limit.number(limit.value)} of the spread; allowed {limit.margin:g}"
+            return None, by if finding.name == limit.note else ""
+        elif limit.rule in NOT_OF_KINDS or not finding.shares:
+            change = ""
+        else:
+            allowed = before + limit.margin
+            change = f"{in_percent(own - before)} more, "
+        return allowed, f"{change}allowed {limit.number(limit.margin)}"  # in the unit of the limit
 
 
 def find_suspects(
@@ -158,86 +216,142 @@ def name_prompts(sets: GateSets, answer: Answer, seed: int, run: Run) -> str:
     return f"samples of the {pairing.info.column}{'s' * (len(found) > 1)} {join_words(named)}" if found else ""
 
 
-def find_causes(
+def copied_suspect(sets: GateSets, old: str, run: Run) -> Suspect:
+    """Return the copies of the reference in a release as a finding beside those in an older one."""
+    run = run.prefixed("copies")
+    pair = {GEN: sets.gen, "ref": sets.all[old]}
+    has = {label: find_copies(one, sets.ref, run) for label, one in pair.items()}
+    shares = {label: float(mask.mean()) for label, mask in has.items()}
+    shown = {
+        name: tuple(pair[label].ids_at(np.flatnonzero(has[label])[:EXAMPLES]))
+        for label, name in ((GEN, GEN), ("ref", old))
+    }
+    members = {label: has[label][looked_rows(one)] for label, one in pair.items()}
+    return Suspect(Finding(COPIES, "copy", False, shares[GEN], shares["ref"], None), members, shown)
+
+
+def find_findings(
     limits: Sequence[tuple[Limit, KindEvidence]],
     suspects: Sequence[Suspect],
     sets: GateSets,
     prompts: str = "",
     by_id: ById | None = None,
-) -> tuple[Cause, ...]:
+) -> tuple[ReleaseFinding, ...]:
     """Return what is wrong, each cause once and the largest first, and then what differs without a limit on it.
 
     `prompts` names those whose images surely changed (`name_prompts`). Pairs (`by_id`) say how the whole set looks, if
     they are known.
     """
+    old = next(iter(sets.baselines), None)
     looks = [(limit, part.evidence) for limit, part in limits if isinstance(part.evidence, Clearest)]
-    told = _look_causes([one for one in looks if one[0].verdict == "regressed"], suspects)
-    if of_pairs := find_pair_causes([one for one, _ in limits], by_id, [*sets.baselines]):
-        told = [one for one in told if one[2] is None or not one[2].finding.whole]
-        told += [(size, one, None) for size, one in of_pairs]
+    said = _looks_beyond([one for one in looks if one[0].verdict == "regressed"], suspects)
+    rest: list[Said] = []
     if by_id is not None:
+        pairs = _say_pairs([one for one, _ in limits], by_id, [GEN, *sets.baselines])
+        beyond = [one for one in pairs if one.is_beyond]
+        if beyond:
+            beyond[0].limits += [limit for one in said if one.suspect.finding.whole for limit in one.limits]
+            said = [*(one for one in said if not one.suspect.finding.whole), *beyond]
+        rest = [one for one in pairs if not one.is_beyond]
         suspects = [one for one in suspects if not (one.finding.kind in OF_TRAITS and one.finding.whole)]
-    waiting: list[tuple[str, Suspect]] = []
-    held: list[Suspect] = []
+    others = {one.name: _suspect_of(one, part, sets, suspects) for one, part in limits}
     for limit, part in sorted(limits, key=lambda one: -_size(one[0])):
-        own = _suspect_of(limit, part, sets, suspects)
-        if own is None:
-            if limit.verdict == "regressed" and not isinstance(part.evidence, Clearest | SureCount):
-                told.append((_size(limit), _plain_cause(limit, prompts), None))
-            continue
-        if limit.verdict == "undecided":
-            waiting.append((limit.name, own))
-        elif limit.verdict != "regressed":
-            held.append(own)
-        if limit.verdict != "regressed" or any(one is not None and one.is_same(own) for *_, one in told):
-            continue
-        is_users = "=" in limit.about  # a value of the user's own column has its name
-        same = [] if is_users else [one for one in suspects if one.is_same(own)]
-        best = min([*same, own], key=lambda one: one.finding.kind != "repeat")  # a repeat, or else the first
-        told.append((best.finding.size, _named_cause(best, limit), best))
-    found = [cause for _, cause, _ in sorted(told, key=lambda one: -one[0])]
+        if limit.verdict == "regressed" and not isinstance(part.evidence, Clearest | SureCount):
+            own = others[limit.name] or Suspect.plain(_plain_finding(limit, part.noun, prompts))
+            _say_limit(limit, own, said, suspects)
+    said.sort(key=lambda one: -one.size)
+    settled = {one.name: one for one, _ in limits if one.verdict != "regressed"}
+    known = [(settled[name], one) for name, one in others.items() if name in settled and one is not None]
+    rest += _not_beyond(said, suspects, known, [one for one, _ in looks])
+    return tuple(one.finding(old) for one in (*said, *rest))
+
+
+def _say_limit(limit: Limit, own: Suspect, said: list[Said], suspects: Sequence[Suspect]) -> None:
+    """Add what a limit failed for: something that is said already, a finding that explains its samples, or its own."""
+    if known := next((one for one in said if one.suspect.is_same(own)), None):
+        known.limits.append(limit)
+        return
+    is_users = "=" in limit.about  # a value of the user's own column has its name
+    same = [] if is_users else [one for one in suspects if one.is_same(own)]
+    size = own.finding.size if own.members else _size(limit)
+    best = _cause_among([*same, own])
+    said.append(Said(best, best.finding.size if best.members else size, [limit]))
+
+
+def _cause_among(found: Sequence[Suspect]) -> Suspect:
+    """Return the finding that others with the same samples follow from: a picture that is repeated, or else by samples.
+
+    Of several kinds, it is the first; of a look and a kind, it is the one without which less of the other is left.
+    """
+    best = min(found, key=lambda one: one.finding.kind != "repeat")
+    for one in found:
+        if best.finding.kind != "repeat" and one.finding.kind != best.finding.kind and one.explains(best):
+            best = one
+    return best
+
+
+def _not_beyond(
+    said: Sequence[Said], suspects: Sequence[Suspect], known: Sequence[tuple[Limit, Suspect]], looks: Sequence[Limit]
+) -> list[Said]:
+    """Return what differs and broke no limit; what follows from something that is said is added to it.
+
+    `known` has the samples of limits that did not regress, and `looks` are the limits on looks.
+    """
+    held = [one for limit, one in known if limit.verdict != "undecided"]
+    rest: list[Said] = []
     for one in suspects:
-        if any(other is not None and other.is_same(one) for *_, other in told) or any(map(one.holds, held)):
+        if cause := next((other for other in said if other.suspect.is_same(one)), None):
+            cause.follows += [one.finding.name] if one is not cause.suspect else []
             continue
-        if one.finding.kind == "sets" and not all(map(_is_of_metric, found)):
+        if any(map(one.holds, held)) or one.finding.kind == "copy":
+            continue
+        if one.finding.kind == "sets" and not all(other.suspect.finding.kind == "metric" for other in (*said, *rest)):
             continue  # the sets as a whole are said to differ only where nothing names it, as no metric does
-        finding, limit_on = one.finding, next((name for name, other in waiting if one.holds(other)), None)
-        if finding.kind in OF_TRAITS:
-            rule = WHOLE if finding.whole else PART
-            limit_on = next((one.name for one, _ in looks if one.name == rule and one.verdict == "held"), None)
-        found.append(_cause(one, finding.say("before"), None, limit_on))
-    return tuple(found)
+        limits = [limit for limit, other in known if limit.verdict == "undecided" and one.holds(other)][:1]
+        if one.finding.kind in OF_TRAITS:
+            rule = WHOLE if one.finding.whole else PART
+            limits = [limit for limit in looks if limit.name == rule and limit.verdict == "held"]
+        rest.append(Said(one, one.finding.size, limits, is_beyond=False))
+    return rest
 
 
-def _is_of_metric(cause: Cause) -> bool:
-    """Return whether a cause is that a metric is worse, which names nothing."""
-    return cause.limit is not None and cause.limit.startswith("metrics.")
-
-
-def _look_causes(
-    limits: Sequence[tuple[Limit, Clearest]], suspects: Sequence[Suspect]
-) -> list[tuple[float, Cause, Suspect | None]]:
+def _looks_beyond(limits: Sequence[tuple[Limit, Clearest]], suspects: Sequence[Suspect]) -> list[Said]:
     """Return the looks that are beyond some limits; without a suspect, what the limits themselves say."""
     beyond = {trait for _, evidence in limits for trait in evidence.beyond()}
-    found: list[tuple[float, Cause, Suspect | None]] = []
+    found = []
     for one in suspects:
         if one.shows(beyond):
-            own = [limit for limit, _ in limits if limit.rule.startswith(WHOLE if one.finding.whole else PART)]
-            found.append((one.finding.size, _named_cause(one, (*own, limits[0][0])[0]), one))
-    return found or [(_size(limit), _plain_cause(limit), None) for limit, _ in limits]
+            rule = WHOLE if one.finding.whole else PART
+            found.append(
+                Said(one, one.finding.size, sorted((each for each, _ in limits), key=lambda each: each.name != rule))
+            )
+    return found or [Said(Suspect.plain(_plain_finding(limit)), _size(limit), [limit]) for limit, _ in limits]
+
+
+def _say_pairs(limits: Sequence[Limit], by_id: ById, labels: Sequence[str]) -> list[Said]:
+    """Return what is wrong with pairs, beyond a limit or not."""
+    known = {limit.name: limit for limit in limits}
+    said = []
+    for rule, (share, finding) in find_pair_findings(by_id).items():
+        limit = known.get(rule)
+        is_beyond = limit is not None and limit.verdict == "regressed"
+        allowed = f" (allowed {limit.margin:g})" if limit is not None and is_beyond and limit.margin else ""
+        suspect = Suspect.plain(replace(finding, text=finding.text + allowed), labels)
+        said.append(Said(suspect, share, [] if limit is None else [limit], is_beyond=is_beyond))
+    return said
 
 
 def _suspect_of(limit: Limit, part: KindEvidence, sets: GateSets, suspects: Sequence[Suspect]) -> Suspect | None:
     """Return what a limit is on as a finding, with its samples; None for a limit on no samples in particular."""
     rule, _, inside = limit.rule.partition("@")
-    if rule == REPEATS:
-        return next((one for one in suspects if one.finding.kind == "repeat" and one.finding.is_more), None)
+    if kind := NOT_OF_KINDS.get(rule):
+        return next((one for one in suspects if one.finding.kind == kind and one.finding.is_more), None)
     old = next(iter(sets.baselines), None)
     if rule not in NAMED or old is None or inside or old not in limit.shares:
         return None
     name = part.noun or limit.about.partition("=")[2] or unnamed(limit.about.removeprefix(OF_ALL))
     share, before = limit.shares[GEN], limit.shares[old]
-    finding = Finding(name, "kind", False, share, before, 0.0)
+    finding = Finding(name, "kind", False, share, before, None)
     if rule == "kinds.lose" and finding.is_more:  # nothing is lost
         finding = replace(finding, share_gen=before)
     members = part.members({GEN: looked_rows(sets.gen), old: looked_rows(sets.baselines[old])})
@@ -245,43 +359,15 @@ def _suspect_of(limit: Limit, part: KindEvidence, sets: GateSets, suspects: Sequ
     return Suspect(finding, {GEN: members[GEN], "ref": members[old]}, shown)
 
 
-def _named_cause(suspect: Suspect, limit: Limit) -> Cause:
-    """Return a finding that broke a limit, with what is allowed of it."""
-    finding, allowed = suspect.finding, limit.margin
-    own, before = finding.shares or (0.0, 0.0)
-    if limit.rule == "kinds.lose":
-        allowed = before * (1 - limit.margin)
-        lost = 1 - own / before if before else 0.0
-        change = f"{in_percent(lost)} of it lost, "
-    elif finding.whole or limit.rule.startswith(WHOLE):  # no share is allowed
-        by = f"by {limit.number(limit.value)} of the spread; allowed {limit.margin:g}"
-        shift = by if finding.name == limit.note else ""
-        return _cause(suspect, finding.say("before", shift), None, limit.name)
-    elif limit.rule == REPEATS:
-        change = ""
-    else:
-        allowed = before + limit.margin
-        change = f"{in_percent(own - before)} more, "
-    words = finding.say("before", f"{change}allowed {limit.number(limit.margin)}")  # in the unit of the limit
-    return _cause(suspect, words, allowed, limit.name)
-
-
-def _cause(one: Suspect, words: str, allowed: float | None, limit: str | None) -> Cause:
-    finding = one.finding
-    return Cause(words, finding.change(), finding.share_gen, finding.share_ref, allowed, limit, one.examples)
-
-
-def _plain_cause(limit: Limit, prompts: str = "") -> Cause:
-    """Return a limit that is not on a kind or a look as a cause; of samples that moved, with the prompts of most."""
-    told = f"{limit.told}: {prompts} surely changed" if prompts and limit.rule == MOVES else limit.told
-    return Cause(
-        f"{told} (allowed {limit.number(limit.margin)})",
-        told,
-        limit.value if limit.is_share else None,
-        None,
-        limit.margin,
-        limit.name,
-    )
+def _plain_finding(limit: Limit, noun: str = "", prompts: str = "") -> Finding:
+    """Return a limit as a finding where nothing names its samples; of samples that moved, with the prompts of most."""
+    kind, name = limit.plain
+    told, name = limit.tell(noun), noun or name
+    if prompts and limit.rule == MOVES:
+        kind, name, told = "words", prompts, f"{told}: {prompts} surely changed"
+    share = limit.value if limit.is_share and kind != "metric" else None
+    text = f"{told} (allowed {limit.number(limit.margin)})"
+    return Finding(name, kind, False, share, None, None, text=text, interval=limit.interval)
 
 
 def _size(limit: Limit) -> float:

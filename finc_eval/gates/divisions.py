@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from finc_eval.core.forms import named
@@ -17,14 +18,14 @@ from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.subset import Subset
 from finc_eval.extractors.imagenet import imagenet_tree
 from finc_eval.gates.policy import COLUMN_SHARE, KindLimits
-from finc_eval.gates.sets import REF, GateSets
+from finc_eval.gates.sets import GEN, REF, GateSets
 from finc_eval.gates.shares import members_to_hold, members_to_lose
 from finc_eval.naming.classes import SEEN, class_weights, classifier_of, probabilities
 from finc_eval.naming.evidence import Name
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.partitions.answer import kind_id, node_tallies
+from finc_eval.partitions.answer import Answer, kind_id, node_tallies
 from finc_eval.partitions.counts import COUNT, Counted, Counter, Counts, draw_members, tally_sets
-from finc_eval.partitions.kind import names_of_unions
+from finc_eval.partitions.kind import Kind, kinds_of_rows, names_of_unions
 from finc_eval.partitions.kind_tree import DIVIDE, KindTree, Tree
 from finc_eval.partitions.tests import Tally
 from finc_eval.partitions.values import count_values
@@ -159,6 +160,21 @@ def by_column(sets: GateSets, column: str) -> CountedSets:
     names = [f"{column}={value}" if value else "" for value in found.values]
     tallies = tally_sets({label: one.counts for label, one in found.counted.items()})
     return CountedSets(names, None, found.counted, tallies, found.cells, column, sets.ref)
+
+
+@dataclass(frozen=True)
+class ReleaseKinds:
+    """The kinds of a release and an older one, tested, and which of them rows are of."""
+
+    kinds: tuple[Kind, ...]
+    headings: tuple[Kind, ...]
+    kinds_of: Callable[[torch.Tensor], list[str]]
+
+    @classmethod
+    def of(cls, sets: GateSets, answer: Answer, old: str, run: Run) -> ReleaseKinds:
+        """Describe the kinds of an answer on a release and an older one, labelled "ref"."""
+        kinds, headings, divided = answer.described({GEN: sets.gen, "ref": sets.all[old]})
+        return cls(kinds, headings, kinds_of_rows(kinds, divided, run))
 
 
 def fewest(sets: GateSets) -> int:

@@ -25,22 +25,23 @@ from finc_eval.embeddings.repeats import LOOK, share_of_repeats
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.gates.appearance import look_evidence, pictures_of
 from finc_eval.gates.baseline import History, is_history, samples_of
-from finc_eval.gates.by_id import by_id_evidence, compare_runs
-from finc_eval.gates.causes import MOVES, ReleaseKinds, Suspect, find_causes, find_suspects, name_prompts
-from finc_eval.gates.copies import share_of_copies
-from finc_eval.gates.divisions import DIFFERENCES, MOVED, OF_REF, OF_SETS, tree_of_reference
+from finc_eval.gates.by_id import by_id_evidence, compare_runs, find_other_pictures
+from finc_eval.gates.causes import MOVES, Suspect, copied_suspect, find_findings, find_suspects, name_prompts
+from finc_eval.gates.divisions import DIFFERENCES, MOVED, OF_REF, OF_SETS, ReleaseKinds, tree_of_reference
 from finc_eval.gates.evidence import LimitEvidence, Missing, PlainFact
 from finc_eval.gates.kinds import Gathered, KindEvidence, compare_two, gather_on_kinds
+from finc_eval.gates.limit import Limit
 from finc_eval.gates.policy import BasicLimits, CopyingLimits, Policy, SliceLimits
 from finc_eval.gates.retraining import noise_covered
 from finc_eval.gates.rule import Judged, family_sentence, judge, overall_of, too_fine
 from finc_eval.gates.scores import score_evidence
 from finc_eval.gates.sets import GEN, REF, GateSets
 from finc_eval.gates.shares import GainedShare, TwoCounts
-from finc_eval.gates.verdict import FIRST, Cause, Limit, Verdict
+from finc_eval.gates.verdict import FIRST, ReleaseFinding, Verdict
 from finc_eval.measures.metrics import COMPUTE
 from finc_eval.memorization.audit import NearTraining
 from finc_eval.memorization.settings import AUDIT_ALPHA
+from finc_eval.naming.repeated import find_copies
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.partitions.placed import ReleaseMap
@@ -139,7 +140,7 @@ def basic_evidence(sets: GateSets, limits: BasicLimits, run: Run) -> Iterator[Li
         share = share_of_repeats(gen, run.prefixed("duplicates"))
         yield PlainFact(name="basics.duplicates", value=share, margin=limits.duplicates, n=gen.n)
     if limits.copies is not None:
-        share = share_of_copies(sets.gen, sets.ref, run.prefixed("copies"))
+        share = float(find_copies(sets.gen, sets.ref, run.prefixed("copies")).mean())
         yield PlainFact(name="basics.copies", value=share, margin=limits.copies, n=gen.n)
     if limits.encodings and sets.baselines:
         old = next(iter(sets.baselines.values()))
@@ -243,8 +244,8 @@ def gate(
     found = gather_evidence(sets, policy, train, run, None if history is None else history.kinds_of(sets.space))
     judged = judge([one.evidence for one in found.all], policy.alpha, policy.interim)
     shown = shown_limits(judged, found.all)
+    findings = findings_of(shown, found, sets, policy.seed, run)  # it places the release on the map, too
     limits = tuple(limit for limit, _ in shown)
-    causes = causes_of(shown, found, sets, policy.seed, run)  # it places the release on the map, too
     notes = (*_notes_on(found, policy), *[FIRST] * first, *_notes_of_history(history, sets, limits))
     return Verdict(
         overall="pass" if first and not limits else overall_of([one.verdict for one in limits]),
@@ -259,7 +260,7 @@ def gate(
         sets=sets.infos,
         signature=_signature(sets, policy, "+".join(dict.fromkeys(found.digests)) or "none"),
         warnings=(*_same_samples(sets), *sets.warnings, *notes),
-        causes=causes,
+        findings=findings,
         tree=found.tree,
         map=found.map,
         by_id=found.by_id,
@@ -351,12 +352,13 @@ def _limit_of(one: Judged, part: KindEvidence) -> Limit:
     )
 
 
-def causes_of(
+def findings_of(
     shown: Sequence[tuple[Limit, KindEvidence]], found: Gathered, sets: GateSets, seed: int, run: Run
-) -> tuple[Cause, ...]:
+) -> tuple[ReleaseFinding, ...]:
     """Return what is wrong with a release, by name, and gather its map; of a first release, nothing was compared."""
     suspects: list[Suspect] = []
     prompts = ""
+    broken = {limit.rule for limit, _ in shown if limit.verdict == "regressed"}
     if sets.baselines:
         old = next(iter(sets.baselines))
         answer = found.answer or compare_two(sets, old, seed, run.prefixed(DIFFERENCES))
@@ -365,9 +367,13 @@ def causes_of(
         if found.tree is not None:
             placed = {REF: sets.ref, old: sets.all[old], GEN: sets.gen}
             found.map = ReleaseMap.of(found.tree, placed, changes.kinds, changes.kinds_of, (GEN, old))
-        if any(limit.rule == MOVES and limit.verdict == "regressed" for limit, _ in shown):
+        if MOVES in broken:
             prompts = name_prompts(sets, answer, seed, run)
-    return find_causes(shown, suspects, sets, prompts, found.by_id)
+        if "basics.copies" in broken:
+            suspects.append(copied_suspect(sets, old, run))
+        if found.by_id is None and (others := find_other_pictures(sets)):
+            suspects.append(Suspect.plain(others, (GEN, old)))
+    return find_findings(shown, suspects, sets, prompts, found.by_id)
 
 
 def _same_samples(sets: GateSets) -> list[str]:

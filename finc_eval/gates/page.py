@@ -10,9 +10,10 @@ from finc_eval.core.words import join_words, percent
 from finc_eval.gallery.counts import LEAD_SAMPLES, SHOWN_SAMPLES
 from finc_eval.gallery.pictured import Gallery, read_gallery
 from finc_eval.gallery.thumbnails import side_by_side
+from finc_eval.gates.limit import FAILED, SETTLED, UNJUDGED, VERBS, Limit
 from finc_eval.gates.rule import Verb
 from finc_eval.gates.sets import BASELINE, GEN
-from finc_eval.gates.verdict import FAILED, FIRST, SETTLED, UNJUDGED, VERBS, Cause, Limit, Verdict
+from finc_eval.gates.verdict import FIRST, ReleaseFinding, Verdict
 from finc_eval.partitions.pages.small_maps import maps_of_releases
 from finc_eval.report import Page
 from finc_eval.report.cards import Cards, CardView, Grid, PageCard, Seen, anchor
@@ -30,7 +31,7 @@ COLUMNS = ["Limit", "Verdict", "Value", "Interval", "Allowed", "Seen from", "Sam
 SORTS = {"": "urgency", "name": "name"}  # values to sort limits by
 
 MARKER = "<!-- finc-eval gate -->"  # line of a comment by which a pipeline finds the comment of its last run
-CAUSES = 8  # causes that a comment and a page show, with pictures
+PICTURED = 8  # findings that a comment and a page show, with pictures
 MAX_COMMENT = 60_000  # bytes of a comment: GitHub takes 65,536 characters
 
 HOW = (
@@ -47,7 +48,7 @@ def page(result: Verdict, samples: Mapping[str, Samples]) -> str:
     """Return the page: limits that did not hold come first, with their samples."""
     pictured = _choose_pictured(result)
     scale = forest_scale(share for limit in result.limits for share in limit.shares.values())
-    cards = {one.name: _card(one, scale, one in pictured) for one in result.by_urgency if one.shares}
+    cards = {one.name: _card(result, one, scale, one in pictured) for one in result.by_urgency if one.shares}
     settled = [limit.name for limit in result.limits if limit.verdict in SETTLED]
     said = outline(result)
     sections = [Section(one.title.split()[-1], one.title, table=one) for one in said.tables]
@@ -91,35 +92,35 @@ def _map(result: Verdict) -> list[Section]:
 
 
 def _seen(result: Verdict) -> list[Seen]:
-    """Return the causes that have samples, each with those of the release next to those of its baseline."""
+    """Return the findings that have samples, each with those of the release next to those of its baseline."""
     old = _baselines(result)[:1]
     return [
         Seen(
-            f"{_standing(result, cause)}{cause.words.partition(' (')[0]}",  # the headline has the numbers
+            f"{_standing(result, one)}{one.text.partition(' (')[0]}",  # the headline has the numbers
             tuple(
-                CardView(PAIR.get(label, "other"), label, "", (Grid(when, label, cause.examples.get(label, ())),))
-                for label, when in zip((GEN, *old), _times(cause), strict=False)
+                CardView(PAIR.get(label, "other"), label, "", (Grid(when, label, one.examples.get(label, ())),))
+                for label, when in zip((GEN, *old), _times(one), strict=False)
             ),
-            "other" if _standing(result, cause) else "gen",
+            "other" if _standing(result, one) else "gen",
         )
-        for cause in result.causes[:CAUSES]
-        if cause.examples
+        for one in result.findings[:PICTURED]
+        if one.examples
     ]
 
 
-def _standing(result: Verdict, cause: Cause) -> str:
-    """Return how a cause stands that broke no limit, before its words; "" for one that did."""
-    if cause.limit is None:
+def _standing(result: Verdict, finding: ReleaseFinding) -> str:
+    """Return how a finding stands that broke no limit, before its words; "" for a finding that did."""
+    if finding.limit is None:
         return "Not limited: "
-    verdict = next((one.verdict for one in result.limits if one.name == cause.limit), "undecided")
+    verdict = next((one.verdict for one in result.limits if one.name == finding.limit), "undecided")
     return "" if verdict in FAILED else "Within its limit: " if verdict in SETTLED else "Undecided: "
 
 
-def _times(cause: Cause) -> tuple[str, str]:
+def _times(finding: ReleaseFinding) -> tuple[str, str]:
     """Return what is said of the samples of a release, and of its baseline: their shares, and when."""
-    if cause.share is None or cause.before is None:
+    if finding.share_gen is None or finding.share_ref is None:
         return "now", "before"
-    return f"{percent(cause.share, 1)} now", f"{percent(cause.before, 1)} before"
+    return f"{percent(finding.share_gen, 1)} now", f"{percent(finding.share_ref, 1)} before"
 
 
 def gallery(result: Verdict, samples: Mapping[str, Samples]) -> Gallery:
@@ -128,8 +129,8 @@ def gallery(result: Verdict, samples: Mapping[str, Samples]) -> Gallery:
         label: [id for limit in _choose_pictured(result) for id in limit.examples.get(label, ())[:SHOWN_SAMPLES]]
         for label in result.sets
     }
-    for cause in result.causes[:CAUSES]:
-        for label, ids in cause.examples.items():
+    for one in result.findings[:PICTURED]:
+        for label, ids in one.examples.items():
             shown.setdefault(label, []).extend(ids)
     if result.by_id is not None:
         for label in (GEN, _baselines(result)[0]):
@@ -142,7 +143,7 @@ def _choose_pictured(result: Verdict) -> list[Limit]:
     return [limit for limit in result.by_urgency if limit.examples][:30]
 
 
-def _card(limit: Limit, scale: Axis, with_samples: bool) -> PageCard:
+def _card(result: Verdict, limit: Limit, scale: Axis, with_samples: bool) -> PageCard:
     ink: dict[str, Ink] = {label: PAIR.get(label, "other") for label in limit.shares}
     views = [
         CardView(ink[label], label, "", (Grid("Nearest to the center of the kind", label, ids[:SHOWN_SAMPLES]),))
@@ -154,12 +155,12 @@ def _card(limit: Limit, scale: Axis, with_samples: bool) -> PageCard:
         ink="gen",
         tag=limit.verdict,
         is_muted=limit.verdict in SETTLED,
-        says=f"{limit.sentence}. The kind is "
+        says=f"{result.sentence_on(limit)}. The kind is "
         + join_words([f"{percent(share, 1)} of {label}" for label, share in limit.shares.items()])
         + ".",
         drawing=forest(limit.name, [Drawn(ink[label], label, share) for label, share in limit.shares.items()], scale),
         views=tuple(views) if with_samples else (),
-        facts={name: str(text) for name, text in zip(COLUMNS[1:], _cells(limit, False)[1:], strict=False)},
+        facts={name: str(text) for name, text in zip(COLUMNS[1:], _cells(result, limit, False)[1:], strict=False)},
         notes=(limit.note,) if limit.note else (),
         keys={"role": limit.verdict},
     )
@@ -179,6 +180,7 @@ def outline(result: Verdict) -> Outline:
         call=call("gate", gen, f"[{baseline}]" if len(baselines) > 1 else baseline or "baseline", ref, "policy"),
         tables=[
             *_tables(result, {"What failed": FAILED, "What could not be judged": UNJUDGED}),
+            *_differences(result),
             *id_tables(result.by_id, ["gen", *baselines[:1]]),
         ],
         details=[one for one in (result.held, result.family) if one],
@@ -207,8 +209,8 @@ def _tables(result: Verdict, groups: Mapping[str, tuple[Verb, ...]]) -> list[Tex
     tables = []
     for title, verbs in groups.items():
         limits = [limit for limit in result.by_urgency if limit.verdict in verbs]
-        rows = [_cells(limit, limit in pictured) for limit in limits]
-        has_notes = any(limit.note for limit in limits)
+        rows = [_cells(result, limit, limit in pictured) for limit in limits]
+        has_notes = any(limit.note or result.name_of(limit) for limit in limits)
         one = TextTable(
             title,
             [*COLUMNS, "Note"] if has_notes else COLUMNS,
@@ -221,7 +223,16 @@ def _tables(result: Verdict, groups: Mapping[str, tuple[Verb, ...]]) -> list[Tex
     return tables
 
 
-def _cells(limit: Limit, is_pictured: bool) -> list[Cell | str]:
+def _differences(result: Verdict) -> list[TextTable]:
+    """Return the table of the findings; none without findings."""
+    rows: list[list[Cell | str]] = []
+    for one in result.findings:
+        standing = _standing(result, one).removesuffix(": ")
+        rows.append([one.text, f"{standing}: {one.limit}" if standing and one.limit else one.limit or standing])
+    return [TextTable("What differs", ["Finding", "Limit"], rows, words=["Limit"])] if rows else []
+
+
+def _cells(result: Verdict, limit: Limit, is_pictured: bool) -> list[Cell | str]:
     ends = "–" if limit.interval is None else " to ".join(map(limit.number, limit.interval))
     allowed = f"{'≤' if limit.harm == 'high' else '≥'} {limit.number(limit.margin)}"
     needed, seen = f"{limit.needed:,}" if limit.needed else "–", limit.number(limit.detectable)
@@ -230,16 +241,17 @@ def _cells(limit: Limit, is_pictured: bool) -> list[Cell | str]:
         most = max(limit.shares, key=lambda label: limit.shares[label])
         samples = [(most, limit.examples.get(most, ())[:LEAD_SAMPLES])] if is_pictured else []
         name = Cell(limit.name, samples=samples, anchor=anchor(limit.name))
-    note = limit.note if limit.verdict not in SETTLED else Cell("", note=limit.note)
+    said = "; ".join(one for one in (result.name_of(limit), limit.note) if one)
+    note = said if limit.verdict not in SETTLED else Cell("", note=said)
     return [name, limit.verdict, limit.number(limit.value), ends, allowed, seen, needed, note]
 
 
 def comment(result: Verdict, samples: Mapping[str, Samples], stem: str) -> tuple[str, dict[str, bytes]]:
     """Return a comment on a change, in Markdown, and the pictures that it shows, by the names of files beside it.
 
-    Each cause has a row, with pictures of the samples before and now.
+    Each finding has a row, with pictures of the samples before and now.
     """
-    told = result.causes[:CAUSES]
+    told = result.findings[:PICTURED]
     old = next(iter(_baselines(result)), None)
     shown = {label: [id for one in told for id in one.examples.get(label, ())[:LEAD_SAMPLES]] for label in result.sets}
     found = read_gallery(result.sets, shown, samples)
@@ -247,16 +259,16 @@ def comment(result: Verdict, samples: Mapping[str, Samples], stem: str) -> tuple
     lines = [f"<!-- finc-eval: {result.mark} -->", MARKER, f"### {escape(result.headline)}", ""]
     if told:
         lines += ["| What | Before | Now |", "|---|---|---|"]
-    for number, cause in enumerate(told, 1):
+    for number, finding in enumerate(told, 1):
         cells = []
         for when, label in (("before", old), ("now", "gen")):
-            known, ids = found.pictures.get(label or "", {}), cause.examples.get(label or "", ())
+            known, ids = found.pictures.get(label or "", {}), finding.examples.get(label or "", ())
             strip = side_by_side([known[id] for id in ids[:LEAD_SAMPLES] if id in known])
             name = f"{stem}-{number}-{when}.png"
             pictures |= {} if strip is None else {name: strip}
             cells.append("" if strip is None else f"![{when}]({name})")
-        limited = "" if cause.limit else " (no limit is on it)"
-        lines.append(f"| {escape(cause.words)}{limited} | {' | '.join(cells)} |")
+        limited = "" if finding.limits else " (no limit is on it)"
+        lines.append(f"| {escape(finding.text)}{limited} | {' | '.join(cells)} |")
     notes = [result.held, *result.warnings, f"Covers {result.noise}."]
     lines += ["", *(f"- {paragraph(one)}" for one in notes if one)]
     sizes_so_far = np.cumsum([len(one.encode()) + 1 for one in lines])

@@ -37,9 +37,9 @@ def junit_xml(verdict: Verdict) -> str:
         "noise": verdict.noise,
         "family": verdict.family,
         "signature": str(verdict.signature),
-    }
+    } | {f"finding {number}": one.text for number, one in enumerate(verdict.findings, 1)}
     cases = [
-        Case(f"gate.{one.rule}", one.name, tag, one.verdict, one.sentence)
+        Case(f"gate.{one.rule}", one.name, tag, one.verdict, verdict.sentence_on(one))
         if (tag := tags.get(one.verdict))
         else Case(f"gate.{one.rule}", one.name)
         for one in verdict.limits
@@ -73,7 +73,9 @@ def suite_xml(stated: Mapping[str, str], warnings: Iterable[str], cases: Sequenc
 
 def annotation_lines(verdict: Verdict) -> Iterator[str]:
     """Yield the commands that annotate a run, the most urgent limits first; the last one counts the rest."""
-    urgent = [one.sentence for one in verdict.by_urgency if one.verdict in ("regressed", "missing", "undecided")]
+    urgent = [
+        verdict.sentence_on(one) for one in verdict.by_urgency if one.verdict in ("regressed", "missing", "undecided")
+    ]
     return annotate(urgent, "limits did not hold, see verdict.html")
 
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Annotated, ClassVar, Self
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import computed_field, model_validator
 
 from finc_eval.core.record import NOT_IN_JSON, Digest, Record, check_names
 from finc_eval.core.serialize import Document
 from finc_eval.core.signature import SignatureText
-from finc_eval.core.words import figure, in_percent, join_words, plural
+from finc_eval.core.words import join_words, plural
 from finc_eval.embeddings.set_info import SetInfo
-from finc_eval.gates.evidence import Distance, Side
+from finc_eval.findings.finding import Finding
+from finc_eval.gates.evidence import Distance
+from finc_eval.gates.limit import PAIR_RULES, SETTLED, VERBS, Limit
 from finc_eval.gates.policy import Policy
 from finc_eval.gates.rule import Overall, Verb
 from finc_eval.partitions.kind_tree import KindTree
@@ -26,155 +28,43 @@ FIRST = "first baseline: nothing was compared with a release before"  # words of
 CALLED: dict[Overall, str] = {"pass": "PASS", "regression": "FAIL", "undecided": "UNDECIDED", "error": "ERROR"}
 """Words that a headline begins with."""
 
-TOLD = 3  # causes that a headline tells
-
-VERBS: tuple[Verb, ...] = ("regressed", "missing", "undecided", "improved", "held")
-"""The verdicts of limits; verdicts that need a person come first."""
-
-FAILED: tuple[Verb, ...] = ("regressed",)
-UNJUDGED: tuple[Verb, ...] = ("missing", "undecided")
-SETTLED: tuple[Verb, ...] = ("improved", "held")
-"""The three groups of limits: what failed, what could not be judged, and what held."""
-
-WORDS = {
-    "kinds.lose": "{kind} has lost {value} of its share{since}",
-    "kinds.new": "{kind}, which the reference lacks, has grown by {value} of the samples{since}",
-    "kinds.moved": "{value} of the samples have moved to other kinds{since}",
-    "copying.near": "{value} more of the samples are near to training samples than of fresh samples",
-    "copying.exact": "{value} samples are training samples",
-    "appearance.part": "{value} more of the samples are {note}",
-    "appearance.whole": "the release is on average {note}, by {value} of the spread",
-    "basics.samples": "the release has {value} samples",
-    "basics.unreadable": "{value} of the samples cannot be read",
-    "basics.duplicates": "{value} of samples repeat others",
-    "basics.copies": "{value} of samples copy reference samples",
-    "by_id.broken": "{note}",
-    "by_id.worse": "{note}",
-    "by_id.changed": "{value} of the pairs with the same id have changed",
-    "basics.encodings": "{value} properties of the files differ from those of the baseline",
-    "most": "{metric} is {value}",
-    "least": "{metric} is {value}",
-    "worse": "{metric} is {value} worse{than}",
-    "difference": "{metric} is worse by {value}{than}",
-}
-"""Words for a finding, by its rule, or by what a limit on a metric is on."""
-
-
-PAIR_RULES = ("by_id.broken", "by_id.worse")  # limits on pairs, which say why they are undecided
-
-SHARES = (
-    "kinds.",
-    "copying.near",
-    "appearance.part",
-    "basics.unreadable",
-    "basics.duplicates",
-    "basics.copies",
-    "by_id.changed",
-)
-"""First words of the names of limits on shares."""
+TOLD = 3  # findings that a headline tells
 
 
 @dataclass(frozen=True)
-class Limit(Record):
-    """A limit of the policy, and what was found.
+class ReleaseFinding(Finding):
+    """A difference of a release from its baseline, and how it stands to the policy.
 
     Attributes:
-        name: name, such as "kinds.lose k203" or "metrics.fd worse".
-        verdict: held, or improved if the interval is also all better than no change; or regressed, undecided, missing.
-        value: the estimate; None if it is missing.
-        interval: bounds of the true value, both at one level. That of a limit that held is its own; others hold for
-            all limits of the run together. `Verdict.family` says the levels.
-        margin: end of what is allowed.
-        harm: whether values above or below the margin are a regression.
-        detectable: true value that would have been called a regression with probability 0.8; None if none would.
-        needed: number of samples of each generated set that would decide an undecided limit; None if it is decided, or
-            more samples alone would not help.
-        note: what to know about this limit.
-        shares: share of the kind in each set, by label; empty for limits that are not about a kind.
-        examples: ids of samples of the kind, by label.
+        limits: names of the limits that it broke, the first of which it is measured by, or of the one that could not be
+            decided, or held; empty if no limit is on it. An interval is that of the first, in its unit.
+        allowed: end of what is allowed for its share; None without a limit on it.
+        examples: ids of samples of the release and of the baseline that show it, by label.
     """
 
-    name: str
-    verdict: Verb
-    value: float | None
-    interval: tuple[float, float] | None
-    margin: float
-    harm: Side
-    detectable: float | None
-    needed: int | None
-    note: str
-    shares: dict[str, float]
-    examples: dict[str, tuple[str, ...]]
+    limits: tuple[str, ...] = ()
+    allowed: float | None = None
+    examples: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, finding: Finding, **more: Any) -> ReleaseFinding:
+        """Return a finding with what is known of it in a gate; see the attributes. It says something in any case."""
+        if isinstance(finding, ReleaseFinding) and finding.text:
+            return replace(finding, **more)
+        return cls(**vars(finding) | {"text": finding.text or finding.say("before")} | more)
 
     @property
-    def rule(self) -> str:
-        """Rule of the policy that it comes from, such as "kinds.lose"."""
-        return self.name.split(" ")[0]
-
-    @property
-    def is_share(self) -> bool:
-        """True for a share or a part, which is written in percent."""
-        return self.name.endswith(" worse") or self.name.startswith(SHARES)
-
-    @property
-    def about(self) -> str:
-        """Kind of the limit, or what it bounds of a metric; empty for a limit on all samples."""
-        return self.name.partition(" ")[2]
-
-    @property
-    def told(self) -> str:
-        """The finding in plain words, without its interval."""
-        rule, _, part = self.rule.partition("@")
-        older = "anchor" if rule.endswith("-anchor") else "baseline"
-        rule = rule.removesuffix("-anchor")
-        told = WORDS.get(rule, WORDS.get(self.about, "{name} is {value}")).format(
-            name=self.name,
-            note=self.note,
-            kind=f"{self.about} (“{self.note}”)" if self.note and rule == "kinds.lose" else self.about,
-            metric=rule.removeprefix("metrics."),
-            value=self.number(self.value),
-            since=f" since the {older}",
-            than=f" than that of the {older}",
-        )
-        told += f" in the slice {part}" if part else ""
-        return told
-
-    @property
-    def words(self) -> str:
-        """The finding in plain words: what was found, how sure it is, and what is allowed."""
-        if self.value is None or (not self.about and self.rule.startswith(("kinds.lose", "kinds.new"))):
-            return f"{self.name} could not be judged: {self.note}" if self.verdict in UNJUDGED else self.note
-        told = self.told
-        if self.verdict == "undecided" and self.rule.startswith(PAIR_RULES):
-            return told
-        if self.interval is not None and self.interval[0] < self.interval[1]:
-            told += f" (between {self.number(self.interval[0])} and {self.number(self.interval[1])})"
-        limit = f"at {'most' if self.harm == 'high' else 'least'} {self.number(self.margin)}"
-        if self.verdict == "undecided":
-            text = f"{told}: too few samples to decide whether it is {limit}"
-            return text + (f"; {self.needed:,} samples of each generated set would decide" if self.needed else "")
-        if self.verdict == "held" and self.interval is not None and self.interval[1] > self.margin:  # a search
-            return f"{told}; not surely more than the {self.number(self.margin)} that are allowed"
-        return f"{told}; {limit} is allowed"
-
-    @property
-    def sentence(self) -> str:
-        """The finding in one sentence, with the name of the limit."""
-        return f"{self.name} {self.verdict}: {self.words}"
-
-    def number(self, value: float | None) -> str:
-        """Write a value of this limit."""
-        if self.is_share and value is not None:
-            return in_percent(value)
-        return figure(value)
+    def limit(self) -> str | None:
+        """The first of its limits; None if no limit is on it."""
+        return next(iter(self.limits), None)
 
 
 @dataclass(frozen=True)
 class Cause(Record):
-    """Something that is wrong with a release.
+    """A finding by the names that `Verdict.causes` gives it.
 
     Attributes:
-        words: it in a few words, with shares: "a quarter is blurred (25 %, before 1.0 %; 24 % more, allowed 2 %)".
+        words: the sentence, with shares: "a quarter is blurred (25 %, before 1.0 %; 24 % more, allowed 2 %)".
         change: the same as a change since the baseline, such as "lost: jellyfish 4.4 → 0.2 %".
         share: share of the release; None for what is not a share.
         before: share of the baseline.
@@ -189,7 +79,7 @@ class Cause(Record):
     before: float | None
     allowed: float | None
     limit: str | None
-    examples: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    examples: dict[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,8 +99,8 @@ class Verdict(Document):
         sets: descriptions of the sets, by label.
         signature: everything that changes the numbers.
         warnings: what to know before trusting the numbers.
-        causes: what is wrong with the release, each cause once and the largest first, and then what differs from the
-            baseline without a limit on it.
+        findings: what is wrong with the release, each cause once and the largest first, and then what differs from the
+            baseline and breaks no limit. All outputs name what they say by this list.
         tree: kinds of the reference that limits on lost kinds are on; None without such limits.
         map: where the release and its baseline lie on the map of the reference; None without limits on lost kinds.
         by_id: what changed, broke and is worse, pair by pair; None without limits on pairs.
@@ -241,19 +131,41 @@ class Verdict(Document):
     sets: dict[str, SetInfo]
     signature: SignatureText
     warnings: tuple[str, ...]
-    causes: tuple[Cause, ...] = field(default=(), kw_only=True)
+    findings: tuple[ReleaseFinding, ...] = field(default=(), kw_only=True)
     tree: Annotated[KindTree | None, *NOT_IN_JSON] = field(default=None, kw_only=True, repr=False)
     map: ReleaseMap | None = field(default=None, kw_only=True, repr=False)
     by_id: ById | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        self._store(findings=tuple(map(ReleaseFinding.of, self.findings)))
+        named = [one.name for one in self.limits if one.is_named and self.name_of(one)]  # once, by the finding
+        self._store(limits=tuple(replace(one, note="") if one.name in named else one for one in self.limits))
 
     @model_validator(mode="after")
     def _check_names(self) -> Self:
         for limit in self.limits:
             check_names("set", limit.shares, self.sets)
             check_names("set", limit.examples, limit.shares)
-        for cause in self.causes:
-            check_names("set", cause.examples, self.sets)
+        for finding in self.findings:
+            check_names("set", finding.examples, self.sets)
         return self
+
+    @property
+    def causes(self) -> tuple[Cause, ...]:
+        """The findings by other names."""
+        return tuple(
+            Cause(one.text, one.change(), one.share_gen, one.share_ref, one.allowed, one.limit, one.examples)
+            for one in self.findings
+        )
+
+    def name_of(self, limit: Limit) -> str:
+        """Return the name of the finding that a limit failed for, or was not decided for; "" if there is none."""
+        found = (one.name for one in self.findings if limit.name in one.limits and limit.verdict not in SETTLED)
+        return next(found, "")
+
+    def sentence_on(self, limit: Limit) -> str:
+        """Return what was found in one sentence, with the names of the limit and of the finding behind it."""
+        return f"{limit.name} {limit.verdict}: {limit.say(self.name_of(limit))}"
 
     @property
     def exit_code(self) -> int:
@@ -288,15 +200,16 @@ class Verdict(Document):
         though no broken limit says it; "held", "missing", "pairs", "nothing" and "needed" say how the run stands.
         """
         names = [one.name for one in self.of("regressed")]
-        broken = [one for one in self.causes if one.limit in names]
-        likely = [one for one in self.causes if one.limit not in names][:TOLD]
+        broken = [one for one in self.findings if one.limit in names]
+        likely = [one for one in self.findings if one.limit not in names][:TOLD]
         parts: dict[str, str] = {}
         if self.overall == "regression":
-            named = [one for one in broken if one.share is not None] or broken
-            parts = {f"failed {number}": one.words for number, one in enumerate(named[:TOLD], 1)}
-            if more := len(broken) - len(named[:TOLD]):
+            named = [one for one in broken if one.share_gen is not None]
+            texts = [one.text for one in named or broken] or [one.tell() for one in self.of("regressed")]
+            parts = {f"failed {number}": one for number, one in enumerate(texts[:TOLD], 1)}
+            if more := len(broken or names) - len(parts):
                 parts["more"] = plural(more, "more limit") + " failed"
-            likely = [] if named and named[0].share is not None else likely
+            likely = [] if named else likely
         elif self.overall == "pass":
             count = len(self.limits)
             parts["held"] = "the limit held" if count == 1 else f"all {count} limits held" if count else "no limits"
@@ -305,12 +218,13 @@ class Verdict(Document):
         parts |= {f"likely {number}": self._likely(one) for number, one in enumerate(likely, 1)}
         return parts | (self._deciding(bool(likely)) if self.overall == "undecided" else {})
 
-    def _likely(self, cause: Cause) -> str:
-        """Return what a headline says of a cause that no broken limit names."""
-        limited = ", not limited" if cause.limit is None else ""
-        verb, _, rest = cause.change.partition(": ")
+    def _likely(self, finding: ReleaseFinding) -> str:
+        """Return what a headline says of a finding that broke no limit."""
+        limited = "" if finding.limits else ", not limited"
+        change = finding.text if finding.kind == "pair" else finding.change()
+        verb, _, rest = change.partition(": ")
         if self.overall == "pass":
-            return f"differs{limited}: {cause.change}"
+            return f"differs{limited}: {change}"
         return f"most likely {verb}{limited}: {rest}" if rest else f"most likely{limited}: {verb}"
 
     def _deciding(self, is_likely: bool) -> dict[str, str]:
@@ -354,8 +268,8 @@ class Verdict(Document):
     def _frame_rows(self) -> tuple[Limit, ...]:
         return self.limits
 
-    def _lines(self) -> Iterator[str]:
-        return (limit.sentence for limit in self.by_urgency)
+    def _lines(self) -> Iterable[str]:
+        return (*(one.text for one in self.findings), *map(self.sentence_on, self.by_urgency))
 
     def _summary(self) -> str:
         counts = ((len(self.of(verdict)), verdict) for verdict in VERBS)

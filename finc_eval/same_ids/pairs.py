@@ -146,7 +146,7 @@ def align(names: Mapping[str, NDArray[np.str_]], sets: Mapping[str, Embeddings])
 
 def measure(pairs: Aligned, run: Run, *, with_traits: bool = False) -> PairTable:
     """Measure all pairs: in the space of the embeddings, and their pictures, where these are at hand."""
-    distance, others = _in_space(pairs)
+    distance, others = measure_in_space(pairs)
     found = _pictures(pairs, run, with_traits)
     looked, measured = pairs.looked, None if found is None else found[1]
     if with_traits:
@@ -160,7 +160,7 @@ def measure(pairs: Aligned, run: Run, *, with_traits: bool = False) -> PairTable
     return PairTable({**values, "distance": distance}, others, traits, thumbs, looks=looks)
 
 
-def _in_space(pairs: Aligned) -> tuple[Array, Array]:
+def measure_in_space(pairs: Aligned) -> tuple[Array, Array]:
     """Return the distance of each pair over that of two ids, and the part of other ids that are as near."""
     n = len(pairs.ids)
     drawn = np.random.default_rng(0).permutation(n)[:OTHERS]

@@ -41,13 +41,7 @@ def same_ids(planted, ref, before):
     return [*found.by_id.looks, *(one.name for one in found.by_id.worse)], " ".join(found.says.values())
 
 
-VERBS = {
-    "compare": compare,
-    "gate": gate,
-    "leaderboard": leaderboard,
-    "monitor": monitor,
-    "same ids": same_ids,
-}
+VERBS = {"compare": compare, "gate": gate, "leaderboard": leaderboard, "monitor": monitor, "same ids": same_ids}
 
 
 def drawn(red=0, part=1.0, **metadata):
@@ -162,7 +156,7 @@ def test_a_monitor_refuses_to_go_on_with_another_column(case, is_stored, tmp_pat
     if is_stored:
         found = fe.Monitor.load(tmp_path / "m.h5")
     CHANGED[case]()
-    with pytest.raises(fe.IncompatibleError, match="column 'mine'.*register the function that the monitor began with"):
+    with pytest.raises(fe.IncompatibleError, match=r"column 'mine'.*register the function that the monitor began with"):
         found.update(1, drawn(score=0)(3))
     assert found.steps == [0]
     fe.register_column("mine", redness)
@@ -221,7 +215,7 @@ def test_a_function_that_fails_stops_each_verb_with_the_name_of_the_column(verb)
         return 1.0
 
     fe.register_column("mine", fails)
-    with pytest.raises(fe.UsageError, match="the function of the column 'mine' failed on the sample .*no red here"):
+    with pytest.raises(fe.UsageError, match=r"the function of the column 'mine' failed on the sample .*no red here"):
         VERBS[verb](drawn(), drawn(), drawn())
 
 

@@ -24,7 +24,7 @@ def test_copies_fail_as_far_as_they_are_nearly_verbatim(noise, verdict):
     (limit,) = found.limits
     assert limit.verdict == verdict and limit.value == pytest.approx(0.3 if verdict == "regressed" else 0.0, abs=0.01)
     said = {key: values(one) for key, one in found.headline_parts.items()}
-    assert said == ({"failed 1": "30 1"} if verdict == "regressed" else {"held": ""})
+    assert said == ({"failed 1": "30.0 0.0 1"} if verdict == "regressed" else {"held": ""})
 
 
 def test_the_first_policy_limits_copies_and_takes_what_the_baseline_has_as_given(tmp_path):

@@ -15,7 +15,7 @@ import finc_eval as fe
 from finc_eval import report
 from finc_eval.gates.page import _seen
 from finc_eval.gates.pipelines import junit_xml
-from finc_eval.gates.verdict import Cause
+from finc_eval.gates.verdict import ReleaseFinding
 
 CASES = {
     "a limit on repeats names the picture": (
@@ -78,11 +78,12 @@ def test_a_repeated_picture_that_is_a_new_kind_is_one_cause():
     ],
 )
 def test_what_broke_no_limit_is_marked_apart_from_what_failed(limit, verdict, words):
-    cause = Cause(
-        "lacks owls (0 %, before 9 %)", "lost: owls 9 → 0 %", 0.0, 0.09, None, limit, {"gen": (), "ref": ("1",)}
-    )
+    finding = ReleaseFinding(
+        "owls", "kind", False, 0.0, 0.09, None, text="lacks owls (0 %, before 9 %)", limits=(limit,) if limit else (),
+        examples={"gen": (), "ref": ("1",)},
+    )  # fmt: skip
     found = SimpleNamespace(
-        causes=[cause], limits=[SimpleNamespace(name="a", verdict=verdict)], sets=("gen", "baseline")
+        findings=[finding], limits=[SimpleNamespace(name="a", verdict=verdict)], sets=("gen", "baseline")
     )
     (seen,) = _seen(found)
     assert seen.heading == f"{words}lacks owls" and seen.ink == ("other" if words else "gen")

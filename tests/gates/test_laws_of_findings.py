@@ -15,18 +15,18 @@ from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.estimates.error_source import GEN, REF, ErrorSource, unit_influences
 from finc_eval.estimates.estimate import Estimate
 from finc_eval.gates import first_policy, kinds
-from finc_eval.gates.by_id import find_pair_causes
+from finc_eval.gates.causes import _say_pairs
 from finc_eval.gates.divisions import DIFFERENCES, by_column
 from finc_eval.gates.evidence import Missing, Normal
 from finc_eval.gates.gate import stages_of
 from finc_eval.gates.kinds import _distance, _paired_distance
+from finc_eval.gates.limit import Limit
 from finc_eval.gates.pipelines import MAX_ANNOTATIONS, annotate
 from finc_eval.gates.policy import MetricLimit, Policy
 from finc_eval.gates.retraining import between_scores
 from finc_eval.gates.scores import ScoreChange, _relative
 from finc_eval.gates.sets import GateSets, is_by_block, partners
 from finc_eval.gates.shares import LostShare, TwoCounts
-from finc_eval.gates.verdict import Limit
 
 
 def labelled(**counts):
@@ -86,15 +86,17 @@ def limit(name, verdict="regressed", **others):
 
 
 def test_causes_by_pairs_have_the_share_of_pairs_that_they_are_about():
-    worse = [SimpleNamespace(is_share=True, difference=one) for one in (0.2, 0.3, 0.1)]
+    worse = [SimpleNamespace(name="w", is_share=True, difference=one) for one in (0.2, 0.3, 0.1)]
     found = SimpleNamespace(
-        n=60, broken=["a", "b", "c"], worse=worse, furthest=["d"], run="", clauses={"broken": "3 broken", "worse": "w"}
-    )
+        n=60, broken=["a", "b", "c"], worse=worse, furthest=["d"], run="", reasons={"a": "black"}, verdict="broken",
+        clauses={"broken": "3 broken", "worse": "w"},
+    )  # fmt: skip
     limits = [limit("by_id.broken"), limit("by_id.worse"), limit("by_id.changed"), limit("by_id.worse", "held")]
-    assert [share for share, _ in find_pair_causes(limits, found, ["baseline"])] == pytest.approx([3 / 60, 0.3])
+    said = _say_pairs(limits[:3], found, ["gen", "baseline"])
+    assert [one.size for one in said] == pytest.approx([3 / 60, 0.3]) and all(one.is_beyond for one in said)
     worse.append(SimpleNamespace(is_share=False, difference=0.01))  # a look is about all
-    ((share, cause),) = find_pair_causes(limits[1:], found, ["baseline"])
-    assert share == 1.0 and cause.allowed == 0.1
+    other, one = _say_pairs(limits[1:3], found, ["gen", "baseline"])
+    assert one.size == 1.0 and one.finding("baseline").allowed == 0.1 and other.limits == [] and not other.is_beyond
 
 
 @pytest.mark.parametrize(("interval", "is_said"), [((0.3, 0.3), False), ((0.2, 0.4), True), (None, False)])

@@ -17,20 +17,20 @@ from finc_eval.findings.finding import Finding
 from finc_eval.gates import appearance, gate
 from finc_eval.gates.appearance import look_evidence
 from finc_eval.gates.by_id import ChangedPairs, SureCount
-from finc_eval.gates.causes import Suspect, _named_cause, _size
-from finc_eval.gates.copies import CLOSE, share_of_copies
+from finc_eval.gates.causes import Said, Suspect, _size
 from finc_eval.gates.divisions import CountedSets, Nouns, _cut_at, by_column, judge_kinds, sought_kinds
 from finc_eval.gates.evidence import Missing
 from finc_eval.gates.first_policy import CHANGED, _pair_lines
 from finc_eval.gates.kinds import _Counts, _warn_of_unlabeled, lost_evidence, new_evidence
+from finc_eval.gates.limit import Limit
 from finc_eval.gates.paired_shares import PairCounts
 from finc_eval.gates.policy import AppearanceLimits, CopyingLimits, KindLimits
 from finc_eval.gates.scores import _measure
 from finc_eval.gates.sets import GateSets
 from finc_eval.gates.shares import members_to_hold, members_to_lose
-from finc_eval.gates.verdict import Limit
 from finc_eval.measures.score import Score
 from finc_eval.naming.measured import Measured
+from finc_eval.naming.repeated import CLOSE, find_copies
 from finc_eval.naming.traits import TRAITS
 from finc_eval.partitions.kind_tree import Tree
 
@@ -175,7 +175,7 @@ def test_copying_is_judged_by_what_fresh_samples_do_not_show(monkeypatch):
 def test_a_copy_is_nearer_than_a_part_of_the_median_distance_within_the_reference():
     ref = np.array([[0.0, 0], [2, 0], [4, 0], [4, 0], [9, 0]], np.float32)  # 2, 2, 0, 0, 5 apart: of the others 2
     gen = np.array([[0, 2 * CLOSE * 0.95], [2, 2 * CLOSE * 1.05], [9, 0], [100, 0]], np.float32)
-    assert share_of_copies(as_embeddings(gen), as_embeddings(ref), Run()) == 2 / 4
+    assert find_copies(as_embeddings(gen), as_embeddings(ref), Run()).tolist() == [True, False, True, False]
 
 
 @pytest.mark.parametrize("clustered", [0, 1, 2], ids=["kept", "lost", "gained"])
@@ -360,10 +360,10 @@ def test_findings_are_the_same_if_half_of_the_smaller_is_of_both():
 
 
 def test_a_cause_says_what_is_allowed_of_a_share():
-    assert _named_cause(suspect([], [], 0.1, 0.4), limit("kinds.lose x", 0.75, 0.5)).allowed == pytest.approx(0.2)
-    assert "75 % of it lost" in _named_cause(suspect([], [], 0.1, 0.4), limit("kinds.lose x", 0.75, 0.5)).words
-    more = _named_cause(suspect([], []), limit("kinds.new x"))
-    assert more.allowed == pytest.approx(0.2) and "30 % more" in more.words
+    lost = Said(suspect([], [], 0.1, 0.4), 0.3, [limit("kinds.lose x", 0.75, 0.5)]).finding("baseline")
+    assert lost.allowed == pytest.approx(0.2) and "75 % of it lost" in lost.text
+    more = Said(suspect([], []), 0.3, [limit("kinds.new x")]).finding("baseline")
+    assert more.allowed == pytest.approx(0.2) and "30 % more" in more.text
 
 
 def test_sets_of_one_sample_a_group_have_no_effect():

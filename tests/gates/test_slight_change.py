@@ -8,10 +8,10 @@ import pytest
 
 import finc_eval as fe
 from finc_eval.findings.finding import Finding
-from finc_eval.gates.causes import Suspect, find_causes
+from finc_eval.gates.causes import Suspect, find_findings
 from finc_eval.gates.evidence import PlainFact
 from finc_eval.gates.kinds import KindEvidence
-from finc_eval.gates.verdict import Limit
+from finc_eval.gates.limit import Limit
 
 SLIGHT = "what differs has no name, such as many small changes"
 
@@ -99,8 +99,8 @@ def test_that_many_things_changed_is_a_cause_where_no_other_is():
     whole = Suspect(Finding(SLIGHT, "sets", True, 0.6, 0.5, 0.001), {}, {})
     other = Suspect(Finding("darker", "look", True, 0.6, 0.5, 0.001), {}, {})
     sets = SimpleNamespace(baselines={"baseline": OLD})
-    assert [one.words.partition(" (")[0] for one in find_causes([], [whole], sets)] == [SLIGHT]
-    assert [one.words for one in find_causes([], [other, whole], sets)] == ["the set is on average darker"]
+    assert [one.text.partition(" (")[0] for one in find_findings([], [whole], sets)] == [SLIGHT]
+    assert [one.text for one in find_findings([], [other, whole], sets)] == ["the set is on average darker"]
 
 
 @pytest.mark.parametrize(("rule", "is_said"), [("metrics.fd worse", True), ("basics.duplicates", False)])
@@ -108,6 +108,6 @@ def test_that_many_things_changed_is_said_beside_a_metric_which_names_nothing(ru
     whole = Suspect(Finding(SLIGHT, "sets", True, 0.6, 0.5, 0.001), {}, {})
     limit = Limit(rule, "regressed", 0.5, (0.4, 0.6), 0.1, "high", 0.2, None, "", {}, {})
     part = KindEvidence(PlainFact(name=rule, value=0.5, margin=0.1))
-    found = find_causes([(limit, part)], [whole], SimpleNamespace(baselines={"baseline": OLD}))
+    found = find_findings([(limit, part)], [whole], SimpleNamespace(baselines={"baseline": OLD}))
     assert [one.limit for one in found] == [rule] + [None] * is_said
-    assert (SLIGHT in found[-1].words) == is_said
+    assert (SLIGHT in found[-1].text) == is_said

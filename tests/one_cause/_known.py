@@ -7,10 +7,8 @@ KNOWN = {
     ("lost kind", "monitor"): "k…",
     ("new kind", "monitor"): "more samples are far from every kind of the reference",
     ("repeats", "monitor"): "k…, mostly 1",
-    ("copies", "gate"): "20 % of samples copy reference samples",
     ("copies", "monitor"): "also in the reference",
     ("misdrawn word", "compare"): "darker, grayer",
-    ("misdrawn word", "gate"): "brighter at the top than at the bottom",
     ("misdrawn word", "leaderboard"): "samples that are darker, grayer",
     ("misdrawn word", "monitor"): "k…",
 }

@@ -1,0 +1,170 @@
+"""All outputs of a gate say its findings, and nothing else: a finding that is taken out is gone from each of them."""
+
+import html
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from _pictures import blur, darken, lose, release, repeat
+from _runs_of_scenes import OLD, noise, run_of, scenes
+
+import finc_eval as fe
+from finc_eval import report
+from finc_eval.findings.finding import Finding
+from finc_eval.gates.page import comment
+from finc_eval.gates.pipelines import annotation_lines, junit_xml
+
+LOST = {"kinds": {"lose": 0.5, "column": "label"}}
+LOOKS = {"appearance": {"part": 0.02, "whole": 0.05}}
+
+
+def copy(images, labels):
+    """A quarter of the release are pictures of the reference."""
+    ref = release_pictures(2)
+    return [ref[i] if i % 4 == 0 else one for i, one in enumerate(images)], labels
+
+
+def release_pictures(seed):
+    from _pictures import drawn
+
+    return drawn(seed)[0]
+
+
+CASES = {  # change of the release, policy, kind of the first finding, its name, and whether a limit is on it
+    "a lost kind, without a limit": (lose, {"kinds.moved": 0.02}, "look", "reddish", False),
+    "a look of a part": (blur, LOOKS, "look", "blurred", True),
+    "a look of the whole set": (darken, LOOKS, "look", "darker", True),
+    "one picture again and again": (repeat, {"basics.duplicates": 0.01}, "repeat", "one picture, 20 times", True),
+    "copies of the reference": (copy, {"basics.copies": 0.05}, "copy", "copies of the reference", True),
+    "a metric": (darken, {"metrics": {"kid": {"most": 1e-6}}}, "metric", "kid", True),
+}
+
+
+@pytest.fixture(scope="module")
+def verdict_of():
+    known = {}
+
+    def judge(case):
+        change, policy, *_ = CASES[case]
+        return known.setdefault(case, fe.gate(release(3, change), release(1), release(2), policy))
+
+    return judge
+
+
+def outputs(verdict):
+    """Return all outputs of a verdict, by name, without their markup."""
+    texts = {
+        "headline": verdict.headline,
+        "says": " ".join(verdict.says.values()),
+        "page": report.page(verdict, {}),
+        "Markdown": verdict.to_markdown(),
+        "JUnit": junit_xml(verdict),
+        "comment": comment(verdict, {}, "c")[0],
+        "JSON": verdict.to_json(),
+        "print": repr(verdict),
+        "notebook": verdict._repr_html_(),
+    }
+    return {key: html.unescape(one).replace("\\", "").replace("\xa0", " ") for key, one in texts.items()}
+
+
+@pytest.mark.one_of_each(by=lambda case: CASES[case][4])
+@pytest.mark.parametrize("case", CASES)
+def test_a_finding_says_what_is_wrong_by_kind_name_shares_and_ids(case, verdict_of):
+    *_, kind, name, is_limited = CASES[case]
+    verdict = verdict_of(case)
+    found = verdict.findings[0]
+    assert (
+        found.kind == kind and re.search(name, found.name) and found.name in found.text.replace("samples that are ", "")
+    )
+    assert bool(found.limits) == is_limited or verdict.overall != "regression"
+    assert found.text in verdict.headline or not is_limited
+    if kind == "metric":
+        assert (found.share_gen, found.share_ref, found.ids) == (None, None, ())
+        return
+    assert found.size == pytest.approx(abs(found.share_gen - found.share_ref)) or found.whole
+    assert found.ids and set(found.ids) <= {f"{one}" for one in range(160)}
+
+
+@pytest.mark.one_of_each
+@pytest.mark.parametrize("case", CASES)
+def test_a_finding_that_is_taken_out_is_in_no_output_and_another_is_in_all(case, verdict_of):
+    verdict = verdict_of(case)
+    name = verdict.findings[0].name
+    without = replace(verdict, findings=())
+    if CASES[case][2] not in ("metric", "copy"):  # limits on these are called so by the policy
+        assert [key for key, text in outputs(without).items() if name in text] == []
+    added = Finding("zebra crossings", "kind", False, 0.3, 0.1, 0.001)
+    for given in (without, verdict):
+        texts = outputs(replace(given, findings=(added, *given.findings)))
+        missing = [key for key, text in texts.items() if "zebra crossings" not in text]
+        assert missing in ([], ["headline", "says"]), "a failure is said alone, before what has no limit"
+        assert missing == [] or given.overall == "regression"
+
+
+def test_a_table_of_limits_has_the_names_of_the_findings(verdict_of):
+    verdict = verdict_of("a look of a part")
+    renamed = tuple(replace(one, name="fuzzy") for one in verdict.findings)
+    text = replace(verdict, findings=renamed).to_markdown()
+    rows = [line for line in text.splitlines() if line.startswith("| appearance")]
+    assert len(rows) == 2 and all("fuzzy" in row and "blurr" not in row for row in rows)
+    (line, *_) = annotation_lines(replace(verdict, findings=renamed))
+    assert "fuzzy" in line and "blurr" not in line
+
+
+def test_causes_are_the_findings_by_other_names(verdict_of):
+    verdict = verdict_of("a look of a part")
+    (cause, *_), (found, *_) = verdict.causes, verdict.findings
+    assert (cause.words, cause.share, cause.before) == (found.text, found.share_gen, found.share_ref)
+    assert (cause.limit, cause.allowed, cause.examples) == ("appearance.part", found.allowed, found.examples)
+    assert set(found.limits) == {"appearance.part", "appearance.whole"}
+    assert found.ids == cause.examples["gen"]
+
+
+def test_findings_are_read_back(verdict_of, tmp_path):
+    verdict = verdict_of("copies of the reference")
+    verdict.to_json(tmp_path / "verdict.json")
+    assert fe.load(tmp_path / "verdict.json").findings == verdict.findings
+
+
+def test_copies_are_counted_beside_those_of_the_baseline():
+    old = release(1, copy)
+    found = fe.gate(release(3, copy), old, release(2), {"basics.copies": 0.05}).findings[0]
+    assert (found.share_gen, found.share_ref) == (0.25, 0.25)
+    assert found.text == "copies of the reference (25 %, before 25 %; allowed 5 %)".replace("25 %", "25.0 %")
+
+
+# ── pairs that show other pictures, though no limit is on them ───────────────────────────────────────────────────────
+
+PAIRED = {"pairs": "id", "kinds": {"lose": 0.9, "min_share": 0.4}}
+
+
+@pytest.mark.parametrize(
+    ("new", "is_said"),
+    [(noise(OLD, 3), False), (scenes(seed=5), True), ([*OLD[:30], *scenes(seed=5)[30:]], True), (OLD, False),
+     ([*OLD[:50], *scenes(seed=5)[50:]], False)],
+    ids=["noise", "all are others", "most are others", "equal", "some are others"],
+)  # fmt: skip
+def test_a_pass_says_that_most_pictures_are_others(new, is_said):
+    verdict = fe.gate(run_of(new), run_of(OLD), run_of(scenes(seed=7)), PAIRED)
+    said = [one for one in verdict.findings if one.name == "most pictures are others than before"]
+    assert bool(said) == is_said and (is_said == ("most pictures are others" in verdict.headline)), verdict.headline
+    for one in said:
+        others = sum((a != b).any() for a, b in zip(new, OLD, strict=True)) / len(OLD)
+        assert one.kind == "pair" and one.share_gen == pytest.approx(others, abs=0.05) and not one.limits
+        assert all((np.asarray(new[int(name[:4])]) != OLD[int(name[:4])]).any() for name in one.ids)
+
+
+def test_ids_that_no_policy_pairs_say_nothing():
+    verdict = fe.gate(run_of(scenes(seed=5)), run_of(OLD), run_of(scenes(seed=7)), {"kinds": PAIRED["kinds"]})
+    assert "others" not in verdict.headline
+
+
+def test_pairs_that_are_broken_are_a_finding_where_no_limit_is_on_them():
+    new = [*noise(OLD[1:]), *noise(OLD[:1])]
+    verdict = fe.gate(
+        run_of(new), [run_of(OLD), run_of(noise(OLD, 1))], run_of(scenes(seed=7)), {"by_id": {"worse": 50}}
+    )
+    assert verdict.by_id.verdict == "broken"
+    found = next(one for one in verdict.findings if one.kind == "pair")
+    assert found.name.startswith("ids are shifted by 1") and not found.limits and found.name in verdict.headline
