@@ -73,7 +73,7 @@ def hold_findings(
     looks: Sequence[tuple[Look, Members]],
     kinds: Sequence[Kind],
     headings: Sequence[Kind],
-    kinds_of: KindsOf,
+    kinds_of: KindsOf | None,
     traits: Sequence[Trait] = (),
     others: Sequence[Held] = (),
 ) -> list[Held]:
@@ -86,12 +86,16 @@ def hold_findings(
         looks: looks, with the samples of `looked_rows` that have them.
         kinds: all kinds.
         headings: unions of kinds that differ alike.
-        kinds_of: function that returns the ids of the kinds of rows.
+        kinds_of: function that returns the ids of the kinds of rows; None without kinds.
         traits: traits that the looks are of.
         others: findings of other things, such as words of prompts, with their samples.
     """
     rows = {label: looked_rows(one) for label, one in sets.items()}
-    of_each = {label: np.array(kinds_of(one.rows_at(rows[label]))) for label, one in sets.items()} if kinds else {}
+    of_each = (
+        {}
+        if kinds_of is None or not significant(kinds, ALPHA)
+        else {label: np.array(kinds_of(one.rows_at(rows[label]))) for label, one in sets.items()}
+    )
     names, named = KindNames((*headings, *kinds)), {one.name: one for one in traits}
     first = [*others, *(_hold_look(look, has, rows, named) for look, has in looks)]
     each = {kind.id: _hold_kind(kind, names, kinds, sets, rows, of_each) for kind in significant(kinds, ALPHA)}
