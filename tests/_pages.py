@@ -194,7 +194,7 @@ def a_comparison(over=(), under=(), kinds=(), headings=(), **changes):
         divided=None,
         provenance=made_by("9.8.7"),
     )
-    return replace(base, **changes)
+    return replace(base, **{"findings": None} | changes)  # findings of these kinds and looks
 
 
 OVER = a_mode("over-aaaaaa")

@@ -12,11 +12,12 @@ from typing import Any, Unpack, overload
 
 from finc_eval.comparison.assemble import Members, assemble_directions, name_directions, place_in_kinds
 from finc_eval.comparison.caveats import caveats, copies_between
-from finc_eval.comparison.direction import ROLES, SETS_OF, Direction, Role
+from finc_eval.comparison.direction import ROLES, SETS_OF, Direction, Role, Spectrum
 from finc_eval.comparison.directions import CrossFit
+from finc_eval.comparison.findings import findings_of, hold_compared, with_kinds
 from finc_eval.comparison.fits import baseline_fit, finc_fit
 from finc_eval.comparison.inputs import SKETCH, OpenSets, SketchedSet, sketch_sets
-from finc_eval.comparison.result import Comparison, Spectrum, as_comparison
+from finc_eval.comparison.result import Comparison, as_comparison
 from finc_eval.comparison.score_pass import SCORE, ScoredSet, score_sets
 from finc_eval.comparison.sets_test import sets_p_value, unit_features
 from finc_eval.comparison.settings import Clusters, Finc, Options, Settings, settings_of, without_clusters
@@ -37,7 +38,9 @@ from finc_eval.embeddings.search.neighbors import index_signature, least_recall,
 from finc_eval.extractors.settings import AnyExtractor, Spaced
 from finc_eval.gallery.counts import MAX_SHOWN
 from finc_eval.gallery.pictured import captions_of
-from finc_eval.naming.looks import Look, find_looks
+from finc_eval.naming.explained import Has
+from finc_eval.naming.looks import Look, look_at
+from finc_eval.naming.traits import Trait
 from finc_eval.numerics.exchanges import MeanLaw
 from finc_eval.numerics.inference import ALPHA, BESIDE_ALPHA
 from finc_eval.numerics.precision import arithmetic
@@ -51,6 +54,8 @@ from finc_eval.prompts.table import prompt_differences
 from finc_eval.sketches.one_law import KeptSample, Separability, separate
 
 DIRECTIONS = Stage("find directions", cost=2)
+
+SeenLooks = tuple[list[tuple[Look, Has]], Sequence[Trait]]  # looks with their samples, and what was measured
 
 
 @overload
@@ -257,7 +262,7 @@ def _describe(
     sample, error = opened.kernel_error
     copies, phi = copies_between(gen, ref), gen.sketch.feature_map
     recall = least_recall(*(fit.full.recall for fit in fits.values()))
-    is_testable = gen.is_testable and ref.is_testable
+    is_testable, seen = gen.is_testable and ref.is_testable, _looks(sets, opened, settings)
     overall = answer.differences(settings.seed)["gen"] if answer else None
     found = Comparison(
         kinds=listed,
@@ -269,7 +274,7 @@ def _describe(
         difference_p_value=overall.p_value if overall else None,
         sets_p_value=sets_p,
         separability=_separate(gen, ref) if sets_p is not None and sets_p <= BESIDE_ALPHA else None,
-        looks=_looks(sets, opened, settings, listed, divided, run),
+        looks=tuple(look for look, _ in seen[0]),
         detectable=answer.choice.tests.detectable(settings.parts[1] * ALPHA) if answer else None,
         gen=gen.info(),
         ref=ref.info(),
@@ -290,7 +295,7 @@ def _describe(
         map=map_sets(sets, {one.label: one.kept for one in (gen, ref)}, listed, divided, run),
         provenance=Provenance.here(run.device),
     )
-    return _with_captions(found, opened, run)
+    return _with_captions(_with_findings(found, sets, seen, opened, run), opened, run)
 
 
 def _name(
@@ -356,20 +361,24 @@ def _with_captions(found: Comparison, opened: OpenSets, run: Run) -> Comparison:
     return replace(found, captions=captions_of(shown, {label: most.shown_ids(label) for label in SET_NAMES}, run))
 
 
-def _looks(
-    sets: Mapping[str, Embeddings],
-    opened: OpenSets,
-    settings: Settings,
-    listed: Sequence[Kind],
-    divided: KindsOfSamples | None,
-    run: Run,
-) -> tuple[Look, ...]:
-    """Return the looks in which the sets differ, and which of the kinds each of them explains."""
+def _looks(sets: Mapping[str, Embeddings], opened: OpenSets, settings: Settings) -> SeenLooks:
+    """Return the looks in which the sets differ, with the samples that have each, and what was measured."""
     if settings.rho != 1 or not all(one.has_rows for one in opened.sets.values()):
-        return ()
-    kinds_of = None if divided is None else kinds_of_rows(listed, divided, run)
+        return [], ()
     blocks = None if opened.pairing is None else opened.pairing.block
-    return find_looks(sets, settings.seed, blocks, kinds_of, lambda: opened.measured)
+    return look_at(sets, settings.seed, blocks, known=opened.measured), opened.measured[0]
+
+
+def _with_findings(
+    found: Comparison, sets: Mapping[str, Embeddings], seen: SeenLooks, opened: OpenSets, run: Run
+) -> Comparison:
+    """Return a comparison with what is said of the sets, and which kinds each look explains."""
+    if len(sets) == 2 and all(one.has_rows for one in opened.sets.values()):
+        kinds_of = kinds_of_rows(found.kinds, found.divided, run) if found.divided is not None else None
+        held = hold_compared(found, sets, *seen, kinds_of, run)
+        found = replace(found, looks=with_kinds(found.looks, held))
+        return replace(found, findings=findings_of(found, held))
+    return found
 
 
 def _signature(

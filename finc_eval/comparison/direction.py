@@ -217,3 +217,16 @@ class Direction(Record, Shown):
             "best in gen": ", ".join(self.tails[0].gen_ids[:5]),
             "best in ref": ", ".join(self.tails[0].ref_ids[:5]),
         }
+
+
+@dataclass(frozen=True)
+class Spectrum(Record):
+    """Leading eigenvalues of the two covariance differences, descending.
+
+    Attributes:
+        over: eigenvalues of C_gen − ρC_ref; empty if the method has none.
+        under: eigenvalues of C_ref − ρC_gen; empty if the method has none.
+    """
+
+    over: tuple[float, ...]
+    under: tuple[float, ...]

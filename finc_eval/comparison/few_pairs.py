@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from finc_eval.comparison.direction import Spectrum
 from finc_eval.comparison.inputs import OpenSets
-from finc_eval.comparison.result import Comparison, Spectrum
+from finc_eval.comparison.result import Comparison
 from finc_eval.comparison.settings import Settings
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.run import Run

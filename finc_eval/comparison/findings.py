@@ -1,41 +1,178 @@
-"""Findings of two sets: the looks, repeats and kinds in which they differ, as gates and boards say it."""
+"""Findings of two sets: what a comparison says, and of sets that a board or a gate divides and looks at itself."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from finc_eval.comparison.headline import CHANCE, cut_name, differences_in_order
+import numpy as np
+
+from finc_eval.comparison.direction import Direction, SetLabel
+from finc_eval.comparison.headline import (
+    CHANCE,
+    MAX_SENTENCE,
+    OF_GEN,
+    Compared,
+    of_pairs,
+    p_of_sets,
+    say_slight,
+    sets_differ,
+    thing_of,
+)
 from finc_eval.core.run import Run
+from finc_eval.core.words import percent, quote
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.findings.finding import Finding, What
-from finc_eval.naming.columns import is_look
-from finc_eval.naming.evidence import ADJECTIVE, SLIGHT, UniqueNames, starts_with_trait, unnamed
-from finc_eval.naming.looks import REPEAT, Look, look_at
-from finc_eval.naming.measured import PictureLooks, measure_sets
+from finc_eval.embeddings.set_info import titles_of
+from finc_eval.findings.causes import Held, Members
+from finc_eval.findings.copies import hold_copies
+from finc_eval.findings.finding import Finding, two_shares
+from finc_eval.findings.found import KindsOf, find_differences, hold_findings, in_order
+from finc_eval.findings.names import KindNames
+from finc_eval.naming.evidence import SLIGHT
+from finc_eval.naming.looks import EXAMPLES, Look, look_at, predicate, say_whole
+from finc_eval.naming.measured import PictureLooks, looked_rows, measure_sets
+from finc_eval.naming.properties import split_words
+from finc_eval.naming.traits import Trait
 from finc_eval.numerics.blocks import Blocked
 from finc_eval.numerics.exchanges import EXCHANGED
-from finc_eval.numerics.inference import ALPHA, BESIDE_ALPHA
+from finc_eval.numerics.inference import ALPHA, BESIDE_ALPHA, significant
 from finc_eval.partitions.answer import divide
-from finc_eval.partitions.kind import Kind, kinds_of_rows
+from finc_eval.partitions.kind import kinds_of_rows
+from finc_eval.prompts.table import PromptDifferences
 from finc_eval.sketches.one_law import KeptSample, separate, sets_p_values
+
+
+def findings_of(found: Compared, held: Sequence[Held] | None = None) -> tuple[Finding, ...]:
+    """Return what a comparison says, the largest first: looks, repeats, copies, kinds, words of prompts, directions.
+
+    `held` are the causes among looks, copies, kinds and words, with their samples; default: what the comparison itself
+    knows of what looks explain. Directions are said where there are no kinds. What pairs of the same ids show comes
+    first, and judges the looks of whole sets; nothing else is said where a whole run is at fault.
+    """
+    if held is None:
+        every = [*find_differences(found.looks, found.kinds, found.headings), *word_findings(found)]
+    else:
+        every = [one.finding for one in held]
+    if thing_of(found) == "direction":
+        names = KindNames(found.directions)
+        firm = [one for one in significant(found.directions, ALPHA) if one.firm]
+        every += [_direction_finding(one, names) for one in firm]
+    if not every and sets_differ(found):
+        every = [_slight_finding(found)]
+    if found.by_id is not None:
+        every = [one for one in every if not (one.whole or found.by_id.run)]
+    said = [replace(one, text=_sentence(one, found)) for one in in_order(every)]
+    return (*(() if found.by_id is None else of_pairs(found.by_id)), *said)
+
+
+def hold_compared(
+    found: Compared,
+    sets: Mapping[str, Embeddings],
+    looks: Sequence[tuple[Look, Members]],
+    traits: Sequence[Trait],
+    kinds_of: KindsOf | None,
+    run: Run,
+) -> list[Held]:
+    """Return the causes among the looks, copies, kinds and words of a comparison, with their samples.
+
+    Pairs of the same ids say themselves which pictures are copies; and with ρ other than 1, kinds alone are compared.
+    """
+    others = [] if found.by_id is not None or found.settings.rho != 1 else hold_copies(sets, run)
+    if found.prompts is not None:
+        others += hold_words(word_findings(found), found.prompts, sets)
+    return hold_findings(sets, looks, found.kinds, found.headings, kinds_of, traits, others)
+
+
+def with_kinds(looks: Sequence[Look], held: Sequence[Held]) -> tuple[Look, ...]:
+    """Return looks of parts of sets with the ids of the kinds that follow from them."""
+    brought = {one.key: one.finding.explains for one in held if one.finding.kind in ("look", "repeat", "column")}
+    return tuple(replace(one, kinds=() if one.whole else brought.get(one.name, ())) for one in looks)
+
+
+def word_findings(found: Compared) -> list[Finding]:
+    """Return the words of prompts whose images differ, at the level of all that a headline adds to kinds."""
+    if found.prompts is None:
+        return []
+    return [
+        Finding(
+            one.text or "all prompts", "words", False, None, None, one.p_value, ids=one.sets["gen"].ids,
+            interval=one.interval, text=one.what,
+        )
+        for one in found.prompts.clear
+    ]  # fmt: skip
+
+
+def hold_words(found: Sequence[Finding], prompts: PromptDifferences, sets: Mapping[str, Embeddings]) -> list[Held]:
+    """Return words of prompts with the samples whose prompts have them; of all prompts and of fit, with none."""
+    column, held = prompts.column, []
+    rows = {label: looked_rows(one) for label, one in sets.items()}
+    known = all(column in one.columns for one in sets.values())
+    texts = {label: [str(sets[label].column(column)[row]) for row in rows[label].tolist()] for label in rows if known}
+    for one, word in zip(found, prompts.clear, strict=True):
+        phrase = f" {' '.join(split_words(word.text))} "
+        is_asked = known and word.what == "content" and bool(word.text)
+        members = {
+            label: np.array([is_asked and phrase in f" {' '.join(split_words(text))} " for text in texts[label]], bool)
+            if known
+            else np.zeros(len(own), bool)
+            for label, own in rows.items()
+        }
+        held.append(Held(one, members, one.name, None, None, {label: each.ids for label, each in word.sets.items()}))
+    return held
+
+
+def _direction_finding(one: Direction, names: KindNames) -> Finding:
+    more_in: SetLabel = "gen" if one.share_gen >= one.share_ref else "ref"
+    return Finding(
+        names.noun(one), "direction", False, one.share_gen, one.share_ref, one.p_value, (one.id,),
+        ids=tuple(one.typical(more_in)[:EXAMPLES]), interval=one.share_difference_interval,
+    )  # fmt: skip
+
+
+def _slight_finding(found: Compared) -> Finding:
+    """Return that the sets differ as a whole, which nothing names."""
+    apart = found.separability
+    share = CHANCE if apart is None or apart.interval[0] <= CHANCE else apart.value
+    ids = () if apart is None else tuple(apart.surest.get("gen", ()))[:EXAMPLES]
+    interval = None if apart is None else apart.interval
+    return Finding(SLIGHT, "sets", True, share, CHANCE, p_of_sets(found), ids=ids, interval=interval)
+
+
+def _sentence(one: Finding, found: Compared) -> str:
+    """Return a finding of two sets as a sentence with its shares."""
+    if one.kind == "sets":
+        return say_slight(found, one)
+    if one.kind == "words":
+        return _say_word(one, found)
+    if one.whole:
+        said = say_whole(one.name, one.share_gen or 0.0, "the generated set")
+        return f"{said[0].upper()}{said[1:]}."
+    if one.kind in ("kind", "direction"):
+        known = (*found.headings, *found.kinds) if one.kind == "kind" else found.directions
+        named = next(each for each in known if one.parts in ((each.id,), getattr(each, "children", ())))
+        shares = two_shares(one.share_gen or 0.0, one.share_ref or 0.0)
+        verb = "is" if one.kind == "kind" else "holds"
+        return f"The {KindNames(known).quoted(named, one.kind)} {verb} {shares[0]}{OF_GEN} (reference {shares[1]})."
+    if one.kind == "copy":
+        return f"{percent(one.share_gen or 0.0)}{OF_GEN} are {one.name}."
+    before = f"(reference {percent(one.share_ref or 0.0)})"
+    return f"{percent(one.share_gen or 0.0)}{OF_GEN} {predicate(one.name)} {before}."
+
+
+def _say_word(one: Finding, found: Compared) -> str:
+    """Return how images of prompts with a word differ, in a sentence."""
+    assert found.prompts is not None
+    titles = dict(zip(("gen", "ref"), titles_of(found.gen, found.ref), strict=True))
+    own = [word for word in found.prompts.clear if (word.text or "all prompts", word.what) == (one.name, one.text)]
+    (sentence, *_) = replace(found.prompts, words=tuple(own)).sentences(titles)
+    return sentence if len(sentence.split()) <= MAX_SENTENCE else f"Images of prompts with {quote(one.name)} differ."
+
 
 EXCHANGES_OF_BOARDS = 7999
 """Random exchanges behind the p-values of looks, where up to 100 sets are compared with one and adjusted for all."""
 
 EXCHANGES_OF_SETS = 1999
 """Random exchanges behind the p-value of a whole set on a board: enough to adjust for 25 models."""
-
-
-def find_differences(
-    looks: Sequence[Look], kinds: Sequence[Kind], headings: Sequence[Kind] = ()
-) -> tuple[Finding, ...]:
-    """Return the looks, repeats and kinds in which two sets differ, the largest first.
-
-    Kinds that a look explains, and kinds under a heading, are not found again.
-    """
-    names = UniqueNames((*headings, *kinds))
-    found = differences_in_order(looks, kinds, headings)
-    return tuple(look_finding(one) if isinstance(one, Look) else _kind_finding(one, names) for one in found)
 
 
 def differences_between(
@@ -48,9 +185,11 @@ def differences_between(
     pair = {"gen": gen, "ref": ref}
     kinds, headings, divided = divide(pair, seed=seed, run=run).described(pair)
     kinds_of = kinds_of_rows(kinds, divided, run)
-    looks = look_at(pair, seed, None, kinds_of, measure_sets(pair, {"ref": pictures}), EXCHANGES_OF_BOARDS)
+    traits, measured = measure_sets(pair, {"ref": pictures})
+    looks = look_at(pair, seed, known=(traits, measured), exchanges=EXCHANGES_OF_BOARDS)
     slight, _ = find_slight(pair, seed, run, exchanges=EXCHANGES_OF_SETS)
-    return (*find_differences([look for look, _ in looks], kinds, headings), *slight)
+    held = hold_findings(pair, looks, kinds, headings, kinds_of, traits, hold_copies(pair, run))
+    return (*(one.finding for one in held), *slight)
 
 
 def find_slight(
@@ -79,24 +218,3 @@ def clear_among(found: Sequence[Finding], sets: int) -> tuple[Finding, ...]:
     least = {"kind": ALPHA / sets, "sets": max(looks, 1 / (EXCHANGES_OF_SETS + 1))}
     clear = [one for one in found if one.p_value is None or one.p_value <= least.get(one.kind, looks)]
     return tuple([one for one in clear if one.kind != "sets"] or clear)
-
-
-def look_finding(look: Look) -> Finding:
-    """Return a look as a finding."""
-    what: What = "repeat" if look.trait == REPEAT else "look" if is_look(look.trait) else "column"
-    return Finding(look.name, what, look.whole, look.share_gen, look.share_ref, look.p_value, look.kinds)
-
-
-def _kind_finding(kind: Kind, names: UniqueNames) -> Finding:
-    """Return a kind, or a heading of kinds, as a finding."""
-    parts = kind.children or (kind.id,)
-    return Finding(_short_name(kind, names), "kind", False, kind.share_gen, kind.share_ref, kind.p_value, parts)
-
-
-def _short_name(kind: Kind, names: UniqueNames) -> str:
-    """Return a name of a few words; with the id where others read the same, or without a name."""
-    if kind.name is None:
-        return unnamed(kind.id)
-    short = cut_name(kind, names)
-    short = f"{ADJECTIVE}{short}" if starts_with_trait(kind.name, kind.evidence) else short
-    return f"{short} ({kind.id})" if names.is_shared(kind) else short

@@ -13,7 +13,8 @@ import torch
 from numpy.typing import NDArray
 from pydantic import computed_field, model_validator
 
-from finc_eval.comparison.direction import Direction, Interval, SetLabel
+from finc_eval.comparison.direction import Direction, Interval, SetLabel, Spectrum
+from finc_eval.comparison.findings import findings_of
 from finc_eval.comparison.headline import more_and_less, says, short
 from finc_eval.comparison.sets_test import read_law
 from finc_eval.comparison.settings import StoredSettings
@@ -29,6 +30,7 @@ from finc_eval.embeddings.recipe import check_same_space
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.feature_maps.approximation import KernelError
 from finc_eval.feature_maps.base import FeatureMap
+from finc_eval.findings.finding import Finding
 from finc_eval.gallery.pictured import Captions, check_captions, store_captions
 from finc_eval.naming.looks import Look
 from finc_eval.numerics.exchanges import MeanLaw
@@ -47,6 +49,9 @@ from finc_eval.sketches.stored import read_feature_map, write_feature_map
 
 IN_SENTENCES: dict[str, str] = {label: f"the {name}" for label, name in SET_NAMES.items()}
 
+DERIVED: Any = None
+"""Findings of a file of an earlier version: they are derived from what the comparison itself knows."""
+
 SHOWN_COPIES = 6  # pairs of exact copies that a page shows
 
 
@@ -61,19 +66,6 @@ class Copies(Record):
 
     count: int
     examples: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True)
-class Spectrum(Record):
-    """Leading eigenvalues of the two covariance differences, descending.
-
-    Attributes:
-        over: eigenvalues of C_gen − ρC_ref; empty if the method has none.
-        under: eigenvalues of C_ref − ρC_gen; empty if the method has none.
-    """
-
-    over: tuple[float, ...]
-    under: tuple[float, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +108,8 @@ class Comparison(Mapped):
             `sets_p_value` is significant.
         looks: what the pictures of one set look like more often than the other's, significant at `BESIDE_ALPHA`, the
             clearest first; empty without pictures.
+        findings: what is said of the sets, in all outputs: looks, repeats, copies, kinds, words of prompts, directions
+            where there are no kinds, or that the sets differ as a whole; each cause once, the largest first.
         warnings: what a reader should know before trusting the numbers.
         feature_map: φ.
         divided: the tree of kinds, to which fresh samples can be assigned; None without kinds.
@@ -164,10 +158,15 @@ class Comparison(Mapped):
     sets_p_value: float | None = field(default=None, kw_only=True)
     separability: Separability | None = field(default=None, kw_only=True)
     looks: tuple[Look, ...] = field(default=(), kw_only=True)
+    findings: tuple[Finding, ...] = field(default=DERIVED, kw_only=True)
     feature_map: Annotated[FeatureMap, *NOT_IN_JSON] = field(default=ABSENT, kw_only=True)
     divided: Annotated[KindsOfSamples | None, *NOT_IN_JSON] = field(default=ABSENT, kw_only=True, repr=False)
     captions: Annotated[Captions, *NOT_IN_JSON] = field(default_factory=dict, kw_only=True, repr=False)
     law: Annotated[MeanLaw | None, *NOT_IN_JSON] = field(default=None, kw_only=True, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.findings is DERIVED:
+            self._store(findings=findings_of(self))
 
     @model_validator(mode="after")
     def _check_names(self) -> Self:
@@ -358,7 +357,7 @@ class Comparison(Mapped):
         return [one.frame_row() for one in self.kinds or self.directions]
 
     def _lines(self) -> Iterator[str]:
-        return (one._summary() for one in self.significant())
+        return (one.say("reference", "" if one.p_value is None else f"p={one.p_value:.2g}") for one in self.findings)
 
     def _summary(self) -> str:
         return f"{self.gen.n:,} generated, {self.ref.n:,} reference, {self.space}: {short(self)}"

@@ -7,6 +7,7 @@ from typing import Literal
 
 from finc_eval.core.record import Record
 from finc_eval.core.words import percent
+from finc_eval.naming.evidence import ADJECTIVE, WORD
 from finc_eval.naming.looks import predicate, say_whole
 
 What = Literal["look", "kind", "direction", "repeat", "copy", "words", "pair", "metric", "column", "sets"]
@@ -78,6 +79,14 @@ class Finding(Record):
     def is_lost(self) -> bool:
         """True if the set has so little of it that it is said to lack it."""
         return self.shares is not None and not self.is_more and self.shares[0] <= LACKING * self.shares[1]
+
+    @property
+    def sentence(self) -> str:
+        """The text, if it says the name; else the words with both shares, as a sentence."""
+        if self.text and {*WORD.findall(self.name)} - {*ADJECTIVE.split()} <= {*WORD.findall(self.text)}:
+            return self.text
+        said = self.say("reference")
+        return f"{said[:1].upper()}{said[1:]}."
 
     @property
     def words(self) -> str:

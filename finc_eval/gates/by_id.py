@@ -90,8 +90,9 @@ def by_id_evidence(measured: MeasuredRuns, found: ById, limits: ByIdLimits) -> I
 
 
 def find_pair_findings(found: ById) -> dict[str, tuple[float, Finding]]:
-    """Return what is wrong with pairs, by the rule that limits it, each with the share of the pairs that it is about."""
-    findings, own = {}, found.of_pairs
+    """Return what is wrong with pairs by the rule that limits it, each with the share of pairs that it is about."""
+    findings: dict[str, tuple[float, Finding]] = {}
+    own = found.of_pairs
     if found.verdict == "broken":
         told = found.run if own is None or own.kind == "pair" else own.text
         text = ": ".join(part for part in (told, found.clauses["broken"]) if part)

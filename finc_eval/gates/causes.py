@@ -12,11 +12,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from finc_eval.comparison.findings import find_differences, find_slight, look_finding
+from finc_eval.comparison.findings import find_slight
 from finc_eval.core.run import Run
 from finc_eval.core.words import in_percent, join_words, quote
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.findings.finding import Finding
+from finc_eval.findings.found import hold_findings
 from finc_eval.gates.appearance import PART, WHOLE, Clearest
 from finc_eval.gates.by_id import SureCount, find_pair_findings
 from finc_eval.gates.divisions import OF_ALL, ReleaseKinds
@@ -167,29 +168,12 @@ def find_suspects(
     kinds, headings, kinds_of = changes.kinds, changes.headings, changes.kinds_of
     known = {label: pictures[name] for label, name in ((GEN, GEN), ("ref", old)) if name in pictures}
     traits, measured = measure_sets(pair, known)
-    looks = look_at(pair, seed, None, kinds_of, (traits, measured))
-    named = {one.name: one for one in traits}
+    looks = look_at(pair, seed, known=(traits, measured))
     labels = {GEN: GEN, "ref": old}
-    by_finding = {look_finding(look): look for look, _ in looks}
-    rows = {label: looked_rows(one) for label, one in pair.items()}
-    of_each = {label: np.array(kinds_of(one.rows_at(rows[label]))) for label, one in pair.items()}
-    by_look = {look_finding(look): has for look, has in looks}
     found = []
-    for one in find_differences([look for look, _ in looks], kinds, headings):
-        if one.whole:
-            members: Members = {label: np.ones(len(each), bool) for label, each in rows.items()}
-        elif one in by_look:
-            members = by_look[one]
-        else:
-            members = {label: np.isin(each, one.parts) for label, each in of_each.items()}
-        look = by_finding.get(one)
-        examples = (
-            look.examples
-            if look
-            else {key: pair[key].ids_at(rows[key][has][:EXAMPLES]) for key, has in members.items()}
-        )
-        shown = {labels[key]: tuple(ids) for key, ids in examples.items()}
-        found.append(Suspect(one, members, shown, named.get(look.trait) if look else None))
+    for one in hold_findings(pair, looks, kinds, headings, kinds_of, traits):
+        shown = {labels[key]: tuple(ids) for key, ids in one.examples.items()}
+        found.append(Suspect(one.finding, one.members, shown, one.trait))
     return found or _slight(pair, labels, answer, seed, run)
 
 

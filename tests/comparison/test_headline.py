@@ -7,20 +7,12 @@ import pytest
 from _pages import LESS, MORE, OVER, SAME, THREES, UNDER, a_comparison, a_kind, a_mode, named
 from _said import values, values_by_key
 
-from finc_eval.comparison.headline import (
-    MAX_SENTENCE,
-    MAX_WORDS,
-    TOO_FEW,
-    details,
-    drifts,
-    overall,
-    sets_differ,
-    top_level,
-)
+from finc_eval.comparison.headline import MAX_SENTENCE, MAX_WORDS, TOO_FEW, details, drifts, overall, sets_differ
 from finc_eval.core.words import join_words, percent_range, plural
 from finc_eval.naming.evidence import LOOKS_LIKE, SLIGHT
 from finc_eval.naming.looks import Look
 from finc_eval.numerics.inference import BESIDE_ALPHA
+from finc_eval.partitions.kind import top_level
 from finc_eval.partitions.pages.kinds import say_missed
 from finc_eval.sketches.one_law import Separability
 
@@ -340,7 +332,7 @@ def test_the_repr_is_short_and_json_has_the_headline():
         "Comparison(1,200 generated, 3,400 reference, pixels@1234: 12 % [9, 15] different, more of 1 kind, "
         "less of 1 kind)"
     )
-    assert [line.split(":")[0] for line in kinds] == ["  k1", "  k2"]
+    assert [line.split(" (")[0] for line in kinds] == ["  too many unnamed kind k1", "  lacks unnamed kind k2"]
     assert found.to_dict()["headline"] == found.headline
 
 

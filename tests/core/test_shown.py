@@ -49,14 +49,15 @@ def test_a_result_has_a_short_text_of_at_most_ten_lines(results):
 def test_the_rows_of_a_short_text_are_those_that_count(results):
     comparison = results[0]
     rows = repr(comparison).split("\n")[1:]
-    assert [row.split(":")[0].strip() for row in rows] == [mode.title for mode in comparison.significant()]
+    assert [row.split(" (")[0].strip() for row in rows] == [one.words for one in comparison.findings]
+    assert {part for one in comparison.findings for part in one.parts} == {one.id for one in comparison.significant()}
     assert repr(fe.metrics(*example_sets(300), "vendi")).split("\n")[1].startswith("  vendi 18.4")
 
 
 def test_a_short_text_of_many_rows_ends_with_an_ellipsis_and_hides_no_control_character(results):
-    kind = replace(results[0].kinds[0], name="a\x1b[2J\nb" + "c" * 500, p_value=0.0)
-    rows = repr(replace(results[0], kinds=(kind,) * 30)).split("\n")
-    assert len(rows) == 10 and rows[-1] == "  …" and rows[1].startswith("  a\\u001b[2J b") and len(rows[1]) == 122
+    one = replace(results[0].findings[0], name="a\x1b[2J\nb" + "c" * 500)
+    rows = repr(replace(results[0], findings=(one,) * 30)).split("\n")
+    assert len(rows) == 10 and rows[-1] == "  …" and "many a\\u001b[2J b" in rows[1] and len(rows[1]) == 122
 
 
 def test_a_result_has_a_view_in_notebooks_and_plain_types(results):

@@ -9,8 +9,9 @@ from _said import values
 
 import finc_eval as fe
 import finc_eval.leaderboards.board as board_module
-from finc_eval.comparison.findings import EXCHANGES_OF_BOARDS, clear_among, differences_between, find_differences
+from finc_eval.comparison.findings import EXCHANGES_OF_BOARDS, clear_among, differences_between
 from finc_eval.extractors.weights import MissingWeightsError
+from finc_eval.findings.found import find_differences
 from finc_eval.naming.evidence import Evidence
 from finc_eval.numerics.inference import BESIDE_ALPHA
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
-from finc_eval.comparison.direction import SETS_OF, Direction, Role
+from finc_eval.comparison.direction import SETS_OF, Direction, Role, Spectrum
 from finc_eval.comparison.headline import details, drifts, is_shown, says
 from finc_eval.comparison.pages.directions import (
     OPEN,
@@ -27,7 +27,8 @@ from finc_eval.comparison.pages.directions import (
 from finc_eval.comparison.pages.facts import METHOD_NAMES, kernel_facts, stability
 from finc_eval.comparison.pages.figures import spectrum_svg
 from finc_eval.comparison.pages.looks import seen_first
-from finc_eval.comparison.result import SHOWN_COPIES, Comparison, Spectrum
+from finc_eval.comparison.pages.said import as_said, findings_table
+from finc_eval.comparison.result import SHOWN_COPIES, Comparison
 from finc_eval.core.words import SET_NAMES, join_words, one_line, percent, plural
 from finc_eval.embeddings.set_info import titles_of
 from finc_eval.naming.evidence import UniqueNames, with_id
@@ -60,6 +61,7 @@ LABELS = {"gen": "Gen", "ref": "Ref"}  # short titles of the sets in tables of t
 
 def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
     """Return the page."""
+    comparison = as_said(comparison)
     spectrum, names = comparison.spectrum, titles(comparison)
     shown: dict[str, str] = dict(zip(SET_NAMES, names, strict=True))
     alone = drifts(comparison)
@@ -83,7 +85,10 @@ def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
         map=map_on_page(comparison.map, comparison.kinds, shown, PAIR, gallery.pictures),
         seen=seen_first(comparison, names),
         of_pairs=_sections("pairs", id_tables(comparison.by_id, shown)),
-        sections=_sections("values", value_tables(comparison.by, shown)),
+        sections=[
+            *_sections("findings", findings_table(comparison)),
+            *_sections("values", value_tables(comparison.by, shown)),
+        ],
         cards_of_kinds=cards,
         **_directions_on_page(comparison, names),
         titles=names,
@@ -224,6 +229,7 @@ def _say_unshown(comparison: Comparison, mode: Direction) -> str:
 
 def outline(comparison: Comparison) -> Outline:
     """Return what the comparison says in all outputs."""
+    comparison = as_said(comparison)
     gen, ref = titles(comparison)
     sets = {"gen": comparison.gen, "ref": comparison.ref}
     return Outline(
@@ -233,7 +239,12 @@ def outline(comparison: Comparison) -> Outline:
         sets={gen: comparison.gen.n, ref: comparison.ref.n},
         signatures=[comparison.signature],
         call=call("compare", *(source(*one) for one in sets.items()), settings=comparison.settings),
-        tables=[*id_tables(comparison.by_id, LABELS), *_tables(comparison), *value_tables(comparison.by, LABELS)],
+        tables=[
+            *findings_table(comparison),
+            *id_tables(comparison.by_id, LABELS),
+            *_tables(comparison),
+            *value_tables(comparison.by, LABELS),
+        ],
         details=[text for text in (*details(comparison).values(), not_significant(comparison, ".")) if text],
         warnings=comparison.warnings,
         failures=unreadable(sets),
@@ -265,6 +276,7 @@ def _directions_title(comparison: Comparison) -> str:
 
 def notebook(comparison: Comparison) -> Outline:
     """Return what a notebook shows: kinds and directions with a few samples, and why intervals hold 0."""
+    comparison = as_said(comparison)
     found = significant(comparison.kinds or comparison.directions, ALPHA)
     thing = "kind" if comparison.kinds else "direction"
     lacking = [] if found else [f"No {thing} is significantly more or less frequent in the generated set."]
@@ -281,6 +293,7 @@ def notebook(comparison: Comparison) -> Outline:
 
 def show(comparison: Comparison) -> None:
     """Print the kinds that differ, the directions, what qualifies them, and last the headline."""
+    comparison = as_said(comparison)
     for table in (*outline(comparison).tables, *prompt_tables(comparison.prompts, LABELS)):
         print_one(table)
     if any(remark(mode) for mode in significant(comparison.directions, ALPHA)):

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from finc_eval.comparison.direction import Direction
-from finc_eval.comparison.headline import size_of
 from finc_eval.comparison.result import Comparison
 from finc_eval.findings.finding import two_shares
 from finc_eval.naming.looks import Look
@@ -16,6 +15,8 @@ from finc_eval.prompts.table import Word
 from finc_eval.report.cards import CardView, Grid, Seen
 from finc_eval.report.colors import PAIR
 from finc_eval.report.formats import p_value
+
+LOOKS = ("look", "repeat", "column")  # findings whose pictures stand first
 
 
 class SeenFirst(NamedTuple):
@@ -38,12 +39,13 @@ def seen_first(comparison: Comparison, titles: tuple[str, str]) -> SeenFirst:
     words = [] if comparison.prompts is None else comparison.prompts.clear
     if not (comparison.looks or words or differ):
         return SeenFirst(above=_both(comparison, known))
-    largest = max((size_of(one) for one in differ), default=0.0)
-    looks = sorted(comparison.looks, key=lambda look: -size_of(look))
-    shown = [(one, _look(one, known, comparison.shown)) for one in looks]
+    largest = max((abs(one.share_gen - one.share_ref) for one in differ), default=0.0)
+    by_name = {look.name: look for look in comparison.looks}
+    said = [one for one in comparison.findings if one.kind in LOOKS and one.name in by_name]
+    shown = [(one.size, _look(by_name[one.name], known, comparison.shown)) for one in said]
     return SeenFirst(
-        first=[*(_word(one, known) for one in words), *(seen for look, seen in shown if size_of(look) >= largest)],
-        later=[seen for look, seen in shown if size_of(look) < largest],
+        first=[*(_word(one, known) for one in words), *(seen for size, seen in shown if size >= largest)],
+        later=[seen for size, seen in shown if size < largest],
     )
 
 

@@ -1,0 +1,76 @@
+"""What outputs show of a comparison: its findings, and the kinds, looks, words and directions that these are of."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from finc_eval.comparison.headline import thing_of
+from finc_eval.comparison.result import Comparison
+from finc_eval.findings.finding import Finding
+from finc_eval.numerics.inference import ALPHA
+from finc_eval.partitions.kind import Kind
+from finc_eval.partitions.pages.tables import UNDER
+from finc_eval.report.exports.outline import Cell, TextTable
+from finc_eval.report.formats import bare_percent, p_value
+
+
+def as_said(comparison: Comparison) -> Comparison:
+    """Return the comparison as outputs show it: what differs and is not said has no name, and counts as no difference.
+
+    Kinds are said as parts of a finding, or as what follows from it.
+    """
+    found = comparison.findings
+    known = {one for each in found for one in (each.name, *each.parts, *each.explains)}
+    kinds = [one for one in comparison.kinds if one.p_value <= ALPHA and one.id not in known]
+    if comparison.by_id is not None:
+        kinds = []  # the table of kinds in both runs has all of them
+    unsaid = {one.id for one in kinds}
+    looks = tuple(one for one in comparison.looks if one.name in known)
+    prompts = comparison.prompts
+    if prompts is not None:
+        words = [one for one in prompts.words if one not in prompts.clear or (one.text or "all prompts") in known]
+        prompts = replace(prompts, words=tuple(words))
+    shown = replace(
+        comparison,
+        kinds=tuple(_muted(one) if one.id in unsaid else one for one in comparison.kinds),
+        headings=tuple(one for one in comparison.headings if unsaid.isdisjoint(one.children)),
+        looks=looks,
+        prompts=prompts,
+    )
+    if thing_of(comparison) == "direction":
+        over, under = (
+            tuple(one for one in each if one.p_value > ALPHA or not one.firm or one.id in known)
+            for each in (shown.over, shown.under)
+        )
+        return replace(shown, over=over, under=under)
+    return shown
+
+
+def _muted(kind: Kind) -> Kind:
+    """Return a kind as outputs show what does not differ."""
+    return replace(kind, p_value=1.0, name=None, evidence=(), part_of=None)
+
+
+def findings_table(comparison: Comparison) -> list[TextTable]:
+    """Return the table of what is said, each finding with what follows from it below; none without any.
+
+    Kinds and directions have tables of their own; they stand here only if looks follow from them.
+    """
+    own = {kind.id for kind in comparison.kinds} | {one.id for one in comparison.directions}
+    rows: list[list[Cell | str]] = []
+    muted: list[bool] = []
+    for one in comparison.findings:
+        below = [name for name in one.explains if name not in own]
+        if below or not (one.parts and own.issuperset(one.parts)):
+            rows.append(_row(one))
+            rows += [[f"{UNDER}{name}", "–", "–", "–"] for name in below]
+            muted += [False, *(True for _ in below)]
+    legend = "What stands below a finding follows from it."
+    title, columns = "What differs", ["Finding", "Gen, %", "Ref, %", "Adj. p"]
+    return [TextTable(title, columns, rows, muted=muted, legend=legend * any(muted))] if rows else []
+
+
+def _row(one: Finding) -> list[Cell | str]:
+    said = one.words if one.name in one.words else one.name
+    shares = ["–", "–"] if one.shares is None else [bare_percent(share) for share in one.shares]
+    return [said, *shares, "–" if one.p_value is None else p_value(one.p_value)]

@@ -1,0 +1,218 @@
+"""What follows from what: of findings that share samples, the cause is the one without which less of the other is left.
+
+A finding explains another if, among the samples without it, at most half of the other's difference is left, or less
+than all of it and not significantly. Blurred butterflies follow from a blurred quarter of a set; strokes that are gone
+follow from the ones that are gone; and kinds that grow follow from a kind that is lost, as shares add to 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from finc_eval.findings.finding import LACKING, Finding
+from finc_eval.naming.evidence import MOST
+from finc_eval.naming.questions import enrichment_p
+from finc_eval.naming.traits import Trait
+from finc_eval.numerics.inference import ALPHA
+
+Members = Mapping[str, NDArray[np.bool_]]  # which of the samples looked at are meant, by set: "gen" and "ref"
+Floats = NDArray[np.float64]
+
+SETS = ("gen", "ref")
+PARTS = ("look", "kind", "repeat", "copy", "words", "column")  # findings that have members
+
+ALIKE_LEFT = 0.05  # difference of the parts that two findings leave of each other up to which the narrower explains
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """A finding, and the samples that it is about.
+
+    Attributes:
+        finding: the finding.
+        members: which of the samples looked at have it; all of a set that has moved as a whole.
+        key: name of a look, or id of a kind, by which `explains` of its cause refers to it.
+        trait: what was measured, of a look.
+        asked: samples that were to be of a kind, such as those whose prompts have the word that names it; None for
+            kinds that are named by what their pictures look like, and without a name.
+        examples: ids of samples that show it, by set.
+    """
+
+    finding: Finding
+    members: Members
+    key: str = ""
+    trait: Trait | None = None
+    asked: Members | None = None
+    examples: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def is_part(self) -> bool:
+        """Whether it is about some of the samples."""
+        return not self.finding.whole and self.finding.kind in PARTS
+
+    @property
+    def own_set(self) -> str:
+        """Label of the set that has more of it."""
+        return "gen" if self.finding.is_more else "ref"
+
+    @property
+    def has_come_or_gone(self) -> bool:
+        """Whether all samples that were to be of it are hardly in one of the sets: a label is new or lost."""
+        if self.asked is None:
+            return False
+        own, other = (self.asked[label].mean() for label in (self.own_set, _other(self.own_set)))
+        return bool(other <= LACKING * own)
+
+    def reach(self, other: Held) -> Members:
+        """Return the samples without which another finding is looked at."""
+        if self.asked is None or not (other.finding.kind == "kind" or self.has_come_or_gone):
+            return self.members
+        return {label: mask | self.asked[label] for label, mask in self.members.items()}
+
+    def is_same(self, other: Held) -> bool:
+        """Return whether most samples of the smaller are samples of the other, and both are gains or both losses."""
+        if self.finding.is_more != other.finding.is_more:
+            return False
+        if self.finding.kind == other.finding.kind == "look":
+            return self.finding == other.finding
+        if self.finding.whole or other.finding.whole:
+            return False  # all samples are in a set that has moved, which does not say why a kind is lost
+        label = other.own_set
+        mine, others = self.members[label], other.members[label]
+        both, sizes = (mine & others).sum(), sorted((mine.sum(), others.sum()))
+        # A picture that is repeated is a fault of its own in a larger kind, whatever it looks like.
+        is_one_repeated = (self.finding.kind == "repeat") != (other.finding.kind == "repeat")
+        return bool(both and both >= MOST * sizes[is_one_repeated])
+
+    def holds(self, other: Held) -> bool:
+        """Return whether most samples of another finding, such as what a limit is on, are samples of this one."""
+        label = other.own_set
+        both = (self.members[label] & other.members[label]).sum()
+        return self.is_same(other) and bool(both >= MOST * other.members[label].sum())
+
+    def shows(self, traits: Collection[str]) -> bool:
+        """Return whether it is a look that the set has more of, by one of these traits or with it."""
+        if self.trait is None or not self.finding.is_more:
+            return False
+        return self.trait.name in traits or any(one in traits for one in self.trait.brings)
+
+
+Left = tuple[float, bool]  # part of a difference that is left, and whether this explains it
+
+
+def causes_of(held: Sequence[Held], *, among_kinds: bool = True) -> list[int | None]:
+    """Return the place of the finding that each finding follows from; None for causes.
+
+    Each look was found among the samples without the looks before it: none follows from another. What a whole set looks
+    like has no samples of its own, and is not asked. Kinds follow from each other only `among_kinds`.
+    """
+    parts = [place for place, one in enumerate(held) if one.is_part]
+    cause: list[int | None] = [None] * len(held)
+    left: dict[tuple[int, int], Left] = {}
+    for i, j in product(parts, repeat=2):
+        if i != j and _may_bring(held[i], held[j], among_kinds):
+            left[i, j] = _left_of(held[i], held[j])
+    explains = {pair for pair, (_, is_explained) in left.items() if is_explained}
+    for j in parts:
+        firm = [i for i in parts if (i, j) in explains and ((j, i) not in explains or _is_first(i, j, held, left))]
+        if firm:
+            cause[j] = min(firm, key=lambda i: left[i, j][0])
+    _explain_jointly(held, cause)
+    _break_circles(held, cause)
+    return [_first_cause(cause, place) for place in range(len(held))]
+
+
+def _may_bring(one: Held, other: Held, among_kinds: bool) -> bool:
+    """Return whether a finding may follow from another at all."""
+    kind, brought = one.finding.kind, other.finding.kind
+    if kind == brought == "kind":
+        return among_kinds
+    if brought in ("repeat", "copy", "words"):
+        return kind == "repeat" and brought == "copy"
+    if kind == "kind":
+        return one.asked is not None
+    return brought == "kind" or kind == "words"
+
+
+def _is_first(i: int, j: int, held: Sequence[Held], left: Mapping[tuple[int, int], Left]) -> bool:
+    """Return whether the second of two findings that explain each other follows from the first."""
+    one, other = held[i], held[j]
+    own, others = left[i, j][0], left[j, i][0]
+    if (one.finding.kind == "kind") != (other.finding.kind == "kind"):  # a look wins where both explain as much
+        return own < others or (own == others and other.finding.kind == "kind")
+    if abs(own - others) > ALIKE_LEFT:
+        return own < others
+    sizes = [sum(int(mask.sum()) for mask in each.reach(rest).values()) for each, rest in ((one, other), (other, one))]
+    return (sizes[0], i) < (sizes[1], j)
+
+
+def _break_circles(held: Sequence[Held], cause: list[int | None]) -> None:
+    """Make the largest of findings that follow from each other in a circle their cause."""
+    for start in range(len(held)):
+        chain, place = list[int](), start
+        while (further := cause[place]) is not None and place not in chain:
+            chain.append(place)
+            place = further
+        if place in chain:
+            cause[max(chain[chain.index(place) :], key=lambda i: held[i].finding.size)] = None
+
+
+def _first_cause(cause: Sequence[int | None], place: int) -> int | None:
+    """Follow causes of causes to the first."""
+    found = cause[place]
+    while found is not None and (further := cause[found]) is not None:
+        found = further
+    return found
+
+
+def _explain_jointly(held: Sequence[Held], cause: list[int | None]) -> None:
+    """Give a kind that looks explain together, and none alone, to the look without which it differs least."""
+    looks = [i for i, one in enumerate(held) if one.is_part and one.finding.kind != "kind" and cause[i] is None]
+    if len(looks) < 2:
+        return
+    together = {label: np.logical_or.reduce([held[i].members[label] for i in looks]) for label in SETS}
+    for j, one in enumerate(held):
+        if cause[j] is None and one.is_part and one.finding.kind == "kind" and _left(together, one.members)[1]:
+            best = min(looks, key=lambda i: _left(held[i].members, one.members)[0])
+            cause[j] = best if _left(held[best].members, one.members)[0] < 1 else None
+
+
+def _left_of(one: Held, other: Held) -> Left:
+    """Return what is left of a finding without another; kinds do not overlap, and their shares are known."""
+    if one.finding.kind != "kind" or other.finding.kind != "kind":
+        return _left(one.reach(other), other.members)
+    if one.asked is not None:
+        return _left(one.reach(other), other.members, at_least=ALPHA)
+    (own, before), (others, others_before) = (each.finding.shares or (0.0, 0.0) for each in (one, other))
+    left = others / max(1 - own, 1e-12) - others_before / max(1 - before, 1e-12)
+    part = abs(left) / max(abs(others - others_before), 1e-12)
+    return part, part <= MOST
+
+
+def _left(without: Members, members: Members, at_least: float = 1.0) -> Left:
+    """Return the part of a difference that is left without some samples, and whether these explain it.
+
+    With `at_least`, the difference must have such a p-value among the samples that were looked at.
+    """
+    kept = {label: ~mask for label, mask in without.items()}
+    every = np.array([(int(members[label].sum()), len(members[label])) for label in SETS])
+    counts = np.array([(int((members[label] & kept[label]).sum()), max(int(kept[label].sum()), 1)) for label in SETS])
+    whole, left = (abs(each[0, 0] / each[0, 1] - each[1, 0] / each[1, 1]) for each in (every, counts))
+    part = float(left / max(whole, 1e-12))
+    if at_least < 1:  # too few samples were looked at to say what is left
+        return part, part <= MOST and _p_value(every) <= at_least
+    return part, part <= MOST or (part < 1 and _p_value(counts) > ALPHA)
+
+
+def _p_value(counts: NDArray[np.int64]) -> float:
+    """Return the two-sided p-value of Fisher's exact test of two sets, each with members and samples."""
+    return float(2 * min(enrichment_p(*one.ravel(), *other.ravel()) for one, other in (counts, counts[::-1])))
+
+
+def _other(label: str) -> str:
+    return SETS[label == SETS[0]]

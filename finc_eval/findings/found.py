@@ -1,0 +1,158 @@
+"""Findings of two sets: the looks, repeats and kinds in which they differ, each cause once, the largest first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from finc_eval.embeddings.base import Embeddings
+from finc_eval.findings.causes import Held, Members, causes_of
+from finc_eval.findings.finding import Finding, What
+from finc_eval.findings.names import KindNames
+from finc_eval.naming.columns import is_look
+from finc_eval.naming.evidence import CLASSIFIER, PARTLY, TRAIT
+from finc_eval.naming.looks import EXAMPLES, REPEAT, Look
+from finc_eval.naming.measured import looked_rows
+from finc_eval.naming.parts import Property, have
+from finc_eval.naming.traits import Trait
+from finc_eval.numerics.inference import ALPHA, significant
+from finc_eval.partitions.kind import Kind, top_level
+
+KindsOf = Callable[[torch.Tensor], list[str]]  # ids of the kinds of rows, "" where a kind does not differ
+
+
+def look_finding(look: Look) -> Finding:
+    """Return a look as a finding."""
+    what: What = "repeat" if look.trait == REPEAT else "look" if is_look(look.trait) else "column"
+    ids = tuple(look.examples.get(look.more_in, ()))
+    return Finding(
+        look.name, what, look.whole, look.share_gen, look.share_ref, look.p_value, look.kinds, ids=ids,
+        explains=look.kinds,
+    )  # fmt: skip
+
+
+def kind_finding(kind: Kind, names: KindNames) -> Finding:
+    """Return a kind, or a heading of kinds, as a finding."""
+    parts = kind.children or (kind.id,)
+    more_in = "gen" if kind.share_difference > 0 else "ref"
+    return Finding(
+        names.noun(kind), "kind", False, kind.share_gen, kind.share_ref, kind.p_value, parts,
+        ids=kind.shares[more_in].top_ids[:EXAMPLES], interval=kind.share_difference_interval,
+    )  # fmt: skip
+
+
+def find_differences(
+    looks: Sequence[Look], kinds: Sequence[Kind], headings: Sequence[Kind] = ()
+) -> tuple[Finding, ...]:
+    """Return the looks, repeats and kinds in which two sets differ, the largest first, without their samples.
+
+    What a look explains is what it says itself (`Look.kinds`). A look of the whole set explains all kinds. Where looks
+    explain a kind under a heading, what is left are the other kinds under it.
+    """
+    names, covered = KindNames((*headings, *kinds)), {one for look in looks for one in look.kinds}
+    left = [one for one in kinds if one.id not in covered]
+    heads = [one for one in headings if covered.isdisjoint(one.children)]
+    found = [*map(look_finding, looks)]
+    whole = next((place for place, look in enumerate(looks) if look.whole), None)
+    if whole is not None:
+        found[whole] = replace(found[whole], explains=tuple(kind.id for kind in significant(kinds, ALPHA)))
+        left, heads = [], []
+    return in_order([*found, *(kind_finding(one, names) for one in top_level(left, heads))])
+
+
+def in_order(found: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Return findings in the order in which they are said: the largest first."""
+    return tuple(sorted(found, key=lambda one: -one.size))
+
+
+def hold_findings(
+    sets: Mapping[str, Embeddings],
+    looks: Sequence[tuple[Look, Members]],
+    kinds: Sequence[Kind],
+    headings: Sequence[Kind],
+    kinds_of: KindsOf | None,
+    traits: Sequence[Trait] = (),
+    others: Sequence[Held] = (),
+) -> list[Held]:
+    """Return the causes among the looks, repeats, kinds and other findings of two sets, with the samples of each.
+
+    What follows from a cause stands in its `explains`.
+
+    Args:
+        sets: embeddings, "gen" and "ref".
+        looks: looks, with the samples of `looked_rows` that have them.
+        kinds: all kinds.
+        headings: unions of kinds that differ alike.
+        kinds_of: function that returns the ids of the kinds of rows; None without kinds.
+        traits: traits that the looks are of.
+        others: findings of other things, such as words of prompts, with their samples.
+    """
+    rows = {label: looked_rows(one) for label, one in sets.items()}
+    of_each = (
+        {}
+        if kinds_of is None or not significant(kinds, ALPHA)
+        else {label: np.array(kinds_of(one.rows_at(rows[label]))) for label, one in sets.items()}
+    )
+    names, named = KindNames((*headings, *kinds)), {one.name: one for one in traits}
+    first = [*others, *(_hold_look(look, has, rows, named) for look, has in looks)]
+    each = {kind.id: _hold_kind(kind, names, kinds, sets, rows, of_each) for kind in significant(kinds, ALPHA)}
+    alone = causes_of([*first, *each.values()], among_kinds=False)
+    covered = {one for one, cause in zip(each, alone[len(first) :], strict=True) if cause is not None}
+    # A heading of which looks explain some kinds alone is not one thing.
+    heads = [one for one in headings if len(covered & {*one.children}) in (0, len(one.children))]
+    units = [each.get(one.id) or _hold_kind(one, names, kinds, sets, rows, of_each) for one in top_level(kinds, heads)]
+    return explained([*first, *units])
+
+
+def explained(held: Sequence[Held]) -> list[Held]:
+    """Return the findings that are causes, the largest first, each with what follows from it."""
+    cause = causes_of(held)
+    whole = next((place for place, one in enumerate(held) if one.finding.kind == "look" and one.finding.whole), None)
+    if whole is not None:
+        cause = [whole if one.finding.kind == "kind" else own for one, own in zip(held, cause, strict=True)]
+    causes = []
+    for place, one in enumerate(held):
+        if cause[place] is None:
+            brought = [other for other, own in zip(held, cause, strict=True) if own == place]
+            keys = tuple(key for other in brought for key in (other.finding.parts or (other.key,)))
+            known = [each.finding.p_value for each in (one, *brought) if each.finding.p_value is not None]
+            finding = replace(one.finding, explains=keys, p_value=min(known, default=None))
+            causes.append(replace(one, finding=finding))
+    return sorted(causes, key=lambda one: -one.finding.size)
+
+
+def _hold_look(look: Look, has: Members, rows: Mapping[str, NDArray[np.int64]], traits: Mapping[str, Trait]) -> Held:
+    members = {label: np.ones(len(each), bool) for label, each in rows.items()} if look.whole else has
+    finding = replace(look_finding(look), parts=(), explains=())
+    return Held(finding, members, look.name, traits.get(look.trait), None, look.examples)
+
+
+def _hold_kind(
+    kind: Kind,
+    names: KindNames,
+    kinds: Sequence[Kind],
+    sets: Mapping[str, Embeddings],
+    rows: Mapping[str, NDArray[np.int64]],
+    of_each: Mapping[str, NDArray[np.str_]],
+) -> Held:
+    finding = kind_finding(kind, names)
+    members = {label: np.isin(each, finding.parts) for label, each in of_each.items()}
+    examples = {label: sets[label].ids_at(rows[label][has][:EXAMPLES]) for label, has in members.items()}
+    inside = [one for one in kinds if one.id in finding.parts]
+    said = [asked for one in inside for asked in _said_by(one)]
+    asked = None
+    if said and all(each.source in one.columns for each in said for one in sets.values()):
+        asked = {label: np.asarray(have(one, rows[label], said).any(1)) for label, one in sets.items()}
+    return Held(finding, members, kind.id, None, asked, examples)
+
+
+def _said_by(kind: Kind) -> list[Property]:
+    """Return the values of columns and the words of prompts that name most of a kind."""
+    if kind.name is None or kind.name.startswith(PARTLY):
+        return []
+    said = [one for one in kind.evidence if one.in_name and one.source not in (TRAIT, CLASSIFIER)]
+    return [Property(one.source, one.value) for one in said]

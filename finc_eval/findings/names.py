@@ -1,0 +1,63 @@
+"""`KindNames`: what kinds and directions are called, with all names that are said, the same in every verb."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from finc_eval.core.words import quote
+from finc_eval.naming.evidence import ADJECTIVE, LOOKS_LIKE, Evidence, UniqueNames, starts_with_trait, unnamed
+
+MAX_NAME = 5  # words of the name of a kind
+
+
+class _Named(Protocol):
+    """Whatever has an id, a name with evidence, and a title, the id without a name: a kind, or a direction."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def name(self) -> str | None: ...
+    @property
+    def evidence(self) -> tuple[Evidence, ...]: ...
+
+
+class KindNames:
+    """Short names of all kinds that are said together, by which a reader can tell them apart.
+
+    Example:
+        >>> from finc_eval.demo import example_sets
+        >>> from finc_eval.findings.names import KindNames
+        >>> import finc_eval as fe
+        >>> kinds = fe.compare(*example_sets(), features=200).significant()
+        >>> len({KindNames(kinds).noun(kind) for kind in kinds}) == len(kinds)
+        True
+    """
+
+    def __init__(self, every: Iterable[_Named]) -> None:
+        self._unique = UniqueNames(every)
+
+    def noun(self, kind: _Named) -> str:
+        """Return the name as the object of a sentence: "jellyfish", "samples that are darker", "unnamed kind k9".
+
+        The id follows where others read the same.
+        """
+        if kind.name is None:
+            return unnamed(kind.id)
+        short = self.cut(kind)
+        short = f"{ADJECTIVE}{short}" if starts_with_trait(kind.name, kind.evidence) else short
+        return f"{short} ({kind.id})" if self._unique.is_shared(kind) else short
+
+    def quoted(self, kind: _Named, thing: str = "kind") -> str:
+        """Return the thing and its name in quotation marks: "kind “jellyfish”", "kind like “dog”, k3,"."""
+        if kind.name is None:
+            return unnamed(kind.id) if thing == "kind" else f"{thing} {kind.id}"
+        like = "like " * kind.name.startswith(LOOKS_LIKE)
+        return f"{thing} {like}{quote(self.cut(kind))}" + f", {kind.id}," * self._unique.is_shared(kind)
+
+    def cut(self, kind: _Named) -> str:
+        """Return the first `MAX_NAME` words of the name."""
+        words = self._unique.words(kind).split()
+        return " ".join(words[:MAX_NAME]) + "…" * (len(words) > MAX_NAME)
