@@ -15,6 +15,7 @@ import pytest
 from _cpu import CpuSeconds
 from _kinds_of_cases import more_of_a_kind
 from _quick import AUDITS, BOARDS, quick
+from _reports import FewReports, are_few
 from _stored import made_once
 from _turns import keep_turn, of_other_turns
 
@@ -33,6 +34,8 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     if path := config.getoption("--cpu-seconds"):
         config.pluginmanager.register(CpuSeconds(path))
+    if are_few(config.option):
+        config.pluginmanager.register(FewReports())
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -132,15 +132,16 @@ def numeric_constants() -> dict[tuple[str, str], str]:
 def uses(constants: set[tuple[str, str]]) -> Counter[tuple[str, str]]:
     """How often each constant is read: in the package, and by name in tests and benchmarks."""
     found: Counter[tuple[str, str]] = Counter()
-    for path in MODULES:
-        local = {name: (home, name) for home, name in constants if home == name_of(path)}
+    of_modules = {name_of(path): path for path in MODULES}
+    for module, path in of_modules.items():
+        local = {name: (home, name) for home, name in constants if home == module}
         for node in nodes_of(path):
             if isinstance(node, ast.ImportFrom):
                 local |= {one.asname or one.name: (node.module or "", one.name) for one in node.names}
         reads = [node.id for node in nodes_of(path) if isinstance(node, ast.Name) and node.id.isupper()]
         found.update(local[name] for name in reads if name in local)
     for name in constants & found.keys():
-        found[name] -= name[0] in map(name_of, MODULES)  # its definition
+        found[name] -= name[0] in of_modules  # its definition
     outside = [path for folder in ("tests", "benchmarks") for path in (ROOT / folder).rglob("*.py")]
     outside.remove(Path(__file__))
     words = Counter(re.findall(r"\b[A-Z][A-Z0-9_]+\b", " ".join(path.read_text(encoding="utf-8") for path in outside)))

@@ -4,6 +4,8 @@ import ast
 import re
 from pathlib import Path
 
+from _trees import nodes_of
+
 ROOT = Path(__file__).parent.parent
 
 TEXTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -34,9 +36,7 @@ def test_every_docstring_begins_with_a_phrase_that_stands_alone():
     for path, code in texts():
         if path.suffix != ".py":
             continue
-        described = [
-            (getattr(node, "lineno", 1), text) for node in ast.walk(ast.parse(code)) for text in texts_of(node)
-        ]
+        described = [(getattr(node, "lineno", 1), text) for node in nodes_of(ROOT / path) for text in texts_of(node)]
         beside = [(code[: one.start()].count("\n") + 1, one[1].capitalize()) for one in BESIDE.finditer(code)]
         faults = [(line, text) for line, text in [*described, *beside] if LONE_CLAUSE.match(text)]
         found += [f"{path}:{line}: {text.splitlines()[0]}" for line, text in faults]

@@ -32,8 +32,13 @@ def looks_needed(shift: float, reference: int, samples: int, things: int, alpha:
     apart = shift * reference / before
     scores: Array = apart / np.sqrt(1 / samples + 1 / before)
     needed = np.log(things / alpha)
-    reached = (count for count in range(1, MOST_LOOKS + 1) if weigh(scores[:count, None]).log_e[0] >= needed)
-    return next(reached, None)
+    # 10: portions of the numbers of looks. In each, a number of looks is a thing whose further looks say nothing.
+    for counts in np.array_split(np.arange(1, MOST_LOOKS + 1), 10):
+        look = np.arange(counts[-1])[:, None]
+        reached = counts[weigh(np.where(look < counts, scores[: len(look), None], np.nan)).log_e >= needed]
+        if len(reached):
+            return int(reached[0])
+    return None
 
 
 def samples_alone(shift: float, reference: int, things: int, alpha: float) -> int | None:

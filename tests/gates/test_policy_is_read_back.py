@@ -106,7 +106,8 @@ def texts():
            '"""', "\\u00e9", "{x}", "[kinds]", "é", "é", "😀", "true", "nan", "2024-01-01"]  # fmt: skip
     found = [*odd, *(f"a{letters[0]}b{letters[-1]}" for letters in by_category.values())]
     while len(found) < 200:
-        found.append("".join(rng.choice(by_category[one]) for one in rng.choice([*by_category], 6)))
+        of_six = (by_category[one] for one in rng.choice([*by_category], 6))
+        found.append("".join(letters[rng.integers(len(letters))] for letters in of_six))
     return found
 
 
