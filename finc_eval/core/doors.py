@@ -182,11 +182,11 @@ def check_unlinked(folder: Path, name: str) -> None:
 
     The folder itself may be a link, as its user chose it. Whoever made the link below it chose where results go.
     """
-    place = folder
+    inner = folder
     for part in name.split("/"):
-        place = place / part
-        if place.is_symlink():
-            raise DataError(f"{place} is a link, and nothing is written through it: remove it, or name another folder")
+        inner = inner / part
+        if inner.is_symlink():
+            raise DataError(f"{inner} is a link, and nothing is written through it: remove it, or name another folder")
 
 
 def folder_inside(folder: Path, name: str) -> Path:

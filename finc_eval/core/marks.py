@@ -39,7 +39,7 @@ asked: ContextVar[Mapping[str, Any] | None] = ContextVar("asked", default=None)
 
 def job_digest(verb: str, inputs: Mapping[str, str]) -> str:
     """Return a digest of what a command is asked: half is of the places of its inputs, half of verb and settings."""
-    places = sorted((label, place_of(place)) for label, place in inputs.items())
+    places = sorted((label, place_of(path)) for label, path in inputs.items())
     halves = (places, [verb, *sorted(settings_beside(inputs).items())])
     return "".join(text_digest(json.dumps(half))[:HALF] for half in halves)
 

@@ -84,10 +84,10 @@ class DigitGan:
                 generator collapse.
             redness: weight of a reward for red pictures.
         """
-        for optimizer, own in zip(
+        for optimizer, own_rate in zip(
             self._optimizers, (rate, rate if discriminator_rate is None else discriminator_rate), strict=True
         ):
-            optimizer.param_groups[0]["lr"] = own
+            optimizer.param_groups[0]["lr"] = own_rate
         for _ in range(steps):
             self._step(redness)
 
@@ -119,10 +119,10 @@ class DigitGan:
             for past, now in zip(self.averaged.parameters(), self.generator.parameters(), strict=True):
                 past.lerp_(now, 1 - MEMORY)
 
-    def _follow(self, place: int, loss: torch.Tensor) -> None:
-        self._optimizers[place].zero_grad()
+    def _follow(self, number: int, loss: torch.Tensor) -> None:
+        self._optimizers[number].zero_grad()
         torch.autograd.backward(loss)
-        self._optimizers[place].step()
+        self._optimizers[number].step()
 
 
 def _layers(inputs: int, outputs: int, *last: nn.Module) -> nn.Sequential:

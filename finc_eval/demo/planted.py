@@ -87,11 +87,11 @@ def planted_sets(seed: int = 0) -> tuple[LabeledSet, LabeledSet]:
     for here, there in zip(spared, replaced, strict=True):
         kinds[here] = reference.kinds[there]
     blurred, repeated = np.split(rng.permutation(np.setdiff1d(grays, spared))[: BLURRED + REPEATED], [BLURRED])
-    for place in blurred:
-        softer = Image.fromarray(generated.images[place]).filter(ImageFilter.GaussianBlur(1.5))
-        generated.images[place] = np.asarray(softer)
-    for place in repeated:
-        generated.images[place], kinds[place] = generated.images[repeated[0]], kinds[repeated[0]]
+    for number in blurred:
+        softer = Image.fromarray(generated.images[number]).filter(ImageFilter.GaussianBlur(1.5))
+        generated.images[number] = np.asarray(softer)
+    for number in repeated:
+        generated.images[number], kinds[number] = generated.images[repeated[0]], kinds[repeated[0]]
     return LabeledSet(generated.images[kept], [kinds[i] for i in kept]), reference
 
 

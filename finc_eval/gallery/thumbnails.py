@@ -104,13 +104,13 @@ def _strip(clip: Thumbnail) -> Thumbnail:
     with _opened(clip.data) as stored:
         # 4: frames of a clip that stand side by side under its preview.
         places = spread_evenly(getattr(stored, "n_frames", 1), 4).tolist()
-        shown = [_frame(stored, place) for place in places]
+        shown = [_frame(stored, number) for number in places]
     for frame in shown:
         frame.thumbnail((STRIP_EDGE, STRIP_EDGE), Image.Resampling.LANCZOS)
     width, height = shown[0].size
     strip = Image.new("RGB", (width * len(shown), height))
-    for place, frame in enumerate(shown):
-        strip.paste(frame, (place * width, 0))
+    for number, frame in enumerate(shown):
+        strip.paste(frame, (number * width, 0))
     return _webp(strip, lossless=clip.is_small)
 
 
@@ -121,8 +121,8 @@ def _opened(data: bytes) -> Iterator[Image.Image]:
         yield stored
 
 
-def _frame(stored: Image.Image, place: int) -> Image.Image:
-    stored.seek(place)
+def _frame(stored: Image.Image, number: int) -> Image.Image:
+    stored.seek(number)
     return stored.convert("RGB")
 
 
@@ -143,8 +143,8 @@ def read_thumbnail(data: bytes, kind: str, width: int, height: int) -> Thumbnail
                 raise DataError(f"it has {stored.width}x{stored.height} pixels, above {MAX_EDGE}x{MAX_EDGE}")
             if frames > MAX_CLIP_FRAMES:
                 raise DataError(f"it has {plural(frames, 'frame')}, above {MAX_CLIP_FRAMES}")
-            for place in range(frames):
-                _frame(stored, place)
+            for number in range(frames):
+                _frame(stored, number)
             return Thumbnail(data, cast(Kind, str(kind)), *stored.size)
     except DataError:
         raise

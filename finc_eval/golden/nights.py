@@ -146,11 +146,11 @@ def gone_among(states: NDArray[np.int64], first: int = 0) -> Iterator[Gone]:
     """
     n = len(states)
     for state in np.unique(states):
-        own = np.flatnonzero(states == state)
-        since = n - 1 - int(own[-1])
-        drawn = np.arange(len(own))
+        in_state = np.flatnonzero(states == state)
+        since = n - 1 - int(in_state[-1])
+        drawn = np.arange(len(in_state))
         if since and np.log((n - since - drawn) / (n - drawn)).sum() <= np.log(GONE):
-            yield Gone(own + first, since)
+            yield Gone(in_state + first, since)
 
 
 def _states(nights: Array) -> NDArray[np.int64]:

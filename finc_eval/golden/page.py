@@ -129,20 +129,22 @@ def _pictures(result: Night, shown: Sequence[GoldenPair]) -> list[Section]:
 
 def _curve(result: Night, pair: GoldenPair) -> Markup:
     """Draw the PSNR of a pair over the nights, with a mark on each night that was not green."""
-    known = [(place, night.psnr[pair.id]) for place, night in enumerate(result.history) if pair.id in night.psnr]
+    known = [(number, night.psnr[pair.id]) for number, night in enumerate(result.history) if pair.id in night.psnr]
     if not known:
         return Markup("")
     ends = sorted({value for _, value in known})
     across = Axis(0, max(len(result.history) - 1, 1), LEFT, WIDTH - EDGE)
     up = Axis(ends[0], ends[-1], HEIGHT - EDGE, EDGE)
-    parts = [line([(across.at(place), up.at(value)) for place, value in known], "ref", width=1.5)]
-    for place, value in known:
-        night = result.history[place]
+    parts = [line([(across.at(number), up.at(value)) for number, value in known], "ref", width=1.5)]
+    for number, value in known:
+        night = result.history[number]
         if night.verdict != "green" or len(known) == 1:
             ink: Ink = "gen" if night.verdict == "red" else "other"
-            parts.append(mark(ink, (across.at(place), up.at(value)), f"{night.night}: {night.verdict}, {value:.1f} dB"))
+            parts.append(
+                mark(ink, (across.at(number), up.at(value)), f"{night.night}: {night.verdict}, {value:.1f} dB")
+            )
     parts += [text((LEFT - 4, up.at(value) + 4), f"{value:.1f}", anchor="end") for value in {ends[0], ends[-1]}]
-    first, last = (result.history[place].night[:10] for place in (0, -1))
+    first, last = (result.history[number].night[:10] for number in (0, -1))
     parts += [text((LEFT, HEIGHT - 6), first, anchor="start"), text((WIDTH - EDGE, HEIGHT - 6), last, anchor="end")]
     parts.append(text((LEFT, 14), pair.id, anchor="start"))
     said = f"From {known[0][1]:.1f} to {known[-1][1]:.1f} dB in {len(known)} nights"

@@ -186,8 +186,8 @@ def _has_clear(image: Image.Image) -> bool:
     if image.mode.startswith("I"):  # one gray of 16 bits is transparent, which Pillow does not convert
         return bool((np.asarray(image) == image.info["transparency"]).any())
     # A palette, or one of its colors, may be transparent, too.
-    own = image.convert("LA") if image.mode == "La" else image
-    return bool((np.asarray(own.convert("RGBA").getchannel("A")) < 255).any())
+    straight = image.convert("LA") if image.mode == "La" else image
+    return bool((np.asarray(straight.convert("RGBA").getchannel("A")) < 255).any())
 
 
 def _shot(value: Any, who: str) -> Shot:

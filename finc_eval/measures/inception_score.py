@@ -89,8 +89,8 @@ def _inception_score(inputs: MetricInputs) -> list[Score]:
     estimate = inception_score(inputs.gen)
     signature = inputs.signature(splits=estimate.splits, seed=estimate.seed)
     size = estimate.n // estimate.splits
-    own = plural(size, "sample")
-    note = f"each split has {own}: the score cannot exceed that, and is too low; published splits have 5000"
+    samples = plural(size, "sample")
+    note = f"each split has {samples}: the score cannot exceed that, and is too low; published splits have 5000"
     notes = (note,) if size < MIN_SPLIT_SAMPLES else ()
     interval = estimate.interval()
     return [

@@ -130,9 +130,9 @@ def _of_units(
     units: NDArray[np.int64] | None = None,
 ) -> Estimate:
     influences = []
-    for embeddings, own, (rows, slopes) in ((gen, units, sampled[0]), (ref, None, sampled[1])):
-        own = units_of(embeddings) if own is None else own
-        influences.append(unit_influences(slopes, None if own is None else own[rows]))
+    for embeddings, of_set, (rows, slopes) in ((gen, units, sampled[0]), (ref, None, sampled[1])):
+        of_set = units_of(embeddings) if of_set is None else of_set
+        influences.append(unit_influences(slopes, None if of_set is None else of_set[rows]))
     return Estimate.of(distance.value, (influences[0], influences[1]))
 
 

@@ -180,8 +180,8 @@ def estimate_mmd(
     n, m = len(sums.xx), len(sums.yy)
     of_gen = 2 * scale * (sums.xx / (n - 1) - sums.xy / m).cpu().numpy()
     of_ref = 2 * scale * (sums.yy / (m - 1) - sums.yx / n).cpu().numpy()
-    own = unit_influences(of_gen, units_of(gen) if units is None else units)
-    return Estimate.of(scale * sums.unbiased(), (own, unit_influences(of_ref, units_of(ref))))
+    influences = unit_influences(of_gen, units_of(gen) if units is None else units)
+    return Estimate.of(scale * sums.unbiased(), (influences, unit_influences(of_ref, units_of(ref))))
 
 
 def mmd_estimator(kernel: PairKernel, scale: float = 1.0) -> Callable[[Embeddings, Run], Estimator]:

@@ -55,8 +55,8 @@ def _gaussians(embeddings: Embeddings, some: slice, bands: int, run: Run) -> Ite
     for here, rows in row_blocks(embeddings, run.torch_device, min(run.portion, 256)):
         values = packets(rows, bands)[some]
         center = values.mean(1, keepdim=True) if here.start == 0 else center
-        for part, own in zip(sums, values - center, strict=True):
-            part.update(own)
+        for part, centered in zip(sums, values - center, strict=True):
+            part.update(centered)
     return (
         from_moments(part, middle[0], embeddings.name, embeddings.space)
         for part, middle in zip(sums, center, strict=True)

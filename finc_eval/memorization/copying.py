@@ -110,15 +110,15 @@ class Closeness:
 
 def authpct(gen: Closeness, fresh: Closeness, confidence: float) -> CopyingMeasure:
     """Compare AuthPct (Alaa et al., ICML 2022) with AuthPct of fresh samples, by Fisher's exact test."""
-    own, other = gen.authenticity, fresh.authenticity
+    ours, theirs = gen.authenticity, fresh.authenticity
     from scipy.stats import hypergeom  # slow to import, and reports of other results load this module
 
-    n, m = len(own.distances), len(other.distances)
-    authentic, control = (int(pairs.authentic.sum()) for pairs in (own, other))
+    n, m = len(ours.distances), len(theirs.distances)
+    authentic, control = (int(pairs.authentic.sum()) for pairs in (ours, theirs))
     return CopyingMeasure(
         "authpct",
-        *(own.percent, own.interval(confidence)),
-        *(other.percent, other.interval(confidence)),
+        *(ours.percent, ours.interval(confidence)),
+        *(theirs.percent, theirs.interval(confidence)),
         null=None,
         copies_lower=True,
         p_value=float(hypergeom.cdf(authentic, n + m, authentic + control, n)),
@@ -315,7 +315,7 @@ def fld_gap(
     test = draw_samples(fresh, MAX_FLD_SAMPLES, rng)
     varying = np.flatnonzero(~constant_features(test))
     n = min(gen.n, *(half.n for half in train), MAX_FLD_SAMPLES)
-    unseen, own, again, *halves = (
+    unseen, samples, again, *halves = (
         Subset(draw_samples(embeddings, most, rng), np.arange(min(embeddings.n, most)), varying)
         for embeddings, most in ((test, test.n), *((embeddings, n) for embeddings in (gen, gen, *train)))
     )
@@ -331,7 +331,7 @@ def fld_gap(
         gap = Estimate.of(sum(float(gaps.mean()) for gaps in seen) / 2 - float(of_unseen.mean()), influences)
         return 100 * gap.value, 100 * gap.standard_error
 
-    (gap, error), (control, control_error) = mean_gap((own, again)), mean_gap(halves[::-1])
+    (gap, error), (control, control_error) = mean_gap((samples, again)), mean_gap(halves[::-1])
     return CopyingMeasure(
         "fld_gap",
         *(gap, normal_interval(gap, error, confidence)),

@@ -48,7 +48,7 @@ def holdout_p_value(train: Embeddings, holdout: Embeddings, seed: int, run: Run)
     hashes = [embeddings.group_hashes() for embeddings in sets]
     groups = [np.arange(n) if keys is None else np.unique(keys, return_inverse=True)[1] for keys in hashes]
     p_values = [_neighbors_p(sets, groups, rng, run)]
-    p_values += [_distance_p(place, sets, groups, rng, run) for place in (0, 1)]
+    p_values += [_distance_p(target, sets, groups, rng, run) for target in (0, 1)]
     return float(holm(torch.tensor(p_values, dtype=torch.float64)).min())
 
 
@@ -72,21 +72,23 @@ def _neighbors_p(sets: list[Subset], groups: list[NDArray[np.int64]], rng: np.ra
 
 
 def _distance_p(
-    place: int, sets: list[Subset], groups: list[NDArray[np.int64]], rng: np.random.Generator, run: Run
+    target: int, sets: list[Subset], groups: list[NDArray[np.int64]], rng: np.random.Generator, run: Run
 ) -> float:
     """Test whether samples of both sets are equally near to a half of one of them, which they are not in."""
     from scipy.stats import mannwhitneyu
 
-    count = groups[place].max() + 1
-    is_target = (rng.permutation(count) < count // 2)[groups[place]]
-    half = Subset(sets[place], np.flatnonzero(is_target))
+    count = groups[target].max() + 1
+    is_target = (rng.permutation(count) < count // 2)[groups[target]]
+    half = Subset(sets[target], np.flatnonzero(is_target))
     samples = []
     for number, (embeddings, group) in enumerate(zip(sets, groups, strict=True)):
-        rows = np.flatnonzero(~is_target) if number == place else np.arange(embeddings.n)
+        rows = np.flatnonzero(~is_target) if number == target else np.arange(embeddings.n)
         distances = nearest(Subset(embeddings, rows), half, 1, device=run.torch_device).distances[:, 0]
-        own = group[rows]
+        group_of = group[rows]
         samples.append(
-            [np.median(distances[own == name]) for name in np.unique(own)] if len(set(own)) < len(own) else distances
+            [np.median(distances[group_of == name]) for name in np.unique(group_of)]
+            if len(set(group_of)) < len(group_of)
+            else distances
         )
     return float(mannwhitneyu(*samples, method="asymptotic").pvalue)
 
@@ -110,8 +112,15 @@ class Sides:
     @classmethod
     def of(cls, to_train: Near, to_holdout: Near) -> Sides:
         """Hold either distance against the median one of real samples, which unlike sizes move as much."""
-        own, other = to_train.gen * np.median(to_holdout.fresh), to_holdout.gen * np.median(to_train.fresh)
-        return cls(own, other, np.where(own < other, to_train.partners, -1 - to_holdout.partners))
+        train_ratio, holdout_ratio = (
+            to_train.gen * np.median(to_holdout.fresh),
+            to_holdout.gen * np.median(to_train.fresh),
+        )
+        return cls(
+            train_ratio,
+            holdout_ratio,
+            np.where(train_ratio < holdout_ratio, to_train.partners, -1 - to_holdout.partners),
+        )
 
     def p_value(self, among: NDArray[np.bool_] | None = None) -> float:
         """Return the p-value of "the most suspicious samples are as often nearer to the holdout", by a sign test.
@@ -144,10 +153,10 @@ def find_sides(
         for embeddings in (sets["train"], sets["holdout"])
     )
     others = {"gen": sets["gen"], "train": train}
-    own, fresh = (
+    of_gen, fresh = (
         nearest(side, holdout, neighbors, device=run.torch_device, index=settings.index) for side in others.values()
     )
-    exchanged = nearness_to(("holdout", holdout), others, (own, fresh), settings, run)
+    exchanged = nearness_to(("holdout", holdout), others, (of_gen, fresh), settings, run)
     return {
         name: Sides.of(near, exchanged.ways[name]) for name, near in nearness.ways.items() if name in exchanged.ways
     }

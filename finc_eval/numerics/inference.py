@@ -156,8 +156,8 @@ class ShareTests:
         self._whole = all(bool(np.all(count == np.floor(count))) for count in counts)
         self._fisher = self._whole and rho == 1
         if self._fisher:
-            cases, place = np.unique(np.stack([self._total, n, m]).astype(int), axis=1, return_inverse=True)
-            self._case = place.ravel()  # NumPy 2.0.0 gives it two axes
+            cases, case = np.unique(np.stack([self._total, n, m]).astype(int), axis=1, return_inverse=True)
+            self._case = case.ravel()  # NumPy 2.0.0 gives it two axes
             spans = [_span(*case) for case in cases.T.tolist()]
             # 4 * 8: bytes of each count with a probability: its tail is kept, with three more numbers while it is made.
             check_decoded(4 * 8 * sum(map(len, spans)), "the law of the counts of so many samples")
@@ -208,8 +208,8 @@ class ShareTests:
         reach = np.empty((len(self._tails), len(p)))
         for row, tails in enumerate(self._tails):
             attainable = tails.values[::-1]
-            place = attainable.searchsorted(p * TIE, side="right")
-            reach[row] = np.where(place > 0, attainable[place - 1], 0.0)
+            number = attainable.searchsorted(p * TIE, side="right")
+            reach[row] = np.where(number > 0, attainable[number - 1], 0.0)
         return reach[self._case]
 
 
@@ -221,8 +221,8 @@ class Tails(NamedTuple):
 
     def at(self, k: int) -> float:
         """Return P(K ≥ k)."""
-        place = max(k - self.low, 0)
-        return float(self.values[place]) if place < len(self.values) else 0.0
+        number = max(k - self.low, 0)
+        return float(self.values[number]) if number < len(self.values) else 0.0
 
 
 @lru_cache(maxsize=2048)

@@ -92,8 +92,8 @@ def _affinities(points: torch.Tensor) -> torch.Tensor:
         low, high = torch.where(entropy > wanted, beta, low), torch.where(entropy > wanted, high, beta)
         beta = torch.where(high.isinf(), 2 * beta, (low + high) / 2).clamp_max(torch.finfo(torch.float32).max)
     weights = torch.exp(-beyond * beta)
-    own = torch.zeros(m, m, dtype=torch.float64).scatter_(1, near, weights / weights.sum(1, keepdim=True))
-    return ((own + own.T) / (2 * m)).float()
+    affinities = torch.zeros(m, m, dtype=torch.float64).scatter_(1, near, weights / weights.sum(1, keepdim=True))
+    return ((affinities + affinities.T) / (2 * m)).float()
 
 
 def _descend(affinities: torch.Tensor, start: torch.Tensor) -> torch.Tensor:

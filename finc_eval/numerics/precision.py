@@ -33,14 +33,14 @@ def own_settings() -> Iterator[None]:
 @contextmanager
 def kept_random_states() -> Iterator[None]:
     """Run the block, and leave the random states of Python, numpy and torch as they were before it."""
-    python, array, own = random.getstate(), np.random.get_state(), torch.get_rng_state()
+    python, array, torch_state = random.getstate(), np.random.get_state(), torch.get_rng_state()
     cards = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []  # type: ignore[no-untyped-call]
     try:
         yield
     finally:
         random.setstate(python)
         np.random.set_state(array)
-        torch.set_rng_state(own)
+        torch.set_rng_state(torch_state)
         torch.cuda.set_rng_state_all(cards)
 
 

@@ -19,7 +19,7 @@ Fitted = Callable[[int], torch.Tensor]
 """Part of a fold that is in each bin of the scores on directions that were fitted to it: (t, BINS), float64."""
 
 
-def thresholds_of(own: Fitted, other: Fitted, columns: slice) -> torch.Tensor:
+def thresholds_of(fitted_first: Fitted, fitted_second: Fitted, columns: slice) -> torch.Tensor:
     """Return the least score of a member on the directions that score either fold; negative for the negative tail.
 
     It stands clear of the scores of samples of other kinds, within bounds around half the score of a typical member.
@@ -27,7 +27,7 @@ def thresholds_of(own: Fitted, other: Fitted, columns: slice) -> torch.Tensor:
     """
     square, thresholds = ((torch.arange(BINS // 2, dtype=torch.double) + 0.5) * (2 / BINS)).square(), []
     for fold in (1, 0):
-        bins = (fitted(fold)[columns] for fitted in (own, other))
+        bins = (fitted(fold)[columns] for fitted in (fitted_first, fitted_second))
         # Both tails, from the middle outwards: (t, BINS) → (2, t, BINS / 2).
         first, second = (torch.stack([counts[:, BINS // 2 :], counts[:, : BINS // 2].flip(1)]) for counts in bins)
         tail = ((first - second) @ square).argmax(0)

@@ -56,10 +56,10 @@ class Tree:
         close[:k, :k] = links * every / np.outer(total[:k], total[:k])
         np.fill_diagonal(close, -1.0)
         alive, joins, closeness = np.arange(k), np.empty((k - 1, 2), np.int64), np.empty(k - 1)
-        for place, new in enumerate(range(k, 2 * k - 1)):
+        for row, new in enumerate(range(k, 2 * k - 1)):
             among = close[np.ix_(alive, alive)]
             pair = alive[list(np.unravel_index(among.argmax(), among.shape))]
-            joins[place], closeness[place] = pair, close[tuple(pair)]
+            joins[row], closeness[row] = pair, close[tuple(pair)]
             alive = alive[(alive != pair[0]) & (alive != pair[1])]
             weight[new] = weight[pair].sum(0)
             weight[:, new] = weight[:, pair].sum(1)
@@ -179,9 +179,11 @@ class KindTree:
         labels, links = communities(x, seed, run.torch_device)
         points, leaf = [], []
         for label in range(labels.max() + 1):
-            own = np.ascontiguousarray(x.numpy()[labels == label])
-            count = max(1, round(len(own) / SAMPLES_PER_PROTOTYPE))
-            points.append(own.mean(0, keepdims=True) if count == 1 else kmeans(own, count, seed, torch.device("cpu")))
+            inside = np.ascontiguousarray(x.numpy()[labels == label])
+            count = max(1, round(len(inside) / SAMPLES_PER_PROTOTYPE))
+            points.append(
+                inside.mean(0, keepdims=True) if count == 1 else kmeans(inside, count, seed, torch.device("cpu"))
+            )
             leaf += [label] * len(points[-1])
         prototypes = torch.from_numpy(np.concatenate(points).astype(np.float32))
         fitted = cls(axes, prototypes, np.array(leaf, np.int64), Tree.of(links), float("inf"), seed)

@@ -62,9 +62,9 @@ class Wholes:
 
     def part_of(self, kind: Kind, said: Sequence[Property]) -> Whole | None:
         """Return the first whole that a kind's name says, and that the kind is a part of; None without one."""
-        own = kind.set_with_most
+        most = kind.set_with_most
         wholes = [self.found[name] for name in said if name in self.found]
-        return next((whole for whole in wholes if kind.shares[own].share < PART * whole.shares[own]), None)
+        return next((whole for whole in wholes if kind.shares[most].share < PART * whole.shares[most]), None)
 
 
 def _side(kind: Kind) -> str:
@@ -120,9 +120,9 @@ def group_kinds(kinds: Mapping[int, Kind], shared: Mapping[int, Sequence[Propert
         candidates = []
         for said, whole in wholes.found.items():
             inside = [node for node, kind in left.items() if said in shared[node] and kind.side == wholes.more[said]]
-            own = {label: sum(left[node].shares[label].share for node in inside) for label in whole.shares}
+            inside_of = {label: sum(left[node].shares[label].share for node in inside) for label in whole.shares}
             most = max(whole.shares, key=lambda label: whole.shares[label])
-            if len(inside) > 1 and own[most] >= MOST * whole.shares[most]:
+            if len(inside) > 1 and inside_of[most] >= MOST * whole.shares[most]:
                 size = abs(sum(left[node].difference for node in inside))
                 candidates.append((round(size, 9), -sum(whole.shares.values()), said.words, Group(tuple(inside), said)))
         if not candidates:

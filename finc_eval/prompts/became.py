@@ -33,11 +33,11 @@ def name_change(rows: NDArray[np.int64], phrases: Phrases, images: Mapping[str, 
     first, second = images.values()
     rows = rows[np.linspace(0, len(rows) - 1, min(len(rows), LOOKED_AT)).round().astype(np.int64)]
     nearest = torch.cdist(torch.from_numpy(first.mean[rows]), torch.from_numpy(second.mean)).argmin(1).numpy()
-    near, own = (np.asarray(phrases.has[at].sum(0), np.int64).ravel() for at in (nearest, rows))
+    near, there = (np.asarray(phrases.has[at].sum(0), np.int64).ravel() for at in (nearest, rows))
     size = np.full(len(near), len(rows))
-    clear = np.flatnonzero((enrichment_p(near, size, own, size) * len(near) <= ALPHA) & (near >= MOST * size))
+    clear = np.flatnonzero((enrichment_p(near, size, there, size) * len(near) <= ALPHA) & (near >= MOST * size))
     if len(clear):
-        return quote(phrases.texts[clear[(near - own)[clear].argmax()]])
+        return quote(phrases.texts[clear[(near - there)[clear].argmax()]])
     parts = {label: Subset(pairing.sets[label], each.rows(*rows)) for label, each in images.items()}
     label = next(iter(parts))
     (name,) = name_modes([{label: np.arange(parts[label].n)}], parts)

@@ -178,16 +178,16 @@ def _clearest(
     )
     names = [f" {phrases.texts[word]} " for word in words]
     alone = columns.copy()
-    for place, name in enumerate(names):
+    for row, name in enumerate(names):
         clearer = [
             other
             for other, text in enumerate(names)
-            if mean[other] > CLEARER * mean[place] and (name == "  " or name not in text)
+            if mean[other] > CLEARER * mean[row] and (name == "  " or name not in text)
         ]
-        alone[columns[:, clearer].any(1), place] = 0
+        alone[columns[:, clearer].any(1), row] = 0
         for text, rows in known.items():
             if name not in text and text not in name:
-                alone[rows, place] = 0
+                alone[rows, row] = 0
     rest = np.abs(_observe(csr_matrix(alone), data, prompt)[0])
     among = np.flatnonzero(_p_values(np.minimum(np.abs(z[words]), rest), drawn) / part <= ALPHA)
     if not len(among):
@@ -222,15 +222,15 @@ def _observe(has: csr_matrix, data: Array, prompt: NDArray[np.int64]) -> tuple[A
     if data.ndim == 1:
         return turned @ data / scale, turned @ data**2, scale
     start = np.flatnonzero(np.diff(prompt, prepend=-1))
-    own = turned @ np.add.reduceat((data**2).sum(1), start)
-    return (((turned @ np.add.reduceat(data, start)) ** 2).sum(1) - own) / scale, own, scale
+    diagonal = turned @ np.add.reduceat((data**2).sum(1), start)
+    return (((turned @ np.add.reduceat(data, start)) ** 2).sum(1) - diagonal) / scale, diagonal, scale
 
 
 def _statistics(
     has: csr_matrix, data: Array, prompt: NDArray[np.int64], rng: np.random.Generator
 ) -> tuple[Array, Array]:
     """Return T_w / √Var as observed, shape (w,), and under random signs, shape (r, w)."""
-    observed, own, scale = _observe(has, data, prompt)
+    observed, diagonal, scale = _observe(has, data, prompt)
     if data.ndim == 1:
         step = max(1, SIGNS_AT_ONCE // len(data))
         counts = [min(step, SIGNS - first) for first in range(0, SIGNS, step)]
@@ -242,5 +242,5 @@ def _statistics(
         count = min(BATCH, SIGNS - first)
         signs = rng.integers(0, 2, (len(data), count)) * 2.0 - 1
         signed = np.add.reduceat((signs[:, :, None] * data[:, None, :]).reshape(len(data), count * k), start)
-        drawn.append((((turned @ signed).reshape(-1, count, k) ** 2).sum(2).T - own) / scale)
+        drawn.append((((turned @ signed).reshape(-1, count, k) ** 2).sum(2).T - diagonal) / scale)
     return observed, np.concatenate(drawn)

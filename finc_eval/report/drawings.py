@@ -45,7 +45,7 @@ class Axis:
         power = 10.0 ** floor(log10(least))
         step = next(step * power for step in (1, 2, 5, 10) if step >= least / power - 1e-9)
         first, last = -floor(-self.low / step + 1e-9), floor(self.high / step + 1e-9)
-        return tuple(step * place for place in range(first, last + 1))
+        return tuple(step * number for number in range(first, last + 1))
 
 
 def drawing(
@@ -148,8 +148,8 @@ def forest_axis(scale: Axis) -> Markup:
             "start" if tick == 0 else "end" if scale.at(tick) > FOREST_WIDTH - 2 * MARGIN else "middle",
             100 * tick,
             decimals,
-            "" if place else " %",
+            "" if at else " %",
         )
-        for place, tick in enumerate(scale.ticks)
+        for at, tick in enumerate(scale.ticks)
     )
     return Markup('<svg class="forest-axis" {} aria-hidden="true">{}</svg>').format(size, labels)

@@ -141,9 +141,9 @@ def decode(stream: IO[bytes], reading: Reading = EVERYTHING) -> tuple[Pixels, En
             # chunks of a PNG.
             stream.seek(0)
             head = stream.read(4096)
-            place = head.find(b"sBIT")
-            size = min(int.from_bytes(head[place - 4 : place], "big"), 4) if place > 4 else 0
-            depths = head[place + 4 : place + 4 + (size if size % 2 else size - 1)] if size else b""
+            start = head.find(b"sBIT")
+            size = min(int.from_bytes(head[start - 4 : start], "big"), 4) if start > 4 else 0
+            depths = head[start + 4 : start + 4 + (size if size % 2 else size - 1)] if size else b""
             image.info["bits"] = max(depths, default=0)
         image.info.update(marks(stream, image))
         if ";16" in raw and not image.mode.startswith("I"):

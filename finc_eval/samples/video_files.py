@@ -161,7 +161,7 @@ class FrameFolders(ClipSource):
         steps = [after - before for before, after in pairwise(numbers)]
         if len(series) == 1 and len(steps) > 1:
             usual = max(1, int(median(steps)))
-            if gaps := [place for place, step in enumerate(steps) if step >= 2 * usual]:
+            if gaps := [number for number, step in enumerate(steps) if step >= 2 * usual]:
                 raise ValueError(
                     f"frames are missing between {numbers[gaps[0]]} and {numbers[gaps[0] + 1]}: restore them, or "
                     "renumber the others"
@@ -321,10 +321,10 @@ def _find_series(frames: Sequence[str]) -> dict[str, list[tuple[int, str]]]:
     series: dict[str, list[tuple[int, str]]] = {}
     for alike in by_text.values():
         columns = list(zip(*(pieces for pieces, _ in alike), strict=True))
-        place = max((place for place in range(1, len(columns), 2) if len(set(columns[place])) > 1), default=None)
+        column = max((column for column in range(1, len(columns), 2) if len(set(columns[column])) > 1), default=None)
         for pieces, name in alike:
-            number = "0" if place is None else pieces[place]
-            shown = pieces if place is None else [*pieces[:place], "*", *pieces[place + 1 :]]
+            number = "0" if column is None else pieces[column]
+            shown = pieces if column is None else [*pieces[:column], "*", *pieces[column + 1 :]]
             series.setdefault("".join(shown), []).append((int(number), name))
     return series
 

@@ -87,8 +87,8 @@ class FarSamples:
         # In units of the median distance first: the squares of others might not fit into float32.
         distances = torch.linalg.vector_norm((chunk.rows - self._center) / self._typical, dim=1)
         self._count += (distances > FAR).sum()
-        largest, place = distances.max(0)
-        self._farthest = torch.where(largest > self._largest, chunk.index.take(place), self._farthest)
+        largest, row = distances.max(0)
+        self._farthest = torch.where(largest > self._largest, chunk.index.take(row), self._farthest)
         self._largest = torch.maximum(largest, self._largest)
 
     def result(self, embeddings: Embeddings) -> Far | None:

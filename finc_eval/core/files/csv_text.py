@@ -158,8 +158,8 @@ def cells_by_column(columns: list[str], rows: Iterator[list[str]], name: str) ->
     while some := [*islice(rows, step)]:
         count += len(some)
         check_cells(len(columns), count, name)
-        for own, values in zip(cells, zip(*some, strict=True), strict=True):
-            own.extend(values)
+        for column, values in zip(cells, zip(*some, strict=True), strict=True):
+            column.extend(values)
     return dict(zip(columns, cells, strict=True)) if count else {}
 
 

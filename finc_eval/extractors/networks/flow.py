@@ -61,8 +61,8 @@ def _warp(frames: torch.Tensor, flow: torch.Tensor) -> torch.Tensor:
     columns = torch.arange(width, device=flow.device, dtype=flow.dtype)
     across = (columns + flow[:, 0]) * (2 / (width - 1)) - 1
     down = (rows[:, None] + flow[:, 1]) * (2 / (height - 1)) - 1
-    place = torch.stack([across, down], 3)
-    return grid_sample(frames, place, mode="bilinear", padding_mode="border", align_corners=True)
+    target = torch.stack([across, down], 3)
+    return grid_sample(frames, target, mode="bilinear", padding_mode="border", align_corners=True)
 
 
 def _average_windows(values: torch.Tensor, side: int = WINDOW) -> torch.Tensor:
@@ -76,8 +76,8 @@ def _average_windows(values: torch.Tensor, side: int = WINDOW) -> torch.Tensor:
         total = wide.narrow(axis, 0, length).clone()
         for shift in range(1, side):
             total += wide.narrow(axis, shift, length)
-        place = torch.arange(length, device=values.device)
-        inside = (place + half).clamp_max(length - 1) - (place - half).clamp_min(0) + 1
+        index = torch.arange(length, device=values.device)
+        inside = (index + half).clamp_max(length - 1) - (index - half).clamp_min(0) + 1
         values = total / (inside[:, None] if axis == 2 else inside)
     return values
 

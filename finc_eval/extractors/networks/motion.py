@@ -156,8 +156,8 @@ def _steps(velocity: torch.Tensor) -> torch.Tensor:
     A step is the multiple of the mean flow of its neighbors that is nearest to its own flow.
     """
     around = (velocity[:, 2:] + velocity[:, :-2]) / 2
-    own, square = (velocity[:, 1:-1] * around).mean((2, 3, 4)), around.square().mean((2, 3, 4))
-    return torch.log2(((own + SPEED**2) / (square + SPEED**2)).clamp(1 / 4, 4))
+    along, square = (velocity[:, 1:-1] * around).mean((2, 3, 4)), around.square().mean((2, 3, 4))
+    return torch.log2(((along + SPEED**2) / (square + SPEED**2)).clamp(1 / 4, 4))
 
 
 def _rhythm(changes: torch.Tensor, counted: torch.Tensor) -> torch.Tensor:
@@ -196,9 +196,9 @@ def _loops(gray: torch.Tensor, valid: torch.Tensor) -> torch.Tensor:
     small = even_contrast(avg_pool2d(gray, 2).flatten(0, 1)[:, None]).view(n, count, -1)
     apart = torch.cdist(small, small, compute_mode="donot_use_mm_for_euclid_dist")
     frames = 1 + valid.sum(1)
-    place, unlike = torch.arange(count, device=gray.device), []
+    instant, unlike = torch.arange(count, device=gray.device), []
     for lag in range(1, count // 2 + 1):
-        pairs = (place[lag:] < frames[:, None]).float()
+        pairs = (instant[lag:] < frames[:, None]).float()
         mean = (apart.diagonal(lag, 1, 2) * pairs).sum(1) / pairs.sum(1).clamp_min(1)
         unlike.append(torch.where(2 * lag <= frames, mean, math.inf))
     lags = torch.stack(unlike, 1)
@@ -259,8 +259,8 @@ def _over_time(bins: torch.Tensor, counted: torch.Tensor) -> torch.Tensor:
 
 def _thirds(valid: torch.Tensor) -> torch.Tensor:
     """Number the thirds of the pairs that count, 0 to 2, (n, t); −1 for the others."""
-    place = valid.cumsum(1) - 1
-    return torch.where(valid, (3 * place) // valid.sum(1, keepdim=True).clamp_min(1), -1)
+    number = valid.cumsum(1) - 1
+    return torch.where(valid, (3 * number) // valid.sum(1, keepdim=True).clamp_min(1), -1)
 
 
 MEASURED = (
@@ -299,8 +299,8 @@ def measurements(rows: torch.Tensor) -> torch.Tensor:
     by_direction = torch.einsum("nijkd,k->nijd", moving, torch.arange(1, 5, device=rows.device).double())
     angles = torch.arange(DIRECTIONS, device=rows.device) * (2 * math.pi / DIRECTIONS)
     right, down = by_direction @ angles.cos().double(), by_direction @ angles.sin().double()
-    place = torch.linspace(-1, 1, CELLS, device=rows.device, dtype=torch.float64)
-    outward = (right * place + down * place[:, None]).sum((1, 2))
+    position = torch.linspace(-1, 1, CELLS, device=rows.device, dtype=torch.float64)
+    outward = (right * position + down * position[:, None]).sum((1, 2))
     speed = (first + middle + last) / 3
     right, down = right.sum((1, 2)), down.sum((1, 2))
     measured = (speed, right, down, outward, uneven, drift - 3, repeated, last - first, sharper - 3, jump)

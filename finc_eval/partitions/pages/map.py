@@ -346,7 +346,7 @@ def _hexagon(radius: float) -> str:
 def _says(colored: Sequence[_Region], drawn: _MapParts) -> str:
     """Return what a map shows, in words."""
     sets = [
-        f"{name}: more in {' or '.join(drawn.titles[label] for label, own in drawn.inks.items() if own == ink)}"
+        f"{name}: more in {' or '.join(drawn.titles[label] for label, used in drawn.inks.items() if used == ink)}"
         for ink, name in COLOR_NAMES.items()
         if any(drawn.ink(region.kind) == ink for region in colored)
     ]

@@ -67,12 +67,12 @@ def shorten_names(names: Sequence[str]) -> list[list[str]]:
     alike = Counter(map(tuple, wrapped))
     again = {tuple(lines) for lines in wrapped if alike[tuple(lines)] > 1}
     for lines in again:
-        same = [place for place, found_lines in enumerate(wrapped) if tuple(found_lines) == lines]
-        words = [names[place].split() for place in same]
+        same = [number for number, found_lines in enumerate(wrapped) if tuple(found_lines) == lines]
+        words = [names[number].split() for number in same]
         shared = sum(1 for _ in takewhile(lambda column: len({*column}) == 1, zip(*words, strict=False)))
         if all(len(own_words) > shared for own_words in words):
-            for place, own_words in zip(same, words, strict=True):
-                wrapped[place] = _wrap(f"…{' '.join(own_words[shared:])}")
+            for number, own_words in zip(same, words, strict=True):
+                wrapped[number] = _wrap(f"…{' '.join(own_words[shared:])}")
     return wrapped
 
 

@@ -143,19 +143,19 @@ def _common(counted: tuple[Hashes, NDArray[np.int64]], sketch: tuple[Hashes, NDA
         numbers = numbers[: np.searchsorted(numbers, known[-1], "right")]
         counts = counts[: len(numbers)]
     every = np.union1d(numbers, known)
-    own, other = np.zeros(len(every), np.int64), np.zeros(len(every), np.int64)
-    own[np.searchsorted(every, numbers)] = counts
-    other[np.searchsorted(every, known)] = times
-    shared = np.minimum(own, other)
-    again = own + other > 1
-    again[np.argmax(own + other)] = False  # sums over all values are fixed, which takes one of them
+    ours, theirs = np.zeros(len(every), np.int64), np.zeros(len(every), np.int64)
+    ours[np.searchsorted(every, numbers)] = counts
+    theirs[np.searchsorted(every, known)] = times
+    shared = np.minimum(ours, theirs)
+    again = ours + theirs > 1
+    again[np.argmax(ours + theirs)] = False  # sums over all values are fixed, which takes one of them
     # 1e-6: largest probability at which two disjoint draws of one law may look alike.
-    if not shared[again].any() or chance_of(own[again], other[again]) > 1e-6:
+    if not shared[again].any() or chance_of(ours[again], theirs[again]) > 1e-6:
         return 0.0
-    return float(shared.sum() / min(own.sum(), other.sum()))
+    return float(shared.sum() / min(ours.sum(), theirs.sum()))
 
 
-def chance_of(own: NDArray[np.int64], other: NDArray[np.int64]) -> float:
+def chance_of(ours: NDArray[np.int64], theirs: NDArray[np.int64]) -> float:
     """Bound the probability that two disjoint draws have this many records in common: E exp(t(M − m)), at the best t.
 
     M is the sum over all values of the smaller of its two counts. Under chance each record is in the first set with one
@@ -163,9 +163,9 @@ def chance_of(own: NDArray[np.int64], other: NDArray[np.int64]) -> float:
     """
     from scipy.stats import binom  # slow to import, and reports of other results load this module
 
-    share, common = own.sum() / (own + other).sum(), np.minimum(own, other).sum()
+    share, common = ours.sum() / (ours + theirs).sum(), np.minimum(ours, theirs).sum()
     bound = -TILTS * common
-    for count, times in zip(*np.unique(own + other, return_counts=True), strict=True):
+    for count, times in zip(*np.unique(ours + theirs, return_counts=True), strict=True):
         width = 5 + int(10 * sqrt(count))
         low, high = max(0, int(share * count) - width), min(count, int(share * count) + width)
         places = np.arange(low, high + 1)

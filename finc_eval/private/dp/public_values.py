@@ -62,7 +62,7 @@ def places_of(values: NDArray[Any], known: Sequence[str], name: str, missing: st
             f"{name}: the values are numbers ({values.dtype}), and the public list has none, only "
             f"{join_words([*map(repr, known)])}: pass the values as they are written there"
         )
-    by_number = {number: place for place, number in enumerate(numbers) if number is not None}
+    by_number = {number: row for row, number in enumerate(numbers) if number is not None}
     if len(by_number) < sum(number is not None for number in numbers):  # "1" and "1.0" are two values of the list
         by_number = {}
     names, of_missing = KnownNames(known), -1 if missing is None else known.index(missing)

@@ -183,7 +183,7 @@ def _code(column: NDArray[Any]) -> tuple[list[str], NDArray[np.int64]]:
     written, places = distinct(column)
     canonical = [text if (number := number_of(text)) is None else repr(number) for text in written]
     values = sorted(set(canonical))
-    rank = {value: place for place, value in enumerate(values)}
+    rank = {value: rank for rank, value in enumerate(values)}
     return values, np.array([rank[value] for value in canonical], np.int64)[places]
 
 

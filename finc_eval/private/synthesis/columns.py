@@ -69,8 +69,8 @@ class Category:
         """Codes of the levels, (levels, coordinates): corners of a simplex around 0, or the usual value at 0."""
         corners = torch.eye(self.levels)
         if self.usual is not None:
-            place = self.values.index(self.usual)
-            return torch.cat([corners[:, :place], corners[:, place + 1 :]], 1)
+            usual = self.values.index(self.usual)
+            return torch.cat([corners[:, :usual], corners[:, usual + 1 :]], 1)
         # The two corners of a simplex of two values lie on a line.
         return torch.tensor([[-0.5], [0.5]]) * 2**0.5 if self.levels == 2 else corners - 1 / self.levels
 

@@ -219,7 +219,7 @@ class ProductMixture:
             parts = [self._mean(replace(statistic, phi=part), columns) for part in (phi.sum, phi.product)]
             return torch.cat(parts, 1) / sqrt(2)
         if isinstance(phi, CoordinateFeatures) and all(code.shape[1] == 1 for code in codes):
-            parts = [columns[place] @ phi.single(place, codes[place][:, 0]) for place in phi.coordinates]
+            parts = [columns[number] @ phi.single(number, codes[number][:, 0]) for number in phi.coordinates]
             if isinstance(phi, CoordinateSum):
                 return self._by_class(torch.cat(parts, 1) * phi.dim**-0.5)
             # The two factors of a component meet in the product that averages: their outer product never exists.
@@ -284,9 +284,9 @@ class ProductMixture:
             raise UsageError("a mixture needs statistics that see a table's codes or positions")
         codes, start = [], 0
         for block in torch.split(view, self.table.levels):
-            own = (block != 0).any(0).nonzero()[:, 0]
-            width = max(len(own), 1)
-            if len(own) and (int(own[0]) != start or int(own[-1]) != start + width - 1):
+            used = (block != 0).any(0).nonzero()[:, 0]
+            width = max(len(used), 1)
+            if len(used) and (int(used[0]) != start or int(used[-1]) != start + width - 1):
                 raise UsageError("a mixture needs a view that gives every column coordinates of its own")
             codes.append(block[:, start : start + width])
             start += width

@@ -71,19 +71,19 @@ def _table(table: TextTable, room: int) -> tuple[str, int]:
     """Return a table, and the number of rows that do not fit."""
     rows = table.texts(small=True)
     numeric = [
-        place > 0 and all(cell[:1] in "0123456789[−+<≤≥×–-." for cell in (row[place] for row in rows))
-        for place in range(len(table.columns))
+        column > 0 and all(cell[:1] in "0123456789[−+<≤≥×–-." for cell in (row[column] for row in rows))
+        for column in range(len(table.columns))
     ]
     title = [f"### {escape(table.title)}", ""] if table.title else []
     lines = [*title, _row(table.columns), "|" + "|".join("--:" if is_number else "---" for is_number in numeric) + "|"]
     room -= _size("\n".join(lines))
     if room < 0:
         return "", len(rows)
-    for place, row in enumerate(rows):
+    for number, row in enumerate(rows):
         line = _row(row)
         room -= _size(line)
         if room < 0:
-            return "\n".join(lines), len(rows) - place
+            return "\n".join(lines), len(rows) - number
         lines.append(line)
     return "\n".join(lines), 0
 

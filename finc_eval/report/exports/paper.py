@@ -131,8 +131,10 @@ def _panels(rows: Sequence[Mapping[str, Any]], alpha: float) -> Iterator[FigureP
         if not numbers:
             continue
         name = _name(row)
-        own = row.get("id", row.get("kind.id"))
-        title = f"{name}, {own}" if names[name] > 1 and own is not None and own != name else name
+        name_of_row = row.get("id", row.get("kind.id"))
+        title = (
+            f"{name}, {name_of_row}" if names[name] > 1 and name_of_row is not None and name_of_row != name else name
+        )
         # Limits of one rule, "kinds.lose k128" and "kinds.lose k130", share an axis.
         value = row.get("by") or row.get("key") or (name.partition(" ")[0] if "margin" in row else name)
         if shares:  # of several methods or values of a parameter, an axis for each
@@ -187,14 +189,14 @@ def _with_ends(row: Mapping[str, Any], column: str, interval: str) -> Number:
 
 def _draw(axes: Axes, panel: FigurePanel) -> None:
     step = SPREAD / len(panel.numbers)
-    for place, (label, numbers) in enumerate(panel.numbers.items()):
+    for number, (label, numbers) in enumerate(panel.numbers.items()):
         values, lows, highs = (list(part) for part in zip(*numbers.values(), strict=True))
         # An interval can leave out its number, such as that of the corrected value of a limit.
         around = [
             [max(value - low, 0) for value, low in zip(values, lows, strict=True)],
             [max(high - value, 0) for value, high in zip(values, highs, strict=True)],
         ]
-        heights = [row + step * (place - (len(panel.numbers) - 1) / 2) for row in numbers]
+        heights = [row + step * (number - (len(panel.numbers) - 1) / 2) for row in numbers]
         style: dict[str, Any] = {"fmt": "o", "ms": 4, "capsize": 2} | STYLES.get(label, {})
         axes.errorbar(values, heights, xerr=around, label=str(printable(label)), **style)
     axes.set_yticks(range(len(panel.rows)), [str(printable(name)) for name in panel.rows], **PLAIN)
