@@ -170,7 +170,7 @@ def _history(nights: Sequence[tuple[int, PastNight]], chosen: Sequence[MeasuredP
 
 
 def _stand(past: PastOf, tonight: Array, name: str, things: int, times: float) -> AgainstPast:
-    """Say how tonight's measures stand against a history; `things` share the error of the bets."""
+    """Say how tonight's measures (7,) stand against a history; `things` share the error of the bets."""
     known = np.flatnonzero(past.is_known)
     values, night = coordinates(past.values), coordinates(tonight)
     bag = known[known >= past.begin]

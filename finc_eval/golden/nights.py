@@ -46,7 +46,7 @@ GONE = 0.0005  # chance that a state is away for so long, up to which it is said
 
 
 def as_kept(values: Array) -> Array:
-    """Return measures with the six digits that a floor keeps: tonight is held against nights that were read from it."""
+    """Return measures (…, 7) with the six digits that a floor keeps: the nights before were read from it."""
     return np.array([float(f"{value:.6g}") for value in values.ravel().tolist()]).reshape(values.shape)
 
 
@@ -154,7 +154,7 @@ def gone_among(states: NDArray[np.int64], first: int = 0) -> Iterator[Gone]:
 
 
 def _states(nights: Array) -> NDArray[np.int64]:
-    """Return the state of each night: nights that are linked by short distances are of one state."""
+    """Return the state of each night (n,), from coordinates (n, 7): short distances link nights of one state."""
     from scipy.cluster.hierarchy import fcluster, linkage
 
     _, spread = _distances(nights)

@@ -211,7 +211,7 @@ def _shot(value: Any, who: str) -> Shot:
 
 
 def _of_array(array: NDArray[Any], given: Any, who: str) -> Shot:
-    """Return a picture from an array with one, three or four channels; a fourth channel is alpha."""
+    """Return a picture from an array (h, w), (h, w, 3) or (h, w, 4); a fourth channel is alpha."""
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         return Shot(None, NOT_NUMBERS)
     scale = Reading() if array.dtype.kind != "f" else OF_FLOATS

@@ -138,7 +138,7 @@ def nndr(gen: Closeness, fresh: Closeness, confidence: float) -> CopyingMeasure:
 
 
 def suspicious_threshold(fresh: NDArray[np.float64]) -> float:
-    """Return the calibrated distance that a share `SUSPICIOUS_SHARE` of fresh samples reach, or one sample."""
+    """Return the calibrated distance that a share `SUSPICIOUS_SHARE` of fresh samples (n,) reach, or one sample."""
     return float(np.sort(fresh)[max(int(SUSPICIOUS_SHARE * len(fresh)), 1) - 1])
 
 
@@ -343,7 +343,7 @@ def fld_gap(
 
 
 def median_interval(values: NDArray[np.float64], confidence: float) -> tuple[float, float]:
-    """Return the approximate interval of a median, by order statistics."""
+    """Return the approximate interval of the median of numbers (n,), by order statistics."""
     n, ascending = len(values), np.sort(values)
     half = normal_quantile(confidence) * sqrt(n) / 2
     low, high = int(n / 2 - half), int(n / 2 + half)

@@ -53,6 +53,7 @@ def holdout_p_value(train: Embeddings, holdout: Embeddings, seed: int, run: Run)
 
 
 def _neighbors_p(sets: list[Subset], groups: list[NDArray[np.int64]], rng: np.random.Generator, run: Run) -> float:
+    """Test by neighbors, with groups (n,) of each set, whether both sets are of one law; return the p-value."""
     rows = torch.cat([embeddings.rows_at(np.arange(embeddings.n)) for embeddings in sets])
     # Equal samples are found in the order of rows, which must not tell the set.
     order = np.random.default_rng(len(rows)).permutation(len(rows))
@@ -64,6 +65,7 @@ def _neighbors_p(sets: list[Subset], groups: list[NDArray[np.int64]], rng: np.ra
     of_group = np.arange(group.max() + 1) > groups[0].max()
 
     def spread(labels: NDArray[np.bool_]) -> float:
+        """Return how unevenly the neighbors of a sample are of both sets, by the set of each group, shape (g,)."""
         return float(np.square(labels[group][neighbors].mean(1) - 0.5).mean())
 
     seen = spread(of_group)

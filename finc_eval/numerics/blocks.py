@@ -192,7 +192,7 @@ class WithinBlocks:
         return np.asarray(self.difference / np.sqrt(np.where(self.null > 0, self.null, np.inf)))
 
     def at(self, kinds: Integers) -> WithinBlocks:
-        """Return the same of some kinds."""
+        """Return the same of some kinds, by their columns."""
         names = ("shares", "difference", "variance", "null", "drawn")
         return replace(self, **{name: getattr(self, name)[..., kinds] for name in names})
 

@@ -166,6 +166,7 @@ def _block_lanczos(
 
 
 def _first_and_last(columns: torch.Tensor, first: int, last: int) -> torch.Tensor:
+    """Return the first and the last columns of a matrix, (…, first + last)."""
     return torch.cat([columns[..., :first], columns[..., columns.shape[-1] - last :]], -1)
 
 
@@ -264,7 +265,7 @@ def varimax(loadings: torch.Tensor) -> torch.Tensor:
 
 
 def _polar(matrix: torch.Tensor) -> tuple[torch.Tensor, float]:
-    """Return the orthogonal matrix nearest to a matrix, and the sum of its singular values."""
+    """Return the orthogonal matrix nearest to a matrix (p, p), and the sum of its singular values."""
     left, singular, right = torch.linalg.svd(matrix)
     return left @ right, float(singular.sum())
 

@@ -76,7 +76,7 @@ def wilson(share: float, n: int, confidence: float = DEFAULT_CONFIDENCE) -> tupl
 
 
 def mean_interval(values: NDArray[np.floating[Any]], confidence: float = DEFAULT_CONFIDENCE) -> tuple[float, float]:
-    """Return the normal interval of the mean of nonnegative numbers, cut off at zero."""
+    """Return the normal interval of the mean of nonnegative numbers, shape (n,), cut off at zero."""
     error = float(values.std(ddof=1)) / sqrt(len(values)) if len(values) > 1 else 0.0
     low, high = normal_interval(float(values.mean()), error, confidence)
     return max(low, 0.0), high
@@ -256,7 +256,7 @@ def _span(total: int, n: int, m: int) -> range:
 
 
 def log_choose(n: float, k: Array) -> Array:
-    """Return the logarithm of the number of ways to choose k of n; both may be fractions."""
+    """Return the logarithm of the number of ways to choose each k, any shape, of n; both may be fractions."""
     return np.asarray(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
 
 

@@ -97,7 +97,7 @@ def _affinities(points: torch.Tensor) -> torch.Tensor:
 
 
 def _descend(affinities: torch.Tensor, start: torch.Tensor) -> torch.Tensor:
-    """Descend along the gradient of t-SNE, with momentum and a gain of each coordinate (Jacobs 1988)."""
+    """Descend from (m, 2) along the gradient of t-SNE, with momentum and a gain of each coordinate (Jacobs 1988)."""
     m = len(start)
     # 0.01: spread of the start, so that all points attract each other at first.
     y = 0.01 * start / start.std(0)[0].clamp_min(torch.finfo(start.dtype).tiny)

@@ -67,7 +67,7 @@ def single_threaded(small: bool = True) -> Iterator[None]:
 
 
 def round_mantissa(rows: torch.Tensor, bits: int) -> torch.Tensor:
-    """Round away the last `bits` bits of float32's mantissa, to nearest, ties to even."""
+    """Round away the last `bits` bits of the mantissa of float32 rows, any shape, to nearest, ties to even."""
     whole = rows.contiguous().view(torch.int32)
     # In place: each step of its own would be fresh memory.
     rounded = whole.bitwise_right_shift(bits).bitwise_and_(1).add_(whole).add_((1 << (bits - 1)) - 1)

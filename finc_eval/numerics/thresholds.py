@@ -48,7 +48,7 @@ def _typical_score(more: torch.Tensor, square: torch.Tensor) -> torch.Tensor:
 
 
 def _root(over: torch.Tensor, under: torch.Tensor) -> torch.Tensor:
-    """Return the root of a ratio, 0 unless both are positive."""
+    """Return the root of each ratio, shape (t,), 0 unless both are positive."""
     return torch.where((over > 0) & (under > 0), over / under, 0.0).sqrt()
 
 

@@ -257,7 +257,7 @@ def missing_sentence(label: str, column: str, count: int, of: int, values: tuple
 
 
 def dispersion(counts: NDArray[np.int64]) -> float:
-    """Return the variance of counts over the variance of random draws if they are too even for these, else 1.
+    """Return the variance of counts (v,) over the variance of random draws if they are too even for these, else 1.
 
     The sum of (c − c̄)² / c̄ over v values of one expected count is χ² with v − 1 degrees of freedom.
     """

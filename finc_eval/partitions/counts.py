@@ -115,7 +115,7 @@ class Counted:
     drawn: NDArray[np.int64]
 
     def samples(self, indices: NDArray[np.int64], kinds: Sequence[int]) -> NDArray[np.int64]:
-        """Return those of `nearest` or `drawn` that are of a kind, of its pieces in proportion to their sizes."""
+        """Return samples (s,) of kinds among `nearest` or `drawn` (t, m), of their pieces in proportion to sizes."""
         members = np.maximum(self.counts.members[list(kinds)], 1)
         pieces = indices[list(kinds)]
         # In turns by the sizes of the pieces; each index once.
@@ -189,7 +189,7 @@ class Counter:
 
 
 def draw_members(kinds: NDArray[np.int32], count: int) -> NDArray[np.int64]:
-    """Draw samples of each kind at random, and return their indices as `Counted` has them."""
+    """Draw samples of each kind (n,) at random, and return their indices as `Counted` has them, (t, `DRAWN`)."""
     order = np.random.default_rng(0).permutation(len(kinds))
     kinds, members = kinds[order], np.bincount(kinds, minlength=count)
     row = np.arange(DRAWN) + (members.cumsum() - members)[:, None]

@@ -112,7 +112,7 @@ def paired_variation(within: WithinBlocks, confidence: float = DEFAULT_CONFIDENC
 
 
 def _estimate(difference: Array, error: Array, p_value: float | None, high: float, confidence: float) -> Difference:
-    """Return the estimate from differences with standard errors, and the upper end of its interval."""
+    """Return the estimate from differences (t,) with standard errors (t,), and the upper end of its interval."""
     # 1e-9: standard error that every difference of shares has at least: squares of its inverse do not overflow.
     error = np.maximum(error, 1e-9)
     z = difference / error
@@ -203,6 +203,7 @@ def _variances(a: EffectiveCounts, b: EffectiveCounts) -> tuple[Array, Array, Ar
 
 
 def _squares(difference: Array, variance: Array) -> Array:
+    """Return squared differences in units of their variances, any shape; huge where the variance is 0."""
     return np.asarray(difference**2 / np.maximum(variance, np.finfo(float).tiny))
 
 
@@ -223,7 +224,7 @@ def _posterior_mean(z: Array) -> Array:
 
 
 def _largest(plain: float, error: Array, quantile: float) -> float:
-    """Return the largest total variation under which the plain one is not too small to be likely."""
+    """Return the largest total variation, at errors (t,), under which the plain one is not too small to be likely."""
     half, spread = float(error.sum()) / 2, float(np.sqrt(error @ error)) / 2
     if half == 0:
         return plain
@@ -238,4 +239,5 @@ def _largest(plain: float, error: Array, quantile: float) -> float:
 
 
 def _density(x: Array) -> Array:
+    """Return the standard normal density at each number, any shape."""
     return np.asarray(np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi))

@@ -217,7 +217,7 @@ class KindTree:
         return leaves, squared
 
     def far(self, squared: NDArray[np.float32]) -> NDArray[np.bool_]:
-        """Return which samples are far from all kinds, from the squared distances that `assign` returned."""
+        """Return which samples (n,) are far from all kinds, from the squared distances that `assign` returned."""
         return squared > np.float32(self.radius**2 * (1 + 1e-4))
 
     def write(self, file: NewFile) -> None:

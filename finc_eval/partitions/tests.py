@@ -279,7 +279,7 @@ class Tally:
         return np.maximum(self.effects, self.even)
 
     def at(self, kinds: NDArray[np.int64]) -> Tally:
-        """Return the tally of some kinds."""
+        """Return the tally of some kinds, by their numbers."""
         effects, even, within = (array[kinds] for array in (self.effects, self.even, self.within))
         return Tally(self.n, self.members[kinds], effects, even, within)
 

@@ -92,7 +92,7 @@ def _test(
 
 
 def _count(has: NDArray[np.bool_], groups: NDArray[np.uint64] | None, rows: NDArray[np.int64]) -> Counts:
-    """Count samples by properties, which overlap."""
+    """Count samples (n,) by properties, has (n, p), which overlap; `groups` are of all samples, by their `rows`."""
     if groups is None:
         return Counts(len(has), has.sum(0))
     _, group, sizes = np.unique(groups[rows], return_inverse=True, return_counts=True)

@@ -93,7 +93,7 @@ class _Region:
 
 
 def _in_pixels(xy: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-    """Return places in pixels of a drawing that they fill, and the height of the drawing."""
+    """Return places (n, 2) in pixels of a drawing that they fill, and the height of the drawing."""
     low, spread = xy.min(0), np.ptp(xy, axis=0)
     room = np.array([WIDTH, 1.1 * WIDTH]) - 2 * AROUND  # 1.1: height of a drawing at most, in widths
     scale = float((room / np.maximum(spread, np.finfo(float).eps)).min()) if spread.any() else 1.0

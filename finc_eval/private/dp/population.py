@@ -111,7 +111,7 @@ def sketch_of(text: str) -> tuple[Hashes, NDArray[np.int64]] | None:
 
 
 def mix(values: Hashes) -> Hashes:
-    """Return numbers all of whose bits depend on all bits of these (the finalizer of SplitMix64)."""
+    """Return numbers, any shape, all of whose bits depend on all bits of these (the finalizer of SplitMix64)."""
     values = values + np.uint64(0x9E3779B97F4A7C15)
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -156,7 +156,7 @@ def _common(counted: tuple[Hashes, NDArray[np.int64]], sketch: tuple[Hashes, NDA
 
 
 def chance_of(ours: NDArray[np.int64], theirs: NDArray[np.int64]) -> float:
-    """Bound the probability that two disjoint draws have this many records in common: E exp(t(M − m)), at the best t.
+    """Bound the probability that two draws with counts (v,) share this many records: E exp(t(M − m)), at the best t.
 
     M is the sum over all values of the smaller of its two counts. Under chance each record is in the first set with one
     probability, which is estimated; if it differs among the values, M is smaller, by concavity.

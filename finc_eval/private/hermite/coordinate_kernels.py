@@ -34,6 +34,7 @@ def factors_of(parts: Sequence[torch.Tensor]) -> tuple[torch.Tensor, torch.Tenso
 
 
 def _by_row(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+    """Return the outer product of (n, a) and (n, b) in each row, flattened to (n, a b)."""
     return (left[:, :, None] * right[:, None]).flatten(1)
 
 
@@ -176,6 +177,7 @@ class CoordinateProduct(CoordinateFeatures):
         return torch.stack([(left[is_in_class].T @ right[is_in_class]).flatten() for is_in_class in chosen])
 
     def _factors(self, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return two matrices, (n, a) and (n, b), whose products by row are the features of rows (n, d)."""
         singles = zip(self._singles(rows).unbind(1), self.coordinates, strict=True)
         return factors_of([features[:, : self.orders[number] + 1] for features, number in singles])
 

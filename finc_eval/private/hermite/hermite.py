@@ -74,6 +74,7 @@ class _Hermite(torch.autograd.Function):
 
 
 def _hermite(x: torch.Tensor, order: int, rho: float | torch.Tensor) -> torch.Tensor:
+    """Compute φ_0 … φ_order of numbers of any shape, along a new first axis."""
     large = torch.finfo(x.dtype).max ** 0.25
     base = log1p(-rho * rho) if isinstance(rho, float) else torch.log1p(-rho * rho)
     logarithm = 0.25 * base - rho / (1 + rho) * x.square()

@@ -281,4 +281,5 @@ def _answer_path(folder: str | Path, party: str) -> Path:
 
 
 def _digest(rows: NDArray[np.floating]) -> str:
+    """Return the SHA-256 of rows (n, d), with their type and shape."""
     return sha256_of(f"{rows.dtype.str}{rows.shape}", rows)

@@ -36,6 +36,7 @@ class PreciseRows(ArrayEmbeddings):
     """An array or tensor that keeps its precision: float64 is not rounded to float32."""
 
     def _finite(self, rows: torch.Tensor, numbers: Sequence[int] | NDArray[np.int64]) -> torch.Tensor:
+        """Return rows (n, d), or raise DataError with the number of the first row that is not finite."""
         rows = rows.detach()
         if not (finite := rows.isfinite().all(1)).all():
             row = numbers[int((~finite).nonzero()[0])]

@@ -101,7 +101,7 @@ class Category:
         return count_texts(given, places_of(given, self.values, f"column {self.name}", self.missing) < 0)
 
     def decoded(self, levels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Return the value of every level."""
+        """Return the value of every level, shape (n,)."""
         chosen: np.ndarray = np.array(self.values, dtype=str)[levels]
         return chosen
 

@@ -150,7 +150,7 @@ class Network:
         return [statistic.class_sums(records, labels, self.classes) / self.batch for statistic in statistics]
 
     def sample(self, labels: torch.Tensor, seed: int) -> torch.Tensor:
-        """Draw one record for each label, with the batch norms of the training."""
+        """Draw one record for each label (n,), with the batch norms of the training: (n, d)."""
         return torch.cat(list(self.sample_batches(labels, seed)))
 
     def sample_batches(self, labels: torch.Tensor, seed: int) -> Iterator[torch.Tensor]:
@@ -274,7 +274,7 @@ class ProductMixture:
         return torch.cat(parts, 1)
 
     def _by_class(self, features: torch.Tensor) -> torch.Tensor:
-        """Average over the components of each class."""
+        """Average features (k c, q) over the c components of each of k classes: (k, q)."""
         return features.view(self.table.classes, self.components, -1).mean(1)
 
     def _codes(self, statistic: Statistic) -> list[torch.Tensor]:
