@@ -23,7 +23,7 @@ Progress = Callable[[str, int, int], None]
 LONG = 10.0  # seconds that a stage must take to be announced, and that lie between two lines of a log
 
 
-MEASURED = 0.5  # seconds from which the speed of a stage is measured well enough to be shown
+SEEN_SECONDS = 0.5  # seconds from which the speed of a stage is measured well enough to be shown
 
 MEASURED_PART = 0.05
 """Part of a whole work from which on its speed is measured well enough: stages of small sets take other parts of it."""
@@ -158,7 +158,9 @@ class Pace:
         if self._first == self._before:  # the first batch, which is slower, is measured to its end alone
             self._start, self._first = now, done
         took, least = now - self._start, 0 if work else MEASURED_PART * total
-        return None if done - self._first <= least or took < MEASURED else took / (done - self._first) * (total - done)
+        return (
+            None if done - self._first <= least or took < SEEN_SECONDS else took / (done - self._first) * (total - done)
+        )
 
     def announcement(self, stage: str, done: int, total: int, left: float | None) -> str | None:
         """Return how long a stage will take; None if it is short, or was said before."""

@@ -18,7 +18,7 @@ COPIES = 20
 BLURRED = 100  # gray digits that are blurred
 REPEATED = 40  # gray digits that are replaced by one of them
 
-COLORS = np.array([colorsys.hsv_to_rgb(digit / 10, 1.0, 1.0) for digit in range(10)])
+DIGIT_COLORS = np.array([colorsys.hsv_to_rgb(digit / 10, 1.0, 1.0) for digit in range(10)])
 """One saturated hue per digit, shape (10, 3)."""
 
 
@@ -43,7 +43,7 @@ def gray(images: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 def color_digits(images: NDArray[np.uint8], labels: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Return digits (n, 28, 28) as RGB images, each in the color of its class."""
-    painted: NDArray[np.uint8] = np.rint(images[..., None] * COLORS[labels][:, None, None, :]).astype(np.uint8)
+    painted: NDArray[np.uint8] = np.rint(images[..., None] * DIGIT_COLORS[labels][:, None, None, :]).astype(np.uint8)
     return painted
 
 

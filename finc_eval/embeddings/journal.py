@@ -28,7 +28,7 @@ PARTIAL = "unfinished embeddings"  # type of the file, in its first line
 
 JOURNAL_LAYOUT = 3
 
-MAX_LINE = 4096  # bytes of the first line at most
+MAX_TITLE = 4096  # bytes of the first line at most
 
 HEAD = struct.Struct("<4sIIII")
 """Beginning of a record: mark, number of samples, bytes of its texts, checksum of its data, checksum of this.
@@ -86,7 +86,7 @@ def title_of(path: Path) -> Title | None:
     """Read what an unfinished cache is of; None if there is none that can be read."""
     try:
         with open_file(path) as file:
-            return Title.of(file.readline(MAX_LINE))
+            return Title.of(file.readline(MAX_TITLE))
     except (OSError, NotAFileError):
         return None
 
@@ -130,7 +130,7 @@ class Journal:
             file = open_to_change(path)
         except (OSError, NotAFileError):
             return None
-        stated = Title.of(file.readline(MAX_LINE))
+        stated = Title.of(file.readline(MAX_TITLE))
         if stated != title:
             file.close()
             if stated is None:

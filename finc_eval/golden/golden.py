@@ -32,8 +32,6 @@ from finc_eval.golden.pictures import Matched, match_pictures
 from finc_eval.golden.result import GoldenPair, Light, Night, SeenNight
 from finc_eval.golden.sentences import tell_night
 
-DRAWN = 365  # nights of the history that a result has
-LISTED = 5  # nights that a message names
 EDGE = 128  # pixels of the longer edge of the pictures of a pair: ten pairs are a page of about 150 kB
 
 
@@ -111,7 +109,8 @@ class Golden:
             )
             usable = any(not past.is_broken for past in nights)
             if not nights:
-                known = join_words([past.name for past in floor.nights[-LISTED:]]) or "none"
+                # 5: nights that a message names.
+                known = join_words([past.name for past in floor.nights[-5:]]) or "none"
                 raise UsageError(f"{self.path} has no night {night!r}: its last nights are {known}")
             if not usable:
                 bad = next(row for row in nights[0].rows.values() if row.shows not in SOUND)
@@ -184,7 +183,7 @@ def _result(
     pairs = tuple(_pair(pair, against) for pair, against in zip(tonight, judged.pairs, strict=True))
     seen = [
         SeenNight(past.name, past.machine, cast(Light, past.verdict), _psnr(list(past.rows.values())))
-        for past in floor.nights[1 - DRAWN :]
+        for past in floor.nights[1 - 365 :]  # nights of the history that a result has
     ]
     return Night(
         verdict,

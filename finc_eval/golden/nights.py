@@ -42,7 +42,9 @@ What they cost was measured (benchmarks/golden.py)."""
 LEAST_STEPS = 2.0  # steps by which a night lies beyond at least
 
 LINKED = 6.0  # spreads, of `_distances`, up to which two nights are of one state
-GONE = 0.0005  # chance that a state is away for so long, up to which it is said to be gone
+GONE_P = 0.0005
+"""Chance that a state is away for so long, up to which it is said to be gone; `benchmarks/golden.py` counts the nights
+until it is, and years in which it is said falsely."""
 
 
 def as_kept(values: Array) -> Array:
@@ -149,7 +151,7 @@ def gone_among(states: NDArray[np.int64], first: int = 0) -> Iterator[Gone]:
         in_state = np.flatnonzero(states == state)
         since = n - 1 - int(in_state[-1])
         drawn = np.arange(len(in_state))
-        if since and np.log((n - since - drawn) / (n - drawn)).sum() <= np.log(GONE):
+        if since and np.log((n - since - drawn) / (n - drawn)).sum() <= np.log(GONE_P):
             yield Gone(in_state + first, since)
 
 

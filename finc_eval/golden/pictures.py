@@ -31,7 +31,7 @@ from finc_eval.samples.source import NOT_OF_THE_SAMPLE, Source, reason
 Pixels = NDArray[np.uint8]
 
 MAX_PAIRS = 1000  # golden pictures, which are meant to be ten; of more, pairs by id in a comparison say more
-NAMED = 5  # ids that a message names
+NAMED_IDS = 5  # ids that a message names
 OF_FLOATS = Reading((), (), None, (0.0, 1.0))  # reading of floats: 0 is black, and 1 is white
 NOT_NUMBERS = "has values that are NaN or infinite"
 
@@ -85,8 +85,8 @@ def match_pictures(gen: Any, ref: Any) -> Matched:
     shared = [name for name in golden if name in tonight]
     if not shared:
         raise DataError(
-            f"no id is in both gen ({join_first(ids['gen'], NAMED)}) and ref ({join_first(ids['ref'], NAMED)}): give "
-            "each picture the name of its golden picture"
+            f"no id is in both gen ({join_first(ids['gen'], NAMED_IDS)}) and ref "
+            f"({join_first(ids['ref'], NAMED_IDS)}): give each picture the name of its golden picture"
         )
     if bad := [name for name in shared if golden[name].pixels is None]:
         raise DataError(f"the golden picture {bad[0]} {golden[bad[0]].problem}: make it again")

@@ -36,7 +36,7 @@ from finc_eval.prompts.text import CLIP_SCALE, WORDS, Joint, join_text, scores_b
 Array = NDArray[np.float64]
 Interval = tuple[float, float]
 
-BLOCKS = 10
+ERROR_BLOCKS = 10
 """Blocks of prompts that the jackknife leaves out, as in `vendi_interval`; each costs one more decomposition.
 
 In simulations (40 prompts of 4 images and 100 of 2, of eight kinds and unlike diversity; 150 repetitions each)
@@ -173,7 +173,7 @@ def _entropy(kernel: torch.Tensor, order: float) -> float:
 
 def _blocks(prompts: int) -> NDArray[np.int64]:
     """Return the block of each prompt that the jackknife leaves out, shape (p,)."""
-    return np.random.default_rng(0).permutation(prompts) % BLOCKS
+    return np.random.default_rng(0).permutation(prompts) % ERROR_BLOCKS
 
 
 def _of_order_two(

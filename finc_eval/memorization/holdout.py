@@ -25,11 +25,11 @@ from finc_eval.memorization.settings import AUDIT_ALPHA, AuditSettings
 from finc_eval.memorization.strata import Stratum
 from finc_eval.numerics.inference import holm
 
-NEIGHBORS = 15
+HOLDOUT_NEIGHBORS = 15
 """Neighbors of each sample in both sets together. Of 20 holdouts of 300 samples that lack 2 of 20 kinds, 10, 15 and 25
 neighbors find 16, 16 and 11; of 20 that lack a class of ten, 17, 20 and 20."""
 
-EXCHANGES = 499  # random exchanges of the two sets; the least p-value is .002
+HOLDOUT_EXCHANGES = 499  # random exchanges of the two sets; the least p-value is .002
 
 
 def holdout_p_value(train: Embeddings, holdout: Embeddings, seed: int, run: Run) -> float:
@@ -60,7 +60,7 @@ def _neighbors_p(sets: list[Subset], groups: list[NDArray[np.int64]], rng: np.ra
     rows = rows[order].to(run.torch_device)
     distances = torch.cdist(rows, rows)
     distances.fill_diagonal_(torch.inf)
-    neighbors = distances.topk(min(NEIGHBORS, len(rows) // 4), largest=False).indices.cpu().numpy()
+    neighbors = distances.topk(min(HOLDOUT_NEIGHBORS, len(rows) // 4), largest=False).indices.cpu().numpy()
     group = np.concatenate([groups[0], groups[1] + groups[0].max() + 1])[order]
     of_group = np.arange(group.max() + 1) > groups[0].max()
 
@@ -69,8 +69,8 @@ def _neighbors_p(sets: list[Subset], groups: list[NDArray[np.int64]], rng: np.ra
         return float(np.square(labels[group][neighbors].mean(1) - 0.5).mean())
 
     seen = spread(of_group)
-    exchanged = [spread(rng.permutation(of_group)) for _ in range(EXCHANGES)]
-    return (1 + sum(drawn >= seen for drawn in exchanged)) / (1 + EXCHANGES)
+    exchanged = [spread(rng.permutation(of_group)) for _ in range(HOLDOUT_EXCHANGES)]
+    return (1 + sum(drawn >= seen for drawn in exchanged)) / (1 + HOLDOUT_EXCHANGES)
 
 
 def _distance_p(

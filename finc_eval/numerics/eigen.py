@@ -228,7 +228,7 @@ MAX_STEPS, GAIN = 500, 1e-8
 """Steps at most, and the relative gain at which they end. Digits and Gaussian clusters take 10 to 60 steps, noise up to
 160. At a gain of 1e-6 directions that are hardly determined would end up to 3° from where they are at 1e-8."""
 
-SETTLED = 1e-3
+SETTLED_ROTATION = 1e-3
 """Relative gain of a step from which on steps are extrapolated. Which of several maxima the iteration ends in is then
 mostly decided: of 30 eigenspaces of digits all end where plain steps do, in 20 to 60 steps instead of 36 to 232."""
 
@@ -258,7 +258,7 @@ def varimax(loadings: torch.Tensor) -> torch.Tensor:
             last, rotation = rotation, step
             if total <= reached * (1 + GAIN):
                 break
-            if age or total <= reached * (1 + SETTLED):
+            if age or total <= reached * (1 + SETTLED_ROTATION):
                 age = (1 + sqrt(1 + 4 * max(age, 1.0) ** 2)) / 2
             reached = total
     return send(rotation.to(loadings.dtype), loadings.device)

@@ -42,8 +42,6 @@ PART_OF_UNIT = 0.25
 """Part of a unit of each set that is taken to differ at least. Where all of one set and none of the other have a look,
 nothing varies within them, and rounding would decide how clear that is: variances were 0, or near it."""
 
-SAME = 1e-6  # relative difference within which two statistics are equal: they are sums of rounded numbers
-
 
 @dataclass(frozen=True, eq=False)
 class UnitSums:
@@ -81,8 +79,8 @@ class Exchanged:
         """Return the p-value of "both sets are samples of one law", by the sum of squares over all columns."""
         total = self.variances.sum(1)
         statistic = np.where(total > 0, (self.differences**2).sum(1) / np.where(total > 0, total, 1), 0.0)
-        # Equal exchanges count as equal, whatever the order of the sums.
-        return float((statistic >= statistic[0] * (1 - SAME)).mean())
+        # 1e-6: relative difference within which two statistics are equal, whatever the order of their sums.
+        return float((statistic >= statistic[0] * (1 - 1e-6)).mean())
 
 
 def unit_numbers(keys: NDArray[np.uint64]) -> NDArray[np.int64]:

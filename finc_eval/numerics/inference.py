@@ -129,9 +129,9 @@ def holm(p_values: torch.Tensor, part: float = 1.0) -> torch.Tensor:
     return adjusted
 
 
-TIE = 1 + 1e-9  # factor within which two p-values are equal: they are sums of rounded numbers
+TIED_P_VALUES = 1 + 1e-9  # factor within which two p-values are equal: they are sums of rounded numbers
 
-MAX_STEPS = 256
+TESTS_AT_ONCE = 256
 """Tests whose correction is computed at once; most families end in the first lot, with adjusted p-values of 1."""
 
 
@@ -189,8 +189,8 @@ class ShareTests:
         """
         order = self.p_values.argsort(kind="stable")
         steps = np.ones(len(order))
-        for start in range(0, len(order), MAX_STEPS):
-            stop = min(start + MAX_STEPS, len(order))
+        for start in range(0, len(order), TESTS_AT_ONCE):
+            stop = min(start + TESTS_AT_ONCE, len(order))
             reached = self._reach(self.p_values[order[start:stop]])[order]
             left = np.cumsum(reached[::-1], axis=0)[::-1]
             steps[start:stop] = left[np.arange(start, stop), np.arange(stop - start)]
@@ -204,11 +204,11 @@ class ShareTests:
         """Return P(pᵢ ≤ p) for each test and each p, shape (t, len(p)): the largest attainable p-value up to p."""
         if not self._fisher:
             smallest = self._pi**self._total
-            return np.where(p * TIE >= smallest[:, None], p, 0.0)
+            return np.where(p * TIED_P_VALUES >= smallest[:, None], p, 0.0)
         reach = np.empty((len(self._tails), len(p)))
         for row, tails in enumerate(self._tails):
             attainable = tails.values[::-1]
-            number = attainable.searchsorted(p * TIE, side="right")
+            number = attainable.searchsorted(p * TIED_P_VALUES, side="right")
             reach[row] = np.where(number > 0, attainable[number - 1], 0.0)
         return reach[self._case]
 

@@ -8,7 +8,7 @@ import torch
 
 BINS = 4096  # bins of a histogram of scores, over [−1, 1]: a threshold is exact to 0.0005
 
-LEAST, HALF, MOST = 0.4, 0.5, 0.65
+LEAST_OF_A_MEMBER, HALF_A_MEMBER, MOST_OF_A_MEMBER = 0.4, 0.5, 0.65
 """Parts of the score of a typical member: the least threshold; the end of the background, samples of other kinds; and
 the largest threshold."""
 
@@ -35,10 +35,10 @@ def thresholds_of(fitted_first: Fitted, fitted_second: Fitted, columns: slice) -
         typical = _typical_score(first - second, square)
         typical = torch.where(typical > 0, typical, _typical_score(first, square))
         typical = torch.where(typical > 0, typical, 1.0)
-        near = second * (square < (HALF * typical[:, None]).square())
+        near = second * (square < (HALF_A_MEMBER * typical[:, None]).square())
         # 2.25: threshold of a member, over the root mean square of the scores of the background.
-        clear = torch.maximum(LEAST * typical, 2.25 * _root(near @ square, near.sum(1)))
-        thresholds.append((1 - 2 * tail) * torch.minimum(clear, MOST * typical))
+        clear = torch.maximum(LEAST_OF_A_MEMBER * typical, 2.25 * _root(near @ square, near.sum(1)))
+        thresholds.append((1 - 2 * tail) * torch.minimum(clear, MOST_OF_A_MEMBER * typical))
     return torch.stack(thresholds)
 
 

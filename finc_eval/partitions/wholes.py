@@ -20,7 +20,6 @@ from finc_eval.partitions.kind import Kind, Whole, describe_kinds
 from finc_eval.partitions.tests import KindTests, test_kinds, test_within_blocks
 
 SEEN_SAMPLES = 4096  # samples of a set whose classes are looked at: an interval of a share is then at most 2 points
-PART = 0.8  # part of a whole from which a kind is all of it, and its own share says enough
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +63,8 @@ class Wholes:
         """Return the first whole that a kind's name says, and that the kind is a part of; None without one."""
         most = kind.set_with_most
         wholes = [self.found[name] for name in said if name in self.found]
-        return next((whole for whole in wholes if kind.shares[most].share < PART * whole.shares[most]), None)
+        # 0.8: part of a whole from which a kind is all of it, and its own share says enough.
+        return next((whole for whole in wholes if kind.shares[most].share < 0.8 * whole.shares[most]), None)
 
 
 def _side(kind: Kind) -> str:

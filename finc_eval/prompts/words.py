@@ -37,7 +37,7 @@ LONGEST = 3
 """Words of a phrase. In 40 draws of the toy of 50 prompts, 2 images each, 40 of 80 planted words are found with 1 and 2
 words, and 38 with 3 and 5; no others with any. Of phrases in the same prompts, the shortest stands for all."""
 
-FEWEST = 3
+FEWEST_PROMPTS = 3
 """Prompts that a word must be in. In the draws of `LONGEST`, 38 of 80 words are found with 2 and 3, and 36 with 5."""
 
 MOST_WORDS = 5000
@@ -81,7 +81,7 @@ class Phrases:
                 rows_with.setdefault(text, []).append(row)
         kept: dict[tuple[int, ...], str] = {}
         for text in sorted(rows_with, key=lambda text: (text.count(" ") + bool(text), text)):
-            if len(rows_with[text]) >= FEWEST:
+            if len(rows_with[text]) >= FEWEST_PROMPTS:
                 kept.setdefault(tuple(rows_with[text]), text)
         chosen = sorted(kept, key=lambda rows: (-len(rows), kept[rows]))[:MOST_WORDS]
         columns = np.repeat(np.arange(len(chosen)), [len(rows) for rows in chosen])
@@ -132,7 +132,9 @@ def choose(
     while True:
         has = phrases.has.multiply(left[:, None]).tocsr()
         size = np.asarray(has.sum(0)).ravel()
-        z, drawn = (statistic * (wanted * (size >= FEWEST)) for statistic in _statistics(has, data, prompt, rng))
+        z, drawn = (
+            statistic * (wanted * (size >= FEWEST_PROMPTS)) for statistic in _statistics(has, data, prompt, rng)
+        )
         largest = np.abs(drawn).max(1)[:, None]
         p_values = _p_values(np.abs(z), largest) / part
         alone = np.flatnonzero((_p_values(np.abs(z), np.abs(drawn)) <= ALPHA) & (z != 0))

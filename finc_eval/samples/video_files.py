@@ -271,7 +271,7 @@ def _check_one_video(folder: str, frames: Sequence[str]) -> None:
         )
 
 
-LOOKED_AT = 16  # frames of a folder that are looked at, one after the other, in each of the first folders
+FRAMES_SEEN = 16  # frames of a folder that are looked at, one after the other, in each of the first folders
 MOST_CHANGE = 0.8
 """Part of the difference of any two frames up to which those differ that follow one another, by medians. 11 videos have
 .25 to .48, 58 series of 16 photographs .86 to 1.07."""
@@ -281,9 +281,9 @@ THUMBNAIL = (16, 16)
 
 def _refuse_photographs(files: Files, frames_of: Mapping[str, Sequence[str]]) -> None:
     """Raise DataError if images follow one another no more alike than any two, as photographs with numbers do."""
-    folders = [inside for inside in frames_of.values() if len(inside) >= LOOKED_AT // 2][:3]
+    folders = [inside for inside in frames_of.values() if len(inside) >= FRAMES_SEEN // 2][:3]
     try:
-        alike = [_are_photographs(files, inside[:LOOKED_AT]) for inside in folders]
+        alike = [_are_photographs(files, inside[:FRAMES_SEEN]) for inside in folders]
     except NOT_OF_THE_SAMPLE:
         raise
     except Exception:  # what cannot be decoded is said where it is read

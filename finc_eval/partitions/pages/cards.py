@@ -35,7 +35,7 @@ from finc_eval.report.formats import p_value, points_interval, points_range, sha
 
 NO_KIND = "No kind of samples is significantly more or less frequent in one set."
 
-MAX_COLUMNS = 5  # sets whose shares have a column each
+MAX_SET_COLUMNS = 5  # sets whose shares have a column each
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ def _sum(words: str, kinds: Sequence[Kind], common: Common, *, is_group: bool = 
     if common.are_two:
         cells.append(Cell(points(sums[0] - sums[1])))
     else:
-        cells = [Cell("–"), *(cells if len(cells) <= MAX_COLUMNS else [Cell("–")] * 2), Cell("–")]
+        cells = [Cell("–"), *(cells if len(cells) <= MAX_SET_COLUMNS else [Cell("–")] * 2), Cell("–")]
     return CardRow(words=words, cells=cells, is_group=is_group)
 
 
@@ -140,7 +140,7 @@ def _row(kind: Kind, common: Common, inside: Sequence[CardRow] = ()) -> CardRow:
         label: Cell(percent(share.share, 1), share_interval(share.interval)) for label, share in kind.shares.items()
     }
     cells = [shares[label] for label in common.titles]
-    if len(cells) > MAX_COLUMNS:
+    if len(cells) > MAX_SET_COLUMNS:
         others = [part.share for label, part in kind.shares.items() if label != set_apart(kind)]
         between = dict.fromkeys(percent(end, 1) for end in (min(others), max(others)))
         cells = [shares[set_apart(kind)], Cell(" to ".join(between))]
@@ -166,7 +166,7 @@ def _table(rows: Sequence[CardRow], common: Common) -> CardRows:
     if common.are_two:
         columns = [*titles.values(), "Difference, points"]
     else:
-        shares = [*titles.values()] if len(titles) <= MAX_COLUMNS else ["Share there", "In others"]
+        shares = [*titles.values()] if len(titles) <= MAX_SET_COLUMNS else ["Share there", "In others"]
         columns = ["Set apart", *shares, "Apart by, points"]
     most, legend = "", {titles[label]: ink for label, ink in inks.items()}
     if not common.has_colors:

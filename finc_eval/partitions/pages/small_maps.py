@@ -19,7 +19,7 @@ from finc_eval.report.colors import COLORS, Ink, inks_of
 from finc_eval.report.drawings import drawing
 from finc_eval.report.formats import printable
 
-SIDE, CELL = 168.0, 4.6  # pixels along a side of a small map, and half the side of a cell
+SMALL_MAP_SIDE, CELL = 168.0, 4.6  # pixels along a side of a small map, and half the side of a cell
 
 Array = NDArray[np.float64]
 
@@ -91,7 +91,7 @@ def maps_of_releases(release_map: ReleaseMap) -> dict[str, Markup]:
 
 def _spots(xy: Sequence[tuple[float, float]]) -> Array:
     """Return places in pixels of a small map."""
-    return np.asarray(SIDE / 2 + (SIDE / 2 - 2 * CELL) * np.array(xy) * [1, -1])
+    return np.asarray(SMALL_MAP_SIDE / 2 + (SMALL_MAP_SIDE / 2 - 2 * CELL) * np.array(xy) * [1, -1])
 
 
 def _draw(title: str, said: str, groups: Sequence[_Group], ink: Ink) -> Markup:
@@ -116,4 +116,4 @@ def _draw(title: str, said: str, groups: Sequence[_Group], ink: Ink) -> Markup:
                 path,
             )
         )
-    return drawing(title, said, (SIDE, SIDE), parts, css_class="map small-map")
+    return drawing(title, said, (SMALL_MAP_SIDE, SMALL_MAP_SIDE), parts, css_class="map small-map")

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Hashes = NDArray[np.uint64]
 
 KEPT = 512  # different records of each view in a sketch at most
-DIRECTIONS = 16  # directions along which a row is measured, each a sum of its entries with random signs
+HASH_DIRECTIONS = 16  # directions along which a row is measured, each a sum of its entries with random signs
 
 COARSE, FINE = 2.0**-4, 2.0**-9
 """Steps of measurement, in units of the standard deviation of a row of length one. Rounding to bfloat16 changes 1 % of
@@ -119,7 +119,7 @@ def mix(values: Hashes) -> Hashes:
 
 
 def _measure(values: NDArray[np.float64], step: float) -> Hashes:
-    """Return one number for each row: its direction, rounded along `DIRECTIONS` directions."""
+    """Return one number for each row: its direction, rounded along `HASH_DIRECTIONS` directions."""
     # 4: entries of the narrowest row that is known in another scale: the direction of a narrower one says little.
     if values.shape[1] < 4:
         values = np.pad(values, ((0, 0), (0, 1)), constant_values=1.0)
@@ -128,9 +128,9 @@ def _measure(values: NDArray[np.float64], step: float) -> Hashes:
     for order in (np.inf, 2):  # twice, because squares of huge numbers are not finite
         norm = np.linalg.norm(values, order, axis=1, keepdims=True)
         values = values / np.where(norm > 0, norm, 1.0)
-    drawn = np.frombuffer(hashlib.shake_256(b"directions").digest(DIRECTIONS * (width + 2) * 8), "<u8")
-    shifts, factors, rest = np.split(drawn.astype(np.uint64), [DIRECTIONS, 2 * DIRECTIONS])
-    signs = (rest & np.uint64(1)).astype(np.float64).reshape(width, DIRECTIONS) * 2 - 1
+    drawn = np.frombuffer(hashlib.shake_256(b"directions").digest(HASH_DIRECTIONS * (width + 2) * 8), "<u8")
+    shifts, factors, rest = np.split(drawn.astype(np.uint64), [HASH_DIRECTIONS, 2 * HASH_DIRECTIONS])
+    signs = (rest & np.uint64(1)).astype(np.float64).reshape(width, HASH_DIRECTIONS) * 2 - 1
     places = np.floor(values @ signs / step + shifts / 2.0**64).astype(np.int64).astype(np.uint64)
     numbers: Hashes = (places * (factors | np.uint64(1))).sum(1, dtype=np.uint64)
     return numbers

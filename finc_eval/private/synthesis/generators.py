@@ -27,7 +27,7 @@ from finc_eval.private.synthesis.released_features import (
 from finc_eval.private.synthesis.tabular import Table
 
 CODE_SIZE = 10  # number of entries of the code z, as in the paper
-CONTRAST = 2.0  # factor from a network's output to the coefficient of a wave in an image, whose norm is about 10
+START_CONTRAST = 2.0  # factor from a network's output to the coefficient of a wave in an image, whose norm is about 10
 
 
 class Bounded:
@@ -58,7 +58,7 @@ class Smooth:
 
     def __call__(self, outputs: torch.Tensor, chance: torch.Generator) -> torch.Tensor:
         """Turn outputs into images: (n, width) → (n, c·h·w), in [0, 1]."""
-        pixels = self.brightness + CONTRAST * outputs @ self.basis.T.to(outputs.device)
+        pixels = self.brightness + START_CONTRAST * outputs @ self.basis.T.to(outputs.device)
         grain = torch.randn(pixels.shape, generator=chance, device=pixels.device)
         return (pixels + self.grain * grain).clamp(0, 1)
 

@@ -10,7 +10,7 @@ from finc_eval.core.words import one_line, plural
 from finc_eval.report.exports.outline import Made, Outline, TextTable
 
 MAX_MARKDOWN = 900 * 1024  # bytes of a text: GitHub drops a summary of more than 1 MiB without a word
-MAX_TEXT = 12_000  # characters of a paragraph or a cell; a longer one is cut
+MAX_CELL = 12_000  # characters of a paragraph or a cell; a longer one is cut
 MAX_SENTENCES = 40  # warnings, signatures and failures of each sort that a text has
 
 SPECIAL = re.compile(r"[\\|<>&`*_\[\]#~$@!]|:(?=//)|(?<=www)\.")
@@ -62,8 +62,8 @@ def paragraph(text: str) -> str:
 def escape(text: str) -> str:
     """Return text on one line in which no character begins anything but itself."""
     plain = " ".join(visible(text).encode("utf-8", "backslashreplace").decode().split())
-    if len(plain) > MAX_TEXT:
-        plain = f"{plain[:MAX_TEXT]}…"
+    if len(plain) > MAX_CELL:
+        plain = f"{plain[:MAX_CELL]}…"
     return SPECIAL.sub(r"\\\g<0>", plain)
 
 
@@ -94,7 +94,7 @@ def _row(cells: Iterable[str]) -> str:
 
 def _code(text: str) -> str:
     """Return text as a block of code, fenced by more backticks than it has in a row."""
-    plain = visible(text).encode("utf-8", "backslashreplace").decode()[: MAX_TEXT * 2]
+    plain = visible(text).encode("utf-8", "backslashreplace").decode()[: MAX_CELL * 2]
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", plain)), default=0))
     return f"{fence}\n{plain}\n{fence}"
 

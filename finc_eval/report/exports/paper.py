@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-WIDTH, ROW, AROUND = 6.5, 0.2, 1.1
+PAPER_WIDTH, ROW, PANEL_AROUND = 6.5, 0.2, 1.1
 """Inches: of a text column, from one number to the next, and above and below all numbers of a panel together."""
 
 PLAIN: dict[str, Any] = {"parse_math": False, "usetex": False}
@@ -86,7 +86,7 @@ class FigurePanel:
     @property
     def height(self) -> float:
         """Height in inches."""
-        return AROUND + ROW * len(self.numbers) / SPREAD * len(self.rows)
+        return PANEL_AROUND + ROW * len(self.numbers) / SPREAD * len(self.rows)
 
 
 def figure_of(rows: Iterable[Mapping[str, Any]], alpha: float) -> Figure:
@@ -102,7 +102,7 @@ def figure_of(rows: Iterable[Mapping[str, Any]], alpha: float) -> Figure:
     if not panels:
         raise DataError("the table of this result is empty, so there is nothing to draw")
     heights = [panel.height for panel in panels]
-    figure = Figure(figsize=(WIDTH, sum(heights)), layout="constrained")
+    figure = Figure(figsize=(PAPER_WIDTH, sum(heights)), layout="constrained")
     grid = figure.subplots(len(panels), squeeze=False, height_ratios=heights)
     for axes, panel in zip(grid.flat, panels, strict=True):
         _draw(axes, panel)
