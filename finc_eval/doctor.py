@@ -83,7 +83,7 @@ def diagnose() -> Diagnosis:
         card = torch.cuda.get_device_properties(index)
         devices.append(f"cuda:{index}: {card.name}, {card.total_memory / 2**30:.0f} GiB")
     places = {"embedding caches": cache_folder, "weights": weights_folder}
-    folders = [_inspect(purpose, place) for purpose, folder in places.items() if (place := _known(folder))]
+    folders = [_inspect(purpose, path) for purpose, folder in places.items() if (path := _known(folder))]
     return Diagnosis(versions, torch.version.cuda, tuple(devices), tuple(folders))
 
 
@@ -95,7 +95,7 @@ def _known(folder: Callable[[], Path]) -> Path | None:
 
 
 def _inspect(purpose: str, path: Path) -> Folder:
-    place = next(parent for parent in (path, *path.absolute().parents) if parent.exists())
+    nearest = next(parent for parent in (path, *path.absolute().parents) if parent.exists())
     used = sum(file.stat().st_size for file in path.rglob("*") if file.is_file()) if path.is_dir() else 0
-    writable = place.is_dir() and os.access(place, os.W_OK)
-    return Folder(purpose, path, path.is_dir(), writable, used, shutil.disk_usage(place).free)
+    writable = nearest.is_dir() and os.access(nearest, os.W_OK)
+    return Folder(purpose, path, path.is_dir(), writable, used, shutil.disk_usage(nearest).free)

@@ -152,12 +152,18 @@ EVIDENCE = re.compile(
     r"\d|author|paper|torch-fidelity|faiss|measured|ITU|ISO|benchmark|simulat|glibc|version|Pillow|FFmpeg|thousand|half"
 )
 CHOSEN = {
-    "by eye, of drawings": {"comparison.pages.figures.LOWER_HEIGHT"},
+    "by eye, of drawings": {
+        *("comparison.pages.figures.LOWER_HEIGHT", "report.drawings.FOREST_AROUND"),
+        *("report.exports.paper.PAPER_WIDTH", "report.exports.paper.PANEL_AROUND"),
+    },
     "by a format": {"embeddings.journal.JOURNAL_LAYOUT"},
     "to bound a search": {"comparison.settings.MAX_RHO"},
     "by judgment, and no script makes them again": {
-        *("extractors.networks.motion.FORCE", "extractors.networks.motion.SHARP"),
+        *("extractors.networks.motion.FORCE", "extractors.networks.motion.LIGHT_DRIFT"),
+        *("extractors.networks.motion.STEP_NOISE", "extractors.networks.motion.SHARP"),
         *("naming.looks.REPEATED", "naming.texture.MOSAIC"),
+        *("numerics.thresholds.LEAST_OF_A_MEMBER", "numerics.thresholds.HALF_A_MEMBER"),
+        "numerics.thresholds.MOST_OF_A_MEMBER",
     },
 }
 """Numeric constants that are used once and do not say where they come from, by how they were chosen."""

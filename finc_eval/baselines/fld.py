@@ -87,9 +87,9 @@ def fld(gen: object, train: object, test: object, *, seed: int = 0, run: Run | N
     order = np.random.default_rng(check_seed(seed)).permutation(y.n)
     centers = min(x.n, y.n // 2)
     base = fit(y.part(order[:centers]), y.part(order[centers:]), device)
-    own, others = -fitted.log_likelihood(z) / z.dim, -base.log_likelihood(z) / z.dim
+    ours, others = -fitted.log_likelihood(z) / z.dim, -base.log_likelihood(z) / z.dim
     seen = -fitted.log_likelihood(y) / y.dim
-    nll, baseline = float(own.mean()), float(others.mean())
+    nll, baseline = float(ours.mean()), float(others.mean())
     copies = int((fitted.log_variances <= MIN_LOG_VARIANCE).sum())
     verb = "is a copy" if copies == 1 else "are copies"
     warning = f"{copies} of {x.n} generated samples {verb} of training samples" if copies else None
@@ -97,8 +97,8 @@ def fld(gen: object, train: object, test: object, *, seed: int = 0, run: Run | N
         fld=100 * (nll - baseline),
         nll=nll,
         baseline=baseline,
-        standard_error=100 * float((own - others).std(ddof=1)) / z.n**0.5,
-        gap=100 * float(seen.mean() - own.mean()),
+        standard_error=100 * float((ours - others).std(ddof=1)) / z.n**0.5,
+        gap=100 * float(seen.mean() - ours.mean()),
         warning=warning,
         signature=Signature.of("fld", (x.n, y.n, z.n), z.space, ("seed", str(seed))),
     )

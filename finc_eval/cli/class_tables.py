@@ -37,9 +37,9 @@ def is_table_of(path: Path, lines: Iterable[Sequence[str]], rows: int | None = N
     if [line[:1] for line in read] != [[*line[:1]] for line in wanted] or rows not in (None, len(read) + more - 1):
         return False
     return all(
-        len(line) == len(own)
-        and all(cell == other or _near(cell, other) for cell, other in zip(line, own, strict=True))
-        for line, own in zip(read, wanted, strict=True)
+        len(line) == len(expected)
+        and all(cell == other or _near(cell, other) for cell, other in zip(line, expected, strict=True))
+        for line, expected in zip(read, wanted, strict=True)
     )
 
 
@@ -68,16 +68,16 @@ def write_classes(
     def lines() -> Iterator[Sequence[str]]:
         yield ["id", "class", "distance", *(f"score {name}" for name in classes)]
         for name, distances, line in zip(ids, values, fe.kahm.matching_scores(values), strict=True):
-            place = int(distances.argmin())
-            own = "" if np.isinf(distances[place]) else str(classes[place])
-            yield [name, own, f"{distances[place]:.6g}", *(f"{score:.6f}" for score in line)]
+            column = int(distances.argmin())
+            label = "" if np.isinf(distances[column]) else str(classes[column])
+            yield [name, label, f"{distances[column]:.6g}", *(f"{score:.6f}" for score in line)]
 
     refuse_loss(out, lambda path: is_table_of(path, lines(), len(ids)), force)
     with write_whole(out) as temporary, create_text(temporary) as file:
         write_rows(file, lines(), texts=2)
     undefined = np.isinf(values).all(1)
     nearest = np.where(undefined, -1, values.argmin(1))
-    counts = {str(name): int((nearest == place).sum()) for place, name in enumerate(classes)}
+    counts = {str(name): int((nearest == number).sum()) for number, name in enumerate(classes)}
     names = [str(name) for name in classes]
     strange = sorted({*labels} - {*names}) if labels is not None else []
     quality = None if labels is None or strange else fe.kahm.classification_quality(values, names, labels)

@@ -65,10 +65,10 @@ def options_of(cls: type, narrower: Mapping[str, Any]) -> list[Option]:
         for choice in choices.values():
             parameters = get_type_hints(choice, include_extras=True)
             usual = next((part for part in (default if several else (default,)) if isinstance(part, choice)), choice())
-            for own in fields(choice):
-                path = (field.name, own.name)
-                if own.name != TAG and path not in made:
-                    made[path] = _option(path, parameters[own.name], getattr(usual, own.name), panel, choices)
+            for part in fields(choice):
+                path = (field.name, part.name)
+                if part.name != TAG and path not in made:
+                    made[path] = _option(path, parameters[part.name], getattr(usual, part.name), panel, choices)
     return list(made.values())
 
 
@@ -80,10 +80,10 @@ def settings_with(cls: type[T], start: T | None, options: list[Option], given: M
             at = values.setdefault(option.path[0], {}) if option.choices else values
             at[option.path[-1]] = None if option.switches_off else given[option.parameter.name]
     for field in fields(cls):  # type: ignore[arg-type]
-        own = [option for option in options if option.path[0] == field.name]
-        if field.name in values and own[0].choices:
+        of_field = [option for option in options if option.path[0] == field.name]
+        if field.name in values and of_field[0].choices:
             before = _default(field) if start is None else getattr(start, field.name)
-            values[field.name] = _choose(before, values[field.name], own)
+            values[field.name] = _choose(before, values[field.name], of_field)
     return settings_from(cls, start, values)
 
 
@@ -113,7 +113,7 @@ def _choose(before: Any, values: dict[str, Any], options: list[Option]) -> Any:
 
 
 def asked_of(
-    cls: type, settings: Any, options: list[Option], own: Mapping[str, Any]
+    cls: type, settings: Any, options: list[Option], asked: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the values of settings by the names of their options, and the defaults of these.
 
@@ -125,9 +125,9 @@ def asked_of(
     of_options = {option.path[0] for option in options}
     for field in fields(cls):
         name = field.name
-        if name in of_options or own.get(name):
+        if name in of_options or asked.get(name):
             continue
-        key = f"{cls.table}_{name}" if own.get(name) == 0 else name  # type: ignore[attr-defined]
+        key = f"{cls.table}_{name}" if asked.get(name) == 0 else name  # type: ignore[attr-defined]
         values[key], usual[key] = getattr(settings, name), _default(field)
     for option in options:
         field = next(field for field in fields(cls) if field.name == option.path[0])
@@ -147,10 +147,10 @@ def _in_choices(option: Option, chosen: tuple[Any, ...], default: tuple[Any, ...
         return ",".join(part.name for part in chosen)
     usual = {part.name: part for part in default}
     values: list[Any] = [
-        own is None if option.switches_off else own
+        value is None if option.switches_off else value
         for part in chosen
         if part.name in option.owners
-        and (own := getattr(part, option.path[-1])) != getattr(usual.get(part.name, type(part)()), option.path[-1])
+        and (value := getattr(part, option.path[-1])) != getattr(usual.get(part.name, type(part)()), option.path[-1])
     ]
     return values[0] if len(values) == 1 else values or None
 

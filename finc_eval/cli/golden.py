@@ -71,16 +71,16 @@ def run_golden(
     raise VerdictExit(night.exit_code)
 
 
-def check_comment(path: Path | None, own: str, force: bool) -> None:
+def check_comment(path: Path | None, mark: str, force: bool) -> None:
     """Raise UsageError if a file would be lost that another job made, or is not Markdown."""
     if path is not None:
         check_suffix(path, ".md", option="--comment")
-        refuse_loss(path, lambda path: mark_of(path) == own, force, option="--comment")
+        refuse_loss(path, lambda path: mark_of(path) == mark, force, option="--comment")
 
 
-def write_comment(path: Path, text: str, pictures: Mapping[str, bytes], own: str, force: bool) -> None:
+def write_comment(path: Path, text: str, pictures: Mapping[str, bytes], mark: str, force: bool) -> None:
     """Write a comment and its pictures, which replace no files but those of the same comment."""
-    is_again = mark_of(path) == own
+    is_again = mark_of(path) == mark
     for name in pictures:
         refuse_loss(path.with_name(name), lambda _: is_again, force, option="--comment")
     with write_together():

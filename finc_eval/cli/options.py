@@ -162,13 +162,13 @@ def takes(cls: type, argument: str, **narrower: Any) -> Callable[[Verb], Verb]:
 
     def decorate(verb: Verb) -> Verb:
         hints = get_type_hints(verb, include_extras=True)
-        own = {name: each.replace(annotation=hints[name]) for name, each in inspect.signature(verb).parameters.items()}
+        args = {name: each.replace(annotation=hints[name]) for name, each in inspect.signature(verb).parameters.items()}
         spliced: list[inspect.Parameter] = []
-        for name, declared in own.items():
+        for name, declared in args.items():
             spliced += made if name == argument else [declared]
-        if CONFIG not in own:
+        if CONFIG not in args:
             spliced.append(parameter(CONFIG, Config, None))
-        if "context" not in own:
+        if "context" not in args:
             spliced.append(parameter("context", typer.Context))
 
         @wraps(verb)
@@ -186,7 +186,7 @@ def takes(cls: type, argument: str, **narrower: Any) -> Callable[[Verb], Verb]:
             # Every result that the verb makes names the file of defaults in its provenance.
             token = config_in_use.set(None if path is None else str(path))
             try:
-                verb(**{name: settings if name == argument else values[name] for name in own})
+                verb(**{name: settings if name == argument else values[name] for name in args})
             finally:
                 config_in_use.reset(token)
 

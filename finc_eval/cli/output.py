@@ -180,9 +180,9 @@ def default_folders(titles: Sequence[str] | None, inputs: Mapping[str, str], job
     The first is named by the titles of the sets and by the settings that differ from their defaults, as in
     gen-vs-ref-n60. The next has the folders of the sets, too, as in a-gen-vs-b-ref, and the last has the job.
     """
-    titles = titles or [title_of(place, label) for label, place in inputs.items()]
+    titles = titles or [title_of(path, label) for label, path in inputs.items()]
     settings = suffix_of(settings_beside(inputs))
-    places = [Path(place_of(place)).parent.name for place in inputs.values()]
+    places = [Path(place_of(path)).parent.name for path in inputs.values()]
     inside = [f"{place}-{title}".strip("-") for place, title in zip(places, titles, strict=False)]
     for named, end in ((titles, ""), (inside or titles, ""), (titles, f"-{job}")):
         folder = with_end(default_folder(named), settings, end)

@@ -23,7 +23,7 @@ READING = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0
 CHANGING = os.O_RDWR | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 READ_AT_ONCE = 1 << 20  # bytes that are read at once, so that what has no end is noticed early
-MAX_LINE = 1 << 20  # letters of a line of a table that is read line by line
+MAX_TABLE_LINE = 1 << 20  # letters of a line of a table that is read line by line
 
 SPECIAL = ((stat.S_ISDIR, "a folder"), (stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"))
 
@@ -150,9 +150,9 @@ def read_text(
 def lines_of(path: str | Path) -> Iterator[str]:
     """Yield the lines of a text in UTF-8, with their ends; ValueError for an endless line, or another encoding."""
     with io.TextIOWrapper(open_file(path), "utf-8", newline="") as text:
-        while line := text.readline(MAX_LINE):
-            if len(line) == MAX_LINE:
-                raise ValueError(f"a line has more than {MAX_LINE:,} letters")
+        while line := text.readline(MAX_TABLE_LINE):
+            if len(line) == MAX_TABLE_LINE:
+                raise ValueError(f"a line has more than {MAX_TABLE_LINE:,} letters")
             yield line
 
 
@@ -182,11 +182,11 @@ def check_unlinked(folder: Path, name: str) -> None:
 
     The folder itself may be a link, as its user chose it. Whoever made the link below it chose where results go.
     """
-    place = folder
+    inner = folder
     for part in name.split("/"):
-        place = place / part
-        if place.is_symlink():
-            raise DataError(f"{place} is a link, and nothing is written through it: remove it, or name another folder")
+        inner = inner / part
+        if inner.is_symlink():
+            raise DataError(f"{inner} is a link, and nothing is written through it: remove it, or name another folder")
 
 
 def folder_inside(folder: Path, name: str) -> Path:

@@ -119,7 +119,7 @@ class KnownNames:
         for form in forms:
             written = [form(name) for name in names]
             often = Counter(written)
-            self._tables.append((form, {text: place for place, text in enumerate(written) if often[text] == 1}))
+            self._tables.append((form, {text: number for number, text in enumerate(written) if often[text] == 1}))
 
     def place(self, text: str) -> int | None:
         """Return the place of the name that a text writes; None if it writes none of them, or several."""
@@ -129,7 +129,7 @@ class KnownNames:
 def named(wanted: Iterable[str], names: Sequence[str]) -> list[str]:
     """Return what of `names` each wanted name is in any of its forms; a name that is not found stays as it is."""
     known = KnownNames(names)
-    return [name if (place := known.place(name)) is None else names[place] for name in wanted]
+    return [name if (number := known.place(name)) is None else names[number] for name in wanted]
 
 
 @dataclass(frozen=True)
@@ -162,9 +162,9 @@ def join_names(sets: Mapping[str, Collection[str]], what: str) -> SameNames:
         >>> print(found.notes[0].partition(": ")[2])
         'Cat' of gen and 'cat' of ref differ in upper and lower case
     """
-    own = {label: {text for text in texts if text} for label, texts in sets.items()}
+    texts_of = {label: {text for text in texts if text} for label, texts in sets.items()}
     alike: dict[str, set[str]] = defaultdict(set)
-    for text in set().union(*own.values()):
+    for text in set().union(*texts_of.values()):
         alike[loose(text)].add(text)
     spelling: dict[str, str] = {}
     joined: list[tuple[str, str]] = []
@@ -172,33 +172,36 @@ def join_names(sets: Mapping[str, Collection[str]], what: str) -> SameNames:
     for texts in alike.values():
         if len(texts) == 1:
             continue
-        ranked = sorted(texts, key=lambda text: _rank(text, own))
+        ranked = sorted(texts, key=lambda text: _rank(text, texts_of))
         groups: dict[str, list[str]] = defaultdict(list)
         for text in ranked:
             groups[plain_text(text)].append(text)
-        unique = all(len({plain_text(text) for text in texts & names}) < 2 for names in own.values())
+        unique = all(len({plain_text(text) for text in texts & names}) < 2 for names in texts_of.values())
         for group in [ranked] if unique else groups.values():
             spelling |= dict.fromkeys(group[1:], group[0])
             joined += [(other, group[0]) for other in group[1:]]
-        held = {len({plain_text(text) for text in texts & names}) for names in own.values()} - {0}
+        held = {len({plain_text(text) for text in texts & names}) for names in texts_of.values()} - {0}
         if not unique and min(held) < len(groups):
             apart.append((ranked[0], next(group[0] for group in list(groups.values())[1:])))
-    return SameNames(spelling, tuple(_sentences(joined, apart, own, what)))
+    return SameNames(spelling, tuple(_sentences(joined, apart, texts_of, what)))
 
 
-def _rank(text: str, own: Mapping[str, Collection[str]]) -> tuple[int, int, str]:
+def _rank(text: str, texts_of: Mapping[str, Collection[str]]) -> tuple[int, int, str]:
     """Return the place of a spelling among others: the spelling of most sets first, or else that of the last set."""
-    holders = [number for number, names in enumerate(own.values()) if text in names]
+    holders = [number for number, names in enumerate(texts_of.values()) if text in names]
     return -len(holders), -holders[-1], text
 
 
 def _sentences(
-    joined: Sequence[tuple[str, str]], apart: Sequence[tuple[str, str]], own: Mapping[str, Collection[str]], what: str
+    joined: Sequence[tuple[str, str]],
+    apart: Sequence[tuple[str, str]],
+    texts_of: Mapping[str, Collection[str]],
+    what: str,
 ) -> list[str]:
     def shown(pair: tuple[str, str]) -> str:
         first, second = pair
-        holder = next(label for label, names in own.items() if first in names)
-        other = next((label for label, names in own.items() if second in names and first not in names), holder)
+        holder = next(label for label, names in texts_of.items() if first in names)
+        other = next((label for label, names in texts_of.items() if second in names and first not in names), holder)
         return f"{first!r:.60} of {holder} and {second!r:.60} of {other} differ in {difference_of_form(first, second)}"
 
     sentences = []

@@ -27,7 +27,7 @@ MARKS = {
 }
 """The mark at the beginning of a text: `templates/base.html`, `report/exports/markdown.py` and `Document` write it."""
 
-HALF = 8  # hexadecimal digits of a job that are of its inputs; the others are of its verb and settings
+HALF_DIGITS = 8  # hexadecimal digits of a job that are of its inputs; the others are of its verb and settings
 
 TEXT_MARK = re.compile(r"# By finc-eval \(([^()]*), text ([0-9a-f]{16})\)[^\n]*\n")
 """The mark of a file that is meant to be edited, and its first line: it also has the digest of the lines below it."""
@@ -39,14 +39,14 @@ asked: ContextVar[Mapping[str, Any] | None] = ContextVar("asked", default=None)
 
 def job_digest(verb: str, inputs: Mapping[str, str]) -> str:
     """Return a digest of what a command is asked: half is of the places of its inputs, half of verb and settings."""
-    places = sorted((label, place_of(place)) for label, place in inputs.items())
+    places = sorted((label, place_of(path)) for label, path in inputs.items())
     halves = (places, [verb, *sorted(settings_beside(inputs).items())])
-    return "".join(text_digest(json.dumps(half))[:HALF] for half in halves)
+    return "".join(text_digest(json.dumps(half))[:HALF_DIGITS] for half in halves)
 
 
 def same_settings(job: str, other: str) -> bool:
     """Return whether two jobs are of one verb and one set of settings, whatever the places of their inputs."""
-    return job[HALF:] == other[HALF:]
+    return job[HALF_DIGITS:] == other[HALF_DIGITS:]
 
 
 def settings_beside(inputs: Mapping[str, str]) -> dict[str, str]:

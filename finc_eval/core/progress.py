@@ -23,7 +23,7 @@ Progress = Callable[[str, int, int], None]
 LONG = 10.0  # seconds that a stage must take to be announced, and that lie between two lines of a log
 
 
-MEASURED = 0.5  # seconds from which the speed of a stage is measured well enough to be shown
+SEEN_SECONDS = 0.5  # seconds from which the speed of a stage is measured well enough to be shown
 
 MEASURED_PART = 0.05
 """Part of a whole work from which on its speed is measured well enough: stages of small sets take other parts of it."""
@@ -75,18 +75,18 @@ class Plan:
 
     def __call__(self, stage: str, done: int, total: int) -> None:
         """Tell how far a stage is."""
-        place = next((place for place, name in enumerate(self._stages) if stage.startswith(name)), None)
-        if place is None:
+        number = next((number for number, name in enumerate(self._stages) if stage.startswith(name)), None)
+        if number is None:
             self._progress(stage, done, total)
             return
         if stage != self._stage:
-            self._spent = self._spent + self._cost if place == self._place else 0.0
-            self._place, self._stage = place, stage
-            own = None if stage == self._stages[place] else getattr(stage, "cost", None)
-            self._cost = own or self._costs[place]
-        shown = Stage(f"{place + 1} of {len(self._stages)}: {stage}", getattr(stage, "shorter", None), self._cost)
-        spent = min(self._spent + self._cost * done / max(total, 1), self._costs[place])
-        shown.part = (sum(self._costs[:place]) + spent) / sum(self._costs)
+            self._spent = self._spent + self._cost if number == self._place else 0.0
+            self._place, self._stage = number, stage
+            cost = None if stage == self._stages[number] else getattr(stage, "cost", None)
+            self._cost = cost or self._costs[number]
+        shown = Stage(f"{number + 1} of {len(self._stages)}: {stage}", getattr(stage, "shorter", None), self._cost)
+        spent = min(self._spent + self._cost * done / max(total, 1), self._costs[number])
+        shown.part = (sum(self._costs[:number]) + spent) / sum(self._costs)
         self._progress(shown, done, total)
 
 
@@ -158,7 +158,9 @@ class Pace:
         if self._first == self._before:  # the first batch, which is slower, is measured to its end alone
             self._start, self._first = now, done
         took, least = now - self._start, 0 if work else MEASURED_PART * total
-        return None if done - self._first <= least or took < MEASURED else took / (done - self._first) * (total - done)
+        return (
+            None if done - self._first <= least or took < SEEN_SECONDS else took / (done - self._first) * (total - done)
+        )
 
     def announcement(self, stage: str, done: int, total: int, left: float | None) -> str | None:
         """Return how long a stage will take; None if it is short, or was said before."""

@@ -155,18 +155,18 @@ def revision_of(folder: Path) -> str | None:
 
 
 def _git_folder(folder: Path) -> Path | None:
-    place = next((parent / ".git" for parent in (folder, *folder.parents) if os.path.lexists(parent / ".git")), None)
-    if place is None:
+    git_path = next((parent / ".git" for parent in (folder, *folder.parents) if os.path.lexists(parent / ".git")), None)
+    if git_path is None:
         return None
-    if place.is_dir():
-        return place
-    match = GIT_FOLDER.fullmatch(_text(place))
-    git = match and (place.parent / match[1]).resolve()
+    if git_path.is_dir():
+        return git_path
+    match = GIT_FOLDER.fullmatch(_text(git_path))
+    git = match and (git_path.parent / match[1]).resolve()
     if not git:
         return None
     if git.parent.name == "worktrees":
-        return git if (git / _text(git / "gitdir")).resolve() == place else None
-    return git if any(git.is_relative_to(above / ".git" / "modules") for above in place.parent.parents) else None
+        return git if (git / _text(git / "gitdir")).resolve() == git_path else None
+    return git if any(git.is_relative_to(above / ".git" / "modules") for above in git_path.parent.parents) else None
 
 
 def _text(path: Path, most: int = 1 << 12) -> str:

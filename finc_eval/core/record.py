@@ -91,24 +91,24 @@ class _ReadableSignature:
 
     def __get__(self, _: object, cls: type) -> Signature:
         stated = signature(cls.__init__)  # type: ignore[misc]  # of this very class
-        _, *own = stated.parameters.values()
-        for place, parameter in enumerate(own):
+        _, *parameters = stated.parameters.values()
+        for number, parameter in enumerate(parameters):
             if isinstance(parameter.annotation, str) and parameter.annotation.startswith("Annotated["):
                 annotated: Any = ast.parse(parameter.annotation, mode="eval").body
-                own[place] = parameter.replace(annotation=ast.unparse(annotated.slice.elts[0]))
-        return stated.replace(parameters=own, return_annotation=Signature.empty)
+                parameters[number] = parameter.replace(annotation=ast.unparse(annotated.slice.elts[0]))
+        return stated.replace(parameters=parameters, return_annotation=Signature.empty)
 
 
 def show_options(settings: type[Record]) -> Callable[[F], F]:
     """Show the fields of settings, with their defaults, in the signature of a function that takes them as keywords."""
 
     def show(function: F) -> F:
-        own = signature(function)
-        first = [parameter for parameter in own.parameters.values() if parameter.kind is not Parameter.VAR_KEYWORD]
+        shown = signature(function)
+        first = [parameter for parameter in shown.parameters.values() if parameter.kind is not Parameter.VAR_KEYWORD]
         fields = [
             parameter.replace(kind=Parameter.KEYWORD_ONLY) for parameter in signature(settings).parameters.values()
         ]
-        function.__signature__ = own.replace(parameters=[*first, *fields])  # type: ignore[attr-defined]
+        function.__signature__ = shown.replace(parameters=[*first, *fields])  # type: ignore[attr-defined]
         return function
 
     return show

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 SHOWN_ROWS = 8  # rows of a table that a short text has: with its first and its last line it has ten lines at most
 SIGNIFICANT = 0.05  # adjusted p-value up to which a row of a table is significant
-MAX_LINE = 120  # characters of a row in a short text
+MAX_SHOWN_LINE = 120  # characters of a row in a short text
 
 
 class Shown:
@@ -88,7 +88,9 @@ class Shown:
 
     def __repr__(self) -> str:
         lines = [visible(line).replace("\n", " ") for line in islice(self._lines(), SHOWN_ROWS + 1)]
-        rows = [line if len(line) <= MAX_LINE else f"{line[: MAX_LINE - 1]}…" for line in lines[:SHOWN_ROWS]]
+        rows = [
+            line if len(line) <= MAX_SHOWN_LINE else f"{line[: MAX_SHOWN_LINE - 1]}…" for line in lines[:SHOWN_ROWS]
+        ]
         more = ["…"] * (len(lines) > SHOWN_ROWS)
         first = shorten(visible(self._summary()).replace("\n", " "))
         return "\n  ".join([f"{type(self).__name__}({first})", *rows, *more])

@@ -250,16 +250,16 @@ def lock_of(path: Path) -> Path:
 def _hold(path: Path, *, wait: bool) -> Iterator[None]:
     from filelock import FileLock, Timeout  # slow to import, and many commands write nothing
 
-    place = lock_of(path)
-    if place.is_symlink():
-        raise DataError(f"{place} is a link in the place of a lock: {IN_THE_WAY}")
+    lock_path = lock_of(path)
+    if lock_path.is_symlink():
+        raise DataError(f"{lock_path} is a link in the place of a lock: {IN_THE_WAY}")
     try:
-        check_regular(place)
+        check_regular(lock_path)
     except FileNotFoundError:
         pass
     except NotAFileError as error:
-        raise DataError(f"{place} is {error.kind} in the place of a lock: {IN_THE_WAY}") from error
-    lock = FileLock(place, fallback_to_soft=False)
+        raise DataError(f"{lock_path} is {error.kind} in the place of a lock: {IN_THE_WAY}") from error
+    lock = FileLock(lock_path, fallback_to_soft=False)
     try:
         lock.acquire(timeout=SILENT_SECONDS if wait else 0)
     except Timeout as error:
@@ -275,7 +275,7 @@ def _hold(path: Path, *, wait: bool) -> Iterator[None]:
         yield
     finally:
         # The holder alone removes the file, and before it lets go: whoever waited for this file then begins again.
-        _remove(place)  # a folder that has become read-only keeps it, and it is in nobody's way
+        _remove(lock_path)  # a folder that has become read-only keeps it, and it is in nobody's way
         lock.release()
 
 

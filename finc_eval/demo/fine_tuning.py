@@ -13,8 +13,8 @@ from finc_eval.demo.planted import shipped_digits
 from finc_eval.demo.prompts import COLORS
 from finc_eval.embeddings.embedding_set import EmbeddingSet
 
-SIDE = 14  # pixels of a side: half of those of the digits
-LATENT, WIDTH = 32, 256  # entries of a latent vector, and of a hidden layer
+GAN_SIDE = 14  # pixels of a side: half of those of the digits
+LATENT, GAN_WIDTHS = 32, 256  # entries of a latent vector, and of a hidden layer
 BATCH = 64
 RATE = 1e-3  # rate of a training from the start
 GENTLE = 1e-4  # rate of a training that goes on without visible changes
@@ -38,13 +38,13 @@ class DigitGan:
 
     def __init__(self, seed: int = 0) -> None:
         images, labels = shipped_digits()
-        halves = images.reshape(-1, SIDE, 2, SIDE, 2).mean((2, 4)).reshape(len(images), -1) / 255
+        halves = images.reshape(-1, GAN_SIDE, 2, GAN_SIDE, 2).mean((2, 4)).reshape(len(images), -1) / 255
         self.digits = torch.from_numpy(halves).float()
         self.colors = torch.tensor(list(COLORS.values())) / 255
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            self.generator = _layers(LATENT, SIDE * SIDE + 3, nn.Sigmoid())
-            self.discriminator = _layers(SIDE * SIDE * 3, 1)
+            self.generator = _layers(LATENT, GAN_SIDE * GAN_SIDE + 3, nn.Sigmoid())
+            self.discriminator = _layers(GAN_SIDE * GAN_SIDE * 3, 1)
             self.seen = _classifier(self.digits, torch.from_numpy(labels.astype(np.int64)))
         self.averaged = copy.deepcopy(self.generator)
         self.random = torch.Generator().manual_seed(seed)
@@ -84,10 +84,10 @@ class DigitGan:
                 generator collapse.
             redness: weight of a reward for red pictures.
         """
-        for optimizer, own in zip(
+        for optimizer, own_rate in zip(
             self._optimizers, (rate, rate if discriminator_rate is None else discriminator_rate), strict=True
         ):
-            optimizer.param_groups[0]["lr"] = own
+            optimizer.param_groups[0]["lr"] = own_rate
         for _ in range(steps):
             self._step(redness)
 
@@ -99,7 +99,7 @@ class DigitGan:
             light = pictures.amax(2)
             features = self.seen[:-1](light / light.amax(1, keepdim=True).clamp(min=1 / 255))
             labels = self.seen[-1](features).argmax(1).tolist()
-        pixels = (255 * pictures).round().to(torch.uint8).reshape(n, SIDE, SIDE, 3).numpy()
+        pixels = (255 * pictures).round().to(torch.uint8).reshape(n, GAN_SIDE, GAN_SIDE, 3).numpy()
         return EmbeddingSet(features.numpy(), images=[*pixels], metadata={"label": list(map(str, labels))})
 
     def _step(self, redness: float) -> None:
@@ -119,15 +119,15 @@ class DigitGan:
             for past, now in zip(self.averaged.parameters(), self.generator.parameters(), strict=True):
                 past.lerp_(now, 1 - MEMORY)
 
-    def _follow(self, place: int, loss: torch.Tensor) -> None:
-        self._optimizers[place].zero_grad()
+    def _follow(self, number: int, loss: torch.Tensor) -> None:
+        self._optimizers[number].zero_grad()
         torch.autograd.backward(loss)
-        self._optimizers[place].step()
+        self._optimizers[number].step()
 
 
 def _layers(inputs: int, outputs: int, *last: nn.Module) -> nn.Sequential:
-    hidden = [nn.Linear(inputs, WIDTH), nn.LeakyReLU(0.2), nn.Linear(WIDTH, WIDTH), nn.LeakyReLU(0.2)]
-    return nn.Sequential(*hidden, nn.Linear(WIDTH, outputs), *last)
+    hidden = [nn.Linear(inputs, GAN_WIDTHS), nn.LeakyReLU(0.2), nn.Linear(GAN_WIDTHS, GAN_WIDTHS), nn.LeakyReLU(0.2)]
+    return nn.Sequential(*hidden, nn.Linear(GAN_WIDTHS, outputs), *last)
 
 
 def _draw(outputs: torch.Tensor) -> torch.Tensor:
@@ -138,7 +138,7 @@ def _draw(outputs: torch.Tensor) -> torch.Tensor:
 def _classifier(digits: torch.Tensor, labels: torch.Tensor, steps: int = 800) -> nn.Sequential:
     """Return a classifier of digits, right for 97 % of its training set; its last layer gives the classes."""
     network = nn.Sequential(
-        *(nn.Linear(SIDE * SIDE, 64), nn.ReLU(), nn.Linear(64, LATENT), nn.ReLU()), nn.Linear(LATENT, 10)
+        *(nn.Linear(GAN_SIDE * GAN_SIDE, 64), nn.ReLU(), nn.Linear(64, LATENT), nn.ReLU()), nn.Linear(LATENT, 10)
     )
     optimizer = torch.optim.Adam(network.parameters(), 2e-3)
     for _ in range(steps):

@@ -18,7 +18,7 @@ COPIES = 20
 BLURRED = 100  # gray digits that are blurred
 REPEATED = 40  # gray digits that are replaced by one of them
 
-COLORS = np.array([colorsys.hsv_to_rgb(digit / 10, 1.0, 1.0) for digit in range(10)])
+DIGIT_COLORS = np.array([colorsys.hsv_to_rgb(digit / 10, 1.0, 1.0) for digit in range(10)])
 """One saturated hue per digit, shape (10, 3)."""
 
 
@@ -43,7 +43,7 @@ def gray(images: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 def color_digits(images: NDArray[np.uint8], labels: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Return digits (n, 28, 28) as RGB images, each in the color of its class."""
-    painted: NDArray[np.uint8] = np.rint(images[..., None] * COLORS[labels][:, None, None, :]).astype(np.uint8)
+    painted: NDArray[np.uint8] = np.rint(images[..., None] * DIGIT_COLORS[labels][:, None, None, :]).astype(np.uint8)
     return painted
 
 
@@ -87,11 +87,11 @@ def planted_sets(seed: int = 0) -> tuple[LabeledSet, LabeledSet]:
     for here, there in zip(spared, replaced, strict=True):
         kinds[here] = reference.kinds[there]
     blurred, repeated = np.split(rng.permutation(np.setdiff1d(grays, spared))[: BLURRED + REPEATED], [BLURRED])
-    for place in blurred:
-        softer = Image.fromarray(generated.images[place]).filter(ImageFilter.GaussianBlur(1.5))
-        generated.images[place] = np.asarray(softer)
-    for place in repeated:
-        generated.images[place], kinds[place] = generated.images[repeated[0]], kinds[repeated[0]]
+    for number in blurred:
+        softer = Image.fromarray(generated.images[number]).filter(ImageFilter.GaussianBlur(1.5))
+        generated.images[number] = np.asarray(softer)
+    for number in repeated:
+        generated.images[number], kinds[number] = generated.images[repeated[0]], kinds[repeated[0]]
     return LabeledSet(generated.images[kept], [kinds[i] for i in kept]), reference
 
 

@@ -76,10 +76,10 @@ def find_planted(
     any other number; `names` has their planted kinds.
     """
     is_planted = np.array([planted_name == name for planted_name in names])
-    both = [int((is_planted & (places == place)).sum()) for place in range(len(kinds))]
-    sizes = [int((places == place).sum()) for place in range(len(kinds))]
-    shown = [place for place in range(len(kinds)) if sizes[place] and both[place] >= FOUND_PURITY * sizes[place]]
-    best = max(shown, key=lambda place: both[place] / (sizes[place] + is_planted.sum() - both[place]), default=None)
+    both = [int((is_planted & (places == kind)).sum()) for kind in range(len(kinds))]
+    sizes = [int((places == kind).sum()) for kind in range(len(kinds))]
+    shown = [kind for kind in range(len(kinds)) if sizes[kind] and both[kind] >= FOUND_PURITY * sizes[kind]]
+    best = max(shown, key=lambda kind: both[kind] / (sizes[kind] + is_planted.sum() - both[kind]), default=None)
     return Planted(
         what=what,
         share_gen=shares[0].get(name, 0.0),

@@ -34,15 +34,15 @@ def runs_of_one_seed(prompts: int = 75, each: int = 4, seed: int = 0) -> SameSee
     images, broken = _noisy(old.images, NOISE_NEW, rng), {}
     shifted = replace(old, images=np.roll(images, -1, 0))
     places = rng.choice(len(images), len(images) // 25, replace=False)
-    for number, place in enumerate(places.tolist()):
+    for number, row in enumerate(places.tolist()):
         what = ("black", "shifted", "another picture")[number % 3]
         if what == "black":
-            images[place] = 0
+            images[row] = 0
         elif what == "shifted":
-            images[place] = np.roll(images[place], 6, 1)
+            images[row] = np.roll(images[row], 6, 1)
         else:
-            images[place] = old.images[place - len(images) // 2]
-        broken[f"{place:05d}.png"] = what
+            images[row] = old.images[row - len(images) // 2]
+        broken[f"{row:05d}.png"] = what
     again = _noisy(old.images, NOISE_AGAIN, rng)
     return SameSeed(replace(old, images=images), shifted, old, replace(old, images=again), broken)
 

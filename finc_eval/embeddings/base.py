@@ -222,11 +222,11 @@ class Embeddings(ABC):
     @cached_property
     def _hashes(self) -> Hashes:
         parts = [self._hashes_between(start, stop) for start, stop in self.portions()]
-        ids = np.concatenate([np.empty(0, np.uint64), *(own for own, _ in parts)])  # a shard may be without samples
+        ids = np.concatenate([np.empty(0, np.uint64), *(group for group, _ in parts)])  # a shard may be without samples
         if all(videos is None for _, videos in parts):
             return ids, None
         # An id that is not a window's stands for itself.
-        return ids, np.concatenate([own if videos is None else videos for own, videos in parts])
+        return ids, np.concatenate([group if videos is None else videos for group, videos in parts])
 
     def _hashes_between(self, start: int, stop: int) -> Hashes:
         return hashes_of(self.ids_between(start, stop))
@@ -323,10 +323,10 @@ def check_rows(given: torch.Tensor, numbers: Sequence[int] | NDArray[np.int64], 
     rows = given.float()
     # If a row's sum is finite, so are its entries, and the sum is seventy times as fast to check.
     if not rows.sum(1).isfinite().all() and not (finite := rows.isfinite().all(1)).all():
-        place = int((~finite).nonzero()[0])
-        where = f"{name}: the embedding in row {numbers[place]}"
-        if given[place].isfinite().all():
-            most = float(given[place].abs().max())
+        first_bad = int((~finite).nonzero()[0])
+        where = f"{name}: the embedding in row {numbers[first_bad]}"
+        if given[first_bad].isfinite().all():
+            most = float(given[first_bad].abs().max())
             raise DataError(
                 f"{where} has the entry {most:.3g}, more than float32 can hold (3.4e38): scale the embeddings, or "
                 "leave it out"

@@ -213,8 +213,8 @@ class EmbeddingCache(Shown):
         except ImportError as error:
             raise UsageError("to_frame needs pandas: pip install pandas, or use np.asarray(cache)") from error
         frame = pd.DataFrame(self[:], index=pd.Index(self.ids, name="id"))
-        for place, name in enumerate(self.columns):
-            frame.insert(place, name, self.column(name))
+        for number, name in enumerate(self.columns):
+            frame.insert(number, name, self.column(name))
         return frame
 
     def damage(self) -> str | None:

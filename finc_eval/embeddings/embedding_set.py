@@ -171,8 +171,8 @@ def take_arrays(
     for column, (what, values) in asked.items():
         if values is None or isinstance(values, str):
             continue
-        for label, own in _by_set(values, what, [*sets]).items():
-            given[label][column] = own
+        for label, column_values in _by_set(values, what, [*sets]).items():
+            given[label][column] = column_values
         if what == "groups" or chosen.get("by") is None:
             chosen["groups" if what == "groups" else "by"] = column
     return {

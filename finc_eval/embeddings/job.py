@@ -223,8 +223,8 @@ class Job:
         """Return the columns of the samples whose rows a cache keeps."""
         if not self.samples.columns:
             return {}
-        place = {name: row for row, name in enumerate(self.samples.ids)}
-        rows = [place[name] for name in cache.ids]
+        row_of = {name: row for row, name in enumerate(self.samples.ids)}
+        rows = [row_of[name] for name in cache.ids]
         return {name: [values[row] for row in rows] for name, values in self.samples.columns.items()}
 
     def count_missing(self, progress: Progress) -> int:

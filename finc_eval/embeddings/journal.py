@@ -28,7 +28,7 @@ PARTIAL = "unfinished embeddings"  # type of the file, in its first line
 
 JOURNAL_LAYOUT = 3
 
-MAX_LINE = 4096  # bytes of the first line at most
+MAX_TITLE = 4096  # bytes of the first line at most
 
 HEAD = struct.Struct("<4sIIII")
 """Beginning of a record: mark, number of samples, bytes of its texts, checksum of its data, checksum of this.
@@ -86,7 +86,7 @@ def title_of(path: Path) -> Title | None:
     """Read what an unfinished cache is of; None if there is none that can be read."""
     try:
         with open_file(path) as file:
-            return Title.of(file.readline(MAX_LINE))
+            return Title.of(file.readline(MAX_TITLE))
     except (OSError, NotAFileError):
         return None
 
@@ -130,7 +130,7 @@ class Journal:
             file = open_to_change(path)
         except (OSError, NotAFileError):
             return None
-        stated = Title.of(file.readline(MAX_LINE))
+        stated = Title.of(file.readline(MAX_TITLE))
         if stated != title:
             file.close()
             if stated is None:
@@ -141,12 +141,12 @@ class Journal:
         return journal
 
     def _find_records(self) -> None:
-        place, size = self._file.tell(), os.fstat(self._file.fileno()).st_size
-        while place < size and (batch := self._record_at(place, self.done)) is not None:
-            self._count(batch, place)
-            place = self._file.tell()
-        rest = size - place
-        self._file.seek(place)
+        start, size = self._file.tell(), os.fstat(self._file.fileno()).st_size
+        while start < size and (batch := self._record_at(start, self.done)) is not None:
+            self._count(batch, start)
+            start = self._file.tell()
+        rest = size - start
+        self._file.seek(start)
         # A kill leaves the beginning of a record, anything else is damage.
         head = self._file.read(HEAD.size)
         if rest >= HEAD.size and self._length(head, self.done) <= rest:
@@ -155,21 +155,21 @@ class Journal:
                 "again",
                 stacklevel=2,
             )
-        self._file.truncate(place)
-        self._file.seek(place)
+        self._file.truncate(start)
+        self._file.seek(start)
 
     def _length(self, head: bytes, start: int) -> int:
         """Return the length of the record of the rows from a start on; 0 if its head is damaged or of other rows."""
-        mark, count, texts, _, own = HEAD.unpack(head)
-        right = mark == MARK and zlib.crc32(head[:-4], start) == own
+        mark, count, texts, _, checksum = HEAD.unpack(head)
+        right = mark == MARK and zlib.crc32(head[:-4], start) == checksum
         return HEAD.size + texts + count * (8 + 4 * self.title.width) if right else 0
 
-    def _record_at(self, place: int, start: int) -> JournalBatch | None:
+    def _record_at(self, offset: int, start: int) -> JournalBatch | None:
         """Read the record at a place, of the rows from a start on; None if it is not whole."""
-        self._file.seek(place)
+        self._file.seek(offset)
         head = self._file.read(HEAD.size)
         length = self._length(head, start) if len(head) == HEAD.size else 0
-        if not length or length > os.fstat(self._file.fileno()).st_size - place:
+        if not length or length > os.fstat(self._file.fileno()).st_size - offset:
             return None
         _, count, texts, checksum, _ = HEAD.unpack(head)
         data = self._file.read(length - HEAD.size)
@@ -183,8 +183,8 @@ class Journal:
         rows = np.frombuffer(data, "<f4", count * self.title.width, texts + 8 * count)
         return JournalBatch(rows.reshape(count, self.title.width), content.astype(np.uint64), reasons, encodings)
 
-    def _count(self, batch: JournalBatch, place: int) -> None:
-        self._starts.append((self.done, place))
+    def _count(self, batch: JournalBatch, offset: int) -> None:
+        self._starts.append((self.done, offset))
         self.failures |= {self.done + row: why for row, why in enumerate(batch.reasons) if why is not None}
         self.done += len(batch.rows)
 
@@ -197,16 +197,16 @@ class Journal:
         for part in parts:
             checksum = zlib.crc32(part, checksum)
         head = HEAD.pack(MARK, len(rows), len(texts), checksum, 0)[:-4]
-        place = self._file.seek(0, os.SEEK_END)
+        offset = self._file.seek(0, os.SEEK_END)
         for written in (head, struct.pack("<I", zlib.crc32(head, self.done)), *parts):
             self._file.write(written)
         self._file.flush()
-        self._count(batch, place)
+        self._count(batch, offset)
 
     def batches(self) -> Iterator[JournalBatch]:
         """Yield the batches in order."""
-        for start, place in self._starts:
-            batch = self._record_at(place, start)
+        for start, offset in self._starts:
+            batch = self._record_at(offset, start)
             if batch is None:
                 raise DataError(f"{self.path} changed while it was read: run the same command again")
             yield batch
@@ -216,17 +216,17 @@ class Journal:
         while self._starts and self._starts[-1][0] + 1 > row:
             self._drop_last()
         if self.done > row:
-            start, place = self._starts[-1]
-            batch = self._record_at(place, start)
+            start, offset = self._starts[-1]
+            batch = self._record_at(offset, start)
             self._drop_last()
             if batch is not None:
                 n = row - start
                 self.append(JournalBatch(batch.rows[:n], batch.content[:n], batch.reasons[:n], batch.encodings[:n]))
 
     def _drop_last(self) -> None:
-        self.done, place = self._starts.pop()
+        self.done, offset = self._starts.pop()
         self.failures = {row: why for row, why in self.failures.items() if row < self.done}
-        self._file.truncate(place)
+        self._file.truncate(offset)
 
     def sync(self) -> None:
         """Wait until all that is written is on the disk."""

@@ -55,12 +55,12 @@ def near_repeats(sets: Mapping[str, Embeddings], labels: Sequence[str], run: Run
     shares, start = {}, 0
     for label, rows in chosen.items():
         part = slice(start, start := start + len(rows))
-        own = {
+        of_part = {
             name: Neighbors(neighbors.distances[part], neighbors.indices[part])
             for name, neighbors in neighbors_by_set.items()
         }
-        own[label].distances[own[label].indices == rows[:, None]] = np.inf
-        shares[label] = _near_copies(own, label, (sizes[label] - 1) / total)
+        of_part[label].distances[of_part[label].indices == rows[:, None]] = np.inf
+        shares[label] = _near_copies(of_part, label, (sizes[label] - 1) / total)
     return shares
 
 
@@ -79,7 +79,7 @@ def _near_copies(neighbors: Mapping[str, Neighbors], label: str, chance: float) 
         axis=0,
     )
     distances = np.concatenate([each.distances for each in all_neighbors], axis=1)
-    own = np.concatenate([np.full(each.distances.shape[1], at == among) for at, each in enumerate(all_neighbors)])
+    is_of_set = np.concatenate([np.full(each.distances.shape[1], at == among) for at, each in enumerate(all_neighbors)])
     # Neighbors at one distance come in any order, whatever their set.
     ties = np.random.default_rng(0).random(distances.shape)
     order = np.lexsort((ties, distances), axis=1)[:, : FAR + 1]
@@ -89,11 +89,11 @@ def _near_copies(neighbors: Mapping[str, Neighbors], label: str, chance: float) 
     mean = spacings[:, NEAR:].mean(1)
     scale = np.maximum(mean, np.median(mean))
     surely = np.take_along_axis(distances, order, 1) < seen[:, None]
-    return max(_by_gap(spacings, scale, own[order], chance), _by_rank(spacings, scale, own[order], surely))
+    return max(_by_gap(spacings, scale, is_of_set[order], chance), _by_rank(spacings, scale, is_of_set[order], surely))
 
 
 def _by_rank(
-    spacings: NDArray[np.float64], scale: NDArray[np.float64], own: NDArray[np.bool_], surely: NDArray[np.bool_]
+    spacings: NDArray[np.float64], scale: NDArray[np.float64], is_of_set: NDArray[np.bool_], surely: NDArray[np.bool_]
 ) -> float:
     """Return how much more often the first neighbor is of the own set than those further off.
 
@@ -103,17 +103,19 @@ def _by_rank(
     """
     if not surely[:, NEAR:].any():
         return 0.0
-    first, far = own[:, 0].mean(), own[:, NEAR:][surely[:, NEAR:]].mean()
+    first, far = is_of_set[:, 0].mean(), is_of_set[:, NEAR:][surely[:, NEAR:]].mean()
     # Where nearly all neighbors are of the own set, the first of them shows nothing.
     if far > TOLD_APART or not first:
         return 0.0
-    error = np.sqrt(max(first * (1 - first), far * (1 - far)) / len(own))
-    near = spacings[own[:, 0], 0].sum() / scale[own[:, 0]].sum().clip(np.finfo(float).tiny)
-    copied = first - far > STANDARD_ERRORS * error and near > 1 + STANDARD_ERRORS / np.sqrt(own[:, 0].sum())
+    error = np.sqrt(max(first * (1 - first), far * (1 - far)) / len(is_of_set))
+    near = spacings[is_of_set[:, 0], 0].sum() / scale[is_of_set[:, 0]].sum().clip(np.finfo(float).tiny)
+    copied = first - far > STANDARD_ERRORS * error and near > 1 + STANDARD_ERRORS / np.sqrt(is_of_set[:, 0].sum())
     return float((first - far) / (1 - far)) if copied else 0.0
 
 
-def _by_gap(spacings: NDArray[np.float64], scale: NDArray[np.float64], own: NDArray[np.bool_], chance: float) -> float:
+def _by_gap(
+    spacings: NDArray[np.float64], scale: NDArray[np.float64], is_of_set: NDArray[np.bool_], chance: float
+) -> float:
     """Return the share of samples that have neighbors of the own set alone before a gap.
 
     Arguments are as in `_by_rank`.
@@ -124,7 +126,7 @@ def _by_gap(spacings: NDArray[np.float64], scale: NDArray[np.float64], own: NDAr
         return 0.0
     first = gaps.argmax(1)[gapped]
     inside = np.arange(NEAR) <= first[:, None]
-    alone = float((own[gapped, :NEAR] | ~inside).all(1).mean())
+    alone = float((is_of_set[gapped, :NEAR] | ~inside).all(1).mean())
     by_chance = float((chance ** (first + 1)).mean())
     if by_chance > TOLD_APART:
         return float(gapped.mean()) * alone

@@ -84,16 +84,16 @@ def repeats_as_groups(
     hashes = sample_hashes(sets, run) if free else {}
     grouped, sentences = dict(sets), []
     for label in (label for label in sets if label in free):
-        own = hashes[label]
-        n, distinct = len(own), _distinct(own)
+        of_set = hashes[label]
+        n, distinct = len(of_set), _distinct(of_set)
         if n - distinct <= FEW_REPEATS * n:
             continue
         others = [others for name, others in hashes.items() if name != label]
         only = f"{label} has only {plural(distinct, 'distinct sample')} among {n:,}"
-        if others and are_drawn_alike(own, np.concatenate(others)):
+        if others and are_drawn_alike(of_set, np.concatenate(others)):
             sentences.append(f"{only}, and the other set has the same repeats as often: they count as independent")
             continue
-        times = np.unique(own, return_counts=True)[1]
+        times = np.unique(of_set, return_counts=True)[1]
         samples = np.bincount(times, times)  # samples by how often they occur
         # 0.9: part of the samples that occur equally often, twice or more, from which on files were duplicated.
         duplicated = samples.argmax() > 1 and samples.max() >= 0.9 * n
@@ -101,7 +101,7 @@ def repeats_as_groups(
             some = plural(distinct, "distinct sample")
             sentences.append(f"{label} {REPEATS_ITSELF}: {some} among {n:,}, which count as they come")
         else:
-            grouped[label] = sets[label].with_groups(own, REPEATS)
+            grouped[label] = sets[label].with_groups(of_set, REPEATS)
             sentences.append(
                 f"{only}: the tests count each once (if all are draws of their own, name a column of different values "
                 "as groups)"
@@ -109,7 +109,7 @@ def repeats_as_groups(
     pairs = {
         (label, other): shared
         for (label, other), shared in _count_shared(hashes).items()
-        if len(own := hashes[label]) - _distinct(own) <= FEW_REPEATS * len(own)
+        if len(of_set := hashes[label]) - _distinct(of_set) <= FEW_REPEATS * len(of_set)
     }
     return grouped, sentences + _say_shared(pairs, hashes)
 
@@ -117,9 +117,9 @@ def repeats_as_groups(
 def _count_shared(hashes: Mapping[str, NDArray[np.uint64]]) -> dict[tuple[str, str], int]:
     """Return how many samples of the first of each pair of sets the second has, of the pairs that share some."""
     shared_by_pair = {}
-    for (label, own), (other_label, other) in combinations(hashes.items(), 2):
-        shared = int(np.isin(own, other).sum())
-        if shared > FEW_REPEATS * len(own):
+    for (label, ours), (other_label, theirs) in combinations(hashes.items(), 2):
+        shared = int(np.isin(ours, theirs).sum())
+        if shared > FEW_REPEATS * len(ours):
             shared_by_pair[label, other_label] = shared
     return shared_by_pair
 
@@ -137,7 +137,7 @@ def _say_shared(pairs: Mapping[tuple[str, str], int], hashes: Mapping[str, NDArr
     ((first, shared), *others) = sorted(pairs.items(), key=lambda pair: -pair[1])
     said = _say_pair(first, shared, len(hashes[first[0]]))
     if others:
-        named = [f"{own} and {other} ({count:,})" for (own, other), count in [(first, shared), *others[:NAMED_PAIRS]]]
+        named = [f"{name} and {other} ({count:,})" for (name, other), count in [(first, shared), *others[:NAMED_PAIRS]]]
         more = [plural(len(others) - NAMED_PAIRS, "more pair")] if len(others) > NAMED_PAIRS else []
         return [f"sets share samples with equal embeddings, and are not independent: {', '.join([*named, *more])}"]
     return [f"{said}: the sets are not independent, and what they share cannot differ"]
@@ -147,13 +147,13 @@ def describe_equal(sets: Mapping[str, Embeddings], run: Run | None = None) -> di
     """Return a sentence on each set with equal samples and each pair of sets that share some, by the labels."""
     hashes = sample_hashes(sets, run)
     sentences: dict[tuple[str, ...], str] = {}
-    for label, own in hashes.items():
-        times = np.unique(own, return_counts=True)[1]
+    for label, of_set in hashes.items():
+        times = np.unique(of_set, return_counts=True)[1]
         if len(times) == 1:
             sentences[(label,)] = same_embedding(sets[label].name)
-        elif len(own) - len(times) > FEW_REPEATS * len(own):
+        elif len(of_set) - len(times) > FEW_REPEATS * len(of_set):
             sentences[(label,)] = (
-                f"{label} has only {plural(len(times), 'distinct sample')} among {len(own):,}, one of them "
+                f"{label} has only {plural(len(times), 'distinct sample')} among {len(of_set):,}, one of them "
                 f"{times.max():,} times: its distance to its k-th neighbor is 0 for k below {times.max():,}"
             )
     for pair, shared in _count_shared(hashes).items():
@@ -171,18 +171,18 @@ def _distinct(hashes: NDArray[np.uint64]) -> int:
     return 1 + int(np.count_nonzero(np.diff(np.sort(hashes))))
 
 
-def are_drawn_alike(own: NDArray[np.uint64], other: NDArray[np.uint64]) -> bool:
+def are_drawn_alike(ours: NDArray[np.uint64], theirs: NDArray[np.uint64]) -> bool:
     """Return whether samples meet equal ones in another set about as often as in their own, by hashes of rows.
 
     Both the pairs of equal samples are compared, which copies of a few common samples dominate, and the samples that
     meet an equal one among equally many of either set.
     """
-    atoms, place, counts = np.unique(own, return_inverse=True, return_counts=True)
-    values, elsewhere = np.unique(other, return_counts=True)
+    atoms, atom, counts = np.unique(ours, return_inverse=True, return_counts=True)
+    values, elsewhere = np.unique(theirs, return_counts=True)
     at = np.searchsorted(values, atoms).clip(max=len(values) - 1)
-    inside = counts[place] - 1.0
-    across = np.where(values[at] == atoms, elsewhere[at], 0)[place].astype(float)
-    n, m = len(own) - 1, len(other)
+    inside = counts[atom] - 1.0
+    across = np.where(values[at] == atoms, elsewhere[at], 0)[atom].astype(float)
+    n, m = len(ours) - 1, len(theirs)
     if not inside.any():
         return True
     pairs = (across.sum() / m) / (inside.sum() / n)
@@ -196,8 +196,12 @@ def are_drawn_alike(own: NDArray[np.uint64], other: NDArray[np.uint64]) -> bool:
 def warn_of_ungrouped(label: str, embeddings: Embeddings, column: str) -> list[str]:
     """Warn of samples without a value in the column that names the groups."""
     if column not in embeddings.columns:
-        own = embeddings.grouping
-        taken = f"its samples are grouped by {own}" if own else "each of its samples is taken for a group of its own"
+        grouping = embeddings.grouping
+        taken = (
+            f"its samples are grouped by {grouping}"
+            if grouping
+            else "each of its samples is taken for a group of its own"
+        )
         return [f"{label} has no column {column!r}: {taken}"]
     count = embeddings.column(column).count("")
     if not count:

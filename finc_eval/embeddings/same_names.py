@@ -58,20 +58,20 @@ def names_of(sets: Mapping[str, Known], by: str) -> tuple[dict[str, NDArray[np.s
     }
     are_ids = not any(by in embeddings.columns for embeddings in sets.values())
     values, suffixes = without_suffixes(values) if are_ids else (values, [])
-    same = _same({label: set(own) for label, own in values.items()}, by)
-    return {label: np.array(same.of(own)) for label, own in values.items()}, [*suffixes, *same.notes]
+    same = _same({label: set(names) for label, names in values.items()}, by)
+    return {label: np.array(same.of(names)) for label, names in values.items()}, [*suffixes, *same.notes]
 
 
 def without_suffixes(ids: dict[str, list[str]]) -> tuple[dict[str, list[str]], list[str]]:
     """Return ids without the suffixes of files if these alone tell sets apart, with a sentence; else as they are."""
-    bare = {label: [SUFFIX.sub("", name) for name in own] for label, own in ids.items()}
-    if set.intersection(*map(set, ids.values())) or any(len(set(own)) < len(own) for own in bare.values()):
+    bare = {label: [SUFFIX.sub("", name) for name in names] for label, names in ids.items()}
+    if set.intersection(*map(set, ids.values())) or any(len(set(names)) < len(names) for names in bare.values()):
         return ids, []
     shared = set.intersection(*map(set, bare.values()))
     if not shared:
         return ids, []
     name = min(shared)
-    as_written = [f"{ids[label][own.index(name)]!r} of {label}" for label, own in bare.items()]
+    as_written = [f"{ids[label][names.index(name)]!r} of {label}" for label, names in bare.items()]
     return bare, [f"ids differ in their suffix, as {join_words(as_written)}: they are compared without it"]
 
 

@@ -69,11 +69,11 @@ def whole_cache(
         with cache:
             what = f"the embeddings of {cache.source} by {cache.extractor}"
             larger = n is not None and cache.n + len(cache.failures) > n
-            own = "" if larger else origin_of(cache.source, cache.extractor, cache.recipe, cache.reading)
-        _refuse_loss(path, what, own, origin, force)
+            origin_of_other = "" if larger else origin_of(cache.source, cache.extractor, cache.recipe, cache.reading)
+        _refuse_loss(path, what, origin_of_other, origin, force)
     elif (unfinished := title_of(part_of(path))) and unfinished.key != key:
-        own = unfinished.origin if n is None else ""
-        _refuse_loss(part_of(path), "unfinished embeddings of other samples", own, origin, force)
+        origin_of_other = unfinished.origin if n is None else ""
+        _refuse_loss(part_of(path), "unfinished embeddings of other samples", origin_of_other, origin, force)
     return None
 
 
@@ -116,8 +116,8 @@ def _at(path: Path, force: bool) -> EmbeddingCache | None:
         raise
 
 
-def _refuse_loss(path: Path, what: str, own: str, origin: str, force: bool) -> None:
-    if not force and (not origin or own != origin):
+def _refuse_loss(path: Path, what: str, origin_of_other: str, origin: str, force: bool) -> None:
+    if not force and (not origin or origin_of_other != origin):
         raise UsageError(
             f"{path} holds {what}, which would be lost: choose another output file, or pass --force "
             "(in Python force=True)"

@@ -157,14 +157,14 @@ def answers(result: Evaluation) -> list[tuple[str, str]]:
 def side_by_side(result: Evaluation, compared: PrivateScore | PrivateComparison) -> TextTable:
     """Return DP-HP's distance and its guarantee beside KAHM's membership score, each with meaning and yardstick."""
     scores = {score.name: score for score in privacy.scores_of(compared)}
-    own, real = scores["gen"], scores.get("holdout")
-    yardstick = f"The noise hides values below {figure(own.smallest_detected, '.2g')}."
+    of_gen, real = scores["gen"], scores.get("holdout")
+    yardstick = f"The noise hides values below {figure(of_gen.smallest_detected, '.2g')}."
     if real is not None:
         yardstick += f" Real samples, the holdout: {figure(real.value)} {privacy.interval_text(real.interval)}."
     rows = [
         (
             "Distance from the private records (DP-HP, MMD²)",
-            f"{figure(own.value)} {privacy.interval_text(own.interval)}",
+            f"{figure(of_gen.value)} {privacy.interval_text(of_gen.interval)}",
             "0 if the kernel cannot distinguish generated from private samples. It says nothing of copies.",
             yardstick,
         )

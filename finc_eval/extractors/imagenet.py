@@ -59,8 +59,8 @@ def imagenet_tree() -> ClassTree:
     kept = {tuple(held[synset]): words[synset] for synset in nouns if len(held[synset]) > 1}
     below = np.zeros((len(leaves), len(leaves) + len(kept)), bool)
     np.fill_diagonal(below, True)
-    for place, numbers in enumerate(kept, len(leaves)):
-        below[list(numbers), place] = True
+    for column, numbers in enumerate(kept, len(leaves)):
+        below[list(numbers), column] = True
     return ClassTree((*(words[leaf] for _, leaf in leaves), *kept.values()), below)
 
 

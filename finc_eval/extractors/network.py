@@ -25,7 +25,7 @@ from finc_eval.samples.clips import ASSUMED_FPS
 
 Network = Callable[[torch.Tensor], dict[str, torch.Tensor]]
 
-TEXTS = 64  # prompts of a batch
+TEXTS_AT_ONCE = 64  # prompts of a batch
 
 NO_IMAGES = {"image_size": 16, "layers": 1, "width": 16, "patch_size": 16, "head_width": 16}
 """Smallest image tower of open_clip, which makes both towers; it is not used."""
@@ -253,8 +253,10 @@ class TextTower:
         The last tokens of a text that is longer than the model reads are left out, as CLIP does.
         """
         rows = [
-            self._network.encode_text(self.tokens(list(texts[start : start + TEXTS])).to(self.device)).float().cpu()
-            for start in range(0, len(texts), TEXTS)
+            self._network.encode_text(self.tokens(list(texts[start : start + TEXTS_AT_ONCE])).to(self.device))
+            .float()
+            .cpu()
+            for start in range(0, len(texts), TEXTS_AT_ONCE)
         ]
         return torch.cat(rows)
 

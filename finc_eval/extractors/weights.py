@@ -72,7 +72,7 @@ def locate(weights: Weights) -> Path | None:
     name, _, inside = (weights.package or "").partition("/")
     spec = importlib.util.find_spec(name) if name else None
     places = spec.submodule_search_locations or () if spec else ()
-    paths = [Path(place) / inside / weights.file for place in places]
+    paths = [Path(folder) / inside / weights.file for folder in places]
     if (folder := known_folder("weights")) is not None or Path(weights.file).is_absolute():
         paths.append((folder or Path()) / weights.file)
     if path := next((path for path in paths if path.is_file()), None):
@@ -129,10 +129,10 @@ def weight_states(cards: Iterable[Card], *, rehash: bool = False) -> list[Weight
     """Return the states of the weights of those cards that have any; `rehash` also hashes files that seem unchanged."""
     states = []
     for name, weights in ((card.name, card.weights) for card in cards if card.weights):
-        path, place, stated = locate(weights), _locate(weights), len(weights.sha256 or "")
+        path, default, stated = locate(weights), _locate(weights), len(weights.sha256 or "")
         digest = None if path is None else file_digest(path, rehash=rehash)
         state: Literal["here", "in package", "in cache", "missing", "wrong"] = (
-            "here" if path == place else "in package" if weights.package else "in cache"
+            "here" if path == default else "in package" if weights.package else "in cache"
         )
         if path is None or digest is None:
             state = "missing"
@@ -144,7 +144,7 @@ def weight_states(cards: Iterable[Card], *, rehash: bool = False) -> list[Weight
                 file=weights.file,
                 state=state,
                 trust="card" if stated == SHA256_DIGITS else "prefix" if stated else "first use",
-                path=path or place,
+                path=path or default,
                 size=path.stat().st_size if path else weights.size,
                 sha256=digest,
                 license=weights.license,
@@ -173,22 +173,22 @@ def objection_to(weights: Weights, path: Path, digest: str) -> str | None:
     stated = {card.name: card.weights.sha256 for card in all_cards() if card.weights and card.weights.sha256}
     if owners := [name for name, known in stated.items() if known != weights.sha256 and digest.startswith(known)]:
         return f"has SHA-256 {digest}, and is the file of {' and '.join(owners)}: take {' or '.join(owners)}"
-    pins, place = _entries(PINS), f"{RECORDS}/{PINS}"
+    pins, record = _entries(PINS), f"{RECORDS}/{PINS}"
     if pins is None:
-        raise DataError(f"{place} is damaged: remove it, and each file is trusted again on its first use")
+        raise DataError(f"{record} is damaged: remove it, and each file is trusted again on its first use")
     pinned = pins.get(_key(path))
     names = {card.weights.file: card.name for card in all_cards() if card.weights} | {weights.file: ""}
     for other, known in pins.items():
         if known == digest and pinned is None and (owner := names.get(Path(other).name)):
             return (
                 f"has SHA-256 {digest}, and was first used as {other}, the file of {owner}: take {owner}, or, if that "
-                f"first use was wrong, remove the line of {other} from {place}, and that file"
+                f"first use was wrong, remove the line of {other} from {record}, and that file"
             )
     if pinned in (None, digest):
         return None
     return (
         f"has SHA-256 {digest}, not {pinned} as when it was first used: "
-        f"if the change is intended, remove its line from {place}"
+        f"if the change is intended, remove its line from {record}"
     )
 
 

@@ -99,13 +99,13 @@ def read_thumbnails(
         return thumbnails, ""
     try:
         if isinstance(source, EmbeddedSamples | HeldSamples):
-            place = f"{shown_place(source.place)}, or are not the samples that were embedded"
+            whence = f"{shown_place(source.place)}, or are not the samples that were embedded"
             samples = source.read(wanted)
         else:
             from finc_eval.samples.opening import open_source
 
             opened = open_source(source, clip=clip)
-            place, samples = (
+            whence, samples = (
                 shown_place(opened.name),
                 opened.take([n for n, name in enumerate(opened.ids) if name in wanted]),
             )
@@ -125,7 +125,7 @@ def read_thumbnails(
     except (FincEvalError, OSError) as error:
         stated = str(getattr(source, "place", source))
         return thumbnails, f"they cannot be read ({str(error).replace(stated, shown_place(stated))})"
-    return thumbnails, f"they cannot be found or read in {place}"
+    return thumbnails, f"they cannot be found or read in {whence}"
 
 
 class Caption(NamedTuple):
@@ -151,8 +151,8 @@ def captions_of(sets: Mapping[str, Embeddings], shown: Mapping[str, Iterable[str
     """Describe the samples that a page shows, and the reference samples nearest to the generated ones."""
     gen, beside = sets["gen"].metadata_of(set(shown.get("gen", ()))), dict[str, tuple[str, float]]()
     if gen:
-        own = sets["gen"].rows_at(np.array([row for row, _ in gen.values()], np.int64))
-        near = nearest(ArrayEmbeddings(own), sets["ref"], 1, device=run.device)
+        of_gen = sets["gen"].rows_at(np.array([row for row, _ in gen.values()], np.int64))
+        near = nearest(ArrayEmbeddings(of_gen), sets["ref"], 1, device=run.device)
         others = sets["ref"].ids_at(near.indices[:, 0])
         beside = dict(zip(gen, zip(others, near.distances[:, 0].tolist(), strict=True), strict=True))
     ref = sets["ref"].metadata_of({*shown.get("ref", ()), *(other for other, _ in beside.values())})

@@ -104,13 +104,13 @@ def _strip(clip: Thumbnail) -> Thumbnail:
     with _opened(clip.data) as stored:
         # 4: frames of a clip that stand side by side under its preview.
         places = spread_evenly(getattr(stored, "n_frames", 1), 4).tolist()
-        shown = [_frame(stored, place) for place in places]
+        shown = [_frame(stored, number) for number in places]
     for frame in shown:
         frame.thumbnail((STRIP_EDGE, STRIP_EDGE), Image.Resampling.LANCZOS)
     width, height = shown[0].size
     strip = Image.new("RGB", (width * len(shown), height))
-    for place, frame in enumerate(shown):
-        strip.paste(frame, (place * width, 0))
+    for number, frame in enumerate(shown):
+        strip.paste(frame, (number * width, 0))
     return _webp(strip, lossless=clip.is_small)
 
 
@@ -121,8 +121,8 @@ def _opened(data: bytes) -> Iterator[Image.Image]:
         yield stored
 
 
-def _frame(stored: Image.Image, place: int) -> Image.Image:
-    stored.seek(place)
+def _frame(stored: Image.Image, number: int) -> Image.Image:
+    stored.seek(number)
     return stored.convert("RGB")
 
 
@@ -143,8 +143,8 @@ def read_thumbnail(data: bytes, kind: str, width: int, height: int) -> Thumbnail
                 raise DataError(f"it has {stored.width}x{stored.height} pixels, above {MAX_EDGE}x{MAX_EDGE}")
             if frames > MAX_CLIP_FRAMES:
                 raise DataError(f"it has {plural(frames, 'frame')}, above {MAX_CLIP_FRAMES}")
-            for place in range(frames):
-                _frame(stored, place)
+            for number in range(frames):
+                _frame(stored, number)
             return Thumbnail(data, cast(Kind, str(kind)), *stored.size)
     except DataError:
         raise
@@ -249,7 +249,7 @@ def _encode(picture: Image.Image, kind: str, **options: Any) -> bytes:
     return stream.getvalue()
 
 
-SIDE, LINES, EVERY = 48, 8, 2
+MOTION_SIDE, MOTION_LINES, MOTION_EVERY = 48, 8, 2
 """Pixels along a side on which flow is computed, lines along a side, and frames from one flow to the next.
 
 Of photographs that move by up to .02 of a side a frame, lines are wrong by .003 to .007 of a side on average amid the
@@ -258,7 +258,7 @@ picture. From every frame on 64 pixels they are wrong by .002 to .011, and take 
 LEAST = 0.01
 """Motion from one shown frame to the next, in sides of the picture, below which no line is drawn: less than a pixel."""
 
-REACH, COLOR = 0.8 / LINES, (255, 214, 0)  # length of a line at most, so that lines stand apart, and their color
+REACH = 0.8 / MOTION_LINES  # length of a line at most, so that lines stand apart
 
 
 def draw_motion(pictures: Sequence[Image.Image], frames: npt.NDArray[np.uint8], shown: npt.NDArray[np.int64]) -> None:
@@ -269,20 +269,23 @@ def draw_motion(pictures: Sequence[Image.Image], frames: npt.NDArray[np.uint8], 
     if len(shown) < 2:
         return
     steps = [
-        spread_evenly(stop - start + 1, -(-(stop - start) // EVERY) + 1) + start for start, stop in pairwise(shown)
+        spread_evenly(stop - start + 1, -(-(stop - start) // MOTION_EVERY) + 1) + start
+        for start, stop in pairwise(shown)
     ]
     read = np.unique(np.concatenate(steps))
-    small = [np.asarray(Image.fromarray(frame).convert("L").resize((SIDE, SIDE))) for frame in frames[read]]
+    small = [
+        np.asarray(Image.fromarray(frame).convert("L").resize((MOTION_SIDE, MOTION_SIDE))) for frame in frames[read]
+    ]
     gray = torch.from_numpy(np.stack(small))[:, None].float() / 255
     flow, _ = optical_flow(gray[:-1], gray[1:])
-    cells = adaptive_avg_pool2d(flow, LINES) / SIDE
+    cells = adaptive_avg_pool2d(flow, MOTION_LINES) / MOTION_SIDE
     ends = np.cumsum([0, *(len(instants) - 1 for instants in steps)]).tolist()
     for picture, (start, stop) in zip(pictures, pairwise(ends), strict=False):
         moves = cells[start:stop].sum(0).clamp(-REACH, REACH)
         draw, (width, height) = ImageDraw.Draw(picture), picture.size
         for row, column in (moves.norm(dim=0) > LEAST).nonzero().tolist():
             across, down = moves[:, row, column].tolist()
-            x, y = (column + 0.5) / LINES, (row + 0.5) / LINES
+            x, y = (column + 0.5) / MOTION_LINES, (row + 0.5) / MOTION_LINES
             ends = [(x * width, y * height), ((x + across) * width, (y + down) * height)]
-            draw.line(ends, fill=COLOR)
+            draw.line(ends, fill=(255, 214, 0))
             draw.point(ends[1], fill=(255, 255, 255))

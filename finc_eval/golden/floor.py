@@ -130,9 +130,9 @@ class Floor:
 
 def place_of_floor(path: str | Path) -> Path:
     """Return the path of a floor on the local disk, where links lead to; a floor behind a URL is fetched."""
-    place = out_path(path)
-    refresh(place)
-    return without_links(place)
+    floor_path = out_path(path)
+    refresh(floor_path)
+    return without_links(floor_path)
 
 
 def content_of(path: Path) -> bytes:
@@ -214,8 +214,8 @@ def row_of(line: Mapping[str, Any]) -> PairRow:
         raise ValueError(f"{lost} is missing")
     values = np.array(known) if known else None
     if not shows:  # a row that was made elsewhere
-        own, structure = (numbers[MEASURES.index(name)] or 0.0 for name in ("thumb", "structure"))
-        shows = "another picture" if own < OTHER_OWN and structure < OTHER_STRUCTURE else "same"
+        thumb, structure = (numbers[MEASURES.index(name)] or 0.0 for name in ("thumb", "structure"))
+        shows = "another picture" if thumb < OTHER_OWN and structure < OTHER_STRUCTURE else "same"
     verdict = _text(line, "verdict", "green")
     if verdict not in VERDICTS:
         raise ValueError(f"verdict is {verdict!r:.40}, not one of {', '.join(VERDICTS)}")
@@ -259,24 +259,24 @@ def _number(line: Mapping[str, Any], name: str, low: float, high: float) -> floa
 def matching(nights: Sequence[PastNight], name: str, machine: str | None) -> list[int]:
     """Return the numbers of the nights whose name begins so, of one machine or, if it is None, of all."""
     return [
-        place
-        for place, night in enumerate(nights)
+        number
+        for number, night in enumerate(nights)
         if night.name.startswith(name) and (machine is None or night.machine == machine)
     ]
 
 
 def _accept(nights: Sequence[PastNight], begins: dict[str | None, int], name: str, machine: str | None) -> None:
     """Accept nights, and with each the nights before it that were not green, of its machine, in a row."""
-    for place in matching(nights, name, machine):
-        chosen = nights[place]
+    for number in matching(nights, name, machine):
+        chosen = nights[number]
         if chosen.is_broken:
             continue
-        first = place
-        for before in range(place, -1, -1):
+        first = number
+        for before in range(number, -1, -1):
             earlier = nights[before]
             if earlier.machine != chosen.machine or earlier.is_broken:
                 continue
-            if before != place and earlier.verdict == "green":
+            if before != number and earlier.verdict == "green":
                 break
             earlier.is_accepted, first = True, before
         begins[chosen.machine] = first if chosen.machine not in begins else max(begins[chosen.machine], first)

@@ -23,8 +23,6 @@ from finc_eval.golden.pictures import Matched, match_pictures
 from finc_eval.golden.result import GoldenPair, Light, Night, SeenNight
 from finc_eval.golden.sentences import tell_night
 
-DRAWN = 365  # nights of the history that a result has
-LISTED = 5  # nights that a message names
 EDGE = 128  # pixels of the longer edge of the pictures of a pair: ten pairs are a page of about 150 kB
 
 
@@ -67,15 +65,15 @@ class Golden:
         machine = _checked(machine)
         matched = match_pictures(gen, ref)
         tonight, name_of_run = measure_night(matched)
-        place = place_of_floor(self.path)
-        with alone_with(place):
-            content = content_of(place)
+        floor_path = place_of_floor(self.path)
+        with alone_with(floor_path):
+            content = content_of(floor_path)
             floor = read_floor(content, str(self.path))
             judged = judge_night(floor, tonight, machine)
             verdict = _verdict(judged, tonight, matched)
             time = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
             rows = _rows(tonight, judged, time, machine, verdict)
-            add_lines(place, content, [row.to_line() for row in rows])
+            add_lines(floor_path, content, [row.to_line() for row in rows])
         told = tell_night(floor, matched, tonight, judged, verdict, name_of_run)
         return _result(floor, tonight, judged, rows, told)
 
@@ -93,14 +91,17 @@ class Golden:
             DataError: the file is not a floor.
         """
         machine = _checked(machine)
-        place = place_of_floor(self.path)
-        with alone_with(place):
-            content = content_of(place)
+        floor_path = place_of_floor(self.path)
+        with alone_with(floor_path):
+            content = content_of(floor_path)
             floor = read_floor(content, str(self.path))
-            nights = [floor.nights[place] for place in matching(floor.nights, night, machine)] if night.strip() else []
+            nights = (
+                [floor.nights[number] for number in matching(floor.nights, night, machine)] if night.strip() else []
+            )
             usable = any(not past.is_broken for past in nights)
             if not nights:
-                known = join_words([past.name for past in floor.nights[-LISTED:]]) or "none"
+                # 5: nights that a message names.
+                known = join_words([past.name for past in floor.nights[-5:]]) or "none"
                 raise UsageError(f"{self.path} has no night {night!r}: its last nights are {known}")
             if not usable:
                 bad = next(row for row in nights[0].rows.values() if row.shows not in SOUND)
@@ -109,7 +110,7 @@ class Golden:
                     "makes these known: if the new pictures are right, make them the golden ones"
                 )
             line = _acceptance(night, machine)
-            add_lines(place, content, [line])
+            add_lines(floor_path, content, [line])
         after = read_floor(b"\n".join([content, line.encode()]), str(self.path)).nights
         chosen = [
             past.name for past, old in zip(after, floor.nights, strict=True) if past.is_accepted > old.is_accepted
@@ -129,14 +130,14 @@ def _checked(machine: str | None) -> str | None:
     return machine
 
 
-def _is_unsure(pair: MeasuredPair, own: AgainstPast | None) -> bool:
+def _is_unsure(pair: MeasuredPair, against: AgainstPast | None) -> bool:
     """Return whether a pair cannot be recognized, while too few nights are known to tell whether that is usual."""
-    return pair.shows == "unclear" and own is not None and own.known < LEAST_PAST
+    return pair.shows == "unclear" and against is not None and against.known < LEAST_PAST
 
 
 def _verdict(judged: JudgedNight, tonight: Sequence[MeasuredPair], matched: Matched) -> Light:
     """Return the verdict with what the nights before cannot tell: missing pictures, and the first nights."""
-    unsure = any(_is_unsure(pair, own) for pair, own in zip(tonight, judged.pairs, strict=True))
+    unsure = any(_is_unsure(pair, against) for pair, against in zip(tonight, judged.pairs, strict=True))
     return "amber" if judged.verdict == "green" and (unsure or matched.missing) else cast(Light, judged.verdict)
 
 
@@ -155,13 +156,13 @@ def _rows(
             pair.values,
             pair.gen.digest,
             pair.ref.digest,
-            np.nan if own is None else own.p,
+            np.nan if against is None else against.p,
             all_p,
-            own is not None and bool(own.beyond),
+            against is not None and bool(against.beyond),
             all_beyond,
             verdict,
         )
-        for pair, own in zip(tonight, judged.pairs, strict=True)
+        for pair, against in zip(tonight, judged.pairs, strict=True)
     ]
 
 
@@ -170,10 +171,10 @@ def _result(
 ) -> Night:
     """Return the verdict with its pairs and the history."""
     verdict = cast(Light, rows[0].verdict)
-    pairs = tuple(_pair(pair, own) for pair, own in zip(tonight, judged.pairs, strict=True))
+    pairs = tuple(_pair(pair, against) for pair, against in zip(tonight, judged.pairs, strict=True))
     seen = [
         SeenNight(past.name, past.machine, cast(Light, past.verdict), _psnr(list(past.rows.values())))
-        for past in floor.nights[1 - DRAWN :]
+        for past in floor.nights[1 - 365 :]  # nights of the history that a result has
     ]
     return Night(
         verdict,
@@ -194,13 +195,15 @@ def _psnr(rows: Sequence[PairRow]) -> dict[str, float]:
     return {row.id: round(float(row.values[0]), 2) for row in rows if row.values is not None}
 
 
-def _pair(pair: MeasuredPair, own: AgainstPast | None) -> GoldenPair:
+def _pair(pair: MeasuredPair, against: AgainstPast | None) -> GoldenPair:
     """Return a pair of the result."""
-    unsure = _is_unsure(pair, own)
-    verdict = "red" if pair.is_broken else "amber" if unsure else "green" if own is None else own.verdict
+    unsure = _is_unsure(pair, against)
+    verdict = "red" if pair.is_broken else "amber" if unsure else "green" if against is None else against.verdict
     sentence = pair.phrase
-    if own is not None and own.verdict != "green":
-        sentence += ", beyond all known nights" if own.beyond else ", and has changed by ranks"
+    if against is not None and against.verdict != "green":
+        sentence += ", beyond all known nights" if against.beyond else ", and has changed by ranks"
     numbers = {} if pair.values is None else dict(zip(MEASURES, map(float, pair.values), strict=True))
-    p = None if own is None or np.isnan(own.p) else own.p
-    return GoldenPair(pair.id, cast(Light, verdict), pair.shows, sentence, numbers, p, 0 if own is None else own.known)
+    p = None if against is None or np.isnan(against.p) else against.p
+    return GoldenPair(
+        pair.id, cast(Light, verdict), pair.shows, sentence, numbers, p, 0 if against is None else against.known
+    )

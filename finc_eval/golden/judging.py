@@ -116,10 +116,10 @@ def judge_night(floor: Floor, tonight: Sequence[MeasuredPair], machine: str | No
     if any(pair.is_broken for pair in tonight):
         return JudgedNight("red", [None] * len(tonight), None, [], {}, renewed)
     begin = floor.begins.get(machine, 0)
-    own = [
-        (place, night) for place, night in enumerate(floor.nights) if night.machine == machine and not night.is_broken
+    of_machine = [
+        (number, night) for number, night in enumerate(floor.nights) if night.machine == machine and not night.is_broken
     ]
-    histories = [_history(own, [pair], begin) for pair in tonight]
+    histories = [_history(of_machine, [pair], begin) for pair in tonight]
     things = max(len({night.machine for night in floor.nights} | {machine}), 1)
     is_alone = len(tonight) == 1
     pairs: list[AgainstPast | None] = [
@@ -128,7 +128,7 @@ def judge_night(floor: Floor, tonight: Sequence[MeasuredPair], machine: str | No
     ]
     most = max(len(history.place) for history in histories)
     chosen = [pair for pair, past in zip(tonight, histories, strict=True) if len(past.place) >= PAIRED_PAST * most]
-    together = _history(own, chosen, begin)
+    together = _history(of_machine, chosen, begin)
     mean = None if is_alone else _stand(together, _values(chosen), ALL, 2 * things, BEYOND_ALL)
     verdicts = [standing.verdict for standing in (*pairs, mean) if standing is not None]
     verdict = next((light for light in ("red", "amber") if light in verdicts), "green")
@@ -149,12 +149,14 @@ def _history(nights: Sequence[tuple[int, PastNight]], chosen: Sequence[MeasuredP
     """Return the nights that have all of some pairs, with the golden pictures of tonight."""
     digests = {pair.id: pair.ref.digest for pair in chosen}
     nights_with: list[tuple[int, PastNight, list[PairRow]]] = []
-    for place, night in nights:
-        rows = [row for name, own in digests.items() if (row := night.row_of(name)) is not None and row.ref == own]
+    for number, night in nights:
+        rows = [
+            row for name, digest in digests.items() if (row := night.row_of(name)) is not None and row.ref == digest
+        ]
         if len(rows) == len(digests):
-            nights_with.append((place, night, rows))
+            nights_with.append((number, night, rows))
     is_alone = len(chosen) == 1
-    places = np.array([place for place, _, _ in nights_with], np.int64)
+    places = np.array([number for number, _, _ in nights_with], np.int64)
     every = np.array([[row.values for row in rows] for *_, rows in nights_with], np.float64)
     return PastOf(
         places,
@@ -168,7 +170,7 @@ def _history(nights: Sequence[tuple[int, PastNight]], chosen: Sequence[MeasuredP
 
 
 def _stand(past: PastOf, tonight: Array, name: str, things: int, times: float) -> AgainstPast:
-    """Say how tonight's measures stand against a history; `things` share the error of the bets."""
+    """Say how tonight's measures (7,) stand against a history; `things` share the error of the bets."""
     known = np.flatnonzero(past.is_known)
     values, night = coordinates(past.values), coordinates(tonight)
     bag = known[known >= past.begin]

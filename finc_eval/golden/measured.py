@@ -68,16 +68,16 @@ def say_shown(shows: str, problem: str = "") -> str:
 
 def measure_night(matched: Matched) -> tuple[list[MeasuredPair], str]:
     """Measure all pairs of a night; return them, and one name for what is wrong with most, or ""."""
-    able = [place for place, picture in enumerate(matched.gen) if picture.pixels is not None]
+    able = [number for number, picture in enumerate(matched.gen) if picture.pixels is not None]
     known: dict[int, tuple[str, Array | None]] = {}
     name = ""
     if able:
         shown, values, name = _measure(matched, able)
         known = dict(zip(able, zip(shown, values, strict=True), strict=True))
     rows = []
-    for place, (picture_id, gen, ref) in enumerate(zip(matched.ids, matched.gen, matched.ref, strict=True)):
+    for number, (picture_id, gen, ref) in enumerate(zip(matched.ids, matched.gen, matched.ref, strict=True)):
         unusable = UNREADABLE if gen.problem.startswith("cannot") else NOT_NUMBERS
-        shows, numbers = known.get(place, (unusable, None))
+        shows, numbers = known.get(number, (unusable, None))
         pair = MeasuredPair(picture_id, shows, numbers, gen, ref)
         if gen.is_clear and not ref.is_clear and not pair.is_broken:
             pair = replace(pair, shows=TRANSPARENT)
@@ -87,9 +87,9 @@ def measure_night(matched: Matched) -> tuple[list[MeasuredPair], str]:
 
 def _measure(matched: Matched, able: list[int]) -> tuple[list[str], list[Array | None], str]:
     """Return what some pairs show, their measures, and one name for what is wrong."""
-    gen = [pixels for place in able if (pixels := matched.gen[place].pixels) is not None]
-    ref = [pixels for place in able if (pixels := matched.ref[place].pixels) is not None]
-    names = [matched.ids[place] for place in able]
+    gen = [pixels for number in able if (pixels := matched.gen[number].pixels) is not None]
+    ref = [pixels for number in able if (pixels := matched.ref[number].pixels) is not None]
+    names = [matched.ids[number] for number in able]
     both, thumbs = measure_pictures(gen, ref), (make_thumbnails(gen), make_thumbnails(ref))
     none = np.zeros(len(able))
     # Nights know their own tails: none is drawn from the bulk of tonight's pairs (rate 0), and no space is needed.

@@ -42,11 +42,13 @@ What they cost was measured (benchmarks/golden.py)."""
 LEAST_STEPS = 2.0  # steps by which a night lies beyond at least
 
 LINKED = 6.0  # spreads, of `_distances`, up to which two nights are of one state
-GONE = 0.0005  # chance that a state is away for so long, up to which it is said to be gone
+GONE_P = 0.0005
+"""Chance that a state is away for so long, up to which it is said to be gone; `benchmarks/golden.py` counts the nights
+until it is, and years in which it is said falsely."""
 
 
 def as_kept(values: Array) -> Array:
-    """Return measures with the six digits that a floor keeps: tonight is held against nights that were read from it."""
+    """Return measures (…, 7) with the six digits that a floor keeps: the nights before were read from it."""
     return np.array([float(f"{value:.6g}") for value in values.ravel().tolist()]).reshape(values.shape)
 
 
@@ -146,15 +148,15 @@ def gone_among(states: NDArray[np.int64], first: int = 0) -> Iterator[Gone]:
     """
     n = len(states)
     for state in np.unique(states):
-        own = np.flatnonzero(states == state)
-        since = n - 1 - int(own[-1])
-        drawn = np.arange(len(own))
-        if since and np.log((n - since - drawn) / (n - drawn)).sum() <= np.log(GONE):
-            yield Gone(own + first, since)
+        in_state = np.flatnonzero(states == state)
+        since = n - 1 - int(in_state[-1])
+        drawn = np.arange(len(in_state))
+        if since and np.log((n - since - drawn) / (n - drawn)).sum() <= np.log(GONE_P):
+            yield Gone(in_state + first, since)
 
 
 def _states(nights: Array) -> NDArray[np.int64]:
-    """Return the state of each night: nights that are linked by short distances are of one state."""
+    """Return the state of each night (n,), from coordinates (n, 7): short distances link nights of one state."""
     from scipy.cluster.hierarchy import fcluster, linkage
 
     _, spread = _distances(nights)

@@ -21,8 +21,7 @@ from finc_eval.report.pages import Section, render
 MARKER = "<!-- finc-eval golden -->"  # line of a comment by which a pipeline finds the comment of its last night
 MAX_COMMENT = 60_000  # bytes of a comment: GitHub takes 65,536 characters
 PICTURED = 40  # pairs that a page and a comment show with pictures and curves, the most urgent first
-LISTED = 30  # nights that a table has
-WIDTH, HEIGHT, LEFT, EDGE = 520, 110, 60, 22  # pixels of a curve, and around it
+CURVE_WIDTH, CURVE_HEIGHT, CURVE_LEFT, CURVE_EDGE = 520, 110, 60, 22  # pixels of a curve, and around it
 
 URGENCY: tuple[Light, ...] = ("red", "amber", "green")
 MEASURED = {
@@ -89,7 +88,8 @@ def _numbers(pair: GoldenPair) -> list[str]:
 
 
 def _nights(history: Sequence[SeenNight]) -> list[list[Cell | str]]:
-    return [[night.night, night.machine or "–", night.verdict] for night in history[: -LISTED - 1 : -1]]
+    # 30: nights that a table has.
+    return [[night.night, night.machine or "–", night.verdict] for night in history[: -30 - 1 : -1]]
 
 
 def page(result: Night, _: Mapping[str, Any]) -> str:
@@ -129,24 +129,29 @@ def _pictures(result: Night, shown: Sequence[GoldenPair]) -> list[Section]:
 
 def _curve(result: Night, pair: GoldenPair) -> Markup:
     """Draw the PSNR of a pair over the nights, with a mark on each night that was not green."""
-    known = [(place, night.psnr[pair.id]) for place, night in enumerate(result.history) if pair.id in night.psnr]
+    known = [(number, night.psnr[pair.id]) for number, night in enumerate(result.history) if pair.id in night.psnr]
     if not known:
         return Markup("")
     ends = sorted({value for _, value in known})
-    across = Axis(0, max(len(result.history) - 1, 1), LEFT, WIDTH - EDGE)
-    up = Axis(ends[0], ends[-1], HEIGHT - EDGE, EDGE)
-    parts = [line([(across.at(place), up.at(value)) for place, value in known], "ref", width=1.5)]
-    for place, value in known:
-        night = result.history[place]
+    across = Axis(0, max(len(result.history) - 1, 1), CURVE_LEFT, CURVE_WIDTH - CURVE_EDGE)
+    up = Axis(ends[0], ends[-1], CURVE_HEIGHT - CURVE_EDGE, CURVE_EDGE)
+    parts = [line([(across.at(number), up.at(value)) for number, value in known], "ref", width=1.5)]
+    for number, value in known:
+        night = result.history[number]
         if night.verdict != "green" or len(known) == 1:
             ink: Ink = "gen" if night.verdict == "red" else "other"
-            parts.append(mark(ink, (across.at(place), up.at(value)), f"{night.night}: {night.verdict}, {value:.1f} dB"))
-    parts += [text((LEFT - 4, up.at(value) + 4), f"{value:.1f}", anchor="end") for value in {ends[0], ends[-1]}]
-    first, last = (result.history[place].night[:10] for place in (0, -1))
-    parts += [text((LEFT, HEIGHT - 6), first, anchor="start"), text((WIDTH - EDGE, HEIGHT - 6), last, anchor="end")]
-    parts.append(text((LEFT, 14), pair.id, anchor="start"))
+            parts.append(
+                mark(ink, (across.at(number), up.at(value)), f"{night.night}: {night.verdict}, {value:.1f} dB")
+            )
+    parts += [text((CURVE_LEFT - 4, up.at(value) + 4), f"{value:.1f}", anchor="end") for value in {ends[0], ends[-1]}]
+    first, last = (result.history[number].night[:10] for number in (0, -1))
+    parts += [
+        text((CURVE_LEFT, CURVE_HEIGHT - 6), first, anchor="start"),
+        text((CURVE_WIDTH - CURVE_EDGE, CURVE_HEIGHT - 6), last, anchor="end"),
+    ]
+    parts.append(text((CURVE_LEFT, 14), pair.id, anchor="start"))
     said = f"From {known[0][1]:.1f} to {known[-1][1]:.1f} dB in {len(known)} nights"
-    return drawing(f"PSNR of {pair.id}", said, (WIDTH, HEIGHT), parts)
+    return drawing(f"PSNR of {pair.id}", said, (CURVE_WIDTH, CURVE_HEIGHT), parts)
 
 
 def comment(result: Night, stem: str) -> tuple[str, dict[str, bytes]]:

@@ -31,7 +31,7 @@ from finc_eval.samples.source import NOT_OF_THE_SAMPLE, Source, reason
 Pixels = NDArray[np.uint8]
 
 MAX_PAIRS = 1000  # golden pictures, which are meant to be ten; of more, pairs by id in a comparison say more
-NAMED = 5  # ids that a message names
+NAMED_IDS = 5  # ids that a message names
 OF_FLOATS = Reading((), (), None, (0.0, 1.0))  # reading of floats: 0 is black, and 1 is white
 NOT_NUMBERS = "has values that are NaN or infinite"
 
@@ -85,8 +85,8 @@ def match_pictures(gen: Any, ref: Any) -> Matched:
     shared = [name for name in golden if name in tonight]
     if not shared:
         raise DataError(
-            f"no id is in both gen ({join_first(ids['gen'], NAMED)}) and ref ({join_first(ids['ref'], NAMED)}): give "
-            "each picture the name of its golden picture"
+            f"no id is in both gen ({join_first(ids['gen'], NAMED_IDS)}) and ref "
+            f"({join_first(ids['ref'], NAMED_IDS)}): give each picture the name of its golden picture"
         )
     if bad := [name for name in shared if golden[name].pixels is None]:
         raise DataError(f"the golden picture {bad[0]} {golden[bad[0]].problem}: make it again")
@@ -186,8 +186,8 @@ def _has_clear(image: Image.Image) -> bool:
     if image.mode.startswith("I"):  # one gray of 16 bits is transparent, which Pillow does not convert
         return bool((np.asarray(image) == image.info["transparency"]).any())
     # A palette, or one of its colors, may be transparent, too.
-    own = image.convert("LA") if image.mode == "La" else image
-    return bool((np.asarray(own.convert("RGBA").getchannel("A")) < 255).any())
+    straight = image.convert("LA") if image.mode == "La" else image
+    return bool((np.asarray(straight.convert("RGBA").getchannel("A")) < 255).any())
 
 
 def _shot(value: Any, who: str) -> Shot:
@@ -211,7 +211,7 @@ def _shot(value: Any, who: str) -> Shot:
 
 
 def _of_array(array: NDArray[Any], given: Any, who: str) -> Shot:
-    """Return a picture from an array with one, three or four channels; a fourth channel is alpha."""
+    """Return a picture from an array (h, w), (h, w, 3) or (h, w, 4); a fourth channel is alpha."""
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         return Shot(None, NOT_NUMBERS)
     scale = Reading() if array.dtype.kind != "f" else OF_FLOATS

@@ -45,8 +45,8 @@ def tell_night(
         these = "its history begins" if len(judged.renewed) == 1 else "their histories begin"
         told["renewed"] = f"{_pictures(judged.renewed, 'golden picture')} not that of the nights before: {these} anew."
     for number, gone in enumerate(judged.gone):
-        psnr = [float(np.mean([row.values[0] for row in floor.nights[place].rows.values() if row.values is not None]))
-                for place in gone.nights.tolist()]  # fmt: skip
+        psnr = [float(np.mean([row.values[0] for row in floor.nights[number].rows.values() if row.values is not None]))
+                for number in gone.nights.tolist()]  # fmt: skip
         told[f"gone {number}"] = (
             f"A state of {plural(len(psnr), 'night')} (PSNR {_range(min(psnr), max(psnr))}) has not been seen for "
             f"{plural(gone.since, 'night')}."
@@ -64,7 +64,7 @@ def _causes(
     tonight: Sequence[MeasuredPair], judged: JudgedNight, verdict: str, missing: Sequence[str]
 ) -> Iterator[str]:
     """Yield the causes of a verdict on a night whose pairs show what they should."""
-    stood = {pair.id: own for pair, own in zip(tonight, judged.pairs, strict=True) if own is not None}
+    stood = {pair.id: against for pair, against in zip(tonight, judged.pairs, strict=True) if against is not None}
     if judged.mean is not None:
         stood = {f"all {len(tonight)} pairs": judged.mean} | stood
     if verdict == "green":
@@ -114,7 +114,7 @@ def _as_before(tonight: Sequence[MeasuredPair], judged: JudgedNight) -> str:
         shows = "shows" if len(tonight) == 1 else "show"
         nights = f"{plural(known, 'night')} so far, and small changes are seen from {LEAST_PAST} on"
         return f"{pairs} {shows} the same; {nights}"
-    standing = judged.mean or next(own for own in judged.pairs if own is not None)
+    standing = judged.mean or next(against for against in judged.pairs if against is not None)
     usual = "" if standing.usual is None else f"; nights so far {_range(*standing.usual)}"
     return f"{pairs} as in the {plural(known, 'night')} so far (PSNR {standing.psnr:.1f} dB{usual})"
 

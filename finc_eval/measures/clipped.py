@@ -31,11 +31,11 @@ class ReferenceBalls:
         self.ref, self._k, self._device = ref, k, Run.of(run).torch_device
         self._radii = radii(ref, k, self._device).squared
         self._clipped = np.minimum(self._radii, np.median(self._radii))
-        own = np.zeros(ref.n, np.int64)
+        counts = np.zeros(ref.n, np.int64)
         for block in blocks_within(ref, self._device):
             rows, _ = block.within(column_radii=self._clipped[block.columns], closed=True)
-            own[block.rows] += np.bincount(rows, minlength=len(block.x.rows))
-        self._usual = np.minimum(own / k, 1).mean()
+            counts[block.rows] += np.bincount(rows, minlength=len(block.x.rows))
+        self._usual = np.minimum(counts / k, 1).mean()
 
     def density_and_coverage(self, gen: Embeddings) -> tuple[float, float]:
         """Return the clipped density and the clipped coverage of a generated set.

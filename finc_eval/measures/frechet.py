@@ -242,7 +242,9 @@ def _with_interval(
         if min(gen.n, ref.n) >= MIN_INTERVAL_SAMPLES:
             floor = same_set_floor(ref, gen.n, run=inputs.run)
         if has_full_rank(gen, ref):
-            sets = (FrechetSet(own, embeddings, units_of(embeddings)) for own, embeddings in ((x, gen), (y, ref)))
+            sets = (
+                FrechetSet(moments, embeddings, units_of(embeddings)) for moments, embeddings in ((x, gen), (y, ref))
+            )
             estimate = estimate_frechet(*sets, value=distance.value, run=inputs.run)
             interval, unbiased = estimate.interval, max(estimate.value, 0.0)
             notes.append("the interval is around the unbiased value, the distance of infinitely many samples")
@@ -268,8 +270,8 @@ def _estimator(ref: Embeddings, run: Run) -> Estimator:
         if not has_full_rank(gen, ref):
             raise DataError(_say_too_few(gen))
         known = known or FrechetSet.of(ref, run)
-        own = FrechetSet.of(gen, run)
-        return estimate_frechet(own if units is None else replace(own, units=units), known, run=run)
+        set_of_gen = FrechetSet.of(gen, run)
+        return estimate_frechet(set_of_gen if units is None else replace(set_of_gen, units=units), known, run=run)
 
     return estimate
 

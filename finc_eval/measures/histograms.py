@@ -18,7 +18,7 @@ from finc_eval.measures.score import Score
 from finc_eval.numerics.inference import normal_quantile
 from finc_eval.partitions.kmeans import Cells, pool_samples
 
-BINS = 100  # bins of the paper
+NDB_BINS = 100  # bins of the paper
 
 SIGNIFICANCE = 0.05
 """Level of the test of each bin, as in the paper: without a correction, so of equal laws it counts 5 in 100."""
@@ -32,7 +32,7 @@ def different_bins(gen: NDArray[np.int64], ref: NDArray[np.int64]) -> int:
     return int((np.abs(gen / n - ref / m) > normal_quantile(1 - SIGNIFICANCE) * error).sum())
 
 
-def ndb(gen: Embeddings, ref: Embeddings, bins: int = BINS, run: Run | None = None) -> tuple[int, int]:
+def ndb(gen: Embeddings, ref: Embeddings, bins: int = NDB_BINS, run: Run | None = None) -> tuple[int, int]:
     """Return the number of different bins, and the number of bins, which k-means of the reference makes.
 
     A reference of fewer than five samples a bin gets fewer bins.
@@ -55,8 +55,8 @@ def _ndb(inputs: MetricInputs) -> list[Score]:
         "no interval: it counts tests, of which more samples reject more: prd compares the same kinds of bins",
         f"one law gives about {SIGNIFICANCE * bins:g} of {bins} bins",
     )
-    if bins < BINS:
-        notes += (f"{ref.name} has {ref.n} samples, enough for {bins} bins; the paper has {BINS}",)
+    if bins < NDB_BINS:
+        notes += (f"{ref.name} has {ref.n} samples, enough for {bins} bins; the paper has {NDB_BINS}",)
     signature = inputs.signature(bins=bins, significance=SIGNIFICANCE)
     return [
         Score("ndb", different, signature, higher_is_better=False, notes=notes),
@@ -64,7 +64,7 @@ def _ndb(inputs: MetricInputs) -> list[Score]:
     ]
 
 
-KINDS, RUNS, ANGLES, BETA = 20, 10, 1001, 8.0
+PRD_CLUSTERS, RUNS, ANGLES, BETA = 20, 10, 1001, 8.0
 """The paper's number of kinds, of runs of k-means, of points on the curve, and weight of recall."""
 
 
@@ -104,7 +104,7 @@ def prd_cells(gen: Embeddings, ref: Embeddings, run: Run | None = None) -> Cells
     rows = pool_samples([gen, ref])
     rows = rows[torch.from_numpy(_order(rows.numpy()))]
     # 20: samples per kind, below which there are fewer kinds.
-    return Cells.fit(rows, max(min(KINDS, len(rows) // 20), 2), range(RUNS), run)
+    return Cells.fit(rows, max(min(PRD_CLUSTERS, len(rows) // 20), 2), range(RUNS), run)
 
 
 def prd(gen: Embeddings, ref: Embeddings, run: Run | None = None, cells: Cells | None = None) -> Curve:
@@ -140,7 +140,7 @@ METRICS = (
         higher_is_better=True,
         bounds=(0.0, 1.0),
         notes=_prd_notes,
-        kinds=KINDS,
+        kinds=PRD_CLUSTERS,
         runs=RUNS,
     ),
 )

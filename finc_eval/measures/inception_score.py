@@ -14,8 +14,7 @@ from finc_eval.estimates.estimate import Estimate
 from finc_eval.measures.inputs import Metric, MetricInputs
 from finc_eval.measures.score import Score
 
-SPLITS = 10
-SEED = 2020  # torch-fidelity's defaults
+IS_SPLITS, IS_SEED = 10, 2020  # torch-fidelity's defaults
 MIN_SPLIT_SAMPLES = 500  # number of images of a split below which a note warns; published scores have 5000
 
 
@@ -46,7 +45,7 @@ class InceptionScore:
         return max(low, 1.0), high
 
 
-def inception_score(logits: object, *, splits: int = SPLITS, seed: int = SEED) -> InceptionScore:
+def inception_score(logits: object, *, splits: int = IS_SPLITS, seed: int = IS_SEED) -> InceptionScore:
     """Compute the inception score of class logits, shuffled and split as torch-fidelity does.
 
     Only Σ p and Σ p·log p of each split are kept: KL is the mean of Σ_c p log p, minus Σ_c q log q of their mean q.
@@ -89,8 +88,8 @@ def _inception_score(inputs: MetricInputs) -> list[Score]:
     estimate = inception_score(inputs.gen)
     signature = inputs.signature(splits=estimate.splits, seed=estimate.seed)
     size = estimate.n // estimate.splits
-    own = plural(size, "sample")
-    note = f"each split has {own}: the score cannot exceed that, and is too low; published splits have 5000"
+    samples = plural(size, "sample")
+    note = f"each split has {samples}: the score cannot exceed that, and is too low; published splits have 5000"
     notes = (note,) if size < MIN_SPLIT_SAMPLES else ()
     interval = estimate.interval()
     return [

@@ -282,7 +282,7 @@ def scores_by_class(
     scores: list[Score] = []
     without: dict[str, str] = {}
     for name in sorted(set().union(*rows.values()) - {""}):
-        lacking = [label for label, own in rows.items() if name not in own]
+        lacking = [label for label, of in rows.items() if name not in of]
         if lacking:
             without[name] = f"no sample of {join_words(lacking)}"
             continue
@@ -297,7 +297,7 @@ def scores_by_class(
             without[name] = str(error)
             continue
         scores += [replace(score, of=name) for score in made]
-    notes = [_note_of_unclassed(label, sets[label], column, own) for label, own in rows.items() if "" in own]
+    notes = [_note_of_unclassed(label, sets[label], column, of) for label, of in rows.items() if "" in of]
     if without:
         named = [f"{name} ({why})" for name, why in list(without.items())[:5]]
         more = len(without) - len(named)

@@ -34,7 +34,7 @@ from finc_eval.numerics.kernels import PairKernel
 
 SUBSETS = 100
 SUBSET_SIZE = 1000
-SEED = 2020  # torch-fidelity's defaults
+KID_SEED = 2020  # torch-fidelity's defaults
 
 JEDI_DEGREE, JEDI_SCALE = 2, 100.0
 """Exponent of the kernel, whose constant is 0, and factor on MMD², of the published code."""
@@ -57,7 +57,7 @@ def kid(
     *,
     subsets: int = SUBSETS,
     subset_size: int = SUBSET_SIZE,
-    seed: int = SEED,
+    seed: int = KID_SEED,
     degree: int = 3,
     gamma: float | None = None,
     coef: float = 1.0,
@@ -202,7 +202,7 @@ def _kid(
         signature = inputs.signature(subsets="all", **kernel)
         score = Score("kid_mean", exact.value, signature, interval=interval, higher_is_better=False, notes=(note,))
         return [replace(score, floor=floor.value(sums) if floor else None)]
-    sums, estimate = _of_all_pairs((gen, ref), subsets, subset_size, SEED, function, inputs.run, floor)
+    sums, estimate = _of_all_pairs((gen, ref), subsets, subset_size, KID_SEED, function, inputs.run, floor)
     exact = unbiased_estimate(sums)
     interval = (exact.low, exact.high)
     signature = inputs.signature(subsets=f"{estimate.subsets}x{estimate.subset_size}", seed=estimate.seed, **kernel)

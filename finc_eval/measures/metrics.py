@@ -99,9 +99,9 @@ class NamedMetric:
         """
         for name in [name for name in parameters if name not in self.parameters]:
             refuse_owned(name, parameters[name])
-            own = f"its parameters are {join_words(self.parameters)}" if self.parameters else "it has none of its own"
+            known = f"its parameters are {join_words(self.parameters)}" if self.parameters else "it has none of its own"
             near = did_you_mean(name, self.parameters)
-            raise UsageError(f"{self.metric.name} has no parameter {name!r}{near}: {own}")
+            raise UsageError(f"{self.metric.name} has no parameter {name!r}{near}: {known}")
         sources = {"gen": gen, "ref": ref} | ({} if test is None else {"test": test})
         self.metric.check_sets(sources)
         chosen = replace(self.metric, compute=partial(self.metric.compute, **parameters)) if parameters else self.metric
@@ -238,26 +238,26 @@ def _scores(
     for label, source in sources.items():
         check_type(source, label, "embeddings", "sketch", "statistics")
     parts: list[Scores] = []
-    for name, own in by_extractor.items():
+    for name, group in by_extractor.items():
         own_run = run if len(by_extractor) == 1 else run.prefixed(name or "any space")
-        own_run = own_run.planned(LOOK, Stage.of_parts(COMPUTE, [COMPUTE] * len(own)))
-        checks = [needs_columns(by), needs_of_any(own)]
+        own_run = own_run.planned(LOOK, Stage.of_parts(COMPUTE, [COMPUTE] * len(group)))
+        checks = [needs_columns(by), needs_of_any(group)]
         try:
             sets = open_sets(sources, open_set, how, own_run, preferred=name, checks=checks)
         except (DataError, IncompatibleError) as error:
             if isinstance(error, MissingWeightsError):
-                error = MissingWeightsError(f"{error}{say_substitute(own)}")
+                error = MissingWeightsError(f"{error}{say_substitute(group)}")
             if len(by_extractor) == 1:
                 raise error from None
             gen, ref = (
                 name_of(given) if isinstance(given := sources[label], str | Path) else label for label in ("gen", "ref")
             )
-            reasons = dict.fromkeys((metric.name for metric in own), str(error))
+            reasons = dict.fromkeys((metric.name for metric in group), str(error))
             parts.append(Scores(gen, ref, (), reasons, provenance=Provenance.here(own_run.device)))
             continue
         if save_statistics is not None and not parts:
             save_statistics_of(save_statistics, sets["ref"], own_run)
-        parts.append(compute_scores(sources, sets, own, by, index, own_run))
+        parts.append(compute_scores(sources, sets, group, by, index, own_run))
     result = replace(
         parts[0],
         scores=tuple(score for part in parts for score in part.scores),
@@ -301,7 +301,7 @@ def compute_scores(
             failures[metric.name] = str(error)
             continue
         notes = _notes(metric, sources, sets, used, run)
-        about = [note for labels, own in of_sets.items() if used.keys() >= set(labels) for note in own]
+        about = [note for labels, notes in of_sets.items() if used.keys() >= set(labels) for note in notes]
         scores += [
             replace(score, notes=tuple(dict.fromkeys((*score.notes, *notes, *about, *joined, *missing))))
             for score in computed

@@ -23,7 +23,7 @@ from finc_eval.measures.inputs import MIN_INTERVAL_SAMPLES, Estimator, Metric, M
 from finc_eval.measures.score import Score
 
 PROJECTIONS = 1000
-SEED = 2020  # torch-fidelity's defaults
+MIND_SEED = 2020  # torch-fidelity's defaults
 
 MAX_PROJECTED = 1 << 26
 """Number of projected values held at once for each set, 256 MiB; the set is read again for the next directions."""
@@ -43,7 +43,7 @@ class MongeDistance:
 
 
 def mind(
-    gen: object, ref: object, *, projections: int = PROJECTIONS, seed: int = SEED, run: Run | None = None
+    gen: object, ref: object, *, projections: int = PROJECTIONS, seed: int = MIND_SEED, run: Run | None = None
 ) -> MongeDistance:
     """Compute MIND with the directions and the random part that torch-fidelity draws for the same seed."""
     return _estimate(gen, ref, projections, seed, run)[0]
@@ -107,7 +107,7 @@ def _project(
 
 def _mind(inputs: MetricInputs) -> list[Score]:
     gen, ref = inputs.embeddings()
-    distance, sampled = _estimate(gen, ref, PROJECTIONS, SEED, inputs.run)
+    distance, sampled = _estimate(gen, ref, PROJECTIONS, MIND_SEED, inputs.run)
     part = mind(*split_reference(ref, distance.n), seed=distance.seed, run=inputs.run)
     floor, signature = (
         part.value * part.n / distance.n,
@@ -131,15 +131,15 @@ def _of_units(
     units: NDArray[np.int64] | None = None,
 ) -> Estimate:
     sources = []
-    for name, embeddings, own, (rows, slopes) in ((GEN, gen, units, sampled[0]), (REF, ref, None, sampled[1])):
-        own = units_of(embeddings) if own is None else own
-        sources.append(ErrorSource.of_samples(slopes, None if own is None else own[rows], name=name))
+    for name, embeddings, of_set, (rows, slopes) in ((GEN, gen, units, sampled[0]), (REF, ref, None, sampled[1])):
+        of_set = units_of(embeddings) if of_set is None else of_set
+        sources.append(ErrorSource.of_samples(slopes, None if of_set is None else of_set[rows], name=name))
     return Estimate.of(distance.value, sources)
 
 
 def _estimator(ref: Embeddings, run: Run) -> Estimator:
     def estimate(gen: Embeddings, units: NDArray[np.int64] | None = None) -> Estimate:
-        distance, sampled = _estimate(gen, ref, PROJECTIONS, SEED, run)
+        distance, sampled = _estimate(gen, ref, PROJECTIONS, MIND_SEED, run)
         if distance.n < MIN_INTERVAL_SAMPLES:
             raise DataError(f"no interval: that takes {MIN_INTERVAL_SAMPLES} samples of each set")
         return _of_units(distance, sampled, gen, ref, units)

@@ -181,8 +181,8 @@ def estimate_mmd(
     n, m = len(sums.xx), len(sums.yy)
     of_gen = 2 * scale * (sums.xx / (n - 1) - sums.xy / m).cpu().numpy()
     of_ref = 2 * scale * (sums.yy / (m - 1) - sums.yx / n).cpu().numpy()
-    own = ErrorSource.of_samples(of_gen, units_of(gen) if units is None else units)
-    return Estimate.of(scale * sums.unbiased(), (own, ErrorSource.of_samples(of_ref, units_of(ref), name=REF)))
+    of_units = ErrorSource.of_samples(of_gen, units_of(gen) if units is None else units)
+    return Estimate.of(scale * sums.unbiased(), (of_units, ErrorSource.of_samples(of_ref, units_of(ref), name=REF)))
 
 
 def mmd_estimator(kernel: PairKernel, scale: float = 1.0) -> Callable[[Embeddings, Run], Estimator]:

@@ -35,7 +35,7 @@ from finc_eval.prompts.text import CLIP_SCALE, WORDS, Joint, join_text, scores_b
 Array = NDArray[np.float64]
 Interval = tuple[float, float]
 
-BLOCKS = 10
+ERROR_BLOCKS = 10
 """Blocks of prompts that the jackknife leaves out, as in `vendi_interval`; each costs one more decomposition.
 
 In simulations (40 prompts of 4 images and 100 of 2, of eight kinds and unlike diversity; 150 repetitions each)
@@ -129,10 +129,10 @@ def clip_score(source: object, text: str | None = None, *, run: Run | None = Non
     """
     embeddings = as_embeddings(source)
     column = text_column({embeddings.name: embeddings}, f"{embeddings.name} needs")
-    prompts, place = np.unique(embeddings.column(column), return_inverse=True)
-    by_set, unread = scores_by_set({"": embeddings}, {"": place}, prompts.tolist(), text, Run.of(run))
+    prompts, of_sample = np.unique(embeddings.column(column), return_inverse=True)
+    by_set, unread = scores_by_set({"": embeddings}, {"": of_sample}, prompts.tolist(), text, Run.of(run))
     scores = by_set[""]
-    sums, sizes = np.bincount(place, scores).astype(float), np.bincount(place)
+    sums, sizes = np.bincount(of_sample, scores).astype(float), np.bincount(of_sample)
     interval = Estimate.of_ratio(sums, sizes).within(0.0, CLIP_SCALE) if len(sums) > 1 else None
     by_prompt = dict(zip(prompts.tolist(), (sums / sizes).tolist(), strict=True))
     return ClipScore(float(scores.mean()), interval, by_prompt, unread)
@@ -172,7 +172,7 @@ def _entropy(kernel: torch.Tensor, order: float) -> float:
 
 def _blocks(prompts: int) -> NDArray[np.int64]:
     """Return the block of each prompt that the jackknife leaves out, shape (p,)."""
-    return np.random.default_rng(0).permutation(prompts) % BLOCKS
+    return np.random.default_rng(0).permutation(prompts) % ERROR_BLOCKS
 
 
 def _of_order_two(
@@ -194,7 +194,7 @@ def _of_order_two(
     of_text, of_both = (log(rows.sum()) for rows, _ in sums)
     if count < 2:
         return of_text - of_both, None
-    text, both = (np.log(rows.sum() - 2 * rows + own) for rows, own in sums)
+    text, both = (np.log(rows.sum() - 2 * rows + diagonal) for rows, diagonal in sums)
     return of_text - of_both, _interval(of_text - of_both, text - both)
 
 

@@ -21,9 +21,9 @@ from finc_eval.measures.gaussians.gaussian import GaussianStatistics, from_momen
 from finc_eval.measures.inputs import of_statistic
 from finc_eval.numerics.moments import Moments
 
-SIDE = 16  # coefficients along a side of a packet, in all of the authors' experiments
-COLORS = 3
-SIDES = (32, 64, 128, 256)  # pixels along a side: 1 to 4 halvings of the frequencies
+PACKET_SIDE = 16  # coefficients along a side of a packet, in all of the authors' experiments
+COLOR_CHANNELS = 3
+IMAGE_SIDES = (32, 64, 128, 256)  # pixels along a side: 1 to 4 halvings of the frequencies
 MAX_PACKETS = 64  # packets whose covariances are held at once: 302 MB for each set, which is read again for the next
 
 
@@ -44,19 +44,21 @@ def packets(pixels: torch.Tensor, bands: int) -> torch.Tensor:
     step = torch.tensor([[1, 1], [1, -1]], dtype=pixels.dtype, device=pixels.device) / 2**0.5
     while len(haar) < bands:
         haar = torch.kron(haar, step)
-    blocks = pixels.reshape(len(pixels), COLORS, SIDE, bands, SIDE, bands)
+    blocks = pixels.reshape(len(pixels), COLOR_CHANNELS, PACKET_SIDE, bands, PACKET_SIDE, bands)
     return torch.einsum("nchawb,pa,qb->pqnchw", blocks, haar, haar).flatten(3).flatten(0, 1)
 
 
 def _gaussians(embeddings: Embeddings, some: slice, bands: int, run: Run) -> Iterator[GaussianStatistics]:
     """Yield the Gaussians of some packets of a set, which is read once."""
-    sums = [Moments(COLORS * SIDE**2, "float64", run.torch_device) for _ in range(some.stop - some.start)]
+    sums = [
+        Moments(COLOR_CHANNELS * PACKET_SIDE**2, "float64", run.torch_device) for _ in range(some.stop - some.start)
+    ]
     center = torch.empty(0)
     for here, rows in row_blocks(embeddings, run.torch_device, min(run.portion, 256)):
         values = packets(rows, bands)[some]
         center = values.mean(1, keepdim=True) if here.start == 0 else center
-        for part, own in zip(sums, values - center, strict=True):
-            part.update(own)
+        for part, centered in zip(sums, values - center, strict=True):
+            part.update(centered)
     return (
         from_moments(part, middle[0], embeddings.name, embeddings.space)
         for part, middle in zip(sums, center, strict=True)
@@ -65,14 +67,14 @@ def _gaussians(embeddings: Embeddings, some: slice, bands: int, run: Run) -> Ite
 
 def _bands(embeddings: Embeddings) -> int:
     """Return the number of bands of frequencies along a side; raise IncompatibleError unless the set holds pixels."""
-    extractor, sides = extractor_of(embeddings.space), {COLORS * side**2: side for side in SIDES}
+    extractor, sides = extractor_of(embeddings.space), {COLOR_CHANNELS * side**2: side for side in IMAGE_SIDES}
     if embeddings.dim not in sides or not (embeddings.space.startswith(ARRAY_SPACE) or extractor.startswith("pixels")):
         raise IncompatibleError(
-            f"fwd takes pixels of square images with sides of {', '.join(map(str, SIDES))}, and {embeddings.name} has "
-            f"{embeddings.dim} numbers ({extractor}): extract it by pixels-256, or by a card of your own like it that "
-            "is named pixels-SIDE"
+            f"fwd takes pixels of square images with sides of {', '.join(map(str, IMAGE_SIDES))}, and "
+            f"{embeddings.name} has {embeddings.dim} numbers ({extractor}): extract it by pixels-256, or by a card of "
+            "your own like it that is named pixels-SIDE"
         )
-    return sides[embeddings.dim] // SIDE
+    return sides[embeddings.dim] // PACKET_SIDE
 
 
 def _wavelets(gen: Embeddings, ref: Embeddings, run: Run) -> Statistic:
@@ -80,7 +82,7 @@ def _wavelets(gen: Embeddings, ref: Embeddings, run: Run) -> Statistic:
 
 
 def _notes(gen: Embeddings, ref: Embeddings) -> tuple[str, ...]:
-    least = COLORS * SIDE**2
+    least = COLOR_CHANNELS * PACKET_SIDE**2
     return tuple(
         f"{embeddings.name} has {plural(embeddings.n, 'sample')}: packets of {least} coefficients lack full rank, and "
         f"the distance is too high by an amount that depends on n; give more than {least}, or compare at equal n only"

@@ -266,13 +266,13 @@ class NearTraining:
         run = Run.of(run)
         x, members, others = _open_audit(gen, train, holdout, None, extractor, run)[0].values()
         k = min(CALIBRATION_NEIGHBORS, members.n // 2)
-        own, fresh = (nearest(embeddings, members, k, device=run.torch_device) for embeddings in (x, others))
+        of_gen, fresh = (nearest(embeddings, members, k, device=run.torch_device) for embeddings in (x, others))
         _check_overlap(int((fresh.distances[:, 0] == 0).sum()), others)
-        near = Near.of(own, fresh)
+        near = Near.of(of_gen, fresh)
         pixels = same_pixels(x, members)
         return cls(
             near=tail("calibrated", near.gen, near.fresh, AUDIT_CONFIDENCE),
-            exact=int((own.distances[:, 0] == 0).sum()) if pixels is None else pixels,
+            exact=int((of_gen.distances[:, 0] == 0).sum()) if pixels is None else pixels,
             fresh=others.n,
             same_law=holdout_p_value(members, others, AuditSettings().seed, run),
         )

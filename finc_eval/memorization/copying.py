@@ -103,15 +103,15 @@ class Closeness:
 
 def authpct(gen: Closeness, fresh: Closeness, confidence: float) -> CopyingMeasure:
     """Compare AuthPct (Alaa et al., ICML 2022) with AuthPct of fresh samples, by Fisher's exact test."""
-    own, other = gen.authenticity, fresh.authenticity
+    ours, theirs = gen.authenticity, fresh.authenticity
     from scipy.stats import hypergeom  # slow to import, and reports of other results load this module
 
-    n, m = len(own.distances), len(other.distances)
-    authentic, control = (int(pairs.authentic.sum()) for pairs in (own, other))
+    n, m = len(ours.distances), len(theirs.distances)
+    authentic, control = (int(pairs.authentic.sum()) for pairs in (ours, theirs))
     return CopyingMeasure(
         "authpct",
-        *(own.percent, own.interval(confidence)),
-        *(other.percent, other.interval(confidence)),
+        *(ours.percent, ours.interval(confidence)),
+        *(theirs.percent, theirs.interval(confidence)),
         null=None,
         copies_lower=True,
         p_value=float(hypergeom.cdf(authentic, n + m, authentic + control, n)),
@@ -131,7 +131,7 @@ def nndr(gen: Closeness, fresh: Closeness, confidence: float) -> CopyingMeasure:
 
 
 def suspicious_threshold(fresh: NDArray[np.float64]) -> float:
-    """Return the calibrated distance that a share `SUSPICIOUS_SHARE` of fresh samples reach, or one sample."""
+    """Return the calibrated distance that a share `SUSPICIOUS_SHARE` of fresh samples (n,) reach, or one sample."""
     return float(np.sort(fresh)[max(int(SUSPICIOUS_SHARE * len(fresh)), 1) - 1])
 
 
@@ -308,7 +308,7 @@ def fld_gap(
     test = draw_samples(fresh, MAX_FLD_SAMPLES, rng)
     varying = np.flatnonzero(~constant_features(test))
     n = min(gen.n, *(half.n for half in train), MAX_FLD_SAMPLES)
-    unseen, own, again, *halves = (
+    unseen, samples, again, *halves = (
         Subset(draw_samples(embeddings, most, rng), np.arange(min(embeddings.n, most)), varying)
         for embeddings, most in ((test, test.n), *((embeddings, n) for embeddings in (gen, gen, *train)))
     )
@@ -323,7 +323,7 @@ def fld_gap(
         of_seen = mean_of([Estimate.of_mean(gaps) for gaps in seen])
         return difference(of_seen, Estimate.of_mean(of_unseen), is_paired=False).times(100.0)
 
-    gap, control = mean_gap((own, again)), mean_gap(halves[::-1])
+    gap, control = mean_gap((samples, again)), mean_gap(halves[::-1])
     return CopyingMeasure(
         "fld_gap",
         *(gap.value, gap.interval_at(confidence)),
@@ -335,7 +335,7 @@ def fld_gap(
 
 
 def median_interval(values: NDArray[np.float64], confidence: float) -> tuple[float, float]:
-    """Return the approximate interval of a median, by order statistics."""
+    """Return the approximate interval of the median of numbers (n,), by order statistics."""
     n, ascending = len(values), np.sort(values)
     half = normal_quantile(confidence) * sqrt(n) / 2
     low, high = int(n / 2 - half), int(n / 2 + half)

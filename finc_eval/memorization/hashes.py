@@ -87,7 +87,7 @@ def view_hashes(image: Image.Image, views: Views) -> NDArray[np.uint8]:
 
 
 def pictures_at(samples: Embeddings, rows: NDArray[np.int64], label: str) -> list[Image.Image]:
-    """Return the pictures of samples, or raise DataError."""
+    """Return the pictures of samples by their rows, shape (n,), or raise DataError."""
     images = samples.images_at(rows)
     if images is None:
         raise _missing(label)

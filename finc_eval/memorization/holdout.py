@@ -25,11 +25,11 @@ from finc_eval.memorization.settings import AUDIT_ALPHA, AuditSettings
 from finc_eval.memorization.strata import Stratum
 from finc_eval.numerics.inference import holm
 
-NEIGHBORS = 15
+HOLDOUT_NEIGHBORS = 15
 """Neighbors of each sample in both sets together. Of 20 holdouts of 300 samples that lack 2 of 20 kinds, 10, 15 and 25
 neighbors find 16, 16 and 11; of 20 that lack a class of ten, 17, 20 and 20."""
 
-EXCHANGES = 499  # random exchanges of the two sets; the least p-value is .002
+HOLDOUT_EXCHANGES = 499  # random exchanges of the two sets; the least p-value is .002
 
 
 def holdout_p_value(train: Embeddings, holdout: Embeddings, seed: int, run: Run) -> float:
@@ -48,45 +48,49 @@ def holdout_p_value(train: Embeddings, holdout: Embeddings, seed: int, run: Run)
     hashes = [embeddings.group_hashes() for embeddings in sets]
     groups = [np.arange(n) if keys is None else np.unique(keys, return_inverse=True)[1] for keys in hashes]
     p_values = [_neighbors_p(sets, groups, rng, run)]
-    p_values += [_distance_p(place, sets, groups, rng, run) for place in (0, 1)]
+    p_values += [_distance_p(target, sets, groups, rng, run) for target in (0, 1)]
     return float(holm(torch.tensor(p_values, dtype=torch.float64)).min())
 
 
 def _neighbors_p(sets: list[Subset], groups: list[NDArray[np.int64]], rng: np.random.Generator, run: Run) -> float:
+    """Test by neighbors, with groups (n,) of each set, whether both sets are of one law; return the p-value."""
     rows = torch.cat([embeddings.rows_at(np.arange(embeddings.n)) for embeddings in sets])
     # Equal samples are found in the order of rows, which must not tell the set.
     order = np.random.default_rng(len(rows)).permutation(len(rows))
     rows = rows[order].to(run.torch_device)
     distances = torch.cdist(rows, rows)
     distances.fill_diagonal_(torch.inf)
-    neighbors = distances.topk(min(NEIGHBORS, len(rows) // 4), largest=False).indices.cpu().numpy()
+    neighbors = distances.topk(min(HOLDOUT_NEIGHBORS, len(rows) // 4), largest=False).indices.cpu().numpy()
     group = np.concatenate([groups[0], groups[1] + groups[0].max() + 1])[order]
     of_group = np.arange(group.max() + 1) > groups[0].max()
 
     def spread(labels: NDArray[np.bool_]) -> float:
+        """Return how unevenly the neighbors of a sample are of both sets, by the set of each group, shape (g,)."""
         return float(np.square(labels[group][neighbors].mean(1) - 0.5).mean())
 
     seen = spread(of_group)
-    exchanged = [spread(rng.permutation(of_group)) for _ in range(EXCHANGES)]
-    return (1 + sum(drawn >= seen for drawn in exchanged)) / (1 + EXCHANGES)
+    exchanged = [spread(rng.permutation(of_group)) for _ in range(HOLDOUT_EXCHANGES)]
+    return (1 + sum(drawn >= seen for drawn in exchanged)) / (1 + HOLDOUT_EXCHANGES)
 
 
 def _distance_p(
-    place: int, sets: list[Subset], groups: list[NDArray[np.int64]], rng: np.random.Generator, run: Run
+    target: int, sets: list[Subset], groups: list[NDArray[np.int64]], rng: np.random.Generator, run: Run
 ) -> float:
     """Test whether samples of both sets are equally near to a half of one of them, which they are not in."""
     from scipy.stats import mannwhitneyu
 
-    count = groups[place].max() + 1
-    is_target = (rng.permutation(count) < count // 2)[groups[place]]
-    half = Subset(sets[place], np.flatnonzero(is_target))
+    count = groups[target].max() + 1
+    is_target = (rng.permutation(count) < count // 2)[groups[target]]
+    half = Subset(sets[target], np.flatnonzero(is_target))
     samples = []
     for number, (embeddings, group) in enumerate(zip(sets, groups, strict=True)):
-        rows = np.flatnonzero(~is_target) if number == place else np.arange(embeddings.n)
+        rows = np.flatnonzero(~is_target) if number == target else np.arange(embeddings.n)
         distances = nearest(Subset(embeddings, rows), half, 1, device=run.torch_device).distances[:, 0]
-        own = group[rows]
+        group_of = group[rows]
         samples.append(
-            [np.median(distances[own == name]) for name in np.unique(own)] if len(set(own)) < len(own) else distances
+            [np.median(distances[group_of == name]) for name in np.unique(group_of)]
+            if len(set(group_of)) < len(group_of)
+            else distances
         )
     return float(mannwhitneyu(*samples, method="asymptotic").pvalue)
 
@@ -110,8 +114,15 @@ class Sides:
     @classmethod
     def of(cls, to_train: Near, to_holdout: Near) -> Sides:
         """Hold either distance against the median one of real samples, which unlike sizes move as much."""
-        own, other = to_train.gen * np.median(to_holdout.fresh), to_holdout.gen * np.median(to_train.fresh)
-        return cls(own, other, np.where(own < other, to_train.partners, -1 - to_holdout.partners))
+        train_ratio, holdout_ratio = (
+            to_train.gen * np.median(to_holdout.fresh),
+            to_holdout.gen * np.median(to_train.fresh),
+        )
+        return cls(
+            train_ratio,
+            holdout_ratio,
+            np.where(train_ratio < holdout_ratio, to_train.partners, -1 - to_holdout.partners),
+        )
 
     def p_value(self, among: NDArray[np.bool_] | None = None) -> float:
         """Return the p-value of "the most suspicious samples are as often nearer to the holdout", by a sign test.
@@ -144,10 +155,10 @@ def find_sides(
         for embeddings in (sets["train"], sets["holdout"])
     )
     others = {"gen": sets["gen"], "train": train}
-    own, fresh = (
+    of_gen, fresh = (
         nearest(side, holdout, neighbors, device=run.torch_device, index=settings.index) for side in others.values()
     )
-    exchanged = nearness_to(("holdout", holdout), others, (own, fresh), settings, run)
+    exchanged = nearness_to(("holdout", holdout), others, (of_gen, fresh), settings, run)
     return {
         name: Sides.of(near, exchanged.ways[name]) for name, near in nearness.ways.items() if name in exchanged.ways
     }

@@ -114,23 +114,23 @@ class Nearness:
         # Among equals, such as exact copies, the first in the set comes first.
         order = np.lexsort((every, distance, share))[:count]
         partners = np.array([self.ways[names[way[row]]].partners[row] for row in order])
-        own, other = gen.content(), train.content()
-        same = None if own is None or other is None else own[order] == other[partners]
+        ours, theirs = gen.content(), train.content()
+        same = None if ours is None or theirs is None else ours[order] == theirs[partners]
         apart = (gen.rows_at(order).cpu().double() - train.rows_at(partners).cpu().double()).norm(dim=1)
         ids, originals = gen.ids_at(order), train.ids_at(partners)
         return tuple(
             SuspiciousPair(
-                gen=ids[place],
-                train=originals[place],
+                gen=ids[number],
+                train=originals[number],
                 shown_by=names[way[row]],
-                same_pixels=None if same is None else bool(same[place]),
-                distance=float(apart[place]),
+                same_pixels=None if same is None else bool(same[number]),
+                distance=float(apart[number]),
                 hash_distance=int(self.bits[0][row]) if self.bits and names[way[row]] == "hash" else None,
                 calibrated=float(distance[row]),
                 fresh_share=float(share[row]),
                 stratum=strata[row],
             )
-            for place, row in enumerate(order.tolist())
+            for number, row in enumerate(order.tolist())
         )
 
 
@@ -194,5 +194,5 @@ def _over_views(sets: Mapping[str, Embeddings], base: Embeddings, plain: Near, b
 
 def same_pixels(samples: Embeddings, train: Embeddings) -> int | None:
     """Count the samples that have the same pixels as a training sample; None if pixels are unknown."""
-    own, other = samples.content(), train.content()
-    return None if own is None or other is None else int(np.isin(own, other).sum())
+    ours, theirs = samples.content(), train.content()
+    return None if ours is None or theirs is None else int(np.isin(ours, theirs).sum())

@@ -78,14 +78,17 @@ def measure_text(measure: CopyingMeasure, value: float) -> str:
 def _above_control(
     name: str,
     write: Callable[[float], str],
-    own: tuple[float, tuple[float, float]],
+    generated: tuple[float, tuple[float, float]],
     control: tuple[float, tuple[float, float]],
     drawn: Axis,
     ticks: Sequence[float] = (),
 ) -> Cell:
     """Return the cell of an interval, which a page draws above that of the control."""
-    text = f"[{', '.join(map(write, own[1]))}]"
-    rows = [("own", "generated", *own, f"{write(own[0])} {text}"), ("control", "control", *control, write(control[0]))]
+    text = f"[{', '.join(map(write, generated[1]))}]"
+    rows = [
+        ("own", "generated", *generated, f"{write(generated[0])} {text}"),
+        ("control", "control", *control, write(control[0])),
+    ]
     return draw_intervals(text, name, rows, drawn, ticks)
 
 
@@ -93,12 +96,19 @@ def _measures_table(measures: Sequence[CopyingMeasure]) -> TextTable:
     rows: list[list[Cell | str]] = []
     for measure in measures:
         (name, meaning), write = MEASURES[measure.name], partial(measure_text, measure)
-        own, control = (measure.value, measure.interval), (measure.control, measure.control_interval)
-        drawn = scale([own[0], control[0], *own[1], *control[1]])
-        interval = _above_control(name, write, own, control, drawn)
+        generated, control = (measure.value, measure.interval), (measure.control, measure.control_interval)
+        drawn = scale([generated[0], control[0], *generated[1], *control[1]])
+        interval = _above_control(name, write, generated, control, drawn)
         copies = "lower it" if measure.copies_lower else "raise it"
         rows.append(
-            [Cell(name, note=meaning), write(own[0]), interval, write(control[0]), copies, p_value(measure.adjusted)]
+            [
+                Cell(name, note=meaning),
+                write(generated[0]),
+                interval,
+                write(control[0]),
+                copies,
+                p_value(measure.adjusted),
+            ]
         )
     columns = ["Measure", "Generated", "Interval", "Control", "Copies", "Adj. p"]
     muted = [measure.adjusted > ALPHA for measure in measures]
@@ -117,17 +127,17 @@ def _attacks_table(attacks: Sequence[Attack]) -> TextTable:
     )
     rows: list[list[Cell | str]] = []
     for attack in attacks:
-        (name, meaning), own, control = ATTACKS[attack.name], attack.statistics, attack.control
-        both = (own.auc, own.auc_interval), (control.auc, control.auc_interval)
+        (name, meaning), generated, control = ATTACKS[attack.name], attack.statistics, attack.control
+        both = (generated.auc, generated.auc_interval), (control.auc, control.auc_interval)
         cells: list[Cell | str] = [
             Cell(name, note=meaning),
-            f"{own.auc:.3f}",
+            f"{generated.auc:.3f}",
             _above_control(f"AUC of {name}", "{:.3f}".format, *both, drawn, [0.5]),
             Cell(f"{control.auc:.3f}", note="" if attack.control_is_sound else "not sound"),
-            f"{own.advantage:.3f}",
-            _rate(own.at_1_percent),
-            _rate(own.at_01_percent),
-            f"{own.epsilon_lower_bound:.2f}",
+            f"{generated.advantage:.3f}",
+            _rate(generated.at_1_percent),
+            _rate(generated.at_01_percent),
+            f"{generated.epsilon_lower_bound:.2f}",
         ]
         rows.append(cells)
     rates = ["True positives at 1 %", "at 0.1 %"]
@@ -360,9 +370,12 @@ def _ceilings_table(audit: Audit) -> TextTable | None:
     ]
     rows = [["Stated: at most", *texts]]
     for attack in audit.attacks:
-        own = attack.statistics
-        rates = (percent(rate.interval[0], digits) for rate, digits in ((own.at_1_percent, 1), (own.at_01_percent, 2)))
-        epsilon, auc = f"{own.epsilon_lower_bound:.2f}", f"{own.auc_interval[0]:.3f}"
+        rates_of = attack.statistics
+        rates = (
+            percent(rate.interval[0], digits)
+            for rate, digits in ((rates_of.at_1_percent, 1), (rates_of.at_01_percent, 2))
+        )
+        epsilon, auc = f"{rates_of.epsilon_lower_bound:.2f}", f"{rates_of.auc_interval[0]:.3f}"
         rows.append([f"{ATTACKS[attack.name][0]}: at least", epsilon, auc, *rates])
     muted = [False, *(attack.name not in stated.falsified_by for attack in audit.attacks)]
     return TextTable("Ceilings", ["Bound", "ε", "AUC", "True positives at 1 %", "at 0.1 %"], rows, muted=muted)

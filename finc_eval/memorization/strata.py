@@ -92,7 +92,7 @@ def copying_by_stratum(
     threshold: float,
     test: CellTest,
 ) -> tuple[Stratum, ...]:
-    """Test for copying in each stratum that has enough samples, and return the most suspicious one first."""
+    """Test each stratum with enough samples for copying, by the cells and distances (n,); most suspicious first."""
     strata = []
     for cell, (name, examples) in enumerate(zip(kinds.names, kinds.examples, strict=True)):
         ours, fresh = calibrated[cells == cell], fresh_calibrated[fresh_cells == cell]

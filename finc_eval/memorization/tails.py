@@ -162,7 +162,7 @@ def power_table(
     seed: int,
     device: Device = None,
 ) -> tuple[Power, ...]:
-    """Compute the power of the calibrated distance against exact and noisy copies, by share."""
+    """Compute the power of the calibrated distance (fresh ones: (n,)) against exact and noisy copies, by share."""
     rng = np.random.default_rng(seed)
     table = []
     for kind, noise in COPY_NOISES.items():
@@ -182,7 +182,7 @@ def powers(
     alpha: float,
     rng: np.random.Generator,
 ) -> list[Power]:
-    """Compute the power against copies of one kind, by share."""
+    """Compute the power against copies of one kind, from scores (c,) and fresh ones (n,), by share."""
     ascending = np.sort(fresh)
     # The place of a copy's score among fresh ones, in [0, 1].
     places = np.searchsorted(ascending, scores, side="left") / len(ascending)

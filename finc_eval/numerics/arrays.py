@@ -161,7 +161,7 @@ def count_of(pair: Pair, shapes: Shapes, read: Callable[[str], NDArray[Any]]) ->
 def from_sums(
     pair: Pair, total: NDArray[Any], products: NDArray[Any], n: int | None, where: str
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return mean and covariance from the sum of n samples and the sum of their outer products."""
+    """Return mean (d,) and covariance (d, d) from the sum of n samples and the sum of their outer products."""
     if n is None:
         raise DataError(
             f"{where} holds the sums {pair.mean} and {pair.covariance} without the number of samples: save the mean "
@@ -188,6 +188,7 @@ def is_covariance(matrix: NDArray[Any]) -> bool:
 
 
 def _difference(x: NDArray[Any], y: NDArray[Any]) -> float:
+    """Return the largest absolute difference of two arrays of one shape."""
     return float(np.abs(x.astype(np.float64) - y).max())
 
 
@@ -243,12 +244,12 @@ FOLD_BIT = np.uint64(1)  # the bit of a key that is the fold of a sample: the la
 
 
 def fold_of(keys: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Return the fold, 0 or 1, of samples with these keys."""
+    """Return the fold, 0 or 1, of samples with these keys, both of shape (n,)."""
     return (keys & FOLD_BIT).astype(np.int64)
 
 
 def without_fold(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return the keys without the bit of their fold; these bits decide which samples are drawn."""
+    """Return the keys, shape (n,), without the bit of their fold; these bits decide which samples are drawn."""
     return keys >> FOLD_BIT
 
 

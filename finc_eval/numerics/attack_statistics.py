@@ -149,12 +149,12 @@ def operating_point(
     check_fraction("the limit of false positives", limit)
     true, false = alarm_curve(members, non_members)
     allowed = limit * int(false[-1]) * (1 + 1e-12)  # 0.01 × 700 is below 7 in floating point
-    place = int(np.flatnonzero(false <= allowed)[-1])
-    low, high = clopper_pearson(true[place], true[-1], confidence)
+    last = int(np.flatnonzero(false <= allowed)[-1])
+    low, high = clopper_pearson(true[last], true[-1], confidence)
     return OperatingPoint(
         limit=limit,
-        fpr=float(false[place] / false[-1]),
-        tpr=float(true[place] / true[-1]),
+        fpr=float(false[last] / false[-1]),
+        tpr=float(true[last] / true[-1]),
         interval=(float(low), float(high)),
         non_members=int(false[-1]),
     )
@@ -198,6 +198,6 @@ def _scores(values: ArrayLike, name: str) -> NDArray[np.float64]:
     if scores.ndim != 1 or not len(scores):
         raise DataError(f"the scores of {name} must be of shape (n,) with n at least 1, got {scores.shape}")
     if np.isnan(scores).any():
-        place = int(np.flatnonzero(np.isnan(scores))[0])
-        raise DataError(f"the score of {name} in row {place} is NaN: an attack must score every sample")
+        row = int(np.flatnonzero(np.isnan(scores))[0])
+        raise DataError(f"the score of {name} in row {row} is NaN: an attack must score every sample")
     return scores

@@ -60,9 +60,9 @@ class Blocked:
         sizes, sets = self.sizes, self.sizes.shape[1]
         rows = []
         for number in range(1 if sets == 2 else sets):
-            own = sizes[:, number]
-            rest = sizes.sum(1) - own
-            weight = np.where(self.owner == number, 1 / own[self.block], -1 / rest[self.block])
+            size = sizes[:, number]
+            rest = sizes.sum(1) - size
+            weight = np.where(self.owner == number, 1 / size[self.block], -1 / rest[self.block])
             rows.append(weight * self.weights[self.block])
         return np.array(rows)
 
@@ -76,8 +76,8 @@ class Blocked:
 
     def block_sums(self, cells: Integers, count: int, weights: Array) -> Array:
         """Return the sum of weights of each block and cell, shape (B, count); `cells` and `weights` have shape (n,)."""
-        place = self.block * count + cells
-        return np.asarray(np.bincount(place, weights, len(self.sizes) * count).reshape(len(self.sizes), count), float)
+        cell = self.block * count + cells
+        return np.asarray(np.bincount(cell, weights, len(self.sizes) * count).reshape(len(self.sizes), count), float)
 
     def shares(self, cells: Integers, count: int) -> Array:
         """Return the share of each cell in each set, shape (s, count): Σ_b w_b·c_sb / n_sb."""
@@ -92,14 +92,14 @@ class Blocked:
             return None
         parts = []
         for number in range(sets):
-            own = sizes[:, number][:, None]
-            share = self.block_sums(cells, count, (self.owner == number).astype(float)) @ kinds / own
-            parts.append(share * (1 - share) * own / (own - 1))  # variance of one sample
+            size = sizes[:, number][:, None]
+            share = self.block_sums(cells, count, (self.owner == number).astype(float)) @ kinds / size
+            parts.append(share * (1 - share) * size / (size - 1))  # variance of one sample
         variances = []
         for number in range(1 if sets == 2 else sets):
-            own, rest = sizes[:, number][:, None], (sizes.sum(1) - sizes[:, number])[:, None]
+            size, rest = sizes[:, number][:, None], (sizes.sum(1) - sizes[:, number])[:, None]
             others = sum(parts[each] * sizes[:, each][:, None] for each in range(sets) if each != number) / rest
-            variances.append((self.weights[:, None] ** 2 * (parts[number] / own + others / rest)).sum(0))
+            variances.append((self.weights[:, None] ** 2 * (parts[number] / size + others / rest)).sum(0))
         return np.array(variances)
 
     def exchanges(self, cells: Integers, count: int, seed: int) -> Iterator[Array]:
@@ -123,8 +123,8 @@ class Blocked:
             if len(mixed):
                 # `mixed` is in the order of its blocks, so that the samples of each block are permuted alone.
                 order = np.argsort(self.block[mixed] + rng.random((draws, len(mixed))), axis=1)
-                place = (np.arange(draws)[:, None] * count + cells[mixed][order]).ravel()
-                permuted = [np.bincount(place, np.tile(row[mixed], draws), draws * count) for row in self.contrasts]
+                cell = (np.arange(draws)[:, None] * count + cells[mixed][order]).ravel()
+                permuted = [np.bincount(cell, np.tile(row[mixed], draws), draws * count) for row in self.contrasts]
                 sums_drawn += np.stack([sums.reshape(draws, count) for sums in permuted], 1)
             yield sums_drawn
 
@@ -163,8 +163,8 @@ class WithinBlocks:
         for row, contrast in enumerate(blocked.contrasts):
             d = blocked.block_sums(cells, count, contrast) @ kinds
             d[np.abs(d) < TIE * weights] = 0  # equal shares, up to rounding
-            total, own = d.sum(0), blocked.sizes[:, row].astype(float)
-            spread = 1 / own + 1 / (sizes - own)
+            total, size = d.sum(0), blocked.sizes[:, row].astype(float)
+            spread = 1 / size + 1 / (sizes - size)
             # The variance of a difference of means of a permuted block.
             permuted = weights**2 * even * (spread * sizes / np.maximum(sizes - 1, 1))[:, None]
             exchanged = np.where(flipped, d**2, permuted)
@@ -192,7 +192,7 @@ class WithinBlocks:
         return np.asarray(self.difference / np.sqrt(np.where(self.null > 0, self.null, np.inf)))
 
     def at(self, kinds: Integers) -> WithinBlocks:
-        """Return the same of some kinds."""
+        """Return the same of some kinds, by their columns."""
         names = ("shares", "difference", "variance", "null", "drawn")
         return replace(self, **{name: getattr(self, name)[..., kinds] for name in names})
 

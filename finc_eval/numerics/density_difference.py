@@ -115,7 +115,7 @@ def density_difference(
 
 
 def _parts(order: NDArray[np.int64], split: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Return the fold of each point: 0 to 4 for the first `split` points of `order`, which are a's, 5 to 9 for b's.
+    """Return the fold of each point, shape (n,): 0 to 4 for the first `split` points of `order`, 5 to 9 for the others.
 
     Each sample is folded by itself, so that every fold has points of both, however much their sizes differ.
     """
@@ -178,13 +178,14 @@ def _sums(points: NDArray[np.float64], parts: NDArray[np.int64], centers: NDArra
 
 
 def _difference(sums: NDArray[np.float64], sizes: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the means of a's points minus the means of b's."""
+    """Return the means of a's points minus the means of b's, from sums (p, 2, …) and sizes that broadcast to them."""
     means: NDArray[np.float64] = sums / sizes
     difference: NDArray[np.float64] = means[:, 0] - means[:, 1]
     return difference
 
 
 def _squared_distances(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the squared distances of points (n, d) and (m, d), shape (n, m)."""
     if x.shape[1] == 1:
         squared: NDArray[np.float64] = np.square(x - y.T)
     else:

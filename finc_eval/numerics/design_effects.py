@@ -109,7 +109,7 @@ class GroupedKinds(GroupedShares):
 
     @classmethod
     def independent(cls, members: NDArray[np.int64], n: int) -> GroupedKinds:
-        """Summarize samples that stand for themselves."""
+        """Summarize samples that stand for themselves, from their numbers by kind, shape (t,)."""
         number, ones = members.astype(float), np.ones(len(members))
         return cls(number, number, ones, ones, GroupSizes(np.ones(1), np.array([float(n)])), ones * n)
 

@@ -166,6 +166,7 @@ def _block_lanczos(
 
 
 def _first_and_last(columns: torch.Tensor, first: int, last: int) -> torch.Tensor:
+    """Return the first and the last columns of a matrix, (…, first + last)."""
     return torch.cat([columns[..., :first], columns[..., columns.shape[-1] - last :]], -1)
 
 
@@ -227,7 +228,7 @@ MAX_STEPS, GAIN = 500, 1e-8
 """Steps at most, and the relative gain at which they end. Digits and Gaussian clusters take 10 to 60 steps, noise up to
 160. At a gain of 1e-6 directions that are hardly determined would end up to 3° from where they are at 1e-8."""
 
-SETTLED = 1e-3
+SETTLED_ROTATION = 1e-3
 """Relative gain of a step from which on steps are extrapolated. Which of several maxima the iteration ends in is then
 mostly decided: of 30 eigenspaces of digits all end where plain steps do, in 20 to 60 steps instead of 36 to 232."""
 
@@ -257,14 +258,14 @@ def varimax(loadings: torch.Tensor) -> torch.Tensor:
             last, rotation = rotation, step
             if total <= reached * (1 + GAIN):
                 break
-            if age or total <= reached * (1 + SETTLED):
+            if age or total <= reached * (1 + SETTLED_ROTATION):
                 age = (1 + sqrt(1 + 4 * max(age, 1.0) ** 2)) / 2
             reached = total
     return send(rotation.to(loadings.dtype), loadings.device)
 
 
 def _polar(matrix: torch.Tensor) -> tuple[torch.Tensor, float]:
-    """Return the orthogonal matrix nearest to a matrix, and the sum of its singular values."""
+    """Return the orthogonal matrix nearest to a matrix (p, p), and the sum of its singular values."""
     left, singular, right = torch.linalg.svd(matrix)
     return left @ right, float(singular.sum())
 

@@ -42,8 +42,6 @@ PART_OF_UNIT = 0.25
 """Part of a unit of each set that is taken to differ at least. Where all of one set and none of the other have a look,
 nothing varies within them, and rounding would decide how clear that is: variances were 0, or near it."""
 
-SAME = 1e-6  # relative difference within which two statistics are equal: they are sums of rounded numbers
-
 
 @dataclass(frozen=True, eq=False)
 class UnitSums:
@@ -81,8 +79,8 @@ class Exchanged:
         """Return the p-value of "both sets are samples of one law", by the sum of squares over all columns."""
         total = self.variances.sum(1)
         statistic = np.where(total > 0, (self.differences**2).sum(1) / np.where(total > 0, total, 1), 0.0)
-        # Equal exchanges count as equal, whatever the order of the sums.
-        return float((statistic >= statistic[0] * (1 - SAME)).mean())
+        # 1e-6: relative difference within which two statistics are equal, whatever the order of their sums.
+        return float((statistic >= statistic[0] * (1 - 1e-6)).mean())
 
 
 def unit_numbers(keys: NDArray[np.uint64]) -> NDArray[np.int64]:
@@ -111,19 +109,19 @@ def exchange_units(
     # Centered, which changes no difference, and keeps the digits of variances.
     sums = (sums - sizes[:, None] * (sums.sum(0, dtype=np.float64) / sizes.sum())).astype(np.float32)
     rng = np.random.default_rng(seed)
-    own = np.zeros((1 + exchanges, len(sizes)), np.float32)
-    own[0, : len(first.sizes)] = 1
-    for row in own[1:]:
+    weights = np.zeros((1 + exchanges, len(sizes)), np.float32)
+    weights[0, : len(first.sizes)] = 1
+    for row in weights[1:]:
         row[rng.choice(len(sizes), len(first.sizes), replace=False)] = 1
     squares = sums**2 if by_column else (sums**2).sum(1, keepdims=True)
     column = sizes[:, None].astype(np.float32)
     parts = [sums, squares, column * sums, column, column**2]
     # Products with c·s are those with s where all units are of one size.
-    chosen = [own @ part for number, part in enumerate(parts) if number != 2 or np.ptp(sizes)]
+    chosen = [weights @ part for number, part in enumerate(parts) if number != 2 or np.ptp(sizes)]
     if not np.ptp(sizes):
         chosen.insert(2, chosen[0] * sizes[0])
     rest = [part.sum(0) - its for part, its in zip(parts, chosen, strict=True)]
-    units = own.sum(1, keepdims=True)
+    units = weights.sum(1, keepdims=True)
     others = len(sizes) - units
     mean, variance = _moments(chosen, units)
     other_mean, other_variance = _moments(rest, others)
@@ -224,9 +222,9 @@ class MeanLaw:
         # 1024: units from which tr V² of the covariance V of a mean is estimated: products of more take longer than a
         # comparison.
         few = rows[:1024]
-        scale, own = count / len(few), float((few**2).sum())
+        scale, squares_of_weights = count / len(few), float((few**2).sum())
         covariance = few @ few.T if len(few) < rows.shape[1] else few.T @ few
-        squares = _unbiased_squares(float((covariance**2).sum()), own, len(few)) * scale**2
+        squares = _unbiased_squares(float((covariance**2).sum()), squares_of_weights, len(few)) * scale**2
         return cls(mean, trace, max(squares, 0.0), equal)
 
     def p_value(self, other: MeanLaw) -> float:

@@ -76,7 +76,7 @@ def wilson(share: float, n: int, confidence: float = DEFAULT_CONFIDENCE) -> tupl
 
 
 def mean_interval(values: NDArray[np.floating[Any]], confidence: float = DEFAULT_CONFIDENCE) -> tuple[float, float]:
-    """Return the normal interval of the mean of nonnegative numbers, cut off at zero."""
+    """Return the normal interval of the mean of nonnegative numbers, shape (n,), cut off at zero."""
     error = float(values.std(ddof=1)) / sqrt(len(values)) if len(values) > 1 else 0.0
     low, high = normal_interval(float(values.mean()), error, confidence)
     return max(low, 0.0), high
@@ -117,9 +117,9 @@ def holm(p_values: torch.Tensor, part: float = 1.0) -> torch.Tensor:
     return adjusted
 
 
-TIE = 1 + 1e-9  # factor within which two p-values are equal: they are sums of rounded numbers
+TIED_P_VALUES = 1 + 1e-9  # factor within which two p-values are equal: they are sums of rounded numbers
 
-MAX_STEPS = 256
+TESTS_AT_ONCE = 256
 """Tests whose correction is computed at once; most families end in the first lot, with adjusted p-values of 1."""
 
 
@@ -144,8 +144,8 @@ class ShareTests:
         self._whole = all(bool(np.all(count == np.floor(count))) for count in counts)
         self._fisher = self._whole and rho == 1
         if self._fisher:
-            cases, place = np.unique(np.stack([self._total, n, m]).astype(int), axis=1, return_inverse=True)
-            self._case = place.ravel()  # NumPy 2.0.0 gives it two axes
+            cases, case = np.unique(np.stack([self._total, n, m]).astype(int), axis=1, return_inverse=True)
+            self._case = case.ravel()  # NumPy 2.0.0 gives it two axes
             spans = [_span(*case) for case in cases.T.tolist()]
             # 4 * 8: bytes of each count with a probability: its tail is kept, with three more numbers while it is made.
             check_decoded(4 * 8 * sum(map(len, spans)), "the law of the counts of so many samples")
@@ -177,8 +177,8 @@ class ShareTests:
         """
         order = self.p_values.argsort(kind="stable")
         steps = np.ones(len(order))
-        for start in range(0, len(order), MAX_STEPS):
-            stop = min(start + MAX_STEPS, len(order))
+        for start in range(0, len(order), TESTS_AT_ONCE):
+            stop = min(start + TESTS_AT_ONCE, len(order))
             reached = self._reach(self.p_values[order[start:stop]])[order]
             left = np.cumsum(reached[::-1], axis=0)[::-1]
             steps[start:stop] = left[np.arange(start, stop), np.arange(stop - start)]
@@ -192,12 +192,12 @@ class ShareTests:
         """Return P(pᵢ ≤ p) for each test and each p, shape (t, len(p)): the largest attainable p-value up to p."""
         if not self._fisher:
             smallest = self._pi**self._total
-            return np.where(p * TIE >= smallest[:, None], p, 0.0)
+            return np.where(p * TIED_P_VALUES >= smallest[:, None], p, 0.0)
         reach = np.empty((len(self._tails), len(p)))
         for row, tails in enumerate(self._tails):
             attainable = tails.values[::-1]
-            place = attainable.searchsorted(p * TIE, side="right")
-            reach[row] = np.where(place > 0, attainable[place - 1], 0.0)
+            number = attainable.searchsorted(p * TIED_P_VALUES, side="right")
+            reach[row] = np.where(number > 0, attainable[number - 1], 0.0)
         return reach[self._case]
 
 
@@ -209,8 +209,8 @@ class Tails(NamedTuple):
 
     def at(self, k: int) -> float:
         """Return P(K ≥ k)."""
-        place = max(k - self.low, 0)
-        return float(self.values[place]) if place < len(self.values) else 0.0
+        number = max(k - self.low, 0)
+        return float(self.values[number]) if number < len(self.values) else 0.0
 
 
 @lru_cache(maxsize=2048)
@@ -244,7 +244,7 @@ def _span(total: int, n: int, m: int) -> range:
 
 
 def log_choose(n: float, k: Array) -> Array:
-    """Return the logarithm of the number of ways to choose k of n; both may be fractions."""
+    """Return the logarithm of the number of ways to choose each k, any shape, of n; both may be fractions."""
     return np.asarray(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
 
 

@@ -92,12 +92,12 @@ def _affinities(points: torch.Tensor) -> torch.Tensor:
         low, high = torch.where(entropy > wanted, beta, low), torch.where(entropy > wanted, high, beta)
         beta = torch.where(high.isinf(), 2 * beta, (low + high) / 2).clamp_max(torch.finfo(torch.float32).max)
     weights = torch.exp(-beyond * beta)
-    own = torch.zeros(m, m, dtype=torch.float64).scatter_(1, near, weights / weights.sum(1, keepdim=True))
-    return ((own + own.T) / (2 * m)).float()
+    affinities = torch.zeros(m, m, dtype=torch.float64).scatter_(1, near, weights / weights.sum(1, keepdim=True))
+    return ((affinities + affinities.T) / (2 * m)).float()
 
 
 def _descend(affinities: torch.Tensor, start: torch.Tensor) -> torch.Tensor:
-    """Descend along the gradient of t-SNE, with momentum and a gain of each coordinate (Jacobs 1988)."""
+    """Descend from (m, 2) along the gradient of t-SNE, with momentum and a gain of each coordinate (Jacobs 1988)."""
     m = len(start)
     # 0.01: spread of the start, so that all points attract each other at first.
     y = 0.01 * start / start.std(0)[0].clamp_min(torch.finfo(start.dtype).tiny)

@@ -33,14 +33,14 @@ def own_settings() -> Iterator[None]:
 @contextmanager
 def kept_random_states() -> Iterator[None]:
     """Run the block, and leave the random states of Python, numpy and torch as they were before it."""
-    python, array, own = random.getstate(), np.random.get_state(), torch.get_rng_state()
+    python, array, torch_state = random.getstate(), np.random.get_state(), torch.get_rng_state()
     cards = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []  # type: ignore[no-untyped-call]
     try:
         yield
     finally:
         random.setstate(python)
         np.random.set_state(array)
-        torch.set_rng_state(own)
+        torch.set_rng_state(torch_state)
         torch.cuda.set_rng_state_all(cards)
 
 
@@ -67,7 +67,7 @@ def single_threaded(small: bool = True) -> Iterator[None]:
 
 
 def round_mantissa(rows: torch.Tensor, bits: int) -> torch.Tensor:
-    """Round away the last `bits` bits of float32's mantissa, to nearest, ties to even."""
+    """Round away the last `bits` bits of the mantissa of float32 rows, any shape, to nearest, ties to even."""
     whole = rows.contiguous().view(torch.int32)
     # In place: each step of its own would be fresh memory.
     rounded = whole.bitwise_right_shift(bits).bitwise_and_(1).add_(whole).add_((1 << (bits - 1)) - 1)

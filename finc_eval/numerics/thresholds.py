@@ -8,7 +8,7 @@ import torch
 
 BINS = 4096  # bins of a histogram of scores, over [−1, 1]: a threshold is exact to 0.0005
 
-LEAST, HALF, MOST = 0.4, 0.5, 0.65
+LEAST_OF_A_MEMBER, HALF_A_MEMBER, MOST_OF_A_MEMBER = 0.4, 0.5, 0.65
 """Parts of the score of a typical member: the least threshold; the end of the background, samples of other kinds; and
 the largest threshold."""
 
@@ -19,7 +19,7 @@ Fitted = Callable[[int], torch.Tensor]
 """Part of a fold that is in each bin of the scores on directions that were fitted to it: (t, BINS), float64."""
 
 
-def thresholds_of(own: Fitted, other: Fitted, columns: slice) -> torch.Tensor:
+def thresholds_of(fitted_first: Fitted, fitted_second: Fitted, columns: slice) -> torch.Tensor:
     """Return the least score of a member on the directions that score either fold; negative for the negative tail.
 
     It stands clear of the scores of samples of other kinds, within bounds around half the score of a typical member.
@@ -27,7 +27,7 @@ def thresholds_of(own: Fitted, other: Fitted, columns: slice) -> torch.Tensor:
     """
     square, thresholds = ((torch.arange(BINS // 2, dtype=torch.double) + 0.5) * (2 / BINS)).square(), []
     for fold in (1, 0):
-        bins = (fitted(fold)[columns] for fitted in (own, other))
+        bins = (fitted(fold)[columns] for fitted in (fitted_first, fitted_second))
         # Both tails, from the middle outwards: (t, BINS) → (2, t, BINS / 2).
         first, second = (torch.stack([counts[:, BINS // 2 :], counts[:, : BINS // 2].flip(1)]) for counts in bins)
         tail = ((first - second) @ square).argmax(0)
@@ -35,10 +35,10 @@ def thresholds_of(own: Fitted, other: Fitted, columns: slice) -> torch.Tensor:
         typical = _typical_score(first - second, square)
         typical = torch.where(typical > 0, typical, _typical_score(first, square))
         typical = torch.where(typical > 0, typical, 1.0)
-        near = second * (square < (HALF * typical[:, None]).square())
+        near = second * (square < (HALF_A_MEMBER * typical[:, None]).square())
         # 2.25: threshold of a member, over the root mean square of the scores of the background.
-        clear = torch.maximum(LEAST * typical, 2.25 * _root(near @ square, near.sum(1)))
-        thresholds.append((1 - 2 * tail) * torch.minimum(clear, MOST * typical))
+        clear = torch.maximum(LEAST_OF_A_MEMBER * typical, 2.25 * _root(near @ square, near.sum(1)))
+        thresholds.append((1 - 2 * tail) * torch.minimum(clear, MOST_OF_A_MEMBER * typical))
     return torch.stack(thresholds)
 
 
@@ -48,7 +48,7 @@ def _typical_score(more: torch.Tensor, square: torch.Tensor) -> torch.Tensor:
 
 
 def _root(over: torch.Tensor, under: torch.Tensor) -> torch.Tensor:
-    """Return the root of a ratio, 0 unless both are positive."""
+    """Return the root of each ratio, shape (t,), 0 unless both are positive."""
     return torch.where((over > 0) & (under > 0), over / under, 0.0).sqrt()
 
 

@@ -133,11 +133,11 @@ class Answer:
         heads = self._headings(group_kinds(differing, shared, wholes), differing, wholes, embeddings)
         taken = {name for head in heads for name in head.children}
         heads += (head for head in above if taken.isdisjoint(head.children))
-        place = np.asarray(self.kinds.tree.members[list(self.choice.listed)].argmax(0))
+        listed_kind = np.asarray(self.kinds.tree.members[list(self.choice.listed)].argmax(0))
         return (
             tuple(kinds),
             tuple(sorted(heads, key=lambda head: -abs(head.difference))),
-            KindsOfSamples(self.kinds, place, self.tallies),
+            KindsOfSamples(self.kinds, listed_kind, self.tallies),
         )
 
     def _headings(
@@ -181,8 +181,8 @@ class Answer:
         effective = main_counts(self.kinds.tree, self.tallies)
         others = {label: [counts for other, counts in effective.items() if other != label] for label in effective}
         return {
-            label: total_variation(own, reduce(add, others[label]), seed, is_design=self.is_design)
-            for label, own in effective.items()
+            label: total_variation(counts, reduce(add, others[label]), seed, is_design=self.is_design)
+            for label, counts in effective.items()
         }
 
 
@@ -194,8 +194,8 @@ def name_heading(heading: Kind, inside: Sequence[Kind], differing: Sequence[Kind
     """
     if (common := in_common(inside, [other for other in differing if other.side != heading.side])) is not None:
         return common, True
-    own = [reason for reason in heading.evidence if reason.in_name and reason.source != TRAIT]
-    return heading.name, len(own) == 1 or not any(kind.name for kind in inside)
+    reasons = [reason for reason in heading.evidence if reason.in_name and reason.source != TRAIT]
+    return heading.name, len(reasons) == 1 or not any(kind.name for kind in inside)
 
 
 def divide(
@@ -250,13 +250,13 @@ def _divide_mixes(
 ) -> Mixes | None:
     """Return the parts of differences that unlike mixes of the paired values make; None if all sets have one mix."""
     blocks = len(pairing.names)
-    values = 1 + max([blocks - 1, *(int(place.max()) for _, place in pairing.apart.values())])
+    values = 1 + max([blocks - 1, *(int(block_of.max()) for _, block_of in pairing.apart.values())])
     counts, sizes = [], []
     for label, block in pairing.block.items():
         where, leaf = block, cells[label]
         if label in pairing.apart:
-            rest, place = pairing.apart[label]
-            where = np.concatenate([where, place])
+            rest, block_of = pairing.apart[label]
+            where = np.concatenate([where, block_of])
             leaf = np.concatenate([leaf, _count_cells(rest, kinds, run.named(f"count {label} apart"))[1]])
         table = np.bincount(where * members.shape[1] + leaf, minlength=values * members.shape[1])
         counts.append(table.reshape(values, -1) @ members.T.astype(float))
@@ -325,14 +325,14 @@ def choose(tree: Tree, tests: KindTests) -> tuple[int, ...]:
     """
     p = np.maximum(tests.raw.min(0), np.finfo(float).tiny)
     significant = tests.adjusted.min(0) <= ALPHA
-    own = np.where(significant, np.maximum(-np.log(p) - np.log(tree.nodes), np.finfo(float).eps), 0.0)
-    best = own.copy()
-    below: list[tuple[int, ...]] = [(node,) if own[node] > 0 else () for node in range(tree.leaves)]
+    worth = np.where(significant, np.maximum(-np.log(p) - np.log(tree.nodes), np.finfo(float).eps), 0.0)
+    best = worth.copy()
+    below: list[tuple[int, ...]] = [(node,) if worth[node] > 0 else () for node in range(tree.leaves)]
     for node, (left, right) in enumerate(tree.joins.tolist(), tree.leaves):
         parts = best[left] + best[right]
-        whole = own[node] > 0 and own[node] >= parts and tree.lies_together(node)
+        whole = worth[node] > 0 and worth[node] >= parts and tree.lies_together(node)
         below.append((node,) if whole else below[left] + below[right])
-        best[node] = own[node] if whole else parts
+        best[node] = worth[node] if whole else parts
     chosen, row = below[-1], tests.raw.argmin(0)
     most = [node for node in chosen if tests.shares[:, node].min() > 0.5]
     chosen = tuple(

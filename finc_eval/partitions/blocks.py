@@ -153,8 +153,8 @@ def _pair(
     if pairs is not None:
         needs_pairs(pairs)(sets)
     (values, notes), names = names_of(sets, column), join_words(list(sets))
-    own = {label: np.setdiff1d(texts, [""]) for label, texts in values.items()}
-    shared = reduce(np.intersect1d, own.values())
+    values_of = {label: np.setdiff1d(texts, [""]) for label, texts in values.items()}
+    shared = reduce(np.intersect1d, values_of.values())
     inside = {label: np.isin(texts, shared) for label, texts in values.items()}
     if len(shared) < least_pairs(column):
         return None, []
@@ -167,7 +167,7 @@ def _pair(
             if not _are_alike([texts[inside[label]] for label, texts in values.items()]):
                 return None, [f"{names} share values of {column}: if these are the same things, pair by it"]
             is_whole = True
-    every = np.unique(np.concatenate(list(own.values())))
+    every = np.unique(np.concatenate(list(values_of.values())))
     others = np.setdiff1d([*every, ""], shared)
     paired: dict[str, Embeddings] = {}
     block, info = {}, {}
@@ -180,7 +180,7 @@ def _pair(
         if len(rows) < embeddings.n:
             rest = np.flatnonzero(~inside[label])
             apart[label] = Subset(embeddings, rest), len(shared) + np.searchsorted(others, values[label][rest])
-        lacks = np.setdiff1d(every, own[label])
+        lacks = np.setdiff1d(every, values_of[label])
         # 100: values that a result names.
         info[label] = PairedSet(len(rows), embeddings.n - len(rows), len(lacks), tuple(lacks[:100].tolist()))
     about_it = Pairs(column, len(shared), pairs is not None, info)
@@ -257,7 +257,7 @@ def missing_sentence(label: str, column: str, count: int, of: int, values: tuple
 
 
 def dispersion(counts: NDArray[np.int64]) -> float:
-    """Return the variance of counts over the variance of random draws if they are too even for these, else 1.
+    """Return the variance of counts (v,) over the variance of random draws if they are too even for these, else 1.
 
     The sum of (c − c̄)² / c̄ over v values of one expected count is χ² with v − 1 degrees of freedom.
     """
@@ -319,14 +319,14 @@ def missing_values(sets: Mapping[str, Embeddings], known: Container[tuple[str, s
             for label, embeddings in sets.items()
             if column in embeddings.columns
         }
-        for label, own in counts.items():
+        for label, count_of_set in counts.items():
             others = [count_of for other, count_of in counts.items() if other != label]
             total = sum(sum(count_of.values()) for count_of in others)
             every = sorted({name for count_of in others for name in count_of} - {""})
-            if not set(own) & set(every):
+            if not set(count_of_set) & set(every):
                 continue
             theirs = np.array([sum(count_of.get(name, 0) for count_of in others) for name in every])
-            lacks = np.array([name not in own for name in every])
+            lacks = np.array([name not in count_of_set for name in every])
             # All samples of a value are of others, where each is of any set alike.
             by_chance = (total / (total + sets[label].n)) ** theirs * len(every) > ALPHA
             is_design = (label, column) in known
@@ -337,7 +337,7 @@ def missing_values(sets: Mapping[str, Embeddings], known: Container[tuple[str, s
                     + f" compare within {column} (pairs={column!r})"
                 )
             elif len(counts) == 2 and label == next(iter(counts)) and len(every) <= sets[label].n / 2:
-                names = sorted({*own, *every})
+                names = sorted({*count_of_set, *every})
                 first, second = (
                     np.array([float(count_of.get(name, 0)) for name in names]) for count_of in counts.values()
                 )

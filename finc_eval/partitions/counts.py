@@ -115,12 +115,12 @@ class Counted:
     drawn: NDArray[np.int64]
 
     def samples(self, indices: NDArray[np.int64], kinds: Sequence[int]) -> NDArray[np.int64]:
-        """Return those of `nearest` or `drawn` that are of a kind, of its pieces in proportion to their sizes."""
+        """Return samples (s,) of kinds among `nearest` or `drawn` (t, m), of their pieces in proportion to sizes."""
         members = np.maximum(self.counts.members[list(kinds)], 1)
         pieces = indices[list(kinds)]
         # In turns by the sizes of the pieces; each index once.
-        place = ((np.arange(pieces.shape[1]) + 0.5) / members[:, None]).ravel()
-        samples = pieces.ravel()[place.argsort(kind="stable")]
+        rank = ((np.arange(pieces.shape[1]) + 0.5) / members[:, None]).ravel()
+        samples = pieces.ravel()[rank.argsort(kind="stable")]
         _, first = np.unique(samples, return_index=True)
         samples = samples[np.sort(first)]
         return np.asarray(samples[samples >= 0])
@@ -168,14 +168,14 @@ class Counter:
         for part in range(0, len(kinds), SORTED_ROWS):
             rows = slice(part, part + SORTED_ROWS)
             near = np.flatnonzero(middle[rows] < self._squared[kinds[rows], -1]) + part
-            own, squared = kinds[near], middle[near]
-            order = np.lexsort((squared, own))
-            present, first = np.unique(own[order], return_index=True)
+            kind, squared = kinds[near], middle[near]
+            order = np.lexsort((squared, kind))
+            present, first = np.unique(kind[order], return_index=True)
             rank = np.arange(len(order)) - np.repeat(first, np.diff([*first, len(order)]))
             order, rank = order[rank < KEPT], rank[rank < KEPT]
-            place = np.searchsorted(present, own[order])
+            row = np.searchsorted(present, kind[order])
             indices, distances = np.full((len(present), KEPT), -1), np.full((len(present), KEPT), np.inf, np.float32)
-            indices[place, rank], distances[place, rank] = near[order] + start, squared[order]
+            indices[row, rank], distances[row, rank] = near[order] + start, squared[order]
             distances = np.concatenate([self._squared[present], distances], 1)
             indices = np.concatenate([self._nearest[present], indices], 1)
             kept = distances.argsort(1, kind="stable")[:, :KEPT]
@@ -189,12 +189,12 @@ class Counter:
 
 
 def draw_members(kinds: NDArray[np.int32], count: int) -> NDArray[np.int64]:
-    """Draw samples of each kind at random, and return their indices as `Counted` has them."""
+    """Draw samples of each kind (n,) at random, and return their indices as `Counted` has them, (t, `DRAWN`)."""
     order = np.random.default_rng(0).permutation(len(kinds))
     kinds, members = kinds[order], np.bincount(kinds, minlength=count)
-    place = np.arange(DRAWN) + (members.cumsum() - members)[:, None]
+    row = np.arange(DRAWN) + (members.cumsum() - members)[:, None]
     by_kind = kinds.astype(np.min_scalar_type(count)).argsort(kind="stable")
-    first = np.where(np.arange(DRAWN) < members[:, None], by_kind[np.minimum(place, len(kinds) - 1)], -1)
+    first = np.where(np.arange(DRAWN) < members[:, None], by_kind[np.minimum(row, len(kinds) - 1)], -1)
     return np.append(order, -1)[first]
 
 
@@ -223,7 +223,7 @@ class KindsOfSamples:
     def named(self, ids: Sequence[str], rows: torch.Tensor, run: Run | None = None) -> list[str]:
         """Return, of the ids of the listed kinds, that of each row, shape (n, d); "" for rows of no listed kind."""
         known = [*ids, ""]  # the last one is that of the place −1
-        return [known[place] for place in self.places(rows, run).tolist()]
+        return [known[number] for number in self.places(rows, run).tolist()]
 
     def write(self, file: NewFile) -> None:
         """Write the tree, the places and the tallies into a file."""

@@ -90,9 +90,9 @@ def total_variation(
     a, b = EffectiveCounts.of(first), EffectiveCounts.of(second)
     p_value = permutation_p_value(a, b, seed)
     is_seen = a.members + b.members > 0
-    difference, own, by_chance = (variances[is_seen] for variances in _variances(a, b))
+    difference, variance, by_chance = (variances[is_seen] for variances in _variances(a, b))
     # A kind that one set has not by chance has an own variance of nearly 0 there.
-    error = np.sqrt(np.maximum(own, by_chance))
+    error = np.sqrt(np.maximum(variance, by_chance))
     high = largest_variation(a, b, confidence, is_design=is_design)
     return _estimate(difference, error, p_value, high, confidence)
 
@@ -114,7 +114,7 @@ def paired_variation(within: WithinBlocks, confidence: float = DEFAULT_CONFIDENC
 
 
 def _estimate(difference: Array, error: Array, p_value: float | None, high: float, confidence: float) -> Difference:
-    """Return the estimate from differences with standard errors, and the upper end of its interval."""
+    """Return the estimate from differences (t,) with standard errors (t,), and the upper end of its interval."""
     # 1e-9: standard error that every difference of shares has at least: squares of its inverse do not overflow.
     error = np.maximum(error, 1e-9)
     z = difference / error
@@ -140,12 +140,12 @@ def largest_variation(
 ) -> float:
     """Return the upper end of the interval of `total_variation`, without its permutations."""
     a, b = EffectiveCounts.of(first), EffectiveCounts.of(second)
-    difference, own, _ = _variances(a, b)
+    difference, variance, _ = _variances(a, b)
     p, q = a.members / a.n, b.members / b.n
     least = p * (1 - p) / a.samples + q * (1 - q) / b.samples
     plain, quantile = float(np.abs(difference).sum()) / 2, normal_quantile(confidence)
     # Variances to try: the one at hand, that of independent samples, and the one between them on a logarithmic scale.
-    by_plain = max(_largest(plain, np.sqrt(own ** (1 - part) * least**part), quantile) for part in (0.0, 0.5, 1.0))
+    by_plain = max(_largest(plain, np.sqrt(variance ** (1 - part) * least**part), quantile) for part in (0.0, 0.5, 1.0))
     return max(_unseen(min(a.n, b.n), confidence), by_plain, plain if is_design else 0.0)
 
 
@@ -171,9 +171,9 @@ def permutation_p_value(
     if min(n, m) < least:
         return None
     difference, _, by_chance = _variances(a, b)
-    own = _statistics(_squares(difference, by_chance)[None], total / (n + m))
+    observed = _statistics(_squares(difference, by_chance)[None], total / (n + m))
     permuted = _permuted_statistics(tuple(total.tolist()), n, PERMUTATIONS, check_seed(seed))
-    statistics = np.concatenate([own, permuted], 1)
+    statistics = np.concatenate([observed, permuted], 1)
     # Rounding must not make equal tables differ.
     ranks = np.stack(
         [np.searchsorted(np.sort(statistic), statistic, "right") for statistic in -np.round(statistics, 9)]
@@ -205,6 +205,7 @@ def _variances(a: EffectiveCounts, b: EffectiveCounts) -> tuple[Array, Array, Ar
 
 
 def _squares(difference: Array, variance: Array) -> Array:
+    """Return squared differences in units of their variances, any shape; huge where the variance is 0."""
     return np.asarray(difference**2 / np.maximum(variance, np.finfo(float).tiny))
 
 
@@ -225,7 +226,7 @@ def _posterior_mean(z: Array) -> Array:
 
 
 def _largest(plain: float, error: Array, quantile: float) -> float:
-    """Return the largest total variation under which the plain one is not too small to be likely."""
+    """Return the largest total variation, at errors (t,), under which the plain one is not too small to be likely."""
     half, spread = float(error.sum()) / 2, float(np.sqrt(error @ error)) / 2
     if half == 0:
         return plain
@@ -240,4 +241,5 @@ def _largest(plain: float, error: Array, quantile: float) -> float:
 
 
 def _density(x: Array) -> Array:
+    """Return the standard normal density at each number, any shape."""
     return np.asarray(np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi))

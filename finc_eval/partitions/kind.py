@@ -84,10 +84,10 @@ class Whole(Record):
 
 
 def _seen_from(
-    label: str, own: str, difference: float, interval: tuple[float, float]
+    label: str, seen: str, difference: float, interval: tuple[float, float]
 ) -> tuple[float, tuple[float, float]]:
     """Return a difference of two sets, which is of the set `own`, from one of them."""
-    return (difference, interval) if own == label else (-difference, (-interval[1], -interval[0]))
+    return (difference, interval) if seen == label else (-difference, (-interval[1], -interval[0]))
 
 
 @dataclass(frozen=True)
@@ -246,9 +246,9 @@ def describe_kinds(
     intervals, kinds = _Intervals(tests), list[Kind]()
     for number in numbers:
         row, name = int(tests.raw[:, number].argmin()), names.get(number, Name(None))
-        is_less, own = divmod(row, len(tests.labels))
+        is_less, side = divmod(row, len(tests.labels))
         p_value = float(tests.adjusted[row, number])
-        low, high = (float(end[own, number]) for end in intervals.ends)
+        low, high = (float(end[side, number]) for end in intervals.ends)
         if p_value <= ALPHA and tests.family.rho >= 1:
             low, high = (low, min(high, -NOT_ZERO)) if is_less else (max(low, NOT_ZERO), high)
         shares, mix = dict[str, KindShare](), None
@@ -260,19 +260,19 @@ def describe_kinds(
             )
         if tests.mixes is not None:
             plain, value, *ends = (
-                float(numbers[own, number]) for numbers in (tests.mixes.plain, tests.mixes.value, *intervals.mix_ends)
+                float(numbers[side, number]) for numbers in (tests.mixes.plain, tests.mixes.value, *intervals.mix_ends)
             )
             mix = Mix(plain, value, (ends[0], ends[1]))
         kinds.append(
             Kind(
                 id=id_of(number),
-                set_with_most=tests.labels[int(intervals.share[:, number].argmax()) if is_less else own],
-                set_with_least=tests.labels[own] if is_less else None,
+                set_with_most=tests.labels[int(intervals.share[:, number].argmax()) if is_less else side],
+                set_with_least=tests.labels[side] if is_less else None,
                 p_value=p_value,
                 name=name.text,
                 evidence=name.evidence,
                 shares=shares,
-                difference=float(intervals.differences[own, number]),
+                difference=float(intervals.differences[side, number]),
                 interval=(low, high),
                 mix=mix,
             )

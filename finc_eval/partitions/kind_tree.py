@@ -24,7 +24,7 @@ from finc_eval.embeddings.search.neighbors import nearest
 from finc_eval.numerics.eigen import MAX_AXES, PrincipalAxes
 from finc_eval.partitions.kmeans import kmeans, pool_samples
 
-TOGETHER = 0.5
+TOGETHER_IN_TREES = 0.5
 """Weight of the links of two parts, over what it would be at random, from which on they lie together. With .25, planted
 kinds of the demo and of digits are met less well (mean Jaccard index .93 and .66 instead of .96 and .70), with 1
 only digits are (.68). Kinds of photographs are met as well."""
@@ -36,7 +36,7 @@ class Tree:
 
     joins: NDArray[np.int64]  # both children of the nodes k, k + 1, …, shape (k − 1, 2)
     # how closely the children of these nodes are linked, shape (k − 1,): the weight of their links over what it would
-    # be at random. From `TOGETHER` on, the children lie together; below, they stand apart.
+    # be at random. From `TOGETHER_IN_TREES` on, the children lie together; below, they stand apart.
     closeness: NDArray[np.float64]
 
     @classmethod
@@ -56,10 +56,10 @@ class Tree:
         close[:k, :k] = links * every / np.outer(total[:k], total[:k])
         np.fill_diagonal(close, -1.0)
         alive, joins, closeness = np.arange(k), np.empty((k - 1, 2), np.int64), np.empty(k - 1)
-        for place, new in enumerate(range(k, 2 * k - 1)):
+        for row, new in enumerate(range(k, 2 * k - 1)):
             among = close[np.ix_(alive, alive)]
             pair = alive[list(np.unravel_index(among.argmax(), among.shape))]
-            joins[place], closeness[place] = pair, close[tuple(pair)]
+            joins[row], closeness[row] = pair, close[tuple(pair)]
             alive = alive[(alive != pair[0]) & (alive != pair[1])]
             weight[new] = weight[pair].sum(0)
             weight[:, new] = weight[:, pair].sum(1)
@@ -109,7 +109,7 @@ class Tree:
 
     def lies_together(self, node: int) -> bool:
         """Return whether a node is one thing: a leaf, or two parts that lie together."""
-        return node < self.leaves or bool(self.closeness[node - self.leaves] >= TOGETHER)
+        return node < self.leaves or bool(self.closeness[node - self.leaves] >= TOGETHER_IN_TREES)
 
     def cut(self, most: int) -> NDArray[np.int64]:
         """Return the nodes of the cut into `most` kinds, or all leaves where there are fewer: what was joined last."""
@@ -143,7 +143,7 @@ Within the largest distance itself, .2 to .3 % of later samples of the same law 
 radius none, nearly all of a new blob, and 17 % of a new action of clips. A new digit is not far from the others."""
 
 NEIGHBORS = 15  # Nearest neighbors of each sample. With 10 or 25, planted kinds are met as well.
-COPIES = NEIGHBORS + 1  # equal samples that are fitted at most
+FITTED_COPIES = NEIGHBORS + 1  # equal samples that are fitted at most
 
 RESOLUTION = 16.0
 """Resolution of modularity at which the smallest communities are found: some 150 of 6 000 samples. With 8 or 32, their
@@ -168,20 +168,22 @@ class KindTree:
         if len(rows) < 4:
             raise DataError(f"{len(rows)} samples cannot be divided into kinds: at least 4 are needed")
         unlike = directions(rows.float().cpu())
-        # More than `COPIES` of a row would be a community of their own.
+        # More than `FITTED_COPIES` of a row would be a community of their own.
         # Rows are compared as bytes, ten times as fast as by their entries; + 0 makes one zero of two.
         _, same = np.unique(np.add(unlike.numpy(), 0, order="C").view(f"V{4 * unlike.shape[1]}"), return_inverse=True)
         order, counts = same.ravel().argsort(kind="stable"), np.bincount(same.ravel())
         rank = np.arange(len(rows)) - np.repeat(counts.cumsum() - counts, counts)
-        unlike = unlike[torch.from_numpy(np.sort(order[rank < COPIES]))]
+        unlike = unlike[torch.from_numpy(np.sort(order[rank < FITTED_COPIES]))]
         axes = PrincipalAxes.of(unlike)
         x = axes(unlike)
         labels, links = communities(x, seed, run.torch_device)
         points, leaf = [], []
         for label in range(labels.max() + 1):
-            own = np.ascontiguousarray(x.numpy()[labels == label])
-            count = max(1, round(len(own) / SAMPLES_PER_PROTOTYPE))
-            points.append(own.mean(0, keepdims=True) if count == 1 else kmeans(own, count, seed, torch.device("cpu")))
+            inside = np.ascontiguousarray(x.numpy()[labels == label])
+            count = max(1, round(len(inside) / SAMPLES_PER_PROTOTYPE))
+            points.append(
+                inside.mean(0, keepdims=True) if count == 1 else kmeans(inside, count, seed, torch.device("cpu"))
+            )
             leaf += [label] * len(points[-1])
         prototypes = torch.from_numpy(np.concatenate(points).astype(np.float32))
         fitted = cls(axes, prototypes, np.array(leaf, np.int64), Tree.of(links), float("inf"), seed)
@@ -215,7 +217,7 @@ class KindTree:
         return leaves, squared
 
     def far(self, squared: NDArray[np.float32]) -> NDArray[np.bool_]:
-        """Return which samples are far from all kinds, from the squared distances that `assign` returned."""
+        """Return which samples (n,) are far from all kinds, from the squared distances that `assign` returned."""
         return squared > np.float32(self.radius**2 * (1 + 1e-4))
 
     def write(self, file: NewFile) -> None:

@@ -119,12 +119,12 @@ class ReleaseMap(Record):
         votes, shares = np.zeros((len(xy), len(names))), dict[str, tuple[float, ...]]()
         for label, drawn in draw_samples(sets).items():
             at = tree.axes(directions(drawn.rows.float().cpu()))
-            place = nearest(at, tree.prototypes[::step], 1).indices[:, 0]
-            shares_here = np.bincount(place, minlength=len(xy)) / len(place)
+            spot = nearest(at, tree.prototypes[::step], 1).indices[:, 0]
+            shares_here = np.bincount(spot, minlength=len(xy)) / len(spot)
             shares[label] = tuple(shares_here.round(5).tolist())
             if label in pair:
-                own = np.array([names[number] for number in kinds_of(drawn.rows)])
-                np.add.at(votes, (place, own), 1 / len(place))
+                kinds_of_drawn = np.array([names[number] for number in kinds_of(drawn.rows)])
+                np.add.at(votes, (spot, kinds_of_drawn), 1 / len(spot))
         owner = votes.argmax(1)
         for name, number in names.items():  # a rare kind that changed has a place in any case
             if name and not (owner == number).any():

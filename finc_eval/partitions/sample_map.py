@@ -107,12 +107,12 @@ class SampleMap(Record):
     @property
     def weights(self) -> NDArray[np.float64]:
         """Weight of each sample, shape (n,): those of each set add to 1."""
-        _, place, counts = np.unique(self.sets, return_inverse=True, return_counts=True)
-        return np.asarray(1 / counts[place.ravel()])
+        _, label, counts = np.unique(self.sets, return_inverse=True, return_counts=True)
+        return np.asarray(1 / counts[label.ravel()])
 
     def write(self, file: NewFile, kinds: Sequence[str]) -> None:
         """Write the map into a file of a result with these kinds."""
-        places = {name: place for place, name in enumerate(kinds)}
+        places = {name: number for number, name in enumerate(kinds)}
         file.array("map/xy", self.xy)
         file.array("map/kinds", np.array([places.get(kind, -1) for kind in self.kinds], np.int64))
         file.array("map/oddness", self.oddness)
@@ -192,10 +192,10 @@ def map_sets(
         return None
     most, ids, labels, parts = MAP_SAMPLES // len(sets), list[str](), list[str](), list[torch.Tensor]()
     for label, sample in drawn.items():
-        own = [*sample.ids[:most]]
-        more = _typical(kinds, label, set(own))
-        ids += [*own, *more]
-        labels += [label] * (len(own) + len(more))
+        shown = [*sample.ids[:most]]
+        more = _typical(kinds, label, set(shown))
+        ids += [*shown, *more]
+        labels += [label] * (len(shown) + len(more))
         parts += [sample.rows[:most].cpu(), sets[label].rows_at(np.array([*more.values()], np.int64)).cpu()]
     rows = torch.cat(parts)
     leaf, squared = divided.tree.assign(rows, run)
@@ -206,7 +206,7 @@ def map_sets(
         xy.numpy(),
         tuple(ids),
         tuple(labels),
-        tuple(known[place] for place in divided.place[leaf].tolist()),
+        tuple(known[number] for number in divided.place[leaf].tolist()),
         np.sqrt(squared),
         near.indices,
         near.distances.astype(np.float32),

@@ -133,15 +133,21 @@ class KindTests:
             return self.within.detectable(alpha)
         units = self.sizes / np.median(self.effects, axis=1)
         drawn = min(1.0, FIT_SAMPLES / units.sum())
-        detectable = [0.0] if drawn == 1 else [float(detectable_share(MIN_FITTED, drawn * own, POWER)) for own in units]
-        for own in units:
+        detectable = (
+            [0.0]
+            if drawn == 1
+            else [float(detectable_share(MIN_FITTED, drawn * units_of_set, POWER)) for units_of_set in units]
+        )
+        for units_of_set in units:
 
-            def found_with(count: int, own: float = own) -> bool:
-                return self.family.level_of_one_set(count, own, units.sum() - own) <= alpha
+            def found_with(count: int, units_of_set: float = units_of_set) -> bool:
+                return self.family.level_of_one_set(count, units_of_set, units.sum() - units_of_set) <= alpha
 
-            counts = range(1, int(own) + 1)
+            counts = range(1, int(units_of_set) + 1)
             least = bisect(counts, True, key=found_with)
-            detectable.append(float(detectable_share(counts[least], own, POWER)) if least < len(counts) else 1.0)
+            detectable.append(
+                float(detectable_share(counts[least], units_of_set, POWER)) if least < len(counts) else 1.0
+            )
         return max(detectable)
 
 
@@ -273,7 +279,7 @@ class Tally:
         return np.maximum(self.effects, self.even)
 
     def at(self, kinds: NDArray[np.int64]) -> Tally:
-        """Return the tally of some kinds."""
+        """Return the tally of some kinds, by their numbers."""
         effects, even, within = (array[kinds] for array in (self.effects, self.even, self.within))
         return Tally(self.n, self.members[kinds], effects, even, within)
 

@@ -152,8 +152,8 @@ class ValueCounts(Record):
 
     def at(self, values: Sequence[str]) -> Tally:
         """Return the tally of these values, in their order."""
-        own = {value: number for number, value in enumerate(self.values)}
-        return self._tally.at(np.array([own.get(value, len(own)) for value in values]))
+        number_of = {value: number for number, value in enumerate(self.values)}
+        return self._tally.at(np.array([number_of.get(value, len(number_of)) for value in values]))
 
     @property
     def _tally(self) -> Tally:

@@ -20,7 +20,6 @@ from finc_eval.partitions.kind import Kind, Whole, describe_kinds
 from finc_eval.partitions.tests import KindTests, test_kinds, test_within_blocks
 
 SEEN_SAMPLES = 4096  # samples of a set whose classes are looked at: an interval of a share is then at most 2 points
-PART = 0.8  # part of a whole from which a kind is all of it, and its own share says enough
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,9 +61,10 @@ class Wholes:
 
     def part_of(self, kind: Kind, said: Sequence[Property]) -> Whole | None:
         """Return the first whole that a kind's name says, and that the kind is a part of; None without one."""
-        own = kind.set_with_most
+        most = kind.set_with_most
         wholes = [self.found[name] for name in said if name in self.found]
-        return next((whole for whole in wholes if kind.shares[own].share < PART * whole.shares[own]), None)
+        # 0.8: part of a whole from which a kind is all of it, and its own share says enough.
+        return next((whole for whole in wholes if kind.shares[most].share < 0.8 * whole.shares[most]), None)
 
 
 def _side(kind: Kind) -> str:
@@ -92,7 +92,7 @@ def _test(
 
 
 def _count(has: NDArray[np.bool_], groups: NDArray[np.uint64] | None, rows: NDArray[np.int64]) -> Counts:
-    """Count samples by properties, which overlap."""
+    """Count samples (n,) by properties, has (n, p), which overlap; `groups` are of all samples, by their `rows`."""
     if groups is None:
         return Counts(len(has), has.sum(0))
     _, group, sizes = np.unique(groups[rows], return_inverse=True, return_counts=True)
@@ -120,9 +120,9 @@ def group_kinds(kinds: Mapping[int, Kind], shared: Mapping[int, Sequence[Propert
         candidates = []
         for said, whole in wholes.found.items():
             inside = [node for node, kind in left.items() if said in shared[node] and kind.side == wholes.more[said]]
-            own = {label: sum(left[node].shares[label].share for node in inside) for label in whole.shares}
+            inside_of = {label: sum(left[node].shares[label].share for node in inside) for label in whole.shares}
             most = max(whole.shares, key=lambda label: whole.shares[label])
-            if len(inside) > 1 and own[most] >= MOST * whole.shares[most]:
+            if len(inside) > 1 and inside_of[most] >= MOST * whole.shares[most]:
                 size = abs(sum(left[node].difference for node in inside))
                 candidates.append((round(size, 9), -sum(whole.shares.values()), said.words, Group(tuple(inside), said)))
         if not candidates:

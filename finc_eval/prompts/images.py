@@ -76,9 +76,9 @@ class PromptImages:
             rows = coordinates(batch.rows, kinds)
             part = slice(batch.start, batch.start + len(rows))
             where = torch.from_numpy(block[part])
-            for into, place, taken in ((sums, torch.from_numpy(pair[part]), is_paired), (kept, where, is_kept)):
+            for into, row, taken in ((sums, torch.from_numpy(pair[part]), is_paired), (kept, where, is_kept)):
                 chosen = torch.from_numpy(taken[part])
-                into.index_add_(0, place[chosen], rows[chosen])
+                into.index_add_(0, row[chosen], rows[chosen])
             total.index_add_(0, where, rows)
             length = rows.square().sum(1).numpy()
             squares += [np.bincount(block[part], length * each, blocks) for each in (1, is_kept[part])]

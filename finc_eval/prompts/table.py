@@ -180,8 +180,8 @@ class PromptDifferences(Record):
                 label, other = (first, second) if word.difference < 0 else (second, first)
                 numbers = ""
                 if any(part.distinct < part.n for part in word.sets.values()):
-                    own, rest = (f"{word.sets[name].distinct:,} of {word.sets[name].n:,}" for name in (label, other))
-                    numbers = f": {own} are distinct ({titles[other]} {rest})"
+                    here, rest = (f"{word.sets[name].distinct:,} of {word.sets[name].n:,}" for name in (label, other))
+                    numbers = f": {here} are distinct ({titles[other]} {rest})"
                 alike = "repeat" if numbers and word.sets[label].distinct < word.sets[label].n else "are more alike"
                 yield f"Images of one {self.column} {where} {alike} in {titles[label]}{numbers}."
             if word.what == "fit":
@@ -274,8 +274,8 @@ class _Table:
         if known.any():
             values = np.where(known, self.diversity, 0.0)
             for chosen in choose(self.phrases, values, each, self.seed, part, content):
-                own = self.diversity[chosen.rows]
-                estimate = Estimate.of_mean(own, least=least_variance(own, (-1.0, 1.0)))
+                change = self.diversity[chosen.rows]
+                estimate = Estimate.of_mean(change, least=least_variance(change, (-1.0, 1.0)))
                 words.append(self._word(chosen, "diversity", (estimate.value, estimate.within(-1.0, 1.0))))
         if self.scores:
             least = np.minimum(first.n, second.n)

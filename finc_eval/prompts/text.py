@@ -47,7 +47,7 @@ WORDS, WORDLLAMA = "words", "wordllama"
 
 NO_WORDLLAMA = "text wordllama needs its package: pip install wordllama"
 
-BLOCKS, BLOCK = 8, 64
+WORD_BLOCKS, WORD_HASHES = 8, 64
 """Blocks of a vector of words, and entries of a block: a term has an entry in each (sparse Johnson-Lindenstrauss)."""
 
 
@@ -192,12 +192,12 @@ def embed_prompts(prompts: Sequence[str], text: str, run: Run | None = None) -> 
 
 def hash_words(prompts: Sequence[str]) -> NDArray[np.float32]:
     """Return the signed counts of hashed words and of pairs of neighboring words, of length 1, shape (p, 512)."""
-    hashes = np.zeros((len(prompts), BLOCKS, BLOCK), np.float32)
+    hashes = np.zeros((len(prompts), WORD_BLOCKS, WORD_HASHES), np.float32)
     for row, prompt in zip(hashes, prompts, strict=True):
         words = split_words(prompt)
         for term in (*words, *map(" ".join, pairwise(words))):
-            hashed = np.frombuffer(blake2b(term.encode(), digest_size=BLOCKS).digest(), np.uint8).astype(int)
-            row[range(BLOCKS), hashed % BLOCK] += np.where(hashed < 128, 1, -1)
+            hashed = np.frombuffer(blake2b(term.encode(), digest_size=WORD_BLOCKS).digest(), np.uint8).astype(int)
+            row[range(WORD_BLOCKS), hashed % WORD_HASHES] += np.where(hashed < 128, 1, -1)
     flat = hashes.reshape(len(prompts), -1)
     return np.asarray(flat / np.maximum(np.linalg.norm(flat, axis=1, keepdims=True), 1e-6), np.float32)
 

@@ -37,7 +37,7 @@ LONGEST = 3
 """Words of a phrase. In 40 draws of the toy of 50 prompts, 2 images each, 40 of 80 planted words are found with 1 and 2
 words, and 38 with 3 and 5; no others with any. Of phrases in the same prompts, the shortest stands for all."""
 
-FEWEST = 3
+FEWEST_PROMPTS = 3
 """Prompts that a word must be in. In the draws of `LONGEST`, 38 of 80 words are found with 2 and 3, and 36 with 5."""
 
 MOST_WORDS = 5000
@@ -81,7 +81,7 @@ class Phrases:
                 rows_with.setdefault(text, []).append(row)
         kept: dict[tuple[int, ...], str] = {}
         for text in sorted(rows_with, key=lambda text: (text.count(" ") + bool(text), text)):
-            if len(rows_with[text]) >= FEWEST:
+            if len(rows_with[text]) >= FEWEST_PROMPTS:
                 kept.setdefault(tuple(rows_with[text]), text)
         chosen = sorted(kept, key=lambda rows: (-len(rows), kept[rows]))[:MOST_WORDS]
         columns = np.repeat(np.arange(len(chosen)), [len(rows) for rows in chosen])
@@ -132,7 +132,9 @@ def choose(
     while True:
         has = phrases.has.multiply(left[:, None]).tocsr()
         size = np.asarray(has.sum(0)).ravel()
-        z, drawn = (statistic * (wanted * (size >= FEWEST)) for statistic in _statistics(has, data, prompt, rng))
+        z, drawn = (
+            statistic * (wanted * (size >= FEWEST_PROMPTS)) for statistic in _statistics(has, data, prompt, rng)
+        )
         largest = np.abs(drawn).max(1)[:, None]
         p_values = _p_values(np.abs(z), largest) / part
         alone = np.flatnonzero((_p_values(np.abs(z), np.abs(drawn)) <= ALPHA) & (z != 0))
@@ -178,16 +180,16 @@ def _clearest(
     )
     names = [f" {phrases.texts[word]} " for word in words]
     alone = columns.copy()
-    for place, name in enumerate(names):
+    for row, name in enumerate(names):
         clearer = [
             other
             for other, text in enumerate(names)
-            if mean[other] > CLEARER * mean[place] and (name == "  " or name not in text)
+            if mean[other] > CLEARER * mean[row] and (name == "  " or name not in text)
         ]
-        alone[columns[:, clearer].any(1), place] = 0
+        alone[columns[:, clearer].any(1), row] = 0
         for text, rows in known.items():
             if name not in text and text not in name:
-                alone[rows, place] = 0
+                alone[rows, row] = 0
     rest = np.abs(_observe(csr_matrix(alone), data, prompt)[0])
     among = np.flatnonzero(_p_values(np.minimum(np.abs(z[words]), rest), drawn) / part <= ALPHA)
     if not len(among):
@@ -222,15 +224,15 @@ def _observe(has: csr_matrix, data: Array, prompt: NDArray[np.int64]) -> tuple[A
     if data.ndim == 1:
         return turned @ data / scale, turned @ data**2, scale
     start = np.flatnonzero(np.diff(prompt, prepend=-1))
-    own = turned @ np.add.reduceat((data**2).sum(1), start)
-    return (((turned @ np.add.reduceat(data, start)) ** 2).sum(1) - own) / scale, own, scale
+    diagonal = turned @ np.add.reduceat((data**2).sum(1), start)
+    return (((turned @ np.add.reduceat(data, start)) ** 2).sum(1) - diagonal) / scale, diagonal, scale
 
 
 def _statistics(
     has: csr_matrix, data: Array, prompt: NDArray[np.int64], rng: np.random.Generator
 ) -> tuple[Array, Array]:
     """Return T_w / √Var as observed, shape (w,), and under random signs, shape (r, w)."""
-    observed, own, scale = _observe(has, data, prompt)
+    observed, diagonal, scale = _observe(has, data, prompt)
     if data.ndim == 1:
         step = max(1, SIGNS_AT_ONCE // len(data))
         counts = [min(step, SIGNS - first) for first in range(0, SIGNS, step)]
@@ -242,5 +244,5 @@ def _statistics(
         count = min(BATCH, SIGNS - first)
         signs = rng.integers(0, 2, (len(data), count)) * 2.0 - 1
         signed = np.add.reduceat((signs[:, :, None] * data[:, None, :]).reshape(len(data), count * k), start)
-        drawn.append((((turned @ signed).reshape(-1, count, k) ** 2).sum(2).T - own) / scale)
+        drawn.append((((turned @ signed).reshape(-1, count, k) ** 2).sum(2).T - diagonal) / scale)
     return observed, np.concatenate(drawn)

@@ -61,5 +61,5 @@ def inks_of(labels: Iterable[str], reference: str = "ref") -> dict[str, Ink]:
         first = "ref" if known[0] == reference else "gen"
         return {known[0]: cast(Ink, first), known[1]: "gen" if first == "ref" else "ref"}
     others = sorted(label for label in known if label != reference)
-    own = {label: "gen" if len(others) > MODELS else f"model-{place}" for place, label in enumerate(others)}
-    return {label: cast(Ink, own.get(label, "ref")) for label in known}
+    inks = {label: "gen" if len(others) > MODELS else f"model-{number}" for number, label in enumerate(others)}
+    return {label: cast(Ink, inks.get(label, "ref")) for label in known}

@@ -45,7 +45,7 @@ class Axis:
         power = 10.0 ** floor(log10(least))
         step = next(step * power for step in (1, 2, 5, 10) if step >= least / power - 1e-9)
         first, last = -floor(-self.low / step + 1e-9), floor(self.high / step + 1e-9)
-        return tuple(step * place for place in range(first, last + 1))
+        return tuple(step * number for number in range(first, last + 1))
 
 
 def drawing(
@@ -102,7 +102,7 @@ def bar(share: float, words: str) -> Markup:
 
 
 FOREST_WIDTH, MARGIN = 300, 8  # width of a drawing in pixels, and what is kept free at its ends
-SPACING, AROUND = 9, 8  # pixels from one set to the next, and above the first and below the last together
+SPACING, FOREST_AROUND = 9, 8  # pixels from one set to the next, and above the first and below the last together
 
 
 class Drawn(NamedTuple):
@@ -128,7 +128,7 @@ def forest_scale(ends: Iterable[float]) -> Axis:
 
 def forest(title: str, shares: Sequence[Drawn], scale: Axis) -> Markup:
     """Draw the shares of sets that are of one kind or direction, one below the other."""
-    height = SPACING * len(shares) + AROUND
+    height = SPACING * len(shares) + FOREST_AROUND
     parts = [line([(scale.at(tick), 0), (scale.at(tick), height)]) for tick in scale.ticks]
     for row, share in enumerate(shares, start=1):
         ends = share.interval and (scale.at(share.interval[0]), scale.at(share.interval[1]))
@@ -148,8 +148,8 @@ def forest_axis(scale: Axis) -> Markup:
             "start" if tick == 0 else "end" if scale.at(tick) > FOREST_WIDTH - 2 * MARGIN else "middle",
             100 * tick,
             decimals,
-            "" if place else " %",
+            "" if at else " %",
         )
-        for place, tick in enumerate(scale.ticks)
+        for at, tick in enumerate(scale.ticks)
     )
     return Markup('<svg class="forest-axis" {} aria-hidden="true">{}</svg>').format(size, labels)

@@ -112,9 +112,9 @@ def sections_of(outline: Outline) -> list[Section]:
     last = len(outline.tables)
     return [
         Section(
-            f"table-{place}", table.title, table.legend, table=table, texts=outline.details if place == last else ()
+            f"table-{number}", table.title, table.legend, table=table, texts=outline.details if number == last else ()
         )
-        for place, table in enumerate(outline.tables, start=1)
+        for number, table in enumerate(outline.tables, start=1)
     ]
 
 

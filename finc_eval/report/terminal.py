@@ -53,8 +53,8 @@ def print_table(
     names, prose = ([visible(text).translate(signs) for text in texts] for texts in (names, prose))
     cells = [[visible(text).translate(signs) for text in row] for row in rows]
     wanted, least = [], []
-    for place, heading in enumerate(columns):
-        texts = [row[place] for row in cells]
+    for column, heading in enumerate(columns):
+        texts = [row[column] for row in cells]
         wanted.append(max(map(cell_len, [*heading.split(), *texts]), default=0))
         least.append(wanted[-1])
         if heading in (*names, *prose):
@@ -68,8 +68,8 @@ def print_table(
         table = Table(
             title=None if places[1:2] > [1] else title, title_justify="left", box=ASCII if plain else HEAVY_HEAD
         )
-        for place, width in zip(places, widths, strict=True):
-            table.add_column(columns[place], width=width, overflow="fold")
+        for column, width in zip(places, widths, strict=True):
+            table.add_column(columns[column], width=width, overflow="fold")
         for row in cells:
             sized = zip(places, widths, strict=True)
             table.add_row(*(_fold(row[i], width, cut) if columns[i] in names else row[i] for i, width in sized))
@@ -118,10 +118,10 @@ def _fold(name: str, width: int, mark: str) -> str:
 def _parts(least: Sequence[int], width: int) -> list[list[int]]:
     """Return the columns of each table, the first column in all of them."""
     parts = [[0]]
-    for place in range(1, len(least)):
-        if sum(least[i] + BORDER for i in (*parts[-1], place)) >= width and len(parts[-1]) > 1:
+    for column in range(1, len(least)):
+        if sum(least[i] + BORDER for i in (*parts[-1], column)) >= width and len(parts[-1]) > 1:
             parts.append([0])
-        parts[-1].append(place)
+        parts[-1].append(column)
     return parts
 
 

@@ -142,7 +142,7 @@ def repeat_by_window(values: Sequence[str] | None, clip: Clip) -> list[str] | No
 def group_by_video(numbers: Iterable[int], clip: Clip) -> Iterator[tuple[int, list[int]]]:
     """Turn increasing sample numbers into pairs of a video and its windows."""
     places = (divmod(number, clip.windows) for number in numbers)
-    for video, group in itertools.groupby(places, key=lambda place: place[0]):
+    for video, group in itertools.groupby(places, key=lambda window: window[0]):
         yield video, [window for _, window in group]
 
 

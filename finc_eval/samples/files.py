@@ -204,8 +204,8 @@ def files_in(folder: Path) -> Iterator[str]:
                 )
             # Without links, no folder holds the one in which it lies, which need not be looked up at each depth.
             if target is None or not any(_is_in(level.real, target) for level in levels):
-                place = target or f"{real}/{entry.name}"
-                levels.append(_Level(_entries_of(entry.path), f"{name}/", place, linked or is_link))
+                real_path = target or f"{real}/{entry.name}"
+                levels.append(_Level(_entries_of(entry.path), f"{name}/", real_path, linked or is_link))
         elif not is_special:
             yield name
 
@@ -238,9 +238,9 @@ def _look_up(entry: os.DirEntry[str]) -> tuple[bool, bool, str | None]:
         return False, False, None
 
 
-def _is_in(place: str, folder: str) -> bool:
+def _is_in(path: str, folder: str) -> bool:
     """Return whether a place is a folder, or below it: absolute paths without links."""
-    return place == folder or place.startswith(folder.rstrip("/") + "/")
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
 def sort_out(

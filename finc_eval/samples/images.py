@@ -68,7 +68,7 @@ FIXED: tuple[tuple[Any, str, object], ...] = (
 )
 """Module, name and value of each setting of Pillow that decides what is read, as a fresh process has them."""
 
-PIXELS = (1 << 30) // 12
+MAX_PIXELS = (1 << 30) // 12
 """Pillow's own limit of pixels: beyond twice that it refuses an image before the decoder of a WebP is made. Our limit
 comes later, and its message says how large the image is."""
 
@@ -102,7 +102,7 @@ class FixedSettings(ContextDecorator):
         global _users
         with _lock:
             if not _users:
-                for module, name, value in (*FIXED, (Image, "MAX_IMAGE_PIXELS", max(PIXELS, max_pixels()))):
+                for module, name, value in (*FIXED, (Image, "MAX_IMAGE_PIXELS", max(MAX_PIXELS, max_pixels()))):
                     if (before := getattr(module, name)) != value:
                         _before.append((module, name, before))
                         setattr(module, name, value)
@@ -141,9 +141,9 @@ def decode(stream: IO[bytes], reading: Reading = EVERYTHING) -> tuple[Pixels, En
             # chunks of a PNG.
             stream.seek(0)
             head = stream.read(4096)
-            place = head.find(b"sBIT")
-            size = min(int.from_bytes(head[place - 4 : place], "big"), 4) if place > 4 else 0
-            depths = head[place + 4 : place + 4 + (size if size % 2 else size - 1)] if size else b""
+            start = head.find(b"sBIT")
+            size = min(int.from_bytes(head[start - 4 : start], "big"), 4) if start > 4 else 0
+            depths = head[start + 4 : start + 4 + (size if size % 2 else size - 1)] if size else b""
             image.info["bits"] = max(depths, default=0)
         image.info.update(marks(stream, image))
         if ";16" in raw and not image.mode.startswith("I"):

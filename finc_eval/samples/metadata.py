@@ -254,7 +254,7 @@ def _rows_of_lines(text: str, where: str, ids: Sequence[str]) -> list[dict[str, 
     suffix = PurePosixPath(where).suffix.lower()
     check_list(text.count("\n"), where, "lines", BYTES_PER_LINE)
     lines = [line.strip("\r") for line in text.split("\n")]
-    lines = lines[: max((place for place, line in enumerate(lines, 1) if line.strip()), default=0)]
+    lines = lines[: max((number for number, line in enumerate(lines, 1) if line.strip()), default=0)]
     given: Iterable[Mapping[str, Any]]
     if suffix == ".jsonl":
         given = (_plain(row) or {} for row in json_lines(text, where))
@@ -286,7 +286,7 @@ def _rows_of_lines(text: str, where: str, ids: Sequence[str]) -> list[dict[str, 
             f"{where} has {plural(len(rows), 'prompt')}, and a sample has the number {max(places)}: "
             "number the samples by the lines, from 0 or from 1"
         )
-    return [rows[place - first] for place in places]
+    return [rows[number - first] for number in places]
 
 
 def _in_folders(ids: Sequence[str], where: str, read: Read) -> Metadata | None:
@@ -297,13 +297,13 @@ def _in_folders(ids: Sequence[str], where: str, read: Read) -> Metadata | None:
     """
     tables: dict[str, tuple[str, str] | None] = {}
     members: dict[str, list[int]] = {}
-    for place, name in enumerate(ids):
+    for row_of_id, name in enumerate(ids):
         for folder in (name.rpartition("/")[0], name.partition("/")[0] if "/" in name else ""):
             if folder not in tables:
                 texts = ((file, _text(f"{folder}/{file}", read)) for file in FOLDER_FILES if folder)
                 tables[folder] = next(((file, text) for file, text in texts if text is not None), None)
             if tables[folder]:
-                members.setdefault(folder, []).append(place)
+                members.setdefault(folder, []).append(row_of_id)
                 break
         else:
             return None
@@ -312,15 +312,15 @@ def _in_folders(ids: Sequence[str], where: str, read: Read) -> Metadata | None:
     unmatched = Counter[str]()
     for folder, places in members.items():
         file, text = tables[folder] or ("", "")
-        inside, path = [ids[place][len(folder) + 1 :] for place in places], f"{where}/{folder}/{file}"
+        inside, path = [ids[number][len(folder) + 1 :] for number in places], f"{where}/{folder}/{file}"
         if table := _parse(file, text.encode(), inside, path) if "\n" in text.strip() else None:
             columns = {"label": table.labels, "prompt": table.prompts, **table.columns}.items()
-            rows |= {place: {key: texts[row] for key, texts in columns if texts} for row, place in enumerate(places)}
+            rows |= {number: {key: texts[row] for key, texts in columns if texts} for row, number in enumerate(places)}
             unmatched += Counter(table.unmatched)
         else:
             first = next(json_lines(text, path), None) if file == "metadata.jsonl" else None
             rows.update(dict.fromkeys(places, _plain(first)))
-    made = _from_rows(_with_names([rows[place] for place in range(len(ids))], ids), ids, where)
+    made = _from_rows(_with_names([rows[number] for number in range(len(ids))], ids), ids, where)
     return made and made._replace(unmatched=unmatched)
 
 

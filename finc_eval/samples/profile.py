@@ -176,7 +176,7 @@ def unlike_encodings(gen: Profile, ref: Profile, names: tuple[str, str] = ("gen"
     return [warning for check in checks for warning in check(gen, ref, *names)]
 
 
-def _unlike_compression(gen: Profile, ref: Profile, own: str, name: str) -> Iterator[str]:
+def _unlike_compression(gen: Profile, ref: Profile, a: str, b: str) -> Iterator[str]:
     """Yield warnings on traces of compression that one set has more of."""
     lossy = [
         profile.share(sum(count for form, count in profile.formats.items() if form not in LOSSLESS))
@@ -184,28 +184,28 @@ def _unlike_compression(gen: Profile, ref: Profile, own: str, name: str) -> Iter
     ]
     if abs(lossy[0] - lossy[1]) > MAX_SHARE_DIFFERENCE:
         yield (
-            f"{lossy[0]:.0%} of {own} ({_mostly(gen.formats)}) and {lossy[1]:.0%} of {name} ({_mostly(ref.formats)}) "
+            f"{lossy[0]:.0%} of {a} ({_mostly(gen.formats)}) and {lossy[1]:.0%} of {b} ({_mostly(ref.formats)}) "
             "are compressed with loss: its traces alone move the scores; save both sets alike, best without loss"
         )
     elif min(lossy) > MAX_SHARE_DIFFERENCE and _mostly(gen.formats) != _mostly(ref.formats):
         yield (
-            f"{own} is mostly {_mostly(gen.formats)} and {name} mostly {_mostly(ref.formats)}: the traces of "
+            f"{a} is mostly {_mostly(gen.formats)} and {b} mostly {_mostly(ref.formats)}: the traces of "
             "compression differ and move the scores; save both sets in the same way, best without loss"
         )
     quality = gen.median_quality, ref.median_quality
     if quality[0] is not None and quality[1] is not None and abs(quality[0] - quality[1]) > 5:
         yield (
-            f"the JPEGs of {own} have the median quality {quality[0]}, those of {name} {quality[1]}: the traces of "
+            f"the JPEGs of {a} have the median quality {quality[0]}, those of {b} {quality[1]}: the traces of "
             "compression differ and move the scores; save both sets with one quality, best without loss"
         )
 
 
-def _unlike_shapes(gen: Profile, ref: Profile, own: str, name: str) -> Iterator[str]:
+def _unlike_shapes(gen: Profile, ref: Profile, a: str, b: str) -> Iterator[str]:
     """Yield warnings on sizes, and on widths to heights."""
     if _unlike(gen.widths, ref.widths, MAX_SIZE_RATIO) or _unlike(gen.heights, ref.heights, MAX_SIZE_RATIO):
         yield (
-            f"samples are {_span(gen.widths)} pixels wide and {_span(gen.heights)} high in {own}, {_span(ref.widths)} "
-            f"and {_span(ref.heights)} in {name} (from the 10th to the 90th percentile): after resizing for the "
+            f"samples are {_span(gen.widths)} pixels wide and {_span(gen.heights)} high in {a}, {_span(ref.widths)} "
+            f"and {_span(ref.heights)} in {b} (from the 10th to the 90th percentile): after resizing for the "
             "network, the smaller samples are blurrier; bring both sets to one size with one good filter"
         )
     levels = [step / 20 for step in range(21)]
@@ -214,44 +214,44 @@ def _unlike_shapes(gen: Profile, ref: Profile, own: str, name: str) -> Iterator[
     distance = sum(abs(log(a / b)) for a, b in zip(ours, theirs, strict=True)) / len(levels)
     if distance > log(1.1):
         yield (
-            f"width to height is {_span(gen.aspects)} in {own} and {_span(ref.aspects)} in {name} (from the 10th to "
+            f"width to height is {_span(gen.aspects)} in {a} and {_span(ref.aspects)} in {b} (from the 10th to "
             "the 90th percentile): extractors squash or crop the two sets differently; crop both to one shape"
         )
 
 
-def _unlike_colors(gen: Profile, ref: Profile, own: str, name: str) -> Iterator[str]:
+def _unlike_colors(gen: Profile, ref: Profile, a: str, b: str) -> Iterator[str]:
     """Yield warnings on color spaces, gray samples, and alpha channels."""
     if _unlike_marks(gen.spaces, ref.spaces):
         yield (
-            f"{_in_other_spaces(gen.spaces)} of {own} and {_in_other_spaces(ref.spaces)} of {name} have colors that "
+            f"{_in_other_spaces(gen.spaces)} of {a} and {_in_other_spaces(ref.spaces)} of {b} have colors that "
             "are not sRGB, by their color profile or gamma, and are read as if they were: the same colors come out "
             f"differently; {_advice_on_spaces({*gen.spaces, *ref.spaces})}"
         )
     gray = gen.share(gen.gray), ref.share(ref.gray)
     if abs(gray[0] - gray[1]) > MAX_SHARE_DIFFERENCE:
         yield (
-            f"{gray[0]:.0%} of {own} and {gray[1]:.0%} of {name} are gray: color alone separates the sets; "
+            f"{gray[0]:.0%} of {a} and {gray[1]:.0%} of {b} are gray: color alone separates the sets; "
             "make both gray, or remove the gray samples, unless color is what you want to measure"
         )
     alpha = [profile.share(sum(n for mode, n in profile.modes.items() if has_alpha(mode))) for profile in (gen, ref)]
     if max(alpha) >= 0.01 and min(alpha) == 0:
         yield (
-            f"{alpha[0]:.0%} of {own} and {alpha[1]:.0%} of {name} have an alpha channel, which is dropped, so that "
+            f"{alpha[0]:.0%} of {a} and {alpha[1]:.0%} of {b} have an alpha channel, which is dropped, so that "
             "the colors it hides become visible: put such samples on a background of your choice"
         )
 
 
-def _unlike_videos(gen: Profile, ref: Profile, own: str, name: str) -> Iterator[str]:
+def _unlike_videos(gen: Profile, ref: Profile, a: str, b: str) -> Iterator[str]:
     if _unlike(gen.fps, ref.fps, MAX_FPS_RATIO):
         yield (
-            f"{own} has {_span(gen.fps)} frames a second and {name} {_span(ref.fps)} (from the 10th to the 90th "
+            f"{a} has {_span(gen.fps)} frames a second and {b} {_span(ref.fps)} (from the 10th to the 90th "
             "percentile): the same motion looks slower or faster to the network; bring both to the lower rate, as fps "
             "does (--fps on the command line), or use an extractor whose card sets clip.fps"
         )
     stated = [sum(profile.fps.values()) / sum(profile.frames.values()) for profile in (gen, ref) if profile.frames]
     if len(stated) == 2 and abs(stated[0] - stated[1]) > MAX_SHARE_DIFFERENCE:
         yield (
-            f"{stated[0]:.0%} of {own} and {stated[1]:.0%} of {name} state their frame rate: the others count as "
+            f"{stated[0]:.0%} of {a} and {stated[1]:.0%} of {b} state their frame rate: the others count as "
             "having the extractor's rate, which may be too slow or too fast; store both sets as videos"
         )
     if gen.seconds and ref.seconds:
@@ -262,19 +262,19 @@ def _unlike_videos(gen: Profile, ref: Profile, own: str, name: str) -> Iterator[
         ours, theirs = (f"{_span(profile.frames)} frames" if profile.frames else "" for profile in (gen, ref))
     if unlike:
         yield (
-            f"videos last {ours} in {own} and {theirs} in {name} (from the 10th to the 90th percentile): the extractor "
+            f"videos last {ours} in {a} and {theirs} in {b} (from the 10th to the 90th percentile): the extractor "
             "sees other parts of them, and repeats frames of short videos; cut both to one length"
         )
     if _unlike_marks(gen.colors, ref.colors):
         yield (
-            f"the colors of {own} are marked {_mostly(gen.colors)} and those of {name} {_mostly(ref.colors)} (matrix "
+            f"the colors of {a} are marked {_mostly(gen.colors)} and those of {b} {_mostly(ref.colors)} (matrix "
             "and transfer function, ISO 23091-2; 16 and 18 are HDR): the same colors come out differently; encode both "
             "sets alike"
         )
     if _unlike(gen.pixel_aspects, ref.pixel_aspects, MAX_FPS_RATIO):
         yield (
-            f"pixels are {_span(gen.pixel_aspects)} times as wide as high in {own} and {_span(ref.pixel_aspects)} in "
-            f"{name}, and are read as squares: one set looks narrower; scale both to square pixels"
+            f"pixels are {_span(gen.pixel_aspects)} times as wide as high in {a} and {_span(ref.pixel_aspects)} in "
+            f"{b}, and are read as squares: one set looks narrower; scale both to square pixels"
         )
 
 

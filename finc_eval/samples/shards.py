@@ -77,8 +77,8 @@ class Shard(Record):
         """Return the command line, or the argument of a call, that makes the shard of this number."""
         which = f"{number}/{self.of}"
         # A file may come from anybody: what is printed is one command of ours, whatever the words in it.
-        own = self.command[:1] == (PROGRAM,)
-        return shlex.join([*self.command, OPTION, which]) if own else f'shard="{which}"'
+        is_ours = self.command[:1] == (PROGRAM,)
+        return shlex.join([*self.command, OPTION, which]) if is_ours else f'shard="{which}"'
 
 
 class MissingShards(DataError):
@@ -132,10 +132,10 @@ def select_shard(samples: Source, which: str) -> tuple[Source, Shard]:
 
 def _cut(ids: Sequence[str], at: int, of: int) -> int:
     """Return the number of the sample at which shard `at + 1` begins."""
-    place = len(ids) * at // of
-    while 0 < place < len(ids) and video_of(ids[place]) == video_of(ids[place - 1]):
-        place += 1
-    return place
+    cut = len(ids) * at // of
+    while 0 < cut < len(ids) and video_of(ids[cut]) == video_of(ids[cut - 1]):
+        cut += 1
+    return cut
 
 
 def ids_digest(ids: Iterable[str]) -> str:
@@ -150,8 +150,8 @@ def shard_command() -> tuple[str, ...]:
     """Return the words of the command line of this process without its `--shard`; none for calls from Python."""
     words = shlex.split(command_line() or "")
     while OPTION in words:
-        place = words.index(OPTION)
-        del words[place : place + 2]
+        option = words.index(OPTION)
+        del words[option : option + 2]
     return tuple(word for word in words if not word.startswith(f"{OPTION}="))
 
 
@@ -205,11 +205,11 @@ def check_complete(shards: Sequence[Shard]) -> None:
     """Raise MissingShards unless nothing is left of what `join_shards` returns."""
     missing: list[tuple[Shard, range]] = []
     for ids in dict.fromkeys(shard.ids for shard in shards):
-        own, following = sorted((shard for shard in shards if shard.ids == ids), key=lambda shard: shard.first), 1
-        for shard in own:
+        of_set, following = sorted((shard for shard in shards if shard.ids == ids), key=lambda shard: shard.first), 1
+        for shard in of_set:
             missing.append((shard, range(following, shard.first)))
             following = max(following, shard.last + 1)
-        missing.append((own[0], range(following, own[0].of + 1)))
+        missing.append((of_set[0], range(following, of_set[0].of + 1)))
     count = sum(len(numbers) for _, numbers in missing)
     if not count:
         return

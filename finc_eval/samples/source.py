@@ -35,7 +35,7 @@ Samples = str | Path | npt.NDArray[Any] | Iterable[Any] | Callable[[int], Any]
 THREADS = min(16, os.cpu_count() or 1)
 
 DIGEST_BYTES = 32  # bytes of the content digest of a sample
-WINDOW = 4  # items a thread that are read ahead of their use
+READ_AHEAD = 4  # items a thread that are read ahead of their use
 
 TOGETHER = 4
 """Samples that a thread takes at once where there are many: to hand over each alone takes 8 µs, in fours 2 µs."""
@@ -267,7 +267,7 @@ def ahead(
     items: Iterable[Item],
     threads: int = THREADS,
     *,
-    window: int = WINDOW,
+    window: int = READ_AHEAD,
     weight: Callable[[Item], int] = lambda item: 0,
 ) -> Generator[Result, None, None]:
     """Map `function` over `items` in threads and in order; the items are read in the caller's thread.
@@ -297,8 +297,8 @@ def in_parts(
     function: Callable[[int], Result], numbers: Sequence[int], threads: int = THREADS
 ) -> Generator[Result, None, None]:
     """Map `function` over numbers as `ahead` does; of many, a thread takes several that follow each other."""
-    size = max(1, min(TOGETHER, len(numbers) // (WINDOW * threads)))
-    window = max(2, WINDOW // size)
+    size = max(1, min(TOGETHER, len(numbers) // (READ_AHEAD * threads)))
+    window = max(2, READ_AHEAD // size)
     parts = (numbers[start : start + size] for start in range(0, len(numbers), size))
     with closing(ahead(lambda part: [*map(function, part)], parts, threads, window=window)) as made:
         for part in made:

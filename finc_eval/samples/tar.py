@@ -69,15 +69,15 @@ class TarSource(FileSource):
         prompts: dict[str, str] = {}
         ignored = Counter[str]()
         for number, (shard, path) in enumerate(shards):
-            for key, suffix, member, place in _members(path):
+            for key, suffix, member, entry in _members(path):
                 sample = f"{shard}/{key}"
                 if suffix in (LABEL_SUFFIX, PROMPT_SUFFIX, TABLE_SUFFIX):
-                    label, prompt = _label_and_prompt(path, place, member, suffix)
+                    label, prompt = _label_and_prompt(path, entry, member, suffix)
                     labels |= {} if label is None else {sample: label}
                     prompts |= {} if prompt is None else {sample: prompt}
                 elif not self.reading.takes(member.name):
                     ignored[BY_NAME] += 1
-                elif _holds_image(place, member, suffix):
+                elif _holds_image(entry, member, suffix):
                     name_in_shard = f"{shard}/{PurePosixPath(member.name).with_suffix('')}"
                     entries.append(
                         _Place(number, member.offset_data, member.size, name_in_shard, sample, suffix.lstrip("."))
@@ -99,9 +99,9 @@ class TarSource(FileSource):
         )
 
     def open(self, number: int) -> IO[bytes]:
-        place = self._places[number]
-        refuse_excess(place.size)
-        return io.BytesIO(bytes_at(on_disk(self._paths[place.shard]), place.offset, place.size))
+        entry = self._places[number]
+        refuse_excess(entry.size)
+        return io.BytesIO(bytes_at(on_disk(self._paths[entry.shard]), entry.offset, entry.size))
 
 
 def _holds_image(path: Path, member: tarfile.TarInfo, suffix: str) -> bool:
@@ -119,7 +119,7 @@ def _chosen(entries: list[_Place], key: str | None, name: str) -> tuple[dict[str
     Without `key` they are the images whose names have a single dot, if there are any. If all suffixes of a set differ,
     its names have dots in them, and its samples are known by their names up to the last dot.
     """
-    suffixes = Counter(place.suffix for place in entries)
+    suffixes = Counter(entry.suffix for entry in entries)
     if key is not None:
         wanted = key.lstrip(".").lower()
         if wanted not in suffixes:
@@ -127,15 +127,15 @@ def _chosen(entries: list[_Place], key: str | None, name: str) -> tuple[dict[str
                 f"{name} has no images called {wanted!r}{did_you_mean(wanted, suffixes)}: what follows the first dot "
                 f"of their names is {in_short(suffixes) or 'nothing'}"
             )
-        taken = [place for place in entries if place.suffix == wanted]
+        taken = [entry for entry in entries if entry.suffix == wanted]
     else:
-        taken = [place for place in entries if "." not in place.suffix] or entries
-    places = {place.sample: place for place in taken}
-    if len(places) < len(taken) and len({place.suffix for place in taken}) == len(taken):
-        places = {place.name: place for place in taken}
+        taken = [entry for entry in entries if "." not in entry.suffix] or entries
+    places = {entry.sample: entry for entry in taken}
+    if len(places) < len(taken) and len({entry.suffix for entry in taken}) == len(taken):
+        places = {entry.name: entry for entry in taken}
     if len(places) < len(taken):
-        last = {place.sample: place for place in taken}
-        first = next(place for place in taken if last[place.sample] is not place)
+        last = {entry.sample: entry for entry in taken}
+        first = next(entry for entry in taken if last[entry.sample] is not entry)
         other = last[first.sample]
         if first.suffix == other.suffix:
             raise DataError(f"{name} holds two images of the sample {first.sample}: give each image a key of its own")
@@ -144,7 +144,7 @@ def _chosen(entries: list[_Place], key: str | None, name: str) -> tuple[dict[str
             f"image_key={first.suffix!r} (--image-key)"
         )
     used = set(taken)
-    return places, [place.suffix for place in entries if place not in used]
+    return places, [entry.suffix for entry in entries if entry not in used]
 
 
 def expand(pattern: str) -> list[str]:
@@ -174,9 +174,9 @@ def open_tar_pattern(pattern: str, reading: Reading) -> TarSource:
             f"{pattern} names {len(paths)} shards, and {len(missing)} do not exist{first}: correct the pattern"
         )
     places = [path if isinstance(path, Path) else Path(place_of(path)) for path in paths]
-    names = [place.stem for place in places]
+    names = [path.stem for path in places]
     if len(set(names)) < len(names):
-        names = [str(place.with_suffix("")) for place in places]
+        names = [str(path.with_suffix("")) for path in places]
     return TarSource(place_of(pattern), list(zip(names, paths, strict=True)), reading)
 
 

@@ -161,7 +161,7 @@ class FrameFolders(ClipSource):
         steps = [after - before for before, after in pairwise(numbers)]
         if len(series) == 1 and len(steps) > 1:
             usual = max(1, int(median(steps)))
-            if gaps := [place for place, step in enumerate(steps) if step >= 2 * usual]:
+            if gaps := [number for number, step in enumerate(steps) if step >= 2 * usual]:
                 raise ValueError(
                     f"frames are missing between {numbers[gaps[0]]} and {numbers[gaps[0] + 1]}: restore them, or "
                     "renumber the others"
@@ -271,7 +271,7 @@ def _check_one_video(folder: str, frames: Sequence[str]) -> None:
         )
 
 
-LOOKED_AT = 16  # frames of a folder that are looked at, one after the other, in each of the first folders
+FRAMES_SEEN = 16  # frames of a folder that are looked at, one after the other, in each of the first folders
 MOST_CHANGE = 0.8
 """Part of the difference of any two frames up to which those differ that follow one another, by medians. 11 videos have
 .25 to .48, 58 series of 16 photographs .86 to 1.07."""
@@ -281,9 +281,9 @@ THUMBNAIL = (16, 16)
 
 def _refuse_photographs(files: Files, frames_of: Mapping[str, Sequence[str]]) -> None:
     """Raise DataError if images follow one another no more alike than any two, as photographs with numbers do."""
-    folders = [inside for inside in frames_of.values() if len(inside) >= LOOKED_AT // 2][:3]
+    folders = [inside for inside in frames_of.values() if len(inside) >= FRAMES_SEEN // 2][:3]
     try:
-        alike = [_are_photographs(files, inside[:LOOKED_AT]) for inside in folders]
+        alike = [_are_photographs(files, inside[:FRAMES_SEEN]) for inside in folders]
     except NOT_OF_THE_SAMPLE:
         raise
     except Exception:  # what cannot be decoded is said where it is read
@@ -321,10 +321,10 @@ def _find_series(frames: Sequence[str]) -> dict[str, list[tuple[int, str]]]:
     series: dict[str, list[tuple[int, str]]] = {}
     for alike in by_text.values():
         columns = list(zip(*(pieces for pieces, _ in alike), strict=True))
-        place = max((place for place in range(1, len(columns), 2) if len(set(columns[place])) > 1), default=None)
+        column = max((column for column in range(1, len(columns), 2) if len(set(columns[column])) > 1), default=None)
         for pieces, name in alike:
-            number = "0" if place is None else pieces[place]
-            shown = pieces if place is None else [*pieces[:place], "*", *pieces[place + 1 :]]
+            number = "0" if column is None else pieces[column]
+            shown = pieces if column is None else [*pieces[:column], "*", *pieces[column + 1 :]]
             series.setdefault("".join(shown), []).append((int(number), name))
     return series
 

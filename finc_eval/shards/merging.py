@@ -188,8 +188,8 @@ def _check(paths: Iterable[Path], files: ShardList) -> tuple[CacheHeader, Shard]
     first, shard, readable = _header(first_path)
     files.add(first_path, shard)
     for path in remaining:
-        header, own, rows = _header(path)
-        check_same_set(str(first_path), shard, str(path), own)
+        header, given, rows = _header(path)
+        check_same_set(str(first_path), shard, str(path), given)
         if header.extractor_digest != first.extractor_digest:
             differ = "; ".join(changes(first.recipe, header.recipe))
             raise IncompatibleError(f"{first_path} and {path} were made in unlike ways ({differ}): make one again")
@@ -199,7 +199,7 @@ def _check(paths: Iterable[Path], files: ShardList) -> tuple[CacheHeader, Shard]
                 f"{join_words(header.columns) or 'none'}: make one again, with the same --metadata"
             )
         readable += rows
-        files.add(path, own)
+        files.add(path, given)
     files.check()
     if not readable:
         raise DataError(f"none of the {shard.n:,} samples of {first.source} can be read: repair or replace them")

@@ -87,8 +87,8 @@ class FarSamples:
         # In units of the median distance first: the squares of others might not fit into float32.
         distances = torch.linalg.vector_norm((chunk.rows - self._center) / self._typical, dim=1)
         self._count += (distances > FAR).sum()
-        largest, place = distances.max(0)
-        self._farthest = torch.where(largest > self._largest, chunk.index.take(place), self._farthest)
+        largest, row = distances.max(0)
+        self._farthest = torch.where(largest > self._largest, chunk.index.take(row), self._farthest)
         self._largest = torch.maximum(largest, self._largest)
 
     def result(self, embeddings: Embeddings) -> Far | None:
@@ -120,7 +120,7 @@ class BottomSample:
         return self._rows
 
     def add(self, keys: NDArray[np.uint64], ids: Sequence[str], rows: torch.Tensor) -> None:
-        """Offer samples that are at hand; see `update`."""
+        """Offer samples that are at hand: keys (n,) and rows (n, d); see `update`."""
         self.update(
             keys,
             lambda chosen: [ids[index] for index in chosen.tolist()],
@@ -130,7 +130,7 @@ class BottomSample:
     def update(
         self, keys: NDArray[np.uint64], ids_at: IdsAt, rows_at: Callable[[NDArray[np.int64]], torch.Tensor]
     ) -> None:
-        """Offer samples; those with the smallest hashes stay, in order of hash."""
+        """Offer samples by their keys, shape (n,); those with the smallest hashes stay, in order of hash."""
         # The lowest bit decides the fold, so the order is by the others: both folds are sampled alike.
         offered = np.arange(len(keys))
         if not self.capacity:

@@ -243,7 +243,7 @@ def separate(gen: KeptSample, ref: KeptSample) -> Separability | None:
 
 
 def _score_folds(rows: torch.Tensor, owner: torch.Tensor, folds: torch.Tensor) -> torch.Tensor | None:
-    """Return the score of each sample by the discriminant of the other fold, above 0 for the first set."""
+    """Return the score of each sample (n,) by the discriminant of the other fold, above 0 for the first set."""
     scores, axes = torch.zeros(len(rows), dtype=torch.double), rows.shape[1]
     for fold in (0, 1):
         parts = [rows[(folds != fold) & (owner == number)] for number in (0, 1)]

@@ -51,7 +51,7 @@ def group_sets(sets: Mapping[str, SetInput], column: str | None, run: Run) -> tu
         {label: embeddings for label, embeddings in sets.items() if isinstance(embeddings, Embeddings)}
     )
     if column is not None:
-        own = [
+        columns_of = [
             given_set.columns
             if isinstance(given_set, Embeddings)
             else ()
@@ -59,7 +59,7 @@ def group_sets(sets: Mapping[str, SetInput], column: str | None, run: Run) -> tu
             else (given_set.groups,)
             for given_set in sets.values()
         ]
-        known = list(dict.fromkeys(chain(*own)))
+        known = list(dict.fromkeys(chain(*columns_of)))
         if column not in known:
             raise no_groups(column, known, [*sets])
         for label, held in embeddings.items():

@@ -216,7 +216,7 @@ class Sketch(Shown):
             self.squared_sizes += int((np.unique(groups, return_counts=True)[1] ** 2).sum())
 
     def _add(self, fold: int, rows: torch.Tensor) -> None:
-        """Add embeddings of one fold, prepared for the feature map, to the moments."""
+        """Add embeddings of one fold (n, d), prepared for the feature map, to the moments."""
         self.folds[fold].update(self.feature_map.apply(rows))
         if self.embedding is not None:
             self.embedding.update(rows - self.feature_map.center)

@@ -149,8 +149,8 @@ def sketch(
         embeddings = open_sets({"samples": samples}, open_one, extraction, run, spaces, checks=checks)["samples"]
         if (embeddings.shard and embeddings.shard.name) != extraction.shard:
             raise UsageError(f"{samples} is not shard {extraction.shard} of a set: sketch it without --shard")
-        own = partial(_is_own, digest=embeddings.digest, settings=settings, shared=shared)
-        refuse_loss(out, own, force)
+        is_own = partial(_is_own, digest=embeddings.digest, settings=settings, shared=shared)
+        refuse_loss(out, is_own, force)
         if shared is None:
             result = fe.Sketch.reference(embeddings, settings, run=run)
         else:

@@ -195,8 +195,8 @@ def _write_policy(
     check_given(sources.values(), extraction.extractor)
     check_suffix(policy, ".toml", option="--policy")
     job = job_digest("gate --init", sources)
-    own = mark("policy", job)
-    refuse_loss(policy, lambda path: mark_of(path) == own, force, option="--policy")
+    own_mark = mark("policy", job)
+    refuse_loss(policy, lambda path: mark_of(path) == own_mark, force, option="--policy")
     with work.running() as run:
         proposed = first_policy(list(older.values()), ref, groups=groups, extractor=extraction, run=run)
         text = mark_text("policy", job, proposed)

@@ -86,8 +86,8 @@ def fit(
         checks = [_needs_labels(label, samples)]
         embeddings = _open_sets({"samples": samples}, extraction, run, checks=checks)["samples"]
         labels = _labels(embeddings, label, samples)
-        own = {"source": embeddings.digest, "settings": plain(settings), "classes": sorted(set(labels))}
-        refuse_loss(out, lambda path: has_header(path, type="kahm", **own), force)
+        header = {"source": embeddings.digest, "settings": plain(settings), "classes": sorted(set(labels))}
+        refuse_loss(out, lambda path: has_header(path, type="kahm", **header), force)
         with run.step("fit a model to each class"):
             models = fe.kahm.fit_classes(embeddings, labels, settings, device=run.torch_device)
     make_room(out, "kahm", force)
@@ -273,7 +273,7 @@ def federate(
                 print_json({"answered": [*parties]}) if as_json else print(answered)
             case None, None, Path() as folder, tuple(names), Path() as table:
                 distances = fe.kahm.federated.gather(folder, names)
-                ids = [str(place) for place in range(len(distances.values))]
+                ids = [str(row) for row in range(len(distances.values))]
                 write_classes(table, ids, distances.classes, distances.values, None, force, as_json)
             case str(asked), dict(parties), None, None, Path() as table:
                 fitted = [fe.kahm.load_models(path, device=run.torch_device) for path in parties.values()]

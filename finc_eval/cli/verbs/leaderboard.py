@@ -133,8 +133,8 @@ def rank(
             result = kept.rank(runs, ref, settings, extractor=how[0], run=run, force=force, **judged)
     emit(result, output, as_json)
     if kept is not None and kept.exists and not as_json:
-        place = f"{shlex.quote(str(kept.folder))} --ref {shlex.quote(ref)}"
-        print(f"to add a model: finc-eval leaderboard add {place} NAME=PATH")
+        where = f"{shlex.quote(str(kept.folder))} --ref {shlex.quote(ref)}"
+        print(f"to add a model: finc-eval leaderboard add {where} NAME=PATH")
 
 
 @leaderboard.command()
@@ -282,8 +282,8 @@ def open_board(path: Path, rank_by: str | None = None) -> fe.Leaderboard:
 
 def _page_of(board: Path, out: Path | None = None, force: bool = False) -> TerminalOutput:
     """Return the files of the page of a board; a page in its folder is of that board, whichever verb wrote it."""
-    own = out is None and (mark_of(board / "leaderboard.json") or "").startswith("leaderboard ")
-    return output_folder("leaderboard render", "leaderboard", {"board": str(board)}, out or board, force or own)
+    is_of_board = out is None and (mark_of(board / "leaderboard.json") or "").startswith("leaderboard ")
+    return output_folder("leaderboard render", "leaderboard", {"board": str(board)}, out or board, force or is_of_board)
 
 
 def _beside(board: fe.Leaderboard, others: list[str] | None) -> fe.Leaderboard:
@@ -308,7 +308,7 @@ def score_sources(options: Sequence[str]) -> dict[str, list[str]] | list[Any]:
         else:
             others += [part.strip() for part in given.split(",") if part.strip()]
     files = [path for path in others if is_file(path)]
-    check_given([*(path for own in by_model.values() for path in own), *files])
+    check_given([*(path for paths in by_model.values() for path in paths), *files])
     if by_model and len(files) < len(others):
         column = next(path for path in others if path not in files)
         raise UsageError(f"--scores names {column!r} beside files, and it is not a file: write NAME={column}")

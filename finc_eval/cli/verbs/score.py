@@ -85,9 +85,9 @@ def _lines(
 ) -> list[list[str]]:
     """Return the rows of samples in the table, from the places of their kinds, −1 for none, and their scores."""
     named = [(kind.id, spelled(kind.name or "")) for kind in result.kinds]
-    owns = [("", "") if place < 0 else named[place] for place in places]
+    owns = [("", "") if number < 0 else named[number] for number in places]
     return [
-        [name, *own, *(f"{value:.6f}" for value in line)] for name, own, line in zip(ids, owns, scores, strict=True)
+        [name, *kind, *(f"{value:.6f}" for value in line)] for name, kind, line in zip(ids, owns, scores, strict=True)
     ]
 
 

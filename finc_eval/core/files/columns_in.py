@@ -44,8 +44,8 @@ def parquet_columns(path: Path, name: str) -> Columns:
         check_cells(len(schema.names), rows, name)
         columns: list[list[Any]] = [[] for _ in schema.names]
         for batch in parquet_pieces(path, BYTES_PER_TEXT_BYTE):
-            for own, values in zip(columns, batch.columns, strict=True):
-                own.extend(_python_values(values))
+            for column, values in zip(columns, batch.columns, strict=True):
+                column.extend(_python_values(values))
     except ImportError as error:
         raise UsageError(f"reading {name} needs {error.name}: pip install {error.name}") from error
     except FileNotFoundError as error:

@@ -23,7 +23,7 @@ from finc_eval.core.words import one_line, plural
 FORMULA_LETTERS = "=+-@\t\r\n＝＋－＠"  # first letters of a text that a spreadsheet takes for a formula
 FORMULA = re.compile(rf"'*[{re.escape(FORMULA_LETTERS)}]")  # beginning of a text that is written with one more "'"
 
-MAX_COLUMNS = 10_000  # columns of a table that is read
+MAX_CSV_COLUMNS = 10_000  # columns of a table that is read
 MAX_ROW_LETTERS = 1 << 22  # letters of a row of CSV that is read: as texts of two letters each, they take 0.1 GB
 MAX_CELL_LETTERS = 1 << 17  # letters of a cell that Python's csv module reads by default
 BETWEEN = ",\t;|"  # letters between the values of a row, in the order in which they are tried
@@ -158,8 +158,8 @@ def cells_by_column(columns: list[str], rows: Iterator[list[str]], name: str) ->
     while some := [*islice(rows, step)]:
         count += len(some)
         check_cells(len(columns), count, name)
-        for own, values in zip(cells, zip(*some, strict=True), strict=True):
-            own.extend(values)
+        for column, values in zip(cells, zip(*some, strict=True), strict=True):
+            column.extend(values)
     return dict(zip(columns, cells, strict=True)) if count else {}
 
 
@@ -227,5 +227,5 @@ def check_cells(columns: int, rows: int, name: str) -> None:
 
 
 def _check_columns(columns: int, name: str) -> None:
-    if columns > MAX_COLUMNS:
-        raise DataError(f"{name} has more than {MAX_COLUMNS:,} columns: leave out columns that are not needed")
+    if columns > MAX_CSV_COLUMNS:
+        raise DataError(f"{name} has more than {MAX_CSV_COLUMNS:,} columns: leave out columns that are not needed")

@@ -67,9 +67,9 @@ class Front:
 def _raw(file: IO[bytes], lock: threading.Lock, name: str, entry: dict[str, Any], size: int) -> Raw:
     """Return an array by its entry in the header, which has its type, shape, place and checksums."""
     dtype, shape, sums = np.dtype(entry["dtype"]), tuple(map(int, entry["shape"])), entry["crc32"]
-    place, row = int(entry["start"]), prod(shape[1:]) * dtype.itemsize
+    offset, row = int(entry["start"]), prod(shape[1:]) * dtype.itemsize
     nbytes = prod(shape) * dtype.itemsize
-    if dtype.hasobject or min((0, *shape)) or not 0 <= place <= place + nbytes <= size:
+    if dtype.hasobject or min((0, *shape)) or not 0 <= offset <= offset + nbytes <= size:
         raise ValueError(f"{name} is larger than the file")
     if len(sums) != -(-nbytes // CHECKED_BYTES):
         raise ValueError(f"the checksums of {name} are wrong")
@@ -78,7 +78,7 @@ def _raw(file: IO[bytes], lock: threading.Lock, name: str, entry: dict[str, Any]
         low = start * row // CHECKED_BYTES * CHECKED_BYTES
         high = min(-(-stop * row // CHECKED_BYTES) * CHECKED_BYTES, nbytes)
         with lock:
-            file.seek(place + low)
+            file.seek(offset + low)
             data = file.read(high - low)
         for first in range(0, high - low, CHECKED_BYTES):
             if zlib.crc32(data[first : first + CHECKED_BYTES]) != sums[(low + first) // CHECKED_BYTES]:

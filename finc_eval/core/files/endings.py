@@ -50,9 +50,9 @@ def find_missing_end(kind: str, stream: IO[bytes]) -> str | None:
             size_stated = struct.unpack(">d", value)[0] if len(value) == 8 else 0.0
             end = int(size_stated) if math.isfinite(size_stated) else None
         case "asf":
-            place = head.find(ASF_PROPERTIES)
-            is_known = 0 <= place < len(head) - 88 and not head[place + 88] & 1  # a live recording has this flag
-            end = int.from_bytes(head[place + 40 : place + 48], "little") if is_known else None
+            start = head.find(ASF_PROPERTIES)
+            is_known = 0 <= start < len(head) - 88 and not head[start + 88] & 1  # a live recording has this flag
+            end = int.from_bytes(head[start + 40 : start + 48], "little") if is_known else None
     return None if end is None or end <= size else f"{end - size:,} bytes are missing"
 
 

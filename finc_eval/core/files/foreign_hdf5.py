@@ -91,10 +91,10 @@ def _rows(dataset: Group, descriptor: int, where: str) -> NDArray[Any]:
     """Return embeddings: mapped where they lie in one piece as floats, and else decoded once into a temporary file."""
     n, dim = dataset.shape
     kind = dataset.dtype if dataset.dtype.kind == "f" and dataset.dtype.itemsize in (2, 4, 8) else np.dtype(np.float32)
-    place = dataset.id.get_offset() if dataset.chunks is None and kind == dataset.dtype and kind.isnative else None
-    if place is not None and place + dataset.size * kind.itemsize <= os.fstat(descriptor).st_size:
+    offset = dataset.id.get_offset() if dataset.chunks is None and kind == dataset.dtype and kind.isnative else None
+    if offset is not None and offset + dataset.size * kind.itemsize <= os.fstat(descriptor).st_size:
         with os.fdopen(os.dup(descriptor), "rb") as file:
-            return np.memmap(file, kind, "c", place, (n, dim))
+            return np.memmap(file, kind, "c", offset, (n, dim))
     kind = kind.newbyteorder("=")
     together = max(1, DECODED_TOGETHER // max(dim * 8, 1))
     if dataset.chunks is not None:  # a chunk is decoded whole, and those side by side only once

@@ -108,11 +108,11 @@ def datasets_in(group: h5py.Group) -> dict[str, h5py.Dataset]:
     found, objects = dict[str, h5py.Dataset](), 0
     waiting = [("", iter(group), group)]
     while waiting:
-        place, names, parent = waiting[-1]
+        folder, names, parent = waiting[-1]
         if (name := next(names, None)) is None:
             waiting.pop()
             continue
-        path, objects = f"{place}{name}", objects + 1
+        path, objects = f"{folder}{name}", objects + 1
         if not _is_own(parent, name):
             raise ValueError(f"{path} is a link, which is not followed")
         node = parent[name]
@@ -254,7 +254,7 @@ def new_dataset(root: h5py.Group, name: str, shape: tuple[int, ...], dtype: np.d
     """
     import h5py
 
-    *groups, own = name.split("/")
+    *groups, last = name.split("/")
     parent = root.id
     for group in (group.encode() for group in groups):
         if group not in parent:
@@ -276,7 +276,7 @@ def new_dataset(root: h5py.Group, name: str, shape: tuple[int, ...], dtype: np.d
         made.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
     space = h5py.h5s.create_simple(shape) if all(shape) and shape else h5py.h5s.create(_space_of(shape))
     dataset = h5py.Dataset(
-        h5py.h5d.create(parent, own.encode(), h5py.h5t.py_create(kind, logical=True), space, made, dapl=access)
+        h5py.h5d.create(parent, last.encode(), h5py.h5t.py_create(kind, logical=True), space, made, dapl=access)
     )
     if not all(shape):
         dataset.attrs.create(EMPTY, np.array(shape, np.int64))

@@ -175,11 +175,11 @@ def marks(stream: IO[bytes], image: Image.Image) -> dict[str, Any]:
     elif image.format in ("AVIF", "JPEG2000") and "icc_profile" not in image.info:
         stream.seek(0)
         data = stream.read(MAX_PROFILE_BYTES)
-        place = data.find(b"colrnclx" if image.format == "AVIF" else b"colr\x02")
-        if place >= 4 and image.format == "AVIF":
-            return {"cicp": struct.unpack(">2H", data[place + 8 : place + 12].ljust(4, b"\0"))}
-        if place >= 4:
-            return {"icc_profile": data[place + 7 : place - 4 + int.from_bytes(data[place - 4 : place], "big")]}
+        start = data.find(b"colrnclx" if image.format == "AVIF" else b"colr\x02")
+        if start >= 4 and image.format == "AVIF":
+            return {"cicp": struct.unpack(">2H", data[start + 8 : start + 12].ljust(4, b"\0"))}
+        if start >= 4:
+            return {"icc_profile": data[start + 7 : start - 4 + int.from_bytes(data[start - 4 : start], "big")]}
     elif image.mode == "RGB" and "exif" in image.info and "icc_profile" not in image.info and _is_adobe(image):
         return {"icc_profile": profile_of(GAMUTS["Adobe-RGB"], TRANSFERS["2.2"])}
     return {}
@@ -216,9 +216,9 @@ def mode_of(profile: bytes) -> str:
     if tags > MAX_TAGS:
         raise ValueError(f"it has {tags:,} tags, more than {MAX_TAGS}")
     for number in range(tags):
-        place = int.from_bytes(profile[136 + 12 * number : 140 + 12 * number], "big")
+        start = int.from_bytes(profile[136 + 12 * number : 140 + 12 * number], "big")
         # Its elements can be many, and name the same bytes many times.
-        if profile[place : place + 4] == b"mpet":
+        if profile[start : start + 4] == b"mpet":
             raise ValueError("it is made of multi-process elements, which are not read")
     return mode
 

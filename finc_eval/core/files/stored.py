@@ -237,10 +237,10 @@ class StoredFile:
         if sums.dtype.str != "<u4" or sums.shape != (sum(counts),):
             raise ValueError("its checksums are not those of its arrays")
         check_decoded(4 * sum(counts), str(self.path))
-        own = sums.read(0, sum(counts))
-        if known["content"] != content_digest(known, {name: (x.dtype, x.shape) for name, x in raw.items()}, own):
+        checksums = sums.read(0, sum(counts))
+        if known["content"] != content_digest(known, {name: (x.dtype, x.shape) for name, x in raw.items()}, checksums):
             raise ValueError("its header is not what was written")
-        of_each = dict(zip(sorted(raw), np.split(own, np.cumsum(counts)[:-1].astype(int)), strict=False))
+        of_each = dict(zip(sorted(raw), np.split(checksums, np.cumsum(counts)[:-1].astype(int)), strict=False))
         return {name: StoredRows(self, name, dataset, of_each[name]) for name, dataset in raw.items()}
 
     def _foreign(self, start: bytes, type_name: str) -> DataError:
@@ -265,7 +265,7 @@ class StoredFile:
         if (
             rows.dtype.str != dtype
             or len(rows.shape) != len(shape)
-            or any(own is not None and own != wanted for own, wanted in zip(shape, rows.shape, strict=True))
+            or any(length is not None and length != wanted for length, wanted in zip(shape, rows.shape, strict=True))
         ):
             raise self.damaged(f"{name} has the shape {rows.shape} and the type {rows.dtype}")
         return rows

@@ -45,8 +45,8 @@ def tensors_in(path: Path) -> dict[str, torch.Tensor]:
     from safetensors.torch import load_file
 
     try:
-        with pin(path) as place:
-            return load_file(place)
+        with pin(path) as pinned:
+            return load_file(pinned)
     except SafetensorError as error:
         raise ValueError(error) from error
 
@@ -103,11 +103,11 @@ def refuse_layers(chosen: str | None, shapes: Shapes, where: str) -> None:
 def _torch(path: Path) -> dict[str, torch.Tensor]:
     import torch  # seconds of import, which sets of other forms do not need
 
-    with pin(path) as place, warnings.catch_warnings():
-        storages = _storages(place, str(path), _state(place))
+    with pin(path) as pinned, warnings.catch_warnings():
+        storages = _storages(pinned, str(path), _state(pinned))
         try:
             warnings.simplefilter("ignore")  # of kinds of tensors that are refused below
-            held = torch.load(place, map_location="cpu", weights_only=True, mmap=True)
+            held = torch.load(pinned, map_location="cpu", weights_only=True, mmap=True)
         except UnpicklingError as error:
             raise DataError(
                 f"{path} holds more than tensors, such as numpy arrays, and reading it could run code: save tensors "
@@ -117,16 +117,16 @@ def _torch(path: Path) -> dict[str, torch.Tensor]:
     return {name: _plain(torch.as_tensor(tensor), name, path, storages) for name, tensor in named.items()}
 
 
-def _state(place: str) -> tuple[int, ...]:
+def _state(path: str) -> tuple[int, ...]:
     """Return what is another for another content: device, number, size and time of a file."""
-    state = os.stat(place)  # noqa: PTH116 (the file is open already)
+    state = os.stat(path)  # noqa: PTH116 (the file is open already)
     return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns
 
 
 @lru_cache(maxsize=8)  # a file is opened several times, and its checksums are verified once
-def _storages(place: str, where: str, _: tuple[int, ...]) -> frozenset[int]:
+def _storages(pinned: str, where: str, _: tuple[int, ...]) -> frozenset[int]:
     """Return the sizes in bytes of the storages of an archive; ValueError if a checksum is wrong."""
-    with open_zip_file(Path(place)) as archive:
+    with open_zip_file(Path(pinned)) as archive:
         members = {info.filename.partition("/")[2]: info for info in archive.infolist()}
         # PyTorch packs nothing, and maps whatever a file has packed as it is.
         if any(info.compress_type or info.compress_size != info.file_size for info in members.values()):

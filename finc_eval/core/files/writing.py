@@ -102,7 +102,7 @@ class NewFile:
             self.array(f"{DOCUMENTS}{name}", np.array([json.dumps(stated[name], allow_nan=False).encode("ascii")]))
             del attributes[name]
         by_name = (self._arrays[name].checksums() for name in sorted(self._arrays))
-        checksums = np.array([checksum for own in by_name for checksum in own], np.uint32)
+        checksums = np.array([checksum for of_array in by_name for checksum in of_array], np.uint32)
         arrays = {name: (array.dtype, array.shape) for name, array in self._arrays.items()}
         NewArray(self._hdf5, CHECKSUMS, checksums.shape, np.dtype("<u4")).append(checksums)
         texts = {name: text_of(text) for name, text in attributes.items()}

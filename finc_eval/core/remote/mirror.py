@@ -114,14 +114,14 @@ _known: dict[str, Found] = {}  # objects that this process has asked for: it rea
 def _copy(url: str, info: Found) -> Path:
     if info.size is None:
         raise DataError(f"the server of {redact_word(url)} does not state its size: download it, and pass the file")
-    place = copy_path(url, info.version or SESSION)
+    copy = copy_path(url, info.version or SESSION)
     with suppress(OSError):
-        state = place.stat()
+        state = copy.stat()
         if state.st_size == info.size:
             # The copies that were used last are removed last. One that is in use keeps its time: it has not changed.
             if time.time() - state.st_mtime > STALE_SECONDS:
-                os.utime(place)
-            return place
+                os.utime(copy)
+            return copy
     if info.size > limit():
         raise UsageError(
             f"{redact_word(url)} has {readable(info.size)}, above the {readable(limit())} of all copies: "
@@ -129,22 +129,22 @@ def _copy(url: str, info: Found) -> Path:
         )
     _make_room(info.size)
     try:
-        make_folder_of(place)
-        temporary = place.with_name(f".{os.getpid()}.{threading.get_ident()}.tmp")
+        make_folder_of(copy)
+        temporary = copy.with_name(f".{os.getpid()}.{threading.get_ident()}.tmp")
         try:
             create_file(temporary, private=True).close()
             came = download(url, temporary, info, info.size)
             if came.version != info.version:
-                _known[url], place = came, copy_path(url, came.version or SESSION)
-                make_folder_of(place)
-            temporary.replace(place)
+                _known[url], copy = came, copy_path(url, came.version or SESSION)
+                make_folder_of(copy)
+            temporary.replace(copy)
         finally:
             temporary.unlink(missing_ok=True)
     except OSError as error:
         raise DataError(
             f"{redact_word(url)} cannot be copied to {root()} ({error.strerror or error}): check the folder"
         ) from error
-    return place
+    return copy
 
 
 _making_room = threading.Lock()

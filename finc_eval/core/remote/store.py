@@ -226,28 +226,28 @@ def _cause(error: Exception) -> BaseException:
 
 def _refusal(url: str, what: str, error: BaseException) -> RemoteError | None:
     """Return the error for what does not become better by waiting; None for all else."""
-    status, place = getattr(error, "status", None), redact_word(url)
+    status, shown = getattr(error, "status", None), redact_word(url)
     stated = getattr(error.__cause__, "response", None) or {}  # of botocore
     if stated.get("ResponseMetadata", {}).get("HTTPStatusCode") == http.HTTPStatus.PRECONDITION_FAILED:
-        return ChangedError(f"{place} changed while it was {what}: run the same command again")
+        return ChangedError(f"{shown} changed while it was {what}: run the same command again")
     if isinstance(error, TimeoutError):
-        return RemoteError(f"the server of {place} sent nothing for {SILENCE_SECONDS} seconds: try again later")
+        return RemoteError(f"the server of {shown} sent nothing for {SILENCE_SECONDS} seconds: try again later")
     if isinstance(error, FileNotFoundError) or status in (404, 410):
         if "bucket" in str(error).lower() and "exist" in str(error):
-            return RemoteError(f"the bucket of {place} does not exist: check its name, and whose endpoint is asked")
-        return MissingError(f"{place} does not exist: check the bucket and the name")
+            return RemoteError(f"the bucket of {shown} does not exist: check its name, and whose endpoint is asked")
+        return MissingError(f"{shown} does not exist: check the bucket and the name")
     if type(error).__name__ in ("NoCredentialsError", "PartialCredentialsError", "CredentialRetrievalError"):
         return RemoteError(
-            f"{place} could not be {what} without credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or "
+            f"{shown} could not be {what} without credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or "
             "AWS_PROFILE"
         )
     if isinstance(error, PermissionError) or status in (401, 403):
-        return RemoteError(f"{place} may not be {what} ({_words(error, url)}): check your credentials and their rights")
+        return RemoteError(f"{shown} may not be {what} ({_words(error, url)}): check your credentials and their rights")
     number = getattr(error, "errno", None)
     if number in (errno.ENOSPC, errno.EDQUOT):
-        return RemoteError(f"the disk is full while {place} is copied: free some space and run the same command again")
+        return RemoteError(f"the disk is full while {shown} is copied: free some space and run the same command again")
     if number in (errno.ENAMETOOLONG, errno.EROFS, errno.ENOTDIR):
-        return RemoteError(f"{place} cannot be copied to the local disk ({_words(error, url)}): choose another folder")
+        return RemoteError(f"{shown} cannot be copied to the local disk ({_words(error, url)}): choose another folder")
     return None
 
 

@@ -291,10 +291,10 @@ class Smallest:
         exact = self._key.of(block.exact(i, j), radii[j]).cpu().numpy()
         rows, new = (i + block.x.start).cpu().numpy(), (j + block.y.start).cpu().numpy()
         touched, line, count = np.unique(rows, return_inverse=True, return_counts=True)
-        place = self._k + np.arange(len(rows)) - (count.cumsum() - count)[line]
+        column = self._k + np.arange(len(rows)) - (count.cumsum() - count)[line]
         merged = np.pad(self.keys[touched], ((0, 0), (0, count.max())), constant_values=np.inf)
         indices = np.pad(self.indices[touched], ((0, 0), (0, count.max())), constant_values=-1)
-        merged[line, place], indices[line, place] = exact, new
+        merged[line, column], indices[line, column] = exact, new
         best = merged.argsort(1, kind="stable")[:, : self._k]
         self.keys[touched] = np.take_along_axis(merged, best, 1)
         self.indices[touched] = np.take_along_axis(indices, best, 1)

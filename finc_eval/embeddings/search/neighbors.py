@@ -193,12 +193,12 @@ def inverted_file(
 ) -> tuple[InvertedFile, float]:
     """Make an inverted file of y that looks into as many cells as the recall of x's neighbors needs; return both."""
     inverted, rows = InvertedFile(y, usable_device(device)), draw_rows(x, RECALL_QUERIES)
-    sample, own = Subset(x, rows), rows if exclude_self else None
+    sample, own_rows = Subset(x, rows), rows if exclude_self else None
     exact = nearest(sample, y, k + exclude_self, device=device)
     # Of several at distance 0, it does not matter which is the sample itself; of ties, any counts.
     farthest = np.square(exact.distances[:, -1:]) * (1 + 1e-6)
     while True:
-        recall = float((inverted.search(sample, k, own)[0] <= farthest).mean())
+        recall = float((inverted.search(sample, k, own_rows)[0] <= farthest).mean())
         if recall >= RECALL or not inverted.look_further():
             return inverted, recall
 

@@ -89,8 +89,8 @@ def loader_module(card: Card) -> ModuleType:
             f"card {card.name}: the loader {kind} has one network and no options, got {card.loader.model!r} and "
             f"{card.loader.options}: remove them"
         )
-    own = None if card.loader.options else WRITTEN_OUT.get((kind, card.loader.model or ""))
-    return import_module(f"finc_eval.extractors.networks.{own or LOADERS[kind]}")
+    written_out = None if card.loader.options else WRITTEN_OUT.get((kind, card.loader.model or ""))
+    return import_module(f"finc_eval.extractors.networks.{written_out or LOADERS[kind]}")
 
 
 def with_outputs(module: ModuleType, network: torch.nn.Module) -> torch.nn.Module:

@@ -16,8 +16,6 @@ from finc_eval.extractors.card import Card
 STAGES = ((2, 3, 2, 24), (2, 5, 2, 40), (3, 3, 2, 80), (3, 5, 1, 112), (4, 5, 2, 192), (1, 3, 1, 320))
 """Blocks, width of the kernel, step of the first block, and channels of each stage after the first."""
 
-CLASSES = 1000  # classes of ImageNet
-
 
 class Conv2dSame(nn.Conv2d):
     """A convolution that pads as TensorFlow does: an odd number of zeros has one more at the end."""
@@ -103,7 +101,7 @@ class EfficientNetLite0(nn.Module):
         self.blocks = nn.Sequential(*stages)
         self.conv_head = nn.Conv2d(channels, 1280, 1, bias=False)
         self.bn2, self.act2 = _norm(1280), nn.ReLU6(inplace=True)
-        self.classifier = nn.Linear(1280, CLASSES)
+        self.classifier = nn.Linear(1280, 1000)  # classes of ImageNet
 
     def forward(self, images: torch.Tensor) -> dict[str, torch.Tensor]:
         trunk = self.blocks(self.act1(self.bn1(self.conv_stem(images))))

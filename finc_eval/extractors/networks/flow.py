@@ -9,10 +9,8 @@ from __future__ import annotations
 import torch
 from torch.nn.functional import avg_pool2d, grid_sample, interpolate, pad
 
-STEPS = 3  # refinements of the flow at each size
-WINDOW = 5  # side of the neighborhood in which the flow is constant, in pixels
+FLOW_WINDOW = 5  # side of the neighborhood in which the flow is constant, in pixels
 DAMPING = 0.02  # square of the local contrast below which a place says nothing of motion, and counts as still
-CONTRAST = 0.02  # contrast, in shares of white, below which a place is not evened out: it is noise
 
 
 def optical_flow(first: torch.Tensor, second: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -45,7 +43,8 @@ def _refine(flow: torch.Tensor, before: torch.Tensor, after: torch.Tensor) -> to
     products = _average_windows(torch.cat([across * across, across * down, down * down], 1))
     xx, xy, yy = products[:, :1] + DAMPING, products[:, 1:2], products[:, 2:] + DAMPING
     determinant = xx * yy - xy * xy
-    for _ in range(STEPS):
+    # 3: refinements of the flow at each size.
+    for _ in range(3):
         error = _warp(after, flow) - before
         errors = _average_windows(torch.cat([across * error, down * error], 1))
         ex, ey = errors[:, :1], errors[:, 1:]
@@ -61,11 +60,11 @@ def _warp(frames: torch.Tensor, flow: torch.Tensor) -> torch.Tensor:
     columns = torch.arange(width, device=flow.device, dtype=flow.dtype)
     across = (columns + flow[:, 0]) * (2 / (width - 1)) - 1
     down = (rows[:, None] + flow[:, 1]) * (2 / (height - 1)) - 1
-    place = torch.stack([across, down], 3)
-    return grid_sample(frames, place, mode="bilinear", padding_mode="border", align_corners=True)
+    target = torch.stack([across, down], 3)
+    return grid_sample(frames, target, mode="bilinear", padding_mode="border", align_corners=True)
 
 
-def _average_windows(values: torch.Tensor, side: int = WINDOW) -> torch.Tensor:
+def _average_windows(values: torch.Tensor, side: int = FLOW_WINDOW) -> torch.Tensor:
     """Average over the window around each pixel, without what lies beyond the border.
 
     Sums of shifted pictures take a fifth of the time of torch's pooling on a CPU.
@@ -76,13 +75,14 @@ def _average_windows(values: torch.Tensor, side: int = WINDOW) -> torch.Tensor:
         total = wide.narrow(axis, 0, length).clone()
         for shift in range(1, side):
             total += wide.narrow(axis, shift, length)
-        place = torch.arange(length, device=values.device)
-        inside = (place + half).clamp_max(length - 1) - (place - half).clamp_min(0) + 1
+        index = torch.arange(length, device=values.device)
+        inside = (index + half).clamp_max(length - 1) - (index - half).clamp_min(0) + 1
         values = total / (inside[:, None] if axis == 2 else inside)
     return values
 
 
 def even_contrast(frames: torch.Tensor) -> torch.Tensor:
     """Subtract the local mean and divide by the local contrast."""
-    mean, square = (_average_windows(values, 2 * WINDOW - 1) for values in (frames, frames * frames))
-    return (frames - mean) / ((square - mean * mean).clamp_min(0) + CONTRAST**2).sqrt()
+    mean, square = (_average_windows(values, 2 * FLOW_WINDOW - 1) for values in (frames, frames * frames))
+    # 0.02: contrast, in shares of white, below which a place is not evened out: it is noise.
+    return (frames - mean) / ((square - mean * mean).clamp_min(0) + 0.02**2).sqrt()

@@ -26,8 +26,6 @@ INCEPTION = {
     "mixed_5b": (256, 160, 320, 32, 128, 128),
     "mixed_5c": (384, 192, 384, 48, 128, 128),
 }
-WIDTH = 1024
-CLASSES = 400
 POOLING_WINDOW = (2, 7, 7)
 """Frames, height and width over which I3D averages its last features, as its authors' code has it."""
 MIN_CLIP_SIZE = (9, 193, 193)
@@ -61,7 +59,7 @@ class I3D(nn.Module):
             if name in pools:
                 pool, kernel = pools[name]
                 self.trunk.add_module(pool, PaddedPool((kernel, kernel, kernel), (2, 2, 2)))
-        self.logits = nn.Linear(WIDTH, CLASSES)
+        self.logits = nn.Linear(1024, 400)  # from the features to the classes of Kinetics
 
     def forward(self, clips: torch.Tensor) -> dict[str, torch.Tensor]:
         size = tuple(clips.shape[2:])

@@ -24,10 +24,12 @@ CELLS = 3  # directions of motion, and cells along a side of the picture, that h
 SPEED, FORCE = 0.02, 0.5
 """Speed in heights a second, and acceleration in heights a second squared, that noise of the flow looks like."""
 
-LIGHT, DRIFT, CHANGE = 0.1, 0.016, 0.002
+LIGHT_NOISE, LIGHT_DRIFT, CHANGE = 0.1, 0.016, 0.002
 """Change of brightness in shares of white that noise looks like: a second, over a clip, and of a pixel in a frame."""
 
-STEP, SHARP = 0.03, 0.02  # doublings of a step, and of sharpness from frame to frame and back, that noise looks like
+STEP_NOISE, SHARP = 0.03, 0.02
+"""Doublings of a step, and of sharpness from frame to frame and back, that noise looks like."""
+
 DOUBLINGS = 4  # doublings of noise from which a rhythm is full
 PERIODS = range(2, 7)  # periods of flicker in frames: longer ones come fewer than five times in the 33 frames of a clip
 
@@ -35,7 +37,7 @@ OFTEN = 0.25
 """Share of the pairs of frames between which motion must turn back: a cut, or the two of a loop, touch 4 of 31. Half of
 it is the share of the steps that must be longer than those around them: each has two neighbors that are not."""
 
-CUT = 0.25
+CUT_RESIDUAL = 0.25
 """Mean of evened pixels that the flow leaves at a cut, at least: half of what it leaves between two scenes, .54."""
 
 FVMD_SIDE, FVMD_RATE, FVMD_POINTS, FVMD_CELL, FVMD_CUBE = 256, 25.0, 20, 5, 4
@@ -102,9 +104,9 @@ def _join_histograms(
         forces.clamp_min(0).sqrt(),
         *(_over_time(_hats(speed, 6), third == part).sqrt() / math.sqrt(3) for part in range(3)),
         _hats(3 + 2 * steps, 6).mean(1).sqrt(),
-        _over_time(_hats(_log(brighter.abs(), LIGHT), 6), valid).sqrt(),
-        _rhythm(brighter.diff(dim=1) / LIGHT, both).sqrt(),
-        _hats(3 + 0.6 * drift.sign() * _log(drift.abs(), DRIFT), 6)[:, 0].sqrt(),
+        _over_time(_hats(_log(brighter.abs(), LIGHT_NOISE), 6), valid).sqrt(),
+        _rhythm(brighter.diff(dim=1) / LIGHT_NOISE, both).sqrt(),
+        _hats(3 + 0.6 * drift.sign() * _log(drift.abs(), LIGHT_DRIFT), 6)[:, 0].sqrt(),
         _over_time(_hats(5 * unexplained, 6), valid).sqrt(),
         _over_time(_hats(_log(change, CHANGE), 1), valid).sqrt(),
         _hats(3 + 1.5 * _growth(sharpness[:, 1:], third), 6)[:, 0].sqrt(),
@@ -112,7 +114,7 @@ def _join_histograms(
         _hats(6 * _loops(gray, valid), 6)[:, 0].sqrt(),
         _hats(6 * _quantile(_turned(velocity), both, 1 - OFTEN), 6)[:, 0].sqrt(),
         _hats(6 * _quantile(steps, inner, 1 - OFTEN / 2), 6)[:, 0].sqrt(),
-        _rhythm(steps / STEP, inner).sqrt(),
+        _rhythm(steps / STEP_NOISE, inner).sqrt(),
         _rhythm(sharpness.diff(dim=1).diff(dim=1) / SHARP, both).sqrt(),
     ]
     return torch.cat(histograms, 1)
@@ -156,8 +158,8 @@ def _steps(velocity: torch.Tensor) -> torch.Tensor:
     A step is the multiple of the mean flow of its neighbors that is nearest to its own flow.
     """
     around = (velocity[:, 2:] + velocity[:, :-2]) / 2
-    own, square = (velocity[:, 1:-1] * around).mean((2, 3, 4)), around.square().mean((2, 3, 4))
-    return torch.log2(((own + SPEED**2) / (square + SPEED**2)).clamp(1 / 4, 4))
+    along, square = (velocity[:, 1:-1] * around).mean((2, 3, 4)), around.square().mean((2, 3, 4))
+    return torch.log2(((along + SPEED**2) / (square + SPEED**2)).clamp(1 / 4, 4))
 
 
 def _rhythm(changes: torch.Tensor, counted: torch.Tensor) -> torch.Tensor:
@@ -196,9 +198,9 @@ def _loops(gray: torch.Tensor, valid: torch.Tensor) -> torch.Tensor:
     small = even_contrast(avg_pool2d(gray, 2).flatten(0, 1)[:, None]).view(n, count, -1)
     apart = torch.cdist(small, small, compute_mode="donot_use_mm_for_euclid_dist")
     frames = 1 + valid.sum(1)
-    place, unlike = torch.arange(count, device=gray.device), []
+    instant, unlike = torch.arange(count, device=gray.device), []
     for lag in range(1, count // 2 + 1):
-        pairs = (place[lag:] < frames[:, None]).float()
+        pairs = (instant[lag:] < frames[:, None]).float()
         mean = (apart.diagonal(lag, 1, 2) * pairs).sum(1) / pairs.sum(1).clamp_min(1)
         unlike.append(torch.where(2 * lag <= frames, mean, math.inf))
     lags = torch.stack(unlike, 1)
@@ -259,8 +261,8 @@ def _over_time(bins: torch.Tensor, counted: torch.Tensor) -> torch.Tensor:
 
 def _thirds(valid: torch.Tensor) -> torch.Tensor:
     """Number the thirds of the pairs that count, 0 to 2, (n, t); −1 for the others."""
-    place = valid.cumsum(1) - 1
-    return torch.where(valid, (3 * place) // valid.sum(1, keepdim=True).clamp_min(1), -1)
+    number = valid.cumsum(1) - 1
+    return torch.where(valid, (3 * number) // valid.sum(1, keepdim=True).clamp_min(1), -1)
 
 
 MEASURED = (
@@ -281,9 +283,9 @@ def measurements(rows: torch.Tensor) -> torch.Tensor:
         (n, 22): speed; motion to the right, downwards, and away from the middle, which is negative for the opposite;
         change of speed between frames; how much brighter the end is than the start; the share of frames that are as the
         one before; how much faster, and how much sharper, the end is; how much more the flow leaves unexplained at one
-        frame than on average, and how far that is beyond `CUT`; how far frames come again; how far motion turns back
-        from frame to frame; how much longer than its neighbors an eighth of the steps are; judder, steps whose lengths
-        have a period; how far sharpness has one; flicker without a period, and by its period.
+        frame than on average, and how far that is beyond `CUT_RESIDUAL`; how far frames come again; how far motion
+        turns back from frame to frame; how much longer than its neighbors an eighth of the steps are; judder, steps
+        whose lengths have a period; how far sharpness has one; flicker without a period, and by its period.
     """
     shares = rows.double() ** 2
     sizes = [CELLS**2 * (1 + 4 * DIRECTIONS), 1 + 3 * DIRECTIONS, 7, 7, 7, 7, 7, 7, 7, 7, 2, 7, 7, 7, 7, 7, 7, 7]
@@ -299,12 +301,12 @@ def measurements(rows: torch.Tensor) -> torch.Tensor:
     by_direction = torch.einsum("nijkd,k->nijd", moving, torch.arange(1, 5, device=rows.device).double())
     angles = torch.arange(DIRECTIONS, device=rows.device) * (2 * math.pi / DIRECTIONS)
     right, down = by_direction @ angles.cos().double(), by_direction @ angles.sin().double()
-    place = torch.linspace(-1, 1, CELLS, device=rows.device, dtype=torch.float64)
-    outward = (right * place + down * place[:, None]).sum((1, 2))
+    position = torch.linspace(-1, 1, CELLS, device=rows.device, dtype=torch.float64)
+    outward = (right * position + down * position[:, None]).sum((1, 2))
     speed = (first + middle + last) / 3
     right, down = right.sum((1, 2)), down.sum((1, 2))
     measured = (speed, right, down, outward, uneven, drift - 3, repeated, last - first, sharper - 3, jump)
-    cut = (jump / 5 - CUT).clamp_min(0)
+    cut = (jump / 5 - CUT_RESIDUAL).clamp_min(0)
     return torch.stack([*measured, cut, loop, turning, skipped, juddering, alternating, *flicker.unbind(1)], dim=1)
 
 

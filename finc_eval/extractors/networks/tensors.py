@@ -60,13 +60,13 @@ def load_tensors(path: Path) -> Tensors:
     """
     content: object
     try:
-        with pin(path) as place:
+        with pin(path) as pinned:
             if path.suffix == ".safetensors":
                 from safetensors.torch import load_file
 
-                content = load_file(place)
+                content = load_file(pinned)
             else:
-                content = torch.load(place, map_location="cpu", weights_only=True)
+                content = torch.load(pinned, map_location="cpu", weights_only=True)
     except NotAFileError:
         raise
     except pickle.UnpicklingError as error:
@@ -140,14 +140,14 @@ def renamed(tensors: Tensors, card: Card, network: torch.nn.Module) -> Tensors:
 
 def differences(network: torch.nn.Module, tensors: Tensors) -> list[str]:
     """Say how tensors differ from those that a network has, by their names and shapes; empty if they fit."""
-    own, unlike = network.state_dict(), []
+    of_network, unlike = network.state_dict(), []
     groups = {
-        "it lacks": [name for name in own if name not in tensors and not name.endswith(UNUSED)],
-        "the network does not know": [name for name in tensors if name not in own],
+        "it lacks": [name for name in of_network if name not in tensors and not name.endswith(UNUSED)],
+        "the network does not know": [name for name in tensors if name not in of_network],
         "of another shape are": [
-            f"{name} {tuple(tensors[name].shape)}, not {tuple(own[name].shape)}"
-            for name in own
-            if name in tensors and tensors[name].shape != own[name].shape
+            f"{name} {tuple(tensors[name].shape)}, not {tuple(of_network[name].shape)}"
+            for name in of_network
+            if name in tensors and tensors[name].shape != of_network[name].shape
         ],
     }
     for what, names in groups.items():
@@ -161,12 +161,13 @@ Tensors = dict[str, torch.Tensor]
 
 def in_order(tensors: Tensors, network: torch.nn.Module) -> Tensors:
     """Rename tensors by their order alone."""
-    own = network.state_dict()
-    if len(own) != len(tensors):
+    of_network = network.state_dict()
+    if len(of_network) != len(tensors):
         raise DataError(
-            f'the file has {len(tensors)} tensors and the network {len(own)}: the layout "in-order" needs as many'
+            f"the file has {len(tensors)} tensors and the network {len(of_network)}: "
+            'the layout "in-order" needs as many'
         )
-    return dict(zip(own, tensors.values(), strict=True))
+    return dict(zip(of_network, tensors.values(), strict=True))
 
 
 def timm(tensors: Tensors, network: torch.nn.Module) -> Tensors:

@@ -34,7 +34,7 @@ from finc_eval.measures.gaussians.gaussian import (
 from finc_eval.numerics.inference import jackknife_bias
 from finc_eval.numerics.moments import Moments, weighted_sum
 
-MAX_EXACT_SIZE, EXACT_BLOCKS = 256, 3
+MAX_EXACT_SIZE, INFLUENCE_BLOCKS = 256, 3
 """Dimensions up to which all distances without a block are exact, and how many of them are exact in more dimensions.
 
 The bias from three exact ones differs from the bias from ten by a tenth of the standard error (Gaussian sets of 520 to
@@ -105,7 +105,7 @@ class _Side:
             inner.div_(left - 1)
             total = (n - 1) * self.own.trace - part.square - part.first.square().sum() / left
             common = positive(torch.linalg.eigvalsh(inner)).sqrt().sum() if are_exact else self._common_trace(inner)
-            if not are_exact and number < EXACT_BLOCKS:
+            if not are_exact and number < INFLUENCE_BLOCKS:
                 lacking.append(2 * float(common - positive(torch.linalg.eigvalsh(inner)).sqrt().sum()))
             distances.append(
                 sum(frechet_terms(self.own.mean - part.first / left, total / (left - 1), self.other, common))

@@ -126,9 +126,9 @@ def note_beside(source: object, given: object, used: object, run: Run) -> str | 
     are_images = holds_images(Path(str(source)))
     what = "images by this extractor" if are_images else "embeddings"
     if stored.dim == given.dim:
-        own = from_embeddings(given, run=run).to(stored.mean.device)
-        least, most = sorted(float(each.trace) for each in (own, stored))
-        distance = float((own.mean - stored.mean).square().sum())
+        computed = from_embeddings(given, run=run).to(stored.mean.device)
+        least, most = sorted(float(each.trace) for each in (computed, stored))
+        distance = float((computed.mean - stored.mean).square().sum())
         # 10: squared distance of two means of one set, in parts of what it is for an independent sample of it.
         # 1.5: ratio of the total variances of a set and of a sample of it.
         if distance > 10 * most / given.n or most > 1.5 * least:

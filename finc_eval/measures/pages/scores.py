@@ -10,7 +10,7 @@ from finc_eval.measures.score import Score, Scores
 from finc_eval.report import Page
 from finc_eval.report.exports.outline import Outline, TextTable, call
 
-NAMED = 4  # scores that the summary has
+NAMED_SCORES = 4  # scores that the summary has
 
 BETTER = {True: "higher", False: "lower", None: "–"}
 
@@ -68,8 +68,8 @@ def outline(scores: Scores) -> Outline:
 def says(scores: Scores) -> dict[str, str]:
     """Return the first numbers, and which metrics could not be computed, in one sentence."""
     values = [f"{score.name} {figure(score.value)}" for score in scores]
-    more = len(values) - NAMED
-    named = join_words([*values[:NAMED], *([f"{more} more"] if more > 0 else [])]) or "no number"
+    more = len(values) - NAMED_SCORES
+    named = join_words([*values[:NAMED_SCORES], *([f"{more} more"] if more > 0 else [])]) or "no number"
     refused = f"; {join_words([*scores.failures])} could not be computed" if scores.failures else ""
     return {"scores": f"{scores.gen} against {scores.ref}: {named}{refused}."}
 

@@ -35,7 +35,7 @@ from finc_eval.report.formats import p_value, points_interval, points_range, sha
 
 NO_KIND = "No kind of samples is significantly more or less frequent in one set."
 
-MAX_COLUMNS = 5  # sets whose shares have a column each
+MAX_SET_COLUMNS = 5  # sets whose shares have a column each
 
 
 @dataclass(frozen=True)
@@ -58,11 +58,11 @@ class Common:
         """True where each set has a color of its own."""
         return len({*self.titles} - {REFERENCE}) <= MODELS
 
-    def inks(self, own: str = "") -> dict[str, Ink]:
+    def inks(self, most: str = "") -> dict[str, Ink]:
         """Return the colors of the sets; where they are too many for that, of the reference and the set with most."""
         if self.has_colors:
             return inks_of(self.titles, REFERENCE)
-        return {label: "ref" if label == REFERENCE else "gen" if label == own else "other" for label in self.titles}
+        return {label: "ref" if label == REFERENCE else "gen" if label == most else "other" for label in self.titles}
 
     def draw(self, kind: Kind) -> Markup:
         """Draw the shares of a kind, on the scale of the page."""
@@ -129,18 +129,18 @@ def _sum(words: str, kinds: Sequence[Kind], common: Common, *, is_group: bool = 
     if common.are_two:
         cells.append(Cell(points(sums[0] - sums[1])))
     else:
-        cells = [Cell("–"), *(cells if len(cells) <= MAX_COLUMNS else [Cell("–")] * 2), Cell("–")]
+        cells = [Cell("–"), *(cells if len(cells) <= MAX_SET_COLUMNS else [Cell("–")] * 2), Cell("–")]
     return CardRow(words=words, cells=cells, is_group=is_group)
 
 
 def _row(kind: Kind, common: Common, inside: Sequence[CardRow] = ()) -> CardRow:
-    own, muted = kind.set_with_most, NOT_SIGNIFICANT if kind.p_value > ALPHA else ""
+    most, muted = kind.set_with_most, NOT_SIGNIFICANT if kind.p_value > ALPHA else ""
     value, ends = difference_of(kind, [*common.titles])
     shares = {
         label: Cell(percent(share.share, 1), share_interval(share.interval)) for label, share in kind.shares.items()
     }
     cells = [shares[label] for label in common.titles]
-    if len(cells) > MAX_COLUMNS:
+    if len(cells) > MAX_SET_COLUMNS:
         others = [part.share for label, part in kind.shares.items() if label != set_apart(kind)]
         between = dict.fromkeys(percent(end, 1) for end in (min(others), max(others)))
         cells = [shares[set_apart(kind)], Cell(" to ".join(between))]
@@ -154,7 +154,7 @@ def _row(kind: Kind, common: Common, inside: Sequence[CardRow] = ()) -> CardRow:
         id=kind.id if common.names.is_shared(kind) else "",
         remark=muted or _part_of(kind, common, short=True),
         is_muted=bool(muted),
-        samples=[(own, ids[:LEAD_SAMPLES]) for ids in (kind.shares[own].top_ids, kind.shares[own].drawn_ids)],
+        samples=[(most, ids[:LEAD_SAMPLES]) for ids in (kind.shares[most].top_ids, kind.shares[most].drawn_ids)],
         drawing=common.draw(kind),
         below=inside,
         summary=f"{plural(len(inside), 'kind')}: {names}" if inside else "",
@@ -166,7 +166,7 @@ def _table(rows: Sequence[CardRow], common: Common) -> CardRows:
     if common.are_two:
         columns = [*titles.values(), "Difference, points"]
     else:
-        shares = [*titles.values()] if len(titles) <= MAX_COLUMNS else ["Share there", "In others"]
+        shares = [*titles.values()] if len(titles) <= MAX_SET_COLUMNS else ["Share there", "In others"]
         columns = ["Set apart", *shares, "Apart by, points"]
     most, legend = "", {titles[label]: ink for label, ink in inks.items()}
     if not common.has_colors:
@@ -185,8 +185,8 @@ def _table(rows: Sequence[CardRow], common: Common) -> CardRows:
 
 
 def _card(kind: Kind, common: Common, known: Mapping[str, Kind]) -> PageCard:
-    own, titles, is_muted = kind.set_with_most, common.titles, kind.p_value > ALPHA
-    ink, (value, ends) = common.inks(own), difference_of(kind, [*titles])
+    most, titles, is_muted = kind.set_with_most, common.titles, kind.p_value > ALPHA
+    ink, (value, ends) = common.inks(most), difference_of(kind, [*titles])
     inside = [Link(anchor(below_kind.id), common.names.title(below_kind)) for below_kind in below(kind, known)]
     facts = {"Adj. p": p_value(kind.p_value), "Difference": f"{points(value)} {points_interval(ends)}"}
     shares = [
@@ -198,7 +198,7 @@ def _card(kind: Kind, common: Common, known: Mapping[str, Kind]) -> PageCard:
     return PageCard(
         id=kind.id,
         title=kind.title,
-        ink=ink[own],
+        ink=ink[most],
         tag=NOT_SIGNIFICANT if is_muted else common.tag(kind),
         is_muted=is_muted,
         says=_says(kind, common),
@@ -208,11 +208,13 @@ def _card(kind: Kind, common: Common, known: Mapping[str, Kind]) -> PageCard:
         evidence=kind.evidence,
         links=(("The kinds under this heading:", inside),) if inside else (),
         table=(("Set", "Share", "Samples"), shares),
-        named=((f"{TYPICAL}, {titles[own]}", kind.shares[own].top_ids[: common.shown]),),
+        named=((f"{TYPICAL}, {titles[most]}", kind.shares[most].top_ids[: common.shown]),),
         keys={
             "role": common.tag(kind),
             **(
-                dict(zip(("first", "second"), sizes.values(), strict=True)) if common.are_two else {"share": sizes[own]}
+                dict(zip(("first", "second"), sizes.values(), strict=True))
+                if common.are_two
+                else {"share": sizes[most]}
             ),
             "p": f"{kind.p_value:.3e}",
         },
@@ -229,7 +231,7 @@ def _view(kind: Kind, label: str, ink: Ink, common: Common) -> CardView:
 
 def _says(kind: Kind, common: Common) -> str:
     value, ends = difference_of(kind, [*common.titles])
-    own, titles = kind.set_with_most, common.titles
+    most, titles = kind.set_with_most, common.titles
     whole = _part_of(kind, common)
     if common.are_two:
         (first, part), (second, other) = ((title, kind.shares[label]) for label, title in titles.items())
@@ -239,10 +241,10 @@ def _says(kind: Kind, common: Common) -> str:
             f"the samples of {second}: {size} points {'more' if value > 0 else 'less'} (interval {points_range(ends)})."
             f"{whole}"
         )
-    rest = [f"{percent(part.share, 1)} of {titles[label]}" for label, part in kind.shares.items() if label != own]
+    rest = [f"{percent(part.share, 1)} of {titles[label]}" for label, part in kind.shares.items() if label != most]
     of_least = f"{titles[kind.set_with_least]} has the least: " if kind.set_with_least else ""
     return (
-        f"{percent(kind.shares[own].share, 1)} of the samples of {titles[own]} belong to this kind, and "
+        f"{percent(kind.shares[most].share, 1)} of the samples of {titles[most]} belong to this kind, and "
         f"{join_words(rest)}. {of_least}{points(value)} points against all others together (interval "
         f"{points_range(ends)}).{whole}"
     )

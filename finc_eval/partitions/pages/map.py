@@ -24,12 +24,12 @@ from finc_eval.report.drawings import drawing
 from finc_eval.report.exports.outline import Cell, TextTable
 from finc_eval.report.formats import printable
 
-WIDTH = 400.0  # pixels of the drawing, which is as high as the samples reach
-AROUND = 26.0  # pixels around the samples, where labels find room
-CELLS = (4.8, 8.0)  # radius of a cell in pixels: the smaller for 4 000 samples, the larger for few
+MAP_WIDTH = 400.0  # pixels of the drawing, which is as high as the samples reach
+MAP_AROUND = 26.0  # pixels around the samples, where labels find room
+CELL_RADII = (4.8, 8.0)  # radius of a cell in pixels: the smaller for 4 000 samples, the larger for few
 
 _SIZES = np.array([0.5, 0.65, 0.8, 0.95])  # sizes of cells, by their density, in units of the largest there is room for
-EDGE = 38  # pixels of the longer edge of a picture, and of the pictures that are encoded for it
+MAP_PICTURE_EDGE = 38  # pixels of the longer edge of a picture, and of the pictures that are encoded for it
 TEXT, LINE = 11.5, 13.5  # pixels of letters, and from one line to the next
 
 MOST_BYTES = 100_000  # bytes of the pictures of a map; the map without pictures takes 40 kB
@@ -71,7 +71,7 @@ def map_on_page(
     colored = [region for region in regions if region.differs]
     said = _says(colored, drawn)
     return MapOnPage(
-        drawing("Map of samples of all sets", said, (WIDTH, height), drawn.parts(), css_class="map"),
+        drawing("Map of samples of all sets", said, (MAP_WIDTH, height), drawn.parts(), css_class="map"),
         said,
         _table(regions, drawn),
     )
@@ -93,20 +93,20 @@ class _Region:
 
 
 def _in_pixels(xy: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-    """Return places in pixels of a drawing that they fill, and the height of the drawing."""
+    """Return places (n, 2) in pixels of a drawing that they fill, and the height of the drawing."""
     low, spread = xy.min(0), np.ptp(xy, axis=0)
-    room = np.array([WIDTH, 1.1 * WIDTH]) - 2 * AROUND  # 1.1: height of a drawing at most, in widths
+    room = np.array([MAP_WIDTH, 1.1 * MAP_WIDTH]) - 2 * MAP_AROUND  # 1.1: height of a drawing at most, in widths
     scale = float((room / np.maximum(spread, np.finfo(float).eps)).min()) if spread.any() else 1.0
     # 320: pixels of a flat drawing, so that labels find room above and below its samples.
-    height = max(scale * spread[1] + 2 * AROUND, 320.0)
-    left, under = (WIDTH - scale * spread[0]) / 2, (height - scale * spread[1]) / 2
+    height = max(scale * spread[1] + 2 * MAP_AROUND, 320.0)
+    left, under = (MAP_WIDTH - scale * spread[0]) / 2, (height - scale * spread[1]) / 2
     return np.stack([left + scale * (xy[:, 0] - low[0]), height - under - scale * (xy[:, 1] - low[1])], 1), height
 
 
 def _regions(drawn_map: SampleMap, kinds: Sequence[Kind], places: NDArray[np.float64]) -> list[_Region]:
     """Return the kinds that have samples on the map, those that differ last, so that they are drawn on top."""
     known, chosen = {kind.id: kind for kind in kinds}, {kind.id for kind in labeled(kinds)}
-    radius = float(np.clip(CELLS[0] * np.sqrt(MAP_SAMPLES / len(drawn_map)), *CELLS))
+    radius = float(np.clip(CELL_RADII[0] * np.sqrt(MAP_SAMPLES / len(drawn_map)), *CELL_RADII))
     centers, cell = _hexagons(places, radius)
     names = np.array([kind if kind in known else "" for kind in drawn_map.kinds])
     listed = [name for name in dict.fromkeys(names.tolist()) if name]
@@ -155,7 +155,7 @@ class _MapParts:
     def parts(self) -> list[Markup]:
         """Return the elements of the drawing: paper, cells, then labels with pictures."""
         return [
-            _paper(Box(0, 0, WIDTH, self.height), 1),
+            _paper(Box(0, 0, MAP_WIDTH, self.height), 1),
             *(self._cells(region) for region in self.regions if len(region.cells)),
             *self._labels(),
         ]
@@ -220,7 +220,7 @@ class _MapParts:
             Label(*size, _amid(region), low, np.inf if region.differs else COVERED)
             for size, low, (region, *_) in zip(sizes, bare, made, strict=True)
         ]
-        placed = place_labels(labels, (WIDTH, self.height), cells, weights)
+        placed = place_labels(labels, (MAP_WIDTH, self.height), cells, weights)
         return [
             self._label(region, small if placed_label.box.height == size[1] else None, lines, placed_label)
             for (region, small, lines), size, placed_label in zip(made, sizes, placed, strict=True)
@@ -231,7 +231,7 @@ class _MapParts:
         """Return a small picture of the most typical sample of the set with most of a kind, if one is at hand."""
         known = self.pictures.get(kind.set_with_most, {})
         names = [name for name in kind.shares[kind.set_with_most].top_ids if name in known]
-        return known[names[0]].small(2 * EDGE) if names else None
+        return known[names[0]].small(2 * MAP_PICTURE_EDGE) if names else None
 
     def _label(self, region: _Region, small: Thumbnail | None, lines: Sequence[str], placed: Placed) -> Markup:
         ink, box = self.ink(region.kind), placed.box
@@ -242,7 +242,7 @@ class _MapParts:
             )
         ]
         if small is not None:
-            scale = EDGE / max(small.width, small.height)
+            scale = MAP_PICTURE_EDGE / max(small.width, small.height)
             width, height = scale * small.width, scale * small.height
             drawn.append(
                 Markup(
@@ -318,8 +318,8 @@ def _size(small: Thumbnail | None, lines: Sequence[str]) -> tuple[float, float]:
     """Return width and height of a label in pixels."""
     letters = max(map(len, lines), default=0)
     # 0.6: width of a letter in sizes of letters, on average of bold sans-serif fonts.
-    width = max(EDGE + 2 if small else 0, letters * TEXT * 0.6)
-    scale = EDGE / max(small.width, small.height) if small else 0
+    width = max(MAP_PICTURE_EDGE + 2 if small else 0, letters * TEXT * 0.6)
+    scale = MAP_PICTURE_EDGE / max(small.width, small.height) if small else 0
     picture = small.height * scale + 3 if small else 0
     return width, picture + LINE * len(lines)
 
@@ -346,7 +346,7 @@ def _hexagon(radius: float) -> str:
 def _says(colored: Sequence[_Region], drawn: _MapParts) -> str:
     """Return what a map shows, in words."""
     sets = [
-        f"{name}: more in {' or '.join(drawn.titles[label] for label, own in drawn.inks.items() if own == ink)}"
+        f"{name}: more in {' or '.join(drawn.titles[label] for label, used in drawn.inks.items() if used == ink)}"
         for ink, name in COLOR_NAMES.items()
         if any(drawn.ink(region.kind) == ink for region in colored)
     ]

@@ -14,7 +14,7 @@ LETTERS, LINES = 20, 2  # letters of a line, and lines of a name
 GRID = 6.0  # pixels from one place that is tried to the next
 COVERED = 40.0  # pixels that a label rather stands away than to cover a cell that is in color, or of what it names
 
-PICTURE = 40.0
+PICTURE_COST = 40.0
 """Pixels that a label rather stands away than to be without its picture. Of 16 labels on five pages, 2 keep theirs with
 0, 10 with 20, 11 with 40, and 12 with 80; half of all lines are 6 pixels long with each."""
 
@@ -67,12 +67,12 @@ def shorten_names(names: Sequence[str]) -> list[list[str]]:
     alike = Counter(map(tuple, wrapped))
     again = {tuple(lines) for lines in wrapped if alike[tuple(lines)] > 1}
     for lines in again:
-        same = [place for place, found_lines in enumerate(wrapped) if tuple(found_lines) == lines]
-        words = [names[place].split() for place in same]
+        same = [number for number, found_lines in enumerate(wrapped) if tuple(found_lines) == lines]
+        words = [names[number].split() for number in same]
         shared = sum(1 for _ in takewhile(lambda column: len({*column}) == 1, zip(*words, strict=False)))
         if all(len(own_words) > shared for own_words in words):
-            for place, own_words in zip(same, words, strict=True):
-                wrapped[place] = _wrap(f"…{' '.join(own_words[shared:])}")
+            for number, own_words in zip(same, words, strict=True):
+                wrapped[number] = _wrap(f"…{' '.join(own_words[shared:])}")
     return wrapped
 
 
@@ -121,7 +121,7 @@ def place_labels(
     for label in labels:
         tried = [(_place(label, label.height, size, cells, weights, taken), 0.0)]
         if label.bare is not None and label.bare < label.height:
-            tried.append((_place(label, label.bare, size, cells, weights, taken), PICTURE))
+            tried.append((_place(label, label.bare, size, cells, weights, taken), PICTURE_COST))
         (best, cost), _ = min(tried, key=lambda each: each[0][1] + each[1])
         is_placed = bool(np.isfinite(cost)) and cost <= label.most
         placed_labels.append(best if is_placed else None)

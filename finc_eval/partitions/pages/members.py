@@ -67,8 +67,8 @@ def write_gallery(result: Mapped, page: Path, samples: Mapping[str, Samples]) ->
 def members_page(result: Mapped, members: Members, gallery: Gallery, back: str) -> str:
     """Return the page of all members of a kind, look or direction, which leads back to the page of the result."""
     said = report.outline(result)
-    ids = {label: own for label, own in members.ids.items() if label in result.pictured_sets()}
-    own = replace(
+    ids = {label: names for label, names in members.ids.items() if label in result.pictured_sets()}
+    drawn = replace(
         said,
         kind="all members",
         title=members.title,
@@ -84,7 +84,7 @@ def members_page(result: Mapped, members: Members, gallery: Gallery, back: str) 
     }
     return render(
         result,
-        own,
+        drawn,
         Gallery(there, gallery.notes),
         "partitions/pages/members.html",
         members=ids,

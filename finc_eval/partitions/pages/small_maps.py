@@ -19,7 +19,7 @@ from finc_eval.report.colors import COLORS, Ink, inks_of
 from finc_eval.report.drawings import drawing
 from finc_eval.report.formats import printable
 
-SIDE, CELL = 168.0, 4.6  # pixels along a side of a small map, and half the side of a cell
+SMALL_MAP_SIDE, CELL = 168.0, 4.6  # pixels along a side of a small map, and half the side of a cell
 
 Array = NDArray[np.float64]
 
@@ -47,9 +47,15 @@ def maps_of_models(
     spots, inks, owner = _spots(places.xy), inks_of([*kinds[0].shares], REFERENCE), np.array(places.kinds)
 
     def group(model: str, kind: Kind) -> _Group:
-        own, ref = kind.shares[model], kind.shares[REFERENCE]
-        said = f"{names.title(kind)}: {percent(own.share, 1)} of {model}, {percent(ref.share, 1)} of {REFERENCE}"
-        more = True if own.interval[0] > ref.interval[1] else False if own.interval[1] < ref.interval[0] else None
+        of_model, ref = kind.shares[model], kind.shares[REFERENCE]
+        said = f"{names.title(kind)}: {percent(of_model.share, 1)} of {model}, {percent(ref.share, 1)} of {REFERENCE}"
+        more = (
+            True
+            if of_model.interval[0] > ref.interval[1]
+            else False
+            if of_model.interval[1] < ref.interval[0]
+            else None
+        )
         cells = spots[owner == kind.id]
         return _Group(said, cells, np.full(len(cells), CELL), more, anchor(kind.id))
 
@@ -85,7 +91,7 @@ def maps_of_releases(release_map: ReleaseMap) -> dict[str, Markup]:
 
 def _spots(xy: Sequence[tuple[float, float]]) -> Array:
     """Return places in pixels of a small map."""
-    return np.asarray(SIDE / 2 + (SIDE / 2 - 2 * CELL) * np.array(xy) * [1, -1])
+    return np.asarray(SMALL_MAP_SIDE / 2 + (SMALL_MAP_SIDE / 2 - 2 * CELL) * np.array(xy) * [1, -1])
 
 
 def _draw(title: str, said: str, groups: Sequence[_Group], ink: Ink) -> Markup:
@@ -97,17 +103,17 @@ def _draw(title: str, said: str, groups: Sequence[_Group], ink: Ink) -> Markup:
             for (x, y), half in zip(group.cells, group.sizes.tolist(), strict=True)
             if half
         )
-        own: Ink = "other" if group.more is None else ink
+        color: Ink = "other" if group.more is None else ink
         paint = {None: 'fill="{0}" opacity=".25"', True: 'fill="{0}"', False: 'fill="none" stroke="{0}"'}[group.more]
         card = Markup(' data-mode="{}"').format(group.card) if group.card else ""
         parts.append(
             Markup('<g class="{}{}"{} {}><title>{}</title><path d="{}"/></g>').format(
-                own,
+                color,
                 " less" if group.more is False else "",
                 card,
-                Markup(paint).format(COLORS[own]),
+                Markup(paint).format(COLORS[color]),
                 printable(group.said),
                 path,
             )
         )
-    return drawing(title, said, (SIDE, SIDE), parts, css_class="map small-map")
+    return drawing(title, said, (SMALL_MAP_SIDE, SMALL_MAP_SIDE), parts, css_class="map small-map")

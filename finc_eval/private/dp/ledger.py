@@ -143,13 +143,13 @@ class Ledger:
         with _lock(self.path):
             self._check_alone()
             header, lines = self._content()
-            own = Sketches(views, str(header.get(SALT, "")))
-            keys, resemblance = _with_those_alike(lines, keys, name, own)
+            sketches = Sketches(views, str(header.get(SALT, "")))
+            keys, resemblance = _with_those_alike(lines, keys, name, sketches)
             if compose([*(line.mu for line in _about(lines, keys)), guarantee.mu]) > self.budget.mu * (1 + ROUNDING):
                 raise self._refusal(keys, guarantee.mu, resemblance)
             if resemblance:
                 warnings.warn(f"{resemblance}, so both spend one budget", stacklevel=3)
-            spending = Spending(keys, guarantee.mu, purpose, name, own.texts())
+            spending = Spending(keys, guarantee.mu, purpose, name, sketches.texts())
             before = lines.count(spending)
             expect_output(lambda: self._loss(spending, before, guarantee))
             self._append(spending)
@@ -342,7 +342,7 @@ def record_spending(
 
 
 def _with_those_alike(
-    lines: Sequence[Spending], keys: tuple[str, ...], name: str | None, own: Sketches
+    lines: Sequence[Spending], keys: tuple[str, ...], name: str | None, sketches: Sketches
 ) -> tuple[tuple[str, ...], str]:
     """Return the identifiers of a data set with one of each that it looks like, and which of them it looks like most.
 
@@ -350,7 +350,7 @@ def _with_those_alike(
     """
     known, alike = _about(lines, keys), {}
     for number, line in enumerate(lines, 2):
-        if line not in known and not (name and line.name) and (common := own.common(line.sketches)):
+        if line not in known and not (name and line.name) and (common := sketches.common(line.sketches)):
             keys, alike[number] = (*keys, line.data[0]), common
     if not alike:
         return keys, ""

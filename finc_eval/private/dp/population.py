@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Hashes = NDArray[np.uint64]
 
 KEPT = 512  # different records of each view in a sketch at most
-DIRECTIONS = 16  # directions along which a row is measured, each a sum of its entries with random signs
+HASH_DIRECTIONS = 16  # directions along which a row is measured, each a sum of its entries with random signs
 
 COARSE, FINE = 2.0**-4, 2.0**-9
 """Steps of measurement, in units of the standard deviation of a row of length one. Rounding to bfloat16 changes 1 % of
@@ -111,7 +111,7 @@ def sketch_of(text: str) -> tuple[Hashes, NDArray[np.int64]] | None:
 
 
 def mix(values: Hashes) -> Hashes:
-    """Return numbers all of whose bits depend on all bits of these (the finalizer of SplitMix64)."""
+    """Return numbers, any shape, all of whose bits depend on all bits of these (the finalizer of SplitMix64)."""
     values = values + np.uint64(0x9E3779B97F4A7C15)
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -119,7 +119,7 @@ def mix(values: Hashes) -> Hashes:
 
 
 def _measure(values: NDArray[np.float64], step: float) -> Hashes:
-    """Return one number for each row: its direction, rounded along `DIRECTIONS` directions."""
+    """Return one number for each row: its direction, rounded along `HASH_DIRECTIONS` directions."""
     # 4: entries of the narrowest row that is known in another scale: the direction of a narrower one says little.
     if values.shape[1] < 4:
         values = np.pad(values, ((0, 0), (0, 1)), constant_values=1.0)
@@ -128,9 +128,9 @@ def _measure(values: NDArray[np.float64], step: float) -> Hashes:
     for order in (np.inf, 2):  # twice, because squares of huge numbers are not finite
         norm = np.linalg.norm(values, order, axis=1, keepdims=True)
         values = values / np.where(norm > 0, norm, 1.0)
-    drawn = np.frombuffer(hashlib.shake_256(b"directions").digest(DIRECTIONS * (width + 2) * 8), "<u8")
-    shifts, factors, rest = np.split(drawn.astype(np.uint64), [DIRECTIONS, 2 * DIRECTIONS])
-    signs = (rest & np.uint64(1)).astype(np.float64).reshape(width, DIRECTIONS) * 2 - 1
+    drawn = np.frombuffer(hashlib.shake_256(b"directions").digest(HASH_DIRECTIONS * (width + 2) * 8), "<u8")
+    shifts, factors, rest = np.split(drawn.astype(np.uint64), [HASH_DIRECTIONS, 2 * HASH_DIRECTIONS])
+    signs = (rest & np.uint64(1)).astype(np.float64).reshape(width, HASH_DIRECTIONS) * 2 - 1
     places = np.floor(values @ signs / step + shifts / 2.0**64).astype(np.int64).astype(np.uint64)
     numbers: Hashes = (places * (factors | np.uint64(1))).sum(1, dtype=np.uint64)
     return numbers
@@ -143,29 +143,29 @@ def _common(counted: tuple[Hashes, NDArray[np.int64]], sketch: tuple[Hashes, NDA
         numbers = numbers[: np.searchsorted(numbers, known[-1], "right")]
         counts = counts[: len(numbers)]
     every = np.union1d(numbers, known)
-    own, other = np.zeros(len(every), np.int64), np.zeros(len(every), np.int64)
-    own[np.searchsorted(every, numbers)] = counts
-    other[np.searchsorted(every, known)] = times
-    shared = np.minimum(own, other)
-    again = own + other > 1
-    again[np.argmax(own + other)] = False  # sums over all values are fixed, which takes one of them
+    ours, theirs = np.zeros(len(every), np.int64), np.zeros(len(every), np.int64)
+    ours[np.searchsorted(every, numbers)] = counts
+    theirs[np.searchsorted(every, known)] = times
+    shared = np.minimum(ours, theirs)
+    again = ours + theirs > 1
+    again[np.argmax(ours + theirs)] = False  # sums over all values are fixed, which takes one of them
     # 1e-6: largest probability at which two disjoint draws of one law may look alike.
-    if not shared[again].any() or chance_of(own[again], other[again]) > 1e-6:
+    if not shared[again].any() or chance_of(ours[again], theirs[again]) > 1e-6:
         return 0.0
-    return float(shared.sum() / min(own.sum(), other.sum()))
+    return float(shared.sum() / min(ours.sum(), theirs.sum()))
 
 
-def chance_of(own: NDArray[np.int64], other: NDArray[np.int64]) -> float:
-    """Bound the probability that two disjoint draws have this many records in common: E exp(t(M − m)), at the best t.
+def chance_of(ours: NDArray[np.int64], theirs: NDArray[np.int64]) -> float:
+    """Bound the probability that two draws with counts (v,) share this many records: E exp(t(M − m)), at the best t.
 
     M is the sum over all values of the smaller of its two counts. Under chance each record is in the first set with one
     probability, which is estimated; if it differs among the values, M is smaller, by concavity.
     """
     from scipy.stats import binom  # slow to import, and reports of other results load this module
 
-    share, common = own.sum() / (own + other).sum(), np.minimum(own, other).sum()
+    share, common = ours.sum() / (ours + theirs).sum(), np.minimum(ours, theirs).sum()
     bound = -TILTS * common
-    for count, times in zip(*np.unique(own + other, return_counts=True), strict=True):
+    for count, times in zip(*np.unique(ours + theirs, return_counts=True), strict=True):
         width = 5 + int(10 * sqrt(count))
         low, high = max(0, int(share * count) - width), min(count, int(share * count) + width)
         places = np.arange(low, high + 1)

@@ -62,7 +62,7 @@ def places_of(values: NDArray[Any], known: Sequence[str], name: str, missing: st
             f"{name}: the values are numbers ({values.dtype}), and the public list has none, only "
             f"{join_words([*map(repr, known)])}: pass the values as they are written there"
         )
-    by_number = {number: place for place, number in enumerate(numbers) if number is not None}
+    by_number = {number: row for row, number in enumerate(numbers) if number is not None}
     if len(by_number) < sum(number is not None for number in numbers):  # "1" and "1.0" are two values of the list
         by_number = {}
     names, of_missing = KnownNames(known), -1 if missing is None else known.index(missing)
@@ -78,7 +78,7 @@ def places_of(values: NDArray[Any], known: Sequence[str], name: str, missing: st
 
 
 def is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return for each value if it is missing: empty, None, NaN, or a text that stands for it."""
+    """Return for each value (n,) if it is missing: empty, None, NaN, or a text that stands for it."""
     if values.dtype.kind in NUMBERS:
         return np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), bool)
     written, inverse = distinct(values)
@@ -86,7 +86,7 @@ def is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def count_texts(values: NDArray[Any], chosen: NDArray[np.bool_]) -> Counter[str]:
-    """Return the texts of the chosen values, with the number of each."""
+    """Return the texts of the chosen values, both of shape (n,), with the number of each."""
     if not chosen.any():
         return Counter()
     written, inverse = distinct(values[chosen], to_text=str)
@@ -109,7 +109,7 @@ def number_of(written: str) -> float | None:
 
 
 def distinct(values: NDArray[Any], to_text: Callable[[str], str] = to_text) -> tuple[list[str], NDArray[np.int64]]:
-    """Return the different values as texts, in order, and the place of each value among them.
+    """Return the different values (n,) as texts, in order, and the place of each value among them, shape (n,).
 
     `to_text` maps what is written: texts that stand for a missing value to "", unless it is `str`.
     """

@@ -183,7 +183,7 @@ def _code(column: NDArray[Any]) -> tuple[list[str], NDArray[np.int64]]:
     written, places = distinct(column)
     canonical = [text if (number := number_of(text)) is None else repr(number) for text in written]
     values = sorted(set(canonical))
-    rank = {value: place for place, value in enumerate(values)}
+    rank = {value: rank for rank, value in enumerate(values)}
     return values, np.array([rank[value] for value in canonical], np.int64)[places]
 
 
@@ -192,7 +192,7 @@ def _lines(values: list[str]) -> list[str]:
 
 
 def _are_row_numbers(values: list[str], counts: NDArray[np.int64]) -> bool:
-    """Return whether the values are whole numbers, each once, in any order, and few are left out between them."""
+    """Return whether the values, with counts (v,), are whole numbers, each once, and few are left out between them."""
     numbers = [number_of(value) for value in values]
     if counts.max() > 1 or None in numbers:
         return False
@@ -202,6 +202,6 @@ def _are_row_numbers(values: list[str], counts: NDArray[np.int64]) -> bool:
 
 
 def _is_regular(codes: NDArray[np.int64], count: int) -> bool:
-    """Return whether equal values lie together, or all values take turns."""
+    """Return whether equal values lie together, or all values take turns, from the code of each record, shape (n,)."""
     in_blocks = 1 + int((np.diff(codes) != 0).sum()) == count
     return in_blocks or bool((codes[count:] == codes[:-count]).all())

@@ -34,6 +34,7 @@ def factors_of(parts: Sequence[torch.Tensor]) -> tuple[torch.Tensor, torch.Tenso
 
 
 def _by_row(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+    """Return the outer product of (n, a) and (n, b) in each row, flattened to (n, a b)."""
     return (left[:, :, None] * right[:, None]).flatten(1)
 
 
@@ -68,10 +69,10 @@ class CoordinateFeatures(HermiteFeatures):
         units = [length_scale_of(fraction) / scale for fraction, scale in zip(rhos, scales, strict=True)]
         self._series = torch.tensor([rhos, units, scales], dtype=torch.double, device=self.device)
 
-    def single(self, place: int, numbers: torch.Tensor) -> torch.Tensor:
+    def single(self, number: int, numbers: torch.Tensor) -> torch.Tensor:
         """Compute the features of one coordinate, before any factor: (n,) → (n, C+1)."""
-        rho, unit, _ = self._series[:, place].tolist()
-        return hermite((numbers - self.center[place].to(numbers.dtype)) * unit, self.orders[place], rho)
+        rho, unit, _ = self._series[:, number].tolist()
+        return hermite((numbers - self.center[number].to(numbers.dtype)) * unit, self.orders[number], rho)
 
     @property
     @abstractmethod
@@ -84,7 +85,7 @@ class CoordinateFeatures(HermiteFeatures):
         rhos, units, _ = self._series.to(rows.dtype)[:, places]
         rho = self.rho if isinstance(self.rho, float) else rhos
         centered = (rows - self.center.to(rows.dtype))[:, places]
-        return hermite(centered * units, max(self.orders[place] for place in places), rho)
+        return hermite(centered * units, max(self.orders[number] for number in places), rho)
 
 
 class CoordinateSum(CoordinateFeatures):
@@ -131,9 +132,9 @@ class CoordinateProduct(CoordinateFeatures):
 
     def __init__(self, dim: int, order: Orders, *, coordinates: Sequence[int] | None = None, **rest: Any) -> None:
         chosen = range(dim) if coordinates is None else coordinates
-        if not len(chosen) or not all(0 <= place < dim for place in chosen) or len(set(chosen)) < len(chosen):
+        if not len(chosen) or not all(0 <= number < dim for number in chosen) or len(set(chosen)) < len(chosen):
             raise UsageError(f"coordinates must be some of 0 to {dim - 1}, each once, got {list(chosen)}")
-        self._coordinates = tuple(int(place) for place in chosen)
+        self._coordinates = tuple(int(number) for number in chosen)
         super().__init__(dim, order, **rest)
 
     @property
@@ -142,11 +143,11 @@ class CoordinateProduct(CoordinateFeatures):
 
     @property
     def size(self) -> int:
-        return prod(self.orders[place] + 1 for place in self.coordinates)
+        return prod(self.orders[number] + 1 for number in self.coordinates)
 
     @property
     def width(self) -> int:
-        sizes = [self.orders[place] + 1 for place in self.coordinates]
+        sizes = [self.orders[number] + 1 for number in self.coordinates]
         half = (len(sizes) + 1) // 2
         return prod(sizes[:half]) + prod(sizes[half:])
 
@@ -154,8 +155,8 @@ class CoordinateProduct(CoordinateFeatures):
     def degrees(self) -> torch.Tensor:
         """Total degree of each feature; the degree of the last coordinate changes fastest."""
         degrees = torch.zeros(1, dtype=torch.long)
-        for place in self.coordinates:
-            degrees = (degrees[:, None] + torch.arange(self.orders[place] + 1)).flatten()
+        for number in self.coordinates:
+            degrees = (degrees[:, None] + torch.arange(self.orders[number] + 1)).flatten()
         return degrees
 
     @property
@@ -173,11 +174,12 @@ class CoordinateProduct(CoordinateFeatures):
         """Sum φ over the rows of each class by one matrix product a class: (n, d), (n,) → (classes, q)."""
         left, right = (factor.to(dtype) for factor in self._factors(self.prepared(rows)))
         chosen = [labels == label for label in range(classes)]
-        return torch.stack([(left[own].T @ right[own]).flatten() for own in chosen])
+        return torch.stack([(left[is_in_class].T @ right[is_in_class]).flatten() for is_in_class in chosen])
 
     def _factors(self, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return two matrices, (n, a) and (n, b), whose products by row are the features of rows (n, d)."""
         singles = zip(self._singles(rows).unbind(1), self.coordinates, strict=True)
-        return factors_of([features[:, : self.orders[place] + 1] for features, place in singles])
+        return factors_of([features[:, : self.orders[number] + 1] for features, number in singles])
 
     def apply(self, rows: torch.Tensor) -> torch.Tensor:
         return _by_row(*self._factors(rows))
@@ -238,8 +240,8 @@ class SumAndProduct(HermiteFeatures):
     def parameters(self) -> dict[str, Any]:
         product = self.product.parameters
         names = ("order", "length_scale", "rho")
-        own = {f"product_{name}": product[name] for name in names}
-        return super().parameters | own | {"coordinates": product["coordinates"]}
+        of_product = {f"product_{name}": product[name] for name in names}
+        return super().parameters | of_product | {"coordinates": product["coordinates"]}
 
     def exact(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         return (self.sum.exact(x, y) + self.product.exact(x, y)) / 2

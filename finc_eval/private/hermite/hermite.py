@@ -23,7 +23,7 @@ from finc_eval.feature_maps.base import FeatureMap, as_center
 from finc_eval.numerics.kernels import gaussian_kernel
 from finc_eval.numerics.names import Kernel
 
-TAIL = 1e-3  # part of φ(x)² that an order may cut off
+SERIES_TAIL = 1e-3  # part of φ(x)² that an order may cut off
 
 
 def rho_of(length_scale: float) -> float:
@@ -74,6 +74,7 @@ class _Hermite(torch.autograd.Function):
 
 
 def _hermite(x: torch.Tensor, order: int, rho: float | torch.Tensor) -> torch.Tensor:
+    """Compute φ_0 … φ_order of numbers of any shape, along a new first axis."""
     large = torch.finfo(x.dtype).max ** 0.25
     base = log1p(-rho * rho) if isinstance(rho, float) else torch.log1p(-rho * rho)
     logarithm = 0.25 * base - rho / (1 + rho) * x.square()
@@ -118,9 +119,9 @@ def degree_probabilities(radius: float, length_scale: float, rho: float, order: 
 
 def order_for(radius: float, length_scale: float, rho: float) -> int:
     """Return the smallest order that cuts off at most 1e-3 of φ(x)² wherever |x − μ| is at most `radius`."""
-    most = ceil(_reach(radius, length_scale, rho, 2 / sqrt(TAIL)))
+    most = ceil(_reach(radius, length_scale, rho, 2 / sqrt(SERIES_TAIL)))
     kept = degree_probabilities(radius, length_scale, rho, most).cumsum(0)
-    return int((kept < 1 - TAIL).sum())
+    return int((kept < 1 - SERIES_TAIL).sum())
 
 
 def best_rho(radius: float, length_scale: float) -> float:

@@ -61,7 +61,7 @@ class GlobalDistances:
     @property
     def labels(self) -> tuple[Hashable, ...]:
         """Nearest class of every query; the first class if a query has no distance to any."""
-        return tuple(self.classes[place] for place in self.values.argmin(1))
+        return tuple(self.classes[number] for number in self.values.argmin(1))
 
     @property
     def scores(self) -> NDArray[np.float64]:
@@ -120,8 +120,8 @@ def combine(parties: Sequence[Mapping[Hashable, NDArray[np.float64]]]) -> Global
     values = np.full((sizes[0], len(classes)), np.inf)
     for party in parties:
         for label, distances in party.items():
-            place = classes.index(label)
-            values[:, place] = np.minimum(values[:, place], distances)
+            column = classes.index(label)
+            values[:, column] = np.minimum(values[:, column], distances)
     return GlobalDistances(classes, values)
 
 
@@ -281,4 +281,5 @@ def _answer_path(folder: str | Path, party: str) -> Path:
 
 
 def _digest(rows: NDArray[np.floating]) -> str:
+    """Return the SHA-256 of rows (n, d), with their type and shape."""
     return sha256_of(f"{rows.dtype.str}{rows.shape}", rows)

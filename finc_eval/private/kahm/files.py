@@ -56,11 +56,11 @@ def save_models(path: str | Path, models: ClassModels) -> None:
     with new_file(path, MODELS_TYPE, MODELS_LAYOUT) as file:
         classes: tuple[bool | int | float | str, ...] = tuple(models.classes)  # type: ignore[arg-type]
         file.header |= plain(ModelsHeader(classes, models.settings, lambdas, models.space, models.source))
-        for place, model in enumerate(models.models.values()):
+        for number, model in enumerate(models.models.values()):
             for branch, layers in enumerate(model.branches):
                 for layer, machine in enumerate(layers):
                     for name in TENSORS:
-                        file.array(f"{place}/{branch}/{layer}/{name}", getattr(machine, name).cpu().numpy())
+                        file.array(f"{number}/{branch}/{layer}/{name}", getattr(machine, name).cpu().numpy())
 
 
 def load_models(path: str | Path, *, device: str | torch.device | None = "cpu") -> ClassModels:
@@ -86,11 +86,11 @@ def load_models(path: str | Path, *, device: str | torch.device | None = "cpu") 
         models: dict[Hashable, WideKahm] = {
             label: WideKahm(
                 tuple(
-                    tuple(_machine(file, f"{place}/{branch}/{layer}", lam, where) for layer, lam in enumerate(layers))
+                    tuple(_machine(file, f"{number}/{branch}/{layer}", lam, where) for layer, lam in enumerate(layers))
                     for branch, layers in enumerate(branches)
                 )
             )
-            for place, (label, branches) in enumerate(zip(header.classes, header.lambdas, strict=True))
+            for number, (label, branches) in enumerate(zip(header.classes, header.lambdas, strict=True))
         }
         if not models or len({model.dim for model in models.values()}) != 1:
             raise ValueError("its models are not of one space")
@@ -103,11 +103,11 @@ def check_labels(labels: Iterable[Hashable], purpose: str) -> None:
         raise DataError(f"classes must be strings or numbers to be {purpose}, got {list(labels)}")
 
 
-def _machine(file: StoredFile, place: str, lam: float, device: torch.device) -> Kahm:
-    n, components = file.stored(f"{place}/encoded").shape
-    (dim,) = file.stored(f"{place}/mean").shape
+def _machine(file: StoredFile, path: str, lam: float, device: torch.device) -> Kahm:
+    n, components = file.stored(f"{path}/encoded").shape
+    (dim,) = file.stored(f"{path}/mean").shape
     shapes = ((dim, components), (dim,), (n, components), (n, dim), (n,))
-    arrays = {name: file.array(f"{place}/{name}", *s, dtype="<f8") for name, s in zip(TENSORS, shapes, strict=True)}
+    arrays = {name: file.array(f"{path}/{name}", *s, dtype="<f8") for name, s in zip(TENSORS, shapes, strict=True)}
     if not dim or not n or not all(np.isfinite(array).all() for array in arrays.values()):
         raise ValueError("a machine is empty, or has numbers that are not finite")
     return Kahm(**{name: torch.from_numpy(array).to(device) for name, array in arrays.items()}, lam=lam)

@@ -183,6 +183,7 @@ def check_rows(samples: ArrayLike | torch.Tensor) -> torch.Tensor:
 
 
 def _fit(rows: torch.Tensor, mean: torch.Tensor, encoder: torch.Tensor, settings: KahmSettings) -> Kahm:
+    """Fit a machine to rows (N, p), with their mean (p,) and the encoder (p, n)."""
     encoded = (rows - mean) @ encoder
     values, vectors = torch.linalg.eigh(kernel_matrix(encoded))
     values.clamp_(min=0)

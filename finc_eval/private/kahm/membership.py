@@ -203,12 +203,14 @@ def classification_quality(
     values, known = np.asarray(distances, np.float64), np.asarray(labels)
     check_labels(known.shape, len(values))
     scores, nearest, near = matching_scores(values), values.argmin(1), np.isfinite(values.min(1))
-    is_right = near & [classes[place] == label for place, label in zip(nearest, known.tolist(), strict=True)]
+    is_right = near & [classes[number] == label for number, label in zip(nearest, known.tolist(), strict=True)]
     return ClassificationQuality(
         n=len(values),
         accuracy=float(is_right.mean()),
         aucs=tuple(
-            auc(scores[own, place], scores[~own, place]) if own.any() and not own.all() else None
-            for place, own in enumerate(known == label for label in classes)
+            auc(scores[is_member, number], scores[~is_member, number])
+            if is_member.any() and not is_member.all()
+            else None
+            for number, is_member in enumerate(known == label for label in classes)
         ),
     )

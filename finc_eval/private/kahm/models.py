@@ -36,6 +36,7 @@ class PreciseRows(ArrayEmbeddings):
     """An array or tensor that keeps its precision: float64 is not rounded to float32."""
 
     def _finite(self, rows: torch.Tensor, numbers: Sequence[int] | NDArray[np.int64]) -> torch.Tensor:
+        """Return rows (n, d), or raise DataError with the number of the first row that is not finite."""
         rows = rows.detach()
         if not (finite := rows.isfinite().all(1)).all():
             row = numbers[int((~finite).nonzero()[0])]
@@ -222,7 +223,7 @@ def fit_classes(
     settings, rows = settings or KahmSettings(), precise_rows(samples, "samples")
     members = class_members(labels, rows.n)
     tell_fewer_components(settings, rows.dim, min(map(len, members.values())))
-    models = {label: _wide(Subset(rows, own), settings, device) for label, own in members.items()}
+    models = {label: _wide(Subset(rows, chosen), settings, device) for label, chosen in members.items()}
     return ClassModels(models, settings, known_space(rows), rows.digest)
 
 
@@ -330,7 +331,7 @@ def _distances(models: tuple[WideKahm, ...], queries: object) -> Distances:
     largest = max(layers[0].n for model in models for layers in model.branches)
     for batch in rows.batches(max(MAX_BATCH_ENTRIES // (rows.dim + largest), 1)):
         points = batch.rows.to(models[0].device).double()
-        for place, model in enumerate(models):
+        for column, model in enumerate(models):
             nearest = torch.full((len(points),), inf, dtype=torch.double, device=points.device)
             undecided = torch.zeros((), dtype=torch.long, device=points.device)
             for layers in model.branches:
@@ -340,6 +341,6 @@ def _distances(models: tuple[WideKahm, ...], queries: object) -> Distances:
                     distances = torch.linalg.vector_norm(points - images, dim=1)
                     nearest = torch.where(distances < nearest, distances, nearest)  # a distance may be NaN
                     undecided += at_pole.sum()
-            values[batch.start : batch.start + len(points), place] = nearest.cpu().numpy()
+            values[batch.start : batch.start + len(points), column] = nearest.cpu().numpy()
             poles += int(undecided)
     return Distances(values, poles)

@@ -129,7 +129,7 @@ def noncentrality_interval(x: float, degrees: int, confidence: float) -> tuple[f
         most = max(x, 1.0)
         while ncx2.cdf(x, degrees, most) > probability:
             most *= 2
-        return float(brentq(lambda place: ncx2.cdf(x, degrees, place) - probability, 0.0, most, rtol=1e-10))
+        return float(brentq(lambda shift: ncx2.cdf(x, degrees, shift) - probability, 0.0, most, rtol=1e-10))
 
     return noncentrality(1 - tail), noncentrality(tail)
 
@@ -149,10 +149,10 @@ def difference_variance(ref: NoisyMean, first: SampleMean, other: SampleMean) ->
     shared = _reference(ref, (first, other))
     total = 4 * float(gap @ shared @ gap)
     for gen in (first, other):
-        d, own = ref.mean - gen.mean, gen.covariance / gen.n
+        d, sampling = ref.mean - gen.mean, gen.covariance / gen.n
         # dᵀCd exceeds δᵀCδ by tr C(s²I + S_P/m), which gᵀ(…)g already contains, and by tr C².
-        along = float(d @ own @ d) - float((own * (shared + own)).sum())
-        total += 4 * max(along, 0.0) + 2 * float(own.square().sum())
+        along = float(d @ sampling @ d) - float((sampling * (shared + sampling)).sum())
+        total += 4 * max(along, 0.0) + 2 * float(sampling.square().sum())
     return total
 
 

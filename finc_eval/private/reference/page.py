@@ -230,10 +230,10 @@ def _beside_real(result: PrivateComparison, real: PrivateScore) -> str:
     ]
     how = "farther" if sure and sure[0].second == first.name else "nearer"
     than = f"significantly {how} than" if sure else "and cannot be distinguished by distance from"
-    value, low, high, own = (figure(value, ".3g") for value in (first.value, *first.interval, real.value))
+    value, low, high, of_real = (figure(value, ".3g") for value in (first.value, *first.interval, real.value))
     return (
         f"{first.name} is at an MMD² of {value} [{low}, {high}] from the private records, {than} real samples, "
-        f"{real.name} ({own})."
+        f"{real.name} ({of_real})."
     )
 
 

@@ -354,7 +354,7 @@ class PrivateSketch(Shown):
         degrees = self.feature_map.degrees.repeat(len(self.classes or (1,)))
         by_degree = {f"degree {d}": (degrees == d).nonzero()[:, 0] for d in sorted(set(degrees.tolist()))}
         entries = torch.arange(self.size).view(-1, self.feature_map.size)
-        by_class = {f"class {name}": entries[place] for place, name in enumerate(self.classes or ())}
+        by_class = {f"class {name}": entries[number] for number, name in enumerate(self.classes or ())}
         return PrivateScore(
             provenance=Provenance.here("cpu"),
             name=name,
@@ -374,8 +374,8 @@ class PrivateSketch(Shown):
         )
 
     def _no_labels(self, name: str) -> DataError:
-        own = ", ".join(self.classes or ())
-        return DataError(f"the private sketch has classes ({own}), but {name} has no labels: pass labels")
+        known = ", ".join(self.classes or ())
+        return DataError(f"the private sketch has classes ({known}), but {name} has no labels: pass labels")
 
     def _features(self, embeddings: Embeddings, labels: Sequence[object] | None, run: Run) -> Iterator[torch.Tensor]:
         """Yield φ of generated samples batch by batch, (b, A)."""

@@ -69,8 +69,8 @@ class Category:
         """Codes of the levels, (levels, coordinates): corners of a simplex around 0, or the usual value at 0."""
         corners = torch.eye(self.levels)
         if self.usual is not None:
-            place = self.values.index(self.usual)
-            return torch.cat([corners[:, :place], corners[:, place + 1 :]], 1)
+            usual = self.values.index(self.usual)
+            return torch.cat([corners[:, :usual], corners[:, usual + 1 :]], 1)
         # The two corners of a simplex of two values lie on a line.
         return torch.tensor([[-0.5], [0.5]]) * 2**0.5 if self.levels == 2 else corners - 1 / self.levels
 
@@ -101,7 +101,7 @@ class Category:
         return count_texts(given, places_of(given, self.values, f"column {self.name}", self.missing) < 0)
 
     def decoded(self, levels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Return the value of every level."""
+        """Return the value of every level, shape (n,)."""
         chosen: np.ndarray = np.array(self.values, dtype=str)[levels]
         return chosen
 

@@ -203,7 +203,7 @@ def draw_labels(shares: torch.Tensor, count: int, seed: int) -> torch.Tensor:
 
 
 def _passing(records: torch.Tensor) -> PassingRecords:
-    """Return records in memory as batches."""
+    """Return records in memory, shape (m, d), as batches."""
     if records.ndim != 2 or not len(records):
         raise DataError(f"records must have shape (m, k) with m > 0, got {tuple(records.shape)}")
 

@@ -27,7 +27,7 @@ from finc_eval.private.synthesis.released_features import (
 from finc_eval.private.synthesis.tabular import Table
 
 CODE_SIZE = 10  # number of entries of the code z, as in the paper
-CONTRAST = 2.0  # factor from a network's output to the coefficient of a wave in an image, whose norm is about 10
+START_CONTRAST = 2.0  # factor from a network's output to the coefficient of a wave in an image, whose norm is about 10
 
 
 class Bounded:
@@ -58,7 +58,7 @@ class Smooth:
 
     def __call__(self, outputs: torch.Tensor, chance: torch.Generator) -> torch.Tensor:
         """Turn outputs into images: (n, width) → (n, c·h·w), in [0, 1]."""
-        pixels = self.brightness + CONTRAST * outputs @ self.basis.T.to(outputs.device)
+        pixels = self.brightness + START_CONTRAST * outputs @ self.basis.T.to(outputs.device)
         grain = torch.randn(pixels.shape, generator=chance, device=pixels.device)
         return (pixels + self.grain * grain).clamp(0, 1)
 
@@ -150,7 +150,7 @@ class Network:
         return [statistic.class_sums(records, labels, self.classes) / self.batch for statistic in statistics]
 
     def sample(self, labels: torch.Tensor, seed: int) -> torch.Tensor:
-        """Draw one record for each label, with the batch norms of the training."""
+        """Draw one record for each label (n,), with the batch norms of the training: (n, d)."""
         return torch.cat(list(self.sample_batches(labels, seed)))
 
     def sample_batches(self, labels: torch.Tensor, seed: int) -> Iterator[torch.Tensor]:
@@ -219,7 +219,7 @@ class ProductMixture:
             parts = [self._mean(replace(statistic, phi=part), columns) for part in (phi.sum, phi.product)]
             return torch.cat(parts, 1) / sqrt(2)
         if isinstance(phi, CoordinateFeatures) and all(code.shape[1] == 1 for code in codes):
-            parts = [columns[place] @ phi.single(place, codes[place][:, 0]) for place in phi.coordinates]
+            parts = [columns[number] @ phi.single(number, codes[number][:, 0]) for number in phi.coordinates]
             if isinstance(phi, CoordinateSum):
                 return self._by_class(torch.cat(parts, 1) * phi.dim**-0.5)
             # The two factors of a component meet in the product that averages: their outer product never exists.
@@ -274,7 +274,7 @@ class ProductMixture:
         return torch.cat(parts, 1)
 
     def _by_class(self, features: torch.Tensor) -> torch.Tensor:
-        """Average over the components of each class."""
+        """Average features (k c, q) over the c components of each of k classes: (k, q)."""
         return features.view(self.table.classes, self.components, -1).mean(1)
 
     def _codes(self, statistic: Statistic) -> list[torch.Tensor]:
@@ -284,9 +284,9 @@ class ProductMixture:
             raise UsageError("a mixture needs statistics that see a table's codes or positions")
         codes, start = [], 0
         for block in torch.split(view, self.table.levels):
-            own = (block != 0).any(0).nonzero()[:, 0]
-            width = max(len(own), 1)
-            if len(own) and (int(own[0]) != start or int(own[-1]) != start + width - 1):
+            used = (block != 0).any(0).nonzero()[:, 0]
+            width = max(len(used), 1)
+            if len(used) and (int(used[0]) != start or int(used[-1]) != start + width - 1):
                 raise UsageError("a mixture needs a view that gives every column coordinates of its own")
             codes.append(block[:, start : start + width])
             start += width

@@ -186,8 +186,8 @@ def channel_by_channel(view: torch.Tensor, channels: int) -> torch.Tensor:
 
 
 def _cosines(side: int) -> torch.Tensor:
-    place = torch.arange(side)
-    waves = torch.cos(pi / side * (place[:, None] + 0.5) * place) * sqrt(2 / side)
+    position = torch.arange(side)
+    waves = torch.cos(pi / side * (position[:, None] + 0.5) * position) * sqrt(2 / side)
     waves[:, 0] /= sqrt(2)
     return waves
 

@@ -197,10 +197,10 @@ def make_columns(table: Table, records: torch.Tensor) -> tuple[MadeColumn, ...]:
 
 
 def first_of_each(drawn: torch.Tensor, classes: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return the ids of the first images of each class; of all, without classes."""
+    """Return the ids of the first images of each class, by the label of each (n,); of all, without classes."""
     # 8: images of each class that a page shows.
     return {
-        name: tuple(str(int(place)) for place in torch.nonzero(drawn == number)[:8, 0])
+        name: tuple(str(int(row)) for row in torch.nonzero(drawn == number)[:8, 0])
         for number, name in enumerate(classes or (ALL,))
     }
 

@@ -160,6 +160,6 @@ class Table:
 
 
 def _block_diagonal(blocks: list[torch.Tensor]) -> torch.Tensor:
-    """Put blocks on the diagonal of a matrix that is 0 elsewhere."""
+    """Put blocks (k, a, b) on the diagonal of a matrix (k a, k b) that is 0 elsewhere."""
     matrix: torch.Tensor = torch.block_diag(*blocks)  # type: ignore[no-untyped-call]
     return matrix

@@ -10,7 +10,7 @@ from finc_eval.core.words import one_line, plural
 from finc_eval.report.exports.outline import Made, Outline, TextTable
 
 MAX_MARKDOWN = 900 * 1024  # bytes of a text: GitHub drops a summary of more than 1 MiB without a word
-MAX_TEXT = 12_000  # characters of a paragraph or a cell; a longer one is cut
+MAX_CELL = 12_000  # characters of a paragraph or a cell; a longer one is cut
 MAX_SENTENCES = 40  # warnings, signatures and failures of each sort that a text has
 
 SPECIAL = re.compile(r"[\\|<>&`*_\[\]#~$@!]|:(?=//)|(?<=www)\.")
@@ -62,8 +62,8 @@ def paragraph(text: str) -> str:
 def escape(text: str) -> str:
     """Return text on one line in which no character begins anything but itself."""
     plain = " ".join(visible(text).encode("utf-8", "backslashreplace").decode().split())
-    if len(plain) > MAX_TEXT:
-        plain = f"{plain[:MAX_TEXT]}…"
+    if len(plain) > MAX_CELL:
+        plain = f"{plain[:MAX_CELL]}…"
     return SPECIAL.sub(r"\\\g<0>", plain)
 
 
@@ -71,19 +71,19 @@ def _table(table: TextTable, room: int) -> tuple[str, int]:
     """Return a table, and the number of rows that do not fit."""
     rows = table.texts(small=True)
     numeric = [
-        place > 0 and all(cell[:1] in "0123456789[−+<≤≥×–-." for cell in (row[place] for row in rows))
-        for place in range(len(table.columns))
+        column > 0 and all(cell[:1] in "0123456789[−+<≤≥×–-." for cell in (row[column] for row in rows))
+        for column in range(len(table.columns))
     ]
     title = [f"### {escape(table.title)}", ""] if table.title else []
     lines = [*title, _row(table.columns), "|" + "|".join("--:" if is_number else "---" for is_number in numeric) + "|"]
     room -= _size("\n".join(lines))
     if room < 0:
         return "", len(rows)
-    for place, row in enumerate(rows):
+    for number, row in enumerate(rows):
         line = _row(row)
         room -= _size(line)
         if room < 0:
-            return "\n".join(lines), len(rows) - place
+            return "\n".join(lines), len(rows) - number
         lines.append(line)
     return "\n".join(lines), 0
 
@@ -94,7 +94,7 @@ def _row(cells: Iterable[str]) -> str:
 
 def _code(text: str) -> str:
     """Return text as a block of code, fenced by more backticks than it has in a row."""
-    plain = visible(text).encode("utf-8", "backslashreplace").decode()[: MAX_TEXT * 2]
+    plain = visible(text).encode("utf-8", "backslashreplace").decode()[: MAX_CELL * 2]
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", plain)), default=0))
     return f"{fence}\n{plain}\n{fence}"
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-WIDTH, ROW, AROUND = 6.5, 0.2, 1.1
+PAPER_WIDTH, ROW, PANEL_AROUND = 6.5, 0.2, 1.1
 """Inches: of a text column, from one number to the next, and above and below all numbers of a panel together."""
 
 PLAIN: dict[str, Any] = {"parse_math": False, "usetex": False}
@@ -86,7 +86,7 @@ class FigurePanel:
     @property
     def height(self) -> float:
         """Height in inches."""
-        return AROUND + ROW * len(self.numbers) / SPREAD * len(self.rows)
+        return PANEL_AROUND + ROW * len(self.numbers) / SPREAD * len(self.rows)
 
 
 def figure_of(rows: Iterable[Mapping[str, Any]], alpha: float) -> Figure:
@@ -102,7 +102,7 @@ def figure_of(rows: Iterable[Mapping[str, Any]], alpha: float) -> Figure:
     if not panels:
         raise DataError("the table of this result is empty, so there is nothing to draw")
     heights = [panel.height for panel in panels]
-    figure = Figure(figsize=(WIDTH, sum(heights)), layout="constrained")
+    figure = Figure(figsize=(PAPER_WIDTH, sum(heights)), layout="constrained")
     grid = figure.subplots(len(panels), squeeze=False, height_ratios=heights)
     for axes, panel in zip(grid.flat, panels, strict=True):
         _draw(axes, panel)
@@ -131,8 +131,10 @@ def _panels(rows: Sequence[Mapping[str, Any]], alpha: float) -> Iterator[FigureP
         if not numbers:
             continue
         name = _name(row)
-        own = row.get("id", row.get("kind.id"))
-        title = f"{name}, {own}" if names[name] > 1 and own is not None and own != name else name
+        name_of_row = row.get("id", row.get("kind.id"))
+        title = (
+            f"{name}, {name_of_row}" if names[name] > 1 and name_of_row is not None and name_of_row != name else name
+        )
         # Limits of one rule, "kinds.lose k128" and "kinds.lose k130", share an axis.
         value = row.get("by") or row.get("key") or (name.partition(" ")[0] if "margin" in row else name)
         if shares:  # of several methods or values of a parameter, an axis for each
@@ -187,14 +189,14 @@ def _with_ends(row: Mapping[str, Any], column: str, interval: str) -> Number:
 
 def _draw(axes: Axes, panel: FigurePanel) -> None:
     step = SPREAD / len(panel.numbers)
-    for place, (label, numbers) in enumerate(panel.numbers.items()):
+    for number, (label, numbers) in enumerate(panel.numbers.items()):
         values, lows, highs = (list(part) for part in zip(*numbers.values(), strict=True))
         # An interval can leave out its number, such as that of the corrected value of a limit.
         around = [
             [max(value - low, 0) for value, low in zip(values, lows, strict=True)],
             [max(high - value, 0) for value, high in zip(values, highs, strict=True)],
         ]
-        heights = [row + step * (place - (len(panel.numbers) - 1) / 2) for row in numbers]
+        heights = [row + step * (number - (len(panel.numbers) - 1) / 2) for row in numbers]
         style: dict[str, Any] = {"fmt": "o", "ms": 4, "capsize": 2} | STYLES.get(label, {})
         axes.errorbar(values, heights, xerr=around, label=str(printable(label)), **style)
     axes.set_yticks(range(len(panel.rows)), [str(printable(name)) for name in panel.rows], **PLAIN)

@@ -135,10 +135,10 @@ def _inner(tracker: Any) -> Any:
 
 def _numbers(result: Document, last: float | None) -> Iterator[tuple[str, float]]:
     """Yield the numbers of the table, of the last step where rows have one, with their names."""
-    for place, row in enumerate(result._cell_rows()):
+    for number, row in enumerate(result._cell_rows()):
         if row.get(STEP) != last:
             continue
-        name = next((str(row[key]) for key in ("name", "kind.name", "id", "type") if row.get(key)), str(place))
+        name = next((str(row[key]) for key in ("name", "kind.name", "id", "type") if row.get(key)), str(number))
         for key in row if last is None else ["value"]:
             ending = f"/{key}" if last is None else ""  # a name is not the beginning of another: MLflow makes folders
             if _is_number(row[key]):
