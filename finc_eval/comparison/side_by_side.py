@@ -1,4 +1,4 @@
-"""`SideBySide`: several comparisons of the same sets that differ in one thing: space, method, value, or release."""
+"""`SideBySide`: several comparisons of the same two sets that differ in one thing: space, method or value."""
 
 from __future__ import annotations
 
