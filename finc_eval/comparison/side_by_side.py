@@ -1,4 +1,4 @@
-"""`SideBySide`: several comparisons of the same sets that differ in one thing: space, method, value, or release."""
+"""`SideBySide`: several comparisons of the same two sets that differ in one thing: space, method or value."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ class SideBySide(Pictured):
     @property
     def directions(self) -> list[tuple[Any, Direction]]:
         """Directions of all comparisons, each after the name or number of its comparison."""
-        return [(name, one) for name, comparison in self.rows.items() for one in comparison.directions]
+        return [(name, found) for name, comparison in self.rows.items() for found in comparison.directions]
 
     @property
     def significant(self) -> dict[Any, tuple[Direction, ...]]:
         """Significant directions of each comparison."""
-        return {name: significant(one.directions, ALPHA) for name, one in self.rows.items()}
+        return {name: significant(comparison.directions, ALPHA) for name, comparison in self.rows.items()}
 
     @property
     def all_warnings(self) -> tuple[str, ...]:
         """Warnings of all comparisons, each once."""
-        return tuple(dict.fromkeys(warning for one in self.rows.values() for warning in one.warnings))
+        return tuple(dict.fromkeys(warning for found in self.rows.values() for warning in found.warnings))
 
     def pictured_sets(self) -> Mapping[str, SetInfo]:
         """Return the sets that were compared."""

@@ -248,14 +248,23 @@ def test_what_an_earlier_version_wrote_is_upgraded(tmp_path):
 
 def test_numbered_parts_come_in_their_order_and_other_files_are_refused(tmp_path):
     kept = KeptFolder(tmp_path, ("refused",))
-    for name in ("0002", "10000", "0010", "refused", ".hidden"):
+    for name in ("0002", "10000", "9999", "refused", ".hidden"):
         (tmp_path / name).mkdir()
-    assert kept.numbered == ["0002", "0010", "10000"]
+    assert kept.numbered == ["0002", "9999", "10000"]
     kept.check_own()
     (tmp_path / "photos").mkdir()
     with pytest.raises(UsageError, match="has other files, such as photos"):
         kept.check_own()
     assert KeptFolder(tmp_path / "none").numbered == [] and KeptFolder(tmp_path / "none").names_in("x", ".json") == []
+
+
+def test_all_files_of_a_part_are_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
+    synced, real = set(), os.fsync
+    monkeypatch.setattr(os, "fsync", lambda descriptor: (synced.add(os.fstat(descriptor).st_ino), real(descriptor)))
+    with new_part(tmp_path / "0001", "it stays") as place:
+        for name in "ab":
+            (place / name).write_bytes(b"x")
+    assert {path.stat().st_ino for path in (tmp_path / "0001").iterdir()} == synced
 
 
 def test_a_part_that_fails_leaves_nothing_and_one_that_is_there_is_never_changed(tmp_path):

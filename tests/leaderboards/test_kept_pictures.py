@@ -14,9 +14,9 @@ from typer.testing import CliRunner
 import finc_eval as fe
 from finc_eval.cli.app import app
 from finc_eval.core.errors import DataError
+from finc_eval.core.kept import sealed
 from finc_eval.core.marks import CHECKSUM, checksum_of
 from finc_eval.gallery.thumbnails import kept_thumbnails
-from finc_eval.leaderboards import stored
 from finc_eval.leaderboards.pictures import KEPT_EDGE, KEPT_PICTURES
 
 
@@ -112,7 +112,7 @@ def test_each_kind_of_a_set_has_a_picture_and_its_own_kinds_have_more(desk):
 @pytest.mark.parametrize("name", ["entries/b.json", "board.json"])
 def test_a_kill_between_writes_is_repaired_by_the_same_command(desk, monkeypatch, name):
     """The index did not list the model yet, or a page was not written."""
-    real = stored.write_readable
+    real = sealed.write_readable
 
     def killed(path, *rest):
         real(path, *rest)
@@ -120,8 +120,7 @@ def test_a_kill_between_writes_is_repaired_by_the_same_command(desk, monkeypatch
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("finc_eval.leaderboards.stored.write_readable", killed)
-        patch.setattr("finc_eval.leaderboards.entry.write_readable", killed)
+        patch.setattr(sealed, "write_readable", killed)
         assert CliRunner().invoke(app, ["leaderboard", *ADD]).exit_code != 0
     run(*ADD)
     page = read_page(desk)

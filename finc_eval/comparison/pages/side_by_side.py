@@ -26,8 +26,8 @@ def outline_of(result: SideBySide, by: str, made: Sequence[str], settings: Setti
     return Outline(
         title=f"{names[0]} against {names[1]}{by}",
         sets={name: info.n for name, info in zip(names, sets.values(), strict=True)},
-        signatures=[*dict.fromkeys(one.signature for one in result.rows.values())],
-        call=call(function, *(source(*one) for one in sets.items()), *arguments, settings=settings),
+        signatures=[*dict.fromkeys(comparison.signature for comparison in result.rows.values())],
+        call=call(function, *(source(label, info) for label, info in sets.items()), *arguments, settings=settings),
         failures=unreadable(sets),
         **own,
     )

@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import isclose, nan
 from statistics import fmean, median
 
-from finc_eval.comparison.direction import ROLES, SETS_OF, Direction, Role
+from finc_eval.comparison.direction import ROLES, SETS_OF, Role
 from finc_eval.comparison.pages.comparison import titles
 from finc_eval.comparison.pages.directions import mode_card, scale_of
 from finc_eval.comparison.pages.facts import kernel_facts, stability
@@ -34,7 +34,6 @@ NARROWER = (
     "A sweep tests directions alone, without clusters, and by conservative intervals, so that compare may find more "
     "at the same value."
 )
-
 
 COLUMNS: dict[str, Callable[[Point], str]] = {
     "More, directions": lambda point: str(len(point.of("over"))),
@@ -96,14 +95,18 @@ def page(sweep: Sweep, samples: Mapping[str, Samples]) -> str:
         spread = nan if spreadness is None else spreadness
         marked[mode.role].append(Mark(point.value, 100 * abs(mode.share_difference), spread, with_id(mode)))
     figure = sweep_svg(symbol, [*sweep.rows], marked, chosen_values(sweep))
-    columns: dict[str, Callable[[tuple[Point, Direction, float | None]], str]] = {
-        "Direction": lambda one: with_id(one[1]),
-        symbol: lambda one: f"{one[0].value:.4g}",
-        "More in": lambda one: SET_NAMES[SETS_OF[one[1].role][0]],
-        "Difference": lambda one: points(one[1].share_difference),
-        "Spreadness": lambda one: _spreadness(one[2]),
-    }
-    twin = TextTable.of("The directions of the figure", columns, found, words=["More in"])
+    rows = [
+        [
+            with_id(mode),
+            f"{point.value:.4g}",
+            SET_NAMES[SETS_OF[mode.role][0]],
+            points(mode.share_difference),
+            _spreadness(spreadness),
+        ]
+        for point, mode, spreadness in found
+    ]
+    columns = ["Direction", symbol, "More in", "Difference", "Spreadness"]
+    twin = TextTable("The directions of the figure", columns, rows, words=["More in"])
     parts = [Section("twin", "The directions of the figure as a table", table=twin)]
     sections = [
         Section("figure", f"Directions against {symbol}", FIGURE, figure=figure, parts=parts),

@@ -44,12 +44,12 @@ class KeptFolder:
 
     def names_in(self, folder: str, ending: str) -> list[str]:
         """Return the names, below `path`, of the files of a folder of it that end so, in their order."""
-        return sorted(one.relative_to(self.path).as_posix() for one in (self.path / folder).glob(f"*{ending}"))
+        return sorted(path.relative_to(self.path).as_posix() for path in (self.path / folder).glob(f"*{ending}"))
 
     @property
     def numbered(self) -> list[str]:
         """Names of the numbered parts, in the order in which they were added."""
-        found = [one.name for one in self.path.iterdir()] if self.path.is_dir() else []
+        found = [path.name for path in self.path.iterdir()] if self.path.is_dir() else []
         return sorted(filter(NUMBER.fullmatch, found), key=int)
 
     def check_own(self) -> None:

@@ -36,14 +36,14 @@ class Sealed(Generic[R]):
     again: str
     upgrade: Callable[[dict[str, Any]], dict[str, Any]] = dict
 
-    def text(self, one: R) -> str:
+    def text(self, content: R) -> str:
         """Return a record as it is written."""
-        return json.dumps(seal(self.type_name, self.layout, plain(one)), indent=1, allow_nan=False) + "\n"
+        return json.dumps(seal(self.type_name, self.layout, plain(content)), indent=1, allow_nan=False) + "\n"
 
-    def write(self, path: str | Path, one: R) -> str:
+    def write(self, path: str | Path, content: R) -> str:
         """Write a record whole or not at all, once it is read back as it is, and return its checksum."""
-        text = self.text(one)
-        write_readable(path, text, lambda written: self.read(written)[0], one)
+        text = self.text(content)
+        write_readable(path, text, lambda written: self.read(written)[0], content)
         return str(json.loads(text)[CHECKSUM])
 
     def read(self, path: str | Path) -> tuple[R, str]:
