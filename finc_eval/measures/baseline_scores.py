@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from finc_eval.baselines.fld import fld
 from finc_eval.baselines.ken import novelty
 from finc_eval.baselines.rarity import rarity
 from finc_eval.core.errors import DataError
 from finc_eval.embeddings.search.neighbors import recall_notes
+from finc_eval.estimates.estimate import Estimate
 from finc_eval.measures.inputs import Metric, MetricInputs
 from finc_eval.measures.precision_recall import ball_notes
 from finc_eval.measures.score import Score
-from finc_eval.numerics.inference import mean_interval, normal_interval, wilson
+from finc_eval.numerics.inference import normal_interval, wilson
 
 
 def _rarity(inputs: MetricInputs) -> list[Score]:
@@ -23,7 +26,8 @@ def _rarity(inputs: MetricInputs) -> list[Score]:
             "or finc_eval.baselines.rarity for their distances"
         )
     note = f"of the {len(scores)} samples inside a ball: rarity_outside is the share of samples without a score"
-    notes, interval = (note, *ball_notes(ref), *recall_notes(scored.recall)), mean_interval(scores)
+    notes = (note, *ball_notes(ref), *recall_notes(scored.recall))
+    interval = Estimate.of_mean(scores).within(0.0, inf) if len(scores) > 1 else None
     return [
         Score("rarity", float(scores.mean()), scored.signature, interval=interval, notes=notes),
         Score("rarity_outside", outside, scored.signature, interval=wilson(outside, gen.n)),

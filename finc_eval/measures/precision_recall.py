@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Literal, get_args
 
 import numpy as np
@@ -21,9 +22,10 @@ from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import open_pair
 from finc_eval.embeddings.search.distance_blocks import Key, Smallest, blocks
 from finc_eval.embeddings.search.neighbors import check_enough, index_signature, least_recall, radii, recall_notes
+from finc_eval.estimates.estimate import Estimate
 from finc_eval.measures.inputs import Metric, MetricInputs
 from finc_eval.measures.score import Score
-from finc_eval.numerics.inference import mean_interval, wilson
+from finc_eval.numerics.inference import wilson
 from finc_eval.numerics.names import SearchIndex
 
 Convention = Literal["kynkaanniemi", "prdc"]
@@ -63,11 +65,12 @@ class PrecisionRecall:
 
         Precision and density average over the generated set, recall and coverage over the reference. The balls belong
         to sets of this size. They would shrink with more samples, which the interval does not cover. Shares have
-        Wilson's interval. Density has its jackknife interval, which is the mean ± z standard errors.
+        Wilson's interval. Density has Student's interval of a mean.
         """
         check_choice("metric", metric, get_args(PRDCMetric))
         if metric == "density":
-            return mean_interval(self.balls / self.k, confidence)
+            low, high = Estimate.of_mean(self.balls / self.k).interval_at(confidence)
+            return max(low, 0.0), high
         return wilson(getattr(self, metric), len(self.balls if metric == "precision" else self.recalled), confidence)
 
 
@@ -166,7 +169,8 @@ def _realism(inputs: MetricInputs) -> list[Score]:
     notes = ball_notes(ref) + recall_notes(shares.found_neighbors)
     if copies:
         notes += (f"{copies} samples of infinite realism, copies of reference samples, are left out",)
-    signature, interval = replace(shares.signature, metric="realism"), mean_interval(finite)
+    interval = Estimate.of_mean(finite).within(0.0, inf) if len(finite) > 1 else None
+    signature = replace(shares.signature, metric="realism")
     return [Score("realism", float(finite.mean()), signature, interval=interval, higher_is_better=True, notes=notes)]
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from math import inf, isfinite, sqrt
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar
+from typing import Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -73,13 +73,6 @@ def wilson(share: float, n: int, confidence: float = DEFAULT_CONFIDENCE) -> tupl
     half = z / (1 + z**2 / n) * sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
     # Without rounding, the ends are 0 and 1 if the share is.
     return max(min(center - half, share), 0.0), min(max(center + half, share), 1.0)
-
-
-def mean_interval(values: NDArray[np.floating[Any]], confidence: float = DEFAULT_CONFIDENCE) -> tuple[float, float]:
-    """Return the normal interval of the mean of nonnegative numbers, shape (n,), cut off at zero."""
-    error = float(values.std(ddof=1)) / sqrt(len(values)) if len(values) > 1 else 0.0
-    low, high = normal_interval(float(values.mean()), error, confidence)
-    return max(low, 0.0), high
 
 
 def critical_value(family: int) -> float:

@@ -1,10 +1,12 @@
 """Designs of gates, of pairs with the same ids, and of golden nights: bounds of limits and margins, ranks of nights."""
 
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 from _law import Design, Drawn, Holds, NoClaim, PValue
 
+from finc_eval.gates.appearance import _whole
 from finc_eval.gates.evidence import Moved, Normal
 from finc_eval.gates.paired_shares import PairCounts, PairedGain, PairedLoss
 from finc_eval.gates.rule import judge
@@ -90,6 +92,17 @@ def grouped_pairs(rng, groups, size, lost, gained):
     counts = PairCounts.of(new, old, np.arange(groups, dtype=np.uint64).repeat(size))
     gain = PairedGain(name="k", value=counts.share - counts.old_share, margin=0.02, n=len(new), counts=counts)
     yield bounds_of(gain, 0.7 * gained - 0.3 * lost, "gained in groups of pairs")
+
+
+def shifted_look(rng, shift, old_sizes=(1,) * 100):
+    """A look of 8 groups of 2 and 8 of 12 pictures that share it, against a baseline and a large reference."""
+    sizes = {"gen": np.repeat([2, 12], 8), "baseline": np.array(old_sizes), "ref": np.ones(500, int)}
+    units = {label: np.arange(len(one)).repeat(one) for label, one in sizes.items()}
+    values = {label: rng.normal(shift * (label == "gen"), 1, len(one))[units[label]] for label, one in sizes.items()}
+    sets, trait = SimpleNamespace(baselines={"baseline": None}, replicates=()), SimpleNamespace(name="brightness")
+    found = _whole(sets, trait, "brighter", values, 1, units, "appearance.whole", 0.05)
+    yield bounds_of(found.old, shift, "shifted from the baseline")
+    yield bounds_of(found.ref, shift, "shifted from the reference")
 
 
 def called(one, of):
@@ -207,6 +220,15 @@ DESIGNS = (
         partial(grouped_pairs, groups=200, size=3, lost=0.2, gained=0.05),
         300,
         60,
+    ),
+    Design("a look of 16 uneven groups", "clustered", LIMIT, partial(shifted_look, shift=0.3), 1000, 200),
+    Design(
+        "a look of 16 uneven groups, and of 16",
+        "clustered",
+        LIMIT,
+        partial(shifted_look, shift=0.0, old_sizes=np.repeat([2, 12], 8)),
+        1000,
+        0,
     ),
     Design("changes that are detectable", "large", (SEEN,), partial(detectable_changes, n=2000, m=4000), 200, 12),
     Design(

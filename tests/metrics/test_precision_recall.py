@@ -1,6 +1,8 @@
 import numpy as np
 import pytest
+from scipy import stats
 
+import finc_eval as fe
 from finc_eval.measures.precision_recall import precision_recall
 
 
@@ -128,3 +130,27 @@ def test_intervals_know_whose_samples_they_resample():
     low, high = precision_recall(x, x).interval("precision", 0.99)
     assert low < 1
     assert high == 1
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.95])
+def test_density_has_students_interval_which_ends_at_zero(confidence):
+    for shift in (0.0, 1.5):
+        found = precision_recall(normal(12, 2, 0) + shift, normal(40, 2, 1))
+        values = found.balls / found.k
+        low, high = stats.t.interval(confidence, 11, values.mean(), stats.sem(values))
+        assert found.interval("density", confidence) == pytest.approx((max(low, 0.0), high))
+
+
+def test_a_mean_over_samples_has_students_interval_and_a_single_sample_none():
+    """Nine samples, and then one, in the middle of the reference; copies of the reference have no realism."""
+    ref, near = normal(200, 2, 1), 0.5 * normal(9, 2, 3)
+    copied = ref[np.isinf(precision_recall(ref, ref, convention="kynkaanniemi").realism)]
+    one = np.concatenate([near[:1], copied[:8]])
+    alone, single = fe.metrics(near[:1], ref, ["rarity"])["rarity"], fe.metrics(one, ref, ["realism"])["realism"]
+    assert alone.interval is None and single.interval is None
+    values = [fe.metrics(each[None], ref, ["rarity"])["rarity"].value for each in near]
+    realism = precision_recall(near, ref, convention="kynkaanniemi").realism
+    for metric, each in (("rarity", values), ("realism", realism)):
+        score = fe.metrics(near, ref, [metric])[metric]
+        low, high = stats.t.interval(0.95, 8, np.mean(each), stats.sem(each))
+        assert score.interval == pytest.approx((max(low, 0.0), high), rel=1e-4)

@@ -14,7 +14,6 @@ from finc_eval.numerics.inference import (
     critical_value,
     holm,
     jackknife_bias,
-    mean_interval,
     normal_interval,
     normal_quantile,
     significant,
@@ -46,13 +45,6 @@ def test_a_normal_interval_is_two_errors_wide_on_either_side():
 def test_wilsons_interval_is_that_of_scipy(found, n):
     expected = binomtest(found, n).proportion_ci(0.95, method="wilson")
     assert wilson(found / n, n) == pytest.approx((expected.low, expected.high), abs=1e-12)
-
-
-def test_an_interval_of_a_mean_of_nonnegative_numbers_never_begins_below_zero():
-    low, high = mean_interval(np.array([0.0, 0.0, 0.0, 4.0]))
-    assert low == 0
-    assert high == pytest.approx(1 + 1.96, abs=1e-3)
-    assert mean_interval(np.array([2.0])) == (2.0, 2.0)
 
 
 @pytest.mark.parametrize("confidence", [0, 1, 95])
