@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from numbers import Real
 from typing import Any, Literal
 
@@ -51,19 +50,16 @@ class RegisteredColumn:
     def trait(self, is_flag: bool) -> Trait:
         """Return what is measured; `is_flag`: whether samples have it or not, rather than more or less of it."""
         bad = {None: 0, "less": -1, "more": 1}[self.bad]
+        named, least = quote(self.name), 0.5 if is_flag else None
         if is_flag:
-            high, low = self.high or self.more or self._words[4], self.low or self.less or self._words[5]
-            less, more, least = self.less or self._words[6], self.more or self._words[7], 0.5
+            low, high = self.low or self.less or f"without {named}", self.high or self.more or f"with {named}"
+            less, more = self.less or f"less often {high}", self.more or f"more often {high}"
         else:
-            high, low = self.high or self._words[1], self.low or self._words[0]
-            less, more, least = self.less or self._words[2], self.more or self._words[3], None
-        return Trait(self.name, low, high, less, more, least, self.brings, bad, is_asked=True)
-
-    @cached_property
-    def _words(self) -> tuple[str, ...]:
-        named = quote(self.name)
-        starts = ("low in", "high in", "lower in", "higher in", "with", "without", "less often with", "more often with")
-        return tuple(f"{start} {named}" for start in starts)
+            low, high = self.low or f"low in {named}", self.high or f"high in {named}"
+            less, more = self.less or f"lower in {named}", self.more or f"higher in {named}"
+        # A share varies by half at most, and by nearly nothing where few of a reference have it: half is the unit.
+        spread = 0.5 if is_flag else 0.0
+        return Trait(self.name, low, high, less, more, least, self.brings, bad, spread, is_asked=True)
 
 
 def register_column(

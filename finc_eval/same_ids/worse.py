@@ -82,9 +82,7 @@ def judge_looks(table: PairTable, units: NDArray[np.int64], error: float) -> lis
             continue
         own, before = (values[:, place] for values in table.traits)
         worse = trait.bad * (np.maximum(own, trait.unseen) - np.maximum(before, trait.unseen))
-        # Where no reference has any of what a user registered, the spread of both sets is the unit.
-        least = trait.least_spread or (0.0 if before.std() else float(np.concatenate([own, before]).std()))
-        worse = _in_spreads(worse, before, least) if worse.any() else worse
+        worse = _in_spreads(worse, before, _least_spread(trait, own, before)) if worse.any() else worse
         name = (trait.more or trait.high) if trait.bad > 0 else (trait.less or trait.low)
         found.append((_judge_mean(name or trait.name, "look", worse, units, error), trait))
     others = [one for one, _ in found if one.verdict != "worse"]
@@ -105,13 +103,22 @@ def moved_looks(table: PairTable, units: NDArray[np.int64], error: float) -> lis
     found: list[tuple[float, str]] = []
     for place, trait in enumerate(table.looks if table.traits is not None else ()):
         own, before = (values[:, place] for values in table.traits or ())
-        spread = float(before.std())
-        if trait.bad or spread == 0 or trait.less is None or trait.more is None:
+        least = _least_spread(trait, own, before)
+        if trait.bad or before.std() <= least == 0 or trait.less is None or trait.more is None:
             continue
-        one = _judge_mean(trait.more, "look", _in_spreads(own - before, before), units, error)
+        one = _judge_mean(trait.more, "look", _in_spreads(own - before, before, least), units, error)
         if one.interval[0] > MARGIN or one.interval[1] < -MARGIN:
             found.append((abs(one.difference), trait.more if one.difference > 0 else trait.less))
     return [name for _, name in sorted(found, reverse=True)]
+
+
+def _least_spread(trait: Trait, own: Array, before: Array) -> float:
+    """Return the standard deviation that a reference has at least; of a column that no sample of it has, that of both.
+
+    That is of columns that a user registered: of built-in traits it is known.
+    """
+    is_known = trait.least_spread > 0 or before.std() > 0 or not trait.is_asked
+    return trait.least_spread if is_known else float(np.concatenate([own, before]).std())
 
 
 def _in_spreads(differences: Array, before: Array, least: float = 0.0) -> Array:

