@@ -35,7 +35,7 @@ class Measured:
 
 @dataclass(frozen=True, eq=False)
 class PictureLooks:
-    """What is measured of the pictures of a set."""
+    """Measurements of the pictures of a set."""
 
     values: Array  # built-in traits, shape (n, traits)
     residuals: NDArray[np.int8]  # what is left without the picture itself, in which marks are looked for, (n, SIDE²)
