@@ -89,6 +89,7 @@ def follow_columns(reference: Embeddings, fitted: NDArray[np.int64], rest: NDArr
     if images is not None:
         measurer = column_measurer(reference, rows)
         measurer.add(range(len(rows)), images)
+        measurer.keep()
         for column, own in measurer.found.items():
             trait = column.trait(own.is_flag)
             found.append(FollowedColumn.of(trait, own.values, column.digest, column.function))
@@ -183,6 +184,7 @@ def _measure(columns: Sequence[FollowedColumn], samples: Embeddings, rows: NDArr
             break
         measurer.add(range(start, start + len(images)), images)
     else:
+        measurer.keep()
         found |= {column.name: own.values for column, own in measurer.found.items()}
     for one in columns:
         name = one.name.removeprefix(METADATA)

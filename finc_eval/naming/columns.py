@@ -14,7 +14,7 @@ from PIL import Image
 from finc_eval.core.errors import UsageError, check_choice, did_you_mean
 from finc_eval.core.words import join_words, quote
 from finc_eval.naming.digests import digest_of
-from finc_eval.naming.kept_values import Known, keep_values, known_values
+from finc_eval.naming.kept_values import KeptColumn, keep_values, known_values
 from finc_eval.naming.texture import Array
 from finc_eval.naming.traits import LOOKS_OF_CLIPS, TRAITS, Trait
 
@@ -184,8 +184,9 @@ class ColumnMeasurer:
         self._digests = [None if content is None else one.digest for one in self._columns]
         self._values = np.full((len(self._columns), len(ids)), np.nan)
         self._flags = np.ones(len(self._columns), bool)
+        self._fresh: list[KeptColumn] = [{} for _ in self._columns]
         for place, digest in enumerate(self._digests):
-            known: Known = {} if digest is None else known_values(digest)
+            known: KeptColumn = {} if digest is None else known_values(digest)
             for sample, key in enumerate(self._content or ()):
                 if key in known:
                     self._values[place, sample] = known[key][0]
@@ -199,16 +200,20 @@ class ColumnMeasurer:
     def add(self, samples: Sequence[int], images: Sequence[Image.Image]) -> None:
         """Measure the pictures of some samples, given by their numbers, in the columns that are not known of them."""
         for place, column in enumerate(self._columns):
-            fresh: Known = {}
             for sample, image in zip(samples, images, strict=True):
                 if np.isnan(self._values[place, sample]):
                     value, is_flag = _measure(column, image, self._ids[sample])
                     self._values[place, sample] = value
                     self._flags[place] &= is_flag
                     if self._content is not None:
-                        fresh[self._content[sample]] = value, is_flag
-            if (digest := self._digests[place]) is not None:
+                        self._fresh[place][self._content[sample]] = value, is_flag
+
+    def keep(self) -> None:
+        """Keep what was measured, for the code and the pixels that a digest holds."""
+        for digest, fresh in zip(self._digests, self._fresh, strict=True):
+            if digest is not None:
                 keep_values(digest, fresh)
+        self._fresh = [{} for _ in self._columns]
 
     @property
     def found(self) -> dict[RegisteredColumn, ColumnValues]:

@@ -91,6 +91,7 @@ def _measure_at(one: Embeddings, rows: NDArray[np.int64], columns: ColumnMeasure
             return None
         parts.append(measure_looks(images))
         columns.add(range(start, start + len(images)), images)
+    columns.keep()
     values, residuals = (np.concatenate(some) for some in zip(*parts, strict=True))
     return PictureLooks(values, residuals, columns.found)
 
