@@ -64,6 +64,10 @@ class FollowedColumn(Record):
         middle = float(np.median(values))
         return cls(trait.name, is_flag, less, more, high, trait.brings, middle, scale, digest, function)
 
+    def __getstate__(self) -> dict[str, object]:
+        """Leave out the function, which another process may not be able to have."""
+        return vars(self) | {"function": None}
+
     def scaled(self, values: Array) -> Array:
         """Return values in standard deviations of the reference from its median, as histories keep them."""
         return (values - self.middle) / self.scale

@@ -1,5 +1,6 @@
 """A column of the user, registered or of metadata, in the five verbs: a planted difference has the user's words."""
 
+import pickle
 import warnings
 
 import numpy as np
@@ -217,3 +218,32 @@ def test_a_function_that_fails_stops_each_verb_with_the_name_of_the_column(verb)
     fe.register_column("mine", fails)
     with pytest.raises(fe.UsageError, match=r"the function of the column 'mine' failed on the sample .*no red here"):
         VERBS[verb](drawn(), drawn(), drawn())
+
+
+@pytest.mark.parametrize("changes", [False, True])
+def test_a_stored_board_says_that_a_model_was_measured_by_another_function(changes, tmp_path):
+    fe.register_column("mine", redness, less="less red", more="redder")
+    fe.Board(tmp_path / "board").add({"a": drawn(60)(2)}, drawn()(1))
+    fe.register_column("mine", (lambda image: -redness(image)) if changes else redness)
+    fe.Board(tmp_path / "board").add({"b": drawn()(3)}, drawn()(1))
+    warned = fe.Board(tmp_path / "board").leaderboard().warnings
+    assert any("“mine” was measured of b by another function than of a" in one for one in warned) == changes
+
+
+def test_a_monitor_with_a_lambda_goes_to_another_process():
+    fe.register_column("mine", lambda image: redness(image), less="less red", more="redder")
+    found = pickle.loads(pickle.dumps(followed()))
+    found.update(1, drawn(score=0)(3))
+    assert found.steps == [0, 1]
+
+
+def test_all_outputs_say_a_column_and_escape_its_name(tmp_path):
+    fe.register_column("a <b> | c", redness)
+    found = fe.compare(drawn(60)(1), drawn()(2), features=50)
+    assert found.looks[0].name == "higher in “a <b> | c”"
+    page = found.to_html(tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "a &lt;b&gt; | c" in page and "a <b> | c" not in page
+    for text in (found.to_markdown(), found._repr_html_()):
+        assert "higher in" in text
+    found.to_json(tmp_path / "found.json")
+    assert fe.load(tmp_path / "found.json").looks == found.looks
