@@ -47,7 +47,6 @@ __all__ = [
     "load",
     "metrics",
     "privacy",
-    "register_column",
 ]
 
 

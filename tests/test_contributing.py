@@ -118,9 +118,10 @@ def test_the_recipes_do_what_they_say(copy, executes):
         execute(["bash", "-ec", code], copy)
 
 
-def test_there_are_the_five_recipes():
+def test_there_are_the_six_recipes():
     assert list(RECIPES) == [
         "Add an extractor",
+        "Add a column",
         "Add a metric",
         "Add a baseline",
         "Add an option",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import isinf
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from finc_eval.comparison.findings import clear_among
 from finc_eval.core.errors import UsageError, did_you_mean
 from finc_eval.core.signature import Signature
-from finc_eval.core.words import join_words, plural
+from finc_eval.core.words import join_words, plural, quote
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.estimates.error_source import GEN, REF, TRAINING
 from finc_eval.findings.finding import Finding
@@ -83,8 +83,31 @@ def _warnings(
 ) -> tuple[str, ...]:
     """Return all that is to be known before trusting the numbers, each sentence once."""
     of_entries = [text for one in entries for text in one.warnings]
-    found = [*_same_samples(entries), *first, *of_entries, *_unequal(reference, entries), *last]
+    found = [
+        *_same_samples(entries),
+        *first,
+        *of_entries,
+        *_unequal(reference, entries),
+        *_unlike_columns(entries),
+        *last,
+    ]
     return tuple(dict.fromkeys(found))
+
+
+def _unlike_columns(entries: Sequence[Entry]) -> Iterator[str]:
+    """Yield a sentence on each registered column that has another function for some models than for the first."""
+    known: dict[str, dict[str, str]] = {}
+    for entry in entries:
+        for column, digest in entry.runs[0].columns.items():
+            known.setdefault(column, {})[entry.name] = digest
+    for column, digests in known.items():
+        first, *others = digests
+        unlike = [one for one in others if digests[one] != digests[first]]
+        if unlike:
+            yield (
+                f"the column {quote(column)} was measured of {join_words(unlike)} by another function than of {first}: "
+                "their findings do not compare, so add the models again"
+            )
 
 
 def _columns(reference: BoardReference, entries: Sequence[Entry], asked: LeaderboardSettings) -> list[Column]:

@@ -47,6 +47,7 @@ class TrainingRun(Record):
         findings: in what it differs from the reference, by name, the largest first; None where nobody looked.
         own: shares from its samples and the reference alone, by key; empty for a run of an earlier version.
         share_floors: shares of as many samples of the reference against the rest of it, by key.
+        columns: digest of the code of each registered column that was looked at, by name; "" where no digest holds it.
         found: the counted set, to name kinds by; None for a run that was read from a file.
     """
 
@@ -63,6 +64,7 @@ class TrainingRun(Record):
     findings: tuple[Finding, ...] | None = None
     share_floors: dict[str, float] = field(default_factory=dict)
     own: dict[str, Measure] = field(default_factory=dict)
+    columns: dict[str, str] = field(default_factory=dict)
     found: Annotated[Counted | None, *NOT_IN_JSON] = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:

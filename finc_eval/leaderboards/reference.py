@@ -36,6 +36,7 @@ from finc_eval.leaderboards.standings import run_label
 from finc_eval.leaderboards.yardsticks import Yardsticks
 from finc_eval.measures.frechet import has_full_rank
 from finc_eval.measures.registry import get_metric
+from finc_eval.naming.columns import registered_columns
 from finc_eval.naming.evidence import Name
 from finc_eval.naming.measured import measure_pictures
 from finc_eval.partitions.answer import kind_id, names_of_nodes, node_tallies
@@ -178,6 +179,7 @@ class BoardReference:
                 findings=faults.get(label),
                 share_floors=yardsticks.shares(tally.n) if pairing is None else {},
                 own=own_shares(label, one.embeddings, ref, seed, run.prefixed(label), pairing),
+                columns={one.name: one.digest or "" for one in registered_columns()},
                 found=counted[label],
             )
         return [

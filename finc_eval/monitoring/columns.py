@@ -64,6 +64,10 @@ class FollowedColumn(Record):
         middle = float(np.median(values))
         return cls(trait.name, is_flag, less, more, high, trait.brings, middle, scale, digest, function)
 
+    def __getstate__(self) -> dict[str, object]:
+        """Leave out the function, which another process may not be able to have."""
+        return vars(self) | {"function": None}
+
     def scaled(self, values: Array) -> Array:
         """Return values in standard deviations of the reference from its median, as histories keep them."""
         return (values - self.middle) / self.scale
@@ -89,6 +93,7 @@ def follow_columns(reference: Embeddings, fitted: NDArray[np.int64], rest: NDArr
     if images is not None:
         measurer = column_measurer(reference, rows)
         measurer.add(range(len(rows)), images)
+        measurer.keep()
         for column, own in measurer.found.items():
             trait = column.trait(own.is_flag)
             found.append(FollowedColumn.of(trait, own.values, column.digest, column.function))
@@ -183,6 +188,7 @@ def _measure(columns: Sequence[FollowedColumn], samples: Embeddings, rows: NDArr
             break
         measurer.add(range(start, start + len(images)), images)
     else:
+        measurer.keep()
         found |= {column.name: own.values for column, own in measurer.found.items()}
     for one in columns:
         name = one.name.removeprefix(METADATA)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from numbers import Real
 from typing import Any, Literal
 
@@ -15,7 +14,7 @@ from PIL import Image
 from finc_eval.core.errors import UsageError, check_choice, did_you_mean
 from finc_eval.core.words import join_words, quote
 from finc_eval.naming.digests import digest_of
-from finc_eval.naming.kept_values import Known, keep_values, known_values
+from finc_eval.naming.kept_values import KeptColumn, keep_values, known_values
 from finc_eval.naming.texture import Array
 from finc_eval.naming.traits import LOOKS_OF_CLIPS, TRAITS, Trait
 
@@ -51,19 +50,16 @@ class RegisteredColumn:
     def trait(self, is_flag: bool) -> Trait:
         """Return what is measured; `is_flag`: whether samples have it or not, rather than more or less of it."""
         bad = {None: 0, "less": -1, "more": 1}[self.bad]
+        named, least = quote(self.name), 0.5 if is_flag else None
         if is_flag:
-            high, low = self.high or self.more or self._words[4], self.low or self.less or self._words[5]
-            less, more, least = self.less or self._words[6], self.more or self._words[7], 0.5
+            low, high = self.low or self.less or f"without {named}", self.high or self.more or f"with {named}"
+            less, more = self.less or f"less often {high}", self.more or f"more often {high}"
         else:
-            high, low = self.high or self._words[1], self.low or self._words[0]
-            less, more, least = self.less or self._words[2], self.more or self._words[3], None
-        return Trait(self.name, low, high, less, more, least, self.brings, bad, is_asked=True)
-
-    @cached_property
-    def _words(self) -> tuple[str, ...]:
-        named = quote(self.name)
-        starts = ("low in", "high in", "lower in", "higher in", "with", "without", "less often with", "more often with")
-        return tuple(f"{start} {named}" for start in starts)
+            low, high = self.low or f"low in {named}", self.high or f"high in {named}"
+            less, more = self.less or f"lower in {named}", self.more or f"higher in {named}"
+        # A share varies by half at most, and by nearly nothing where few of a reference have it: half is the unit.
+        spread = 0.5 if is_flag else 0.0
+        return Trait(self.name, low, high, less, more, least, self.brings, bad, spread, is_asked=True)
 
 
 def register_column(
@@ -188,8 +184,9 @@ class ColumnMeasurer:
         self._digests = [None if content is None else one.digest for one in self._columns]
         self._values = np.full((len(self._columns), len(ids)), np.nan)
         self._flags = np.ones(len(self._columns), bool)
+        self._fresh: list[KeptColumn] = [{} for _ in self._columns]
         for place, digest in enumerate(self._digests):
-            known: Known = {} if digest is None else known_values(digest)
+            known: KeptColumn = {} if digest is None else known_values(digest)
             for sample, key in enumerate(self._content or ()):
                 if key in known:
                     self._values[place, sample] = known[key][0]
@@ -203,16 +200,20 @@ class ColumnMeasurer:
     def add(self, samples: Sequence[int], images: Sequence[Image.Image]) -> None:
         """Measure the pictures of some samples, given by their numbers, in the columns that are not known of them."""
         for place, column in enumerate(self._columns):
-            fresh: Known = {}
             for sample, image in zip(samples, images, strict=True):
                 if np.isnan(self._values[place, sample]):
                     value, is_flag = _measure(column, image, self._ids[sample])
                     self._values[place, sample] = value
                     self._flags[place] &= is_flag
                     if self._content is not None:
-                        fresh[self._content[sample]] = value, is_flag
-            if (digest := self._digests[place]) is not None:
+                        self._fresh[place][self._content[sample]] = value, is_flag
+
+    def keep(self) -> None:
+        """Keep what was measured, for the code and the pixels that a digest holds."""
+        for digest, fresh in zip(self._digests, self._fresh, strict=True):
+            if digest is not None:
                 keep_values(digest, fresh)
+        self._fresh = [{} for _ in self._columns]
 
     @property
     def found(self) -> dict[RegisteredColumn, ColumnValues]:

@@ -9,6 +9,9 @@ import sys
 from collections.abc import Iterator
 from types import CodeType, FunctionType, ModuleType
 
+import numpy as np
+import PIL
+
 PURE = ("math", "cmath", "colorsys", "functools", "itertools", "operator", "statistics", "string", "numpy", "PIL",
         "scipy", "skimage")  # fmt: skip
 """Packages whose functions always return the same for the same numbers, but for those with a name of `READ`."""
@@ -49,7 +52,9 @@ def digest_of(function: object) -> str | None:
         parts = [*_of_value(function, [])]
     except _Unseen:
         return None
-    return hashlib.sha256("\0".join([sys.version, *parts]).encode(errors="surrogatepass")).hexdigest()
+    return hashlib.sha256(
+        "\0".join([sys.version, np.__version__, PIL.__version__, *parts]).encode(errors="surrogatepass")
+    ).hexdigest()
 
 
 def _of_value(value: object, above: list[object]) -> Iterator[str]:

@@ -35,7 +35,7 @@ class Measured:
 
 @dataclass(frozen=True, eq=False)
 class PictureLooks:
-    """What is measured of the pictures of a set."""
+    """Measurements of the pictures of a set."""
 
     values: Array  # built-in traits, shape (n, traits)
     residuals: NDArray[np.int8]  # what is left without the picture itself, in which marks are looked for, (n, SIDE²)
@@ -91,6 +91,7 @@ def _measure_at(one: Embeddings, rows: NDArray[np.int64], columns: ColumnMeasure
             return None
         parts.append(measure_looks(images))
         columns.add(range(start, start + len(images)), images)
+    columns.keep()
     values, residuals = (np.concatenate(some) for some in zip(*parts, strict=True))
     return PictureLooks(values, residuals, columns.found)
 

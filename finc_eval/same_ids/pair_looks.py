@@ -53,6 +53,8 @@ class PairLooks:
     def write(self) -> None:
         """Keep on the disk what was measured."""
         self._kept.write()
+        for measurer in self._columns:
+            measurer.keep()
 
     def found(self) -> TraitsOfPairs:
         """Return the values of built-in looks and of registered columns; NaN of pairs that could not be read."""

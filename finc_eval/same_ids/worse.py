@@ -142,8 +142,7 @@ def _judge_look(trait: Trait, name: str, moved: Array, before: Array, units: NDA
     """Judge how far a look moved: in spreads of the reference, or as a share of what a sample has or has not."""
     if trait.least is not None:
         return _judge_mean(name, "part", moved, units, error, SHARE_MARGIN)
-    # Where no reference has any of what a user registered, the spread of both sets is the unit.
-    least = trait.least_spread or (0.0 if before.std() else float(np.concatenate([before + moved, before]).std()))
+    least = _least_spread(trait, before + moved, before)
     in_spreads = _in_spreads(moved, before, least) if moved.any() else moved
     return _judge_mean(name, "look", in_spreads, units, error)
 
@@ -151,6 +150,15 @@ def _judge_look(trait: Trait, name: str, moved: Array, before: Array, units: NDA
 def _word(trait: Trait, *, is_more: bool) -> str | None:
     """Return the word for all pairs that have more, or less, of a trait; None without one."""
     return (trait.more or trait.high) if is_more else trait.less
+
+
+def _least_spread(trait: Trait, own: Array, before: Array) -> float:
+    """Return the standard deviation that a reference has at least; of a column that no sample of it has, that of both.
+
+    That is of columns that a user registered: of built-in traits it is known.
+    """
+    is_known = trait.least_spread > 0 or before.std() > 0 or not trait.is_asked
+    return trait.least_spread if is_known else float(np.concatenate([own, before]).std())
 
 
 def _in_spreads(differences: Array, before: Array, least: float = 0.0) -> Array:

@@ -47,7 +47,7 @@ class Redness:
 COLUMNS = {
     "number": (redness, {"less": "less red", "more": "redder"}),
     "whole number": (red_pixels, {"less": "less red", "more": "redder"}),
-    "membership": (is_red, {"low": "without red", "high": "with a red cast"}),
+    "membership": (is_red, {"low": "without red", "high": "tinted red"}),
     "lambda": (lambda image: redness(image), {"less": "less red", "more": "redder"}),
     "object with a state": (Redness(), {"less": "less red", "more": "redder"}),
     "number of NumPy": (lambda image: np.float32(redness(image)), {"less": "less red", "more": "redder"}),

@@ -5,6 +5,7 @@ import pytest
 from _redder import COLUMNS, held, pictures, redness
 
 import finc_eval as fe
+from finc_eval.naming import kept_values
 from finc_eval.naming.columns import ColumnMeasurer, RegisteredColumn, registered_columns
 from finc_eval.naming.digests import digest_of
 
@@ -181,7 +182,9 @@ def test_values_are_kept_by_pixels_and_code_and_those_of_unseen_code_are_not():
     for function, left in ((redness, [2]), (COLUMNS["object with a state"][0], [0, 1, 2])):
         column = RegisteredColumn("mine", function)
         assert missing(column) == [0, 1, 2]
-        ColumnMeasurer((column,), ["a", "b"], content[:2]).add([0, 1], images[:2])
+        measurer = ColumnMeasurer((column,), ["a", "b"], content[:2])
+        measurer.add([0, 1], images[:2])
+        measurer.keep()
         assert missing(column) == left
         assert missing(RegisteredColumn("another name", function)) == left  # the name says nothing
         assert ColumnMeasurer((column,), ["a", "b", "c"], None).missing.tolist() == [0, 1, 2]
@@ -200,3 +203,81 @@ def test_each_picture_of_a_comparison_is_measured_once_and_is_a_copy_in_color():
     fe.compare(*map(held, gray), features=50)
     assert {mode for mode, _ in seen} == {"RGB"}
     assert len(seen) == len({pixels for _, pixels in seen}) == 60
+
+
+@pytest.fixture
+def another_process(monkeypatch):
+    """Forget what this process keeps in memory, as another process does not have it."""
+
+    def forget():
+        monkeypatch.setattr(kept_values, "_KEPT", {})
+
+    forget()
+    return forget
+
+
+def measured(function, pixels):
+    """Measure a column of a set, and return how many pictures the function was asked for, and the values."""
+    column = RegisteredColumn("mine", function)
+    one = held(pixels)
+    measurer = ColumnMeasurer((column,), one.ids_at(np.arange(one.n)), one.content())
+    missing = measurer.missing
+    measurer.add(missing.tolist(), one.images_at(missing))
+    measurer.keep()
+    return len(missing), measurer.found[column]
+
+
+def test_another_process_does_not_measure_the_same_pictures_again(another_process):
+    pixels = pictures(12, 5)
+    asked, first = measured(redness, pixels)
+    another_process()
+    again, second = measured(redness, pixels[::-1])
+    assert (asked, again) == (12, 0)
+    assert second.values.tolist() == first.values[::-1].tolist() and not second.is_flag
+    another_process()
+    assert measured(lambda image: redness(image) + 1, pixels)[0] == 12
+    assert measured(lambda image: redness(image) > 0, pixels)[1].is_flag
+    another_process()
+    assert measured(lambda image: redness(image) > 0, pixels[:3])[1].is_flag
+
+
+DAMAGES = {
+    "cut": lambda path: path.write_bytes(path.read_bytes()[:-100]),
+    "no archive": lambda path: path.write_bytes(b"nothing"),
+    "another layout": lambda path: np.savez(path, keys=np.arange(3)),
+    "other lengths": lambda path: np.savez(
+        path, keys=np.arange(3, dtype=np.uint64), values=np.zeros(2), flags=np.ones(3, bool)
+    ),
+    "values of another type": lambda path: np.savez(
+        path, keys=np.arange(3, dtype=np.uint64), values=np.zeros(3, int), flags=np.ones(3, bool)
+    ),
+}
+
+
+@pytest.mark.parametrize("case", DAMAGES)
+def test_a_damaged_file_of_kept_values_is_measured_again(case, another_process):
+    pixels = pictures(6, 5)
+    _, first = measured(redness, pixels)
+    (path,) = kept_values.folder_of_columns().glob("*.npz")
+    DAMAGES[case](path)
+    another_process()
+    asked, second = measured(redness, pixels)
+    assert asked == 6 and second.values.tolist() == first.values.tolist()
+
+
+def test_what_is_kept_is_bounded(another_process, monkeypatch):
+    monkeypatch.setattr(kept_values, "MOST_VALUES", 8)
+    monkeypatch.setattr(kept_values, "MOST_FILES", 2)
+    pixels = pictures(12, 5)
+    measured(redness, pixels)
+    assert len(kept_values.known_values(digest_of(redness))) == 8
+    assert measured(redness, pixels)[0] == 4  # the first of these were dropped
+    for number in range(3):
+        measured(made(f"def f(image): return image.width + {number}"), pixels[:2])
+    assert len([*kept_values.folder_of_columns().glob("*.npz")]) == 2
+
+
+def test_a_folder_that_cannot_be_written_stops_nothing(another_process, monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "file"))
+    assert measured(redness, pictures(5, 5))[0] == 5

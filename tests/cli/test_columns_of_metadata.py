@@ -1,0 +1,46 @@
+"""A column of metadata that holds numbers is compared, limited, ranked and followed on the command line."""
+
+import csv
+
+import numpy as np
+import pytest
+from _verbs import run
+from PIL import Image
+
+
+def write(folder, seed, mean=0.0, pictures=None):
+    """A folder of 50 pictures and the score of each; `pictures`: seed of the pictures, if not that of the scores."""
+    folder.mkdir(parents=True)
+    rng = np.random.default_rng(seed if pictures is None else pictures)
+    squares = rng.integers(0, 255, (50, 4, 4, 3), dtype=np.uint8)
+    noise = np.random.default_rng(seed).integers(0, 3, (50, 16, 16, 3), dtype=np.uint8)
+    scores = np.random.default_rng(seed).normal(size=50) + mean
+    with (folder / "metadata.csv").open("w", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(["file_name", "score"])
+        for number, square in enumerate(squares):
+            pixels = np.kron(np.minimum(square, 250), np.ones((4, 4, 1), np.uint8)) + noise[number]
+            Image.fromarray(pixels).save(folder / f"{number:02}.png")
+            table.writerow([f"{number:02}.png", f"{scores[number]:.4f}"])
+
+
+VERBS = {
+    "compare": "compare --gen {0}/gen --ref {0}/ref --out {0}/out",
+    "gate": "gate --gen {0}/gen --baseline {0}/old --ref {0}/ref --policy {0}/policy.toml",
+    "leaderboard": "leaderboard {0}/gen {0}/old --ref {0}/ref --out {0}/out",
+    "monitor": "monitor {0}/step-0 {0}/step-1 {0}/step-2 {0}/step-3 {0}/step-4 --ref {0}/ref",
+    "same ids": "compare --gen {0}/gen --ref {0}/old --pairs id --out {0}/out",
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_numbers_of_a_column_of_metadata_are_named(verb, tmp_path):
+    write(tmp_path / "gen", 1, mean=2.5)
+    write(tmp_path / "old", 2, pictures=1)
+    write(tmp_path / "ref", 3)
+    for step in range(5):
+        write(tmp_path / f"step-{step}", 10 + step, mean=2.5 * (step > 0))
+    (tmp_path / "policy.toml").write_text("[appearance]\nwhole = 0.3\n")
+    result = run(*VERBS[verb].format(tmp_path).split(), "--extractor", "pixels")
+    assert result.exit_code == int(verb == "gate"), result.output
+    assert "higher in “score”" in " ".join(result.output.split())
