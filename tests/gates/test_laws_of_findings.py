@@ -117,7 +117,8 @@ def test_a_limit_on_a_kind_has_the_name_of_its_finding_unless_it_is_said_already
     assert one.plain[0] == "kind" and one.plain[1]
 
 
-PLAIN = """metrics.fd worse, metrics.kid@night most, basics.samples, basics.copies, basics.duplicates, basics.unreadable,
+PLAIN = """metrics.fd worse, metrics.kid@night most, basics.samples, basics.copies, basics.duplicates,
+basics.unreadable,
 basics.encodings, copying.exact, copying.near, by_id.changed, kinds.moved, kinds.moved-anchor, appearance.whole,
 appearance.part-anchor"""
 
