@@ -35,6 +35,7 @@ from finc_eval.same_ids.result import ById
 
 Members = Mapping[str, NDArray[np.bool_]]  # which of the samples of `looked_rows` are meant, of the release and its old
 NAMED = ("kinds.lose", "kinds.new")  # rules whose limits are on kinds that have a name
+OF_TRAITS = ("look", "column")  # kinds of findings that something measured of each sample names
 MOVES = "kinds.moved"
 NOT_OF_KINDS = {"basics.duplicates": "repeat", "basics.copies": "copy"}
 """Kinds of the findings that other rules on samples are on."""
@@ -61,7 +62,7 @@ class Suspect:
         if self.finding.is_more != other.finding.is_more or not (self.members and other.members):
             return False
         kinds = {self.finding.kind, other.finding.kind}
-        if kinds == {"look"}:
+        if len(kinds) == 1 and self.finding.kind in OF_TRAITS:
             return self.finding == other.finding
         if self.finding.whole or other.finding.whole or kinds == {"repeat", "copy"}:
             return False  # all samples are in a set that has moved, which does not say why a kind is lost
@@ -252,7 +253,7 @@ def find_findings(
             beyond[0].limits += [limit for one in said if one.suspect.finding.whole for limit in one.limits]
             said = [*(one for one in said if not one.suspect.finding.whole), *beyond]
         rest = [one for one in pairs if not one.is_beyond]
-        suspects = [one for one in suspects if not (one.finding.kind == "look" and one.finding.whole)]
+        suspects = [one for one in suspects if not (one.finding.kind in OF_TRAITS and one.finding.whole)]
     others = {one.name: _suspect_of(one, part, sets, suspects) for one, part in limits}
     for limit, part in sorted(limits, key=lambda one: -_size(one[0])):
         if limit.verdict == "regressed" and not isinstance(part.evidence, Clearest | SureCount):
@@ -307,7 +308,7 @@ def _not_beyond(
         if one.finding.kind == "sets" and not all(other.suspect.finding.kind == "metric" for other in (*said, *rest)):
             continue  # the sets as a whole are said to differ only where nothing names it, as no metric does
         limits = [limit for limit, other in known if limit.verdict == "undecided" and one.holds(other)][:1]
-        if one.finding.kind == "look":
+        if one.finding.kind in OF_TRAITS:
             rule = WHOLE if one.finding.whole else PART
             limits = [limit for limit in looks if limit.name == rule and limit.verdict == "held"]
         rest.append(Said(one, one.finding.size, limits, is_beyond=False))
