@@ -20,12 +20,12 @@ from finc_eval.findings.finding import Finding
 from finc_eval.findings.found import hold_findings
 from finc_eval.gates.appearance import PART, WHOLE, Clearest
 from finc_eval.gates.by_id import SureCount, find_pair_findings
-from finc_eval.gates.divisions import OF_ALL, ReleaseKinds
+from finc_eval.gates.divisions import ReleaseKinds
 from finc_eval.gates.kinds import KindEvidence
 from finc_eval.gates.limit import Limit
 from finc_eval.gates.sets import GEN, GateSets
 from finc_eval.gates.verdict import ReleaseFinding
-from finc_eval.naming.evidence import MOST, unnamed
+from finc_eval.naming.evidence import MOST
 from finc_eval.naming.looks import EXAMPLES, look_at
 from finc_eval.naming.measured import PictureLooks, looked_rows, measure_sets
 from finc_eval.naming.repeated import COPIES, find_copies
@@ -333,9 +333,8 @@ def _suspect_of(limit: Limit, part: KindEvidence, sets: GateSets, suspects: Sequ
     old = next(iter(sets.baselines), None)
     if rule not in NAMED or old is None or inside or old not in limit.shares:
         return None
-    name = part.noun or limit.about.partition("=")[2] or unnamed(limit.about.removeprefix(OF_ALL))
     share, before = limit.shares[GEN], limit.shares[old]
-    finding = Finding(name, "kind", False, share, before, None)
+    finding = Finding(part.noun, "kind", False, share, before, None)
     if rule == "kinds.lose" and finding.is_more:  # nothing is lost
         finding = replace(finding, share_gen=before)
     members = part.members({GEN: looked_rows(sets.gen), old: looked_rows(sets.baselines[old])})

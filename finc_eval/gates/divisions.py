@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +21,7 @@ from finc_eval.gates.policy import COLUMN_SHARE, KindLimits
 from finc_eval.gates.sets import GEN, REF, GateSets
 from finc_eval.gates.shares import members_to_hold, members_to_lose
 from finc_eval.naming.classes import SEEN, class_weights, classifier_of, probabilities
-from finc_eval.naming.evidence import Name
+from finc_eval.naming.evidence import Name, unnamed
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.answer import Answer, kind_id, node_tallies
 from finc_eval.partitions.counts import COUNT, Counted, Counter, Counts, draw_members, tally_sets
@@ -71,6 +71,11 @@ class CountedSets:
             return {kind: Name(self.names[kind].removeprefix(OF_CLASSES).replace("-", " ")) for kind in kinds}
         unions = {kind: self.leaves(kind) for kind in kinds}
         return names_of_unions(unions, {REF: self.counted[REF]}, {REF: self.ref})
+
+    def noun(self, kind: int, called: Mapping[int, Name]) -> str:
+        """Return what a kind is called in all that is said; `called` has the names that are known."""
+        name = called[kind].noun if kind in called else self.names[kind].partition("=")[2]
+        return name or unnamed(self.names[kind].removeprefix(OF_ALL))
 
     def leaves(self, kind: int) -> list[int]:
         """Return the leaves of a kind; a value of a column is its own."""

@@ -57,7 +57,7 @@ class KindEvidence:
     above: frozenset[str] | None = None
     counts: _Counts | None = None  # counts of all kinds; None if no kind is meant
     kind: int = -1  # place of the kind in them
-    noun: str = ""  # what its samples are called, if they have something in common
+    noun: str = ""  # what it is called; "" if no kind is meant
 
     @property
     def shares(self) -> dict[str, float]:
@@ -241,7 +241,7 @@ def lost_evidence(
         above = None
         if before is not None:
             above = frozenset((*before, *(titles[one] for one in found.above(kind) if one in titles)))
-        yield KindEvidence(evidence, above, counts, kind, called[kind].noun if kind in called else "")
+        yield KindEvidence(evidence, above, counts, kind, found.noun(kind, called))
 
 
 def new_evidence(sets: GateSets, found: CountedSets, limits: KindLimits, margin: float) -> Iterator[KindEvidence]:
@@ -266,7 +266,7 @@ def new_evidence(sets: GateSets, found: CountedSets, limits: KindLimits, margin:
         evidence: LimitEvidence = GainedShare(value=both.share - both.old_share, counts=both, **shared)
         if pairs is not None:
             evidence = PairedGain(value=(pairs.gained - pairs.lost) / pairs.size, counts=pairs, **shared)
-        yield KindEvidence(evidence, None, counts, kind)
+        yield KindEvidence(evidence, None, counts, kind, found.noun(kind, {}))
     if not kinds:
         # Every kind is one of the reference's: none of the samples are of a new one.
         old = float(sum(one.n for one in sets.baselines.values()))

@@ -122,18 +122,24 @@ class Limit(Record):
         """Return what was found in plain words, without its interval; `name` is that of the finding behind it."""
         rule, _, part = self.rule.partition("@")
         older = "anchor" if rule.endswith("-anchor") else "baseline"
-        rule, called = rule.removesuffix("-anchor"), name or self.note
+        rule, called = rule.removesuffix("-anchor"), name or self.note * self.is_named
         told = WORDS.get(rule, WORDS.get(self.about, "{name} is {value}")).format(
             name=self.name,
             note=self.note,
             look=called or UNNAMED_LOOK,
-            kind=f"{self.about} (“{called}”)" if called and rule == "kinds.lose" else self.about,
+            kind=self._kind(called),
             metric=rule.removeprefix("metrics."),
             value=self.number(self.value),
             since=f" since the {older}",
             than=f" than that of the {older}",
         )
         return told + (f" in the slice {part}" if part else "")
+
+    def _kind(self, called: str) -> str:
+        """Return the kind that it is on by its id, or its value of a column, with the name where that says more."""
+        value, last = self.about.partition("=")[2], self.about.rpartition("-")[2]
+        is_said = called in ("", value) or called.split()[-1] == last  # "unnamed kind k5" of k5, "cat" of seen-cat
+        return self.about if is_said else f"{self.about} (“{called}”)"
 
     def say(self, name: str = "") -> str:
         """Return what was found in plain words, how sure it is, and what is allowed; see `tell`."""

@@ -18,6 +18,7 @@ from finc_eval.gates.evidence import Distance
 from finc_eval.gates.limit import PAIR_RULES, SETTLED, VERBS, Limit
 from finc_eval.gates.policy import Policy
 from finc_eval.gates.rule import Overall, Verb
+from finc_eval.naming.evidence import ADJECTIVE, WORD
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.partitions.placed import ReleaseMap
 from finc_eval.same_ids.result import ById
@@ -48,10 +49,10 @@ class ReleaseFinding(Finding):
 
     @classmethod
     def of(cls, finding: Finding, **more: Any) -> ReleaseFinding:
-        """Return a finding with what is known of it in a gate; see the attributes. It says something in any case."""
-        if isinstance(finding, ReleaseFinding) and finding.text:
-            return replace(finding, **more)
-        return cls(**vars(finding) | {"text": finding.text or finding.say("before")} | more)
+        """Return a finding with what is known of it in a gate; see the attributes. Its text says its name."""
+        found = cls(**vars(finding) | more)
+        is_said = {*WORD.findall(found.name)} - {*ADJECTIVE.split()} <= {*WORD.findall(found.text)}
+        return found if found.text and is_said else replace(found, text=found.say("before"))
 
     @property
     def limit(self) -> str | None:

@@ -1,5 +1,6 @@
 """Distances, pairs and what a gate says and proposes, on tiny numbers."""
 
+import re
 from dataclasses import replace
 from math import sqrt
 from types import SimpleNamespace
@@ -82,7 +83,7 @@ def test_pairs_have_the_error_of_the_difference_in_parts_of_the_baseline(in_part
 
 def limit(name, verdict="regressed", **others):
     given = {"value": 0.3, "interval": None, "margin": 0.1, "harm": "high", "detectable": None, "needed": None}
-    return Limit(name=name, verdict=verdict, note="", shares={}, examples={}, **given | others)
+    return Limit(name=name, verdict=verdict, note="", examples={}, **{"shares": {}} | given | others)
 
 
 def test_causes_by_pairs_have_the_share_of_pairs_that_they_are_about():
@@ -97,6 +98,40 @@ def test_causes_by_pairs_have_the_share_of_pairs_that_they_are_about():
     worse.append(SimpleNamespace(is_share=False, difference=0.01))  # a look is about all
     other, one = _say_pairs(limits[1:3], found, ["gen", "baseline"])
     assert one.size == 1.0 and one.finding("baseline").allowed == 0.1 and other.limits == [] and not other.is_beyond
+
+
+NAMES = {  # name of a finding by the kind that a limit is on, and what is said of the kind
+    ("kinds.lose k17", "1"): "k17 (“1”)",
+    ("kinds.lose k5", "unnamed kind k5"): "k5",
+    ("kinds.new all-k5", "unnamed kind k5"): "all-k5",
+    ("kinds.new all-k5", "jellyfish"): "all-k5 (“jellyfish”)",
+    ("kinds.lose label=owl", "owl"): "label=owl",
+    ("kinds.lose label=owl", "birds"): "label=owl (“birds”)",
+    ("kinds.lose seen-domestic-cat", "domestic cat"): "seen-domestic-cat",
+    ("kinds.lose k5", ""): "k5",
+    ("kinds.lose@night k5", "owl"): "k5 (“owl”)",
+}
+
+
+@pytest.mark.parametrize(("name", "called"), NAMES)
+def test_a_limit_on_a_kind_has_the_name_of_its_finding_unless_it_is_said_already(name, called):
+    one = limit(name, shares={"gen": 0.1})
+    assert one.tell(called).startswith(NAMES[name, called] + (" has lost" if "lose" in name else ", which"))
+    assert "lose" not in name or replace(one, note=called).tell() == one.tell(called)
+    assert one.plain[0] == "kind" and one.plain[1]
+
+
+PLAIN = """metrics.fd worse, metrics.kid@night most, basics.samples, basics.copies, basics.duplicates,
+basics.unreadable,
+basics.encodings, copying.exact, copying.near, by_id.changed, kinds.moved, kinds.moved-anchor, appearance.whole,
+appearance.part-anchor"""
+
+
+@pytest.mark.parametrize("name", re.split(r",\s", PLAIN))
+def test_a_limit_that_nothing_else_names_says_its_name(name):
+    one = limit(name)
+    kind, called = one.plain
+    assert called in one.tell() and (kind == "metric") == name.startswith("metrics")
 
 
 @pytest.mark.parametrize(("interval", "is_said"), [((0.3, 0.3), False), ((0.2, 0.4), True), (None, False)])

@@ -17,7 +17,7 @@ from finc_eval.findings.finding import Finding
 from finc_eval.gates import appearance, gate
 from finc_eval.gates.appearance import look_evidence
 from finc_eval.gates.by_id import ChangedPairs, SureCount
-from finc_eval.gates.causes import Said, Suspect, _size
+from finc_eval.gates.causes import Said, Suspect, _cause_among, _size
 from finc_eval.gates.divisions import CountedSets, Nouns, _cut_at, by_column, judge_kinds, sought_kinds
 from finc_eval.gates.evidence import Missing
 from finc_eval.gates.first_policy import CHANGED, _pair_lines
@@ -357,6 +357,17 @@ def test_findings_are_the_same_if_half_of_the_smaller_is_of_both():
     repeat = suspect(range(4), [], what="repeat")
     assert not one.is_same(suspect(range(3), [], what="repeat")) and one.is_same(repeat) and repeat.is_same(one)
     assert one.holds(suspect(range(6, 10), [])) and not suspect(range(6, 10), []).holds(one)
+
+
+def test_of_a_look_and_a_kind_with_the_same_samples_that_is_named_which_explains_more_of_the_other():
+    """All of the kind are lost; of ten samples with the look most are of the kind, and others have it now as well."""
+    kind = suspect([], range(8), 0.0, 0.4)
+    look = suspect([8, 9, 10, 11], range(2, 12), 0.2, 0.5, what="look")
+    assert _cause_among([look, kind]) is kind and _cause_among([kind, look]) is kind
+    wide = suspect([], range(16), 0.0, 0.8, what="look")  # most of all, of which the kind is a part
+    assert _cause_among([kind, wide]) is wide
+    again = suspect([], range(6), 0.0, 0.3, what="repeat")
+    assert _cause_among([kind, look, again]) is again
 
 
 def test_a_cause_says_what_is_allowed_of_a_share():
