@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from finc_eval.comparison.direction import Direction
 from finc_eval.comparison.headline import thing_of
 from finc_eval.comparison.result import Comparison
 from finc_eval.findings.finding import Finding
+from finc_eval.naming.evidence import read_alike
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.kind import Kind
 from finc_eval.partitions.pages.tables import UNDER
@@ -37,13 +40,18 @@ def as_said(comparison: Comparison) -> Comparison:
         looks=looks,
         prompts=prompts,
     )
-    if thing_of(comparison) == "direction":
-        over, under = (
-            tuple(one for one in each if one.p_value > ALPHA or not one.firm or one.id in known)
-            for each in (shown.over, shown.under)
-        )
-        return replace(shown, over=over, under=under)
-    return shown
+    over, under = (
+        tuple(one for one in each if not _is_unsaid(one, kinds, known, thing_of(comparison)))
+        for each in (comparison.over, comparison.under)
+    )
+    return replace(shown, over=over, under=under)
+
+
+def _is_unsaid(one: Direction, kinds: Sequence[Kind], known: Collection[str], thing: str) -> bool:
+    """Return whether a direction shows a kind that is not said, or is itself what differs and is not said."""
+    if thing == "direction":
+        return one.p_value <= ALPHA and one.firm and one.id not in known
+    return any(kind.id in one.kinds or read_alike(one, kind) for kind in kinds)
 
 
 def _muted(kind: Kind) -> Kind:
