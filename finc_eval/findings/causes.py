@@ -28,6 +28,8 @@ PARTS = ("look", "kind", "repeat", "copy", "words", "column")  # findings that h
 
 ALIKE_LEFT = 0.05  # difference of the parts that two findings leave of each other up to which the narrower explains
 
+NOTHING_LEFT = 0.01  # part of a set that is left without a finding, below which all other findings follow from it
+
 
 @dataclass(frozen=True, eq=False)
 class Held:
@@ -189,6 +191,8 @@ def _left_of(one: Held, other: Held) -> Left:
     if one.asked is not None:
         return _left(one.reach(other), other.members, at_least=ALPHA)
     (own, before), (others, others_before) = (each.finding.shares or (0.0, 0.0) for each in (one, other))
+    if max(own, before) > 1 - NOTHING_LEFT:
+        return 0.0, True
     left = others / max(1 - own, 1e-12) - others_before / max(1 - before, 1e-12)
     part = abs(left) / max(abs(others - others_before), 1e-12)
     return part, part <= MOST
@@ -200,6 +204,8 @@ def _left(without: Members, members: Members, at_least: float = 1.0) -> Left:
     With `at_least`, the difference must have such a p-value among the samples that were looked at.
     """
     kept = {label: ~mask for label, mask in without.items()}
+    if min(float(mask.mean()) for mask in kept.values()) < NOTHING_LEFT:
+        return 0.0, True
     every = np.array([(int(members[label].sum()), len(members[label])) for label in SETS])
     counts = np.array([(int((members[label] & kept[label]).sum()), max(int(kept[label].sum()), 1)) for label in SETS])
     whole, left = (abs(each[0, 0] / each[0, 1] - each[1, 0] / each[1, 1]) for each in (every, counts))

@@ -119,6 +119,21 @@ def test_a_row_of_a_board_has_findings_from_which_its_outputs_are_written(board,
         assert NEW.name in text, name
 
 
+def test_a_kind_whose_samples_all_have_a_look_follows_from_it():
+    gen, ref = a_set(300, 1, new=0.2), a_set(300, 2)
+    images = [
+        image.convert("L").convert("RGB") if label == "sort-20" else image
+        for image, label in zip(gen.images_at(np.arange(300)), gen.column("label"), strict=True)
+    ]
+    gray = fe.EmbeddingSet(gen.rows_at(np.arange(300)), metadata={"label": list(gen.column("label"))}, images=images)
+    with quick(MAPS):
+        found = fe.compare(gray, ref, features=50)
+    (look,) = found.looks
+    (kind,) = found.significant()
+    assert [one.name for one in found.findings] == [look.name] and kind.title.startswith("mostly sort-20")
+    assert look.kinds == found.findings[0].explains == (kind.id,)
+
+
 def test_copies_of_the_reference_are_found_by_pixels_and_by_embeddings():
     ref, others = release(200, 2), release(200, 3)
     others[:30] = ref[:30]
