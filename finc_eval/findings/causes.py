@@ -1,4 +1,4 @@
-"""What follows from what: of findings that share samples, the cause is the one without which less of the other is left.
+"""Causes: of findings that share samples, the cause is the one without which less of the other is left.
 
 A finding explains another if, among the samples without it, at most half of the other's difference is left, or less
 than all of it and not significantly. Blurred butterflies follow from a blurred quarter of a set; strokes that are gone
@@ -26,8 +26,6 @@ Floats = NDArray[np.float64]
 SETS = ("gen", "ref")
 PARTS = ("look", "kind", "repeat", "copy", "words", "column")  # findings that have members
 
-ALIKE_LEFT = 0.05  # difference of the parts that two findings leave of each other up to which the narrower explains
-
 NOTHING_LEFT = 0.01  # part of a set that is left without a finding, below which all other findings follow from it
 
 
@@ -54,7 +52,7 @@ class Held:
 
     @property
     def is_part(self) -> bool:
-        """Whether it is about some of the samples."""
+        """True if it is about some of the samples."""
         return not self.finding.whole and self.finding.kind in PARTS
 
     @property
@@ -64,7 +62,7 @@ class Held:
 
     @property
     def has_come_or_gone(self) -> bool:
-        """Whether all samples that were to be of it are hardly in one of the sets: a label is new or lost."""
+        """True if the samples that were to be of it are hardly in one of the sets: a label is new or lost."""
         if self.asked is None:
             return False
         own, other = (self.asked[label].mean() for label in (self.own_set, _other(self.own_set)))
@@ -147,7 +145,8 @@ def _is_first(i: int, j: int, held: Sequence[Held], left: Mapping[tuple[int, int
     own, others = left[i, j][0], left[j, i][0]
     if (one.finding.kind == "kind") != (other.finding.kind == "kind"):  # a look wins where both explain as much
         return own < others or (own == others and other.finding.kind == "kind")
-    if abs(own - others) > ALIKE_LEFT:
+    # 0.05: difference of the parts that two kinds leave of each other up to which the narrower kind is the cause.
+    if abs(own - others) > 0.05:
         return own < others
     sizes = [sum(int(mask.sum()) for mask in each.reach(rest).values()) for each, rest in ((one, other), (other, one))]
     return (sizes[0], i) < (sizes[1], j)

@@ -17,8 +17,6 @@ from finc_eval.naming.measured import looked_rows
 from finc_eval.naming.questions import enrichment_p
 from finc_eval.naming.repeated import pixels_of
 
-COPY_ALPHA = 0.001  # level of copies, which a headline adds to all else that it says
-
 COPIES = "copies of the reference"
 """Name of samples that equal samples of the reference, in all verbs."""
 
@@ -38,7 +36,7 @@ def hold_copies(sets: Mapping[str, Embeddings], run: Run | None = None) -> list[
     values, times = np.unique(ref, return_counts=True)
     repeated = np.isin(ref, values[times > 1])
     p_value = float(enrichment_p(*map(np.array, (copied.sum(), copied.size, repeated.sum(), repeated.size))))
-    if p_value > COPY_ALPHA:
+    if p_value > 0.001:  # level of copies, which a headline adds to all else that it says
         return []
     masks: dict[str, NDArray[np.bool_]] = {"gen": copied, "ref": repeated}
     originals = np.flatnonzero(np.isin(ref, gen))[:EXAMPLES]

@@ -1,4 +1,4 @@
-"""What outputs show of a comparison: its findings, and the kinds, looks, words and directions that these are of."""
+"""Contents of all outputs of a comparison: its findings, and the kinds, looks, words and directions that they name."""
 
 from __future__ import annotations
 
