@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from finc_eval.core.progress import silent
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.repeats import sample_hashes
@@ -28,7 +30,8 @@ def hold_copies(sets: Mapping[str, Embeddings], run: Run | None = None) -> list[
     repeat each other, too: the share of the reference is of the samples that equal another sample of it.
     """
     known = {label: pixels for label, one in sets.items() if (pixels := pixels_of(one)) is not None}
-    hashes = known if len(known) == len(sets) else sample_hashes(sets, run)
+    quiet = replace(Run.of(run), progress=silent)
+    hashes = known if len(known) == len(sets) else sample_hashes(sets, quiet)
     gen, ref = hashes["gen"], hashes["ref"]
     copied = np.isin(gen, ref)
     if copied.mean() < REPEATED or (copied.all() and np.isin(ref, gen).all()):

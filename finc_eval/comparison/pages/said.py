@@ -9,7 +9,7 @@ from finc_eval.comparison.direction import Direction
 from finc_eval.comparison.headline import thing_of
 from finc_eval.comparison.result import Comparison
 from finc_eval.findings.finding import Finding
-from finc_eval.naming.evidence import read_alike
+from finc_eval.naming.evidence import read_alike, starts_with_trait
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.kind import Kind
 from finc_eval.partitions.pages.tables import UNDER
@@ -20,7 +20,8 @@ from finc_eval.report.formats import bare_percent, p_value
 def as_said(comparison: Comparison) -> Comparison:
     """Return the comparison as outputs show it: what differs and is not said has no name, and counts as no difference.
 
-    Kinds are said as parts of a finding, or as what follows from it.
+    Kinds are said as parts of a finding, or as what follows from it. A kind that follows from a look, and is named by
+    looks alone, has no other name than that look: no output calls one cause by two names.
     """
     found = comparison.findings
     known = {one for each in found for one in (each.name, *each.parts, *each.explains)}
@@ -28,6 +29,7 @@ def as_said(comparison: Comparison) -> Comparison:
     if comparison.by_id is not None:
         kinds = []  # the table of kinds in both runs has all of them
     unsaid = {one.id for one in kinds}
+    of_looks = {one for each in found if each.kind == "look" for one in each.explains}
     looks = tuple(one for one in comparison.looks if one.name in known)
     prompts = comparison.prompts
     if prompts is not None:
@@ -35,7 +37,7 @@ def as_said(comparison: Comparison) -> Comparison:
         prompts = replace(prompts, words=tuple(words))
     shown = replace(
         comparison,
-        kinds=tuple(_muted(one) if one.id in unsaid else one for one in comparison.kinds),
+        kinds=tuple(_muted(one) if one.id in unsaid else _named_once(one, of_looks) for one in comparison.kinds),
         headings=tuple(one for one in comparison.headings if unsaid.isdisjoint(one.children)),
         looks=looks,
         prompts=prompts,
@@ -52,6 +54,12 @@ def _is_unsaid(one: Direction, kinds: Sequence[Kind], known: Collection[str], th
     if thing == "direction":
         return one.p_value <= ALPHA and one.firm and one.id not in known
     return any(kind.id in one.kinds or read_alike(one, kind) for kind in kinds)
+
+
+def _named_once(kind: Kind, of_looks: Collection[str]) -> Kind:
+    """Return a kind without a name that says in other words what its cause is called."""
+    is_twice = kind.id in of_looks and starts_with_trait(kind.name, kind.evidence)
+    return replace(kind, name=None, evidence=()) if is_twice else kind
 
 
 def _muted(kind: Kind) -> Kind:
