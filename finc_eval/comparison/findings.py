@@ -46,8 +46,8 @@ def findings_of(found: Compared, held: Sequence[Held] | None = None) -> tuple[Fi
     """Return what a comparison says, the largest first: looks, repeats, copies, kinds, words of prompts, directions.
 
     `held` are the causes among looks, copies, kinds and words, with their samples; default: what the comparison itself
-    knows of what looks explain. Directions are said where there are no kinds. What pairs of the same ids show comes
-    first, and judges the looks of whole sets; nothing else is said where a whole run is at fault.
+    knows of what looks explain. Directions are said of a comparison without kinds. What pairs of the same ids show
+    comes first, and judges the looks of whole sets; nothing else is said where a whole run is at fault.
     """
     if held is None:
         every = [*find_differences(found.looks, found.kinds, found.headings), *word_findings(found)]

@@ -108,8 +108,8 @@ class Comparison(Mapped):
             `sets_p_value` is significant.
         looks: what the pictures of one set look like more often than the other's, significant at `BESIDE_ALPHA`, the
             clearest first; empty without pictures.
-        findings: what is said of the sets, in all outputs: looks, repeats, copies, kinds, words of prompts, directions
-            where there are no kinds, or that the sets differ as a whole; each cause once, the largest first.
+        findings: what is said of the sets, in all outputs: looks, repeats, copies, kinds, words of prompts, without
+            kinds directions, or that the sets differ as a whole; each cause once, the largest first.
         warnings: what a reader should know before trusting the numbers.
         feature_map: φ.
         divided: the tree of kinds, to which fresh samples can be assigned; None without kinds.

@@ -1,4 +1,4 @@
-"""What follows from what: of findings that share samples, the cause is the one without which less of the other is left.
+"""Causes: of findings that share samples, the cause is the one without which less of the other is left.
 
 A finding explains another if, among the samples without it, at most half of the other's difference is left, or less
 than all of it and not significantly. Blurred butterflies follow from a blurred quarter of a set; strokes that are gone
@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 SETS = ("gen", "ref")
 PARTS = ("look", "kind", "repeat", "copy", "words", "column")  # findings that have members
 
-ALIKE_LEFT = 0.05  # difference of the parts that two findings leave of each other up to which the narrower explains
+NOTHING_LEFT = 0.01  # part of a set that is left without a finding, below which all other findings follow from it
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ class Held:
 
     @property
     def is_part(self) -> bool:
-        """Whether it is about some of the samples."""
+        """True if it is about some of the samples."""
         return not self.finding.whole and self.finding.kind in PARTS
 
     @property
@@ -62,7 +62,7 @@ class Held:
 
     @property
     def has_come_or_gone(self) -> bool:
-        """Whether all samples that were to be of it are hardly in one of the sets: a label is new or lost."""
+        """True if the samples that were to be of it are hardly in one of the sets: a label is new or lost."""
         if self.asked is None:
             return False
         own, other = (self.asked[label].mean() for label in (self.own_set, _other(self.own_set)))
@@ -145,7 +145,8 @@ def _is_first(i: int, j: int, held: Sequence[Held], left: Mapping[tuple[int, int
     own, others = left[i, j][0], left[j, i][0]
     if (one.finding.kind == "kind") != (other.finding.kind == "kind"):  # a look wins where both explain as much
         return own < others or (own == others and other.finding.kind == "kind")
-    if abs(own - others) > ALIKE_LEFT:
+    # 0.05: difference of the parts that two kinds leave of each other up to which the narrower kind is the cause.
+    if abs(own - others) > 0.05:
         return own < others
     sizes = [sum(int(mask.sum()) for mask in each.reach(rest).values()) for each, rest in ((one, other), (other, one))]
     return (sizes[0], i) < (sizes[1], j)
@@ -189,6 +190,8 @@ def _left_of(one: Held, other: Held) -> Left:
     if one.asked is not None:
         return _left(one.reach(other), other.members, at_least=ALPHA)
     (own, before), (others, others_before) = (each.finding.shares or (0.0, 0.0) for each in (one, other))
+    if max(own, before) > 1 - NOTHING_LEFT:
+        return 0.0, True
     left = others / max(1 - own, 1e-12) - others_before / max(1 - before, 1e-12)
     part = abs(left) / max(abs(others - others_before), 1e-12)
     return part, part <= MOST
@@ -200,6 +203,8 @@ def _left(without: Members, members: Members, at_least: float = 1.0) -> Left:
     With `at_least`, the difference must have such a p-value among the samples that were looked at.
     """
     kept = {label: ~mask for label, mask in without.items()}
+    if min(float(mask.mean()) for mask in kept.values()) < NOTHING_LEFT:
+        return 0.0, True
     every = np.array([(int(members[label].sum()), len(members[label])) for label in SETS])
     counts = np.array([(int((members[label] & kept[label]).sum()), max(int(kept[label].sum()), 1)) for label in SETS])
     whole, left = (abs(each[0, 0] / each[0, 1] - each[1, 0] / each[1, 1]) for each in (every, counts))

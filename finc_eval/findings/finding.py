@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
+
+from pydantic import model_validator
 
 from finc_eval.core.record import Record
 from finc_eval.core.words import percent
@@ -80,13 +83,27 @@ class Finding(Record):
         """True if the set has so little of it that it is said to lack it."""
         return self.shares is not None and not self.is_more and self.shares[0] <= LACKING * self.shares[1]
 
+    @model_validator(mode="before")
+    @classmethod
+    def _read_earlier(cls, data: Any) -> Any:
+        """Read a finding that a board of an earlier version kept."""
+        if not (isinstance(data, Mapping) and "what" in data):
+            return data
+        names = {"what": "kind", "share": "share_gen", "before": "share_ref"}
+        return {names.get(key, key): value for key, value in data.items()}
+
+    def told(self, other: str) -> str:
+        """Return the text, if it says the name; else the words with both shares."""
+        is_said = {*WORD.findall(self.name)} - {*ADJECTIVE.split()} <= {*WORD.findall(self.text)}
+        return self.text if self.text and is_said else self.say(other)
+
     @property
     def sentence(self) -> str:
-        """The text, if it says the name; else the words with both shares, as a sentence."""
-        if self.text and {*WORD.findall(self.name)} - {*ADJECTIVE.split()} <= {*WORD.findall(self.text)}:
-            return self.text
-        said = self.say("reference")
-        return f"{said[:1].upper()}{said[1:]}."
+        """The text, or what stands for it, as a sentence."""
+        said = self.told("reference")
+        if said.endswith("."):
+            return said
+        return f"{said}." if said.startswith(self.name) else f"{said[:1].upper()}{said[1:]}."
 
     @property
     def words(self) -> str:

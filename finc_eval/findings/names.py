@@ -11,7 +11,7 @@ from finc_eval.naming.evidence import ADJECTIVE, LOOKS_LIKE, Evidence, UniqueNam
 MAX_NAME = 5  # words of the name of a kind
 
 
-class _Named(Protocol):
+class _Called(Protocol):
     """Whatever has an id, a name with evidence, and a title, the id without a name: a kind, or a direction."""
 
     @property
@@ -36,10 +36,10 @@ class KindNames:
         True
     """
 
-    def __init__(self, every: Iterable[_Named]) -> None:
+    def __init__(self, every: Iterable[_Called]) -> None:
         self._unique = UniqueNames(every)
 
-    def noun(self, kind: _Named) -> str:
+    def noun(self, kind: _Called) -> str:
         """Return the name as the object of a sentence: "jellyfish", "samples that are darker", "unnamed kind k9".
 
         The id follows where others read the same.
@@ -50,14 +50,14 @@ class KindNames:
         short = f"{ADJECTIVE}{short}" if starts_with_trait(kind.name, kind.evidence) else short
         return f"{short} ({kind.id})" if self._unique.is_shared(kind) else short
 
-    def quoted(self, kind: _Named, thing: str = "kind") -> str:
+    def quoted(self, kind: _Called, thing: str = "kind") -> str:
         """Return the thing and its name in quotation marks: "kind “jellyfish”", "kind like “dog”, k3,"."""
         if kind.name is None:
             return unnamed(kind.id) if thing == "kind" else f"{thing} {kind.id}"
         like = "like " * kind.name.startswith(LOOKS_LIKE)
         return f"{thing} {like}{quote(self.cut(kind))}" + f", {kind.id}," * self._unique.is_shared(kind)
 
-    def cut(self, kind: _Named) -> str:
+    def cut(self, kind: _Called) -> str:
         """Return the first `MAX_NAME` words of the name."""
         words = self._unique.words(kind).split()
         return " ".join(words[:MAX_NAME]) + "…" * (len(words) > MAX_NAME)

@@ -27,7 +27,7 @@ from finc_eval.leaderboards.settings import LeaderboardSettings
 from finc_eval.leaderboards.standings import Criterion, Row, Standing
 from finc_eval.measures.registry import METRICS
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.partitions.answer import LARGEST, Choice, names_of_nodes
+from finc_eval.partitions.answer import Choice, names_of_nodes
 from finc_eval.partitions.kind import Kind
 from finc_eval.partitions.placed import KindPlaces
 from finc_eval.partitions.settings import REFERENCE
@@ -299,8 +299,8 @@ def _rows(
             scores[name][rank_by].group,
             scores[name],
             runs[name],
-            faults=tuple(one.say("reference") for one in (clear[name] or ())[:LARGEST]),
-            fault_size=None if clear[name] is None else max((one.size for one in clear[name] or ()), default=0.0),
+            findings=tuple(replace(one, text=one.say("reference")) for one in clear[name] or ()),
+            is_searched=clear[name] is not None,
         )
         for name in order
     )

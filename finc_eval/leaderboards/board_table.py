@@ -6,16 +6,18 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from finc_eval.core.words import figure, points
+from finc_eval.core.words import figure, join_words, points
 from finc_eval.leaderboards.result import Leaderboard, Place
 from finc_eval.leaderboards.standings import Criterion, Row, Standing
 from finc_eval.leaderboards.yardsticks import SPLITS
 from finc_eval.measures.frechet import not_fid
+from finc_eval.naming.evidence import KIND_ID
+from finc_eval.partitions.answer import LARGEST
 from finc_eval.partitions.settings import REFERENCE
 from finc_eval.report.cards import anchor
 from finc_eval.report.colors import Ink, inks_of
 from finc_eval.report.exports.outline import Cell, TextTable
-from finc_eval.report.formats import bare_percent, share_interval
+from finc_eval.report.formats import bare_percent, p_value, share_interval
 
 IN_THOUSANDTHS = ("kid",)  # metrics that are written × 10³, as papers write them; JSON and CSV have them as they are
 REAL_DATA = "real data, same size"  # row of a board with what samples of the reference get instead of a model
@@ -66,7 +68,7 @@ def _cells_of(board: Leaderboard, row: Row, criteria: Sequence[Criterion]) -> li
     notes = [f"{row.runs} training runs"] * (row.runs > 1) + ["depends on the space"] * is_moved
     mark = colors_of(board).get(row.name, "")
     where, note = anchor(row.name, of="model"), ", ".join(notes)
-    faults = "; ".join(one.partition(" (")[0] for one in row.faults)  # the headline has the numbers
+    faults = "; ".join(one.words for one in row.findings[:LARGEST])  # the headline has the numbers
     name = Cell(row.name, f"({faults})" if faults else "", anchor=where, note=note, mark=mark)
     cells: list[Cell | str] = [name, ranks(row.rank_set), "–" if row.group is None else str(row.group)]
     for one in criteria:
@@ -76,6 +78,25 @@ def _cells_of(board: Leaderboard, row: Row, criteria: Sequence[Criterion]) -> li
     for place in (side.places[row.name] for side in sides[1:]):
         cells += [ranks(place.rank_set), _number(board.criterion(), place)]
     return cells
+
+
+def findings_table(board: Leaderboard) -> list[TextTable]:
+    """Return in what each model differs from the reference, and what follows from that; none without findings."""
+    rows: list[list[Cell | str]] = []
+    ids = {part for row in board.rows for one in row.findings for part in one.parts}
+    for row in board.rows:
+        for one in row.findings:
+            shares = ["–", "–"] if one.shares is None else [bare_percent(share) for share in one.shares]
+            below = join_words([name for name in one.explains if name not in ids and not KIND_ID.fullmatch(name)])
+            said = one.words if one.name in one.words else one.name
+            adjusted = "–" if one.p_value is None else p_value(one.p_value)
+            rows.append([row.name, said, *shares, adjusted, below or "–"])
+    columns = ["Model", "Finding", "Model, %", "Reference, %", "p", "From it follows"]
+    legend = "p is adjusted for all that was asked of a model, and not for the number of models."
+    title = "What differs from the reference"
+    return [
+        TextTable(title, columns, rows, names=["Model", "Finding"], words=["From it follows"], legend=legend)
+    ] * bool(rows)
 
 
 def about_real_data(board: Leaderboard) -> list[str]:

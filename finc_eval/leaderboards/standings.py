@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
-from pydantic import computed_field
+from pydantic import computed_field, model_validator
 
 from finc_eval.core.errors import DataError
 from finc_eval.core.record import Record
 from finc_eval.core.signature import SignatureText
+from finc_eval.findings.finding import Finding
+from finc_eval.partitions.answer import LARGEST
 
 
 @dataclass(frozen=True)
@@ -104,10 +108,9 @@ class Row(Record):
         group: number of its group, from 1: models of a group cannot be distinguished from the best one in it.
         scores: its standing by each number.
         runs: number of training runs, over which its numbers are means.
-        faults: in what its first training run differs from the reference, by name, the largest first. They are adjusted
-            for all models of the board.
-        fault_size: difference of the shares of the largest of these; 0 where nothing was found, None where nobody
-            looked.
+        findings: in what its first training run differs from the reference, by name, the largest first. They are
+            adjusted for all models of the board.
+        is_searched: whether anybody looked for such differences.
     """
 
     name: str
@@ -115,8 +118,32 @@ class Row(Record):
     group: int | None
     scores: dict[str, Standing]
     runs: int = 1
-    faults: tuple[str, ...] = ()
-    fault_size: float | None = None
+    findings: tuple[Finding, ...] = ()
+    is_searched: bool = True
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_earlier(cls, data: Any) -> Any:
+        """Read a row of an earlier version, which kept its faults in words alone, or looked for none."""
+        if not isinstance(data, Mapping) or "findings" in data:
+            return data
+        unknown = {"whole": False, "share_gen": None, "share_ref": None, "p_value": None}
+        found = [
+            {"name": one.partition(" (")[0], "kind": "sets", "text": one, **unknown} for one in data.get("faults", ())
+        ]
+        return {**data, "findings": found, "is_searched": data.get("fault_size") is not None}
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """The largest of its findings in words."""
+        return tuple(one.told("reference") for one in self.findings[:LARGEST])
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def fault_size(self) -> float | None:
+        """Difference of the shares of the largest finding; 0 where nothing was found, None where nobody looked."""
+        return max((one.size for one in self.findings), default=0.0) if self.is_searched else None
 
     @computed_field  # type: ignore[prop-decorator]
     @property

@@ -8,10 +8,9 @@ all columns is as large (Westfall and Young 1993).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from finc_eval.core.record import Record
@@ -19,7 +18,6 @@ from finc_eval.core.words import percent
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.recipe import extractor_of
 from finc_eval.embeddings.repeats import REPEATS
-from finc_eval.naming.covered import kinds_of_looks
 from finc_eval.naming.explained import STRONG, TAIL, Explained, Has, explain, name_cause
 from finc_eval.naming.measured import Measured, MeasuredSets, looked_rows, measure_sets
 from finc_eval.naming.questions import MOTION
@@ -105,7 +103,6 @@ def find_looks(
     sets: Mapping[str, Embeddings],
     seed: int,
     blocks: Mapping[str, NDArray[np.int64]] | None = None,
-    kinds: Callable[[torch.Tensor], Sequence[str]] | None = None,
     known: Callable[[], MeasuredSets] | None = None,
 ) -> tuple[Look, ...]:
     """Return the looks that two sets, "gen" and "ref", have significantly more or less of, the clearest first.
@@ -116,17 +113,15 @@ def find_looks(
         sets: embeddings, by label; without pictures, only repeats are found.
         seed: random seed of the exchanges.
         blocks: block of each sample of paired sets, such as its prompt, by label; exchanges keep to blocks.
-        kinds: function that returns the id of the kind of each of some embeddings, shape (n, d).
         known: function that returns measurements of these sets; default: the pictures are measured.
     """
-    return tuple(look for look, _ in look_at(sets, seed, blocks, kinds, known and known()))
+    return tuple(look for look, _ in look_at(sets, seed, blocks, known and known()))
 
 
 def look_at(
     sets: Mapping[str, Embeddings],
     seed: int,
     blocks: Mapping[str, NDArray[np.int64]] | None = None,
-    kinds: Callable[[torch.Tensor], Sequence[str]] | None = None,
     known: MeasuredSets | None = None,
     exchanges: int = 999,
 ) -> list[tuple[Look, Has]]:
@@ -139,12 +134,8 @@ def look_at(
     found = _find_repeats(sets, rows, seed, blocks, exchanges)
     traits, measured = known or measure_sets(sets)
     if measured:
-        found = _find_traits(sets, traits, measured, found, seed, blocks, exchanges)
-    if kinds is None or not found:
-        return [*found]
-    names = {label: kinds(one.rows_at(rows[label])) for label, one in sets.items()}
-    explained = kinds_of_looks([has for _, has in found], names)
-    return [(replace(look, kinds=mine), has) for (look, has), mine in zip(found, explained, strict=True)]
+        return _find_traits(sets, traits, measured, found, seed, blocks, exchanges)
+    return found
 
 
 def _find_traits(

@@ -9,7 +9,7 @@ from _said import values, values_by_key
 
 from finc_eval.comparison.headline import MAX_SENTENCE, MAX_WORDS, TOO_FEW, details, drifts, overall, sets_differ
 from finc_eval.core.words import join_words, percent_range, plural
-from finc_eval.naming.evidence import LOOKS_LIKE, SLIGHT
+from finc_eval.naming.evidence import LOOKS_LIKE, SLIGHT, Evidence
 from finc_eval.naming.looks import Look
 from finc_eval.numerics.inference import BESIDE_ALPHA
 from finc_eval.partitions.kind import top_level
@@ -117,6 +117,14 @@ def test_of_a_heading_with_a_kind_that_a_look_explains_the_other_kinds_are_told(
     look = a_look("in color", 0.52, 0.0, kinds=covered)
     found = facts_of(a_comparison(kinds=kinds, headings=[heading], looks=(look,)))
     assert [key for key, _ in found if re.match(r"k\d", key)] == told and found[0] == ("in color", "52 0")
+
+
+@pytest.mark.parametrize(("kinds", "is_named"), [(("k1",), False), ((), True)])
+def test_a_kind_that_follows_from_a_look_is_not_called_by_another_look(kinds, is_named):
+    softer = replace(MORE, name="softer", evidence=(Evidence("trait", "softer", 0.9, 0.1, 0.001, True),))
+    found = a_comparison(kinds=[softer, LESS, SAME], looks=(a_look("blurred", 0.26, 0.01, kinds=kinds),))
+    text = found.to_markdown() + found._repr_html_()
+    assert ("softer" in text, "blurred" in text) == (is_named, True)
 
 
 def test_two_kinds_of_one_name_never_read_the_same():

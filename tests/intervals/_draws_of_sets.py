@@ -14,6 +14,9 @@ PROMISES = {
     "Changes.alpha": NoClaim("the level that was asked for"),
     "AppearanceLimits.whole": NoClaim("a limit that a policy sets"),
     "KindPlaces.xy": NoClaim("a place on a map"),
+    "Finding.interval": NoClaim("of the kind, direction or word that it is, which have promises of their own"),
+    "Finding.p_value": NoClaim("of the look, kind, direction, word or test that it is, or of what follows from it"),
+    "Finding.e_value": NoClaim("of the alarm that it is"),
 }
 
 

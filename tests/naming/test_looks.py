@@ -5,7 +5,6 @@ from functools import cache
 
 import numpy as np
 import pytest
-import torch
 from PIL import Image, ImageEnhance, ImageFilter, ImageOps
 
 import finc_eval as fe
@@ -187,21 +186,6 @@ def test_images_of_a_prompt_are_compared_with_those_of_the_same_prompt():
     found = looks(darker, images, blocks=paired)
     assert found and "darker" in " ".join(one.sentence for one in found)
     assert looks(images, pictures(2, 60), blocks={"gen": blocks, "ref": blocks + 60}) == ()  # no prompt in common
-
-
-def test_the_kinds_of_a_look_are_those_whose_members_have_it():
-    images = pictures(1)
-    gen = [*images[:LAST], *map(CHANGES["gray"][0], images[LAST:])]
-    sets = {
-        label: fe.EmbeddingSet(np.arange(N, dtype=np.float32)[:, None] * [1, sign], images=one)
-        for label, one, sign in (("gen", gen, 1), ("ref", pictures(2), -1))
-    }
-
-    def kinds(rows: torch.Tensor):
-        return ["grays" if row[1] >= LAST else "" if row[1] < -100 else "others" for row in rows.tolist()]
-
-    (found,) = find_looks(sets, 0, kinds=kinds)
-    assert found.kinds == ("grays",)
 
 
 def test_sets_without_pictures_have_no_looks():

@@ -27,7 +27,7 @@ FRAMES = (
     r"^the kind (?:like )?(?=[“‘])",
     r"^(?:lacks|too many|too few|samples are on average|more pictures are|fewer pictures are) ",
     r"^(?:nearly all pairs|[\d.]+ % of the pairs|every .* pair from \d+): ",
-    r"^prompt with ",
+    r"^[“‘]?prompt with ",
 )
 """Words before a name in a sentence."""
 

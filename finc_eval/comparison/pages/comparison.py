@@ -64,7 +64,7 @@ def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
     comparison = as_said(comparison)
     spectrum, names = comparison.spectrum, titles(comparison)
     shown: dict[str, str] = dict(zip(SET_NAMES, names, strict=True))
-    alone = drifts(comparison)
+    alone, values = drifts(comparison), value_tables(comparison.by, shown)
     table, cards = kinds_on_page(
         comparison.kinds,
         comparison.headings,
@@ -85,17 +85,13 @@ def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
         map=map_on_page(comparison.map, comparison.kinds, shown, PAIR, gallery.pictures),
         seen=seen_first(comparison, names),
         of_pairs=_sections("pairs", id_tables(comparison.by_id, shown)),
-        sections=[
-            *_sections("findings", findings_table(comparison)),
-            *_sections("values", value_tables(comparison.by, shown)),
-        ],
+        sections=[*_sections("findings", findings_table(comparison)), *_sections("values", values)],
         cards_of_kinds=cards,
         **_directions_on_page(comparison, names),
         titles=names,
         lead=" ".join(details(comparison).values()),
         captions=comparison.captions,
         prompt_tables=[*mix_tables(comparison.kinds, shown), *prompt_tables(comparison.prompts, shown)],
-        directions_title=_directions_title(comparison),
         tests=tests_in_words(comparison),
         method_name=METHOD_NAMES[comparison.settings.method.name],
         stability=stability(comparison.settings),
@@ -154,6 +150,7 @@ def _directions_on_page(comparison: Comparison, names: tuple[str, str]) -> dict[
     found = _in_order(significant(comparison.directions, ALPHA))
     others = [mode for mode in comparison.directions if mode.p_value > ALPHA]
     return {
+        "directions_title": _directions_title(comparison),
         "direction_table": _direction_table(comparison, found, names) if found else None,
         "direction_cards": Cards(
             [_direction_card(comparison, mode, names) for mode in found],

@@ -1,12 +1,15 @@
-"""What outputs show of a comparison: its findings, and the kinds, looks, words and directions that these are of."""
+"""Contents of all outputs of a comparison: its findings, and the kinds, looks, words and directions that they name."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from finc_eval.comparison.direction import Direction
 from finc_eval.comparison.headline import thing_of
 from finc_eval.comparison.result import Comparison
 from finc_eval.findings.finding import Finding
+from finc_eval.naming.evidence import read_alike, starts_with_trait
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.kind import Kind
 from finc_eval.partitions.pages.tables import UNDER
@@ -17,7 +20,8 @@ from finc_eval.report.formats import bare_percent, p_value
 def as_said(comparison: Comparison) -> Comparison:
     """Return the comparison as outputs show it: what differs and is not said has no name, and counts as no difference.
 
-    Kinds are said as parts of a finding, or as what follows from it.
+    Kinds are said as parts of a finding, or as what follows from it. A kind that follows from a look, and is named by
+    looks alone, has no other name than that look: no output calls one cause by two names.
     """
     found = comparison.findings
     known = {one for each in found for one in (each.name, *each.parts, *each.explains)}
@@ -25,6 +29,7 @@ def as_said(comparison: Comparison) -> Comparison:
     if comparison.by_id is not None:
         kinds = []  # the table of kinds in both runs has all of them
     unsaid = {one.id for one in kinds}
+    of_looks = {one for each in found if each.kind == "look" for one in each.explains}
     looks = tuple(one for one in comparison.looks if one.name in known)
     prompts = comparison.prompts
     if prompts is not None:
@@ -32,18 +37,29 @@ def as_said(comparison: Comparison) -> Comparison:
         prompts = replace(prompts, words=tuple(words))
     shown = replace(
         comparison,
-        kinds=tuple(_muted(one) if one.id in unsaid else one for one in comparison.kinds),
+        kinds=tuple(_muted(one) if one.id in unsaid else _named_once(one, of_looks) for one in comparison.kinds),
         headings=tuple(one for one in comparison.headings if unsaid.isdisjoint(one.children)),
         looks=looks,
         prompts=prompts,
     )
-    if thing_of(comparison) == "direction":
-        over, under = (
-            tuple(one for one in each if one.p_value > ALPHA or not one.firm or one.id in known)
-            for each in (shown.over, shown.under)
-        )
-        return replace(shown, over=over, under=under)
-    return shown
+    over, under = (
+        tuple(one for one in each if not _is_unsaid(one, kinds, known, thing_of(comparison)))
+        for each in (comparison.over, comparison.under)
+    )
+    return replace(shown, over=over, under=under)
+
+
+def _is_unsaid(one: Direction, kinds: Sequence[Kind], known: Collection[str], thing: str) -> bool:
+    """Return whether a direction shows a kind that is not said, or is itself what differs and is not said."""
+    if thing == "direction":
+        return one.p_value <= ALPHA and one.firm and one.id not in known
+    return any(kind.id in one.kinds or read_alike(one, kind) for kind in kinds)
+
+
+def _named_once(kind: Kind, of_looks: Collection[str]) -> Kind:
+    """Return a kind without a name that says in other words what its cause is called."""
+    is_twice = kind.id in of_looks and starts_with_trait(kind.name, kind.evidence)
+    return replace(kind, name=None, evidence=()) if is_twice else kind
 
 
 def _muted(kind: Kind) -> Kind:

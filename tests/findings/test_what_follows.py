@@ -94,6 +94,16 @@ SHARED = {  # findings as their kind, samples and what was asked; the place of t
         [("copy", (range(50), range(0))), ("repeat", (range(50), range(0)))], [1, None],
     ),
     "copies of some pictures": ([("copy", (range(50), range(0))), ("look", (range(100, 200), range(0)))], [None, None]),
+    "a look of all, and a kind that cannot have it": (
+        [("look", (range(500), range(0))), ("kind", (range(0), range(90)), ONES)], [None, 0],
+    ),
+    "a set of one kind, and the kinds that it lacks": (
+        [
+            ("kind", (range(500), range(250))), ("kind", (range(0), range(250, 370))),
+            ("kind", (range(0), range(370, 500))),
+        ],
+        [None, 0, 0],
+    ),
     "a word, and how its images look": (
         [("words", (range(100), range(100))), ("look", (range(90), range(5))), ("kind", (range(95), range(0)), ONES)],
         [None, 0, 0],
