@@ -13,13 +13,12 @@ from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.subset import Subset
 from finc_eval.monitoring.basis import TRACES, Basis
+from finc_eval.monitoring.evaluations import EvaluationPart
 from finc_eval.monitoring.exchange import Array
 from finc_eval.monitoring.followed import Alarm
-from finc_eval.monitoring.part import LookPart
 from finc_eval.monitoring.seen import MOSTLY, SeenSamples
+from finc_eval.monitoring.shown import BROKEN
 from finc_eval.monitoring.steps import step_text
-
-BROKEN = "not finite"  # name of the alarm of samples that are not finite
 
 Marks = NDArray[np.bool_]
 
@@ -64,7 +63,7 @@ def find_left_out(one: Embeddings, basis: Basis, seen: SeenSamples, run: Run) ->
     return ~finite, known
 
 
-def say_left_out(step: float, look: LookPart, same: float | None) -> tuple[list[str], bool]:
+def say_left_out(step: float, look: EvaluationPart, same: float | None) -> tuple[list[str], bool]:
     """Return what is said of left-out samples of a look, and whether it is left out as a whole.
 
     Args:
@@ -103,10 +102,10 @@ def _are(count: int) -> str:
     return "is" if count == 1 else "are"
 
 
-def tell_broken(step: float, look: LookPart, alarms: Sequence[Alarm]) -> list[Alarm]:
+def tell_broken(step: float, look: EvaluationPart, alarms: Sequence[Alarm]) -> list[Alarm]:
     """Return an alarm of samples that are not finite, if there are such, unless one was raised already."""
     if not look.broken or any(one.name == BROKEN for one in alarms):
         return []
     size = f"{look.broken:,} of {look.brought:,}"
     text = f"since step {step_text(step)} samples are {BROKEN} (NaN or Inf), and are left out: {size}"
-    return [Alarm(step, BROKEN, text, step, 0.0, look.broken / look.brought)]
+    return [Alarm(step, BROKEN, text, step, 0.0, look.broken / look.brought, finding=BROKEN)]

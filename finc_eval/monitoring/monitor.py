@@ -23,25 +23,28 @@ from finc_eval.embeddings.opening import as_embeddings, open_sets
 from finc_eval.embeddings.set_info import notes_on
 from finc_eval.embeddings.subset import Subset
 from finc_eval.extractors.settings import AnyExtractor
+from finc_eval.findings.finding import Finding
 from finc_eval.monitoring.basis import REPEAT, TRACES, Basis, divide_reference
 from finc_eval.monitoring.betting import adjust, weigh
+from finc_eval.monitoring.causes import Causes, choose
 from finc_eval.monitoring.course import Course, course_of
+from finc_eval.monitoring.evaluations import EvaluationPart, Evaluations, join_parts
 from finc_eval.monitoring.exchange import Array
-from finc_eval.monitoring.followed import FLAGS, LOOKS, SCORES, SHARES, Alarm, CopiesAtStep, not_told, say
+from finc_eval.monitoring.findings import Follows, findings_of, name_of
+from finc_eval.monitoring.followed import FLAGS, LOOKS, SCORES, SHARES, Alarm, CopiesAtStep, say
 from finc_eval.monitoring.left_out import find_left_out, say_left_out, split_broken, tell_broken, trace_all
-from finc_eval.monitoring.looks import Looks
-from finc_eval.monitoring.measuring import measure, nothing, numbers_of, prompts_of, without_fitted
+from finc_eval.monitoring.measuring import measure, middles_of, nothing, numbers_of, prompts_of, without_fitted
 from finc_eval.monitoring.needed import say_needed
-from finc_eval.monitoring.part import LookPart, join_parts
 from finc_eval.monitoring.seen import COPY, SeenSamples
+from finc_eval.monitoring.shown import BROKEN, SHOWN, Ends, Shown, Strips
 from finc_eval.monitoring.steps import step_text
-from finc_eval.monitoring.strips import Strips
 from finc_eval.numerics.inference import ALPHA
+from finc_eval.partitions.answer import kind_id
 from finc_eval.prompts.text import fit_to_prompts
 
 LOOK = 64  # samples of a look, as long as there was none
 NEW_SEEDS = "alarms hold only if each look has new seeds"
-TYPE, LAYOUT = "monitor", 3  # type and layout of the file of a monitor
+TYPE, LAYOUT = "monitor", 4  # type and layout of the file of a monitor
 
 
 class Monitor:
@@ -108,23 +111,27 @@ class Monitor:
         rng = np.random.default_rng([seed, 1])
         numbers, fits = None if own is None else numbers_of(own), self._fits(one, own)
         # What is fitted to one part is counted in the other; what is not fitted at all is counted in both.
-        parts = [
-            measure(
+        of_fitted, of_rest = (
+            partial(
+                measure,
                 Subset(one, rows),
                 self.basis,
                 rng,
                 prompts=None if numbers is None else numbers[rows],
                 fits=None if fits is None else fits[rows],
                 run=self._run,
-                pictures=False,
             )
             for rows in (fitted, rest)
-        ]
-        self.history = Looks.of(without_fitted(parts[0], self.basis) + parts[1])
+        )
+        part = of_fitted()
+        middles = middles_of(part, self.basis)
+        whole = without_fitted(part, self.basis) + of_rest(middles=middles)
+        self.history = Evaluations.of(whole, middles)
         self.seen = SeenSamples.of(trace_all(one, self.basis, self._run), self.basis.repeat * COPY / REPEAT)
         self.alarms: list[Alarm] = []
         self.copies: list[CopiesAtStep] = []
-        self.strips, self._traces = Strips(), np.empty((0, 0))
+        self.follows: Follows = {}
+        self.strips, self._traces = Strips(whole.shown), np.empty((0, 0))
         self.warnings = notes_on("the reference", one)
         self.space = one.space
 
@@ -158,7 +165,7 @@ class Monitor:
         step = self._check_step(step)
         return self.add(step, [self.measure(samples, prompts=prompts)])
 
-    def measure(self, samples: object, *, prompts: Sequence[str] | None = None) -> LookPart:
+    def measure(self, samples: object, *, prompts: Sequence[str] | None = None) -> EvaluationPart:
         """Measure the samples that this process has of a look; `add` takes the parts of all processes.
 
         A tensor of embeddings on a device is copied once, and everything else is computed on the host.
@@ -182,9 +189,14 @@ class Monitor:
         broken, known = find_left_out(one, self.basis, self.seen, self._run)
         kept = np.flatnonzero(~(broken | known))
         count = int(broken.sum()) + (0 if unread is None else int(unread.sum()))
-        left_out = partial(replace, broken=count, known=int(known.sum()), notes=notes)
+        ids: dict[str, Ends] = {
+            name: ((), one.ids_at(np.flatnonzero(marks)[:SHOWN]))
+            for name, marks in ((BROKEN, broken), ("copies", known))
+            if marks.any()
+        }
+        left_out = replace(nothing(self.basis), broken=count, known=int(known.sum()), notes=notes, shown=Shown({}, ids))
         if not len(kept):
-            return left_out(nothing(self.basis))
+            return left_out
         if len(kept) < one.n:
             one, own = Subset(one, kept), None if own is None else [own[row] for row in kept.tolist()]
         numbers = None if own is None else numbers_of(own)
@@ -193,15 +205,16 @@ class Monitor:
         found = measure(
             one,
             self.basis,
-            np.random.default_rng([self.seed, self.history.looks, *seed]),
+            np.random.default_rng([self.seed, self.history.count, *seed]),
             prompts=numbers,
             alone=None if is_stratified else numbers,
             fits=self._fits(one, own),
             run=replace(self._run, device="cpu"),
+            middles=self.history.middles,
         )
-        return left_out(found)
+        return left_out + found
 
-    def add(self, step: float, parts: Iterable[LookPart]) -> list[Alarm]:
+    def add(self, step: float, parts: Iterable[EvaluationPart]) -> list[Alarm]:
         """Look at a step by the parts of all processes, and return the new alarms.
 
         Args:
@@ -220,17 +233,18 @@ class Monitor:
             self.warnings.append(text)
             warnings.warn(text, stacklevel=3)
         self.copies += [CopiesAtStep(step, whole.known, whole.brought)] if whole.known else []
+        self.strips.add_left_out(whole.shown)
         found = tell_broken(step, whole, self.alarms)
         if not is_left_out:
             self._warn_of_seeds(step, whole)
             self.history.add(step, whole, self.seed)
             self.seen = self.seen.with_look(whole.traces)
-            self.strips.add(step, whole.pictures)
+            self.strips.add(step, whole.shown)
             found += self._new_alarms(step)
         self.alarms += found
         return found
 
-    def _warn_of_seeds(self, step: float, whole: LookPart) -> None:
+    def _warn_of_seeds(self, step: float, whole: EvaluationPart) -> None:
         """Warn, once, if the samples of a look are those of the look before or the reference, slightly changed."""
         is_known = any(one.endswith(NEW_SEEDS) for one in self.warnings)
         earlier: dict[str, NDArray[np.floating]] = {
@@ -246,9 +260,9 @@ class Monitor:
             warnings.warn(self.warnings[-1], stacklevel=4)
         self._traces = whole.traces
 
-    def _check_parts(self, parts: Iterable[LookPart]) -> list[LookPart]:
+    def _check_parts(self, parts: Iterable[EvaluationPart]) -> list[EvaluationPart]:
         found = [*parts] if isinstance(parts, Iterable) else []
-        wrong = next((one for one in found if not isinstance(one, LookPart)), None)
+        wrong = next((one for one in found if not isinstance(one, EvaluationPart)), None)
         if not found or wrong is not None:
             what = type(parts).__name__ if not isinstance(parts, Iterable) else "an empty list"
             what = what if wrong is None else type(wrong).__name__
@@ -264,7 +278,7 @@ class Monitor:
 
     def _check_step(self, step: float) -> float:
         step = check_finite("step", step)
-        if self.history.looks and step <= self.history.steps[-1]:
+        if self.history.count and step <= self.history.steps[-1]:
             raise UsageError(
                 f"step {step_text(step)} comes after step {step_text(self.history.steps[-1])}: pass steps in ascending "
                 "order, or load the monitor that was saved before it"
@@ -272,20 +286,41 @@ class Monitor:
         return step
 
     def _new_alarms(self, step: float) -> list[Alarm]:
-        """Return an alarm for each thing whose evidence reaches 1/α, unless one was raised for it already."""
-        history, names = self.history, self.names
+        """Return an alarm for each thing whose evidence reaches 1/α, and that follows from nothing with an alarm."""
+        history = self.history
         followed = np.flatnonzero(history.is_followed)
         evidence = weigh(history.scores[:, followed])
-        reached = adjust(evidence.log_e) >= -np.log(self.alpha)
+        adjusted = adjust(evidence.log_e)
+        reached = adjusted >= -np.log(self.alpha)
         order = np.argsort(-evidence.log_e, kind="stable")
         new: list[Alarm] = []
         for place in order[reached[order]].tolist():
-            thing, start = int(followed[place]), int(evidence.start[place])
-            before, after = (float(one[thing]) for one in history.before_and_after(start))
-            since, likely = (float(history.steps[one]) for one in (start, int(evidence.likely[place])))
-            text = say(names[thing], since, before, after, self._spread(thing))
-            new.append(Alarm(step, names[thing], text, since, before, after, likely))
-        return not_told(new, self.alarms, self.steps, self.basis.overlap)
+            start, likely = int(evidence.start[place]), int(evidence.likely[place])
+            new.append(self._alarm(step, int(followed[place]), start, likely, float(np.exp(adjusted[place]))))
+        relations = Causes(history, self.names, self.basis.overlap)
+        chosen = choose(new, self.alarms, relations.follows)
+        causes = [alarm for alarm, cause in chosen if alarm is cause]
+        earlier = [(one, cause) for cause in causes for one in self.alarms if relations.precedes(cause, one)]
+        for alarm, cause in (*chosen, *reversed(earlier)):  # of several causes, the first counts
+            if alarm is cause:
+                self.follows.pop(alarm.name, None)
+            elif not self.basis.overlap(alarm.name, cause.name):
+                self.follows[alarm.name] = cause.name, alarm.finding
+        return causes
+
+    def _alarm(self, step: float, thing: int, start: int, likely: int, evidence: float) -> Alarm:
+        """Return the alarm of a thing whose change began at an evaluation."""
+        history, name = self.history, self.names[thing]
+        before, after = (float(one[thing]) for one in history.before_and_after(start))
+        words = dict(zip(self.basis.names, self.basis.words, strict=True)).get(
+            name, self.strips.last.words.get(name, "")
+        )
+        since, first = (float(history.steps[one]) for one in (start, likely))
+        text = say(name, since, before, after, self._spread(thing), words)
+        said = name_of(name, after > before, words)
+        if any(one.finding == said and one.name != name for one in self.alarms):
+            said = name.removeprefix("kind ")  # with its id
+        return Alarm(step, name, text, since, before, after, first, evidence, said)
 
     def _spread(self, thing: int) -> float:
         first = len(self.history.shares)
@@ -303,12 +338,19 @@ class Monitor:
         return opened[label]
 
     @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What the alarms are on, each cause once, and copies of the reference."""
+        parts = dict(zip(self.basis.names, (kind_id(node) for node in self.basis.nodes.tolist()), strict=True))
+        return findings_of(self.alarms, self.copies, self.follows, self.strips.ids_of, parts)
+
+    @property
     def result(self) -> Course:
         """The course of everything so far, as a result: page, JSON, Markdown, CSV."""
         return course_of(
             self.history,
             self.names,
             self.alarms,
+            self.findings,
             self.strips.pictures,
             self.basis.noise,
             self.needed,
@@ -321,7 +363,7 @@ class Monitor:
     def needed(self) -> str:
         """Changes that looks of this size can find, in a sentence; before the first look, looks of 64 samples."""
         history = self.history
-        samples = int(history.samples[-1]) if history.looks else LOOK
+        samples = int(history.samples[-1]) if history.count else LOOK
         counted = int(history.reference[0, 1])
         return say_needed(counted, samples, int(history.is_followed.sum()), self.alpha)
 
@@ -343,6 +385,7 @@ class Monitor:
             file.header["monitor"] = {"alpha": self.alpha, "seed": self.seed, "space": self.space}
             file.header["alarms"] = [plain(one) for one in self.alarms]
             file.header["copies"] = [plain(one) for one in self.copies]
+            file.header["follows"] = self.follows
             file.header["warnings"] = self.warnings
             file.texts("prompts", sorted(self.prompts))
             self.basis.write(file)
@@ -373,17 +416,18 @@ class Monitor:
             found.space, found.prompts = str(header["space"]), frozenset(file.texts("prompts").all())
             found.alarms = [structure(Alarm, one, str(path)) for one in file.header["alarms"]]
             found.copies = [structure(CopiesAtStep, one, str(path)) for one in file.header["copies"]]
+            found.follows = {str(one): (str(a), str(b)) for one, (a, b) in file.header["follows"].items()}
             found.warnings, found._traces = [str(one) for one in file.header["warnings"]], np.empty((0, 0))
             found.basis = Basis.read(file)
             shares = len(found.basis.names) + len(SHARES) + len(FLAGS)
-            found.history = Looks.read(file, len(found.names), shares, found.basis.phi.size)
-            found.seen = SeenSamples.read(file, found.history.looks, TRACES)
+            found.history = Evaluations.read(file, len(found.names), shares, found.basis.phi.size)
+            found.seen = SeenSamples.read(file, found.history.count, TRACES)
             found.strips = Strips.read(file)
             found.warnings += found.strips.notes
         return found
 
     def __repr__(self) -> str:
-        return f"Monitor({plural(self.history.looks, 'look')}, {plural(len(self.alarms), 'alarm')})"
+        return f"Monitor({plural(self.history.count, 'look')}, {plural(len(self.alarms), 'alarm')})"
 
 
 def _on_host(samples: object) -> object:

@@ -1,8 +1,10 @@
-"""`Looks`: the memory of a monitor: counts of the bag, and a row of numbers for each look."""
+"""`Evaluations`: the memory of a monitor: counts of the bag, and a row of numbers for each evaluation."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import reduce
 from typing import Self
 
 import numpy as np
@@ -11,28 +13,79 @@ from numpy.typing import NDArray
 from finc_eval.core.files.stored import StoredFile
 from finc_eval.core.files.writing import NewFile
 from finc_eval.monitoring.exchange import BINS, MAX_BAG, Array, Counts, bins_of, score_of_ranks, score_of_shares
-from finc_eval.monitoring.part import LookPart
+from finc_eval.monitoring.shown import Shown
+
+RECENT = 8  # evaluations of which is kept what their things share: an alarm comes a few evaluations after a change
+TRACED = 512  # samples of an evaluation that are traced
+
+
+@dataclass(frozen=True)
+class EvaluationPart:
+    """Measurements of the samples that one process has of an evaluation; those of several processes add up by `+`.
+
+    Everything is in the order of the followed things, shares before scores.
+    """
+
+    n: int  # number of samples
+    shares: Counts  # independent units that have it, and units, shape (shares, 2)
+    scores: tuple[Array, ...]  # values of independent units, for each score
+    sums: Array  # sum over all samples, or pairs of samples, and their number, for what is shown, shape (things, 2)
+    phi: Array  # sum of φ over all samples, shape (q,)
+    traces: Array  # random projections of the first samples, by which those of the same seeds are known, shape (m, 16)
+    shared: Counts = field(default_factory=lambda: np.zeros((1, 1), np.int64))  # see `causes.count_shared`
+    shown: Shown = field(default_factory=lambda: Shown())  # what is shown of the samples
+    broken: int = 0  # samples that are left out because they are not finite
+    known: int = 0  # samples that are left out because they are samples of the reference
+    notes: tuple[str, ...] = ()  # what to know of the samples, such as how many could not be read
+
+    def __add__(self, other: EvaluationPart) -> EvaluationPart:
+        traces = np.concatenate([self.traces, other.traces])[:TRACED]
+        return EvaluationPart(
+            self.n + other.n,
+            self.shares + other.shares,
+            tuple(np.concatenate(pair) for pair in zip(self.scores, other.scores, strict=True)),
+            self.sums + other.sums,
+            self.phi + other.phi,
+            traces,
+            self.shared + other.shared,
+            self.shown + other.shown,
+            self.broken + other.broken,
+            self.known + other.known,
+            self.notes + other.notes,
+        )
+
+    @property
+    def brought(self) -> int:
+        """Number of samples, with those that are left out."""
+        return self.n + self.known + self.broken
+
+
+def join_parts(parts: Iterable[EvaluationPart]) -> EvaluationPart:
+    """Join the parts of an evaluation, at least one."""
+    return reduce(EvaluationPart.__add__, parts)
 
 
 @dataclass(eq=False)
-class Looks:
-    """Counts of all samples so far, with the reference, and what each look was.
+class Evaluations:
+    """Counts of all samples so far, with the reference, and what each evaluation was.
 
-    Its size depends on the number of looks and of followed things, and not on the number of samples.
+    Its size depends on the number of evaluations and of followed things, and not on the number of samples.
     """
 
     shares: Counts  # units of the bag that have each share, and units, shape (shares, 2)
     bins: Counts  # values of the bag by bin, shape (scores, BINS)
     reference: Array  # sums of the reference, and their numbers, shape (things, 2)
     spread: Array  # standard deviation of the reference in each score, shape (scores,)
-    steps: Array  # step of each look, shape (t,)
-    sums: Array  # sums of each look, and their numbers, shape (t, things, 2)
-    scores: Array  # scores of each look, NaN where it says nothing, shape (t, things)
-    phi: Array  # sum of φ and number of samples of: the reference, the first look, the last look, shape (3, q + 1)
-    distances: Array  # squared distances of each look in φ to these three, shape (t, 3)
+    steps: Array  # step of each evaluation, shape (t,)
+    sums: Array  # sums of each evaluation, and their numbers, shape (t, things, 2)
+    scores: Array  # scores of each evaluation, NaN where it says nothing, shape (t, things)
+    phi: Array  # sum of φ and number of samples of: the reference, the first evaluation, the last evaluation, shape (3, q + 1)
+    distances: Array  # squared distances of each evaluation in φ to these three, shape (t, 3)
+    shared: Counts  # of the reference, and of the last evaluations: `causes.count_shared`, (1 + `RECENT`, k + 1, k + 1)
+    middles: Array  # medians of scores in the reference, beyond which a sample has more of it, shape (scores,)
 
     @classmethod
-    def of(cls, part: LookPart) -> Self:
+    def of(cls, part: EvaluationPart, middles: Array) -> Self:
         """Begin with the reference, whose values give each score its spread."""
         things = len(part.sums)
         found = cls(
@@ -45,28 +98,30 @@ class Looks:
             np.empty((0, things)),
             np.zeros((3, len(part.phi) + 1)),
             np.empty((0, 3)),
+            part.shared[None],
+            middles,
         )
         found.phi[0] = np.append(part.phi, part.n)
         return found
 
     @property
-    def looks(self) -> int:
-        """Number of looks."""
+    def count(self) -> int:
+        """Number of evaluations."""
         return len(self.steps)
 
     @property
     def samples(self) -> Array:
-        """Number of samples of each look, shape (t,)."""
+        """Number of samples of each evaluation, shape (t,)."""
         return np.asarray(self.sums[:, 0, 1])
 
     @property
     def is_followed(self) -> NDArray[np.bool_]:
-        """Mark whether there are samples of each thing at all, such as pictures for looks, shape (things,)."""
+        """Mark whether there are samples of each thing at all, such as pictures for flags, shape (things,)."""
         return np.asarray(np.concatenate([self.shares[:, 1], self.bins.sum(1)]) > 0)
 
-    def add(self, step: float, part: LookPart, seed: int) -> None:
-        """Add a look, whose scores compare it to all before."""
-        rng = np.random.default_rng([seed, self.looks])
+    def add(self, step: float, part: EvaluationPart, seed: int) -> None:
+        """Add an evaluation, whose scores compare it to all before."""
+        rng = np.random.default_rng([seed, self.count])
         draws = rng.bit_generator.state  # random parts of a bag serve all scores whose bags have one size
         bins, of_scores = self.bins.copy(), []
         for before, values in zip(bins, part.scores, strict=True):
@@ -76,10 +131,10 @@ class Looks:
             before += np.bincount(own, minlength=BINS)
         scores = np.concatenate([score_of_shares(part.shares, self.shares, rng), of_scores])
         phi, now = self.phi.copy(), np.append(part.phi, part.n)
-        if self.looks == 0:
+        if self.count == 0:
             phi[1] = now
         apart = [_squared_distance(now, one) for one in phi]
-        if self.looks == 0:
+        if self.count == 0:
             apart[1:] = [0.0, 0.0]
         phi[2] = now
         vars(self).update(  # all at once: an error above leaves everything as it was
@@ -90,16 +145,25 @@ class Looks:
             sums=np.concatenate([self.sums, part.sums[None]]),
             scores=np.concatenate([self.scores, scores[None]]),
             distances=np.concatenate([self.distances, np.array(apart)[None]]),
+            shared=np.concatenate([self.shared[:1], np.concatenate([self.shared[1:], part.shared[None]])[-RECENT:]]),
         )
 
     def means(self) -> Array:
-        """Return the share or mean of each thing in each look, NaN without samples, shape (t, things)."""
+        """Return the share or mean of each thing in each evaluation, NaN without samples, shape (t, things)."""
         return _divide(self.sums)
 
     def before_and_after(self, start: int) -> tuple[Array, Array]:
-        """Return the shares and means of the reference with the looks before `start`, and of the looks from it on."""
+        """Return the shares and means of the reference with the evaluations before `start`, and from it on."""
         before = self.reference + self.sums[:start].sum(0)
         return _divide(before), _divide(self.sums[start:].sum(0))
+
+    def shared_before_and_after(self, start: int) -> tuple[Counts, Counts]:
+        """Return what two things share in the reference with the evaluations before `start`, and from it on.
+
+        Of the evaluations, the last `RECENT` are known.
+        """
+        first = min(max(start - self.count + len(self.shared), 1), len(self.shared))
+        return self.shared[:first].sum(0), self.shared[first:].sum(0)
 
     def write(self, file: NewFile) -> None:
         """Write everything into a file."""
@@ -118,11 +182,16 @@ class Looks:
             "scores": (t, things),
             "phi": (3, entries + 1),
             "distances": (t, 3),
+            "middles": (scores,),
         }
         read = {name: file.array(f"history/{name}", *shape, dtype="<f8") for name, shape in shapes.items()}
         counts = {
             name: file.array(f"history/{name}", *shape, dtype="<i8")
-            for name, shape in {"shares": (shares, 2), "bins": (scores, BINS)}.items()
+            for name, shape in {
+                "shares": (shares, 2),
+                "bins": (scores, BINS),
+                "shared": (1 + min(t, RECENT), things + 1, things + 1),
+            }.items()
         }
         has, units = counts["shares"].T
         few = max(units.max(initial=0), counts["bins"].max(initial=0), counts["bins"].sum(1).max(initial=0)) <= MAX_BAG
@@ -130,9 +199,12 @@ class Looks:
         numbers = (read["sums"][..., 1], read["reference"][..., 1], read["phi"][:, -1])  # of samples
         finite = finite and all((one >= 0).all() for one in numbers)
         finite = finite and min(read["reference"][0, 1], read["phi"][0, -1]) >= 1  # there is a reference
-        finite = finite and bool((read["sums"][:, 0, 1] >= 1).all())  # a look has samples
+        finite = finite and bool((read["sums"][:, 0, 1] >= 1).all())  # an evaluation has samples
         ordered = np.isfinite(steps).all() and (np.diff(steps) > 0).all()
         counted = few and (counts["bins"] >= 0).all() and (has >= 0).all() and (has <= units).all()
+        counted = counted and bool(
+            (counts["shared"] >= 0).all() and (counts["shared"] <= counts["shared"][:, :1, :1]).all()
+        )
         if not (finite and ordered and counted):
             raise ValueError("its counts are not of samples")
         return cls(**counts, steps=steps, **read)
