@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from finc_eval.monitoring.evaluations import Evaluations
 from finc_eval.monitoring.exchange import Array, Counts
-from finc_eval.monitoring.followed import REPEATS, Alarm, is_share, looks_in_order, names_nothing
+from finc_eval.monitoring.followed import DIVERSITY, REPEATS, Alarm, is_share, looks_in_order, names_nothing
 from finc_eval.naming.evidence import MOST
 from finc_eval.naming.explained import STRONG
 from finc_eval.naming.questions import enrichment_p
@@ -43,8 +43,9 @@ class Causes:
         """Return whether an alarm follows from another, which names the same cause, or a better one.
 
         A look follows from a look that brings it (`Trait.leads_to`), or that nearly all samples have and that has moved
-        much more. The distance to the reference follows from any look. Anything else follows from what explains it, by the
-        samples of both. Both have changed at one time. Repeats follow from nothing.
+        much more. The distance to the reference follows from any look; diversity does not: a generator that collapses
+        changes its looks, too. Anything else follows from what explains it, by the samples of both. Both have changed
+        at one time. Repeats follow from nothing.
         """
         if new.name == told.name or self.overlap(new.name, told.name):
             return True
@@ -53,8 +54,8 @@ class Causes:
         looks = [*looks_in_order()]
         if new.name in looks and told.name in looks:
             is_first = looks.index(new.name) < looks.index(told.name) and not names_nothing(new)
-            return not is_first and (_leads(told, new) or self._outweighs(told, new))
-        if new.name == "distance" and told.name in looks:
+            return self._outweighs(told, new) or (_leads(told, new) and not is_first)
+        if names_nothing(new) and told.name in looks and new.name != DIVERSITY:
             return True
         if new.name == REPEATS or not self._explains(told, new):
             return False
@@ -164,7 +165,6 @@ def choose(
     """
     left = sorted((one for one in new if all(one.name != other.name for other in told)), key=names_nothing)
     found: list[tuple[Alarm, Alarm]] = []
-    causes = [*told]
     for alarm in left:
         cause = next((one for one in told if follows(alarm, one)), None)
         found += [] if cause is None else [(alarm, cause)]

@@ -79,7 +79,7 @@ class Evaluations:
     steps: Array  # step of each evaluation, shape (t,)
     sums: Array  # sums of each evaluation, and their numbers, shape (t, things, 2)
     scores: Array  # scores of each evaluation, NaN where it says nothing, shape (t, things)
-    phi: Array  # sum of φ and number of samples of: the reference, the first evaluation, the last evaluation, shape (3, q + 1)
+    phi: Array  # sum of φ and number of samples: of the reference, the first and the last evaluation, shape (3, q + 1)
     distances: Array  # squared distances of each evaluation in φ to these three, shape (t, 3)
     shared: Counts  # of the reference, and of the last evaluations: `causes.count_shared`, (1 + `RECENT`, k + 1, k + 1)
     middles: Array  # medians of scores in the reference, beyond which a sample has more of it, shape (scores,)

@@ -34,6 +34,8 @@ def name_of(name: str, is_more: bool, words: str) -> str:
         return flag.high or name
     if not is_share(name):
         return words_of(name, is_more)
+    if name == NEW_KINDS and not is_more:
+        return "fewer samples that are far from the reference"
     return words or {NEW_KINDS: "kinds that the reference lacks"}.get(name, name)
 
 

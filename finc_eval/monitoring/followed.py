@@ -13,8 +13,9 @@ from finc_eval.naming.traits import TRAITS, Trait
 NEW_KINDS, REPEATS = "new kinds", "repeats"
 SHARES = (NEW_KINDS, REPEATS)  # shares besides those of kinds
 FIT = "fit"  # name of the fit of samples to their prompts
-SCORES = ("distance", "diversity", "diversity within prompts", FIT)  # scores besides looks
-MOVED = ("distance", "diversity")  # scores that causes with a name move, as they change the embeddings
+DISTANCE, DIVERSITY = "distance", "diversity"
+SCORES = (DISTANCE, DIVERSITY, "diversity within prompts", FIT)  # scores besides looks
+MOVED = (DISTANCE, DIVERSITY)  # scores that causes with a name move, as they change the embeddings
 LOOKLESS = ("mark", "pixels", "shape")  # traits of many pictures together, and of their size
 FLAGS = tuple(one for one in TRAITS if one.least is not None)  # looks that a picture has or has not
 LOOKS = tuple(one for one in TRAITS if one.least is None and one.name not in LOOKLESS)
@@ -62,11 +63,10 @@ def looks_in_order() -> dict[str, Trait]:
 
 
 def names_nothing(alarm: Alarm) -> bool:
-    """Return whether an alarm names no cause: of distance or diversity, or of a look without a word for its change."""
-    look = looks_in_order().get(alarm.name)
+    """Return whether an alarm names no cause: distances, fewer new kinds, or a look without a word for its change."""
+    look, is_more = looks_in_order().get(alarm.name), alarm.after > alarm.before
     if look is None:
-        return alarm.name in MOVED
-    is_more = alarm.after > alarm.before
+        return alarm.name in MOVED or (alarm.name == NEW_KINDS and not is_more)
     words = (look.low, look.high) if look.least is not None else (look.less, look.more)
     return words[is_more] is None
 
@@ -106,7 +106,7 @@ def say(name: str, since: float, before: float, after: float, spread: float, wor
     if flag is not None:
         return f"{start_of_share}pictures are {flag.high}: {size}"
     if name == NEW_KINDS:
-        like = f", such as {quote(words)}" if words else ""
+        like = f", such as {quote(words)}" if words and after > before else ""
         return f"{start_of_share}samples are far from every kind of the reference{like}: {size}"
     if name == REPEATS:
         like = f" ({words})" if words else ""

@@ -31,7 +31,7 @@ from finc_eval.monitoring.course import Course, course_of
 from finc_eval.monitoring.evaluations import EvaluationPart, Evaluations, join_parts
 from finc_eval.monitoring.exchange import Array
 from finc_eval.monitoring.findings import Follows, findings_of, name_of
-from finc_eval.monitoring.followed import FLAGS, LOOKS, SCORES, SHARES, Alarm, CopiesAtStep, say
+from finc_eval.monitoring.followed import FLAGS, LOOKS, MOVED, SCORES, SHARES, Alarm, CopiesAtStep, names_nothing, say
 from finc_eval.monitoring.left_out import find_left_out, say_left_out, split_broken, tell_broken, trace_all
 from finc_eval.monitoring.measuring import measure, middles_of, nothing, numbers_of, prompts_of, without_fitted
 from finc_eval.monitoring.needed import say_needed
@@ -42,6 +42,7 @@ from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.answer import kind_id
 from finc_eval.prompts.text import fit_to_prompts
 
+WAIT = 2  # evaluations that a look without a word for its change waits for an alarm of its cause
 LOOK = 64  # samples of a look, as long as there was none
 NEW_SEEDS = "alarms hold only if each look has new seeds"
 TYPE, LAYOUT = "monitor", 4  # type and layout of the file of a monitor
@@ -286,17 +287,23 @@ class Monitor:
         return step
 
     def _new_alarms(self, step: float) -> list[Alarm]:
-        """Return an alarm for each thing whose evidence reaches 1/α, and that follows from nothing with an alarm."""
+        """Return an alarm for each thing whose evidence reaches 1/α, and that follows from nothing with an alarm.
+
+        A look without a word for its change waits `WAIT` evaluations for its cause, which may have less evidence.
+        """
         history = self.history
         followed = np.flatnonzero(history.is_followed)
         evidence = weigh(history.scores[:, followed])
         adjusted = adjust(evidence.log_e)
-        reached = adjusted >= -np.log(self.alpha)
+        waited = adjust(weigh(history.scores[:-WAIT, followed]).log_e)
         order = np.argsort(-evidence.log_e, kind="stable")
         new: list[Alarm] = []
-        for place in order[reached[order]].tolist():
+        for place in order[adjusted[order] >= -np.log(self.alpha)].tolist():
             start, likely = int(evidence.start[place]), int(evidence.likely[place])
-            new.append(self._alarm(step, int(followed[place]), start, likely, float(np.exp(adjusted[place]))))
+            alarm = self._alarm(step, int(followed[place]), start, likely, float(np.exp(adjusted[place])))
+            waits = names_nothing(alarm) and alarm.name not in MOVED
+            if not waits or waited[place] >= -np.log(self.alpha):
+                new.append(alarm)
         relations = Causes(history, self.names, self.basis.overlap)
         chosen = choose(new, self.alarms, relations.follows)
         causes = [alarm for alarm, cause in chosen if alarm is cause]
