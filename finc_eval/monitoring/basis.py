@@ -41,7 +41,7 @@ SAME = 0.5
 of 784 entries was taken for the same: all its distances are nearly equal, and traces err by a fifth."""
 
 TRACES = 16  # random projections by which samples of the same seeds are known: distances are right to a fifth
-FEATURES = 500  # frequencies of φ: distances of looks are read to two digits
+FEATURES = 500  # frequencies of φ: distances of evaluations are read to two digits
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class Basis:
     tree: KindTree
     fitted: torch.Tensor  # embeddings that everything else follows from, shape (m, d)
     far: float  # distance to the nearest fitted sample beyond which a sample is far from all kinds
-    repeat: float  # distance within which two samples of a look are repeats
+    repeat: float  # distance within which two samples of an evaluation are repeats
     phi: RandomFourierFeatures
     noise: float  # squared norm of the covariance of φ: the error of distances follows from it
     nodes: NDArray[np.int64]  # nodes of the tree that are followed, the leaves first
@@ -110,7 +110,7 @@ class Basis:
         return found
 
     def are_the_same(self, traces: NDArray[np.float64], before: NDArray[np.floating]) -> bool:
-        """Return whether most samples of a look are much nearer to one of an earlier set than nearest samples are.
+        """Return whether most samples are much nearer to one of an earlier set than nearest samples are.
 
         That is the sample at the same place, as generators give it for the same seeds.
         """
@@ -157,7 +157,8 @@ def _without_rests(members: NDArray[np.bool_], are_followed: NDArray[np.bool_], 
     """
     nodes = np.flatnonzero(are_followed)
     rests = (members[nodes][:, None] != members[nodes][None]).all(2)
-    return nodes[~(rests & (shares[nodes][:, None] > shares[nodes][None])).any(1)]
+    followed: NDArray[np.int64] = nodes[~(rests & (shares[nodes][:, None] > shares[nodes][None])).any(1)]
+    return followed
 
 
 def _bandwidth(rows: torch.Tensor) -> float:

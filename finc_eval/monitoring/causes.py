@@ -65,7 +65,7 @@ class Causes:
         """Return whether an alarm that was raised before follows from a new one, which has more evidence only now."""
         looks = looks_in_order()
         if told.name in looks and new.name in looks and not names_nothing(told):
-            return False
+            return self._at_one_time(new, told) and not names_nothing(new) and self._outweighs(new, told)
         return self.follows(told, new) and not self.follows(new, told)
 
     def _outweighs(self, told: Alarm, new: Alarm) -> bool:
@@ -75,7 +75,7 @@ class Causes:
         _, after = self._tables(told, new)
         place = self._place(told)
         moved = STRONG * self._spreads(told)
-        return bool(after[place, place] > (1 - LEAST) * after[0, 0]) and self._spreads(new) < moved
+        return bool(after[place, place] > (1 - LEAST) * after[0, 0] and self._spreads(new) < moved)
 
     def _spreads(self, one: Alarm) -> float:
         """Return by how many standard deviations of the reference a score has moved; ∞ of a share."""
@@ -126,12 +126,11 @@ class Causes:
         before, after = (table.astype(np.float64) for table in self.history.shared_before_and_after(start))
         turn = np.eye(len(before))
         for alarm in (one, other):
+            place = self._place(alarm)
+            is_turned = alarm.after < alarm.before and (not is_share(alarm.name) or alarm.before > MOST)
             if (
-                alarm.after < alarm.before
-                and (not is_share(alarm.name) or alarm.before > MOST)
-                and alarm.name in self.names
-            ):
-                place = self._place(alarm)
+                is_turned and before[place, place] + after[place, place]
+            ):  # what no sample has, as diversity, has no rest
                 turn[place, 0], turn[place, place] = 1, -1
         return turn @ before @ turn.T, turn @ after @ turn.T
 

@@ -26,17 +26,21 @@ if TYPE_CHECKING:
 
 DRAWN = 6  # courses without an alarm that are drawn, if there is none with: a page of a paper has room for six
 SIZE = 6.0, 1.5  # inches of a course: six of them fill a page of 9 inches
-DISTANCES = ("distance in φ to the reference", "distance in φ to the first look", "distance in φ to the look before")
+DISTANCES = (
+    "distance in φ to the reference",
+    "distance in φ to the first evaluation",
+    "distance in φ to the evaluation before",
+)
 
 
 @dataclass(frozen=True)
 class Followed(Record):
-    """A followed thing: its course over the looks.
+    """A followed thing: its course over the evaluations.
 
     Attributes:
         name: name, such as "saturation".
         reference: its share or mean in the reference; None without samples of it.
-        values: its share or mean in each look; None without samples of it.
+        values: its share or mean in each evaluation; None without samples of it.
         evidence: e-value of "it has changed", adjusted for all followed things: an alarm is one of at least 1/α.
     """
 
@@ -51,16 +55,16 @@ class Course(Document):
     """Course of a training, as a monitor has seen it so far.
 
     Attributes:
-        steps: step of each look.
-        samples: number of samples of each look.
+        steps: step of each evaluation.
+        samples: number of samples of each evaluation.
         followed: all followed things that have samples.
-        alarms: the alarms; any of them is false with probability `alpha` at most, over all looks.
-        to_reference: squared distance of each look to the reference, between the means of φ, without bias.
-        to_first: the same to the first look.
-        to_previous: the same to the look before; of the first look 0.
-        keep: step to keep; None without a look.
+        alarms: the alarms; any of them is false with probability `alpha` at most, over all evaluations.
+        to_reference: squared distance of each evaluation to the reference, between the means of φ, without bias.
+        to_first: the same to the first evaluation.
+        to_previous: the same to the evaluation before; of the first evaluation 0.
+        keep: step to keep; None without an evaluation.
         why: why this step.
-        needed: what looks of this size can find.
+        needed: what evaluations of this size can find.
         alpha: probability of any false alarm.
         warnings: what to know before trusting the alarms.
         copies: samples that are also in the reference, by step; they are left out, and no alarm judges them.
@@ -122,7 +126,7 @@ class Course(Document):
         ]
 
     def _summary(self) -> str:
-        return f"{plural(len(self.steps), 'look')}, {plural(len(self.alarms), 'alarm')}"
+        return f"{plural(len(self.steps), 'evaluation')}, {plural(len(self.alarms), 'alarm')}"
 
 
 def course_of(
@@ -186,10 +190,11 @@ def _number(value: float) -> float | None:
 def _choose(history: Evaluations, alarms: Sequence[Alarm], noise: float) -> tuple[float | None, str]:
     """Return the step to keep, and why: before the first alarm may begin, nearest to the reference, and late.
 
-    If the first alarm holds from the first look on, the distance decides alone, and the first of the nearest is kept.
+    If the first alarm holds from the first evaluation on, the distance decides alone, and the first of the nearest is
+    kept.
     """
     if not history.count:
-        return None, "There was no look yet."
+        return None, "There was no evaluation yet."
     first = min((one.since if one.likely is None else one.likely for one in alarms), default=np.inf)
     among = history.steps < first
     is_late = bool(among.any())
@@ -198,7 +203,8 @@ def _choose(history: Evaluations, alarms: Sequence[Alarm], noise: float) -> tupl
     error = np.sqrt(2 * noise) * (1 / history.samples[places] + 1 / history.phi[0, -1])
     near = places[distance <= distance.min() + 2 * error]
     if not is_late:
-        why = "Alarms hold from the first look on; it is the first step whose distance to the reference is the smallest"
+        why = "Alarms hold from the first evaluation on"
+        why += "; it is the first step whose distance to the reference is the smallest"
         return float(history.steps[near[0]]), f"{why}, within its error."
     where = (
         "No alarm was raised"

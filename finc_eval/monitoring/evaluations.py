@@ -85,7 +85,7 @@ class Evaluations:
     middles: Array  # medians of scores in the reference, beyond which a sample has more of it, shape (scores,)
 
     @classmethod
-    def of(cls, part: EvaluationPart, middles: Array) -> Self:
+    def of(cls, part: EvaluationPart, middles: Array | None = None) -> Self:
         """Begin with the reference, whose values give each score its spread."""
         things = len(part.sums)
         found = cls(
@@ -99,7 +99,7 @@ class Evaluations:
             np.zeros((3, len(part.phi) + 1)),
             np.empty((0, 3)),
             part.shared[None],
-            middles,
+            np.full(len(part.scores), np.nan) if middles is None else middles,
         )
         found.phi[0] = np.append(part.phi, part.n)
         return found

@@ -23,7 +23,7 @@ from finc_eval.monitoring.steps import step_text
 
 COPIES = "copies of the reference"
 
-Follows = Mapping[str, tuple[str, str]]
+Follows = dict[str, tuple[str, str]]
 """Name of the cause of each followed thing that follows from a cause, and what is said of the thing itself."""
 
 
@@ -45,8 +45,9 @@ def kind_of(name: str) -> What:
         return "look"
     if name in (*MOVED, "diversity within prompts"):
         return "sets"
-    known: dict[str, What] = {REPEATS: "repeat", BROKEN: "metric"} | dict.fromkeys(SCORES, "metric")
-    return known.get(name, "kind")
+    if name == REPEATS:
+        return "repeat"
+    return "metric" if name in (BROKEN, *SCORES) else "kind"
 
 
 def findings_of(
@@ -95,5 +96,5 @@ def _of_copies(copies: Sequence[CopiesAtStep], ids: tuple[str, ...]) -> Finding:
         which = f"{share} of step {step_text(most.step)} {'is' if most.count == 1 else 'are'}"
     else:
         which = f"samples of {len(copies)} steps, such as {share} of step {step_text(most.step)}, are"
-    text = f"{which} {COPIES}: no alarm judges them"
+    text = f"{which} also in the reference: no alarm judges these {COPIES}"
     return Finding(COPIES, "copy", False, most.count / most.of, None, None, text=text, ids=ids)

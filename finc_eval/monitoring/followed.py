@@ -24,7 +24,7 @@ RELATIVE = ("saturation", "brightness", "contrast", *SCORES)  # scores that are 
 
 @dataclass(frozen=True)
 class Alarm(Record):
-    """A followed thing has changed: over all looks, any alarm is false with probability α at most.
+    """A followed thing has changed: over all evaluations, any alarm is false with probability α at most.
 
     Attributes:
         step: step at which the alarm was raised.
@@ -68,12 +68,12 @@ def names_nothing(alarm: Alarm) -> bool:
     if look is None:
         return alarm.name in MOVED or (alarm.name == NEW_KINDS and not is_more)
     words = (look.low, look.high) if look.least is not None else (look.less, look.more)
-    return words[is_more] is None
+    return words[int(is_more)] is None
 
 
 @dataclass(frozen=True)
 class CopiesAtStep(Record):
-    """Samples of a step that are also in the reference, and that no look counts.
+    """Samples of a step that are also in the reference, and that no evaluation counts.
 
     Attributes:
         step: the step.

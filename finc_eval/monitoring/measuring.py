@@ -1,4 +1,4 @@
-"""Measurements of the samples of a look, against what a monitor holds fixed."""
+"""Measurements of the samples of an evaluation, against what a monitor holds fixed."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from finc_eval.monitoring.evaluations import TRACED, EvaluationPart, join_parts
 from finc_eval.monitoring.exchange import Array, Counts
 from finc_eval.monitoring.followed import FIT, FLAGS, LOOKS, NEW_KINDS, REPEATS, SCORES, SHARES
 from finc_eval.monitoring.naming import say_repeats, words_for
-from finc_eval.monitoring.shown import SHOWN, Shown
+from finc_eval.monitoring.shown import SHOWN, Ends, Shown
 from finc_eval.naming.measured import looked_rows
 from finc_eval.naming.properties import TEXT_COLUMNS
 from finc_eval.naming.traits import SIDE, TRAITS, Trait, measure_looks
 
 TOGETHER = 4  # samples of a unit of diversity: the mean of their six distances
-REPEATED = 8  # samples of a unit of repeats: of a look of 64, eight units
+REPEATED = 8  # samples of a unit of repeats: of an evaluation of 64, eight units
 PICTURES = 64  # pictures in memory
 ORDER = 8
 """Order of the mean of the saturation over the pixels of a picture: vivid parts weigh more. Of photographs whose color
@@ -82,8 +82,8 @@ def measure(
         whole = _with_looks(whole, values, looked, counted)
     if middles is None:
         return whole
-    own = None if fits is None else fits[looked]
-    return _with_members(replace(whole, shown=Shown(pictures)), embeddings, looked, values, own, basis, middles, run)
+    known = None if fits is None else fits[looked]
+    return _with_members(replace(whole, shown=Shown(pictures)), embeddings, looked, values, known, basis, middles, run)
 
 
 def _one_of_each(groups: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.bool_]:
@@ -201,7 +201,7 @@ def _with_looks(part: EvaluationPart, values: Array, rows: Indices, counted: NDA
 
 
 def _split_traits(values: Array) -> tuple[NDArray[np.bool_], Array]:
-    """Return which samples have each flag, (flags, n), and the values of each look, (looks, n), from their traits."""
+    """Return which samples have each flag, (flags, n), and the values of each other look, (looks, n), from their traits."""
     places = {trait.name: place for place, trait in enumerate(TRAITS)}
     flags = [values[:, places[one.name]] >= (one.least or 0) for one in FLAGS]
     return np.array(flags), np.array([values[:, places[one.name]] for one in LOOKS])
@@ -232,7 +232,9 @@ def _with_members(
     scores = [known.get(name) for name in (*SCORES, *map(_name, LOOKS))]
     beyond = [none if one is None else one > middle for one, middle in zip(scores, middles, strict=True)]
     names = [*basis.names, *SHARES, *map(_name, FLAGS)]
-    ids = {name: ((), _ids(embeddings, rows[has])) for name, has in zip(names, shares, strict=True) if has.any()}
+    ids: dict[str, Ends] = {
+        name: ((), _ids(embeddings, rows[has])) for name, has in zip(names, shares, strict=True) if has.any()
+    }
     for name, score in known.items():
         if score is not None and len(score):
             order = rows[np.argsort(score, kind="stable")]

@@ -1,4 +1,4 @@
-"""`Monitor`: follow a generator over the steps of its training, with alarms that hold at every look."""
+"""`Monitor`: follow a generator over the steps of its training, with alarms that hold at every evaluation."""
 
 from __future__ import annotations
 
@@ -43,21 +43,22 @@ from finc_eval.partitions.answer import kind_id
 from finc_eval.prompts.text import fit_to_prompts
 
 WAIT = 2  # evaluations that a look without a word for its change waits for an alarm of its cause
-LOOK = 64  # samples of a look, as long as there was none
-NEW_SEEDS = "alarms hold only if each look has new seeds"
+SAMPLES = 64  # samples of an evaluation, as long as there was none
+NEW_SEEDS = "alarms hold only if each evaluation has new seeds"
 TYPE, LAYOUT = "monitor", 4  # type and layout of the file of a monitor
 
 
 class Monitor:
-    """Follow a generator over the steps of its training, with alarms that hold at every look.
+    """Follow a generator over the steps of its training, with alarms that hold at every evaluation.
 
-    Each look compares the samples of a step to the reference and to all looks before. The monitor follows the shares
-    of the kinds of the reference, new kinds, repeats, the distance to the reference, diversity, and, of pictures, their
-    looks, such as saturation. If nothing changes, the probability that any alarm is ever raised is at most `alpha`,
-    however often one looks. Samples are not kept: memory grows with the number of looks alone, a few numbers each.
+    Each evaluation compares the samples of a step to the reference and to all evaluations before. The monitor follows
+    the shares of the kinds of the reference, new kinds, repeats, the distance to the reference, diversity, and, of
+    pictures, their looks, such as saturation. If nothing changes, the probability that any alarm is ever raised is at
+    most `alpha`, however many evaluations there are. Samples are not kept: memory grows with the number of evaluations
+    alone, a few numbers each.
 
-    Draw new seeds at each look. Samples of the same seeds are not independent of those of the look before, and alarms
-    would not hold. The same prompts at each look are fine.
+    Draw new seeds at each evaluation. Samples of the same seeds are not independent of those of the evaluation before,
+    and alarms would not hold. The same prompts at each evaluation are fine.
 
     Args:
         reference: samples of step 0, or real samples that the generator should be like: embeddings (n, d), array or
@@ -144,15 +145,15 @@ class Monitor:
 
     @property
     def steps(self) -> list[float]:
-        """Steps of all looks."""
+        """Steps of all evaluations."""
         found: list[float] = self.history.steps.tolist()
         return found
 
     def update(self, step: float, samples: object, *, prompts: Sequence[str] | None = None) -> list[Alarm]:
-        """Look at the samples of a step, and return the new alarms.
+        """Evaluate the samples of a step, and return the new alarms.
 
         Samples that are not finite are counted, left out, and an alarm. Samples of the reference are left out with a
-        warning. A look that is the reference, a part of it, or an earlier look is left out as a whole.
+        warning. An evaluation that is the reference, a part of it, or an earlier evaluation is left out as a whole.
 
         Args:
             step: number of the step, larger than those before.
@@ -167,7 +168,7 @@ class Monitor:
         return self.add(step, [self.measure(samples, prompts=prompts)])
 
     def measure(self, samples: object, *, prompts: Sequence[str] | None = None) -> EvaluationPart:
-        """Measure the samples that this process has of a look; `add` takes the parts of all processes.
+        """Measure the samples that this process has of an evaluation; `add` takes the parts of all processes.
 
         A tensor of embeddings on a device is copied once, and everything else is computed on the host.
 
@@ -186,7 +187,7 @@ class Monitor:
             )
         if unread is not None and prompts is not None and len(prompts) == len(unread):
             prompts = [prompt for prompt, is_broken in zip(prompts, unread, strict=True) if not is_broken]
-        own, notes = prompts_of(one, prompts), tuple(notes_on("the look", one))
+        own, notes = prompts_of(one, prompts), tuple(notes_on("the evaluation", one))
         broken, known = find_left_out(one, self.basis, self.seen, self._run)
         kept = np.flatnonzero(~(broken | known))
         count = int(broken.sum()) + (0 if unread is None else int(unread.sum()))
@@ -216,7 +217,7 @@ class Monitor:
         return left_out + found
 
     def add(self, step: float, parts: Iterable[EvaluationPart]) -> list[Alarm]:
-        """Look at a step by the parts of all processes, and return the new alarms.
+        """Evaluate a step by the parts of all processes, and return the new alarms.
 
         Args:
             step: number of the step, larger than those before.
@@ -229,7 +230,7 @@ class Monitor:
         step = self._check_step(step)
         whole = join_parts(self._check_parts(parts))
         self.warnings += [f"step {step_text(step)}: {note}" for note in whole.notes]
-        said, is_left_out = say_left_out(step, whole, self.seen.same_look(whole.traces, self.steps))
+        said, is_left_out = say_left_out(step, whole, self.seen.same_evaluation(whole.traces, self.steps))
         for text in said:
             self.warnings.append(text)
             warnings.warn(text, stacklevel=3)
@@ -239,17 +240,17 @@ class Monitor:
         if not is_left_out:
             self._warn_of_seeds(step, whole)
             self.history.add(step, whole, self.seed)
-            self.seen = self.seen.with_look(whole.traces)
+            self.seen = self.seen.with_evaluation(whole.traces)
             self.strips.add(step, whole.shown)
             found += self._new_alarms(step)
         self.alarms += found
         return found
 
     def _warn_of_seeds(self, step: float, whole: EvaluationPart) -> None:
-        """Warn, once, if the samples of a look are those of the look before or the reference, slightly changed."""
+        """Warn, once, if samples are those of the evaluation before or of the reference, slightly changed."""
         is_known = any(one.endswith(NEW_SEEDS) for one in self.warnings)
         earlier: dict[str, NDArray[np.floating]] = {
-            "the look before": self._traces,
+            "the evaluation before": self._traces,
             "the reference": self.seen.reference[: len(whole.traces)],
         }
         same = next((name for name, one in earlier.items() if self.basis.are_the_same(whole.traces, one)), None)
@@ -368,9 +369,9 @@ class Monitor:
 
     @property
     def needed(self) -> str:
-        """Changes that looks of this size can find, in a sentence; before the first look, looks of 64 samples."""
+        """Changes that evaluations of this size can find, in a sentence; before the first of them, of 64 samples."""
         history = self.history
-        samples = int(history.samples[-1]) if history.count else LOOK
+        samples = int(history.samples[-1]) if history.count else SAMPLES
         counted = int(history.reference[0, 1])
         return say_needed(counted, samples, int(history.is_followed.sum()), self.alpha)
 
@@ -434,7 +435,7 @@ class Monitor:
         return found
 
     def __repr__(self) -> str:
-        return f"Monitor({plural(self.history.count, 'look')}, {plural(len(self.alarms), 'alarm')})"
+        return f"Monitor({plural(self.history.count, 'evaluation')}, {plural(len(self.alarms), 'alarm')})"
 
 
 def _on_host(samples: object) -> object:

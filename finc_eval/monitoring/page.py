@@ -23,11 +23,12 @@ EXAMPLES = 3  # ids of samples in a line of a table
 WIDTH, HEIGHT, LEFT, EDGE = 520, 110, 60, 22  # pixels of a drawing, and around it
 
 HOW = (
-    "Each look was compared to the reference and to all looks before. An alarm holds at every look: if nothing had "
-    "changed, the probability that any alarm were ever raised is at most α, over all followed things and all looks. "
-    "Evidence is an e-value, adjusted for all followed things; an alarm is raised at 1/α. Shares of kinds are in "
-    "percent, and unions of kinds stand beside their parts. Distances are between means of random Fourier features, "
-    "squared and without bias, so that equal laws have a distance around 0."
+    "Each evaluation was compared to the reference and to all evaluations before. An alarm holds at every evaluation: "
+    "if nothing had changed, the probability that any alarm were ever raised is at most α, over all followed things "
+    "and all evaluations. Evidence is an e-value, adjusted for all followed things; an alarm is raised at 1/α. Shares "
+    "of kinds are in percent, and unions of kinds stand beside their parts. What follows from a cause has no alarm. "
+    "Distances are between means of random Fourier features, squared and without bias, so that equal laws have a "
+    "distance around 0."
 )
 
 
@@ -107,8 +108,8 @@ def _things(course: Course) -> TextTable:
         {
             "What": lambda one: one.name,
             "Reference": lambda one: _value(one.reference),
-            "First look": lambda one: _value(one.values[0] if one.values else None),
-            "Last look": lambda one: _value(one.values[-1] if one.values else None),
+            "First evaluation": lambda one: _value(one.values[0] if one.values else None),
+            "Last evaluation": lambda one: _value(one.values[-1] if one.values else None),
             "Evidence": lambda one: f"{one.evidence:.2g}",
         },
         sorted(course.followed, key=lambda one: -one.evidence),
@@ -118,7 +119,7 @@ def _things(course: Course) -> TextTable:
 
 def _distances(course: Course) -> TextTable:
     rows = zip(course.steps, course.samples, course.to_reference, course.to_first, course.to_previous, strict=True)
-    columns = ["Step", "Samples", "To the reference", "To the first look", "To the look before"]
+    columns = ["Step", "Samples", "To the reference", "To the first evaluation", "To the evaluation before"]
     table = [[step_text(step), f"{n:,}", *map(number, distances)] for step, n, *distances in rows]
     return TextTable("Distances in φ", columns, table)
 
