@@ -54,7 +54,7 @@ class Causes:
         looks = [*looks_in_order()]
         if new.name in looks and told.name in looks:
             is_first = looks.index(new.name) < looks.index(told.name) and not names_nothing(new)
-            return self._outweighs(told, new) or (_leads(told, new) and not is_first)
+            return self._outweighs(told, new) or (not is_first and _leads(told, new))
         if names_nothing(new) and told.name in looks and new.name != DIVERSITY:
             return True
         if new.name == REPEATS or not self._explains(told, new):
@@ -90,7 +90,7 @@ class Causes:
             sorted(steps.index(step) for step in (alarm.since, alarm.since if alarm.likely is None else alarm.likely))
             for alarm in (one, other)
         )
-        return a <= d + 1 and c <= b + 1
+        return bool(a <= d + 1 and c <= b + 1)
 
     def _explains(self, cause: Alarm, other: Alarm) -> bool:
         """Return whether hardly anything of a change is left among the samples without another thing.

@@ -15,7 +15,6 @@ from finc_eval.monitoring.followed import (
     CopiesAtStep,
     is_share,
     looks_in_order,
-    names_nothing,
     words_of,
 )
 from finc_eval.monitoring.shown import BROKEN
@@ -57,7 +56,7 @@ def findings_of(
     ids: Callable[[str, bool, bool], tuple[str, ...]],
     parts: Mapping[str, str],
 ) -> tuple[Finding, ...]:
-    """Return what a monitor has found: copies, then what has a name, in the order of the alarms, each cause once.
+    """Return what a monitor has found: copies, then each cause once, in the order of the alarms.
 
     Args:
         alarms: the alarms.
@@ -67,7 +66,7 @@ def findings_of(
         parts: id of each followed kind, by its name.
     """
     found = [_of_copies(copies, ids("copies", True, True))] if copies else []
-    for alarm in sorted(alarms, key=names_nothing):
+    for alarm in alarms:
         if alarm.name in follows:
             continue
         is_more, is_part = alarm.after > alarm.before, is_share(alarm.name)

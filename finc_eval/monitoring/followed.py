@@ -19,6 +19,7 @@ MOVED = (DISTANCE, DIVERSITY)  # scores that causes with a name move, as they ch
 LOOKLESS = ("mark", "pixels", "shape")  # traits of many pictures together, and of their size
 FLAGS = tuple(one for one in TRAITS if one.least is not None)  # looks that a picture has or has not
 LOOKS = tuple(one for one in TRAITS if one.least is None and one.name not in LOOKLESS)
+LIKE = "samples like "  # beginning of the words for a kind that has no name
 RELATIVE = ("saturation", "brightness", "contrast", *SCORES)  # scores that are lengths: their change is in percent
 
 
@@ -63,10 +64,11 @@ def looks_in_order() -> dict[str, Trait]:
 
 
 def names_nothing(alarm: Alarm) -> bool:
-    """Return whether an alarm names no cause: distances, fewer new kinds, or a look without a word for its change."""
+    """Return whether an alarm names no cause: distances, kinds without words, or a look without one for its change."""
     look, is_more = looks_in_order().get(alarm.name), alarm.after > alarm.before
     if look is None:
-        return alarm.name in MOVED or (alarm.name == NEW_KINDS and not is_more)
+        is_unnamed = alarm.finding.startswith(LIKE) or (alarm.name == NEW_KINDS and not is_more)
+        return is_unnamed or alarm.name in MOVED
     words = (look.low, look.high) if look.least is not None else (look.less, look.more)
     return words[int(is_more)] is None
 
@@ -111,7 +113,8 @@ def say(name: str, since: float, before: float, after: float, spread: float, wor
     if name == REPEATS:
         like = f" ({words})" if words else ""
         return f"{start_of_share}samples repeat another sample of their step{like}: {size}"
-    return f"{start}the kind {quote(words)} {_of_share(before, after)} ({size})"
+    kind = f"of {words}" if words.startswith("samples ") else quote(words)
+    return f"{start}the kind {kind} {_of_share(before, after)} ({size})"
 
 
 GONE, RISEN = 0.1, 2.0  # a kind with .1 of its share before is called gone, with 2 times of it grown

@@ -201,7 +201,7 @@ def _with_looks(part: EvaluationPart, values: Array, rows: Indices, counted: NDA
 
 
 def _split_traits(values: Array) -> tuple[NDArray[np.bool_], Array]:
-    """Return which samples have each flag, (flags, n), and the values of each other look, (looks, n), from their traits."""
+    """Return which samples have each flag, (flags, n), and the values of each other look, (looks, n)."""
     places = {trait.name: place for place, trait in enumerate(TRAITS)}
     flags = [values[:, places[one.name]] >= (one.least or 0) for one in FLAGS]
     return np.array(flags), np.array([values[:, places[one.name]] for one in LOOKS])

@@ -31,7 +31,17 @@ from finc_eval.monitoring.course import Course, course_of
 from finc_eval.monitoring.evaluations import EvaluationPart, Evaluations, join_parts
 from finc_eval.monitoring.exchange import Array
 from finc_eval.monitoring.findings import Follows, findings_of, name_of
-from finc_eval.monitoring.followed import FLAGS, LOOKS, MOVED, SCORES, SHARES, Alarm, CopiesAtStep, names_nothing, say
+from finc_eval.monitoring.followed import (
+    FLAGS,
+    LOOKS,
+    SCORES,
+    SHARES,
+    Alarm,
+    CopiesAtStep,
+    looks_in_order,
+    names_nothing,
+    say,
+)
 from finc_eval.monitoring.left_out import find_left_out, say_left_out, split_broken, tell_broken, trace_all
 from finc_eval.monitoring.measuring import measure, middles_of, nothing, numbers_of, prompts_of, without_fitted
 from finc_eval.monitoring.needed import say_needed
@@ -298,11 +308,12 @@ class Monitor:
         adjusted = adjust(evidence.log_e)
         waited = adjust(weigh(history.scores[:-WAIT, followed]).log_e)
         order = np.argsort(-evidence.log_e, kind="stable")
+        looks = looks_in_order()
         new: list[Alarm] = []
         for place in order[adjusted[order] >= -np.log(self.alpha)].tolist():
             start, likely = int(evidence.start[place]), int(evidence.likely[place])
             alarm = self._alarm(step, int(followed[place]), start, likely, float(np.exp(adjusted[place])))
-            waits = names_nothing(alarm) and alarm.name not in MOVED
+            waits = names_nothing(alarm) and alarm.name in looks
             if not waits or waited[place] >= -np.log(self.alpha):
                 new.append(alarm)
         relations = Causes(history, self.names, self.basis.overlap)

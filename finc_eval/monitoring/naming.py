@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from finc_eval.core.words import join_words, quote
 from finc_eval.embeddings.base import Embeddings
+from finc_eval.monitoring.followed import LIKE
 from finc_eval.naming.evidence import MOST
 from finc_eval.naming.names import SECOND, name_modes
 from finc_eval.partitions.answer import kind_id
@@ -39,7 +40,7 @@ def words_for(one: Embeddings, groups: Sequence[Rows]) -> tuple[str, ...]:
         common = [] if labels is None else _common(labels[rows].tolist())
         of_most = common[:1] if common and common[0][1] > MOST else []
         words = join_words([f"{label}" for label, _ in of_most]) or name.noun or join_words([one for one, _ in common])
-        found.append(words or f"samples like {quote(_typical(one, rows))}")
+        found.append(words or f"{LIKE}{quote(_typical(one, rows))}")
     return tuple(found)
 
 
