@@ -79,9 +79,9 @@ class Causes:
 
     def _spreads(self, one: Alarm) -> float:
         """Return by how many standard deviations of the reference a score has moved; ∞ of a share."""
-        place = self._place(one) - 1 - len(self.history.shares)
-        spread = 0.0 if place < 0 else float(self.history.spread[place])
-        return abs(one.after - one.before) / spread if spread > 0 else np.inf
+        return (
+            np.inf if is_share(one.name) else abs(one.after - one.before) / self.history.spread_of(self._place(one) - 1)
+        )
 
     def _at_one_time(self, one: Alarm, other: Alarm) -> bool:
         """Return whether two changes may have begun at one evaluation, or at the next to it."""

@@ -10,8 +10,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from finc_eval.core.errors import IncompatibleError, UsageError
 from finc_eval.core.files.stored import StoredFile
 from finc_eval.core.files.writing import NewFile
+from finc_eval.core.words import plural
 from finc_eval.monitoring.exchange import BINS, MAX_BAG, Array, Counts, bins_of, score_of_ranks, score_of_shares
 from finc_eval.monitoring.shown import Shown
 
@@ -148,6 +150,22 @@ class Evaluations:
             shared=np.concatenate([self.shared[:1], np.concatenate([self.shared[1:], part.shared[None]])[-RECENT:]]),
         )
 
+    def join(self, parts: Iterable[EvaluationPart]) -> EvaluationPart:
+        """Join the parts of all processes; raise an error for what are no parts of this monitor."""
+        found = [*parts] if isinstance(parts, Iterable) else []
+        wrong = next((one for one in found if not isinstance(one, EvaluationPart)), None)
+        if not found or wrong is not None:
+            what = type(parts).__name__ if not isinstance(parts, Iterable) else "an empty list"
+            what = what if wrong is None else type(wrong).__name__
+            raise UsageError(f"parts must be a list of what measure returned on each process, got {what}")
+        for one in found:
+            if one.shares.shape != self.shares.shape or len(one.phi) + 1 != self.phi.shape[1]:
+                raise IncompatibleError(
+                    f"a part has {plural(len(one.shares), 'share')}, and this monitor {len(self.shares)}: load the "
+                    "same file of a monitor on each process, and measure with it"
+                )
+        return join_parts(found)
+
     def means(self) -> Array:
         """Return the share or mean of each thing in each evaluation, NaN without samples, shape (t, things)."""
         return _divide(self.sums)
@@ -156,6 +174,11 @@ class Evaluations:
         """Return the shares and means of the reference with the evaluations before `start`, and from it on."""
         before = self.reference + self.sums[:start].sum(0)
         return _divide(before), _divide(self.sums[start:].sum(0))
+
+    def spread_of(self, thing: int) -> float:
+        """Return the standard deviation of a score in the reference; 1 of a share, and where all values are equal."""
+        place = thing - len(self.shares)
+        return float(self.spread[place]) or 1.0 if place >= 0 else 1.0
 
     def shared_before_and_after(self, start: int) -> tuple[Counts, Counts]:
         """Return what two things share in the reference with the evaluations before `start`, and from it on.

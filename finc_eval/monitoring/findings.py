@@ -1,11 +1,15 @@
-"""Findings of a monitor: what each alarm is on, in the words of all verbs, and copies of the reference."""
+"""Alarms and findings of a monitor: what has changed, in the words of all verbs, and copies of the reference."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+import numpy as np
+
 from finc_eval.core.words import plural
 from finc_eval.findings.finding import Finding, What
+from finc_eval.monitoring.betting import adjust, weigh
+from finc_eval.monitoring.evaluations import Evaluations
 from finc_eval.monitoring.followed import (
     MOVED,
     NEW_KINDS,
@@ -15,11 +19,14 @@ from finc_eval.monitoring.followed import (
     CopiesAtStep,
     is_share,
     looks_in_order,
+    names_nothing,
+    say,
     words_of,
 )
 from finc_eval.monitoring.shown import BROKEN
 from finc_eval.monitoring.steps import step_text
 
+WAIT = 2  # evaluations that a look without a word for its change waits for an alarm of its cause
 COPIES = "copies of the reference"
 
 Follows = dict[str, tuple[str, str]]
@@ -47,6 +54,47 @@ def kind_of(name: str) -> What:
     if name == REPEATS:
         return "repeat"
     return "metric" if name in (BROKEN, *SCORES) else "kind"
+
+
+def reached(
+    step: float,
+    history: Evaluations,
+    names: Sequence[str],
+    words: Mapping[str, str],
+    said: Mapping[str, str],
+    alpha: float,
+) -> list[Alarm]:
+    """Return an alarm for each thing whose evidence reaches 1/α, the largest evidence first.
+
+    A look without a word for its change waits `WAIT` evaluations for its cause, which may have less evidence.
+
+    Args:
+        step: step of the last evaluation.
+        history: all evaluations.
+        names: names of all followed things.
+        words: words for kinds, new kinds and repeats, by name.
+        said: what the alarms so far say of things, by name.
+        alpha: probability of any false alarm.
+    """
+    followed = np.flatnonzero(history.is_followed)
+    evidence = weigh(history.scores[:, followed])
+    adjusted = adjust(evidence.log_e)
+    waited = adjust(weigh(history.scores[:-WAIT, followed]).log_e)
+    order, looks = np.argsort(-evidence.log_e, kind="stable"), looks_in_order()
+    found = []
+    for place in order[adjusted[order] >= -np.log(alpha)].tolist():
+        thing, start = int(followed[place]), int(evidence.start[place])
+        name, (before, after) = names[thing], (float(one[thing]) for one in history.before_and_after(start))
+        own, (since, likely) = words.get(name, ""), history.steps[[start, evidence.likely[place]]].tolist()
+        called = name_of(name, after > before, own)
+        if any(one == called and other != name for other, one in said.items()):
+            called = name.removeprefix("kind ")  # with its id
+        text = say(name, since, before, after, history.spread_of(thing), own)
+        e_value = float(np.exp(adjusted[place]))
+        alarm = Alarm(step, name, text, since, before, after, likely, e_value, called)
+        if waited[place] >= -np.log(alpha) or not (name in looks and names_nothing(alarm)):
+            found.append(alarm)
+    return found
 
 
 def findings_of(

@@ -25,23 +25,12 @@ from finc_eval.embeddings.subset import Subset
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.findings.finding import Finding
 from finc_eval.monitoring.basis import REPEAT, TRACES, Basis, divide_reference
-from finc_eval.monitoring.betting import adjust, weigh
 from finc_eval.monitoring.causes import Causes, choose
 from finc_eval.monitoring.course import Course, course_of
-from finc_eval.monitoring.evaluations import EvaluationPart, Evaluations, join_parts
+from finc_eval.monitoring.evaluations import EvaluationPart, Evaluations
 from finc_eval.monitoring.exchange import Array
-from finc_eval.monitoring.findings import Follows, findings_of, name_of
-from finc_eval.monitoring.followed import (
-    FLAGS,
-    LOOKS,
-    SCORES,
-    SHARES,
-    Alarm,
-    CopiesAtStep,
-    looks_in_order,
-    names_nothing,
-    say,
-)
+from finc_eval.monitoring.findings import Follows, findings_of, reached
+from finc_eval.monitoring.followed import FLAGS, LOOKS, SCORES, SHARES, Alarm, CopiesAtStep
 from finc_eval.monitoring.left_out import find_left_out, say_left_out, split_broken, tell_broken, trace_all
 from finc_eval.monitoring.measuring import measure, middles_of, nothing, numbers_of, prompts_of, without_fitted
 from finc_eval.monitoring.needed import say_needed
@@ -52,7 +41,6 @@ from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.answer import kind_id
 from finc_eval.prompts.text import fit_to_prompts
 
-WAIT = 2  # evaluations that a look without a word for its change waits for an alarm of its cause
 SAMPLES = 64  # samples of an evaluation, as long as there was none
 NEW_SEEDS = "alarms hold only if each evaluation has new seeds"
 TYPE, LAYOUT = "monitor", 4  # type and layout of the file of a monitor
@@ -238,7 +226,7 @@ class Monitor:
             IncompatibleError: a part was measured by another monitor.
         """
         step = self._check_step(step)
-        whole = join_parts(self._check_parts(parts))
+        whole = self.history.join(parts)
         self.warnings += [f"step {step_text(step)}: {note}" for note in whole.notes]
         said, is_left_out = say_left_out(step, whole, self.seen.same_evaluation(whole.traces, self.steps))
         for text in said:
@@ -272,22 +260,6 @@ class Monitor:
             warnings.warn(self.warnings[-1], stacklevel=4)
         self._traces = whole.traces
 
-    def _check_parts(self, parts: Iterable[EvaluationPart]) -> list[EvaluationPart]:
-        found = [*parts] if isinstance(parts, Iterable) else []
-        wrong = next((one for one in found if not isinstance(one, EvaluationPart)), None)
-        if not found or wrong is not None:
-            what = type(parts).__name__ if not isinstance(parts, Iterable) else "an empty list"
-            what = what if wrong is None else type(wrong).__name__
-            raise UsageError(f"parts must be a list of what measure returned on each process, got {what}")
-        history = self.history
-        for one in found:
-            if one.shares.shape != history.shares.shape or len(one.phi) + 1 != history.phi.shape[1]:
-                raise IncompatibleError(
-                    f"a part has {plural(len(one.shares), 'share')}, and this monitor {len(history.shares)}: load the "
-                    "same file of a monitor on each process, and measure with it"
-                )
-        return found
-
     def _check_step(self, step: float) -> float:
         step = check_finite("step", step)
         if self.history.count and step <= self.history.steps[-1]:
@@ -298,25 +270,11 @@ class Monitor:
         return step
 
     def _new_alarms(self, step: float) -> list[Alarm]:
-        """Return an alarm for each thing whose evidence reaches 1/α, and that follows from nothing with an alarm.
-
-        A look without a word for its change waits `WAIT` evaluations for its cause, which may have less evidence.
-        """
-        history = self.history
-        followed = np.flatnonzero(history.is_followed)
-        evidence = weigh(history.scores[:, followed])
-        adjusted = adjust(evidence.log_e)
-        waited = adjust(weigh(history.scores[:-WAIT, followed]).log_e)
-        order = np.argsort(-evidence.log_e, kind="stable")
-        looks = looks_in_order()
-        new: list[Alarm] = []
-        for place in order[adjusted[order] >= -np.log(self.alpha)].tolist():
-            start, likely = int(evidence.start[place]), int(evidence.likely[place])
-            alarm = self._alarm(step, int(followed[place]), start, likely, float(np.exp(adjusted[place])))
-            waits = names_nothing(alarm) and alarm.name in looks
-            if not waits or waited[place] >= -np.log(self.alpha):
-                new.append(alarm)
-        relations = Causes(history, self.names, self.basis.overlap)
+        """Return an alarm for each thing with enough evidence that follows from nothing with an alarm."""
+        words = self.strips.last.words | dict(zip(self.basis.names, self.basis.words, strict=True))
+        said = {one.name: one.finding for one in self.alarms}
+        new = reached(step, self.history, self.names, words, said, self.alpha)
+        relations = Causes(self.history, self.names, self.basis.overlap)
         chosen = choose(new, self.alarms, relations.follows)
         causes = [alarm for alarm, cause in chosen if alarm is cause]
         earlier = [(one, cause) for cause in causes for one in self.alarms if relations.precedes(cause, one)]
@@ -326,24 +284,6 @@ class Monitor:
             elif not self.basis.overlap(alarm.name, cause.name):
                 self.follows[alarm.name] = cause.name, alarm.finding
         return causes
-
-    def _alarm(self, step: float, thing: int, start: int, likely: int, evidence: float) -> Alarm:
-        """Return the alarm of a thing whose change began at an evaluation."""
-        history, name = self.history, self.names[thing]
-        before, after = (float(one[thing]) for one in history.before_and_after(start))
-        words = dict(zip(self.basis.names, self.basis.words, strict=True)).get(
-            name, self.strips.last.words.get(name, "")
-        )
-        since, first = (float(history.steps[one]) for one in (start, likely))
-        text = say(name, since, before, after, self._spread(thing), words)
-        said = name_of(name, after > before, words)
-        if any(one.finding == said and one.name != name for one in self.alarms):
-            said = name.removeprefix("kind ")  # with its id
-        return Alarm(step, name, text, since, before, after, first, evidence, said)
-
-    def _spread(self, thing: int) -> float:
-        first = len(self.history.shares)
-        return float(self.history.spread[thing - first]) or 1.0 if thing >= first else 1.0
 
     def _fits(self, one: Embeddings, prompts: list[str] | None) -> Array | None:
         """Return the fit of each sample to its prompt; None without prompts or a text tower."""

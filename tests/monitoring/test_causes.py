@@ -23,10 +23,7 @@ def history(before=None, after=None):
 
     tables = table(before or {}), table(after or {})
     return SimpleNamespace(
-        steps=np.array(STEPS),
-        shares=np.zeros((len(NAMES) - len(SCORED), 2)),
-        spread=np.ones(len(SCORED)),
-        shared_before_and_after=lambda start: tables,
+        steps=np.array(STEPS), spread_of=lambda thing: 1.0, shared_before_and_after=lambda start: tables
     )
 
 

@@ -2,24 +2,18 @@
 
 KNOWN = {
     ("JPEG", "same ids"): "turned gray",
-    ("noise", "monitor"): "framed, or with bars at its edges",
     ("noise", "same ids"): "brighter at the edges",
     ("gray", "same ids"): "turned gray",
     ("lost kind", "compare"): "streaked up and down",
     ("lost kind", "leaderboard"): "streaked up and down",
-    ("lost kind", "monitor"): "k…",
     ("lost kind", "same ids"): "another picture",
-    ("new kind", "monitor"): "more samples are far from every kind of the reference",
     ("new kind", "same ids"): "another picture",
-    ("repeats", "monitor"): "k…, mostly 1",
     ("repeats", "same ids"): "one and the same picture",
     ("copies", "gate"): "20 % of samples copy reference samples",
-    ("copies", "monitor"): "also in the reference",
     ("copies", "same ids"): "another picture",
     ("misdrawn word", "compare"): "darker, grayer",
     ("misdrawn word", "gate"): "brighter at the top than at the bottom",
     ("misdrawn word", "leaderboard"): "samples that are darker, grayer",
-    ("misdrawn word", "monitor"): "k…",
     ("misdrawn word", "same ids"): "another picture",
 }
 """Today's first name, by cause and verb, where it is not that of the cause."""
@@ -30,12 +24,5 @@ BLIND = (("copies", "compare"), ("copies", "leaderboard"))
 SILENT: tuple[tuple[str, str], ...] = ()
 """Places where a verb may say nothing, as its test has no power at this size, and has it at twice the size."""
 
-ALARMS = {
-    "blur": {"early"},
-    "gray": {"many"},
-    "lost kind": {"many"},
-    "new kind": {"many", "early"},
-    "repeats": {"many"},
-    "misdrawn word": {"many"},
-}
+ALARMS: dict[str, set[str]] = {}
 """Faults of a monitor, by cause: more than two alarms, and alarms that are dated before the change."""
