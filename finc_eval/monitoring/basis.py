@@ -18,7 +18,6 @@ from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.search.neighbors import nearest
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
-from finc_eval.monitoring.exchange import Array
 from finc_eval.monitoring.naming import name_kinds, unique_names
 from finc_eval.numerics.kernels import median_bandwidth
 from finc_eval.partitions.kind_tree import KindTree
@@ -66,7 +65,7 @@ class Basis:
         leaf, _ = tree.assign(fitted, run)
         has = tree.tree.members[:, leaf]
         shares = has.mean(1)
-        nodes = _without_rests(tree.tree.members, (shares >= LEAST_SHARE) & (shares <= 1 - LEAST_SHARE), shares)
+        nodes = np.flatnonzero((shares >= LEAST_SHARE) & (shares <= 1 - LEAST_SHARE))
         drawn = fitted[: 2 * FEATURES]
         phi = RandomFourierFeatures(
             fitted.shape[1], FEATURES, sigma=_bandwidth(drawn), seed=seed, center=fitted.mean(0)
@@ -148,17 +147,6 @@ class Basis:
         if not phi(fitted).isfinite().all():  # a frequency times a sample is beyond all numbers
             raise ValueError("its feature map is not of its reference")
         return cls(tree, fitted, far, repeat, phi, noise, nodes, words)
-
-
-def _without_rests(members: NDArray[np.bool_], are_followed: NDArray[np.bool_], shares: Array) -> NDArray[np.int64]:
-    """Return the nodes that are followed, without those whose rest, a smaller node, is followed, too.
-
-    Shares of a node and of the rest add to 1: it grows by what the rest loses, and there is nothing more to follow.
-    """
-    nodes = np.flatnonzero(are_followed)
-    rests = (members[nodes][:, None] != members[nodes][None]).all(2)
-    followed: NDArray[np.int64] = nodes[~(rests & (shares[nodes][:, None] > shares[nodes][None])).any(1)]
-    return followed
 
 
 def _bandwidth(rows: torch.Tensor) -> float:

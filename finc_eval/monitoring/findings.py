@@ -130,10 +130,19 @@ def findings_of(
                 text=alarm.text,
                 ids=ids(alarm.name, is_more, is_part),
                 e_value=alarm.evidence,
-                explains=tuple(said for cause, said in follows.values() if cause == alarm.name),
+                explains=tuple(said for thing, (_, said) in follows.items() if _root(thing, follows) == alarm.name),
             )
         )
     return tuple(found)
+
+
+def _root(thing: str, follows: Follows) -> str:
+    """Return the first cause of a thing: what has followed from a cause may have been one before."""
+    for _ in follows:
+        if thing not in follows:
+            break
+        thing = follows[thing][0]
+    return thing
 
 
 def _of_copies(copies: Sequence[CopiesAtStep], ids: tuple[str, ...]) -> Finding:
