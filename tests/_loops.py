@@ -77,8 +77,8 @@ class Watched:
         for words in (
             "step 5: 32 of 32 samples are not finite",
             "step 10: 5 of 32 samples are not finite",
-            "step 15 has no look: the samples have 2 entries",
-            "NoNetwork did not take this look, which will be logged with the next: ConnectionError: no route to host",
+            "step 15 has no evaluation: the samples have 2 entries",
+            "NoNetwork did not take this evaluation, which will be logged with the next: ConnectionError: no route",
             "the monitor was not saved to",
         ):
             assert any(words in one for one in self.told), (words, self.told)

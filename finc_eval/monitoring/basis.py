@@ -18,7 +18,7 @@ from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.search.neighbors import nearest
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
-from finc_eval.monitoring.naming import name_kinds
+from finc_eval.monitoring.naming import name_kinds, unique_names
 from finc_eval.numerics.kernels import median_bandwidth
 from finc_eval.partitions.kind_tree import KindTree
 
@@ -40,7 +40,7 @@ SAME = 0.5
 of 784 entries was taken for the same: all its distances are nearly equal, and traces err by a fifth."""
 
 TRACES = 16  # random projections by which samples of the same seeds are known: distances are right to a fifth
-FEATURES = 500  # frequencies of φ: distances of looks are read to two digits
+FEATURES = 500  # frequencies of φ: distances of evaluations are read to two digits
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,11 +50,11 @@ class Basis:
     tree: KindTree
     fitted: torch.Tensor  # embeddings that everything else follows from, shape (m, d)
     far: float  # distance to the nearest fitted sample beyond which a sample is far from all kinds
-    repeat: float  # distance within which two samples of a look are repeats
+    repeat: float  # distance within which two samples of an evaluation are repeats
     phi: RandomFourierFeatures
     noise: float  # squared norm of the covariance of φ: the error of distances follows from it
     nodes: NDArray[np.int64]  # nodes of the tree that are followed, the leaves first
-    names: tuple[str, ...]  # name of each of them
+    words: tuple[str, ...]  # words for each of them, such as "cat"
 
     @classmethod
     def fit(cls, reference: Embeddings, rows: NDArray[np.int64], seed: int, run: Run) -> Self:
@@ -71,14 +71,19 @@ class Basis:
             fitted.shape[1], FEATURES, sigma=_bandwidth(drawn), seed=seed, center=fitted.mean(0)
         )
         noise = float(phi(drawn).T.cov().square().sum()) if len(drawn) > 1 else 0.0
-        names = name_kinds(reference, rows, has[nodes], nodes.tolist())
+        words = name_kinds(reference, rows, has[nodes])
         far, repeat = float(np.quantile(own, FAR)), REPEAT * float(np.median(own))
-        return cls(tree, fitted, far, repeat, phi, noise, nodes, names)
+        return cls(tree, fitted, far, repeat, phi, noise, nodes, words)
 
     @property
     def dim(self) -> int:
         """Number of entries of an embedding."""
         return self.fitted.shape[1]
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Name of each followed node, such as "kind cat"; with its id where others have the same words."""
+        return unique_names(self.words, self.nodes.tolist())
 
     @cached_property
     def members(self) -> NDArray[np.bool_]:
@@ -104,7 +109,7 @@ class Basis:
         return found
 
     def are_the_same(self, traces: NDArray[np.float64], before: NDArray[np.floating]) -> bool:
-        """Return whether most samples of a look are much nearer to one of an earlier set than nearest samples are.
+        """Return whether most samples are much nearer to one of an earlier set than nearest samples are.
 
         That is the sample at the same place, as generators give it for the same seeds.
         """
@@ -121,7 +126,7 @@ class Basis:
         file.array("basis/frequencies", self.phi.frequencies.numpy())
         file.array("basis/center", self.phi.center.numpy())
         file.array("basis/nodes", self.nodes)
-        file.texts("basis/names", self.names)
+        file.texts("basis/words", self.words)
 
     @classmethod
     def read(cls, file: StoredFile) -> Self:
@@ -134,14 +139,14 @@ class Basis:
         frequencies = torch.from_numpy(file.array("basis/frequencies", fitted.shape[1], FEATURES))
         center = torch.from_numpy(file.array("basis/center", fitted.shape[1]))
         nodes = file.array("basis/nodes", None, dtype="<i8")
-        names = tuple(file.texts("basis/names", len(nodes)).all())
+        words = tuple(file.texts("basis/words", len(nodes)).all())
         is_whole = all(one.isfinite().all() for one in (fitted, frequencies, center)) and min(repeat, noise) >= 0
         if not (is_whole and 0 <= far < np.inf and len(nodes) and nodes.min() >= 0 and nodes.max() < tree.tree.nodes):
             raise ValueError("what it holds fixed is not of a reference")
         phi = RandomFourierFeatures(fitted.shape[1], FEATURES, center=center, frequencies=frequencies, **header)
         if not phi(fitted).isfinite().all():  # a frequency times a sample is beyond all numbers
             raise ValueError("its feature map is not of its reference")
-        return cls(tree, fitted, far, repeat, phi, noise, nodes, names)
+        return cls(tree, fitted, far, repeat, phi, noise, nodes, words)
 
 
 def _bandwidth(rows: torch.Tensor) -> float:

@@ -1,13 +1,14 @@
-"""Bets against scores: e-processes whose alarms hold at every look.
+"""Bets against scores: e-processes whose alarms hold at every evaluation.
 
-Under the null hypothesis, scores of looks are independent and standard normal (`exchange`). A bet says that from
-look s on they are not: Z_i ~ N(μ·g(i − s + 1), 1) with μ ~ N(0, τ²), for a jump, g = 1, and for a drift, g(j) = j.
-Its ratio of likelihoods is a martingale with the mean 1, in closed form: with G = Σ g² and S = Σ g·Z,
+Under the null hypothesis, scores of evaluations are independent and standard normal (`exchange`). A bet says that from
+evaluation s on they are not: Z_i ~ N(μ·g(i − s + 1), 1) with μ ~ N(0, τ²), for a jump, g = 1, and for a drift, g(j) =
+j. Its ratio of likelihoods is a martingale with the mean 1, in closed form: with G = Σ g² and S = Σ g·Z,
 
     (1 + τ²G)^(−1/2) · exp(τ²S² / (2(1 + τ²G))).
 
 Bets that have not begun have the value 1. The mixture of all bets, with 1/(s(s + 1)) as the weight of start s, is a
-martingale too. By Ville's inequality it ever reaches 1/α with probability α at most, however often one looks.
+martingale too. By Ville's inequality it ever reaches 1/α with probability α at most, however many evaluations there
+are.
 
 All followed things are one family. Their e-values are combined by closed testing with means of e-values (Vovk and
 Wang 2021, Annals of Statistics 49): the probability of any false alarm, ever, is at most α, whatever the dependence.
@@ -24,34 +25,35 @@ from scipy.special import logsumexp
 Array = NDArray[np.float64]
 
 JUMP, DRIFT = 1.0, 0.2
-"""Spread τ of a jump of scores, and of their slope a look. Scores of 0.5 to 2 times these sizes lose little: a jump of
-.3 standard deviations with 64 samples a look has 2.4, a drift of .02 a look has a slope of .16."""
+"""Spread τ of a jump of scores, and of their slope an evaluation. Scores of 0.5 to 2 times these sizes lose little: a
+jump of .3 standard deviations with 64 samples an evaluation has 2.4, a drift of .02 an evaluation has a slope of
+.16."""
 
 DATED = 1.92
 """Logarithm of a ratio of likelihoods up to which a start is not rejected at 5 %: half of the quantile of χ² with one
-degree of freedom. Of alarms of jumps by 1.5 to 3.3 from look 4 or 11 on, 2 to 7 % are dated before the jump, and 21 to
-49 % if the start of the largest bet dates them."""
+degree of freedom. Of alarms of jumps by 1.5 to 3.3 from evaluation 4 or 11 on, 2 to 7 % are dated before the jump, and
+21 to 49 % if the start of the largest bet dates them."""
 
 MOST = 700.0  # logarithm of an e-value beyond which it does not grow in sums
 
 
 @dataclass(frozen=True)
 class Weighed:
-    """Evidence against "nothing has changed" after the last look, of each followed thing."""
+    """Evidence against "nothing has changed" after the last evaluation, of each followed thing."""
 
     log_e: Array  # logarithm of the e-value, shape (k,)
-    start: NDArray[np.int64]  # look from which it has changed, from 0 on, shape (k,), late rather than early
-    likely: NDArray[np.int64]  # the most likely of these looks, shape (k,)
+    start: NDArray[np.int64]  # evaluation from which it has changed, from 0 on, shape (k,), late rather than early
+    likely: NDArray[np.int64]  # the most likely of these evaluations, shape (k,)
 
 
 def weigh(scores: Array) -> Weighed:
-    """Return the evidence in the scores of all looks, shape (t, k), NaN where a look says nothing."""
+    """Return the evidence in the scores of all evaluations, shape (t, k), NaN where an evaluation says nothing."""
     t, k = scores.shape
     if t == 0:
         return Weighed(np.zeros(k), np.zeros(k, np.int64), np.zeros(k, np.int64))
     seen = np.isfinite(scores)
-    z, look = np.where(seen, scores, 0.0), np.arange(1.0, t + 1)[:, None]
-    of_jump, of_drift = _sums(z, seen, look)
+    z, evaluation = np.where(seen, scores, 0.0), np.arange(1.0, t + 1)[:, None]
+    of_jump, of_drift = _sums(z, seen, evaluation)
     jump, drift = _ratio(*of_jump, JUMP), _ratio(*of_drift, DRIFT)
     start = np.arange(1.0, t + 1)
     weight = -np.log(start * (start + 1))[:, None] - np.log(2)  # half of each start's weight for either shape
@@ -73,14 +75,14 @@ def _date(jump: Array, drift: Array) -> tuple[NDArray[np.int64], NDArray[np.int6
     return np.asarray(np.where(is_drift, likely, latest), np.int64), np.asarray(likely, np.int64)
 
 
-def _sums(z: Array, seen: NDArray[np.bool_], look: Array) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+def _sums(z: Array, seen: NDArray[np.bool_], evaluation: Array) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
     """Return S and G of a jump and of a drift, by their start, shape (t, k) each."""
 
     def since(values: Array) -> Array:
         return np.cumsum(values[::-1], 0)[::-1]
 
-    count, first, second = since(seen.astype(np.float64)), since(seen * look), since(seen * look**2)
-    total, moment, before = since(z), since(z * look), look - 1
+    count, first, second = since(seen.astype(np.float64)), since(seen * evaluation), since(seen * evaluation**2)
+    total, moment, before = since(z), since(z * evaluation), evaluation - 1
     slope = moment - before * total
     squares = second - 2 * before * first + before**2 * count
     return (total, count), (slope, squares)

@@ -1,4 +1,4 @@
-"""`MonitorCallback`: a monitor in a training loop, which looks now and then and logs to trackers."""
+"""`MonitorCallback`: a monitor in a training loop, which evaluates samples now and then and logs to trackers."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from finc_eval.monitoring.monitor import Monitor
 from finc_eval.monitoring.steps import step_text
 from finc_eval.report.exports.trackers import check_tracker, log_looks
 
-EVERY = 50  # steps from one look to the next
+EVERY = 50  # steps from one evaluation to the next
 
 
 class MonitorCallback:
     """A monitor in a training loop: call it after each step with the number of the step.
 
-    It never ends the training. A look that fails, a tracker that cannot be reached and a file that cannot be written
-    are warnings; looks that a tracker missed are logged with the next look. A step that comes again, as under gradient
-    accumulation, is looked at once. Errors of `sample` itself are raised.
+    It never ends the training. An evaluation that fails, a tracker that cannot be reached and a file that cannot be
+    written are warnings; evaluations that a tracker missed are logged with the next evaluation. A step that comes
+    again, as under gradient accumulation, is looked at once. Errors of `sample` itself are raised.
 
     Args:
         monitor: the monitor.
         sample: function that draws samples of the generator with new seeds, as `Monitor.update` takes them.
         trackers: trackers to log to, as `log_to` takes them.
-        every: steps from one look to the next.
+        every: steps from one evaluation to the next.
         prompts: prompt of each sample, if `sample` always draws samples of the same prompts; default: their column.
-        save: file that keeps the monitor after each look, for `Monitor.load`; default: none.
+        save: file that keeps the monitor after each evaluation, for `Monitor.load`; default: none.
 
     Raises:
         UsageError: the monitor, `sample` or a tracker is not one, or `every` is not a positive whole number.
@@ -67,11 +67,11 @@ class MonitorCallback:
         self.prompts, self.save = prompts, save
         steps = monitor.steps
         self._last = steps[-1] if steps else float("-inf")
-        self._logged = [self._last] * len(trackers)  # step of the last look that each tracker has
+        self._logged = [self._last] * len(trackers)  # step of the last evaluation that each tracker has
         self._is_behind = False
 
     def __call__(self, step: float) -> list[Alarm]:
-        """Look if it is time, log the look, and return the new alarms."""
+        """Evaluate samples if it is time, log the evaluation, and return the new alarms."""
         try:
             step = check_finite("step", step)
         except UsageError as error:
@@ -86,7 +86,7 @@ class MonitorCallback:
         except Exception as error:
             if error is samples.error:  # it is one of the user's own, raised as the samples were drawn
                 raise
-            _warn(f"step {step_text(step)} has no look: {_say(error)}")
+            _warn(f"step {step_text(step)} has no evaluation: {_say(error)}")
             return []
         for number in range(len(self.trackers)):
             self._log(number, None if step in self.monitor.steps else step)
@@ -101,7 +101,7 @@ class MonitorCallback:
             return False
         if step < last and not self._is_behind:
             _warn(
-                f"step {step_text(step)} comes after step {step_text(last)}, so the next look waits until the "
+                f"step {step_text(step)} comes after step {step_text(last)}, so the next evaluation waits until the "
                 "training is beyond that: load the monitor that was saved with the checkpoint"
             )
         self._is_behind = step < last
@@ -114,7 +114,9 @@ class MonitorCallback:
             for step in log_looks(tracker, self.monitor.result, self._logged[number], now):
                 self._logged[number] = step
         except Exception as error:
-            _warn(f"{_name_of(tracker)} did not take this look, which will be logged with the next: {_say(error)}")
+            _warn(
+                f"{_name_of(tracker)} did not take this evaluation, which will be logged with the next: {_say(error)}"
+            )
 
     def _save(self, path: str | Path) -> None:
         try:

@@ -13,10 +13,11 @@ from finc_eval.core.errors import IncompatibleError
 from finc_eval.core.record import NOT_IN_JSON, Record
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.subset import Subset
-from finc_eval.monitoring.exchange import Array
+from finc_eval.monitoring.evaluations import EvaluationPart, join_parts
+from finc_eval.monitoring.exchange import Array, Counts
 from finc_eval.monitoring.followed import FLAGS, LOOKS, SCORES
 from finc_eval.monitoring.measuring import PICTURES
-from finc_eval.monitoring.part import LookPart, join_parts
+from finc_eval.monitoring.shown import SHOWN, Ends
 from finc_eval.monitoring.steps import step_text
 from finc_eval.naming.columns import ColumnMeasurer, RegisteredColumn, registered_columns
 from finc_eval.naming.measured import column_measurer, looked_rows, read_column, read_numbers
@@ -71,6 +72,10 @@ class FollowedColumn(Record):
     def scaled(self, values: Array) -> Array:
         """Return values in standard deviations of the reference from its median, as histories keep them."""
         return (values - self.middle) / self.scale
+
+    def called(self, *, is_more: bool) -> str:
+        """Return what a change is called: "redder", or of what a sample has or has not, what samples with it are."""
+        return self.high if self.is_flag and is_more else self.more if is_more else self.less
 
     def say(self, since: float, before: float, after: float, spread: float) -> str:
         """Return the sentence of an alarm; see `finc_eval.monitoring.followed.say`."""
@@ -130,8 +135,11 @@ def find_registered(columns: Sequence[FollowedColumn]) -> list[RegisteredColumn]
 
 
 def with_columns(
-    part: LookPart, columns: Sequence[FollowedColumn], samples: Embeddings | None, counted: NDArray[np.bool_] | None
-) -> LookPart:
+    part: EvaluationPart,
+    columns: Sequence[FollowedColumn],
+    samples: Embeddings | None,
+    counted: NDArray[np.bool_] | None,
+) -> EvaluationPart:
     """Add the columns to a part, shares after all shares and scores after all scores; nothing without samples.
 
     Args:
@@ -151,8 +159,11 @@ def with_columns(
     sums = np.array([(one.sum(), len(one)) for one in known], np.float64)
     shares = [(one[has].sum(), has.sum()) for one, has in zip(known[:flags], counts, strict=False)]
     first = len(part.shares)
+    ids = {} if samples is None else _ends(columns, values, samples, rows)
     return replace(
         part,
+        shared=_with_places(part.shared, len(part.shares), flags, len(columns) - flags),
+        shown=replace(part.shown, ids=part.shown.ids | ids),
         shares=np.concatenate([part.shares, np.array(shares, np.int64).reshape(flags, 2)]),
         scores=(
             *part.scores,
@@ -165,12 +176,40 @@ def with_columns(
     )
 
 
+def _ends(
+    columns: Sequence[FollowedColumn], values: dict[str, Array], samples: Embeddings, rows: NDArray[np.int64]
+) -> dict[str, Ends]:
+    """Return ids of samples with least and with most of each column; of what a sample has or has not, that have it."""
+    found: dict[str, Ends] = {}
+    for one in columns:
+        own = values.get(one.name, np.empty(0))
+        order = rows[: len(own)][np.argsort(own, kind="stable")]
+        if one.is_flag:
+            found[one.name] = (), samples.ids_at(rows[: len(own)][own > 0][:SHOWN])
+        else:
+            found[one.name] = samples.ids_at(order[:SHOWN]), samples.ids_at(order[::-1][:SHOWN])
+    return found
+
+
+def _with_places(shared: Counts, shares: int, flags: int, scores: int) -> Counts:
+    """Return what things share with places for columns, which share nothing: a user's column is a cause of its own."""
+    if len(shared) == 1:  # it is not asked which samples have what
+        return shared
+    zeros = np.insert(shared, [1 + shares] * flags + [len(shared)] * scores, 0, axis=0)
+    return np.insert(zeros, [1 + shares] * flags + [len(shared)] * scores, 0, axis=1)
+
+
+def middles_with(middles: Array, columns: Sequence[FollowedColumn]) -> Array:
+    """Return the medians of scores, and those of columns, whose values are from their median."""
+    return np.append(middles, np.zeros(sum(not one.is_flag for one in columns)))
+
+
 def join_reference(
-    parts: Sequence[LookPart],
+    parts: Sequence[EvaluationPart],
     columns: Sequence[FollowedColumn],
     reference: Embeddings,
     rows: Sequence[NDArray[np.int64]],
-) -> LookPart:
+) -> EvaluationPart:
     """Join what is measured of the parts of a reference, which are given by their rows, and of its columns."""
     each = zip(parts, rows, strict=True)
     return join_parts(with_columns(part, columns, Subset(reference, own), None) for part, own in each)

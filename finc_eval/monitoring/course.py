@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -13,29 +13,34 @@ from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import NOT_IN_JSON, Record
 from finc_eval.core.serialize import SIGNIFICANT, Document
 from finc_eval.core.words import plural
+from finc_eval.findings.finding import Finding
 from finc_eval.gallery.thumbnails import Thumbnail
 from finc_eval.monitoring.betting import adjust, weigh
+from finc_eval.monitoring.evaluations import Evaluations
 from finc_eval.monitoring.exchange import Array
-from finc_eval.monitoring.figure import Drawable, draw_courses
 from finc_eval.monitoring.followed import Alarm, CopiesAtStep
-from finc_eval.monitoring.looks import Looks
 from finc_eval.monitoring.steps import step_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DRAWN = 6  # courses without an alarm that are drawn, if there is none with: a page of a paper has room for six
-DISTANCES = ("distance in φ to the reference", "distance in φ to the first look", "distance in φ to the look before")
+SIZE = 6.0, 1.5  # inches of a course: six of them fill a page of 9 inches
+DISTANCES = (
+    "distance in φ to the reference",
+    "distance in φ to the first evaluation",
+    "distance in φ to the evaluation before",
+)
 
 
 @dataclass(frozen=True)
 class Followed(Record):
-    """A followed thing: its course over the looks.
+    """A followed thing: its course over the evaluations.
 
     Attributes:
         name: name, such as "saturation".
         reference: its share or mean in the reference; None without samples of it.
-        values: its share or mean in each look; None without samples of it.
+        values: its share or mean in each evaluation; None without samples of it.
         evidence: e-value of "it has changed", adjusted for all followed things: an alarm is one of at least 1/α.
     """
 
@@ -50,19 +55,20 @@ class Course(Document):
     """Course of a training, as a monitor has seen it so far.
 
     Attributes:
-        steps: step of each look.
-        samples: number of samples of each look.
+        steps: step of each evaluation.
+        samples: number of samples of each evaluation.
         followed: all followed things that have samples.
-        alarms: the alarms; any of them is false with probability `alpha` at most, over all looks.
-        to_reference: squared distance of each look to the reference, between the means of φ, without bias.
-        to_first: the same to the first look.
-        to_previous: the same to the look before; of the first look 0.
-        keep: step to keep; None without a look.
+        alarms: the alarms; any of them is false with probability `alpha` at most, over all evaluations.
+        to_reference: squared distance of each evaluation to the reference, between the means of φ, without bias.
+        to_first: the same to the first evaluation.
+        to_previous: the same to the evaluation before; of the first evaluation 0.
+        keep: step to keep; None without an evaluation.
         why: why this step.
-        needed: what looks of this size can find.
+        needed: what evaluations of this size can find.
         alpha: probability of any false alarm.
         warnings: what to know before trusting the alarms.
         copies: samples that are also in the reference, by step; they are left out, and no alarm judges them.
+        findings: what the alarms are on, each cause once, and copies of the reference; all outputs say these.
         pictures: thumbnails of each kind by step.
 
     Example:
@@ -91,6 +97,7 @@ class Course(Document):
     alpha: float
     warnings: tuple[str, ...]
     copies: tuple[CopiesAtStep, ...] = field(default=(), kw_only=True)
+    findings: tuple[Finding, ...] = field(default=(), kw_only=True)
     pictures: Annotated[dict[float, dict[str, Thumbnail]], *NOT_IN_JSON] = field(
         default_factory=dict, kw_only=True, repr=False
     )
@@ -119,13 +126,14 @@ class Course(Document):
         ]
 
     def _summary(self) -> str:
-        return f"{plural(len(self.steps), 'look')}, {plural(len(self.alarms), 'alarm')}"
+        return f"{plural(len(self.steps), 'evaluation')}, {plural(len(self.alarms), 'alarm')}"
 
 
 def course_of(
-    history: Looks,
+    history: Evaluations,
     names: Sequence[str],
     alarms: Sequence[Alarm],
+    findings: Sequence[Finding],
     pictures: dict[float, dict[str, Thumbnail]],
     noise: float,
     needed: str,
@@ -162,6 +170,7 @@ def course_of(
         alpha=alpha,
         warnings=tuple(warnings),
         copies=tuple(copies),
+        findings=tuple(findings),
         pictures=pictures,
         provenance=Provenance.here("cpu"),
     )
@@ -178,13 +187,14 @@ def _number(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def _choose(history: Looks, alarms: Sequence[Alarm], noise: float) -> tuple[float | None, str]:
+def _choose(history: Evaluations, alarms: Sequence[Alarm], noise: float) -> tuple[float | None, str]:
     """Return the step to keep, and why: before the first alarm may begin, nearest to the reference, and late.
 
-    If the first alarm holds from the first look on, the distance decides alone, and the first of the nearest is kept.
+    If the first alarm holds from the first evaluation on, the distance decides alone, and the first of the nearest is
+    kept.
     """
-    if not history.looks:
-        return None, "There was no look yet."
+    if not history.count:
+        return None, "There was no evaluation yet."
     first = min((one.since if one.likely is None else one.likely for one in alarms), default=np.inf)
     among = history.steps < first
     is_late = bool(among.any())
@@ -193,7 +203,8 @@ def _choose(history: Looks, alarms: Sequence[Alarm], noise: float) -> tuple[floa
     error = np.sqrt(2 * noise) * (1 / history.samples[places] + 1 / history.phi[0, -1])
     near = places[distance <= distance.min() + 2 * error]
     if not is_late:
-        why = "Alarms hold from the first look on; it is the first step whose distance to the reference is the smallest"
+        why = "Alarms hold from the first evaluation on"
+        why += "; it is the first step whose distance to the reference is the smallest"
         return float(history.steps[near[0]]), f"{why}, within its error."
     where = (
         "No alarm was raised"
@@ -202,3 +213,28 @@ def _choose(history: Looks, alarms: Sequence[Alarm], noise: float) -> tuple[floa
     )
     nearest = "the latest step whose distance to the reference is the smallest, within its error"
     return float(history.steps[near[-1]]), f"{where}, and it is {nearest}."
+
+
+class Drawable(NamedTuple):
+    """A course to draw: its name, its values by step, the value of the reference, and the step of its alarm."""
+
+    name: str
+    values: Sequence[float | None]
+    reference: float | None
+    alarm: float | None
+
+
+def draw_courses(steps: Sequence[float], courses: Sequence[Drawable]) -> Figure:
+    """Draw courses below each other, at least one."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(SIZE[0], SIZE[1] * len(courses)), layout="constrained")
+    for axes, one in zip(figure.subplots(len(courses), squeeze=False, sharex=True).flat, courses, strict=True):
+        axes.plot(steps, np.array(one.values, np.float64), marker=".")
+        if one.reference is not None:
+            axes.axhline(one.reference, linestyle="--", color="gray")
+        if one.alarm is not None:
+            axes.axvline(one.alarm, color="red")
+        axes.set_title(one.name, fontsize="small", parse_math=False)
+    axes.set_xlabel("Step")
+    return figure

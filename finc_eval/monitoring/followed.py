@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from finc_eval.core.errors import DataError
 from finc_eval.core.record import Record
+from finc_eval.core.words import quote
 from finc_eval.monitoring.steps import step_text
 from finc_eval.naming.traits import TRAITS, Trait
 
-SHARES = ("new kinds", "repeats")  # shares besides those of kinds
+NEW_KINDS, REPEATS = "new kinds", "repeats"
+SHARES = (NEW_KINDS, REPEATS)  # shares besides those of kinds
 FIT = "fit"  # name of the fit of samples to their prompts
-SCORES = ("distance", "diversity", "diversity within prompts", FIT)  # scores besides looks
-MOVED = ("distance", "diversity")  # scores that causes with a name move, as they change the embeddings
+DISTANCE, DIVERSITY = "distance", "diversity"
+SCORES = (DISTANCE, DIVERSITY, "diversity within prompts", FIT)  # scores besides looks
+MOVED = (DISTANCE, DIVERSITY)  # scores that causes with a name move, as they change the embeddings
 LOOKLESS = ("mark", "pixels", "shape")  # traits of many pictures together, and of their size
 FLAGS = tuple(one for one in TRAITS if one.least is not None)  # looks that a picture has or has not
 LOOKS = tuple(one for one in TRAITS if one.least is None and one.name not in LOOKLESS)
+LIKE = "samples like "  # beginning of the words for a kind that has no name
 RELATIVE = (*(one.name for one in LOOKS if one.is_length), *SCORES)  # scores that are lengths: they change in percent
 
 
 @dataclass(frozen=True)
 class Alarm(Record):
-    """A followed thing has changed: over all looks, any alarm is false with probability α at most.
+    """A followed thing has changed: over all evaluations, any alarm is false with probability α at most.
 
     Attributes:
         step: step at which the alarm was raised.
@@ -33,6 +36,9 @@ class Alarm(Record):
         after: share, or mean, from that step on.
         likely: the most likely step from which it has changed, of a jump at or before `since`; None in files of earlier
             versions.
+        evidence: its e-value when it was raised, adjusted for all followed things; None in files of earlier versions,
+            and of what needs no evidence.
+        finding: name of what it finds, such as "blurrier"; "" in files of earlier versions.
     """
 
     step: float
@@ -42,57 +48,34 @@ class Alarm(Record):
     before: float
     after: float
     likely: float | None = None
+    evidence: float | None = None
+    finding: str = ""
 
 
-def not_told(
-    new: Sequence[Alarm], told: Sequence[Alarm], steps: Sequence[float], overlap: Callable[[str, str], bool]
-) -> list[Alarm]:
-    """Return the new alarms of what has none yet, those that name a cause first.
+def is_share(name: str) -> bool:
+    """Return whether a followed thing is a share of samples, rather than a score."""
+    return name not in SCORES and all(one.name != name for one in LOOKS)
 
-    Left out is what has an alarm, a kind that overlaps a kind with an alarm, and what a look with an alarm brings.
 
-    Args:
-        new: alarms whose evidence suffices, the largest first.
-        told: alarms that were raised.
-        steps: steps of all looks.
-        overlap: whether two things are kinds with samples in common, by their names.
-    """
-    found: list[Alarm] = []
-    for alarm in sorted(new, key=names_nothing):
-        if not any(
-            one.name == alarm.name or overlap(alarm.name, one.name) or is_brought(alarm, one, steps)
-            for one in (*told, *found)
-        ):
-            found.append(alarm)
-    return found
+def looks_in_order() -> dict[str, Trait]:
+    """Return the followed looks of samples by name, in the order in which they name a cause."""
+    followed = {one.name for one in (*FLAGS, *LOOKS)}
+    return {one.name: one for one in TRAITS if one.name in followed}
 
 
 def names_nothing(alarm: Alarm) -> bool:
-    """Return whether an alarm names no cause: of distance or diversity, or of a look without a word for its change."""
-    look = next((one for one in LOOKS if one.name == alarm.name), None)
+    """Return whether an alarm names no cause: distances, kinds without words, or a look without one for its change."""
+    look, is_more = looks_in_order().get(alarm.name), alarm.after > alarm.before
     if look is None:
-        return alarm.name in MOVED
-    return (look.more if alarm.after > alarm.before else look.less) is None
-
-
-def is_brought(new: Alarm, told: Alarm, steps: Sequence[float]) -> bool:
-    """Return whether an alarm follows from a look that has an alarm and changed at the same look, or at the next to it.
-
-    A look brings others (`Trait.brings`), and moves samples to the reference or away from it. A look that comes before
-    it in the order of names, with a word for its change, is a cause of its own. So is diversity: a generator that
-    collapses changes its looks, too.
-    """
-    looks = [one.name for one in TRAITS]
-    if told.name not in looks or abs(steps.index(new.since) - steps.index(told.since)) > 1:
-        return False
-    place = looks.index(told.name)
-    follows = new.name in TRAITS[place].brings and (names_nothing(new) or looks.index(new.name) > place)
-    return follows or new.name == "distance"
+        is_unnamed = alarm.finding.startswith(LIKE) or (alarm.name == NEW_KINDS and not is_more)
+        return is_unnamed or alarm.name in MOVED
+    words = (look.low, look.high) if look.least is not None else (look.less, look.more)
+    return words[int(is_more)] is None
 
 
 @dataclass(frozen=True)
 class CopiesAtStep(Record):
-    """Samples of a step that are also in the reference, and that no look counts.
+    """Samples of a step that are also in the reference, and that no evaluation counts.
 
     Attributes:
         step: the step.
@@ -109,23 +92,29 @@ class CopiesAtStep(Record):
             raise DataError(f"it has {self.count:,} copies among {self.of:,} samples")
 
 
-def say(name: str, since: float, before: float, after: float, spread: float) -> str:
-    """Return the sentence of an alarm, from the mean before, the mean since then, and the spread of the reference."""
+def say(name: str, since: float, before: float, after: float, spread: float, words: str = "") -> str:
+    """Return the sentence of an alarm, from the mean before, the mean since then, and the spread of the reference.
+
+    `words` are for a kind, for new kinds, or for the repeats.
+    """
     start = f"since step {step_text(since)} "
-    if name in SCORES or any(one.name == name for one in LOOKS):
+    if not is_share(name):
         in_spreads = f"{(after - before) / spread:+.1f} σ".replace("-", "−")
         size = _relative(before, after) if name in RELATIVE and before > 0 else in_spreads
         return start + _of_score(name, after > before, size)
     size = f"{_percent(before)} → {_percent(after)} %"
     start_of_share = start + ("more " if after > before else "fewer ")
-    if name == "new kinds":
-        return f"{start_of_share}samples are far from every kind of the reference: {size}"
-    if name == "repeats":
-        return f"{start_of_share}samples repeat another sample of their step: {size}"
     flag = next((one for one in FLAGS if one.name == name), None)
     if flag is not None:
         return f"{start_of_share}pictures are {flag.high}: {size}"
-    return f"{start}the {name.replace('kind ', 'kind ‘', 1)}’ {_of_share(before, after)} ({size})"
+    if name == NEW_KINDS:
+        like = f", such as {quote(words)}" if words and after > before else ""
+        return f"{start_of_share}samples are far from every kind of the reference{like}: {size}"
+    if name == REPEATS:
+        like = f" ({words})" if words else ""
+        return f"{start_of_share}samples repeat another sample of their step{like}: {size}"
+    kind = f"of {words}" if words.startswith("samples ") else quote(words)
+    return f"{start}the kind {kind} {_of_share(before, after)} ({size})"
 
 
 GONE, RISEN = 0.1, 2.0  # a kind with .1 of its share before is called gone, with 2 times of it grown
@@ -140,25 +129,23 @@ def _of_share(before: float, after: float) -> str:
 
 
 def _of_score(name: str, more: bool, size: str) -> str:
-    match name:
-        case "distance":
-            return f"samples lie {'farther from' if more else 'closer to'} the reference ({size})"
-        case "diversity":
-            return f"samples are {'more' if more else 'less'} diverse ({size})"
-        case "diversity within prompts":
-            return f"samples of a prompt are {'more' if more else 'less'} diverse ({size})"
-        case "fit":
-            return f"samples fit their prompts {'better' if more else 'less'} ({size})"
-    return f"samples are on average {words_of(name, more)} ({name} {size})"
-
-
-COLORFUL = {True: "more vivid and colorful", False: "paler and less colorful"}
+    words = words_of(name, more)
+    if name in SCORES:
+        return f"{words} ({size})"
+    return f"samples are on average {words} ({name} {size})"
 
 
 def words_of(name: str, more: bool) -> str:
-    """Return the comparative of a look."""
-    if name == "saturation":
-        return COLORFUL[more]
+    """Return what is said of a score that has changed, or the comparative of a look."""
+    match name:
+        case "distance":
+            return f"samples lie {'farther from' if more else 'closer to'} the reference"
+        case "diversity":
+            return f"samples are {'more' if more else 'less'} diverse"
+        case "diversity within prompts":
+            return f"samples of a prompt are {'more' if more else 'less'} diverse"
+        case "fit":
+            return f"samples fit their prompts {'better' if more else 'less'}"
     trait: Trait = next(one for one in LOOKS if one.name == name)
     if more:
         return trait.more or trait.high or f"changed in {name}"

@@ -1,4 +1,4 @@
-"""Samples of a look that are left out: not finite, or of the reference; and what is said of them."""
+"""Samples of an evaluation that are left out: not finite, or of the reference; and what is said of them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.subset import Subset
 from finc_eval.monitoring.basis import TRACES, Basis
+from finc_eval.monitoring.evaluations import EvaluationPart
 from finc_eval.monitoring.exchange import Array
 from finc_eval.monitoring.followed import Alarm
-from finc_eval.monitoring.part import LookPart
 from finc_eval.monitoring.seen import MOSTLY, SeenSamples
+from finc_eval.monitoring.shown import BROKEN
 from finc_eval.monitoring.steps import step_text
-
-BROKEN = "not finite"  # name of the alarm of samples that are not finite
 
 Marks = NDArray[np.bool_]
 
@@ -52,7 +51,7 @@ def _is_broken(one: Any) -> bool:
 
 
 def find_left_out(one: Embeddings, basis: Basis, seen: SeenSamples, run: Run) -> tuple[Marks, Marks]:
-    """Mark the samples of a look that are not finite, and those that are samples of the reference, shape (n,) each."""
+    """Mark the samples of an evaluation that are not finite, and those of the reference, shape (n,) each."""
     finite = one.is_finite()
     traces = np.full((one.n, TRACES), np.nan)
     if finite.any():
@@ -64,49 +63,49 @@ def find_left_out(one: Embeddings, basis: Basis, seen: SeenSamples, run: Run) ->
     return ~finite, known
 
 
-def say_left_out(step: float, look: LookPart, same: float | None) -> tuple[list[str], bool]:
-    """Return what is said of left-out samples of a look, and whether it is left out as a whole.
+def say_left_out(step: float, whole: EvaluationPart, same: float | None) -> tuple[list[str], bool]:
+    """Return what is said of left-out samples of an evaluation, and whether it is left out as a whole.
 
     Args:
-        step: step of the look.
-        look: the look.
-        same: step of an earlier look that has the same samples, or None.
+        step: step of the evaluation.
+        whole: the evaluation, of all processes.
+        same: step of an earlier evaluation that has the same samples, or None.
     """
-    total, name, said = look.brought, step_text(step), []
-    if look.broken:
+    total, name, said = whole.brought, step_text(step), []
+    if whole.broken:
         said.append(
-            f"step {name}: {look.broken:,} of {plural(total, 'sample')} {_are(look.broken)} {BROKEN} (NaN or Inf)"
+            f"step {name}: {whole.broken:,} of {plural(total, 'sample')} {_are(whole.broken)} {BROKEN} (NaN or Inf)"
         )
-        said[-1] += f", and {_are(look.broken)} left out"
-    is_reference = look.known >= MOSTLY * (look.n + look.known) and look.known > 0
+        said[-1] += f", and {_are(whole.broken)} left out"
+    is_reference = whole.known >= MOSTLY * (whole.n + whole.known) and whole.known > 0
     if is_reference:
         said.append(
-            f"{look.known:,} of the {plural(total, 'sample')} of step {name} are those of the reference: this look is "
-            "left out, because a set has no distance to itself"
+            f"{whole.known:,} of the {plural(total, 'sample')} of step {name} are those of the reference: this "
+            "evaluation is left out, because a set has no distance to itself"
         )
-    elif look.known:
+    elif whole.known:
         said.append(
-            f"step {name}: {look.known:,} of {plural(total, 'sample')} {_are(look.known)} also in the reference, and "
-            f"{_are(look.known)} left out"
+            f"step {name}: {whole.known:,} of {plural(total, 'sample')} {_are(whole.known)} also in the reference, and "
+            f"{_are(whole.known)} left out"
         )
     if same is not None and not is_reference:
         said.append(
-            f"the samples of step {name} are those of step {step_text(same)}: this look is left out; give each "
-            "checkpoint once, and draw new seeds at each look"
+            f"the samples of step {name} are those of step {step_text(same)}: this evaluation is left out; give each "
+            "checkpoint once, and draw new seeds at each evaluation"
         )
     if not total:
-        said.append(f"step {name} has no samples: this look is left out")
-    return said, is_reference or same is not None or not look.n
+        said.append(f"step {name} has no samples: this evaluation is left out")
+    return said, is_reference or same is not None or not whole.n
 
 
 def _are(count: int) -> str:
     return "is" if count == 1 else "are"
 
 
-def tell_broken(step: float, look: LookPart, alarms: Sequence[Alarm]) -> list[Alarm]:
+def tell_broken(step: float, whole: EvaluationPart, alarms: Sequence[Alarm]) -> list[Alarm]:
     """Return an alarm of samples that are not finite, if there are such, unless one was raised already."""
-    if not look.broken or any(one.name == BROKEN for one in alarms):
+    if not whole.broken or any(one.name == BROKEN for one in alarms):
         return []
-    size = f"{look.broken:,} of {look.brought:,}"
+    size = f"{whole.broken:,} of {whole.brought:,}"
     text = f"since step {step_text(step)} samples are {BROKEN} (NaN or Inf), and are left out: {size}"
-    return [Alarm(step, BROKEN, text, step, 0.0, look.broken / look.brought)]
+    return [Alarm(step, BROKEN, text, step, 0.0, whole.broken / whole.brought, finding=BROKEN)]

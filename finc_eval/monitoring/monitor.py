@@ -1,4 +1,4 @@
-"""`Monitor`: follow a generator over the steps of its training, with alarms that hold at every look."""
+"""`Monitor`: follow a generator over the steps of its training, with alarms that hold at every evaluation."""
 
 from __future__ import annotations
 
@@ -23,38 +23,56 @@ from finc_eval.embeddings.opening import as_embeddings, open_sets
 from finc_eval.embeddings.set_info import notes_on
 from finc_eval.embeddings.subset import Subset
 from finc_eval.extractors.settings import AnyExtractor
+from finc_eval.findings.finding import Finding
 from finc_eval.monitoring.basis import REPEAT, TRACES, Basis, divide_reference
-from finc_eval.monitoring.betting import adjust, weigh
-from finc_eval.monitoring.columns import FollowedColumn, follow_columns, join_reference, names_of_things, with_columns
+from finc_eval.monitoring.causes import Causes, choose
+from finc_eval.monitoring.columns import (
+    FollowedColumn,
+    follow_columns,
+    join_reference,
+    middles_with,
+    names_of_things,
+    with_columns,
+)
 from finc_eval.monitoring.course import Course, course_of
+from finc_eval.monitoring.evaluations import EvaluationPart, Evaluations
 from finc_eval.monitoring.exchange import Array
-from finc_eval.monitoring.followed import FLAGS, SHARES, Alarm, CopiesAtStep, not_told, say
+from finc_eval.monitoring.findings import Follows, findings_of, reached
+from finc_eval.monitoring.followed import FLAGS, SHARES, Alarm, CopiesAtStep
 from finc_eval.monitoring.left_out import find_left_out, say_left_out, split_broken, tell_broken, trace_all
-from finc_eval.monitoring.looks import Looks
-from finc_eval.monitoring.measuring import measure, nothing, numbers_of, one_of_each, prompts_of, without_fitted
+from finc_eval.monitoring.measuring import (
+    measure,
+    middles_of,
+    nothing,
+    numbers_of,
+    one_of_each,
+    prompts_of,
+    without_fitted,
+)
 from finc_eval.monitoring.needed import say_needed
-from finc_eval.monitoring.part import LookPart, join_parts
 from finc_eval.monitoring.seen import COPY, SeenSamples
+from finc_eval.monitoring.shown import BROKEN, SHOWN, Ends, Shown, Strips
 from finc_eval.monitoring.steps import step_text
-from finc_eval.monitoring.strips import Strips
 from finc_eval.numerics.inference import ALPHA
+from finc_eval.partitions.answer import kind_id
 from finc_eval.prompts.text import fit_to_prompts
 
-LOOK = 64  # samples of a look, as long as there was none
-NEW_SEEDS = "alarms hold only if each look has new seeds"
-TYPE, LAYOUT = "monitor", 3  # type and layout of the file of a monitor
+SAMPLES = 64  # samples of an evaluation, as long as there was none
+NEW_SEEDS = "alarms hold only if each evaluation has new seeds"
+TYPE, LAYOUT = "monitor", 4  # type and layout of the file of a monitor
 
 
 class Monitor:
-    """Follow a generator over the steps of its training, with alarms that hold at every look.
+    """Follow a generator over the steps of its training, with alarms that hold at every evaluation.
 
-    Each look compares the samples of a step to the reference and to all looks before. The monitor follows the shares
-    of the kinds of the reference, new kinds, repeats, the distance to the reference, diversity, and, of pictures, their
-    looks, such as saturation. If nothing changes, the probability that any alarm is ever raised is at most `alpha`,
-    however often one looks. Samples are not kept: memory grows with the number of looks alone, a few numbers each.
+    Each evaluation compares the samples of a step to the reference and to all evaluations before. The monitor follows
+    the shares of the kinds of the reference, new kinds, repeats, the distance to the reference, diversity, and, of
+    pictures, their looks, such as saturation. If nothing changes, the probability that any alarm is ever raised is at
+    most `alpha`, however many evaluations there are. Samples are not kept: memory grows with the number of evaluations
+    alone, a few numbers each.
 
-    Draw new seeds at each look. Samples of the same seeds are not independent of those of the look before, and alarms
-    would not hold. The same prompts at each look are fine.
+    Draw new seeds at each evaluation. Samples of the same seeds are not independent of those of the evaluation before,
+    and alarms would not hold. The same prompts at each evaluation are fine.
 
     Args:
         reference: samples of step 0, or real samples that the generator should be like: embeddings (n, d), array or
@@ -110,24 +128,28 @@ class Monitor:
         rng = np.random.default_rng([seed, 1])
         numbers, fits = None if own is None else numbers_of(own), self._fits(one, own)
         # What is fitted to one part is counted in the other; what is not fitted at all is counted in both.
-        parts = [
-            measure(
+        of_fitted, of_rest = (
+            partial(
+                measure,
                 Subset(one, rows),
                 self.basis,
                 rng,
                 prompts=None if numbers is None else numbers[rows],
                 fits=None if fits is None else fits[rows],
                 run=self._run,
-                pictures=False,
             )
             for rows in (fitted, rest)
-        ]
-        parts[0] = without_fitted(parts[0], self.basis)
-        self.history = Looks.of(join_reference(parts, self.columns, one, (fitted, rest)))
+        )
+        part = of_fitted()
+        middles = middles_of(part, self.basis)
+        parts = without_fitted(part, self.basis), of_rest(middles=middles)
+        whole = join_reference(parts, self.columns, one, (fitted, rest))
+        self.history = Evaluations.of(whole, middles_with(middles, self.columns))
         self.seen = SeenSamples.of(trace_all(one, self.basis, self._run), self.basis.repeat * COPY / REPEAT)
         self.alarms: list[Alarm] = []
         self.copies: list[CopiesAtStep] = []
-        self.strips, self._traces = Strips(), np.empty((0, 0))
+        self.follows: Follows = {}
+        self.strips, self._traces = Strips(whole.shown), np.empty((0, 0))
         self.warnings = notes_on("the reference", one)
         self.space = one.space
 
@@ -138,15 +160,15 @@ class Monitor:
 
     @property
     def steps(self) -> list[float]:
-        """Steps of all looks."""
+        """Steps of all evaluations."""
         found: list[float] = self.history.steps.tolist()
         return found
 
     def update(self, step: float, samples: object, *, prompts: Sequence[str] | None = None) -> list[Alarm]:
-        """Look at the samples of a step, and return the new alarms.
+        """Evaluate the samples of a step, and return the new alarms.
 
         Samples that are not finite are counted, left out, and an alarm. Samples of the reference are left out with a
-        warning. A look that is the reference, a part of it, or an earlier look is left out as a whole.
+        warning. An evaluation that is the reference, a part of it, or an earlier evaluation is left out as a whole.
 
         Args:
             step: number of the step, larger than those before.
@@ -160,8 +182,8 @@ class Monitor:
         step = self._check_step(step)
         return self.add(step, [self.measure(samples, prompts=prompts)])
 
-    def measure(self, samples: object, *, prompts: Sequence[str] | None = None) -> LookPart:
-        """Measure the samples that this process has of a look; `add` takes the parts of all processes.
+    def measure(self, samples: object, *, prompts: Sequence[str] | None = None) -> EvaluationPart:
+        """Measure the samples that this process has of an evaluation; `add` takes the parts of all processes.
 
         A tensor of embeddings on a device is copied once, and everything else is computed on the host.
 
@@ -180,32 +202,43 @@ class Monitor:
             )
         if unread is not None and prompts is not None and len(prompts) == len(unread):
             prompts = [prompt for prompt, is_broken in zip(prompts, unread, strict=True) if not is_broken]
-        own, notes = prompts_of(one, prompts), tuple(notes_on("the look", one))
+        own, notes = prompts_of(one, prompts), tuple(notes_on("the evaluation", one))
         broken, known = find_left_out(one, self.basis, self.seen, self._run)
         kept = np.flatnonzero(~(broken | known))
         count = int(broken.sum()) + (0 if unread is None else int(unread.sum()))
-        left_out = partial(replace, broken=count, known=int(known.sum()), notes=notes)
+        ids: dict[str, Ends] = {
+            name: ((), one.ids_at(np.flatnonzero(marks)[:SHOWN]))
+            for name, marks in ((BROKEN, broken), ("copies", known))
+            if marks.any()
+        }
+        left_out = replace(self._nothing, broken=count, known=int(known.sum()), notes=notes, shown=Shown({}, ids))
         if not len(kept):
-            return left_out(self._nothing)
+            return left_out
         if len(kept) < one.n:
             one, own = Subset(one, kept), None if own is None else [own[row] for row in kept.tolist()]
         numbers = None if own is None else numbers_of(own)
         is_stratified = own is not None and frozenset(own) == self.prompts
         seed = np.frombuffer(one.rows_at(np.arange(1)).cpu().numpy().tobytes()[:8].ljust(8, b"\0"), np.uint32).tolist()
         alone = None if is_stratified else numbers
-        rng = np.random.default_rng([self.seed, self.history.looks, *seed])
-        run = replace(self._run, device="cpu")
-        found = measure(one, self.basis, rng, prompts=numbers, alone=alone, fits=self._fits(one, own), run=run)
+        rng = np.random.default_rng([self.seed, self.history.count, *seed])
+        run, middles = replace(self._run, device="cpu"), self.history.middles[: self._scores]
+        fits = self._fits(one, own)
+        found = measure(one, self.basis, rng, prompts=numbers, alone=alone, fits=fits, run=run, middles=middles)
         counted = None if alone is None else one_of_each(alone, rng)
-        return left_out(with_columns(found, self.columns, one, counted))
+        return left_out + with_columns(found, self.columns, one, counted)
 
     @property
-    def _nothing(self) -> LookPart:
+    def _nothing(self) -> EvaluationPart:
         """The part of a process whose samples are all left out."""
         return with_columns(nothing(self.basis), self.columns, None, None)
 
-    def add(self, step: float, parts: Iterable[LookPart]) -> list[Alarm]:
-        """Look at a step by the parts of all processes, and return the new alarms.
+    @property
+    def _scores(self) -> int:
+        """Number of scores besides columns."""
+        return len(self.history.middles) - sum(not one.is_flag for one in self.columns)
+
+    def add(self, step: float, parts: Iterable[EvaluationPart]) -> list[Alarm]:
+        """Evaluate a step by the parts of all processes, and return the new alarms.
 
         Args:
             step: number of the step, larger than those before.
@@ -216,28 +249,29 @@ class Monitor:
             IncompatibleError: a part was measured by another monitor.
         """
         step = self._check_step(step)
-        whole = join_parts(self._check_parts(parts))
+        whole = self.history.join(parts)
         self.warnings += [f"step {step_text(step)}: {note}" for note in whole.notes]
-        said, is_left_out = say_left_out(step, whole, self.seen.same_look(whole.traces, self.steps))
+        said, is_left_out = say_left_out(step, whole, self.seen.same_evaluation(whole.traces, self.steps))
         for text in said:
             self.warnings.append(text)
             warnings.warn(text, stacklevel=3)
         self.copies += [CopiesAtStep(step, whole.known, whole.brought)] if whole.known else []
+        self.strips.add_left_out(whole.shown)
         found = tell_broken(step, whole, self.alarms)
         if not is_left_out:
             self._warn_of_seeds(step, whole)
             self.history.add(step, whole, self.seed)
-            self.seen = self.seen.with_look(whole.traces)
-            self.strips.add(step, whole.pictures)
+            self.seen = self.seen.with_evaluation(whole.traces)
+            self.strips.add(step, whole.shown)
             found += self._new_alarms(step)
         self.alarms += found
         return found
 
-    def _warn_of_seeds(self, step: float, whole: LookPart) -> None:
-        """Warn, once, if the samples of a look are those of the look before or the reference, slightly changed."""
+    def _warn_of_seeds(self, step: float, whole: EvaluationPart) -> None:
+        """Warn, once, if samples are those of the evaluation before or of the reference, slightly changed."""
         is_known = any(one.endswith(NEW_SEEDS) for one in self.warnings)
         earlier: dict[str, NDArray[np.floating]] = {
-            "the look before": self._traces,
+            "the evaluation before": self._traces,
             "the reference": self.seen.reference[: len(whole.traces)],
         }
         same = next((name for name, one in earlier.items() if self.basis.are_the_same(whole.traces, one)), None)
@@ -249,25 +283,9 @@ class Monitor:
             warnings.warn(self.warnings[-1], stacklevel=4)
         self._traces = whole.traces
 
-    def _check_parts(self, parts: Iterable[LookPart]) -> list[LookPart]:
-        found = [*parts] if isinstance(parts, Iterable) else []
-        wrong = next((one for one in found if not isinstance(one, LookPart)), None)
-        if not found or wrong is not None:
-            what = type(parts).__name__ if not isinstance(parts, Iterable) else "an empty list"
-            what = what if wrong is None else type(wrong).__name__
-            raise UsageError(f"parts must be a list of what measure returned on each process, got {what}")
-        history = self.history
-        for one in found:
-            if one.shares.shape != history.shares.shape or len(one.phi) + 1 != history.phi.shape[1]:
-                raise IncompatibleError(
-                    f"a part has {plural(len(one.shares), 'share')}, and this monitor {len(history.shares)}: load the "
-                    "same file of a monitor on each process, and measure with it"
-                )
-        return found
-
     def _check_step(self, step: float) -> float:
         step = check_finite("step", step)
-        if self.history.looks and step <= self.history.steps[-1]:
+        if self.history.count and step <= self.history.steps[-1]:
             raise UsageError(
                 f"step {step_text(step)} comes after step {step_text(self.history.steps[-1])}: pass steps in ascending "
                 "order, or load the monitor that was saved before it"
@@ -275,27 +293,29 @@ class Monitor:
         return step
 
     def _new_alarms(self, step: float) -> list[Alarm]:
-        """Return an alarm for each thing whose evidence reaches 1/α, unless one was raised for it already."""
-        history, names = self.history, self.names
-        followed = np.flatnonzero(history.is_followed)
-        evidence = weigh(history.scores[:, followed])
-        reached = adjust(evidence.log_e) >= -np.log(self.alpha)
-        order = np.argsort(-evidence.log_e, kind="stable")
-        new: list[Alarm] = []
-        for place in order[reached[order]].tolist():
-            thing, start = int(followed[place]), int(evidence.start[place])
-            before, after = (float(one[thing]) for one in history.before_and_after(start))
-            since, likely = (float(history.steps[one]) for one in (start, int(evidence.likely[place])))
-            column = next((one for one in self.columns if one.name == names[thing]), None)
-            words = partial(say, names[thing]) if column is None else column.say
-            text = words(since, before, after, self._spread(thing))
-            new.append(Alarm(step, names[thing], text, since, before, after, likely))
-        brought = {(name, one.name) for one in self.columns for name in one.brings}
-        return not_told(new, self.alarms, self.steps, lambda *two: self.basis.overlap(*two) or two in brought)
+        """Return an alarm for each thing with enough evidence that follows from nothing with an alarm."""
+        words = self.strips.last.words | dict(zip(self.basis.names, self.basis.words, strict=True))
+        said = {one.name: one.finding for one in self.alarms}
+        new = reached(step, self.history, self.names, words, said, self.alpha, self._by_name)
+        relations = Causes(self.history, self.names, self._overlap)
+        chosen = choose(new, self.alarms, relations.follows)
+        causes = [alarm for alarm, cause in chosen if alarm is cause]
+        earlier = [(one, cause) for cause in causes for one in self.alarms if relations.precedes(cause, one)]
+        for alarm, cause in (*chosen, *reversed(earlier)):  # of several causes, the first counts
+            if alarm is cause:
+                self.follows.pop(alarm.name, None)
+            elif not self.basis.overlap(alarm.name, cause.name):
+                self.follows[alarm.name] = cause.name, alarm.finding
+        return causes
 
-    def _spread(self, thing: int) -> float:
-        first = len(self.history.shares)
-        return float(self.history.spread[thing - first]) or 1.0 if thing >= first else 1.0
+    @property
+    def _by_name(self) -> dict[str, FollowedColumn]:
+        return {one.name: one for one in self.columns}
+
+    def _overlap(self, new: str, told: str) -> bool:
+        """Return whether two things are kinds with samples in common, or a column brings the new thing."""
+        brings = self._by_name[told].brings if told in self._by_name else ()
+        return new in brings or self.basis.overlap(new, told)
 
     def _fits(self, one: Embeddings, prompts: list[str] | None) -> Array | None:
         """Return the fit of each sample to its prompt; None without prompts or a text tower."""
@@ -309,12 +329,19 @@ class Monitor:
         return opened[label]
 
     @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What the alarms are on, each cause once, and copies of the reference."""
+        parts = dict(zip(self.basis.names, (kind_id(node) for node in self.basis.nodes.tolist()), strict=True))
+        return findings_of(self.alarms, self.copies, self.follows, self.strips.ids_of, parts, self._by_name)
+
+    @property
     def result(self) -> Course:
         """The course of everything so far, as a result: page, JSON, Markdown, CSV."""
         return course_of(
             self.history,
             self.names,
             self.alarms,
+            self.findings,
             self.strips.pictures,
             self.basis.noise,
             self.needed,
@@ -325,9 +352,9 @@ class Monitor:
 
     @property
     def needed(self) -> str:
-        """Changes that looks of this size can find, in a sentence; before the first look, looks of 64 samples."""
+        """Changes that evaluations of this size can find, in a sentence; before the first of them, of 64 samples."""
         history = self.history
-        samples = int(history.samples[-1]) if history.looks else LOOK
+        samples = int(history.samples[-1]) if history.count else SAMPLES
         counted = int(history.reference[0, 1])
         return say_needed(counted, samples, int(history.is_followed.sum()), self.alpha)
 
@@ -350,6 +377,7 @@ class Monitor:
             file.header["columns"] = [plain(one) for one in self.columns]
             file.header["alarms"] = [plain(one) for one in self.alarms]
             file.header["copies"] = [plain(one) for one in self.copies]
+            file.header["follows"] = self.follows
             file.header["warnings"] = self.warnings
             file.texts("prompts", sorted(self.prompts))
             self.basis.write(file)
@@ -380,18 +408,19 @@ class Monitor:
             found.space, found.prompts = str(header["space"]), frozenset(file.texts("prompts").all())
             found.alarms = [structure(Alarm, one, str(path)) for one in file.header["alarms"]]
             found.copies = [structure(CopiesAtStep, one, str(path)) for one in file.header["copies"]]
+            found.follows = {str(one): (str(a), str(b)) for one, (a, b) in file.header["follows"].items()}
             found.warnings, found._traces = [str(one) for one in file.header["warnings"]], np.empty((0, 0))
             found.basis = Basis.read(file)
             found.columns = [structure(FollowedColumn, one, str(path)) for one in file.header.get("columns", [])]
             shares = len(found.basis.names) + len(SHARES) + len(FLAGS) + sum(one.is_flag for one in found.columns)
-            found.history = Looks.read(file, len(found.names), shares, found.basis.phi.size)
-            found.seen = SeenSamples.read(file, found.history.looks, TRACES)
+            found.history = Evaluations.read(file, len(found.names), shares, found.basis.phi.size)
+            found.seen = SeenSamples.read(file, found.history.count, TRACES)
             found.strips = Strips.read(file)
             found.warnings += found.strips.notes
         return found
 
     def __repr__(self) -> str:
-        return f"Monitor({plural(self.history.looks, 'look')}, {plural(len(self.alarms), 'alarm')})"
+        return f"Monitor({plural(self.history.count, 'evaluation')}, {plural(len(self.alarms), 'alarm')})"
 
 
 def _on_host(samples: object) -> object:

@@ -1,4 +1,4 @@
-"""Names of the kinds that a monitor follows: the label of most members, or the class that the extractor sees."""
+"""Names of the kinds that a monitor follows, and of samples that are far from all of them."""
 
 from __future__ import annotations
 
@@ -8,44 +8,66 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from finc_eval.core.words import join_words, quote
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.extractors.imagenet import imagenet_tree
-from finc_eval.naming.classes import WIDEST, class_weights, probabilities, sum_up
+from finc_eval.monitoring.followed import LIKE
+from finc_eval.naming.evidence import MOST
+from finc_eval.naming.names import SECOND, name_modes
 from finc_eval.partitions.answer import kind_id
 
-MOST = 0.5  # part of the members that a label, or of what they are seen as that a noun must have: the larger half
+NAMED_BY = 64  # members that a kind is named by, at most: as many as an evaluation has
 LABEL = "label"  # column of the labels
 
-
-def name_kinds(
-    reference: Embeddings, rows: NDArray[np.int64], has: NDArray[np.bool_], nodes: Sequence[int]
-) -> tuple[str, ...]:
-    """Return the name of each node, such as "kind k7, mostly cat", from its members, shape (nodes, rows)."""
-    words = _labels(reference, rows, has) or _classes(reference, rows, has) or [""] * len(nodes)
-    return tuple(f"kind {kind_id(node)}{word}" for node, word in zip(nodes, words, strict=True))
+Rows = NDArray[np.int64]
 
 
-def _labels(reference: Embeddings, rows: NDArray[np.int64], has: NDArray[np.bool_]) -> list[str]:
-    if LABEL not in reference.columns:
-        return []
-    values = np.array(reference.column(LABEL))[rows]
+def name_kinds(reference: Embeddings, rows: Rows, has: NDArray[np.bool_]) -> tuple[str, ...]:
+    """Return the words for each kind, from its members, shape (kinds, rows).
+
+    They are the label of most members, or what a comparison says of them: words of prompts, classes, looks. A kind
+    without such words has the labels that it is made of, or the id of a sample.
+    """
+    return words_for(reference, [rows[members] for members in has])
+
+
+def words_for(one: Embeddings, groups: Sequence[Rows]) -> tuple[str, ...]:
+    """Return the words for groups of samples of a set, at least one sample each."""
+    few = [rows[:NAMED_BY] for rows in groups]
+    names = name_modes([{"gen": rows} for rows in few], {"gen": one})
+    labels = np.array(one.column(LABEL)) if LABEL in one.columns else None
     found = []
-    for members in has:
-        label, count = Counter(values[members].tolist()).most_common(1)[0]
-        found.append(f", mostly {label}" if label and count > MOST * members.sum() else "")
-    return found
+    for rows, name in zip(few, names, strict=True):
+        common = [] if labels is None else _common(labels[rows].tolist())
+        of_most = common[:1] if common and common[0][1] > MOST else []
+        words = join_words([f"{label}" for label, _ in of_most]) or name.noun or join_words([one for one, _ in common])
+        found.append(words or f"{LIKE}{quote(_typical(one, rows))}")
+    return tuple(found)
 
 
-def _classes(reference: Embeddings, rows: NDArray[np.int64], has: NDArray[np.bool_]) -> list[str]:
-    chance = probabilities(reference, rows)
-    if chance is None:
-        return []
-    weights, tree = class_weights(chance), imagenet_tree()
-    inside = has @ weights / has.sum(1, keepdims=True)
-    outside = ~has @ weights / np.maximum((~has).sum(1, keepdims=True), 1)
-    part, divergence = sum_up(inside.astype(np.float64), outside.astype(np.float64), tree)
-    divergence[(part < MOST) | (tree.parts > WIDEST)] = -1
-    best = divergence.argmax(1)
-    return [
-        f", looks like {tree.names[name]}" if divergence[place, name] >= 0 else "" for place, name in enumerate(best)
-    ]
+def _typical(one: Embeddings, rows: Rows) -> str:
+    """Return the id of the sample that is nearest to the mean of some samples."""
+    own = one.rows_at(rows).float()
+    nearest = int((own - own.mean(0)).norm(dim=1).argmin())
+    return one.ids_at(rows[nearest : nearest + 1])[0]
+
+
+def _common(labels: Sequence[str]) -> list[tuple[str, float]]:
+    """Return the labels that many of some samples have, and their shares, the most common first."""
+    counts = Counter(label for label in labels if label).most_common(3)
+    return [(label, count / len(labels)) for label, count in counts if count >= SECOND * len(labels)]
+
+
+def unique_names(words: Sequence[str], nodes: Sequence[int]) -> tuple[str, ...]:
+    """Return the name of each followed kind, with its id where others have the same words: "kind cat, k7"."""
+    often = Counter(words)
+    return tuple(
+        f"kind {own}" if often[own] == 1 else f"kind {own}, {kind_id(node)}"
+        for own, node in zip(words, nodes, strict=True)
+    )
+
+
+def say_repeats(several: int, samples: int, thing: str) -> str:
+    """Return what is repeated, and how often, as a comparison says it: "one picture, 12 times"."""
+    if several == 1:
+        return f"one {thing}, {samples} times"
+    return f"{several} {thing}s, repeated {samples} times in all"

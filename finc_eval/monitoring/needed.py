@@ -1,4 +1,4 @@
-"""Number of looks that a change needs until its alarm, from the mean scores that it brings."""
+"""Number of evaluations that a change needs until its alarm, from the mean scores that it brings."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from finc_eval.monitoring.exchange import Array
 MOST_LOOKS = 200  # looks beyond which a change is called too small for looks of this size
 
 
-# 64: pairs of a change and a size of looks that one or several monitors ask for again at every look.
+# 64: pairs of a change and a size of evaluations that one or several monitors ask for again at every evaluation.
 @lru_cache(64)
-def looks_needed(shift: float, reference: int, samples: int, things: int, alpha: float) -> int | None:
-    """Return after how many looks a lasting jump of a mean has an alarm, at its mean score; None beyond 200.
+def evaluations_needed(shift: float, reference: int, samples: int, things: int, alpha: float) -> int | None:
+    """Return after how many evaluations a lasting jump of a mean has an alarm, at its mean score; None beyond 200.
 
     Args:
-        shift: jump in standard deviations of single samples, from the first look on.
+        shift: jump in standard deviations of single samples, from the first evaluation on.
         reference: number of samples of the reference that are counted.
-        samples: number of samples of a look.
+        samples: number of samples of an evaluation.
         things: number of followed things.
         alpha: probability of any false alarm.
     """
     before = reference + samples * np.arange(MOST_LOOKS, dtype=np.float64)
-    # The mean of all samples before: the part of them that is from looks has moved already.
+    # The mean of all samples before: the part of them that is from evaluations has moved already.
     apart = shift * reference / before
     scores: Array = apart / np.sqrt(1 / samples + 1 / before)
     needed = np.log(things / alpha)
@@ -42,9 +42,9 @@ def looks_needed(shift: float, reference: int, samples: int, things: int, alpha:
 
 
 def samples_alone(shift: float, reference: int, things: int, alpha: float) -> int | None:
-    """Return how many samples a test of one look alone needs for the same change; None if no number is enough.
+    """Return how many samples a test of one evaluation alone needs for the same change; None if no number is enough.
 
-    At this number, its mean score is at the level of Bonferroni, for all followed things of this look.
+    At this number, its mean score is at the level of Bonferroni, for all followed things of this evaluation.
     """
     variance = (shift / float(ndtri(1 - alpha / (2 * things)))) ** 2 - 1 / reference
     return None if variance <= 0 else ceil(1 / variance)
@@ -54,16 +54,18 @@ SHIFT, SHARE = 0.5, 0.1  # sizes of changes: of a mean in standard deviations, a
 
 
 def say_needed(reference: int, samples: int, things: int, alpha: float) -> str:
-    """Return what looks of this size can find, on average, in a sentence."""
+    """Return what evaluations of this size can find, on average, in a sentence."""
     gone = SHARE / np.sqrt(SHARE * (1 - SHARE))
-    found = [looks_needed(shift, reference, samples, things, alpha) for shift in (SHIFT, float(gone))]
-    words = ["is not found" if one is None else f"has an alarm after {plural(one, 'look')}" for one in found]
-    first = f"With {plural(samples, 'sample')} a look and {reference:,} of the reference, on average a shift of all "
+    found = [evaluations_needed(shift, reference, samples, things, alpha) for shift in (SHIFT, float(gone))]
+    words = ["is not found" if one is None else f"has an alarm after {plural(one, 'evaluation')}" for one in found]
+    first = (
+        f"With {plural(samples, 'sample')} an evaluation and {reference:,} of the reference, on average a shift of all "
+    )
     alone = [samples_alone(shift, reference, things, alpha) for shift in (SHIFT, float(gone))]
     counts = " and ".join(
         dict.fromkeys("a larger reference" if one is None else plural(one, "sample") for one in alone)
     )
     return first + (
         f"samples by {SHIFT:g} of their standard deviations {words[0]}, and a kind of {100 * SHARE:.0f} % that "
-        f"vanishes {words[1]}. A test of one look alone, which does not hold over several looks, needs {counts}."
+        f"vanishes {words[1]}. A test of one evaluation alone, which does not hold over several, needs {counts}."
     )

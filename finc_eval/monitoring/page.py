@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup
 
 from finc_eval.core.words import join_words, plural
+from finc_eval.findings.finding import Finding
 from finc_eval.monitoring.course import Course, Followed
-from finc_eval.monitoring.followed import CopiesAtStep
+from finc_eval.monitoring.followed import Alarm
 from finc_eval.monitoring.steps import step_text
 from finc_eval.report import Page
 from finc_eval.report.drawings import Axis, drawing, line, mark, text
@@ -17,44 +18,47 @@ from finc_eval.report.exports.outline import Outline, TextTable
 from finc_eval.report.formats import number, printable
 from finc_eval.report.pages import Section, render
 
-NAMED, STRIPS = 3, 8  # alarms that the first sentence names, and kinds of a page without any that have 7 pictures
+NAMED, STRIPS = 3, 8  # findings that the first sentence names, and kinds of a page without any that have 7 pictures
+EXAMPLES = 3  # ids of samples in a line of a table
 WIDTH, HEIGHT, LEFT, EDGE = 520, 110, 60, 22  # pixels of a drawing, and around it
 
 HOW = (
-    "Each look was compared to the reference and to all looks before. An alarm holds at every look: if nothing had "
-    "changed, the probability that any alarm were ever raised is at most α, over all followed things and all looks. "
-    "Evidence is an e-value, adjusted for all followed things; an alarm is raised at 1/α. Shares of kinds are in "
-    "percent, and unions of kinds stand beside their parts. Distances are between means of random Fourier features, "
-    "squared and without bias, so that equal laws have a distance around 0."
+    "Each evaluation was compared to the reference and to all evaluations before. An alarm holds at every evaluation: "
+    "if nothing had changed, the probability that any alarm were ever raised is at most α, over all followed things "
+    "and all evaluations. Evidence is an e-value, adjusted for all followed things; an alarm is raised at 1/α. Shares "
+    "of kinds are in percent, and unions of kinds stand beside their parts. What follows from a cause has no alarm. "
+    "Distances are between means of random Fourier features, squared and without bias, so that equal laws have a "
+    "distance around 0."
 )
 
 
 def says(course: Course) -> dict[str, str]:
     """Return the samples that no alarm judges, the alarms, and which step to keep."""
-    found = {"copies": _say_copies(course.copies)} if course.copies else {}
-    found["alarms"] = _say_alarms(course)
+    copies = [one.text for one in course.findings if one.kind == "copy"]
+    found = {"copies": _sentence(copies)} if copies else {}
+    found["alarms"] = _say_findings(course)
     if course.keep is not None:
         found["keep"] = f"Keep step {step_text(course.keep)}. {course.why}"
     return found
 
 
-def _say_copies(copies: Sequence[CopiesAtStep]) -> str:
-    most = max(copies, key=lambda one: one.count / one.of)
-    share = f"{most.count:,} of {plural(most.of, 'sample')}"
-    if len(copies) == 1:
-        which = f"{share} of step {step_text(most.step)} {'is' if most.count == 1 else 'are'}"
-    else:
-        which = f"Samples of {len(copies)} steps, such as {share} of step {step_text(most.step)}, are"
-    return f"{which} also in the reference: no alarm judges these copies."
+def _sentence(clauses: Sequence[str]) -> str:
+    words = join_words(clauses)
+    return f"{words[:1].upper()}{words[1:]}."
 
 
-def _say_alarms(course: Course) -> str:
-    if not course.alarms:
-        return f"No alarm in {plural(len(course.steps), 'look')}."
-    named = [one.text for one in course.alarms[:NAMED]]
-    more = len(course.alarms) - NAMED
-    words = join_words([*named, *([plural(more, "further alarm")] if more > 0 else [])])
-    return f"{words[0].upper()}{words[1:]}."
+def _say_findings(course: Course) -> str:
+    found = [one.text for one in course.findings if one.kind != "copy"]
+    if not found:
+        return f"No alarm in {plural(len(course.steps), 'evaluation')}."
+    more = len(found) - NAMED
+    return _sentence([*found[:NAMED], *([plural(more, "further finding")] if more > 0 else [])])
+
+
+def _alarms_said(course: Course) -> dict[str, Alarm]:
+    """Return the alarm of each finding, by the name of the finding."""
+    said = {one.name for one in course.findings}
+    return {one.finding: one for one in course.alarms if one.finding in said}
 
 
 def outline(course: Course) -> Outline:
@@ -75,18 +79,25 @@ def outline(course: Course) -> Outline:
 
 def _alarms(course: Course) -> TextTable:
     last = {one.name: one.values[-1] for one in course.followed if one.values}
+    alarms = _alarms_said(course)
+
+    def of_alarm(write: Callable[[Alarm], str]) -> Callable[[Finding], str]:
+        return lambda one: write(alarms[one.name]) if one.name in alarms else "–"
+
     return TextTable.of(
         "Alarms",
         {
             "What": lambda one: one.name,
-            "Raised at step": lambda one: step_text(one.step),
+            "Raised at step": of_alarm(lambda alarm: step_text(alarm.step)),
             "What has changed": lambda one: one.text,
-            "Before": lambda one: number(one.before),
-            "Since then": lambda one: number(one.after),
-            "Last look": lambda one: _value(last.get(one.name)),
+            "Before": of_alarm(lambda alarm: number(alarm.before)),
+            "Since then": of_alarm(lambda alarm: number(alarm.after)),
+            "Last evaluation": of_alarm(lambda alarm: _value(last.get(alarm.name))),
+            "What follows from it": lambda one: join_words(one.explains) or "–",
+            "Samples": lambda one: ", ".join(one.ids[:EXAMPLES]) or "–",
         },
-        course.alarms,
-        words=["What has changed"],
+        course.findings,
+        words=["What has changed", "What follows from it", "Samples"],
         nothing="No alarm was raised.",
     )
 
@@ -97,8 +108,8 @@ def _things(course: Course) -> TextTable:
         {
             "What": lambda one: one.name,
             "Reference": lambda one: _value(one.reference),
-            "First look": lambda one: _value(one.values[0] if one.values else None),
-            "Last look": lambda one: _value(one.values[-1] if one.values else None),
+            "First evaluation": lambda one: _value(one.values[0] if one.values else None),
+            "Last evaluation": lambda one: _value(one.values[-1] if one.values else None),
             "Evidence": lambda one: f"{one.evidence:.2g}",
         },
         sorted(course.followed, key=lambda one: -one.evidence),
@@ -108,7 +119,7 @@ def _things(course: Course) -> TextTable:
 
 def _distances(course: Course) -> TextTable:
     rows = zip(course.steps, course.samples, course.to_reference, course.to_first, course.to_previous, strict=True)
-    columns = ["Step", "Samples", "To the reference", "To the first look", "To the look before"]
+    columns = ["Step", "Samples", "To the reference", "To the first evaluation", "To the evaluation before"]
     table = [[step_text(step), f"{n:,}", *map(number, distances)] for step, n, *distances in rows]
     return TextTable("Distances in φ", columns, table)
 
@@ -120,7 +131,7 @@ def _value(value: float | None) -> str:
 def page(course: Course, _: Mapping[str, Any]) -> str:
     """Return the page."""
     said = outline(course)
-    alarmed = {one.name for one in course.alarms}
+    alarmed = {one.name for one in _alarms_said(course).values()}
     first = [one for one in course.followed if one.name in alarmed]
     rest = [one for one in course.followed if one.name not in alarmed]
     alarms, things, distances = said.tables
@@ -149,7 +160,7 @@ def _draw(course: Course, one: Followed) -> Markup:
     parts = [line([(across.at(step), up.at(value)) for step, value in known], "gen", width=1.5)]
     if one.reference is not None:
         parts.append(line([(LEFT, up.at(one.reference)), (WIDTH - EDGE, up.at(one.reference))], "ref", dashes="4 3"))
-    for alarm in course.alarms:
+    for alarm in _alarms_said(course).values():
         if alarm.name == one.name:
             value = dict(known).get(alarm.step, ends[-1])
             parts.append(mark("gen", (across.at(alarm.step), up.at(value)), alarm.text))
@@ -167,7 +178,7 @@ def _strips(course: Course) -> list[Section]:
     """Return the pictures of each kind by step: of the kinds with an alarm, or else of eight."""
     pictures = dict(sorted(course.pictures.items()))
     names = list(dict.fromkeys(name for found in pictures.values() for name in found))
-    chosen = [name for name in names if name in {one.name for one in course.alarms}] or names[:STRIPS]
+    chosen = [name for name in names if name in {one.name for one in _alarms_said(course).values()}] or names[:STRIPS]
     if not chosen:
         return []
     head = Markup("<tr><th></th>{}</tr>").format(

@@ -1,4 +1,4 @@
-"""`SeenSamples`: traces of the reference and of earlier looks, by which a look that repeats one of them is known."""
+"""`SeenSamples`: traces of the reference and of earlier evaluations, by which one that is repeated is known."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ BY_CHANCE = 1e-6
 """Probability that as many copies are by chance, in a law that repeats itself: 3 samples of a reference of 400 without
 repeats are copies at this level, and 2 are not."""
 
-MOSTLY = 0.5  # half of a look: with as many samples of the reference, the look is left out as a whole
-MARKED = 16  # samples of each look that are remembered: 8 of them again are the same look
+MOSTLY = 0.5  # half of an evaluation: with as many samples of the reference, the evaluation is left out as a whole
+MARKED = 16  # samples of each evaluation that are remembered: 8 of them again are the same evaluation
 
 Traces = NDArray[np.float32]
 
@@ -34,13 +34,13 @@ Traces = NDArray[np.float32]
 class SeenSamples:
     """Traces of samples that a monitor has seen: random projections, whose distances are about those of embeddings.
 
-    A law with few values repeats its samples, within a look and across looks alike. So copies count only if there are
-    more of them than a look, and the reference, have of themselves.
+    A law with few values repeats its samples, within an evaluation and across evaluations alike. So copies count only
+    if there are more of them than an evaluation, and the reference, have of themselves.
     """
 
     radius: float  # distance within which two traces are of copies
     reference: Traces  # traces of all samples of the reference, shape (n, 16)
-    marked: Traces  # traces of the first samples of each look, NaN where it has fewer, shape (t, 16, 16)
+    marked: Traces  # traces of the first samples of each evaluation, NaN where it has fewer, shape (t, 16, 16)
 
     @classmethod
     def of(cls, traces: Array, radius: float) -> Self:
@@ -68,21 +68,21 @@ class SeenSamples:
         return np.asarray(np.isfinite(distance))
 
     def in_reference(self, traces: Array) -> NDArray[np.bool_]:
-        """Mark the samples of a look that are samples of the reference, shape (m,); none if that may be by chance."""
+        """Mark the samples that are samples of the reference, shape (m,); none if that may be by chance."""
         rounded = traces.astype(np.float32)
         found = self._near(self._tree, rounded, 1)[:, 0]
         if not found.any() or not self._are_copies(int(found.sum()), len(found), rounded, self._repeated):
             return np.zeros(len(found), bool)
         return found
 
-    def _are_copies(self, found: int, of: int, look: Traces, repeated: float = 0.0) -> bool:
+    def _are_copies(self, found: int, of: int, evaluation: Traces, repeated: float = 0.0) -> bool:
         from scipy.stats import binom  # slow to import
 
-        expected = max(repeated, self._repeats(look) / len(look))
+        expected = max(repeated, self._repeats(evaluation) / len(evaluation))
         return bool(binom.sf(found - 1, of, expected) < BY_CHANCE)
 
-    def same_look(self, traces: Array, steps: Sequence[float]) -> float | None:
-        """Return which of the steps so far has a look with the same samples; None if none has."""
+    def same_evaluation(self, traces: Array, steps: Sequence[float]) -> float | None:
+        """Return which of the steps so far has an evaluation with the same samples; None if none has."""
         rounded = traces.astype(np.float32)
         if not len(rounded) or not len(steps):
             return None
@@ -91,13 +91,13 @@ class SeenSamples:
         near = np.zeros(len(marked), bool)
         near[known] = self._near(cKDTree(rounded.astype(np.float64)), marked[known], 1)[:, 0]
         found, of = (one.reshape(len(steps), MARKED).sum(1) for one in (near, known))
-        for look in np.flatnonzero((of > 0) & (found >= MOSTLY * of)).tolist():
-            if self._are_copies(int(found[look]), int(of[look]), rounded):
-                return steps[look]
+        for evaluation in np.flatnonzero((of > 0) & (found >= MOSTLY * of)).tolist():
+            if self._are_copies(int(found[evaluation]), int(of[evaluation]), rounded):
+                return steps[evaluation]
         return None
 
-    def with_look(self, traces: Array) -> Self:
-        """Return the same with a look added."""
+    def with_evaluation(self, traces: Array) -> Self:
+        """Return the same with an evaluation added."""
         own = np.full((1, *self.marked.shape[1:]), np.nan, np.float32)
         own[0, : len(traces)] = traces[:MARKED]
         return replace(self, marked=np.concatenate([self.marked, own]))
@@ -109,11 +109,11 @@ class SeenSamples:
         file.array("seen/marked", self.marked)
 
     @classmethod
-    def read(cls, file: StoredFile, looks: int, entries: int) -> Self:
+    def read(cls, file: StoredFile, evaluations: int, entries: int) -> Self:
         """Read what `write` wrote; call it in `content_of`."""
         radius = float(file.header["seen"]["radius"])
         reference = file.array("seen/reference", None, entries)
-        marked = file.array("seen/marked", looks, MARKED, entries)
+        marked = file.array("seen/marked", evaluations, MARKED, entries)
         if not (len(reference) and np.isfinite(reference).all() and 0 <= radius < np.inf):
             raise ValueError("what it has seen is not of samples")
         return cls(radius, reference, marked)

@@ -23,7 +23,7 @@ def test_steps_are_followed_in_their_order_and_the_page_names_what_changed(steps
     page = (steps / "page.html").read_text(encoding="utf-8")
     for text in (made.stdout, page):
         assert "samples are less diverse" in text and "Keep step 200" in text
-    assert "With 64 samples a look" in made.stderr and "Course of diversity" in page
+    assert "With 64 samples an evaluation" in made.stderr and "Course of diversity" in page
     course = json.loads(
         done(
             *("monitor", *steps.glob("ckpt-*"), "--ref", steps / "real.npy", "--json", "--quiet"),
@@ -66,7 +66,7 @@ def test_the_reference_and_a_repeat_among_the_steps_are_left_out_and_told(steps)
 
 def test_a_reference_alone_is_no_look(steps):
     result = run("monitor", steps / "ckpt-100.npy", "--ref", steps / "ckpt-100.npy", "--out", steps / "page.html")
-    assert result.exit_code == 3 and "no look is left: 200 of the 200 samples" in result.output
+    assert result.exit_code == 3 and "no evaluation is left: 200 of the 200 samples" in result.output
     assert not (steps / "page.html").exists()
 
 
@@ -81,7 +81,9 @@ def test_a_picture_that_is_half_written_is_counted(tmp_path):
     half.write_bytes(half.read_bytes()[:100])
     options = ("--ref", tmp_path / "real", "--out", tmp_path / "page.html", "--extractor", "pixels")
     course = json.loads(done("monitor", tmp_path / "ckpt-100", *options, "--json", "--quiet").stdout)
-    assert course["samples"] == [7] and "step 100: 1 sample of the look could not be read" in course["warnings"][0]
+    assert (
+        course["samples"] == [7] and "step 100: 1 sample of the evaluation could not be read" in course["warnings"][0]
+    )
 
 
 def test_mistakes_end_with_one_sentence(steps):

@@ -67,17 +67,17 @@ def failing(rows):
 
 
 FAULTS = {  # what the second of three looks gets, and words of the warning
-    "nothing": (lambda rows: None, "step 20 has no look"),
-    "an empty list": (lambda rows: [], "step 20 has no look: samples is an empty list"),
-    "an empty array": (lambda rows: rows[:0], "step 20 has no look: samples must be embeddings of shape (n, d)"),
-    "other dimensions": (lambda rows: rows[:, :3], "step 20 has no look: the samples have 3 entries"),
-    "another shape": (lambda rows: rows.reshape(-1), "step 20 has no look"),
-    "texts": (lambda rows: ["a", "b"], "step 20 has no look"),
-    "a path that is not there": (lambda rows: "missing/", "step 20 has no look"),
-    "a number": (lambda rows: 3, "step 20 has no look"),
-    "complex numbers": (lambda rows: rows * 1j, "step 20 has no look"),
-    "an object that fails": (lambda rows: Fails(), "step 20 has no look: RuntimeError: CUDA error"),
-    "pictures of floats": (lambda rows: torch.rand(8, 3, 16, 16), "step 20 has no look"),
+    "nothing": (lambda rows: None, "step 20 has no evaluation"),
+    "an empty list": (lambda rows: [], "step 20 has no evaluation: samples is an empty list"),
+    "an empty array": (lambda rows: rows[:0], "step 20 has no evaluation: samples must be embeddings of shape (n, d)"),
+    "other dimensions": (lambda rows: rows[:, :3], "step 20 has no evaluation: the samples have 3 entries"),
+    "another shape": (lambda rows: rows.reshape(-1), "step 20 has no evaluation"),
+    "texts": (lambda rows: ["a", "b"], "step 20 has no evaluation"),
+    "a path that is not there": (lambda rows: "missing/", "step 20 has no evaluation"),
+    "a number": (lambda rows: 3, "step 20 has no evaluation"),
+    "complex numbers": (lambda rows: rows * 1j, "step 20 has no evaluation"),
+    "an object that fails": (lambda rows: Fails(), "step 20 has no evaluation: RuntimeError: CUDA error"),
+    "pictures of floats": (lambda rows: torch.rand(8, 3, 16, 16), "step 20 has no evaluation"),
 }
 
 
@@ -247,13 +247,13 @@ def test_mistakes_of_the_call_are_said_before_the_training():
 
 
 def test_a_look_that_fails_half_way_leaves_the_monitor_as_it_was(monkeypatch):
-    from finc_eval.monitoring import looks
+    from finc_eval.monitoring import evaluations
 
     monitor = new_monitor()
     after_step = fe.MonitorCallback(monitor, Draw(), every=10)
     before = {name: one.copy() for name, one in vars(monitor.history).items()}
-    monkeypatch.setattr(looks, "_squared_distance", lambda *_: 1 / 0)
-    with pytest.warns(UserWarning, match="step 10 has no look: ZeroDivisionError"):
+    monkeypatch.setattr(evaluations, "_squared_distance", lambda *_: 1 / 0)
+    with pytest.warns(UserWarning, match="step 10 has no evaluation: ZeroDivisionError"):
         after_step(10)
     assert all(np.array_equal(one, before[name], equal_nan=True) for name, one in vars(monitor.history).items())
     assert monitor.alarms == [] and monitor.steps == []

@@ -23,7 +23,7 @@ def test_of_a_generator_that_never_was_like_the_reference_the_nearest_step_is_ke
     rng = np.random.default_rng(1)
     shifts = [*np.linspace(3, 0.3, 10), 1.5, 3]
     course = follow(rng.normal(size=(600, 6)), [rng.normal(size=(256, 6)) + shift for shift in shifts])
-    assert course.alarms[0].since == 0 and course.keep == 9 and "from the first look on" in course.why
+    assert course.alarms[0].since == 0 and course.keep == 9 and "from the first evaluation on" in course.why
 
 
 def test_distances_are_unbiased_and_grow_with_the_shift():
@@ -52,4 +52,4 @@ def test_outputs_say_the_same(tmp_path):
 def test_a_monitor_without_a_look_has_a_page(tmp_path):
     monitor = fe.Monitor(np.random.default_rng(0).normal(size=(100, 4)))
     page = monitor.to_html(tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "No alarm in 0 looks" in page and monitor.result.keep is None
+    assert "No alarm in 0 evaluations" in page and monitor.result.keep is None

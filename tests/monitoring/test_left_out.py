@@ -77,7 +77,7 @@ def monitor(monitor_file):
 
 @pytest.mark.parametrize("case", OF_REFERENCE)
 def test_a_look_that_is_the_reference_or_a_part_of_it_is_left_out_and_told(case, monitor):
-    with pytest.warns(UserWarning, match="of step 5 are those of the reference: this look is left out"):
+    with pytest.warns(UserWarning, match="of step 5 are those of the reference: this evaluation is left out"):
         alarms = monitor.update(5, OF_REFERENCE[case])
     assert [one.name for one in alarms] in ([], ["not finite"]) and monitor.steps == []
     assert "those of the reference" in monitor.result.warnings[-1]
@@ -170,7 +170,7 @@ def test_a_look_that_repeats_an_earlier_one_is_left_out_and_told(monitor, tmp_pa
     monitor.save(tmp_path / "monitor.h5")
     again = {"none": look, "order": look[::-1].copy(), "rounding": look.astype(np.float16)}[change]
     for one in (monitor, fe.Monitor.load(tmp_path / "monitor.h5")):
-        with pytest.warns(UserWarning, match="the samples of step 3 are those of step 1: this look is left out"):
+        with pytest.warns(UserWarning, match="the samples of step 3 are those of step 1: this evaluation is left out"):
             assert one.update(3, again) == []
         assert one.steps == [1, 2] and "those of step 1" in one.result.warnings[-1]
 

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import stats
 
-from finc_eval.monitoring.needed import looks_needed, samples_alone, say_needed
+from finc_eval.monitoring.needed import evaluations_needed, samples_alone, say_needed
 
 
 def test_a_test_of_one_look_needs_the_samples_that_it_says():
@@ -20,7 +20,7 @@ def test_a_test_of_one_look_needs_the_samples_that_it_says():
 
 
 def test_larger_looks_need_fewer_looks_and_the_sentence_says_both():
-    assert looks_needed(0.5, 1000, 16, 40, 0.05) > looks_needed(0.5, 1000, 64, 40, 0.05)
-    assert looks_needed(0.001, 1000, 16, 40, 0.05) is None
+    assert evaluations_needed(0.5, 1000, 16, 40, 0.05) > evaluations_needed(0.5, 1000, 64, 40, 0.05)
+    assert evaluations_needed(0.001, 1000, 16, 40, 0.05) is None
     said = say_needed(1000, 64, 40, 0.05)
-    assert f"needs {samples_alone(0.5, 1000, 40, 0.05)} samples and " in said and "after 2 looks" in said
+    assert f"needs {samples_alone(0.5, 1000, 40, 0.05)} samples and " in said and "after 2 evaluations" in said

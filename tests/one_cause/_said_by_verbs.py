@@ -90,9 +90,8 @@ def of_monitor(planted):
         monitor.update(step, pictures)
     alarms, says = monitor.alarms, monitor.result.says
     early = tuple(one.name for one in alarms if one.since < CHANGE)
-    key = next(iter(says))
-    names = {"copies": "also in the reference", "alarms": plain(alarms[0].text) if alarms else ""}
-    return Seen(key, says[key], names[key], len(alarms), early)
+    key, findings = next(iter(says)), monitor.findings
+    return Seen(key, says[key], plain(findings[0].name) if findings else "", len(alarms), early)
 
 
 VERBS = {

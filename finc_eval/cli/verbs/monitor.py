@@ -1,4 +1,4 @@
-"""The verb monitor: samples of several steps of a training, with alarms that hold at every look."""
+"""The verb monitor: samples of several steps of a training, with alarms that hold at every evaluation."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def monitor(
         for at, path in steps.items():
             followed.update(at, path)
     if not followed.steps:
-        raise UsageError(f"no look is left: {join_words(followed.warnings)}")
+        raise UsageError(f"no evaluation is left: {join_words(followed.warnings)}")
     course = followed.result.marked(job)
     course.to_html(out)
     if as_json:

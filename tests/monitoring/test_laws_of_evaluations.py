@@ -13,14 +13,13 @@ from finc_eval.core.run import Run
 from finc_eval.monitoring.basis import FAR, REPEAT, Basis, divide_reference
 from finc_eval.monitoring.betting import weigh
 from finc_eval.monitoring.course import _choose
+from finc_eval.monitoring.evaluations import EvaluationPart, Evaluations
 from finc_eval.monitoring.exchange import score_of_shares
 from finc_eval.monitoring.followed import FLAGS, SCORES, SHARES, Alarm, say
-from finc_eval.monitoring.looks import Looks
 from finc_eval.monitoring.measuring import looks_of, measure, without_fitted
-from finc_eval.monitoring.naming import name_kinds
-from finc_eval.monitoring.needed import looks_needed, samples_alone, say_needed
-from finc_eval.monitoring.part import LookPart
-from finc_eval.monitoring.strips import MOST_STEPS, Strips
+from finc_eval.monitoring.naming import name_kinds, unique_names
+from finc_eval.monitoring.needed import evaluations_needed, samples_alone, say_needed
+from finc_eval.monitoring.shown import MOST_STEPS, Shown, Strips
 from finc_eval.naming.traits import TRAITS
 
 
@@ -31,7 +30,7 @@ def rows(n, seed=0, dim=4):
 def part(values, phi, shares=((1, 4),)):
     """The part of a look with one share and one score."""
     sums = [(float(shares[0][0]), float(shares[0][1])), (values.sum(), len(values))]
-    return LookPart(len(phi), np.array(shares), (values,), np.array(sums), phi.sum(0), np.zeros((0, 16)))
+    return EvaluationPart(len(phi), np.array(shares), (values,), np.array(sums), phi.sum(0), np.zeros((0, 16)))
 
 
 def units(n, seed):
@@ -52,9 +51,9 @@ def apart(one, other):
 def test_looks_know_means_spreads_and_distances():
     features = [units(n, n) for n in (30, 8, 9, 12)]
     values = [np.random.default_rng(n).normal(n, 1 + n, 20) for n in range(4)]
-    found = Looks.of(part(values[0], features[0], ((3, 10),)))
+    found = Evaluations.of(part(values[0], features[0], ((3, 10),)))
     assert found.spread == pytest.approx([values[0].std()])
-    assert np.isnan(Looks.of(part(values[0][:1], features[0])).spread).all()
+    assert np.isnan(Evaluations.of(part(values[0][:1], features[0])).spread).all()
     for number in (1, 2, 3):
         found.add(float(number), part(values[number], features[number], ((number, 4),)), 0)
     assert found.means()[:, 0].tolist() == [0.25, 0.5, 0.75]
@@ -65,13 +64,13 @@ def test_looks_know_means_spreads_and_distances():
     wanted = [[apart(features[look], features[other]) for other in (0, 1, look - 1)] for look in (1, 2, 3)]
     wanted[0][1:] = [0, 0]
     assert found.distances == pytest.approx(np.array(wanted))
-    assert found.is_followed.all() and found.looks == 3
+    assert found.is_followed.all() and found.count == 3
     assert found.shares.tolist() == [[9, 22]]
 
 
 def test_scores_compare_a_look_to_all_before():
     low, high = np.linspace(0, 1, 40), np.linspace(2, 3, 40)
-    found = Looks.of(part(low, units(9, 0), ((0, 40),)))
+    found = Evaluations.of(part(low, units(9, 0), ((0, 40),)))
     found.add(1.0, part(high, units(9, 1), ((40, 40),)), 0)
     assert (found.scores[0] > 3).all()
     found.add(2.0, part(low, units(9, 2), ((0, 40),)), 0)
@@ -188,22 +187,40 @@ def test_fitted_samples_say_nothing_of_kinds_and_distances(basis):
     assert (whole.phi == 2 * found.phi).all() and len(whole.scores[1]) == 2 * len(found.scores[1])
 
 
-def test_a_kind_has_the_label_of_more_than_half_of_its_members():
-    labels = fe.EmbeddingSet(rows(8), metadata={"label": [*"aaabbbcd"]})
-    has = np.array([[1, 1, 1, 1, 1, 0, 0, 0], [1, 1, 1, 1, 1, 1, 0, 0], [0, 0, 0, 0, 0, 0, 1, 0]], bool)
-    found = name_kinds(labels, np.arange(8), has, [4, 9, 2])
-    assert [one.partition(", ")[2] for one in found] == ["mostly a", "", "mostly c"]
+def test_a_kind_has_the_label_of_more_than_half_of_its_members_or_those_that_it_is_made_of():
+    labels = fe.EmbeddingSet(rows(9), metadata={"label": [*"aaabbbcd", ""]})
+    has = np.array([[1] * 5 + [0] * 4, [1] * 6 + [0] * 3, [0] * 6 + [1, 0, 0], [0] * 8 + [1]], bool)
+    assert name_kinds(labels, np.arange(9), has) == ("a", "a and b", "c", "samples like “8”")
+
+
+def test_a_kind_without_words_is_like_its_most_typical_sample():
+    vectors = np.float32([[9, 9], [0, 0], [0.1, 0], [1, 1]])
+    one = fe.EmbeddingSet(vectors, ids=["far", "middle", "near", "other"])
+    assert name_kinds(one, np.arange(4), np.array([[0, 1, 1, 1]], bool)) == ("samples like “near”",)
+
+
+def test_a_kind_has_the_words_of_its_prompts_as_a_comparison_says_them():
+    prompts = ["a red cat"] * 20 + ["a red dog"] * 20
+    one = fe.EmbeddingSet(rows(40), metadata={"prompt": prompts})
+    has = np.arange(40) < np.array([[20], [40]])
+    has[1] ^= has[0]
+    assert name_kinds(one, np.arange(40), has) == ("prompt with “cat”", "prompt with “dog”")
 
 
 def test_a_kind_without_labels_looks_like_what_sets_its_members_apart(monkeypatch):
-    chance = np.zeros((40, 1000), np.float32)
-    chance[:10, 281], chance[10:20, 207], chance[20:40, 817] = 1, 1, 1  # tabbies, golden retrievers, sports cars
-    monkeypatch.setattr("finc_eval.monitoring.naming.probabilities", lambda reference, rows: torch.from_numpy(chance))
-    has = np.arange(40) < np.array([[10], [20], [14]])
-    has[2, :8] = False
-    found = name_kinds(fe.EmbeddingSet(rows(40)), np.arange(40), has, [1, 2, 3])
-    words = [one.partition(", looks like ")[2] for one in found]
-    assert "tabby" in words[0] and words[1] not in ("", words[0]) and "retriever" in words[2]
+    chance = np.zeros((60, 1000), np.float32)
+    chance[:20, 281], chance[20:40, 207], chance[40:60, 817] = 1, 1, 1  # tabbies, golden retrievers, sports cars
+    monkeypatch.setattr(
+        "finc_eval.naming.classes.probabilities", lambda reference, rows: torch.from_numpy(chance[np.asarray(rows)])
+    )
+    monkeypatch.setattr("finc_eval.naming.classes.classifier_of", lambda space: "a last layer")
+    has = np.arange(60)[None] // 20 == np.array([[0], [1], [2]])
+    tabby, retriever, car = name_kinds(fe.EmbeddingSet(rows(60)), np.arange(60), has)
+    assert "tabby" in tabby and "retriever" in retriever and "car" in car
+
+
+def test_kinds_of_the_same_words_have_names_with_ids():
+    assert unique_names(["cat", "dog", "cat"], [4, 9, 7]) == ("kind cat, k4", "kind dog", "kind cat, k7")
 
 
 def test_the_saturation_of_a_picture_is_a_mean_of_order_8_in_which_vivid_parts_weigh_more():
@@ -218,7 +235,7 @@ def test_the_saturation_of_a_picture_is_a_mean_of_order_8_in_which_vivid_parts_w
 
 @pytest.mark.parametrize(("shift", "reference", "samples"), [(0.5, 1000, 64), (0.4, 600, 32), (1.0, 60, 16)])
 def test_an_alarm_comes_at_the_first_look_whose_evidence_is_enough(shift, reference, samples):
-    found = looks_needed(shift, reference, samples, 40, 0.05)
+    found = evaluations_needed(shift, reference, samples, 40, 0.05)
     scores = []
     for look in range(found):
         # The mean before is of the reference, and of looks that have moved already.
@@ -242,8 +259,8 @@ def test_a_look_alone_needs_as_many_samples_as_bonferroni_asks(shift):
 def test_what_is_said_to_be_needed_is_of_a_shift_and_of_a_kind_of_a_tenth_that_vanishes():
     said = say_needed(2000, 64, 30, 0.05)
     for shift, thing in ((0.5, "by 0.5 of their standard deviations"), (1 / 3, "a kind of 10 % that vanishes")):
-        looks, alone = looks_needed(shift, 2000, 64, 30, 0.05), samples_alone(shift, 2000, 30, 0.05)
-        assert f"{thing} has an alarm after {looks} looks" in said and f"{alone} samples" in said
+        looks, alone = evaluations_needed(shift, 2000, 64, 30, 0.05), samples_alone(shift, 2000, 30, 0.05)
+        assert f"{thing} has an alarm after {looks} evaluations" in said and f"{alone} samples" in said
 
 
 SAID = {
@@ -270,10 +287,10 @@ def test_an_alarm_says_the_way_and_the_size_of_a_change(case):
 def test_strips_leave_out_the_step_whose_neighbors_are_nearest():
     strips = Strips()
     for step in (1, 10, 20, 22, 30, 40, 50):
-        strips.add(step, {"kind k1": "picture"})
-    strips.add(60, {})  # without a picture nothing is added
+        strips.add(step, Shown({"kind k1": "picture"}))
+    strips.add(60, Shown())  # without a picture nothing is added
     assert len(strips.pictures) == MOST_STEPS == 7
-    strips.add(60, {"kind k1": "picture"})
+    strips.add(60, Shown({"kind k1": "picture"}))
     assert sorted(strips.pictures) == [1, 10, 20, 30, 40, 50, 60]
 
 
@@ -281,8 +298,8 @@ KEPT = {
     "the latest of the nearest": ([3.0, 1.0, 1.19, 2.0], [], 3),
     "the nearest, beyond the error": ([3.0, 1.0, 1.21, 2.0], [], 2),
     "before the first alarm": ([3.0, 1.0, 1.19, 2.0], [4, 3], 2),
-    "of a change from the first look on": ([3.0, 1.19, 1.0, 2.0], [1], 2),
-    "of a change from the first look on, beyond the error": ([3.0, 1.21, 1.0, 2.0], [1], 3),
+    "of a change from the first evaluation on": ([3.0, 1.19, 1.0, 2.0], [1], 2),
+    "of a change from the first evaluation on, beyond the error": ([3.0, 1.21, 1.0, 2.0], [1], 3),
 }
 """Distances to the reference at four steps, steps from which alarms hold, and the step to keep."""
 
@@ -290,7 +307,7 @@ KEPT = {
 @pytest.mark.parametrize("case", KEPT)
 def test_the_step_to_keep_is_near_the_reference_within_twice_the_error_and_before_alarms(case):
     apart, since, kept = KEPT[case]
-    found = Looks.of(part(np.arange(20.0), units(30, 0)))
+    found = Evaluations.of(part(np.arange(20.0), units(30, 0)))
     for number in range(1, 5):
         found.add(float(number), part(np.arange(20.0), units(10, number), ((1, 10),)), 0)
     found.distances[:, 0] = apart

@@ -1,0 +1,182 @@
+"""Which change of a followed thing follows from another: looks by what they bring, all others by shared samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from finc_eval.monitoring.evaluations import Evaluations
+from finc_eval.monitoring.exchange import Array, Counts
+from finc_eval.monitoring.followed import DIVERSITY, REPEATS, Alarm, looks_in_order, names_nothing
+from finc_eval.naming.evidence import MOST
+from finc_eval.naming.explained import STRONG
+from finc_eval.naming.questions import enrichment_p
+from finc_eval.numerics.inference import ALPHA
+
+LEAST = 0.1  # part of the samples below which too few are left without a thing: it is of the whole set
+
+
+def count_shared(members: NDArray[np.bool_]) -> Counts:
+    """Return how many samples each two things share, (k + 1, k + 1), from their members, (k, n); all come first."""
+    every = np.concatenate([np.ones((1, members.shape[1]), bool), members]).astype(np.float64)
+    return np.rint(every @ every.T).astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Causes:
+    """What followed things have to do with each other.
+
+    Attributes:
+        history: all evaluations so far.
+        names: names of all followed things, in their order.
+        overlap: whether two things are kinds with samples in common, by their names.
+    """
+
+    history: Evaluations
+    names: Sequence[str]
+    overlap: Callable[[str, str], bool]
+
+    def follows(self, new: Alarm, told: Alarm) -> bool:
+        """Return whether an alarm follows from another, which names the same cause, or a better one.
+
+        A look follows from a look that brings it (`Trait.leads_to`), or that nearly all samples have and that has moved
+        much more. The distance to the reference follows from any look; diversity does not: a generator that collapses
+        changes its looks, too. Anything else follows from what explains it, by the samples of both. Both have changed
+        at one time. Repeats follow from nothing.
+        """
+        if new.name == told.name or self.overlap(new.name, told.name):
+            return True
+        if not self._at_one_time(new, told) or (names_nothing(told) and not names_nothing(new)):
+            return False
+        looks = [*looks_in_order()]
+        if new.name in looks and told.name in looks:
+            is_first = looks.index(new.name) < looks.index(told.name) and not names_nothing(new)
+            return self._outweighs(told, new) or (not is_first and _leads(told, new))
+        if names_nothing(new) and told.name in looks and new.name != DIVERSITY:
+            return True
+        if new.name == REPEATS or not self._explains(told, new):
+            return False
+        return not (self._explains(new, told) and self._purity(new) > self._purity(told))
+
+    def precedes(self, new: Alarm, told: Alarm) -> bool:
+        """Return whether an alarm that was raised before follows from a new one, which has more evidence only now."""
+        looks = looks_in_order()
+        if told.name in looks and new.name in looks and not names_nothing(told):
+            return self._at_one_time(new, told) and not names_nothing(new) and self._outweighs(new, told)
+        return self.follows(told, new) and not self.follows(new, told)
+
+    def _outweighs(self, told: Alarm, new: Alarm) -> bool:
+        """Return whether nearly all samples have a look, and an average has moved by less than half as many spreads."""
+        if self._is_share(new):
+            return False
+        _, after = self._tables(told, new)
+        place = self._place(told)
+        moved = STRONG * self._spreads(told)
+        return bool(after[place, place] > (1 - LEAST) * after[0, 0] and self._spreads(new) < moved)
+
+    def _spreads(self, one: Alarm) -> float:
+        """Return by how many standard deviations of the reference a score has moved; ∞ of a share."""
+        return (
+            np.inf
+            if self._is_share(one)
+            else abs(one.after - one.before) / self.history.spread_of(self._place(one) - 1)
+        )
+
+    def _at_one_time(self, one: Alarm, other: Alarm) -> bool:
+        """Return whether two changes may have begun at one evaluation, or at the next to it."""
+        steps = self.history.steps.tolist()
+        (a, b), (c, d) = (
+            sorted(steps.index(step) for step in (alarm.since, alarm.since if alarm.likely is None else alarm.likely))
+            for alarm in (one, other)
+        )
+        return bool(a <= d + 1 and c <= b + 1)
+
+    def _explains(self, cause: Alarm, other: Alarm) -> bool:
+        """Return whether hardly anything of a change is left among the samples without another thing.
+
+        That is at most half of it, or less than all of it, not significantly. Where most samples have the other thing,
+        such as a look of all, nothing is left.
+        """
+        before, after = self._tables(cause, other)
+        i, j = (self._place(one) for one in (cause, other))
+        if not (before[0, 0] and after[0, 0] and before[i, i] + after[i, i] and before[j, j] + after[j, j]):
+            return False  # no samples, or a thing without samples of its own, as diversity
+        rest = [table[0, 0] - table[i, i] for table in (before, after)]
+        if any(own < LEAST * table[0, 0] for own, table in zip(rest, (before, after), strict=True)):
+            return True
+        has = [table[j, j] - table[i, j] for table in (before, after)]
+        whole = after[j, j] / after[0, 0] - before[j, j] / before[0, 0]
+        left = (has[1] / rest[1] - has[0] / rest[0]) * np.sign(whole)
+        return bool(left <= MOST * abs(whole) or (left < abs(whole) and _p_value(has, rest) > ALPHA))
+
+    def _purity(self, one: Alarm) -> float:
+        """Return which part of the samples of a thing have come, or are gone: 1 for a kind that is lost whole."""
+        before, after = self._tables(one, one)
+        place = self._place(one)
+        shares = [table[place, place] / max(table[0, 0], 1) for table in (before, after)]
+        return float(abs(shares[1] - shares[0]) / max(*shares, 1e-12))
+
+    def _tables(self, one: Alarm, other: Alarm) -> tuple[Array, Array]:
+        """Return what all things share before both changes, and since; of things that fewer have, the rest counts.
+
+        That is where less of a score, or fewer of what most samples had, is what is new.
+        """
+        start = self.history.steps.tolist().index(max(one.since, other.since))
+        before, after = (table.astype(np.float64) for table in self.history.shared_before_and_after(start))
+        turn = np.eye(len(before))
+        for alarm in (one, other):
+            place = self._place(alarm)
+            is_turned = alarm.after < alarm.before and (not self._is_share(alarm) or alarm.before > MOST)
+            if (
+                is_turned and before[place, place] + after[place, place]
+            ):  # what no sample has, as diversity, has no rest
+                turn[place, 0], turn[place, place] = 1, -1
+        return turn @ before @ turn.T, turn @ after @ turn.T
+
+    def _is_share(self, alarm: Alarm) -> bool:
+        return self._place(alarm) <= len(self.history.shares)
+
+    def _place(self, alarm: Alarm) -> int:
+        return self.names.index(alarm.name) + 1
+
+
+def _leads(told: Alarm, new: Alarm) -> bool:
+    looks = looks_in_order()
+    return looks[told.name].leads_to(
+        looks[new.name], is_more=told.after > told.before, other_is_more=new.after > new.before
+    )
+
+
+def _p_value(has: Sequence[float], rest: Sequence[float]) -> float:
+    """Return the two-sided p-value of "as many have it", before and after, by Fisher's exact test."""
+    own, of_own, other, of_other = (np.array([round(one)]) for one in (has[1], rest[1], has[0], rest[0]))
+    more, less = enrichment_p(own, of_own, other, of_other), enrichment_p(other, of_other, own, of_own)
+    return float(2 * np.minimum(more, less)[0])
+
+
+def choose(
+    new: Sequence[Alarm], told: Sequence[Alarm], follows: Callable[[Alarm, Alarm], bool]
+) -> list[tuple[Alarm, Alarm]]:
+    """Return each new alarm with the alarm that it follows from; a cause, which has an alarm of its own, with itself.
+
+    Args:
+        new: alarms whose evidence suffices, the largest first.
+        told: alarms that were raised, the first first.
+        follows: whether an alarm follows from another.
+    """
+    left = sorted((one for one in new if all(one.name != other.name for other in told)), key=names_nothing)
+    found: list[tuple[Alarm, Alarm]] = []
+    for alarm in left:
+        cause = next((one for one in told if follows(alarm, one)), None)
+        found += [] if cause is None else [(alarm, cause)]
+    left = [one for one in left if all(one is not alarm for alarm, _ in found)]
+    while left:
+        first = next(
+            (one for one in left if not any(follows(one, other) and not follows(other, one) for other in left)), left[0]
+        )
+        found += [(one, first) for one in left if one is first or follows(one, first)]
+        left = [one for one in left if one is not first and not follows(one, first)]
+    return found

@@ -1,0 +1,164 @@
+"""Alarms and findings of a monitor: what has changed, in the words of all verbs, and copies of the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from finc_eval.core.words import plural
+from finc_eval.findings.finding import Finding, What
+from finc_eval.monitoring.betting import adjust, weigh
+from finc_eval.monitoring.columns import FollowedColumn
+from finc_eval.monitoring.evaluations import Evaluations
+from finc_eval.monitoring.followed import (
+    MOVED,
+    NEW_KINDS,
+    REPEATS,
+    SCORES,
+    Alarm,
+    CopiesAtStep,
+    is_share,
+    looks_in_order,
+    names_nothing,
+    say,
+    words_of,
+)
+from finc_eval.monitoring.shown import BROKEN
+from finc_eval.monitoring.steps import step_text
+
+WAIT = 2  # evaluations that a look without a word for its change waits for an alarm of its cause
+COPIES = "copies of the reference"
+
+Follows = dict[str, tuple[str, str]]
+"""Name of the cause of each followed thing that follows from a cause, and what is said of the thing itself."""
+
+
+def name_of(name: str, is_more: bool, words: str) -> str:
+    """Return what all verbs call the change of a followed thing; `words` are for kinds and repeats."""
+    flag = looks_in_order().get(name)
+    if flag is not None and flag.least is not None:
+        return flag.high or name
+    if not is_share(name):
+        return words_of(name, is_more)
+    if name == NEW_KINDS and not is_more:
+        return "fewer samples that are far from the reference"
+    return words or {NEW_KINDS: "kinds that the reference lacks"}.get(name, name)
+
+
+def kind_of(name: str) -> What:
+    """Return what the finding of a followed thing is of."""
+    if name in looks_in_order():
+        return "look"
+    if name in (*MOVED, "diversity within prompts"):
+        return "sets"
+    if name == REPEATS:
+        return "repeat"
+    return "metric" if name in (BROKEN, *SCORES) else "kind"
+
+
+def reached(
+    step: float,
+    history: Evaluations,
+    names: Sequence[str],
+    words: Mapping[str, str],
+    said: Mapping[str, str],
+    alpha: float,
+    columns: Mapping[str, FollowedColumn],
+) -> list[Alarm]:
+    """Return an alarm for each thing whose evidence reaches 1/α, the largest evidence first.
+
+    A look without a word for its change waits `WAIT` evaluations for its cause, which may have less evidence.
+
+    Args:
+        step: step of the last evaluation.
+        history: all evaluations.
+        names: names of all followed things.
+        words: words for kinds, new kinds and repeats, by name.
+        said: what the alarms so far say of things, by name.
+        alpha: probability of any false alarm.
+        columns: columns of the user, by name.
+    """
+    followed = np.flatnonzero(history.is_followed)
+    evidence = weigh(history.scores[:, followed])
+    adjusted = adjust(evidence.log_e)
+    waited = adjust(weigh(history.scores[:-WAIT, followed]).log_e)
+    order, looks = np.argsort(-evidence.log_e, kind="stable"), looks_in_order()
+    found = []
+    for place in order[adjusted[order] >= -np.log(alpha)].tolist():
+        thing, start = int(followed[place]), int(evidence.start[place])
+        name, (before, after) = names[thing], (float(one[thing]) for one in history.before_and_after(start))
+        own, (since, likely) = words.get(name, ""), history.steps[[start, evidence.likely[place]]].tolist()
+        column, is_more = columns.get(name), after > before
+        called = name_of(name, is_more, own) if column is None else column.called(is_more=is_more)
+        if any(one == called and other != name for other, one in said.items()):
+            called = name.removeprefix("kind ")  # with its id
+        size = since, before, after, history.spread_of(thing)
+        text = say(name, *size, own) if column is None else column.say(*size)
+        e_value = float(np.exp(adjusted[place]))
+        alarm = Alarm(step, name, text, since, before, after, likely, e_value, called)
+        if waited[place] >= -np.log(alpha) or not (name in looks and names_nothing(alarm)):
+            found.append(alarm)
+    return found
+
+
+def findings_of(
+    alarms: Sequence[Alarm],
+    copies: Sequence[CopiesAtStep],
+    follows: Follows,
+    ids: Callable[[str, bool, bool], tuple[str, ...]],
+    parts: Mapping[str, str],
+    columns: Mapping[str, FollowedColumn],
+) -> tuple[Finding, ...]:
+    """Return what a monitor has found: copies, then each cause once, in the order of the alarms.
+
+    Args:
+        alarms: the alarms.
+        copies: samples that are also in the reference, by step.
+        follows: what follows from the alarms.
+        ids: function that returns ids of samples by the name of a thing, and whether there are more of it, and a share.
+        parts: id of each followed kind, by its name.
+        columns: columns of the user, by name.
+    """
+    found = [_of_copies(copies, ids("copies", True, True))] if copies else []
+    for alarm in alarms:
+        if alarm.name in follows:
+            continue
+        column, is_more = columns.get(alarm.name), alarm.after > alarm.before
+        is_part = is_share(alarm.name) if column is None else column.is_flag
+        found.append(
+            Finding(
+                alarm.finding or alarm.name,
+                kind_of(alarm.name) if column is None else "column",
+                not is_part,
+                alarm.after if is_part else None,
+                alarm.before if is_part else None,
+                None,
+                (parts[alarm.name],) if alarm.name in parts else (),
+                text=alarm.text,
+                ids=ids(alarm.name, is_more, is_part),
+                e_value=alarm.evidence,
+                explains=tuple(said for thing, (_, said) in follows.items() if _root(thing, follows) == alarm.name),
+            )
+        )
+    return tuple(found)
+
+
+def _root(thing: str, follows: Follows) -> str:
+    """Return the first cause of a thing: what has followed from a cause may have been one before."""
+    for _ in follows:
+        if thing not in follows:
+            break
+        thing = follows[thing][0]
+    return thing
+
+
+def _of_copies(copies: Sequence[CopiesAtStep], ids: tuple[str, ...]) -> Finding:
+    most = max(copies, key=lambda one: one.count / one.of)
+    share = f"{most.count:,} of {plural(most.of, 'sample')}"
+    if len(copies) == 1:
+        which = f"{share} of step {step_text(most.step)} {'is' if most.count == 1 else 'are'}"
+    else:
+        which = f"samples of {len(copies)} steps, such as {share} of step {step_text(most.step)}, are"
+    text = f"{which} also in the reference: no alarm judges these {COPIES}"
+    return Finding(COPIES, "copy", False, most.count / most.of, None, None, text=text, ids=ids)

@@ -1,0 +1,114 @@
+"""What a monitor shows of samples: thumbnails of each kind at up to seven steps, ids, and words for what is new."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Self
+
+import numpy as np
+
+from finc_eval.core.errors import check_finite
+from finc_eval.core.files.stored import StoredFile
+from finc_eval.core.files.writing import NewFile
+from finc_eval.gallery.thumbnails import Thumbnail, kept_thumbnails
+
+MOST_STEPS = 7  # steps of a filmstrip: with pictures of 48 pixels, a line of 400
+
+
+BROKEN = "not finite"  # name of the alarm of samples that are not finite
+LEFT_OUT = (BROKEN, "copies")  # names of ids of samples that are left out
+SHOWN = 8  # ids of samples that show a followed thing, at most
+
+Ends = tuple[tuple[str, ...], tuple[str, ...]]  # ids of samples with the least of a thing, and with the most of it
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What is shown of some samples, by the name of each followed thing.
+
+    Attributes:
+        pictures: thumbnail of a sample of each kind.
+        ids: ids of samples with the least of it, and of those with the most of it or that have it.
+        words: words for things whose samples no name of the reference describes: new kinds and repeats.
+    """
+
+    pictures: dict[str, Thumbnail] = field(default_factory=dict)
+    ids: dict[str, Ends] = field(default_factory=dict)
+    words: dict[str, str] = field(default_factory=dict)
+
+    def __add__(self, other: Shown) -> Shown:
+        """Join what two processes show of an evaluation."""
+        none: Ends = ((), ())
+        both = {name: (self.ids.get(name, none), other.ids.get(name, none)) for name in (self.ids | other.ids)}
+        ids = {name: ((a + c)[:SHOWN], (b + d)[:SHOWN]) for name, ((a, b), (c, d)) in both.items()}
+        return Shown(other.pictures | self.pictures, ids, other.words | self.words)
+
+
+class Strips:
+    """Thumbnails of each kind at up to seven steps, and ids and words of the last evaluation that has a thing.
+
+    The steps are the first, the last, and steps spread between them.
+    """
+
+    def __init__(self, reference: Shown | None = None) -> None:
+        self.pictures: dict[float, dict[str, Thumbnail]] = {}
+        self.reference, self.last = reference or Shown(), Shown()
+        self.notes: list[str] = []  # pictures of a file that cannot be shown
+
+    def ids_of(self, name: str, is_more: bool, is_share: bool) -> tuple[str, ...]:
+        """Return ids of samples that show a change: of a lost share those of the reference."""
+        shown = self.reference if is_share and not is_more else self.last
+        least, most = shown.ids.get(name, ((), ()))
+        return most if is_more or is_share else least
+
+    def add_left_out(self, shown: Shown) -> None:
+        """Add the ids of samples that are left out of an evaluation."""
+        left_out = {name: ends for name, ends in shown.ids.items() if name in LEFT_OUT}
+        self.last = Shown({}, self.last.ids | left_out, self.last.words)
+
+    def add(self, step: float, shown: Shown) -> None:
+        """Add an evaluation; if there are too many steps, leave out the pictures with the nearest neighbors."""
+        self.last = Shown({}, self.last.ids | shown.ids, self.last.words | shown.words)
+        if not shown.pictures:
+            return
+        self.pictures[step] = dict(shown.pictures)
+        if len(self.pictures) > MOST_STEPS:
+            steps = sorted(self.pictures)
+            gaps = {one: after - before for before, one, after in zip(steps, steps[1:], steps[2:], strict=False)}
+            del self.pictures[min(gaps, key=lambda one: gaps[one])]
+
+    def write(self, file: NewFile) -> None:
+        """Write the pictures into a file."""
+        entries = [(step, name, one) for step, found in self.pictures.items() for name, one in found.items()]
+        index = [[step, name, one.kind, one.width, one.height, len(one.data)] for step, name, one in entries]
+        file.header["strips"] = index
+        file.header["shown"] = [[one.ids, one.words] for one in (self.reference, self.last)]
+        file.array("strips", np.frombuffer(b"".join(one.data for *_, one in entries), np.uint8))
+
+    @classmethod
+    def read(cls, file: StoredFile) -> Self:
+        """Read what `write` wrote; call it in `content_of`."""
+        data, start, found = file.array("strips", None, dtype="|u1").tobytes(), 0, cls()
+        found.reference, found.last = (Shown({}, _ids(ids), _texts(words)) for ids, words in file.header["shown"])
+        brought: dict[float, list[tuple[str, bytes, str, int, int]]] = {}
+        for step, name, kind, width, height, size in file.header["strips"]:
+            if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+                raise ValueError("the index of its pictures is wrong")
+            stated = str(name), data[start : start + size], kind, width, height
+            brought.setdefault(check_finite("the step of a picture", step), []).append(stated)
+            start += size
+        if start != len(data) or len(brought) > MOST_STEPS:
+            raise ValueError("its pictures do not match their index")
+        for step, pictures in brought.items():
+            found.pictures[step], note = kept_thumbnails(pictures)
+            found.notes += [f"step {step:g}: {note}"] if note else []
+        return found
+
+
+def _ids(read: dict[str, list[list[str]]]) -> dict[str, Ends]:
+    """Return ids as a file has them."""
+    return {name: (tuple(map(str, least)), tuple(map(str, most))) for name, (least, most) in read.items()}
+
+
+def _texts(read: dict[str, str]) -> dict[str, str]:
+    return {name: str(text) for name, text in read.items()}
