@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from finc_eval.monitoring.evaluations import Evaluations
 from finc_eval.monitoring.exchange import Array, Counts
-from finc_eval.monitoring.followed import DIVERSITY, REPEATS, Alarm, looks_in_order, names_nothing
+from finc_eval.monitoring.followed import DIVERSITY, REPEATS, Alarm, is_share, looks_in_order, names_nothing
 from finc_eval.naming.evidence import MOST
 from finc_eval.naming.explained import STRONG
 from finc_eval.naming.questions import enrichment_p
@@ -33,11 +33,13 @@ class Causes:
         history: all evaluations so far.
         names: names of all followed things, in their order.
         overlap: whether two things are kinds with samples in common, by their names.
+        scored: names of columns of the user that are scores.
     """
 
     history: Evaluations
     names: Sequence[str]
     overlap: Callable[[str, str], bool]
+    scored: Collection[str] = ()
 
     def follows(self, new: Alarm, told: Alarm) -> bool:
         """Return whether an alarm follows from another, which names the same cause, or a better one.
@@ -137,7 +139,7 @@ class Causes:
         return turn @ before @ turn.T, turn @ after @ turn.T
 
     def _is_share(self, alarm: Alarm) -> bool:
-        return self._place(alarm) <= len(self.history.shares)
+        return is_share(alarm.name) and alarm.name not in self.scored
 
     def _place(self, alarm: Alarm) -> int:
         return self.names.index(alarm.name) + 1

@@ -297,7 +297,9 @@ class Monitor:
         words = self.strips.last.words | dict(zip(self.basis.names, self.basis.words, strict=True))
         said = {one.name: one.finding for one in self.alarms}
         new = reached(step, self.history, self.names, words, said, self.alpha, self._by_name)
-        relations = Causes(self.history, self.names, self._overlap)
+        relations = Causes(
+            self.history, self.names, self._overlap, [one.name for one in self.columns if not one.is_flag]
+        )
         chosen = choose(new, self.alarms, relations.follows)
         causes = [alarm for alarm, cause in chosen if alarm is cause]
         earlier = [(one, cause) for cause in causes for one in self.alarms if relations.precedes(cause, one)]
