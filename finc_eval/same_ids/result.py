@@ -13,6 +13,7 @@ from finc_eval.core.record import Record
 from finc_eval.core.serialize import Shown
 from finc_eval.core.words import join_first, join_words, percent, percent_range, plural
 from finc_eval.findings.finding import Finding
+from finc_eval.naming.looks import predicate
 from finc_eval.same_ids.measures import psnr
 from finc_eval.same_ids.worse import Margin
 
@@ -161,14 +162,19 @@ class ById(Record, Shown):
 
     def _say_verdict(self) -> str:
         thing, count = "pairs" if self.n > 1 else "pair", len(self.unclear)
+        first = next(iter(self.findings), None)
+        of_all = first.name if first is not None and first.kind in ("look", "column") else ""
+        but = f", but the run {predicate(of_all)}" if of_all else ""
         if self.verdict == "broken":
+            if self.of_pairs is None and of_all:  # that is what is wrong with the pairs
+                return f"broken: the run {predicate(of_all)}"
             told = self.run if self.of_pairs is None else self.of_pairs.text
-            return f"broken: {told or f'{len(self.broken):,} of {self.n:,} {thing}'}"
+            return f"broken: {told or f'{len(self.broken):,} of {self.n:,} {thing}'}{but}"
         if self.doubt:
             return f"undecided: {self.doubt}"
         if count:
-            return f"clean: {self.n - count:,} of {self.n:,} {thing} show the same, and no other is broken"
-        return f"clean: {'all ' * (self.n > 1)}{self.n:,} {thing} show{'s' * (self.n == 1)} the same"
+            return f"clean: {self.n - count:,} of {self.n:,} {thing} show the same, and no other is broken{but}"
+        return f"clean: {'all ' * (self.n > 1)}{self.n:,} {thing} show{'s' * (self.n == 1)} the same{but}"
 
     def _say_changed(self) -> str:
         names = [one.name for one in self.findings if one.kind in ("look", "column") and not one.is_worse]
