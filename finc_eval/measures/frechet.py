@@ -126,8 +126,8 @@ def frechet_interval(gen: object, ref: object, *, run: Run | None = None) -> Fre
     value = distance_of_gaussians(x.statistics, y.statistics).value
     found = estimate_frechet(x, y, value=value, run=run)
     return FrechetInterval(
-        value=found.biased,
-        bias=found.biased - found.value,
+        value=value,
+        bias=value - found.value,
         corrected=max(found.value, 0.0),
         standard_error=found.standard_error,
         low=found.interval[0],
