@@ -2,6 +2,7 @@
 
 The plain total variation ½ Σ |pⱼ − qⱼ| of two samples is never 0, and overstates the total variation of their laws. In
 units of the standard error σⱼ, a difference dⱼ = μⱼ·σⱼ is observed as |z| with mean m(μ) = 2φ(μ) + μ·(2Φ(μ) − 1) ≥ |μ|.
+So it is no smooth function of the samples: no influence of a sample gives its error, as it does for an `Estimate`.
 """
 
 from __future__ import annotations
@@ -49,8 +50,6 @@ its squared standard error."""
 @dataclass(frozen=True)
 class Difference(Record):
     """Difference between two sets.
-
-    It is not an `Estimate`: where kinds are alike, |p − q| bends, so that no influence of a sample gives its error.
 
     Attributes:
         value: total variation between their shares of kinds, in [0, 1], without the part that chance makes: the share

@@ -1,6 +1,7 @@
 """The judgement whether anything is worse: paired tests against a stated margin in the bad direction of each thing.
 
-The pairs are those that are not broken. All bounds hold together at 95 % (Bonferroni).
+The pairs are those that are not broken. All bounds hold together at 95 % (Bonferroni). A `Margin` is what is printed and
+kept of an `Estimate` of a mean, or of exact bounds of shares, held against a stated size.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ What = Literal["look", "kind", "kinds", "repeats", "diversity", "fit"]
 
 @dataclass(frozen=True)
 class Margin(Record):
-    """A thing in which a run may be worse, and what was shown of it: an `Estimate`, or exact bounds, held to a margin.
+    """A thing in which a run may be worse, and what was shown of it.
 
     Attributes:
         name: how the run is called if it is worse, such as "blurrier", or the kind that it lost.
