@@ -1,6 +1,6 @@
 """`Standing`, `Row` and `Criterion`: a model by one number, by all numbers, and all models by one number.
 
-A standing is what is printed and kept of an `Estimate`: its number and interval, with the rank among other models.
+A standing keeps the number and the interval of an `Estimate`, with the rank among other models.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The plain total variation ½ Σ |pⱼ − qⱼ| of two samples is never 0, and overstates the total variation of their laws. In
 units of the standard error σⱼ, a difference dⱼ = μⱼ·σⱼ is observed as |z| with mean m(μ) = 2φ(μ) + μ·(2Φ(μ) − 1) ≥ |μ|.
-So it is no smooth function of the samples: no influence of a sample gives its error, as it does for an `Estimate`.
+The difference bends at μ = 0. So it cannot be an `Estimate`, whose error comes from the influence of each sample.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The judgement whether anything is worse: paired tests against a stated margin in the bad direction of each thing.
 
-The pairs are those that are not broken. All bounds hold together at 95 % (Bonferroni). A `Margin` is what is printed and
-kept of an `Estimate` of a mean, or of exact bounds of shares, held against a stated size.
+The pairs are those that are not broken. All bounds hold together at 95 % (Bonferroni). A `Margin` keeps the number and
+the ends of an `Estimate` of a mean, or exact bounds of shares, beside a stated size.
 """
 
 from __future__ import annotations
