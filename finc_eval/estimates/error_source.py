@@ -32,7 +32,7 @@ class ErrorSource:
 
     name: str
     parts: Array  # (b,)
-    degrees: float = inf  # degrees of freedom of the variance; infinite if it is known, 0 or less for a single unit
+    degrees: float = inf  # degrees of freedom of the variance; infinite if it is known, 0 for a single unit
 
     @classmethod
     def of_units(cls, influences: Array, sizes: Array | Integers | None = None, *, name: str = GEN) -> ErrorSource:
@@ -100,10 +100,10 @@ class ErrorSource:
 def of_uneven_units(sizes: Array | Integers) -> tuple[float, float]:
     """Return the factor that makes Σ I² the variance of a mean, and its degrees of freedom, from sizes of units.
 
-    I = w·(x − Σ w·x) are the influences of units of mean x and of weight w = size / Σ sizes. Where x are independent
-    and normal, of one variance, Σ I² is a quadratic form with a known mean and variance: the factor takes its bias
-    away, and the degrees are those of the χ² law with both (Bell and McCaffrey 2002). G units of one size have the
-    factor G / (G − 1) and G − 1 degrees. If the means of large units vary less, the error is too large: a caution.
+    I = w·(x − Σ w·x) are the influences of two or more units, of mean x and of weight w = size / Σ sizes. Where x are
+    independent and normal, of one variance, Σ I² is a quadratic form with a known mean and variance: the factor takes
+    its bias away, and the degrees are those of the χ² law with both (Bell and McCaffrey 2002). G units of one size have
+    the factor G / (G − 1) and G − 1 degrees. If the means of large units vary less, the error is too large: a caution.
 
     Example:
         >>> import numpy as np

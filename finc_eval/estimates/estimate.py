@@ -23,7 +23,6 @@ class Estimate:
     value: float  # number without the bias of finite sets; it may be beyond what is possible, such as below 0
     interval: tuple[float, float]  # 95 % interval around it
     sources: tuple[ErrorSource, ...]  # independent sources of its error, such as the sampling of each set
-    biased: float = np.nan  # number of the samples as they are, with the bias of finite sets
     least: float = 0.0  # variance that there is at least, where values that are all the same do not show it
 
     @classmethod
@@ -31,12 +30,11 @@ class Estimate:
         cls,
         value: float,
         sources: Sequence[ErrorSource | Array],
-        biased: float | None = None,
         *,
         least: float = 0.0,
         interval: tuple[float, float] | None = None,
     ) -> Estimate:
-        """Return an estimate, whose interval is symmetric if none is given; `biased` is with its bias, if it has any.
+        """Return an estimate, whose interval is symmetric if none is given.
 
         An array is the influence of each unit of a set: first of the generated set, then of the reference, then of
         others.
@@ -46,7 +44,7 @@ class Estimate:
         made = tuple(
             one if isinstance(one, ErrorSource) else ErrorSource.of_units(one, name=name) for name, one in named
         )
-        plain = cls(value, (value, value), made, value if biased is None else biased, least)
+        plain = cls(value, (value, value), made, least)
         return replace(plain, interval=plain.interval_at() if interval is None else interval)
 
     @classmethod
@@ -143,7 +141,7 @@ class Estimate:
         """Return the number times a factor, such as 1 over a unit, with its error."""
         low, high = sorted((factor * self.interval[0], factor * self.interval[1]))
         sources = tuple(one.times(factor) for one in self.sources)
-        return Estimate(factor * self.value, (low, high), sources, factor * self.biased, factor**2 * self.least)
+        return Estimate(factor * self.value, (low, high), sources, factor**2 * self.least)
 
     def as_known(self, shared: Collection[str] = (REF,)) -> Estimate:
         """Return the estimate with an error as if it were known, to be kept and compared with others.
@@ -155,7 +153,7 @@ class Estimate:
         made = [
             one.summed() if one.name in shared else ErrorSource.of_variance(one.name, one.variance) for one in known
         ]
-        return Estimate.of(self.value, made, self.biased, least=self.least)
+        return Estimate.of(self.value, made, least=self.least)
 
 
 def difference(new: Estimate, old: Estimate, factor: float = 1.0, *, is_paired: bool = True) -> Estimate:
@@ -167,19 +165,21 @@ def difference(new: Estimate, old: Estimate, factor: float = 1.0, *, is_paired: 
         sources = tuple(own.minus(other, factor) for own, other in zip(new.sources, old.sources, strict=True))
     else:
         sources = (*new.sources, *(one.times(-factor) for one in old.sources))
-    return Estimate.of(new.value - factor * old.value, sources, new.biased - factor * old.biased)
+    return Estimate.of(new.value - factor * old.value, sources)
 
 
 def mean_of(estimates: Sequence[Estimate], shared: Collection[str] = ()) -> Estimate:
-    """Return the mean of estimates, such as of training runs, which have the units of `shared` sources in common."""
+    """Return the mean of estimates, such as of training runs, which have the units of `shared` sources in common.
+
+    The degrees of freedom of a source are the fewest of all: a caution.
+    """
     count, sources = len(estimates), []
     for name in dict.fromkeys(source.name for one in estimates for source in one.sources):
         found = [source for one in estimates if (source := one.source(name)) is not None]
         parts = [one.parts / count for one in found]
         joined = np.sum(parts, axis=0) if name in shared else np.concatenate(parts)
         sources.append(ErrorSource(name, joined, min(one.degrees for one in found)))
-    value, biased = (float(np.mean(each)) for each in zip(*((one.value, one.biased) for one in estimates), strict=True))
-    return Estimate.of(value, sources, biased)
+    return Estimate.of(float(np.mean([one.value for one in estimates])), sources)
 
 
 def units_of(embeddings: Embeddings, rows: Integers | None = None) -> Integers | None:

@@ -1,4 +1,7 @@
-"""`Standing`, `Row` and `Criterion`: a model by one number, by all numbers, and all models by one number."""
+"""`Standing`, `Row` and `Criterion`: a model by one number, by all numbers, and all models by one number.
+
+A standing keeps the number and the interval of an `Estimate`, with the rank among other models.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from finc_eval.partitions.answer import LARGEST
 
 @dataclass(frozen=True)
 class Standing(Record):
-    """A number of one model, and its rank by it: what a board prints of an `Estimate`.
+    """A number of one model, and its rank by it.
 
     Attributes:
         value: the number, without the bias of finite sets; None if it could not be computed.
@@ -45,7 +48,7 @@ class Standing(Record):
 
 @dataclass(frozen=True)
 class ScoreStanding(Record):
-    """A model by the scores of a judge: what a board prints of an `Estimate`.
+    """A model by the scores of a judge.
 
     Attributes:
         judge: name of the judge, which is a key of the board's numbers.
@@ -70,7 +73,7 @@ class ScoreStanding(Record):
 
 @dataclass(frozen=True)
 class VoteStanding(Record):
-    """A model by votes: what a board prints of one or two `Estimate`.
+    """A model by votes.
 
     Attributes:
         name: name of the model.

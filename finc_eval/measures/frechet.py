@@ -126,8 +126,8 @@ def frechet_interval(gen: object, ref: object, *, run: Run | None = None) -> Fre
     value = distance_of_gaussians(x.statistics, y.statistics).value
     estimate = estimate_frechet(x, y, value=value, run=run)
     return FrechetInterval(
-        value=estimate.biased,
-        bias=estimate.biased - estimate.value,
+        value=value,
+        bias=value - estimate.value,
         corrected=max(estimate.value, 0.0),
         standard_error=estimate.standard_error,
         low=estimate.interval[0],

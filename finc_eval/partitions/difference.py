@@ -2,6 +2,7 @@
 
 The plain total variation ½ Σ |pⱼ − qⱼ| of two samples is never 0, and overstates the total variation of their laws. In
 units of the standard error σⱼ, a difference dⱼ = μⱼ·σⱼ is observed as |z| with mean m(μ) = 2φ(μ) + μ·(2Φ(μ) − 1) ≥ |μ|.
+The difference bends at μ = 0. So it cannot be an `Estimate`, whose error comes from the influence of each sample.
 """
 
 from __future__ import annotations
@@ -47,8 +48,6 @@ its squared standard error."""
 @dataclass(frozen=True)
 class Difference(Record):
     """Difference between two sets.
-
-    It is not an `Estimate`: where kinds are alike, |p − q| bends, so that no influence of a sample gives its error.
 
     Attributes:
         value: total variation between their shares of kinds, in [0, 1], without the part that chance makes: the share

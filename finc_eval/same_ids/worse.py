@@ -1,6 +1,7 @@
 """The judgement whether anything is worse: paired tests against a stated margin in the bad direction of each thing.
 
-The pairs are those that are not broken. All bounds hold together at 95 % (Bonferroni).
+The pairs are those that are not broken. All bounds hold together at 95 % (Bonferroni). A `Margin` keeps the number and
+the ends of an `Estimate` of a mean, or exact bounds of shares, beside a stated size.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ What = Literal["look", "part", "kind", "kinds", "repeats", "diversity", "fit"]
 
 @dataclass(frozen=True)
 class Margin(Record):
-    """A thing in which a run may be worse, and what was shown of it: an `Estimate`, or exact bounds, held to a margin.
+    """A thing in which a run may be worse, and what was shown of it.
 
     Attributes:
         name: how the run is called if it is worse, such as "blurrier", or the kind that it lost.

@@ -24,7 +24,6 @@ def test_a_difference_of_two_means_has_the_interval_of_welch():
     variances = FIRST.var(ddof=1) / 9, SECOND.var(ddof=1) / 14
     assert (found.variance_of(GEN), found.variance_of(REF)) == pytest.approx(variances)
     assert found.standard_error == pytest.approx(np.sqrt(sum(variances))) == np.sqrt(found.variance_of(GEN, REF))
-    assert found.value == found.biased
     assert found.p_value == pytest.approx(welch.pvalue)
     apart = difference(of_mean(FIRST), of_mean(SECOND), is_paired=False)
     assert apart.interval == pytest.approx((low, high))
@@ -38,10 +37,8 @@ def test_without_any_error_the_interval_is_a_point():
 @pytest.mark.parametrize("factor", [1.0, 0.25, -2.0])
 def test_a_difference_from_the_same_units_has_the_error_of_the_paired_differences(factor):
     new, old = FIRST, FIRST + SECOND[:9]
-    biased = Estimate.of(float(old.mean()), (unit_influences(old, None),), float(old.mean()) + 1)
-    found, expected = difference(of_mean(new), biased, factor), of_mean(new - factor * old)
+    found, expected = difference(of_mean(new), of_mean(old), factor), of_mean(new - factor * old)
     assert found.value == pytest.approx(expected.value)
-    assert found.biased == pytest.approx(expected.value - factor)
     assert found.interval == pytest.approx(expected.interval)
 
 
@@ -115,9 +112,7 @@ def test_left_out_blocks_give_the_error_of_the_jackknife():
 
 def test_a_number_times_a_factor_has_its_error_and_the_signs_of_its_influences():
     found, wanted = of_mean(FIRST).times(-2.0), of_mean(-2 * FIRST)
-    assert (found.value, found.biased, *found.interval) == pytest.approx(
-        (wanted.value, wanted.biased, *wanted.interval)
-    )
+    assert (found.value, *found.interval) == pytest.approx((wanted.value, *wanted.interval))
     assert found.sources[0].parts == pytest.approx(wanted.sources[0].parts)
     assert of_mean(np.ones(4), least=0.04).times(3.0).standard_error == pytest.approx(0.6)
 
@@ -133,14 +128,15 @@ def test_a_mean_of_estimates_averages_what_they_share_and_adds_what_they_do_not(
                 ErrorSource.of_samples(values, None, name=name)
                 for name, values in zip(names, (one, -SECOND), strict=True)
             ],
-            biased=1.0 + place,
         )
-        for place, one in enumerate(sets)
+        for one in sets
     ]
     found = mean_of(each, shared=(REF,))
-    assert found.value == pytest.approx(np.mean(sets) - SECOND.mean()) and found.biased == 2.0
+    assert found.value == pytest.approx(np.mean(sets) - SECOND.mean())
     assert found.variance_of(GEN) == pytest.approx(sum(stats.sem(one) ** 2 for one in sets) / 9)
     assert found.variance_of(REF) == pytest.approx(stats.sem(SECOND) ** 2)
+    few = Estimate.of(1.0, [ErrorSource.of_variance(REF, 1.0, 3.0)])
+    assert found.source(GEN).degrees == 8 and mean_of([few, each[0]]).source(REF).degrees == 3
     assert mean_of(each).variance_of(REF) == pytest.approx(stats.sem(SECOND) ** 2 / 3)
     trained = Estimate.of(0.0, [ErrorSource.of_variance(TRAINING, 4.0, 2.0)])
     both = mean_of([trained, each[0]])

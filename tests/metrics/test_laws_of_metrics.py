@@ -12,7 +12,7 @@ from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import ArrayEmbeddings
 from finc_eval.measures import mmd as mmd_module
-from finc_eval.measures.frechet import fd_infinity
+from finc_eval.measures.frechet import distance_of_gaussians, fd_infinity
 from finc_eval.measures.gaussians.frechet_estimate import FrechetSet, estimate_frechet
 from finc_eval.measures.gaussians.gaussian import from_embeddings, positive
 from finc_eval.measures.histograms import best_f, prd, prd_curve
@@ -126,12 +126,14 @@ def test_what_cannot_be_below_zero_has_an_interval_that_is_not():
 
 @pytest.mark.parametrize(("dim", "shift"), [(2, 0.2), (2, 0.02), (40, 0.0), (40, 0.5)])
 def test_the_interval_of_a_frechet_distance_is_the_wider_of_its_own_and_that_of_its_root(dim, shift):
-    one = estimate_frechet(*(FrechetSet.of(drawn(300, seed, dim, seed * shift)) for seed in (0, 1)))
+    sets = [FrechetSet.of(drawn(300, seed, dim, seed * shift)) for seed in (0, 1)]
+    distance = distance_of_gaussians(*(each.statistics for each in sets)).value
+    one = estimate_frechet(*sets, value=distance)
     if one.value <= 0:
         assert one.interval[0] == 0
         return
     plain = np.array([-1, 1]) * one.half
-    ends = np.sqrt(one.value) + plain / (2 * np.sqrt(one.biased))  # by the derivative of a root
+    ends = np.sqrt(one.value) + plain / (2 * np.sqrt(distance))  # by the derivative of a root
     of_both = np.stack([one.value + plain, np.sign(ends) * ends**2])
     assert one.interval == pytest.approx((max(of_both[:, 0].min(), 0), of_both[:, 1].max()), abs=1e-12)
 

@@ -155,10 +155,10 @@ def estimate_frechet(
     bias = jackknife_bias(sides[0].distance, *without)
     value = max(sides[0].distance, 0.0) if value is None else value
     is_grouped = any(given.units is not None for given in (gen, ref))
-    return _with_interval(Estimate.of(value - bias, sources, value), without, is_grouped)
+    return _with_interval(Estimate.of(value - bias, sources), value, without, is_grouped)
 
 
-def _with_interval(plain: Estimate, without: list[Array], is_grouped: bool) -> Estimate:
+def _with_interval(plain: Estimate, value: float, without: list[Array], is_grouped: bool) -> Estimate:
     """Return an estimate whose interval is the wider one of the distance and of its root, at each end.
 
     The distance bends where it is near zero, its root where dimensions are many. At zero the derivative is zero, too,
@@ -168,7 +168,7 @@ def _with_interval(plain: Estimate, without: list[Array], is_grouped: bool) -> E
     is_plain = plain.value > 0 and not is_grouped
     half = plain.half if is_plain else max(plain.half, Estimate.of_blocks(plain.value, *without).half)
     center = max(plain.value, 0.0)
-    root, of_root = center**0.5, half / (2 * plain.biased**0.5) if plain.biased else 0.0
+    root, of_root = center**0.5, half / (2 * value**0.5) if value else 0.0
     low = min(max(0.0, center - half), max(0.0, root - of_root) ** 2)
     return replace(plain, interval=(low, max(center + half, (root + of_root) ** 2)))
 
