@@ -36,7 +36,7 @@ class Records:
     dim: int
     space: str  # extractor of the embeddings, as name@digest
     # digests of the set: of its files if they are known, of its embeddings, and of the content of all samples in any
-    # order. The last identifier survives new names and folders.
+    # order. The last digest survives new names and folders.
     identities: tuple[str, ...]
     content: Hashes  # digests of the content of each record, in any order
     # class of each record, None for a record without one; None if the set has no classes
