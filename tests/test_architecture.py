@@ -179,6 +179,32 @@ def test_a_numeric_constant_is_used_twice_or_says_where_it_comes_from():
     assert chosen <= {f"{home}.{name}" for home, name in texts}, "of constants that are no more"
 
 
+def test_the_scripts_and_tests_that_modules_name_exist():
+    """A constant that cites the script that makes it again cites a script that is there."""
+    named = {
+        (name_of(path), script)
+        for path in MODULES
+        for script in re.findall(r"\b(?:benchmarks|tests|scripts)/[\w/]+\.py\b", path.read_text(encoding="utf-8"))
+    }
+    assert len(named) >= 10
+    assert sorted((module, script) for module, script in named if not (ROOT / script).exists()) == []
+
+
+MOST_CALLED_ONE = 1_300
+"""Variables and parameters that may be called `one`: a name says what the thing is. It only falls; aim: 300."""
+
+
+def test_few_variables_are_called_one():
+    bound = [
+        name_of(path)
+        for path in MODULES
+        for node in nodes_of(path)
+        if (isinstance(node, ast.arg) and node.arg == "one")
+        or (isinstance(node, ast.Name) and node.id == "one" and isinstance(node.ctx, ast.Store))
+    ]
+    assert len(bound) <= MOST_CALLED_ONE, f"{len(bound)} variables are called one: name the things"
+
+
 def test_no_import_inside_a_function_goes_up():
     floor = floors()
     upwards = [

@@ -54,7 +54,7 @@ class Likelihoods:
 
     @property
     def order(self) -> NDArray[np.int64]:
-        """All samples, most novel first; equal ones in their order."""
+        """All samples, most novel first; equal samples in their order."""
         return np.argsort(self.scores, kind="stable")
 
 

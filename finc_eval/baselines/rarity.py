@@ -48,7 +48,7 @@ class RarityScores:
 
     @property
     def order(self) -> NDArray[np.int64]:
-        """All samples, most novel first: outside by distance, then inside by score; equal ones in their order."""
+        """All samples, most novel first: outside by distance, then inside by score; equal samples in their order."""
         levels = np.where(self.inside, self.scores, self.distances)
         return np.lexsort((np.arange(len(levels)), -levels, self.inside))
 

@@ -13,7 +13,7 @@ from finc_eval.core.words import join_words
 Device = str | torch.device | None  # device as callers name it; None for CUDA if available
 
 Place = Callable[[torch.Tensor], torch.Tensor]
-"""Function that the reader of batches applies to the rows of each, such as one that sends them to a device."""
+"""Function that the reader of batches applies to the rows of each, such as a function that sends them to a device."""
 
 
 def default_device() -> torch.device:

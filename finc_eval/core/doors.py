@@ -178,7 +178,7 @@ def inside(folder: str | Path, name: Any) -> Path:
 
 
 def check_unlinked(folder: Path, name: str) -> None:
-    """Raise DataError if a folder that this program names below another one, such as "samples/gen", is a link.
+    """Raise DataError if a folder that this program names below another folder, such as "samples/gen", is a link.
 
     The folder itself may be a link, as its user chose it. Whoever made the link below it chose where results go.
     """
@@ -190,7 +190,7 @@ def check_unlinked(folder: Path, name: str) -> None:
 
 
 def folder_inside(folder: Path, name: str) -> Path:
-    """Make a folder that this program names below another one, and return it; see `check_unlinked`."""
+    """Make a folder that this program names below another folder, and return it; see `check_unlinked`."""
     check_unlinked(folder, name)
     made = folder / name
     made.mkdir(parents=True, exist_ok=True)

@@ -128,7 +128,7 @@ class Record:
 
 
 def settings_from(cls: type[T], settings: T | None, options: Mapping[str, Any]) -> T:
-    """Return the settings, or new ones, with the options of a call instead of their fields."""
+    """Return the settings, or new settings, with the options of a call instead of their fields."""
     if settings is not None and not isinstance(settings, cls):
         raise UsageError(f"settings must be {cls.__name__}(…), got {settings!r}: write options as keywords")
     known = {field.name: field for field in fields(settings or cls)}  # type: ignore[arg-type]
@@ -146,7 +146,7 @@ OWNERS: dict[type, tuple[str, str]] = {Run: ("a run, not of a result", "run=fe.R
 
 
 def refuse_unknown(options: Mapping[str, Any], known: Collection[str]) -> None:
-    """Raise UsageError for an option that is not known, with the call that takes it if another one does."""
+    """Raise UsageError for an option that is not known, with the call that takes it if another call does."""
     for name in [name for name in options if name not in known]:
         refuse_owned(name, options[name])
         raise UsageError(f"unknown option {name!r}{did_you_mean(name, known)}: the options are {', '.join(known)}")

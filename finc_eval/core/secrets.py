@@ -14,7 +14,7 @@ WEB = ("http", "https")
 STORES = ("s3", "gs", "az", "hf")
 PROTOCOL = r"[A-Za-z][A-Za-z0-9+.-]+"
 
-URL = re.compile(rf"({PROTOCOL}):/(.*)", re.DOTALL)  # a URL, also one that `Path` has taken a slash from
+URL = re.compile(rf"({PROTOCOL}):/(.*)", re.DOTALL)  # a URL, also a URL that `Path` has taken a slash from
 
 BEGINNING = re.compile(
     rf"(?<![A-Za-z0-9+.-])[0-9+.-]*(?:"

@@ -37,7 +37,7 @@ def shorten(line: str) -> str:
 
 
 def percent(value: float, decimals: int = 0) -> str:
-    """Write a share between 0 and 1 in percent; one that would round to nothing becomes "< 1 %"."""
+    """Write a share between 0 and 1 in percent; a share that would round to nothing becomes "< 1 %"."""
     smallest = 10.0**-decimals
     return f"< {smallest:g} %" if 0 < 100 * value < smallest / 2 else f"{100 * value:.{decimals}f} %"
 
@@ -74,7 +74,7 @@ def percent_range(ends: tuple[float, float], null: float = 0.0) -> str:
 
 
 def _decimals(value: float, null: float) -> int:
-    """Return the fewest decimals, at most 5, with which a value reads unlike another one."""
+    """Return the fewest decimals, at most 5, with which a value reads unlike another value."""
     if value == null:
         return 0
     return next((digits for digits in range(5) if f"{value:.{digits}f}" != f"{null:.{digits}f}"), 5)
@@ -118,5 +118,5 @@ def join_first(words: Sequence[str], most: int) -> str:
 
 
 def join_words(words: Sequence[str], last: str = "and") -> str:
-    """Return "a", "a and b" or "a, b and c"; `last` is the word before the last one."""
+    """Return "a", "a and b" or "a, b and c"; `last` is the word before the last item."""
     return f" {last} ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

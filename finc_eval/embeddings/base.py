@@ -177,7 +177,7 @@ class Embeddings(ABC):
         return None
 
     def content(self) -> NDArray[np.uint64] | None:
-        """Return a digest of the pixels of each sample, shape (n,), equal for equal ones; None if it is unknown."""
+        """Return a digest of the pixels of each sample, shape (n,), equal for equal pixels; None if it is unknown."""
         return None
 
     def grouped(self, column: str | None) -> Embeddings:

@@ -111,7 +111,7 @@ def column_array(name: str) -> str:
 def origin_of(source: str, extractor: str, recipe: Recipe, reading: Reading) -> str:
     """Return a digest of the place of samples, the name of a card and what was asked for; "" if they are not in files.
 
-    The card may change, and prompts may be added: embeddings replace their own earlier ones.
+    The card may change, and prompts may be added: embeddings replace their own earlier embeddings.
     """
     asked = recipe.get("precision"), (recipe.get("clip") or {}).get("fps"), plain(replace(reading, prompts=None))
     return _digest([source, extractor, *asked]) if is_place(source) else ""

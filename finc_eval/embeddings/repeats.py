@@ -66,7 +66,7 @@ def sample_hashes(sets: Mapping[str, Embeddings], run: Run | None = None) -> dic
 
 
 def share_of_repeats(embeddings: Embeddings, run: Run | None = None) -> float:
-    """Return the share of samples that equal an earlier one; see `sample_hashes`."""
+    """Return the share of samples that equal an earlier sample; see `sample_hashes`."""
     return 1 - _distinct(sample_hashes({"": embeddings}, run)[""]) / embeddings.n
 
 
@@ -172,7 +172,7 @@ def _distinct(hashes: NDArray[np.uint64]) -> int:
 
 
 def are_drawn_alike(ours: NDArray[np.uint64], theirs: NDArray[np.uint64]) -> bool:
-    """Return whether samples meet equal ones in another set about as often as in their own, by hashes of rows.
+    """Return whether samples meet equal samples in another set about as often as in their own, by hashes of rows.
 
     Both the pairs of equal samples are compared, which copies of a few common samples dominate, and the samples that
     meet an equal one among equally many of either set.
@@ -187,7 +187,7 @@ def are_drawn_alike(ours: NDArray[np.uint64], theirs: NDArray[np.uint64]) -> boo
         return True
     pairs = (across.sum() / m) / (inside.sum() / n)
     drawn = min(n, m)
-    # A sample with c equal ones among n meets at least one among `drawn` of them, drawn at random.
+    # A sample with c equal samples among n meets at least one among `drawn` of them, drawn at random.
     meets = [np.mean(1 - (1 - drawn / total) ** count) for total, count in ((m, across), (n, inside))]
     # 0.5: meetings across sets, in parts of those within, from which samples count as draws of a discrete law.
     return bool(min(pairs, meets[0] / meets[1]) >= 0.5)

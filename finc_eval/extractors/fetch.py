@@ -119,7 +119,7 @@ def _addresses(card: Card, weights: Weights) -> list[str]:
 
 
 class _Cut(Exception):
-    """Failed connection, or one that ended before the file did."""
+    """Failed connection, or a connection that ended before the file did."""
 
 
 def download(url: str, part: Path, progress: Progress, stage: str) -> None:
@@ -160,7 +160,7 @@ def _attempt(url: str, part: Path, progress: Progress, stage: str) -> None:
         return
     answer = _open(url, have, validator)
     if answer is None:
-        # The bytes here are more than the file has, so they belong to another one.
+        # The bytes here are more than the file has, so they belong to another file.
         part.unlink()
         _attempt(url, part, progress, stage)
         return

@@ -108,7 +108,7 @@ def _rest(norm: Any) -> Any:
 
 
 def _widened(old: Any, size: tuple[int, ...]) -> nn.Conv2d:
-    """Return a convolution that pads all sides alike, for one that pads inputs of this size as TensorFlow does.
+    """Return a convolution that pads all sides alike, for one of TensorFlow that pads inputs of this size.
 
     An odd number of zeros has one more at the end. Zeros before the weights let the kernel begin one pixel earlier.
     """

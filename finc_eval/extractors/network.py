@@ -292,7 +292,7 @@ class ExtractorCheck:
 
     @property
     def passed(self) -> bool:
-        """Return whether the values are finite and do not differ from the golden ones."""
+        """Return whether the values are finite and do not differ from the golden values."""
         return self.finite and self.golden != "differs"
 
 
@@ -305,7 +305,7 @@ def check_extractor(card: Card, device: str | torch.device | None = None) -> Ext
     deviation: float | None = None
     compared: Literal["agrees", "differs", "none"] = "none"
     if golden:
-        # Relative to a typical value where the value itself is smaller: small ones are differences of large ones.
+        # Relative to a typical value where the value itself is smaller: small values are differences of large values.
         typical = golden.norm / len(embedding) ** 0.5
         deviation = max(
             abs(norm / golden.norm - 1),

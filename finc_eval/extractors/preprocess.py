@@ -112,7 +112,7 @@ def _tensorflow1(image: Bytes, size: Size, how: Preprocessing) -> Resized:
 
 
 def _neighbors(old: int, new: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Floats]:
-    """Return, for each new pixel, the two old ones it lies between, and its distance from the first."""
+    """Return, for each new pixel, the two old pixels it lies between, and its distance from the first."""
     position = np.arange(new, dtype=np.float32) * np.float32(old / new)
     first = position.astype(np.int64)
     return first, np.minimum(first + 1, old - 1), position - first.astype(np.float32)

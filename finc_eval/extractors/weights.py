@@ -1,4 +1,4 @@
-"""Weights of the extractors: the folder that holds them, and whether a file is the one that the card means.
+"""Weights of the extractors: the folder that holds them, and whether a file is the file that the card means.
 
 Two records vouch for a file. `verified.json` has the digest of each file that was hashed, so that a run does not wait
 for 1.2 GB to be hashed again: it holds while the file's size, times and inode stay the same. `pins.json` has the digest

@@ -148,7 +148,7 @@ MAX_LENGTH = 300  # characters of a value of the metadata; prompts may be pages 
 
 
 def captions_of(sets: Mapping[str, Embeddings], shown: Mapping[str, Iterable[str]], run: Run) -> Captions:
-    """Describe the samples that a page shows, and the reference samples nearest to the generated ones."""
+    """Describe the samples that a page shows, and the reference samples nearest to the generated samples."""
     gen, beside = sets["gen"].metadata_of(set(shown.get("gen", ()))), dict[str, tuple[str, float]]()
     if gen:
         of_gen = sets["gen"].rows_at(np.array([row for row, _ in gen.values()], np.int64))

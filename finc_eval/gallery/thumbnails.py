@@ -172,7 +172,7 @@ def kept_thumbnails(pictures: Iterable[tuple[str, bytes, Any, Any, Any]]) -> tup
 def thumbnail(image: npt.NDArray[np.uint8], edge: int = MAX_EDGE) -> Thumbnail:
     """Make an RGB image, shape (height, width, 3), small.
 
-    Up to 32 pixels it stays as it is, in PNG; a larger one is brought down to at most `edge`, and is encoded as the
+    Up to 32 pixels it stays as it is, in PNG; a larger picture is brought down to at most `edge`, and is encoded as the
     smallest of PNG, WebP and JPEG.
     """
     picture = Image.fromarray(image)
@@ -191,7 +191,7 @@ def preview(frames: npt.NDArray[np.uint8], fps: float) -> Thumbnail:
     """Make an RGB clip, shape (frames, height, width, 3), a small animated WebP that plays in an <img>, endlessly.
 
     At most 8 of its frames are shown, at the clip's own speed or as much slower as it takes to last a second. Up to 32
-    pixels they are lossless; on larger ones, lines show how their parts move.
+    pixels they are lossless; on larger pictures, lines show how their parts move.
     """
     shown = spread_evenly(len(frames), MAX_CLIP_FRAMES)
     pictures = [Image.fromarray(frame) for frame in frames[shown]]

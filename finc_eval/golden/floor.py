@@ -96,7 +96,7 @@ class PastNight:
     is_accepted: bool = False
 
     def row_of(self, name: str) -> PairRow | None:
-        """Return the row of a pair; of one that was saved in another format, the only one without its suffix."""
+        """Return the row of a pair; of a pair that was saved in another format, the only row without its suffix."""
         if (row := self.rows.get(name)) is not None:
             return row
         bare = SUFFIX.sub("", name)
@@ -196,7 +196,7 @@ def _notes(bad: Sequence[tuple[int, str]], where: str) -> Iterator[str]:
 
 
 def _take(nights: list[PastNight], row: PairRow) -> None:
-    """Put a row into its night: the last one, or a new one where the name or machine is another, or the id is there."""
+    """Put a row into its night: the last night, or a new night if the name or machine is another, or it has the id."""
     last = nights[-1] if nights else None
     if last is None or (last.name, last.machine) != (row.night, row.machine) or row.id in last.rows:
         last = PastNight(row.night, row.machine)

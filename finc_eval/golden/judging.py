@@ -99,7 +99,7 @@ class JudgedNight:
         mean: standing of the mean of all pairs; None for a single pair and on such a night.
         gone: states that are gone: the nights' numbers in the floor, and the nights since.
         machines: machines that are gone, with the nights since.
-        renewed: ids whose golden picture is another one than on the last night that had it.
+        renewed: ids whose golden picture is not that of the last night with the id.
     """
 
     verdict: str
@@ -212,7 +212,7 @@ def _beyond(past: PastOf, values: Array, night: Array, times: float) -> tuple[in
 
 
 def _renewed(nights: Sequence[PastNight], tonight: Sequence[MeasuredPair]) -> Iterator[str]:
-    """Yield ids whose golden picture is another one than on the last night that had it."""
+    """Yield ids whose golden picture is not that of the last night with the id."""
     for pair in tonight:
         last = next((row for night in reversed(nights) if (row := night.row_of(pair.id)) is not None), None)
         if last is not None and last.ref and last.ref != pair.ref.digest:

@@ -1,7 +1,7 @@
 """The mathematics of nights: ranks among the nearest nights, bets over starts, and nights beyond all others.
 
 Arrays in, numbers out. A night is a row of seven measures of a pair, or of their means over all pairs. If nights are
-exchangeable, whatever states an engine has, the rank of the last one is uniform, and bets against that are a
+exchangeable, whatever states an engine has, the rank of the last night is uniform, and bets against that are a
 supermartingale: `log_evidence` is large in few years only. `beyond` is quicker, and is not free of assumptions; what it
 costs was measured (benchmarks/golden.py).
 """
@@ -70,7 +70,7 @@ def p_value(nights: Array, chance: float) -> float:
     and p is then larger than uniform.
 
     Args:
-        nights: coordinates of all nights, the last one included.
+        nights: coordinates of all nights, with the last.
         chance: uniform number in (0, 1), by which its own place in the rank is drawn.
     """
     bag = nights[-MAX_BAG:]
@@ -131,7 +131,7 @@ class Gone(NamedTuple):
     """A state that has not been seen for some nights."""
 
     nights: NDArray[np.int64]  # numbers of its nights
-    since: int  # nights since its last one
+    since: int  # nights since its last night
 
 
 def gone_states(nights: Array) -> Iterator[Gone]:

@@ -108,7 +108,7 @@ def page(result: Night, _: Mapping[str, Any]) -> str:
 
 
 def _pictures(result: Night, shown: Sequence[GoldenPair]) -> list[Section]:
-    """Return the pictures of the pairs, golden ones first."""
+    """Return the pictures of the pairs, the golden picture first."""
     cell = Markup('<td><img src="{}" width="{}" height="{}" alt="{}"></td>')
     rows = [
         Markup("<tr><th>{}</th>{}</tr>").format(

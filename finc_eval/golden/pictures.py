@@ -58,7 +58,7 @@ class Shot:
 
 @dataclass(frozen=True, eq=False)
 class Matched:
-    """Pictures of tonight and golden pictures with the same ids, in the order of the golden ones."""
+    """Pictures of tonight and golden pictures with the same ids, in the order of the golden pictures."""
 
     ids: list[str]
     gen: list[Shot]
@@ -68,10 +68,10 @@ class Matched:
 
 
 def match_pictures(gen: Any, ref: Any) -> Matched:
-    """Pair pictures of tonight with golden ones, by id; two single pictures are a pair.
+    """Pair pictures of tonight with golden pictures, by id; two single pictures are a pair.
 
     Raises:
-        UsageError: there are too many, or the form is not one that is known.
+        UsageError: there are too many, or the form is not known.
         DataError: no id is in both, or a golden picture cannot be read.
     """
     sides = {"gen": _read(gen, "gen"), "ref": _read(ref, "ref")}

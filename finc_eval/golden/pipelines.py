@@ -11,7 +11,7 @@ from finc_eval.golden.result import Night
 
 
 def junit_xml(night: Night) -> str:
-    """Return the night as JUnit XML: a red pair is a failure, and an amber one an error, as neither passes."""
+    """Return the night as JUnit XML: a red pair is a failure, and an amber pair an error, as neither passes."""
     stated = {"headline": night.sentence, "verdict": night.verdict, "night": night.night}
     tags: dict[str, Literal["failure", "error"]] = {"red": "failure", "amber": "error"}
     rows = [(pair.id, pair.verdict, pair.sentence) for pair in night.pairs]

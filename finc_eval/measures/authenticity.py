@@ -47,7 +47,7 @@ class Authenticity:
         """Percentage of authentic samples.
 
         A perfect generator reads as fresh real samples do, which is 50 to 70 and has to be measured. Copies read
-        lower. Samples far from all training samples, bad ones included, read higher.
+        lower. Samples far from all training samples, even bad samples, read higher.
         """
         return 100 * float(self.authentic.mean())
 

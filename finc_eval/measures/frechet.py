@@ -137,7 +137,7 @@ def frechet_interval(gen: object, ref: object, *, run: Run | None = None) -> Fre
 
 
 def same_set_floor(ref: object, n_gen: int, *, seed: int = 0, run: Run | None = None) -> float:
-    """Compute the distance that samples of the reference itself would have instead of n_gen generated ones.
+    """Compute the distance that samples of the reference itself would have instead of n_gen generated samples.
 
     It is exact for the mean term, and for the covariance if n is well above d; see `biased_floor`. A distance of at
     most d samples falls more slowly than 1/n: 200 samples of a law of 512 dimensions with the spectrum 1/k had 3.02,

@@ -113,7 +113,7 @@ class Metric:
         )
 
     def check_sets(self, given: Collection[str]) -> None:
-        """Raise UsageError unless all sets that the metric needs are among the given ones."""
+        """Raise UsageError unless all sets that the metric needs are given."""
         if "test" in self.sets and "test" not in given:
             raise UsageError(
                 f"{self.name} needs a third set: real samples that the generator has not seen, as test (--test on the "

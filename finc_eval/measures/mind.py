@@ -37,7 +37,7 @@ class MongeDistance:
     """A Monge inception distance."""
 
     value: float  # the distance, in squared units of the embedding; above zero even for two finite sets of one law
-    n: int  # number of samples used of each set: the size of the smaller set; of the larger one a random part is used
+    n: int  # number of samples used of each set: the size of the smaller set; a random part of the larger set is used
     projections: int  # number of directions
     seed: int  # random seed of the directions, and of the part of the larger set
 

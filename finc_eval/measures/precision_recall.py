@@ -45,7 +45,7 @@ class PrecisionRecall:
     recall: float  # share of reference samples in at least one ball of the generated set
     density: float  # mean number of reference balls that contain a generated sample, divided by k
     coverage: float  # share of reference samples whose ball contains a generated sample
-    # number of reference balls that contain each generated sample, shape (n,). Precision counts the positive ones;
+    # number of reference balls that contain each generated sample, shape (n,). Precision counts the positive numbers;
     # density averages them.
     balls: NDArray[np.int64]
     recalled: NDArray[np.bool_]  # reference samples that lie in a ball of the generated set, as a mask of shape (m,)

@@ -59,7 +59,7 @@ def conditional_vendi(
 
     The source has a column prompt, caption or text. `text` names the vectors of prompts: "words", "wordllama", a card
     with a text tower, or the path of a file with an embedding for each prompt. The bandwidth of prompts is half the
-    median distance of different ones. Order 2 takes any n; other orders take at most 10 000.
+    median distance of different prompts. Order 2 takes any n; other orders take at most 10 000.
 
     Example:
         >>> import finc_eval as fe

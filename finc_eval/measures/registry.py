@@ -15,7 +15,7 @@ from finc_eval.measures.inputs import Metric
 
 
 class KnownMetrics(Mapping[str, Metric]):
-    """All metrics by name. They are found when first asked for, as some modules of the folder need this one."""
+    """All metrics by name. They are found when first asked for, as some modules of the folder need this module."""
 
     @cached_property
     def _found(self) -> dict[str, Metric]:
@@ -47,7 +47,7 @@ def get_metric(name: str) -> Metric:
 
 
 def refuse_other_space(chosen: Sequence[Metric], sources: Mapping[str, object], extractor: str | None) -> None:
-    """Raise IncompatibleError if all metrics are defined on other extractors than the one that is asked for."""
+    """Raise IncompatibleError if all metrics are defined on other extractors than the requested extractor."""
     if extractor is None or not any(form_of(source) == "samples" for source in sources.values()):
         return
     name = load_card(extractor).name

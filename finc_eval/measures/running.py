@@ -57,7 +57,7 @@ class RunningSets(Generic[Found]):
 
         Args:
             rows: embeddings, shape (b, d): array or tensor, on any device.
-            real: True for samples of the reference, False for generated ones.
+            real: True for samples of the reference, False for generated samples.
 
         Raises:
             DataError: the rows are not finite numbers of this shape.

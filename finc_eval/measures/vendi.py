@@ -50,7 +50,7 @@ class VendiInterval:
 def vendi(source: object, *, order: float = 1.0, run: Run | None = None) -> float:
     """Compute the exact Vendi score of the cosine kernel, in memory of d².
 
-    For rows of length one, K = XXᵀ has the same eigenvalues as XᵀX, except for zeros. The smaller one is decomposed.
+    For rows of length one, K = XXᵀ has the same eigenvalues as XᵀX, except for zeros. The smaller matrix is decomposed.
     The order q is positive; of order infinity, the largest eigenvalue alone counts.
     """
     _check_order(order)

@@ -91,13 +91,13 @@ class AttackScores(NamedTuple):
 class AttackedSets(NamedTuple):
     """The sets that an attack is tried on."""
 
-    gen: Embeddings  # the generated set, or one that stands in for it
+    gen: Embeddings  # the generated set, or a set that stands in for it
     members: Embeddings
     non_members: Embeddings  # samples that were not trained on
 
 
 def score_by_nearest(distances: SetDistances) -> AttackScores:
-    """Score by the nearest generated sample: members have a nearer one (Chen et al., GAN-Leaks, CCS 2020)."""
+    """Score by the nearest generated sample: members have a nearer sample (Chen et al., GAN-Leaks, CCS 2020)."""
     return AttackScores(-distances.members.distances, -distances.non_members.distances)
 
 
@@ -111,7 +111,7 @@ def density_ratio(reference: Embeddings, seed: int) -> Callable[[AttackedSets], 
     """Score by DOMIAS (van Breugel et al. 2023), the log-ratio of the densities of generated samples and a reference.
 
     Densities are sums of Gaussian kernels on principal components of the reference, of deviation 1, by Scott's rule.
-    If many generated samples lie in a place because many real ones do, the ratio is not higher there.
+    If many generated samples lie in a place because many real samples do, the ratio is not higher there.
     """
     drawn = draw_samples(reference, MAX_DENSITY_CENTERS, np.random.default_rng(seed))
     rows = drawn.rows_at(np.arange(drawn.n)).double()

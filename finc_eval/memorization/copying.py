@@ -136,7 +136,7 @@ def suspicious_threshold(fresh: NDArray[np.float64]) -> float:
 
 
 def tail(name: TailName, gen: NDArray[np.float64], fresh: NDArray[np.float64], confidence: float) -> CopyingMeasure:
-    """Compare the share of samples as near as the nearest hundredth of fresh ones, by the exact test of `tails`.
+    """Compare the share of samples as near as the nearest hundredth of fresh samples, by the exact test of `tails`.
 
     The shares are small, and the threshold is a fresh sample itself: of as few as this one, Wilson's interval of the
     control would miss the share in 17 of 100 cases. Intervals are exact (Clopper and Pearson).
@@ -219,7 +219,7 @@ def cell_test(
 
 
 def c_t(gen: CellTest, control: CellTest, confidence: float) -> CopyingMeasure:
-    """Return C_T as a measure: far below 0 if samples are copied, far above 0 if they are far from all real ones.
+    """Return C_T as a measure: far below 0 if samples are copied, far above 0 if they are far from all real samples.
 
     The p-value knows the deviation if nothing is copied. A mix of copies and of samples that are far away varies more.
     """
@@ -239,10 +239,10 @@ def mifid(
     """Compute MiFID (Bai et al. 2021): FID, divided by a mean cosine distance where that is small.
 
     The distance is from each generated sample to the nearest training sample. (torchmetrics takes the distance from
-    each training sample to the generated ones, so that a collapsed generator goes unpunished.) Angles above 90° count
-    as far here, where the authors take |cos|; for their features, which are not negative, it is the same. Both sets are
-    brought to one size, as FID depends on it. The interval is by jackknife of FID and the error of the mean distance;
-    the p-value compares the distances.
+    each training sample to the generated samples, so that a collapsed generator goes unpunished.) Angles above 90°
+    count as far here, where the authors take |cos|; for their features, which are not negative, it is the same. Both
+    sets are brought to one size, as FID depends on it. The interval is by jackknife of FID and the error of the mean
+    distance; the p-value compares the distances.
     """
     run, rng = Run.of(run), np.random.default_rng(seed)
     # 10_000: maximum number of samples that MiFID is computed from.
@@ -252,7 +252,7 @@ def mifid(
     distances, variances = [], []
     for embeddings in (gen, fresh):
         rows = rng.permutation(embeddings.n)[:n]
-        # The distance to the training samples, and without each block of the generated ones.
+        # The distance to the training samples, and without each block of the generated samples.
         fid, *without = (
             frechet_distance(from_embeddings(Subset(embeddings, np.sort(kept)), run=run), reference).value
             for kept in (rows, *(np.delete(rows, slice(block, None, MIFID_BLOCKS)) for block in range(MIFID_BLOCKS)))

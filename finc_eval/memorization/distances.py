@@ -34,7 +34,7 @@ STAGE = Stage("distances between samples", cost=10)  # stage of the progress, wh
 
 @dataclass(frozen=True, eq=False)
 class AttackedDistances:
-    """Distances of a set's samples to the generated ones, which attacks on membership use."""
+    """Distances of a set's samples to the generated samples, which attacks on membership use."""
 
     distances: NDArray[np.float64]  # distance to the nearest generated sample, shape (n,)
     within: NDArray[np.int64]  # number of generated samples within the radius, shape (n,)
@@ -42,7 +42,7 @@ class AttackedDistances:
 
 @dataclass(frozen=True, eq=False)
 class SetDistances:
-    """Distances between a generated set, or one that stands in for it, and members and non-members."""
+    """Distances between a generated set, or a set that stands in for it, and members and non-members."""
 
     to_train: Neighbors  # nearest training samples of each generated sample, shape (n, k)
     to_non_members: Neighbors  # nearest non-member of each generated sample, shape (n, 1)

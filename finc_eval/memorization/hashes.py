@@ -146,7 +146,7 @@ def nearest_by_hash(
 
 
 def nearest_hashes(queries: NDArray[np.uint8], base: NDArray[np.uint8], k: int, run: Run) -> Neighbors:
-    """Find the k nearest hashes, of equally near ones the first; the distance is the least over views of both."""
+    """Find the k nearest hashes, of equally near hashes the first; the distance is the least over views of both."""
     best = torch.empty((len(queries), 0), dtype=torch.long)
     parts = [_signs(queries[start : start + HASH_QUERIES], run) for start in range(0, len(queries), HASH_QUERIES)]
     for start in range(0, len(base), HASH_ROWS):

@@ -29,7 +29,7 @@ class SuspiciousPair(Record):
         gen, train: ids of the two samples.
         shown_by: measure by which they are so near: embedding, hash or views.
         same_pixels: whether their pixels are the same; None without pixels.
-        distance: distance of the embeddings of the generated sample and its nearest training sample; 0 for equal ones.
+        distance: distance of the embeddings of the generated sample and its nearest training sample; 0 if equal.
         hash_distance: number of the 256 bits in which the hashes of the two differ, over views; None unless by hash.
         calibrated: distance over the mean distance to the nearest training samples by that measure; 0 for a copy,
             about 1 for a sample that is as near to many.
@@ -227,5 +227,5 @@ def training_found_by(measures: Sequence[CopyingMeasure]) -> tuple[MeasureName, 
 
 
 def _holds(against_holdout: float | None) -> bool:
-    """Return whether what was found of single samples is about the training set, and not about real ones in general."""
+    """Return whether what was found of single samples is about the training set, not about all real samples."""
     return against_holdout is not None and against_holdout <= AUDIT_ALPHA

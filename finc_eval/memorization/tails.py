@@ -48,7 +48,7 @@ def threshold_parts(m: int) -> NDArray[np.float64]:
 def tail_p_value(scores: ArrayLike, fresh: ArrayLike) -> float:
     """Return the p-value of "the scores are fresh", small if more of them are low, adjusted for all thresholds.
 
-    Scores (N,) and fresh scores (m,) are of one distribution under the null hypothesis; low ones are suspicious.
+    Scores (N,) and fresh scores (m,) are of one distribution under the null hypothesis; low scores are suspicious.
     """
     n, m = np.size(scores), np.size(fresh)
     thresholds = threshold_ranks(m)
@@ -162,7 +162,7 @@ def power_table(
     seed: int,
     device: Device = None,
 ) -> tuple[Power, ...]:
-    """Compute the power of the calibrated distance (fresh ones: (n,)) against exact and noisy copies, by share."""
+    """Compute the power of the calibrated distance (fresh: (n,)) against exact and noisy copies, by share."""
     rng = np.random.default_rng(seed)
     table = []
     for kind, noise in COPY_NOISES.items():
@@ -182,9 +182,9 @@ def powers(
     alpha: float,
     rng: np.random.Generator,
 ) -> list[Power]:
-    """Compute the power against copies of one kind, from scores (c,) and fresh ones (n,), by share."""
+    """Compute the power against copies of one kind, from scores (c,) and fresh scores (n,), by share."""
     ascending = np.sort(fresh)
-    # The place of a copy's score among fresh ones, in [0, 1].
+    # The place of a copy's score among fresh scores, in [0, 1].
     places = np.searchsorted(ascending, scores, side="left") / len(ascending)
     # Shares of planted copies that the power is computed for.
     counts = {share: round(share * n) for share in (0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25)}
@@ -198,7 +198,7 @@ def powers(
 def detection_probability(
     places: NDArray[np.float64], copies: int, n: int, m: int, alpha: float, rng: np.random.Generator
 ) -> float:
-    """Return the probability that the tail test of n scores, some of copies, against m fresh ones finds the copies.
+    """Return the probability that the tail test of n scores, some of copies, against m fresh scores finds the copies.
 
     Fresh scores enter by their places in their distribution, which are uniform: the thresholds are order statistics of
     m of them, and the counts between thresholds multinomial. `places` are the shares of fresh scores below the score of

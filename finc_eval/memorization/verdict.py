@@ -51,7 +51,7 @@ class CopiesFound(Record):
         fresh_same_embedding: number of fresh samples with one.
         same_pixels: number of generated samples with the same pixels as a training sample; None without pixels.
         fresh_same_pixels: number of fresh samples with them; None without pixels.
-        at_least: lower bound of the number of copies, exact and altered ones, by the tests of single samples; 0 if none
+        at_least: lower bound of the number of copies, exact and altered, by the tests of single samples; 0 if none
             of them finds any. The bounds hold at the level of these tests.
         shown_by: test that gives this bound; None if there is none.
         hash_bits: median number of bits in which the hashes of suspicious samples and their training pictures differ,
@@ -83,8 +83,8 @@ def verdict(
 ) -> str:
     """Return the verdict as a sentence.
 
-    Samples are nearer to `nearer_to` than to fresh ones, `share` of them to the training set, as if it and the holdout
-    were of one size. If these are `unlike` in distribution, only equal samples are copies.
+    Samples are nearer to `nearer_to` than to fresh samples, `share` of them to the training set, as if it and the
+    holdout were of one size. If these are `unlike` in distribution, only equal samples are copies.
     """
     single, many = ("a training image", "training images") if images else ("a training sample", "training samples")
     same, fresh_same, how = copies.same_embedding, copies.fresh_same_embedding, "with equal embeddings"

@@ -71,8 +71,8 @@ def altered_views(pixels: Pixels) -> Iterator[Pixels]:
 def suspects(screens: Sequence[NDArray[np.float64]], most: int) -> NDArray[np.int64]:
     """Return the samples that are lowest on one of several scores, each (n,), at most `most` of them.
 
-    Whether a sample is taken does not depend on its place. So none of several equal ones is taken where only some could
-    be: copies whose score is 0 need no other view.
+    Whether a sample is taken does not depend on its place. So none of several equal samples is taken where only some
+    could be: copies whose score is 0 need no other view.
     """
     share = most // len(screens)
     taken = [

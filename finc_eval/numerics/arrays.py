@@ -240,7 +240,7 @@ def _stem(name: str) -> tuple[str, str | None]:
     return re.sub(r"\*+", "*", PARTS_OF_NAMES.sub("*", name.lower()).replace("_*", "*")), part
 
 
-FOLD_BIT = np.uint64(1)  # the bit of a key that is the fold of a sample: the last one
+FOLD_BIT = np.uint64(1)  # the bit of a key that is the fold of a sample: the last bit
 
 
 def fold_of(keys: NDArray[np.uint64]) -> NDArray[np.int64]:

@@ -64,7 +64,8 @@ def density_difference(
         a: samples of p, shape (m,) or (m, d).
         b: samples of q, shape (n,) or (n, d); the sizes m and n may differ by any factor.
         standardize: whether s is chosen in units of the pooled deviation, so that the estimate follows the unit of the
-            data. The paper's grid is absolute, and good only for data of deviation about 1: False takes that one.
+            data. The paper's grid is absolute, and good only for data of deviation about 1: False takes the paper's
+            grid.
         permutations: number of permutations for p-value and null; 199 is enough for a level of 5 %.
         seed: random seed of centers, folds and permutations.
 

@@ -1,4 +1,4 @@
-"""Eigenpairs of symmetric matrices, the leading ones iteratively; principal axes, and the varimax rotation."""
+"""Eigenpairs of symmetric matrices, the leading pairs iteratively; principal axes, and the varimax rotation."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def extreme_eigenpairs(
     count, spectrum = min(count, rank), max(count, spectrum)
     block, pairs = max(LANCZOS_BLOCK, 2 * count, spectrum), None
     if rank > 2 * block * LANCZOS_STEPS:
-        # Where a GPU's solver fails, another one is tried.
+        # Where a GPU's solver fails, another solver is tried.
         with suppress(RuntimeError) if rows.is_cuda else nullcontext():
             pairs = _block_lanczos(matrix, count, block, tolerance, both)
     if pairs is None:

@@ -173,7 +173,7 @@ def random_signs(rng: np.random.Generator, exchanges: int, blocks: int) -> Array
 def step_down(z: Array, drawn: NDArray[np.float32], *, is_exact: bool = False) -> Array:
     """Adjust two-sided tests for their family, shape (m,): rejecting those ≤ α keeps the family-wise error at α.
 
-    The p-value of a test is the share of exchanges whose largest statistic, of this test and later ones, is as large
+    The p-value of a test is the share of exchanges whose largest statistic, of this test and later tests, is as large
     (Westfall and Young 1993, step-down maxT). Tests that cannot be large add little to the maximum. Statistics have
     shapes (m,) and, after exchanges, (r, m); `is_exact` says that these are all exchanges, the labels as they are among
     them.

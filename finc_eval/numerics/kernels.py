@@ -97,7 +97,7 @@ def stable_bandwidth(sigmas: Sequence[float], score: Callable[[float, np.random.
 
     The papers state neither the size nor the number of the resamples, and their code does not contain the rule. Taken
     literally it fails: where σ is far too small every sample is alone, the score is log n for every resample, and its
-    variance is zero. So the search begins at the largest σ and ends before the first one that is not stable. `score`
+    variance is zero. So the search begins at the largest σ and ends before the first σ that is not stable. `score`
     draws a resample by the generator, alike for every bandwidth. The result is None if not even the largest is stable.
     """
     stable = None

@@ -12,7 +12,7 @@ from finc_eval.numerics.names import Precision
 from finc_eval.numerics.precision import arithmetic
 
 MOMENT_BLOCK = 400
-"""Rows of a second moment that one product computes. Smaller blocks skip more of the lower triangle, larger ones
+"""Rows of a second moment that one product computes. Smaller blocks skip more of the lower triangle, larger blocks
 run faster; 250 to 500 measure about the same, at 0.6 of the time of the full product."""
 
 HELD = 1024

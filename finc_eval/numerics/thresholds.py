@@ -53,7 +53,7 @@ def _root(over: torch.Tensor, under: torch.Tensor) -> torch.Tensor:
 
 
 def smallest(holds: Callable[[float], bool], most: float, halvings: int = HALVINGS) -> float | None:
-    """Return the smallest number from 1 on that holds, as all larger ones do; None if none up to `most` does."""
+    """Return the smallest number from 1 on that holds, as all larger numbers do; None if none up to `most` does."""
     low, high = 1.0, 2.0
     while not holds(high):
         low, high = high, 2 * high

@@ -107,7 +107,7 @@ class Answer:
     def described(
         self, embeddings: Mapping[str, Embeddings]
     ) -> tuple[tuple[Kind, ...], tuple[Kind, ...], KindsOfSamples]:
-        """Return all listed kinds and the headings (`Choice.described`), and which samples are of the listed ones."""
+        """Return all listed kinds and the headings (`Choice.described`), and which samples are of the listed kinds."""
         names = names_of_nodes(
             self.kinds.tree, (*self.choice.differing, *self.choice.headings), self.counted, embeddings
         )
@@ -320,8 +320,8 @@ def choose(tree: Tree, tests: KindTests) -> tuple[int, ...]:
     The tree is read from its leaves up. A node is one kind if its own evidence is at least the evidence of the kinds
     below it together, where each kind pays for its choice among all: then one ratio describes them. A node whose
     children stand apart is never one kind. A node with most of every set is not listed next to others that explain what
-    it lacks. Evidence is −log p. All nodes are tested as one family, so any choice among the significant ones keeps the
-    family-wise error.
+    it lacks. Evidence is −log p. All nodes are tested as one family, so any choice among the significant nodes keeps
+    the family-wise error.
     """
     p = np.maximum(tests.raw.min(0), np.finfo(float).tiny)
     significant = tests.adjusted.min(0) <= ALPHA

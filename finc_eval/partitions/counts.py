@@ -37,7 +37,7 @@ DRAWN = 200  # samples of each set and kind that are drawn at random, and that i
 COPIED_ROWS = 1 << 17  # rows whose kinds are copied from the device together: for every copy, the host waits
 
 SORTED_ROWS = 1 << 13
-"""Rows that are sorted together by distance: of later ones, only those nearer than what is kept are sorted."""
+"""Rows that are sorted together by distance: of later rows, only those nearer than the kept ones are sorted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,7 +222,7 @@ class KindsOfSamples:
 
     def named(self, ids: Sequence[str], rows: torch.Tensor, run: Run | None = None) -> list[str]:
         """Return, of the ids of the listed kinds, that of each row, shape (n, d); "" for rows of no listed kind."""
-        known = [*ids, ""]  # the last one is that of the place −1
+        known = [*ids, ""]  # the last is for the place −1
         return [known[number] for number in self.places(rows, run).tolist()]
 
     def write(self, file: NewFile) -> None:

@@ -72,10 +72,10 @@ def total_variation(
 ) -> Difference:
     """Estimate the total variation ½ Σ |pⱼ − qⱼ| between two sets, from their counts of kinds.
 
-    The estimate is by empirical Bayes: the distribution of the true differences that makes the observed ones likeliest
-    (Kiefer and Wolfowitz 1956), by EM, and each |dⱼ| by its mean given what was observed. It is multiplied by max(0, 1
-    − 2p), since sets whose p-value of "no difference" is above ½ differ less than two samples of one law usually do;
-    and left as it is where nothing can be tested.
+    The estimate is by empirical Bayes: the distribution of the true differences that makes the observed differences
+    likeliest (Kiefer and Wolfowitz 1956), by EM, and each |dⱼ| by its mean given what was observed. It is multiplied by
+    max(0, 1 − 2p), since sets whose p-value of "no difference" is above ½ differ less than two samples of one law
+    usually do; and left as it is where nothing can be tested.
 
     The lower end of the interval is from the difference on one half of the samples of those kinds that are more
     frequent on the other half, averaged over all halves; it is 0 if p is unknown, or above half the error of the
@@ -84,13 +84,13 @@ def total_variation(
     samples, it is the largest over variances between independent samples and the variances at hand, which are cautious:
     a variance that is too large would explain the plain one away. Numbers of samples have shape (kinds,), and are
     effective if samples are grouped. With `is_design`, a set has a fixed number of samples of each value of some
-    column: its counts vary less than random ones, and the upper end is at least the plain total variation.
+    column: its counts vary less than random counts, and the upper end is at least the plain total variation.
     """
     a, b = EffectiveCounts.of(first), EffectiveCounts.of(second)
     p_value = permutation_p_value(a, b, seed)
     is_seen = a.members + b.members > 0
     difference, variance, by_chance = (variances[is_seen] for variances in _variances(a, b))
-    # A kind that one set has not by chance has an own variance of nearly 0 there.
+    # A kind that is missing in one set by chance has a variance of nearly 0 there.
     error = np.sqrt(np.maximum(variance, by_chance))
     high = largest_variation(a, b, confidence, is_design=is_design)
     return _estimate(difference, error, p_value, high, confidence)

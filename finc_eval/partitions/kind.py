@@ -206,7 +206,7 @@ def choose_sets(kind: Kind) -> tuple[str, str]:
 
 
 def shown_of(kinds: Iterable[Kind], labels: Iterable[str], count: int) -> dict[str, list[str]]:
-    """Return the ids of the samples of each set that a page shows: of kinds that do not differ, few typical ones."""
+    """Return the ids of the samples of each set that a page shows: of kinds that do not differ, few typical samples."""
     ids: dict[str, list[str]] = {label: [] for label in labels}
     for kind in kinds:
         differs = kind.p_value <= ALPHA

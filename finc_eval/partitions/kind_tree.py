@@ -32,7 +32,7 @@ only digits are (.68). Kinds of photographs are met as well."""
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """A binary tree over k leaves: nodes 0 to k − 1 are the leaves, and each later node joins two earlier ones."""
+    """A binary tree over k leaves: nodes 0 to k − 1 are the leaves, and each later node joins two earlier nodes."""
 
     joins: NDArray[np.int64]  # both children of the nodes k, k + 1, …, shape (k − 1, 2)
     # how closely the children of these nodes are linked, shape (k − 1,): the weight of their links over what it would
@@ -125,7 +125,7 @@ class Tree:
         return Tree(numbers[self.joins[first - self.leaves :]], self.closeness[first - self.leaves :])
 
     def with_another(self) -> Tree:
-        """Return the tree with one more leaf, the last one, which stands apart from all others."""
+        """Return the tree with one more leaf, the last, which stands apart from all others."""
         leaves, root = self.leaves, self.nodes
         joins = np.append(self.joins + (self.joins >= leaves), [[leaves, root if leaves > 1 else 0]], 0)
         return Tree(joins, np.append(self.closeness, 0.0))

@@ -74,7 +74,7 @@ class SampleMap(Record):
         ids: ids of the samples.
         sets: label of the set of each sample.
         kinds: id of the listed kind of each sample; "" for none.
-        oddness: distance of each sample from the nearest prototype of its kind, shape (n,): typical ones have little.
+        oddness: distance of each sample from the nearest prototype of its kind, shape (n,): small for typical samples.
         neighbors: nearest samples of each sample in feature space, as places in these lists, shape (n, k).
         distances: their distances, in feature space, shape (n, k).
     """
@@ -199,7 +199,7 @@ def map_sets(
         parts += [sample.rows[:most].cpu(), sets[label].rows_at(np.array([*more.values()], np.int64)).cpu()]
     rows = torch.cat(parts)
     leaf, squared = divided.tree.assign(rows, run)
-    known = [*(kind.id for kind in kinds), ""]  # the last one is that of the place −1
+    known = [*(kind.id for kind in kinds), ""]  # the last is for the place −1
     xy, x = Layout.of(divided.tree)(rows)
     near = nearest(x, x, min(KEPT_NEIGHBORS, len(ids) - 1), exclude_self=True, device=run.device)
     return SampleMap(

@@ -60,7 +60,7 @@ class PromptImages:
         """Sum the images of a set, in one pass, on the axes of the kinds, from the prompt of each image, (n,).
 
         All else is of each prompt, (B,): its pairs, its images that are put in pairs (`alone`), those that both sets
-        have (`least`), and the distinct ones of this set.
+        have (`least`), and the distinct images of this set.
         """
         n, blocks = np.bincount(block), len(pairs)
         order = block.argsort(kind="stable")

@@ -1,4 +1,4 @@
-"""Words and phrases of prompts whose images differ, each chosen where the ones before it are left out.
+"""Words and phrases of prompts whose images differ, each chosen without the words before it.
 
 The images of a prompt are put in pairs, one of each set. Where one set has more, the others are left out: the mean of
 four images and a single one have unlike laws, and with these, words of equal models were found in 8 % of runs in place
@@ -166,9 +166,9 @@ def _clearest(
     part: float,
     known: Mapping[str, NDArray[np.bool_]],
 ) -> int | None:
-    """Return the significant word with the largest statistic that others do not explain; of equal ones the rarest.
+    """Return the significant word with the largest statistic that others do not explain; of equal words the rarest.
 
-    Others are all words that differ by themselves: a rare one that is not significant among all can be what a frequent
+    Others are all words that differ by themselves: a rare word that is not significant among all can be what a frequent
     one, which has it, is significant for. None if each significant word is explained.
     """
     columns = np.asarray(has[:, words].todense())

@@ -108,7 +108,7 @@ class Section:
 
 
 def sections_of(outline: Outline) -> list[Section]:
-    """Return a section for each table of an outline; its details follow the last one."""
+    """Return a section for each table of an outline; its details follow the last table."""
     last = len(outline.tables)
     return [
         Section(

@@ -54,7 +54,7 @@ class ClipPlan(NamedTuple):
 
     indices: FrameIndices  # numbers of the frames, (windows, frames)
     # instants in seconds at which they are shown, (windows, frames), from the start of the video. Instants beyond its
-    # end, in a video that is too short, count as its last one.
+    # end, in a video that is too short, count as its last frame.
     times: Seconds
 
 
@@ -76,7 +76,7 @@ def plan_windows(
         fps: frame rate of the video, whose frames are evenly spaced unless `shown` is given; None: it counts as
             `clip.fps` or else `ASSUMED_FPS`.
         clip: choice of the frames.
-        shown: instants at which the frames begin, increasing from 0, and at which the last one ends, (n + 1,); None:
+        shown: instants at which the frames begin, increasing from 0, and at which the last frame ends, (n + 1,); None:
             k / fps.
         windows: numbers of the windows; default: all.
     """

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 # Luminance table of the Independent JPEG Group (ITU-T T.81, table K.1), in natural order. The table of each quality is
-# this one times a factor.
+# this table times a factor.
 IJG_LUMINANCE = np.array(
     [
         [16, 11, 10, 16, 24, 40, 51, 61],

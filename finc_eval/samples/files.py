@@ -59,7 +59,7 @@ MAX_SUFFIXES = 8  # suffixes of other files that a message names
 
 
 class FolderFiles:
-    """Files in a folder and in its subfolders, without hidden ones, by their relative paths with forward slashes."""
+    """Files in a folder and in its subfolders, without hidden files, by their relative paths with forward slashes."""
 
     kind = "folder"
 
@@ -130,7 +130,7 @@ class ZipFiles:
         return self._zip.getinfo(name).file_size
 
 
-Files = FolderFiles | UrlFiles | ZipFiles  # files by name; one that is missing raises FileNotFoundError or KeyError
+Files = FolderFiles | UrlFiles | ZipFiles  # files by name; a missing file raises FileNotFoundError or KeyError
 
 
 class FileSource(RandomAccessSource):
@@ -211,7 +211,7 @@ def files_in(folder: Path) -> Iterator[str]:
 
 
 class _Level(NamedTuple):
-    """A folder whose files are being listed, below another one."""
+    """A folder whose files are being listed, below another folder."""
 
     entries: Iterator[os.DirEntry[str]]
     prefix: str  # of the names of its files
@@ -305,7 +305,7 @@ def _is_image(files: Files, name: str) -> bool:
 
 
 def is_hidden(path: str) -> bool:
-    """Return whether a file is one that operating systems add to the user's files."""
+    """Return whether operating systems add such a file to the user's files."""
     return any(part in ("__MACOSX", "@eaDir", "lost+found") or part[:1] == "." != part for part in path.split("/"))
 
 
@@ -390,7 +390,7 @@ class Settled:
             self._digest = hashlib.file_digest(stream, digest).digest()  # type: ignore[arg-type]
 
     def content(self) -> bytes:
-        """Return the content digest of all that was read so far, which is another one if the file has changed."""
+        """Return the content digest of all that was read so far, which changes if the file has changed."""
         same = self._before is None or self._before == _state(self.stream)
         return self._digest if same else content_digest("changed while it was read")
 

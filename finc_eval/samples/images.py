@@ -180,7 +180,7 @@ def size_of(stream: IO[bytes]) -> tuple[int, int]:
 
 
 def _whole_range(image: Image.Image, tile: Any, stream: IO[bytes]) -> IO[bytes]:
-    """Return a PPM or PGM whose white is the highest value, from another one, which Pillow reads value by value."""
+    """Return a PPM or PGM whose white is the highest value, from another image that Pillow reads value by value."""
     white, bands = tile.args[1], len(image.getbands())
     kind, highest = (">u2", 65535) if image.mode == "I" else ("u1", 255)
     stored = np.dtype("u1" if white < 256 else ">u2")

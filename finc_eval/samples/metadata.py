@@ -169,7 +169,7 @@ def _from_rows(rows: Iterable[Any], ids: Sequence[str], where: str) -> Metadata 
 
 
 def _name_row(row: Any, column: str | None) -> dict[str, Any] | None:
-    """Return a row whose name is under "file_name", and whose other keys are the usual ones; None without a name.
+    """Return a row whose name is under "file_name", and whose other keys are the usual keys; None without a name.
 
     `column` is the key of the name, by default one of `NAME_KEYS`.
     """
@@ -198,7 +198,7 @@ def _usual(key: str) -> str:
 
 
 def _check_names(names: Sequence[str], ids: Sequence[str], where: str) -> None:
-    """Raise DataError if no name is a sample's, and say how the nearest ones differ."""
+    """Raise DataError if no name is a sample's, and say how the nearest names differ."""
     if not ids or not set(ids).isdisjoint(names):
         return
     hint = f"{names[0]!r} is not {ids[0]!r}"

@@ -124,7 +124,7 @@ class Profile(Record):
         return _quantile(self.qualities, 0.5) if self.qualities else None
 
     def at_rate(self, fps: float | None) -> Profile:
-        """Return the profile of the videos resampled to so many frames a second: slower ones only repeat frames."""
+        """Return the profile of the videos resampled to so many frames a second: slower videos only repeat frames."""
         if fps is None:
             return self
         rates = Counter[float]()

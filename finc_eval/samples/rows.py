@@ -276,7 +276,7 @@ def holds_images(path: Path) -> bool:
 
 
 def images_in(file: NpzFile) -> str | None:
-    """Return the name of the array of images: the only one of 8 bits, or one with a usual name; None without one."""
+    """Return the name of the array of images: the only array of 8 bits, or one of a usual name; None without any."""
     headers = {name: file.header(name) for name in file.names}
     names = [name for name, header in headers.items() if len(header.shape) >= 3 and header.dtype == np.uint8]
     return next((name for name in IMAGE_ARRAYS if name in names), names[0] if len(names) == 1 else None)

@@ -36,10 +36,10 @@ class Shard(Record):
         metadata: SHA-256 (hex) of labels and prompts of the whole set; None for a set without them.
         n: number of samples of the whole set.
         of: number of shards that the set is divided into.
-        first: number of the shard, from 1 on; of several that follow each other, that of the first one.
+        first: number of the shard, from 1 on; of several that follow each other, that of the first shard.
         last: number of the last of them.
         start: number of the first sample, from 0 on.
-        stop: number of the sample after the last one.
+        stop: number of the sample after the last sample.
         command: words of the command line that makes any shard of the set when its number is added; none for calls
             from Python.
     """

@@ -123,7 +123,7 @@ class _Facts:
     last: float  # seconds that the last packet lasts; 0 if it does not say
     frame_bytes: int  # bytes of the pixels of a frame
     count: int  # number of frames
-    # instants at which they begin and the last one ends; None if they are evenly spaced, at `rate`
+    # instants at which they begin and the last frame ends; None if they are evenly spaced, at `rate`
     shown: Seconds | None
     is_animation: bool  # whether equal frames in sequence are merged, as in a GIF
     aspect: Fraction  # width of a pixel by its height
@@ -201,7 +201,7 @@ def _examine(stream: IO[bytes]) -> _Facts:
 
 
 def _timeline(times: Sequence[int | None], facts: _Facts) -> Seconds | None:
-    """Return the instants at which frames begin and the last one ends; None if they are evenly spaced, or not known."""
+    """Return the instants at which frames begin and the last frame ends; None if evenly spaced, or not known."""
     known = sorted(instant for instant in times if instant is not None)
     if not known or len(known) < len(times) or (len(times) > 1 and known[0] == known[-1]):
         return None

@@ -56,7 +56,7 @@ def write_moments(file: NewFile, name: str, moments: Moments) -> None:
 
 
 def read_moments(file: StoredFile, name: str, moments: Moments, n: int) -> tuple[float, float]:
-    """Read sums of n vectors into empty ones, and return the sum of their squares and the largest number."""
+    """Read sums of n vectors into empty sums, and return the sum of their squares and the largest number."""
     dtype = "<f8" if moments.first.dtype == torch.float64 else "<f4"
     moments.n = n
     moments.first.copy_(torch.from_numpy(file.array(f"{name}/first", moments.size, dtype=dtype)))

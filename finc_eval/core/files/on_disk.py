@@ -22,5 +22,5 @@ def file_of(path: str | Path) -> Path | None:
 
 
 def any_was_read(urls: Iterable[str]) -> bool:
-    """Return whether this process was asked for one of these URLs before; one that only a file names is not fetched."""
+    """Return whether this process was asked for one of these URLs before; URLs in files are not fetched."""
     return any(map(mirror.was_read, urls))

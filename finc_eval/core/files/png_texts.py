@@ -114,7 +114,7 @@ def _trace(nodes: Mapping[str, Mapping[str, Any]], start: str) -> str:
 
 
 def _link(value: Any) -> str:
-    """Return the node that an input is linked to; "" for one that is not a link."""
+    """Return the node that an input is linked to; "" for an input that is not a link."""
     is_link = isinstance(value, list) and len(value) == 2 and isinstance(value[0], int | str)
     return str(value[0]) if is_link else ""
 

@@ -364,7 +364,7 @@ class StoredTexts:
         return len(self._data if self._ends is None else self._ends)
 
     def between(self, start: int, stop: int) -> list[str]:
-        """Read consecutive texts; what lies beyond the last one is left out."""
+        """Read consecutive texts; what lies beyond the last text is left out."""
         return [text_of(text) for text in self.bytes_between(start, stop)]
 
     def bytes_between(self, start: int, stop: int) -> list[bytes]:

@@ -38,7 +38,7 @@ Shapes = Mapping[str, tuple[int, ...]]  # shapes of arrays by name
 
 
 def tensors_in(path: Path) -> dict[str, torch.Tensor]:
-    """Return tensors by name, one without a name as "embeddings"; damaged bytes raise almost any error."""
+    """Return tensors by name, a tensor without a name as "embeddings"; damaged bytes raise almost any error."""
     if path.suffix.lower() != ".safetensors":
         return _torch(path)
     from safetensors import SafetensorError

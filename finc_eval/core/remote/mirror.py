@@ -66,7 +66,7 @@ def files_below(url: str) -> dict[str, int]:
 
 
 def was_read(url: str) -> bool:
-    """Return whether this process has been asked for a URL before; one that only a file names is not fetched."""
+    """Return whether this process has been asked for a URL before; a URL that only a file names is not fetched."""
     return url in _known
 
 
@@ -83,7 +83,7 @@ def refresh(path: Path) -> None:
 
 
 def put_in_place(temporary: Path, target: Path) -> None:
-    """Rename a whole file to its name; one that belongs to a URL is uploaded before."""
+    """Rename a whole file to its name; a file that belongs to a URL is uploaded before."""
     url = target_of(target)
     if url is not None:
         info = _known[url] = upload(temporary, url)

@@ -143,7 +143,7 @@ def _rows(source: Embeddings, places: NDArray[np.int64]) -> NDArray[np.float32]:
 
 
 class Neighbors(NamedTuple):
-    """Nearest neighbors, nearest first; equally near ones in the order of the base."""
+    """Nearest neighbors, nearest first; equally near samples in the order of the base."""
 
     distances: NDArray[np.float64]  # shape (n, k)
     indices: NDArray[np.int64]  # rows of the base, shape (n, k)

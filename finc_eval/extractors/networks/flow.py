@@ -14,7 +14,7 @@ DAMPING = 0.02  # square of the local contrast below which a place says nothing 
 
 
 def optical_flow(first: torch.Tensor, second: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Compute where each pixel of the first frames has moved to in the second ones.
+    """Compute where each pixel of the first frames has moved to in the second frames.
 
     Frames are gray, (n, 1, height, width). The displacement is in pixels, to the right and downwards, (n, 2, height,
     width); next to it stands the mean difference of evened pixels that it leaves, (n,).

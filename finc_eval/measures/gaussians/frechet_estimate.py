@@ -37,8 +37,8 @@ from finc_eval.numerics.moments import Moments, weighted_sum
 MAX_EXACT_SIZE, INFLUENCE_BLOCKS = 256, 3
 """Dimensions up to which all distances without a block are exact, and how many of them are exact in more dimensions.
 
-The bias from three exact ones differs from the bias from ten by a tenth of the standard error (Gaussian sets of 520 to
-1 200 samples in 512 dimensions), by a quarter if every sample has a heavy-tailed scale of its own.
+The bias from three exact values differs from the bias from ten by a tenth of the standard error (Gaussian sets of 520
+to 1 200 samples in 512 dimensions), by a quarter if every sample has a heavy-tailed scale of its own.
 """
 
 
@@ -159,7 +159,7 @@ def estimate_frechet(
 
 
 def _with_interval(plain: Estimate, value: float, without: list[Array], is_grouped: bool) -> Estimate:
-    """Return an estimate whose interval is the wider one of the distance and of its root, at each end.
+    """Return an estimate whose interval is the wider of those of the distance and of its root, at each end.
 
     The distance bends where it is near zero, its root where dimensions are many. At zero the derivative is zero, too,
     and a few groups are too few for a first order: there the error from the distances without each block counts if it

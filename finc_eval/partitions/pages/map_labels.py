@@ -105,7 +105,7 @@ def _cut_middle(word: str, letters: int) -> str:
 def place_labels(
     labels: Sequence[Label], size: tuple[float, float], cells: Array, weights: Array
 ) -> list[Placed | None]:
-    """Place labels one after the other, the first ones best; None for a label without room.
+    """Place labels one after the other, the first labels best; None for a label without room.
 
     No label lies on another, on the line from another to what it names, or has a line across another. A label stands
     beside what it names, and without its picture if it is much nearer then.

@@ -120,7 +120,7 @@ def mix(values: Hashes) -> Hashes:
 
 def _measure(values: NDArray[np.float64], step: float) -> Hashes:
     """Return one number for each row: its direction, rounded along `HASH_DIRECTIONS` directions."""
-    # 4: entries of the narrowest row that is known in another scale: the direction of a narrower one says little.
+    # 4: entries of the narrowest row that is known in another scale: the direction of a narrower row says little.
     if values.shape[1] < 4:
         values = np.pad(values, ((0, 0), (0, 1)), constant_values=1.0)
     width = values.shape[1]
@@ -137,7 +137,7 @@ def _measure(values: NDArray[np.float64], step: float) -> Hashes:
 
 
 def _common(counted: tuple[Hashes, NDArray[np.int64]], sketch: tuple[Hashes, NDArray[np.int64]]) -> float:
-    """Return the share of a set and a sketched one that both have in common; 0 if chance explains it."""
+    """Return the share of a set and a sketched set that both have in common; 0 if chance explains it."""
     (numbers, counts), (known, times) = counted, sketch
     if len(known) == KEPT:  # of larger numbers the sketch says nothing
         numbers = numbers[: np.searchsorted(numbers, known[-1], "right")]

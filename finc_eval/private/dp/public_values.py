@@ -1,7 +1,7 @@
 """Private values read by public rules: one value at a time, so that no record decides whether there is a release.
 
 What is refused here is the form of an array, such as its type or its shape. A single value is never refused. A value
-that is not in a public list, or is not a number, is one that counts as missing; `check_fit` counts them.
+that is not in a public list, or is not a number, is a value that counts as missing; `check_fit` counts them.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class Records:
     dim: int
     space: str  # extractor of the embeddings, as name@digest
     # digests of the set: of its files if they are known, of its embeddings, and of the content of all samples in any
-    # order. The last one survives new names and folders.
+    # order. The last digest survives new names and folders.
     identities: tuple[str, ...]
     content: Hashes  # digests of the content of each record, in any order
     # class of each record, None for a record without one; None if the set has no classes
@@ -144,8 +144,8 @@ def table_identity(columns: Mapping[str, NDArray[Any]]) -> PopulationIdentity:
 
     The first digest is of all columns and records, in any order. The others are of single columns, without their
     names: of the values in any order, if at least 20 differ, and of the values in the order of the records.
-    So a release that has a column in common with an earlier one adds to what that one has spent. Row numbers, and an
-    order in which equal values lie together or take turns, identify nothing.
+    So a release that has a column in common with an earlier release adds to what the earlier release has spent. Row
+    numbers, and an order in which equal values lie together or take turns, identify nothing.
 
     The first view is of the records, whatever the names and the order of the columns; the others are of the columns
     that have a digest of their own in any order. Numbers have three digits in them.

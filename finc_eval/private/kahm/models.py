@@ -281,7 +281,7 @@ def matching_scores(distances: ArrayLike) -> NDArray[np.float64]:
 def relative_squares(distances: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return Γ_c² / Σ_c Γ_c², and its limit if distances are infinite or all 0: (n, classes), rows sum to 1."""
     infinite = np.isinf(distances)
-    # Among infinite distances the finite ones count as nothing, and all 0 are as equal as any.
+    # Among infinite distances the finite distances count as nothing, and all 0 are as equal as any.
     ends = np.where(infinite.any(1, keepdims=True), infinite, 1.0).astype(np.float64)
     largest = np.where(infinite.any(1), inf, distances.max(1))[:, None]
     usual = np.isfinite(largest) & (largest > 0)

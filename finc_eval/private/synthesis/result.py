@@ -144,7 +144,7 @@ class SyntheticTable(_Synthetic):
 
 @dataclass(frozen=True, eq=False)
 class SyntheticImages(_Synthetic):
-    """Synthetic images of the private ones' shape and type, their labels (None without classes), and their making."""
+    """Synthetic images of the private images' shape and type, their labels (None without classes), and their making."""
 
     images: np.ndarray
     labels: np.ndarray | None

@@ -10,7 +10,7 @@ from finc_eval.core.words import one_line, plural
 from finc_eval.report.exports.outline import Made, Outline, TextTable
 
 MAX_MARKDOWN = 900 * 1024  # bytes of a text: GitHub drops a summary of more than 1 MiB without a word
-MAX_CELL = 12_000  # characters of a paragraph or a cell; a longer one is cut
+MAX_CELL = 12_000  # characters of a paragraph or a cell; a longer text is cut
 MAX_SENTENCES = 40  # warnings, signatures and failures of each sort that a text has
 
 SPECIAL = re.compile(r"[\\|<>&`*_\[\]#~$@!]|:(?=//)|(?<=www)\.")
