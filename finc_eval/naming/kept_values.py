@@ -19,7 +19,6 @@ KeptColumn = dict[int, tuple[float, bool]]  # value by the digest of pixels, and
 
 MOST_VALUES = 100_000  # values of a column that are kept, in 1.7 MB: those of 100 sets of 1,000 looked-at pictures
 MOST_FILES = 100  # columns on the disk; of more, those that were written first go
-KEPT_LAYOUT = 1  # layout of the files; another one is for other numbers of the same code
 
 _KEPT: dict[str, KeptColumn] = {}
 
@@ -57,7 +56,9 @@ def keep_values(digest: str, fresh: KeptColumn) -> None:
 
 def folder_of_columns() -> Path:
     """Return the folder of measured columns, beside the embedding caches."""
-    return user_folder("embeddings") / f"columns-{KEPT_LAYOUT}"
+    return (
+        user_folder("embeddings") / "columns-1"
+    )  # another number is for another layout, or other numbers of the same code
 
 
 def _read(digest: str) -> KeptColumn:

@@ -60,7 +60,7 @@ class Trait:
         return self is not other and (other.name in self.brings or is_unsaid)
 
 
-UNSEEN = np.log(9 / 255)  # noise of 4/255 in each channel of gray pictures of 64 to 512 pixels, which no eye sees
+UNSEEN_NOISE = np.log(9 / 255)  # noise of 4/255 in each channel of gray pictures of 64 to 512 pixels, which no eye sees
 
 COLOR = ("toned", "saturation", "warmth", "green")
 TONE = ("brightness", "contrast", "shades", "edges", "top")
@@ -79,7 +79,8 @@ TRAITS = (
     Trait("pattern", None, "with a periodic pattern", None, "covered more by a periodic pattern",
           brings=(*TEXTURE, *TONE), bad=1, least_spread=0.05),
     Trait("specks", None, "noisy, with specks", None, "noisier, with specks", brings=TEXTURE, bad=1, least_spread=0.4),
-    Trait("noise", None, "noisy", None, "noisier", brings=(*TEXTURE, *COLOR), bad=1, least_spread=0.4, unseen=UNSEEN),
+    Trait("noise", None, "noisy", None, "noisier", brings=(*TEXTURE, *COLOR), bad=1, least_spread=0.4,
+          unseen=UNSEEN_NOISE),
     Trait("mosaic", None, "pixelated or upscaled", None, "more pixelated or upscaled",
           brings=TEXTURE, bad=1, least_spread=0.03),
     Trait("blocks", None, "in blocks of 8 × 8 pixels, as JPEG makes them", None, "blockier, as JPEG makes pictures",

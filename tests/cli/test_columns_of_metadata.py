@@ -34,7 +34,8 @@ VERBS = {
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_the_numbers_of_a_column_of_metadata_are_named(verb, tmp_path):
+def test_the_numbers_of_a_column_of_metadata_are_named(verb, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     write(tmp_path / "gen", 1, mean=2.5)
     write(tmp_path / "old", 2, pictures=1)
     write(tmp_path / "ref", 3)

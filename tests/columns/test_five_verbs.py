@@ -55,6 +55,7 @@ def drawn(red=0, part=1.0, **metadata):
     return of
 
 
+@pytest.mark.one_of_each("verb", "column")
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("column", COLUMNS)
 def test_a_planted_difference_is_named_with_the_words_of_the_user(verb, column):
