@@ -1,7 +1,7 @@
 """Fewer reports from the workers to the process of the user: those that say nothing new are not sent.
 
-A test has three reports: of its setup, its call and its teardown. To send and receive them took half of what pytest
-takes for a test that does nothing.
+A test has three reports: of its setup, its call and its teardown. To send and receive the two that say nothing takes a
+quarter of the CPU time of pytest and its workers for a test that does nothing: .3 of 1.2 milliseconds.
 """
 
 import os

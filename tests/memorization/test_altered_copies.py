@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 from _cards import small_pixel_card
+from _stored import made_once
 from PIL import Image
 
 import finc_eval as fe
@@ -64,14 +65,24 @@ def caches(images, embed):
     return {name: embed(name, rows) for name, rows in images.items()}
 
 
-@pytest.fixture(scope="module")
-def copied(caches):
-    return fe.audit(caches["copied"], caches["train"], caches["holdout"])
+def audit_of(name, request, tmp_path_factory):
+    """Audit a set against the training images, once for all workers."""
+
+    def make(_):
+        caches = request.getfixturevalue("caches")
+        return fe.audit(caches[name], caches["train"], caches["holdout"])
+
+    return made_once(tmp_path_factory, f"audit of {name} digits", make)
 
 
 @pytest.fixture(scope="module")
-def fresh(caches):
-    return fe.audit(caches["fresh"], caches["train"], caches["holdout"])
+def copied(request, tmp_path_factory):
+    return audit_of("copied", request, tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def fresh(request, tmp_path_factory):
+    return audit_of("fresh", request, tmp_path_factory)
 
 
 def test_mirrored_copies_are_found_by_their_hashes_and_by_a_view_but_not_by_the_embedding(copied):

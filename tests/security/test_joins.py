@@ -4,7 +4,7 @@ import ast
 from pathlib import Path
 
 import pytest
-from _trees import tree_of
+from _trees import nodes_of
 
 PACKAGE = Path(__file__).parents[2] / "finc_eval"
 
@@ -145,14 +145,14 @@ def is_fixed(node):
     return False
 
 
-def joins(tree):
+def joins(nodes):
     """Yield the expressions that make a path of a name that is not fixed, or open a field of a record."""
     only_named = {
         id(node.value)
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.Attribute) and node.attr in {*OWN, "parts", "is_absolute"}
     }
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.BinOp(op=ast.Div(), left=left, right=right) if is_place(left) or is_text(right):
                 found = not is_fixed(right)
@@ -177,7 +177,7 @@ def own_place(door, node):
 
 
 def found_in(path):
-    return {(str(path.relative_to(PACKAGE).as_posix()), one) for one in joins(tree_of(path))}
+    return {(str(path.relative_to(PACKAGE).as_posix()), one) for one in joins(nodes_of(path))}
 
 
 def test_every_path_that_is_made_of_a_name_is_reviewed_or_stays_inside():
@@ -209,7 +209,7 @@ def test_every_path_that_is_made_of_a_name_is_reviewed_or_stays_inside():
     ],
 )
 def test_the_walk_finds_the_lines_that_were_faults(line):
-    assert list(joins(ast.parse(line)))
+    assert list(joins([*ast.walk(ast.parse(line))]))
 
 
 @pytest.mark.parametrize(
@@ -226,4 +226,4 @@ def test_the_walk_finds_the_lines_that_were_faults(line):
     ],
 )
 def test_the_walk_passes_over_numbers_fixed_names_and_names_that_are_checked(line):
-    assert not list(joins(ast.parse(line)))
+    assert not list(joins([*ast.walk(ast.parse(line))]))

@@ -240,7 +240,8 @@ def write(table, **options):
 
 
 def lists(count, length):
-    return lambda: arrow.table({"e": arrow.array([np.zeros(length, "f4")] * count)})
+    ends = np.arange(0, count * length + 1, length, dtype="i4")
+    return lambda: arrow.table({"e": arrow.ListArray.from_arrays(ends, np.zeros(count * length, "f4"))})
 
 
 def repeated(text, count, rows):
