@@ -124,7 +124,7 @@ class Said:
         allowed, excess = self._allow(first) if first is not None and self.is_beyond else (None, "")
         return ReleaseFinding.of(
             finding,
-            text=finding.text or finding.say("before", excess),
+            text=finding.say("before", excess) if self.suspect.members else finding.text,
             ids=tuple(finding.ids or examples.get(GEN if finding.is_more else old or "", ())),
             interval=finding.interval if first is None else first.interval,
             explains=(*finding.explains, *dict.fromkeys(self.follows)),
