@@ -123,6 +123,7 @@ def causes_of(held: Sequence[Held], *, among_kinds: bool = True) -> list[int | N
         if firm:
             cause[j] = min(firm, key=lambda i: left[i, j][0])
     _explain_jointly(held, cause)
+    _follow_kinds(held, cause)
     _break_circles(held, cause)
     return [_first_cause(cause, place) for place in range(len(held))]
 
@@ -150,6 +151,24 @@ def _is_first(i: int, j: int, held: Sequence[Held], left: Mapping[tuple[int, int
         return own < others
     sizes = [sum(int(mask.sum()) for mask in each.reach(rest).values()) for each, rest in ((one, other), (other, one))]
     return (sizes[0], i) < (sizes[1], j)
+
+
+def _follow_kinds(held: Sequence[Held], cause: list[int | None]) -> None:
+    """Let looks follow from a kind without a name of its own that itself follows from another kind, or from words.
+
+    What sevens became has the look of ones: it follows from the word.
+    """
+    brought = [
+        i for i, root in enumerate(cause) if root is not None and held[root].finding.kind in ("kind", "words")
+        and held[i].finding.kind == "kind"
+    ]  # fmt: skip
+    for j, one in enumerate(held):
+        if cause[j] is None and one.is_part and one.finding.kind == "look":
+            found = [(i, _left(held[i].members, one.members)) for i in brought]
+            firm = [
+                i for i, (_, explains) in found if explains and not _left(one.members, held[i].members)[1]
+            ]  # fmt: skip
+            cause[j] = min(firm, key=lambda i: dict(found)[i][0]) if firm else None
 
 
 def _break_circles(held: Sequence[Held], cause: list[int | None]) -> None:

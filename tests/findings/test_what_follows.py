@@ -81,6 +81,13 @@ SHARED = {  # findings as their kind, samples and what was asked; the place of t
         [("kind", (range(5), range(120)), (range(120), range(120))), ("kind", (range(5, 240), range(120, 240)))],
         [None, 0],
     ),
+    "what the new half of a prompt looks like": (
+        [
+            ("kind", (range(5), range(120)), (range(120), range(120))), ("kind", (range(5, 240), range(120, 240))),
+            ("look", (range(5, 85), range(120, 130))),
+        ],
+        [None, 0, 0],
+    ),
     "a kind that grows as another is lost": (
         [("kind", (range(0), range(200))), ("kind", (range(200, 350), range(200, 290)))], [None, 0],
     ),
