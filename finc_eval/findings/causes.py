@@ -69,10 +69,15 @@ class Held:
         return bool(other <= LACKING * own)
 
     def reach(self, other: Held) -> Members:
-        """Return the samples without which another finding is looked at."""
-        if self.asked is None or not (other.finding.kind == "kind" or self.has_come_or_gone):
+        """Return the samples without which another finding is looked at.
+
+        Where another kind came in the place of this kind, samples of both are left out. A look may be of what came: of
+        the set that has less of this kind, what was asked for is left in.
+        """
+        if self.asked is None:
             return self.members
-        return {label: mask | self.asked[label] for label, mask in self.members.items()}
+        labels = SETS if other.finding.kind == "kind" else (self.own_set,)
+        return {label: mask | (self.asked[label] & (label in labels)) for label, mask in self.members.items()}
 
     def is_same(self, other: Held) -> bool:
         """Return whether most samples of the smaller are samples of the other, and both are gains or both losses."""
@@ -123,6 +128,7 @@ def causes_of(held: Sequence[Held], *, among_kinds: bool = True) -> list[int | N
         if firm:
             cause[j] = min(firm, key=lambda i: left[i, j][0])
     _explain_jointly(held, cause)
+    _follow_kinds(held, cause)
     _break_circles(held, cause)
     return [_first_cause(cause, place) for place in range(len(held))]
 
@@ -143,13 +149,34 @@ def _is_first(i: int, j: int, held: Sequence[Held], left: Mapping[tuple[int, int
     """Return whether the second of two findings that explain each other follows from the first."""
     one, other = held[i], held[j]
     own, others = left[i, j][0], left[j, i][0]
-    if (one.finding.kind == "kind") != (other.finding.kind == "kind"):  # a look wins where both explain as much
-        return own < others or (own == others and other.finding.kind == "kind")
+    if (one.finding.kind == "kind") != (other.finding.kind == "kind"):
+        kind = one if one.finding.kind == "kind" else other
+        if kind.has_come_or_gone:  # what only its samples look like follows, however well that marks them
+            return one is kind
+        return own < others or (own == others and other is kind)
     # 0.05: difference of the parts that two kinds leave of each other up to which the narrower kind is the cause.
     if abs(own - others) > 0.05:
         return own < others
     sizes = [sum(int(mask.sum()) for mask in each.reach(rest).values()) for each, rest in ((one, other), (other, one))]
     return (sizes[0], i) < (sizes[1], j)
+
+
+def _follow_kinds(held: Sequence[Held], cause: list[int | None]) -> None:
+    """Let looks follow from a kind without a name of its own that itself follows from another kind, or from words.
+
+    What sevens became has the look of ones: it follows from the word.
+    """
+    brought = [
+        i for i, root in enumerate(cause) if root is not None and held[root].finding.kind in ("kind", "words")
+        and held[i].finding.kind == "kind"
+    ]  # fmt: skip
+    for j, one in enumerate(held):
+        if cause[j] is None and one.is_part and one.finding.kind == "look":
+            found = [(i, _left(held[i].members, one.members)) for i in brought]
+            firm = [
+                i for i, (_, explains) in found if explains and not _left(one.members, held[i].members)[1]
+            ]  # fmt: skip
+            cause[j] = min(firm, key=lambda i: dict(found)[i][0]) if firm else None
 
 
 def _break_circles(held: Sequence[Held], cause: list[int | None]) -> None:

@@ -76,10 +76,31 @@ SHARED = {  # findings as their kind, samples and what was asked; the place of t
         [("look", (range(0), range(300))), ("kind", (range(0), range(90)), ONES)], [None, 0],
     ),
     "a kind without a name of its own": ([("look", (range(5), range(95))), ("kind", (range(3), range(90)))], [None, 0]),
-    "the very same samples": ([("look", ONES), ("kind", ONES, ONES)], [None, 0]),
+    "the very same samples": ([("look", ONES), ("kind", ONES)], [None, 0]),
+    "the very same samples, of a label that is gone": ([("look", ONES), ("kind", ONES, ONES)], [1, None]),
+    "strokes that mark lost ones better than their kind does": (
+        [("look", (range(5), range(95))), ("kind", (range(3), range(90)), ONES)], [1, None],
+    ),
+    "a label in both sets, of which one is blurred": (
+        [("look", (range(100), range(0))), ("kind", (range(0), range(100)), (range(100), range(100)))], [None, None],
+    ),
+    "what marks a word that its kind finds in part": (
+        [
+            ("look", (range(5), range(100))),
+            ("kind", (range(5), [*range(70), *range(110, 120)]), (range(120), range(120))),
+        ],
+        [1, None],
+    ),
     "lost half and new half of a prompt": (
         [("kind", (range(5), range(120)), (range(120), range(120))), ("kind", (range(5, 240), range(120, 240)))],
         [None, 0],
+    ),
+    "what the new half of a prompt looks like": (
+        [
+            ("kind", (range(5), range(120)), (range(120), range(120))), ("kind", (range(5, 240), range(120, 240))),
+            ("look", (range(5, 85), range(120, 130))),
+        ],
+        [None, 0, 0],
     ),
     "a kind that grows as another is lost": (
         [("kind", (range(0), range(200))), ("kind", (range(200, 350), range(200, 290)))], [None, 0],
