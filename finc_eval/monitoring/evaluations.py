@@ -14,7 +14,16 @@ from finc_eval.core.errors import IncompatibleError, UsageError
 from finc_eval.core.files.stored import StoredFile
 from finc_eval.core.files.writing import NewFile
 from finc_eval.core.words import plural
-from finc_eval.monitoring.exchange import BINS, MAX_BAG, Array, Counts, bins_of, score_of_ranks, score_of_shares
+from finc_eval.monitoring.exchange import (
+    BINS,
+    MAX_BAG,
+    Array,
+    Counts,
+    bins_of,
+    middle_score_of_shares,
+    score_of_ranks,
+    score_of_shares,
+)
 from finc_eval.monitoring.shown import Shown
 
 RECENT = 8  # evaluations of which is kept what their things share: an alarm comes a few evaluations after a change
@@ -175,18 +184,25 @@ class Evaluations:
         before = self.reference + self.sums[:start].sum(0)
         return _divide(before), _divide(self.sums[start:].sum(0))
 
+    def dating_scores(self, thing: int) -> Array:
+        """Return the scores of a thing by which its change is dated, (t,): of a share, without random ties."""
+        if thing >= len(self.shares):
+            return np.asarray(self.scores[:, thing])
+        counts = np.rint(np.concatenate([self.reference[None, thing], self.sums[:, thing]])).astype(np.int64)
+        return middle_score_of_shares(counts[1:], np.cumsum(counts, 0)[:-1])
+
     def spread_of(self, thing: int) -> float:
         """Return the standard deviation of a score in the reference; 1 of a share, and where all values are equal."""
         place = thing - len(self.shares)
         return float(self.spread[place]) or 1.0 if place >= 0 else 1.0
 
-    def shared_before_and_after(self, start: int) -> tuple[Counts, Counts]:
-        """Return what two things share in the reference with the evaluations before `start`, and from it on.
+    def shared_before_and_after(self, before: int, since: int) -> tuple[Counts, Counts]:
+        """Return what two things share in the reference with the evaluations before one, and from another on.
 
         Of the evaluations, the last `RECENT` are known.
         """
-        first = min(max(start - self.count + len(self.shared), 1), len(self.shared))
-        return self.shared[:first].sum(0), self.shared[first:].sum(0)
+        first, start = (min(max(one - self.count + len(self.shared), 1), len(self.shared)) for one in (before, since))
+        return self.shared[:first].sum(0), self.shared[start:].sum(0)
 
     def write(self, file: NewFile) -> None:
         """Write everything into a file."""

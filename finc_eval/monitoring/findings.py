@@ -83,9 +83,11 @@ def reached(
     order, looks = np.argsort(-evidence.log_e, kind="stable"), looks_in_order()
     found = []
     for place in order[adjusted[order] >= -np.log(alpha)].tolist():
-        thing, start = int(followed[place]), int(evidence.start[place])
+        thing = int(followed[place])
+        dated = weigh(history.dating_scores(thing)[:, None])
+        start = int(dated.start[0])
         name, (before, after) = names[thing], (float(one[thing]) for one in history.before_and_after(start))
-        own, (since, likely) = words.get(name, ""), history.steps[[start, evidence.likely[place]]].tolist()
+        own, (since, likely) = words.get(name, ""), history.steps[[start, int(dated.likely[0])]].tolist()
         called = name_of(name, after > before, own)
         if any(one == called and other != name for other, one in said.items()):
             called = name.removeprefix("kind ")  # with its id

@@ -277,7 +277,12 @@ class Monitor:
         relations = Causes(self.history, self.names, self.basis.overlap)
         chosen = choose(new, self.alarms, relations.follows)
         causes = [alarm for alarm, cause in chosen if alarm is cause]
-        earlier = [(one, cause) for cause in causes for one in self.alarms if relations.precedes(cause, one)]
+        earlier = [
+            (one, cause)
+            for cause in causes
+            for one in self.alarms
+            if one.name not in self.follows and relations.precedes(cause, one)
+        ]
         for alarm, cause in (*chosen, *reversed(earlier)):  # of several causes, the first counts
             if alarm is cause:
                 self.follows.pop(alarm.name, None)
