@@ -1,4 +1,4 @@
-"""Which change of a followed thing follows from another: looks by what they bring, all others by shared samples."""
+"""Causes: changes of followed things that follow from others, by what looks bring, or by shared samples."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def count_shared(members: NDArray[np.bool_]) -> Counts:
 
 @dataclass(frozen=True, eq=False)
 class Causes:
-    """What followed things have to do with each other.
+    """Relations of followed things: a thing follows from another.
 
     Attributes:
         history: all evaluations so far.

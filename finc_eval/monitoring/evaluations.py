@@ -24,7 +24,7 @@ from finc_eval.monitoring.exchange import (
     score_of_ranks,
     score_of_shares,
 )
-from finc_eval.monitoring.shown import Shown
+from finc_eval.monitoring.shown import ShownSamples
 
 RECENT = 8  # evaluations of which is kept what their things share: an alarm comes a few evaluations after a change
 TRACED = 512  # samples of an evaluation that are traced
@@ -44,7 +44,7 @@ class EvaluationPart:
     phi: Array  # sum of φ over all samples, shape (q,)
     traces: Array  # random projections of the first samples, by which those of the same seeds are known, shape (m, 16)
     shared: Counts = field(default_factory=lambda: np.zeros((1, 1), np.int64))  # see `causes.count_shared`
-    shown: Shown = field(default_factory=lambda: Shown())  # what is shown of the samples
+    shown: ShownSamples = field(default_factory=lambda: ShownSamples())  # what is shown of the samples
     broken: int = 0  # samples that are left out because they are not finite
     known: int = 0  # samples that are left out because they are samples of the reference
     notes: tuple[str, ...] = ()  # what to know of the samples, such as how many could not be read
@@ -160,7 +160,7 @@ class Evaluations:
         )
 
     def join(self, parts: Iterable[EvaluationPart]) -> EvaluationPart:
-        """Join the parts of all processes; raise an error for what are no parts of this monitor."""
+        """Join the parts of all processes; raise an error for parts of another monitor."""
         found = [*parts] if isinstance(parts, Iterable) else []
         wrong = next((one for one in found if not isinstance(one, EvaluationPart)), None)
         if not found or wrong is not None:

@@ -48,9 +48,9 @@ def score_of_shares(evaluation: Counts, before: Counts, rng: np.random.Generator
 
 
 def middle_score_of_shares(evaluation: Counts, before: Counts) -> Array:
-    """Return the same, with the middle of all ties in place of a random one: it dates a change, and is no bet.
+    """Return the same with the middle of all ties, to date a change.
 
-    One of 60 samples that has what none of 100 before had is no surprise; with random ties, it may score 3.
+    Where 1 of 60 samples has a thing, and 0 of 100 before, random ties may give a score of 3.
     """
     return _score(evaluation, before, np.full(len(evaluation), 0.5))
 

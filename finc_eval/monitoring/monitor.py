@@ -35,7 +35,7 @@ from finc_eval.monitoring.left_out import find_left_out, say_left_out, split_bro
 from finc_eval.monitoring.measuring import measure, middles_of, nothing, numbers_of, prompts_of, without_fitted
 from finc_eval.monitoring.needed import say_needed
 from finc_eval.monitoring.seen import COPY, SeenSamples
-from finc_eval.monitoring.shown import BROKEN, SHOWN, Ends, Shown, Strips
+from finc_eval.monitoring.shown import BROKEN, SHOWN, Ends, ShownSamples, Strips
 from finc_eval.monitoring.steps import step_text
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.answer import kind_id
@@ -194,7 +194,9 @@ class Monitor:
             for name, marks in ((BROKEN, broken), ("copies", known))
             if marks.any()
         }
-        left_out = replace(nothing(self.basis), broken=count, known=int(known.sum()), notes=notes, shown=Shown({}, ids))
+        left_out = replace(
+            nothing(self.basis), broken=count, known=int(known.sum()), notes=notes, shown=ShownSamples({}, ids)
+        )
         if not len(kept):
             return left_out
         if len(kept) < one.n:
@@ -303,7 +305,7 @@ class Monitor:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What the alarms are on, each cause once, and copies of the reference."""
+        """Findings of the alarms, each cause once, and copies of the reference."""
         parts = dict(zip(self.basis.names, (kind_id(node) for node in self.basis.nodes.tolist()), strict=True))
         return findings_of(self.alarms, self.copies, self.follows, self.strips.ids_of, parts)
 
