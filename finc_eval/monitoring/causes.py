@@ -1,4 +1,4 @@
-"""Which change of a followed thing follows from another: looks by what they bring, all others by shared samples."""
+"""Causes: changes of followed things that follow from others, by what looks bring, or by shared samples."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def count_shared(members: NDArray[np.bool_]) -> Counts:
 
 @dataclass(frozen=True, eq=False)
 class Causes:
-    """What followed things have to do with each other.
+    """Relations of followed things: a thing follows from another.
 
     Attributes:
         history: all evaluations so far.
@@ -68,16 +68,19 @@ class Causes:
         looks = looks_in_order()
         if told.name in looks and new.name in looks and not names_nothing(told):
             return self._at_one_time(new, told) and not names_nothing(new) and self._outweighs(new, told)
-        return self.follows(told, new) and not self.follows(new, told)
+        is_purer = names_nothing(told) or self._is_of_nearly_all(new) or self._purity(new) >= self._purity(told)
+        return is_purer and self.follows(told, new) and not self.follows(new, told)
 
     def _outweighs(self, told: Alarm, new: Alarm) -> bool:
         """Return whether nearly all samples have a look, and an average has moved by less than half as many spreads."""
         if self._is_share(new):
             return False
-        _, after = self._tables(told, new)
-        place = self._place(told)
-        moved = STRONG * self._spreads(told)
-        return bool(after[place, place] > (1 - LEAST) * after[0, 0] and self._spreads(new) < moved)
+        return self._is_of_nearly_all(told) and self._spreads(new) < STRONG * self._spreads(told)
+
+    def _is_of_nearly_all(self, one: Alarm) -> bool:
+        _, after = self._tables(one, one)
+        place = self._place(one)
+        return bool(after[place, place] > (1 - LEAST) * after[0, 0])
 
     def _spreads(self, one: Alarm) -> float:
         """Return by how many standard deviations of the reference a score has moved; ∞ of a share."""
@@ -122,12 +125,13 @@ class Causes:
         return float(abs(shares[1] - shares[0]) / max(*shares, 1e-12))
 
     def _tables(self, one: Alarm, other: Alarm) -> tuple[Array, Array]:
-        """Return what all things share before both changes, and since; of things that fewer have, the rest counts.
+        """Return what all things share before both changes, and since both; of things that fewer have, the rest counts.
 
         That is where less of a score, or fewer of what most samples had, is what is new.
         """
-        start = self.history.steps.tolist().index(max(one.since, other.since))
-        before, after = (table.astype(np.float64) for table in self.history.shared_before_and_after(start))
+        steps = self.history.steps.tolist()
+        starts = sorted(steps.index(alarm.since) for alarm in (one, other))
+        before, after = (table.astype(np.float64) for table in self.history.shared_before_and_after(*starts))
         turn = np.eye(len(before))
         for alarm in (one, other):
             place = self._place(alarm)

@@ -14,8 +14,17 @@ from finc_eval.core.errors import IncompatibleError, UsageError
 from finc_eval.core.files.stored import StoredFile
 from finc_eval.core.files.writing import NewFile
 from finc_eval.core.words import plural
-from finc_eval.monitoring.exchange import BINS, MAX_BAG, Array, Counts, bins_of, score_of_ranks, score_of_shares
-from finc_eval.monitoring.shown import Shown
+from finc_eval.monitoring.exchange import (
+    BINS,
+    MAX_BAG,
+    Array,
+    Counts,
+    bins_of,
+    middle_score_of_shares,
+    score_of_ranks,
+    score_of_shares,
+)
+from finc_eval.monitoring.shown import ShownSamples
 
 RECENT = 8  # evaluations of which is kept what their things share: an alarm comes a few evaluations after a change
 TRACED = 512  # samples of an evaluation that are traced
@@ -35,7 +44,7 @@ class EvaluationPart:
     phi: Array  # sum of φ over all samples, shape (q,)
     traces: Array  # random projections of the first samples, by which those of the same seeds are known, shape (m, 16)
     shared: Counts = field(default_factory=lambda: np.zeros((1, 1), np.int64))  # see `causes.count_shared`
-    shown: Shown = field(default_factory=lambda: Shown())  # what is shown of the samples
+    shown: ShownSamples = field(default_factory=lambda: ShownSamples())  # what is shown of the samples
     broken: int = 0  # samples that are left out because they are not finite
     known: int = 0  # samples that are left out because they are samples of the reference
     notes: tuple[str, ...] = ()  # what to know of the samples, such as how many could not be read
@@ -151,7 +160,7 @@ class Evaluations:
         )
 
     def join(self, parts: Iterable[EvaluationPart]) -> EvaluationPart:
-        """Join the parts of all processes; raise an error for what are no parts of this monitor."""
+        """Join the parts of all processes; raise an error for parts of another monitor."""
         found = [*parts] if isinstance(parts, Iterable) else []
         wrong = next((one for one in found if not isinstance(one, EvaluationPart)), None)
         if not found or wrong is not None:
@@ -175,18 +184,25 @@ class Evaluations:
         before = self.reference + self.sums[:start].sum(0)
         return _divide(before), _divide(self.sums[start:].sum(0))
 
+    def dating_scores(self, thing: int) -> Array:
+        """Return the scores of a thing by which its change is dated, (t,): of a share, without random ties."""
+        if thing >= len(self.shares):
+            return np.asarray(self.scores[:, thing])
+        counts = np.rint(np.concatenate([self.reference[None, thing], self.sums[:, thing]])).astype(np.int64)
+        return middle_score_of_shares(counts[1:], np.cumsum(counts, 0)[:-1])
+
     def spread_of(self, thing: int) -> float:
         """Return the standard deviation of a score in the reference; 1 of a share, and where all values are equal."""
         place = thing - len(self.shares)
         return float(self.spread[place]) or 1.0 if place >= 0 else 1.0
 
-    def shared_before_and_after(self, start: int) -> tuple[Counts, Counts]:
-        """Return what two things share in the reference with the evaluations before `start`, and from it on.
+    def shared_before_and_after(self, before: int, since: int) -> tuple[Counts, Counts]:
+        """Return what two things share in the reference with the evaluations before one, and from another on.
 
         Of the evaluations, the last `RECENT` are known.
         """
-        first = min(max(start - self.count + len(self.shared), 1), len(self.shared))
-        return self.shared[:first].sum(0), self.shared[first:].sum(0)
+        first, start = (min(max(one - self.count + len(self.shared), 1), len(self.shared)) for one in (before, since))
+        return self.shared[:first].sum(0), self.shared[start:].sum(0)
 
     def write(self, file: NewFile) -> None:
         """Write everything into a file."""

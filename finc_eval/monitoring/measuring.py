@@ -25,7 +25,7 @@ from finc_eval.monitoring.evaluations import TRACED, EvaluationPart, join_parts
 from finc_eval.monitoring.exchange import Array, Counts
 from finc_eval.monitoring.followed import FIT, FLAGS, LOOKS, NEW_KINDS, REPEATS, SCORES, SHARES
 from finc_eval.monitoring.naming import say_repeats, words_for
-from finc_eval.monitoring.shown import SHOWN, Ends, Shown
+from finc_eval.monitoring.shown import SHOWN, Ends, ShownSamples
 from finc_eval.naming.measured import looked_rows
 from finc_eval.naming.properties import TEXT_COLUMNS
 from finc_eval.naming.traits import SIDE, TRAITS, Trait, measure_looks
@@ -83,7 +83,9 @@ def measure(
     if middles is None:
         return whole
     known = None if fits is None else fits[looked]
-    return _with_members(replace(whole, shown=Shown(pictures)), embeddings, looked, values, known, basis, middles, run)
+    return _with_members(
+        replace(whole, shown=ShownSamples(pictures)), embeddings, looked, values, known, basis, middles, run
+    )
 
 
 def one_of_each(groups: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.bool_]:

@@ -51,7 +51,7 @@ from finc_eval.monitoring.measuring import (
 )
 from finc_eval.monitoring.needed import say_needed
 from finc_eval.monitoring.seen import COPY, SeenSamples
-from finc_eval.monitoring.shown import BROKEN, SHOWN, Ends, Shown, Strips
+from finc_eval.monitoring.shown import BROKEN, SHOWN, Ends, ShownSamples, Strips
 from finc_eval.monitoring.steps import step_text
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.answer import kind_id
@@ -211,7 +211,9 @@ class Monitor:
             for name, marks in ((BROKEN, broken), ("copies", known))
             if marks.any()
         }
-        left_out = replace(self._nothing, broken=count, known=int(known.sum()), notes=notes, shown=Shown({}, ids))
+        left_out = replace(
+            self._nothing, broken=count, known=int(known.sum()), notes=notes, shown=ShownSamples({}, ids)
+        )
         if not len(kept):
             return left_out
         if len(kept) < one.n:
@@ -302,7 +304,12 @@ class Monitor:
         )
         chosen = choose(new, self.alarms, relations.follows)
         causes = [alarm for alarm, cause in chosen if alarm is cause]
-        earlier = [(one, cause) for cause in causes for one in self.alarms if relations.precedes(cause, one)]
+        earlier = [
+            (one, cause)
+            for cause in causes
+            for one in self.alarms
+            if one.name not in self.follows and relations.precedes(cause, one)
+        ]
         for alarm, cause in (*chosen, *reversed(earlier)):  # of several causes, the first counts
             if alarm is cause:
                 self.follows.pop(alarm.name, None)
@@ -332,7 +339,7 @@ class Monitor:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What the alarms are on, each cause once, and copies of the reference."""
+        """Findings of the alarms, each cause once, and copies of the reference."""
         parts = dict(zip(self.basis.names, (kind_id(node) for node in self.basis.nodes.tolist()), strict=True))
         return findings_of(self.alarms, self.copies, self.follows, self.strips.ids_of, parts, self._by_name)
 

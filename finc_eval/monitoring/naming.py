@@ -15,7 +15,7 @@ from finc_eval.naming.evidence import MOST
 from finc_eval.naming.names import SECOND, name_modes
 from finc_eval.partitions.answer import kind_id
 
-NAMED_BY = 64  # members that a kind is named by, at most: as many as an evaluation has
+NAMED_BY = 64  # members that a kind is named by, at most: 25 kinds are measured by fewer than 2 000 samples
 LABEL = "label"  # column of the labels
 
 Rows = NDArray[np.int64]

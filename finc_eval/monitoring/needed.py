@@ -12,7 +12,7 @@ from finc_eval.core.words import plural
 from finc_eval.monitoring.betting import weigh
 from finc_eval.monitoring.exchange import Array
 
-MOST_LOOKS = 200  # looks beyond which a change is called too small for looks of this size
+MOST_EVALUATIONS = 200  # evaluations beyond which a change is called too small for evaluations of this size
 
 
 # 64: pairs of a change and a size of evaluations that one or several monitors ask for again at every evaluation.
@@ -27,13 +27,13 @@ def evaluations_needed(shift: float, reference: int, samples: int, things: int, 
         things: number of followed things.
         alpha: probability of any false alarm.
     """
-    before = reference + samples * np.arange(MOST_LOOKS, dtype=np.float64)
+    before = reference + samples * np.arange(MOST_EVALUATIONS, dtype=np.float64)
     # The mean of all samples before: the part of them that is from evaluations has moved already.
     apart = shift * reference / before
     scores: Array = apart / np.sqrt(1 / samples + 1 / before)
     needed = np.log(things / alpha)
     # 10: portions of the numbers of looks. In each, a number of looks is a thing whose further looks say nothing.
-    for counts in np.array_split(np.arange(1, MOST_LOOKS + 1), 10):
+    for counts in np.array_split(np.arange(1, MOST_EVALUATIONS + 1), 10):
         look = np.arange(counts[-1])[:, None]
         reached = counts[weigh(np.where(look < counts, scores[: len(look), None], np.nan)).log_e >= needed]
         if len(reached):

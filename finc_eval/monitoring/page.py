@@ -18,8 +18,10 @@ from finc_eval.report.exports.outline import Outline, TextTable
 from finc_eval.report.formats import number, printable
 from finc_eval.report.pages import Section, render
 
-NAMED, STRIPS = 3, 8  # findings that the first sentence names, and kinds of a page without any that have 7 pictures
-EXAMPLES = 3  # ids of samples in a line of a table
+NAMED, STRIPS = (
+    3,
+    8,
+)  # findings in the first sentence and ids in a line, and kinds of a page without any that have 7 pictures
 WIDTH, HEIGHT, LEFT, EDGE = 520, 110, 60, 22  # pixels of a drawing, and around it
 
 HOW = (
@@ -94,7 +96,7 @@ def _alarms(course: Course) -> TextTable:
             "Since then": of_alarm(lambda alarm: number(alarm.after)),
             "Last evaluation": of_alarm(lambda alarm: _value(last.get(alarm.name))),
             "What follows from it": lambda one: join_words(one.explains) or "–",
-            "Samples": lambda one: ", ".join(one.ids[:EXAMPLES]) or "–",
+            "Samples": lambda one: ", ".join(one.ids[:NAMED]) or "–",
         },
         course.findings,
         words=["What has changed", "What follows from it", "Samples"],

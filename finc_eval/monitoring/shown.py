@@ -1,4 +1,4 @@
-"""What a monitor shows of samples: thumbnails of each kind at up to seven steps, ids, and words for what is new."""
+"""Samples that a monitor shows: thumbnails of each kind at up to seven steps, ids, and words for what is new."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ Ends = tuple[tuple[str, ...], tuple[str, ...]]  # ids of samples with the least 
 
 
 @dataclass(frozen=True)
-class Shown:
-    """What is shown of some samples, by the name of each followed thing.
+class ShownSamples:
+    """Pictures, ids and words of some samples, by the name of each followed thing.
 
     Attributes:
         pictures: thumbnail of a sample of each kind.
@@ -36,12 +36,12 @@ class Shown:
     ids: dict[str, Ends] = field(default_factory=dict)
     words: dict[str, str] = field(default_factory=dict)
 
-    def __add__(self, other: Shown) -> Shown:
+    def __add__(self, other: ShownSamples) -> ShownSamples:
         """Join what two processes show of an evaluation."""
         none: Ends = ((), ())
         both = {name: (self.ids.get(name, none), other.ids.get(name, none)) for name in (self.ids | other.ids)}
         ids = {name: ((a + c)[:SHOWN], (b + d)[:SHOWN]) for name, ((a, b), (c, d)) in both.items()}
-        return Shown(other.pictures | self.pictures, ids, other.words | self.words)
+        return ShownSamples(other.pictures | self.pictures, ids, other.words | self.words)
 
 
 class Strips:
@@ -50,9 +50,9 @@ class Strips:
     The steps are the first, the last, and steps spread between them.
     """
 
-    def __init__(self, reference: Shown | None = None) -> None:
+    def __init__(self, reference: ShownSamples | None = None) -> None:
         self.pictures: dict[float, dict[str, Thumbnail]] = {}
-        self.reference, self.last = reference or Shown(), Shown()
+        self.reference, self.last = reference or ShownSamples(), ShownSamples()
         self.notes: list[str] = []  # pictures of a file that cannot be shown
 
     def ids_of(self, name: str, is_more: bool, is_share: bool) -> tuple[str, ...]:
@@ -61,14 +61,14 @@ class Strips:
         least, most = shown.ids.get(name, ((), ()))
         return most if is_more or is_share else least
 
-    def add_left_out(self, shown: Shown) -> None:
+    def add_left_out(self, shown: ShownSamples) -> None:
         """Add the ids of samples that are left out of an evaluation."""
         left_out = {name: ends for name, ends in shown.ids.items() if name in LEFT_OUT}
-        self.last = Shown({}, self.last.ids | left_out, self.last.words)
+        self.last = ShownSamples({}, self.last.ids | left_out, self.last.words)
 
-    def add(self, step: float, shown: Shown) -> None:
+    def add(self, step: float, shown: ShownSamples) -> None:
         """Add an evaluation; if there are too many steps, leave out the pictures with the nearest neighbors."""
-        self.last = Shown({}, self.last.ids | shown.ids, self.last.words | shown.words)
+        self.last = ShownSamples({}, self.last.ids | shown.ids, self.last.words | shown.words)
         if not shown.pictures:
             return
         self.pictures[step] = dict(shown.pictures)
@@ -89,7 +89,9 @@ class Strips:
     def read(cls, file: StoredFile) -> Self:
         """Read what `write` wrote; call it in `content_of`."""
         data, start, found = file.array("strips", None, dtype="|u1").tobytes(), 0, cls()
-        found.reference, found.last = (Shown({}, _ids(ids), _texts(words)) for ids, words in file.header["shown"])
+        found.reference, found.last = (
+            ShownSamples({}, _ids(ids), _texts(words)) for ids, words in file.header["shown"]
+        )
         brought: dict[float, list[tuple[str, bytes, str, int, int]]] = {}
         for step, name, kind, width, height, size in file.header["strips"]:
             if isinstance(size, bool) or not isinstance(size, int) or size < 1:

@@ -23,7 +23,7 @@ def history(before=None, after=None):
 
     tables = table(before or {}), table(after or {})
     return SimpleNamespace(
-        steps=np.array(STEPS), spread_of=lambda thing: 1.0, shared_before_and_after=lambda start: tables
+        steps=np.array(STEPS), spread_of=lambda thing: 1.0, shared_before_and_after=lambda before, since: tables
     )
 
 

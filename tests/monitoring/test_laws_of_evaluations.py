@@ -19,7 +19,7 @@ from finc_eval.monitoring.followed import FLAGS, SCORES, SHARES, Alarm, say
 from finc_eval.monitoring.measuring import looks_of, measure, without_fitted
 from finc_eval.monitoring.naming import name_kinds, unique_names
 from finc_eval.monitoring.needed import evaluations_needed, samples_alone, say_needed
-from finc_eval.monitoring.shown import MOST_STEPS, Shown, Strips
+from finc_eval.monitoring.shown import MOST_STEPS, ShownSamples, Strips
 from finc_eval.naming.traits import TRAITS
 
 
@@ -287,10 +287,10 @@ def test_an_alarm_says_the_way_and_the_size_of_a_change(case):
 def test_strips_leave_out_the_step_whose_neighbors_are_nearest():
     strips = Strips()
     for step in (1, 10, 20, 22, 30, 40, 50):
-        strips.add(step, Shown({"kind k1": "picture"}))
-    strips.add(60, Shown())  # without a picture nothing is added
+        strips.add(step, ShownSamples({"kind k1": "picture"}))
+    strips.add(60, ShownSamples())  # without a picture nothing is added
     assert len(strips.pictures) == MOST_STEPS == 7
-    strips.add(60, Shown({"kind k1": "picture"}))
+    strips.add(60, ShownSamples({"kind k1": "picture"}))
     assert sorted(strips.pictures) == [1, 10, 20, 30, 40, 50, 60]
 
 

@@ -39,6 +39,4 @@ def test_the_number_of_evaluations_is_the_first_at_whose_end_the_bets_are_enough
     enough = [count for count, reached in enumerate(log_e, 1) if reached >= np.log(things / 0.05)]
     found = evaluations_needed.__wrapped__(shift, reference, samples, things, 0.05)
     assert found == enough[0]
-    assert (found > MOST_EVALUATIONS // 10) == (shift < 0.3), (
-        "shifts of either kind: found by the first evaluations, and later"
-    )
+    assert (found > MOST_EVALUATIONS // 10) == (shift < 0.3), "shifts of either kind: found early, and later"
