@@ -136,6 +136,8 @@ def causes_of(held: Sequence[Held], *, among_kinds: bool = True) -> list[int | N
 def _may_bring(one: Held, other: Held, among_kinds: bool) -> bool:
     """Return whether a finding may follow from another at all."""
     kind, brought = one.finding.kind, other.finding.kind
+    if other.trait is not None and other.trait.is_asked:
+        return False  # a user asked for it
     if kind == brought == "kind":
         return among_kinds
     if brought in ("repeat", "copy", "words"):

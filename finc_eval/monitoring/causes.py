@@ -41,6 +41,21 @@ class Causes:
     overlap: Callable[[str, str], bool]
     scored: Collection[str] = ()
 
+    def choose(
+        self, new: Sequence[Alarm], told: Sequence[Alarm], known: Collection[str]
+    ) -> tuple[list[tuple[Alarm, Alarm]], list[tuple[Alarm, Alarm]]]:
+        """Return the new alarms, and the alarms before that follow from these, each with its cause; see `choose`.
+
+        Args:
+            new: alarms whose evidence suffices, the largest first.
+            told: alarms that were raised, the first first.
+            known: names of things that follow from an alarm already.
+        """
+        chosen = choose(new, told, self.follows)
+        causes = [alarm for alarm, cause in chosen if alarm is cause]
+        left = [one for one in told if one.name not in known]
+        return chosen, [(one, cause) for cause in causes for one in left if self.precedes(cause, one)]
+
     def follows(self, new: Alarm, told: Alarm) -> bool:
         """Return whether an alarm follows from another, which names the same cause, or a better one.
 

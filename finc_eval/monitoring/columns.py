@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Annotated
 
 import numpy as np
@@ -11,12 +12,14 @@ from numpy.typing import NDArray
 
 from finc_eval.core.errors import IncompatibleError
 from finc_eval.core.record import NOT_IN_JSON, Record
+from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.subset import Subset
+from finc_eval.monitoring.basis import Basis
 from finc_eval.monitoring.evaluations import EvaluationPart, join_parts
 from finc_eval.monitoring.exchange import Array, Counts
 from finc_eval.monitoring.followed import FLAGS, LOOKS, SCORES
-from finc_eval.monitoring.measuring import PICTURES
+from finc_eval.monitoring.measuring import PICTURES, measure, middles_of, without_fitted
 from finc_eval.monitoring.shown import SHOWN, Ends
 from finc_eval.monitoring.steps import step_text
 from finc_eval.naming.columns import ColumnMeasurer, RegisteredColumn, registered_columns
@@ -199,20 +202,69 @@ def _with_places(shared: Counts, shares: int, flags: int, scores: int) -> Counts
     return np.insert(zeros, [1 + shares] * flags + [len(shared)] * scores, 0, axis=1)
 
 
-def middles_with(middles: Array, columns: Sequence[FollowedColumn]) -> Array:
-    """Return the medians of scores, and those of columns, whose values are from their median."""
-    return np.append(middles, np.zeros(sum(not one.is_flag for one in columns)))
+def by_name(columns: Sequence[FollowedColumn]) -> dict[str, FollowedColumn]:
+    """Return columns by their names."""
+    return {one.name: one for one in columns}
 
 
-def join_reference(
-    parts: Sequence[EvaluationPart],
-    columns: Sequence[FollowedColumn],
+def overlap_with(columns: Sequence[FollowedColumn], overlap: Callable[[str, str], bool]) -> Callable[[str, str], bool]:
+    """Return whether a new thing is of the same samples as a thing with an alarm, or a column with an alarm brings it.
+
+    `overlap` tells the former, by the names of both.
+    """
+    brings = {one.name: one.brings for one in columns}
+    return lambda new, told: new in brings.get(told, ()) or overlap(new, told)
+
+
+def without_columns(of_scores: Array, columns: Sequence[FollowedColumn]) -> Array:
+    """Return numbers of scores, (scores,), without those of columns, which come last."""
+    return of_scores[: len(of_scores) - sum(not one.is_flag for one in columns)]
+
+
+def measure_reference(
     reference: Embeddings,
-    rows: Sequence[NDArray[np.int64]],
-) -> EvaluationPart:
-    """Join what is measured of the parts of a reference, which are given by their rows, and of its columns."""
+    rows: tuple[NDArray[np.int64], NDArray[np.int64]],
+    basis: Basis,
+    columns: Sequence[FollowedColumn],
+    rng: np.random.Generator,
+    *,
+    prompts: NDArray[np.int64] | None,
+    fits: Array | None,
+    run: Run,
+) -> tuple[EvaluationPart, Array]:
+    """Measure a reference, and the medians of its scores, (scores,).
+
+    What is fitted to one part is counted in the other; what is not fitted at all is counted in both.
+
+    Args:
+        reference: the reference.
+        rows: rows of the part that the basis is fitted to, and all others.
+        basis: what is held fixed.
+        columns: columns of the user.
+        rng: draws the units of diversity and repeats.
+        prompts: number of the prompt of each sample; None without prompts.
+        fits: fit of each sample to its prompt; None if it is not known.
+        run: device and portions.
+    """
+    of_fitted, of_rest = (
+        partial(
+            measure,
+            Subset(reference, own),
+            basis,
+            rng,
+            prompts=None if prompts is None else prompts[own],
+            fits=None if fits is None else fits[own],
+            run=run,
+        )
+        for own in rows
+    )
+    part = of_fitted()
+    middles = middles_of(part, basis)
+    parts = without_fitted(part, basis), of_rest(middles=middles)
     each = zip(parts, rows, strict=True)
-    return join_parts(with_columns(part, columns, Subset(reference, own), None) for part, own in each)
+    whole = join_parts(with_columns(part, columns, Subset(reference, own), None) for part, own in each)
+    # Values of columns are from their median.
+    return whole, np.append(middles, np.zeros(sum(not one.is_flag for one in columns)))
 
 
 def _measure(columns: Sequence[FollowedColumn], samples: Embeddings, rows: NDArray[np.int64]) -> dict[str, Array]:

@@ -21,6 +21,9 @@ from finc_eval.monitoring.shown import BROKEN
 from finc_eval.monitoring.steps import step_text
 
 Marks = NDArray[np.bool_]
+Floats = NDArray[np.floating]
+
+NEW_SEEDS = "alarms hold only if each evaluation has new seeds"
 
 
 def trace_all(one: Embeddings, basis: Basis, run: Run) -> Array:
@@ -109,3 +112,15 @@ def tell_broken(step: float, whole: EvaluationPart, alarms: Sequence[Alarm]) -> 
     size = f"{whole.broken:,} of {whole.brought:,}"
     text = f"since step {step_text(step)} samples are {BROKEN} (NaN or Inf), and are left out: {size}"
     return [Alarm(step, BROKEN, text, step, 0.0, whole.broken / whole.brought, finding=BROKEN)]
+
+
+def say_same_seeds(
+    step: float, traces: Array, before: NDArray[np.floating], reference: NDArray[np.floating], basis: Basis
+) -> str:
+    """Say that samples are those of the evaluation before or of the reference, slightly changed; "" if they are not."""
+    earlier = {"the evaluation before": before, "the reference": reference}
+    same = next((name for name, one in earlier.items() if basis.are_the_same(traces, one)), None)
+    if same is None:
+        return ""
+    said = f"the samples of step {step_text(step)} are those of {same}, in the same order and hardly changed"
+    return f"{said}: {NEW_SEEDS}"

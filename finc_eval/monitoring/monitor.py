@@ -5,12 +5,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from finc_eval.core.errors import IncompatibleError, UsageError, check_finite, check_fraction, check_seed
 from finc_eval.core.files.stored import existing_file
@@ -25,30 +23,32 @@ from finc_eval.embeddings.subset import Subset
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.findings.finding import Finding
 from finc_eval.monitoring.basis import REPEAT, TRACES, Basis, divide_reference
-from finc_eval.monitoring.causes import Causes, choose
+from finc_eval.monitoring.causes import Causes
 from finc_eval.monitoring.columns import (
     FollowedColumn,
+    by_name,
     follow_columns,
-    join_reference,
-    middles_with,
+    measure_reference,
     names_of_things,
+    overlap_with,
     with_columns,
+    without_columns,
 )
 from finc_eval.monitoring.course import Course, course_of
 from finc_eval.monitoring.evaluations import EvaluationPart, Evaluations
 from finc_eval.monitoring.exchange import Array
 from finc_eval.monitoring.findings import Follows, findings_of, reached
 from finc_eval.monitoring.followed import FLAGS, SHARES, Alarm, CopiesAtStep
-from finc_eval.monitoring.left_out import find_left_out, say_left_out, split_broken, tell_broken, trace_all
-from finc_eval.monitoring.measuring import (
-    measure,
-    middles_of,
-    nothing,
-    numbers_of,
-    one_of_each,
-    prompts_of,
-    without_fitted,
+from finc_eval.monitoring.left_out import (
+    NEW_SEEDS,
+    find_left_out,
+    say_left_out,
+    say_same_seeds,
+    split_broken,
+    tell_broken,
+    trace_all,
 )
+from finc_eval.monitoring.measuring import measure, nothing, numbers_of, one_of_each, prompts_of
 from finc_eval.monitoring.needed import say_needed
 from finc_eval.monitoring.seen import COPY, SeenSamples
 from finc_eval.monitoring.shown import BROKEN, SHOWN, Ends, ShownSamples, Strips
@@ -58,7 +58,6 @@ from finc_eval.partitions.answer import kind_id
 from finc_eval.prompts.text import fit_to_prompts
 
 SAMPLES = 64  # samples of an evaluation, as long as there was none
-NEW_SEEDS = "alarms hold only if each evaluation has new seeds"
 TYPE, LAYOUT = "monitor", 4  # type and layout of the file of a monitor
 
 
@@ -125,26 +124,12 @@ class Monitor:
         self.basis = Basis.fit(one, fitted, seed, self._run)
         self.columns = follow_columns(one, fitted, rest)
         self.prompts = frozenset() if own is None else frozenset(own)
-        rng = np.random.default_rng([seed, 1])
         numbers, fits = None if own is None else numbers_of(own), self._fits(one, own)
-        # What is fitted to one part is counted in the other; what is not fitted at all is counted in both.
-        of_fitted, of_rest = (
-            partial(
-                measure,
-                Subset(one, rows),
-                self.basis,
-                rng,
-                prompts=None if numbers is None else numbers[rows],
-                fits=None if fits is None else fits[rows],
-                run=self._run,
-            )
-            for rows in (fitted, rest)
+        rng = np.random.default_rng([seed, 1])
+        whole, middles = measure_reference(
+            one, (fitted, rest), self.basis, self.columns, rng, prompts=numbers, fits=fits, run=self._run
         )
-        part = of_fitted()
-        middles = middles_of(part, self.basis)
-        parts = without_fitted(part, self.basis), of_rest(middles=middles)
-        whole = join_reference(parts, self.columns, one, (fitted, rest))
-        self.history = Evaluations.of(whole, middles_with(middles, self.columns))
+        self.history = Evaluations.of(whole, middles)
         self.seen = SeenSamples.of(trace_all(one, self.basis, self._run), self.basis.repeat * COPY / REPEAT)
         self.alarms: list[Alarm] = []
         self.copies: list[CopiesAtStep] = []
@@ -223,7 +208,7 @@ class Monitor:
         seed = np.frombuffer(one.rows_at(np.arange(1)).cpu().numpy().tobytes()[:8].ljust(8, b"\0"), np.uint32).tolist()
         alone = None if is_stratified else numbers
         rng = np.random.default_rng([self.seed, self.history.count, *seed])
-        run, middles = replace(self._run, device="cpu"), self.history.middles[: self._scores]
+        run, middles = replace(self._run, device="cpu"), without_columns(self.history.middles, self.columns)
         fits = self._fits(one, own)
         found = measure(one, self.basis, rng, prompts=numbers, alone=alone, fits=fits, run=run, middles=middles)
         counted = None if alone is None else one_of_each(alone, rng)
@@ -233,11 +218,6 @@ class Monitor:
     def _nothing(self) -> EvaluationPart:
         """The part of a process whose samples are all left out."""
         return with_columns(nothing(self.basis), self.columns, None, None)
-
-    @property
-    def _scores(self) -> int:
-        """Number of scores besides columns."""
-        return len(self.history.middles) - sum(not one.is_flag for one in self.columns)
 
     def add(self, step: float, parts: Iterable[EvaluationPart]) -> list[Alarm]:
         """Evaluate a step by the parts of all processes, and return the new alarms.
@@ -271,18 +251,11 @@ class Monitor:
 
     def _warn_of_seeds(self, step: float, whole: EvaluationPart) -> None:
         """Warn, once, if samples are those of the evaluation before or of the reference, slightly changed."""
-        is_known = any(one.endswith(NEW_SEEDS) for one in self.warnings)
-        earlier: dict[str, NDArray[np.floating]] = {
-            "the evaluation before": self._traces,
-            "the reference": self.seen.reference[: len(whole.traces)],
-        }
-        same = next((name for name, one in earlier.items() if self.basis.are_the_same(whole.traces, one)), None)
-        if same is not None and not is_known:
-            self.warnings.append(
-                f"the samples of step {step_text(step)} are those of {same}, in the same order and hardly changed: "
-                f"{NEW_SEEDS}"
-            )
-            warnings.warn(self.warnings[-1], stacklevel=4)
+        reference = self.seen.reference[: len(whole.traces)]
+        text = say_same_seeds(step, whole.traces, self._traces, reference, self.basis)
+        if text and not any(one.endswith(NEW_SEEDS) for one in self.warnings):
+            self.warnings.append(text)
+            warnings.warn(text, stacklevel=4)
         self._traces = whole.traces
 
     def _check_step(self, step: float) -> float:
@@ -298,33 +271,16 @@ class Monitor:
         """Return an alarm for each thing with enough evidence that follows from nothing with an alarm."""
         words = self.strips.last.words | dict(zip(self.basis.names, self.basis.words, strict=True))
         said = {one.name: one.finding for one in self.alarms}
-        new = reached(step, self.history, self.names, words, said, self.alpha, self._by_name)
-        relations = Causes(
-            self.history, self.names, self._overlap, [one.name for one in self.columns if not one.is_flag]
-        )
-        chosen = choose(new, self.alarms, relations.follows)
-        causes = [alarm for alarm, cause in chosen if alarm is cause]
-        earlier = [
-            (one, cause)
-            for cause in causes
-            for one in self.alarms
-            if one.name not in self.follows and relations.precedes(cause, one)
-        ]
+        new = reached(step, self.history, self.names, words, said, self.alpha, by_name(self.columns))
+        scored = [one.name for one in self.columns if not one.is_flag]
+        overlap = overlap_with(self.columns, self.basis.overlap)
+        chosen, earlier = Causes(self.history, self.names, overlap, scored).choose(new, self.alarms, self.follows)
         for alarm, cause in (*chosen, *reversed(earlier)):  # of several causes, the first counts
             if alarm is cause:
                 self.follows.pop(alarm.name, None)
             elif not self.basis.overlap(alarm.name, cause.name):
                 self.follows[alarm.name] = cause.name, alarm.finding
-        return causes
-
-    @property
-    def _by_name(self) -> dict[str, FollowedColumn]:
-        return {one.name: one for one in self.columns}
-
-    def _overlap(self, new: str, told: str) -> bool:
-        """Return whether two things are kinds with samples in common, or a column brings the new thing."""
-        brings = self._by_name[told].brings if told in self._by_name else ()
-        return new in brings or self.basis.overlap(new, told)
+        return [alarm for alarm, cause in chosen if alarm is cause]
 
     def _fits(self, one: Embeddings, prompts: list[str] | None) -> Array | None:
         """Return the fit of each sample to its prompt; None without prompts or a text tower."""
@@ -341,7 +297,7 @@ class Monitor:
     def findings(self) -> tuple[Finding, ...]:
         """Findings of the alarms, each cause once, and copies of the reference."""
         parts = dict(zip(self.basis.names, (kind_id(node) for node in self.basis.nodes.tolist()), strict=True))
-        return findings_of(self.alarms, self.copies, self.follows, self.strips.ids_of, parts, self._by_name)
+        return findings_of(self.alarms, self.copies, self.follows, self.strips.ids_of, parts, by_name(self.columns))
 
     @property
     def result(self) -> Course:
