@@ -7,7 +7,7 @@ follow from the ones that are gone; and kinds that grow follow from a kind that 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
@@ -78,33 +78,6 @@ class Held:
             return self.members
         labels = SETS if other.finding.kind == "kind" else (self.own_set,)
         return {label: mask | (self.asked[label] & (label in labels)) for label, mask in self.members.items()}
-
-    def is_same(self, other: Held) -> bool:
-        """Return whether most samples of the smaller are samples of the other, and both are gains or both losses."""
-        if self.finding.is_more != other.finding.is_more:
-            return False
-        if self.finding.kind == other.finding.kind == "look":
-            return self.finding == other.finding
-        if self.finding.whole or other.finding.whole:
-            return False  # all samples are in a set that has moved, which does not say why a kind is lost
-        label = other.own_set
-        mine, others = self.members[label], other.members[label]
-        both, sizes = (mine & others).sum(), sorted((mine.sum(), others.sum()))
-        # A picture that is repeated is a fault of its own in a larger kind, whatever it looks like.
-        is_one_repeated = (self.finding.kind == "repeat") != (other.finding.kind == "repeat")
-        return bool(both and both >= MOST * sizes[is_one_repeated])
-
-    def holds(self, other: Held) -> bool:
-        """Return whether most samples of another finding, such as what a limit is on, are samples of this one."""
-        label = other.own_set
-        both = (self.members[label] & other.members[label]).sum()
-        return self.is_same(other) and bool(both >= MOST * other.members[label].sum())
-
-    def shows(self, traits: Collection[str]) -> bool:
-        """Return whether it is a look that the set has more of, by one of these traits or with it."""
-        if self.trait is None or not self.finding.is_more:
-            return False
-        return self.trait.name in traits or any(one in traits for one in self.trait.brings)
 
 
 Left = tuple[float, bool]  # part of a difference that is left, and whether this explains it

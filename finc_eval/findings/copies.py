@@ -17,10 +17,7 @@ from finc_eval.findings.finding import Finding
 from finc_eval.naming.looks import EXAMPLES, REPEATED
 from finc_eval.naming.measured import looked_rows
 from finc_eval.naming.questions import enrichment_p
-from finc_eval.naming.repeated import pixels_of
-
-COPIES = "copies of the reference"
-"""Name of samples that equal samples of the reference, in all verbs."""
+from finc_eval.naming.repeated import COPIES, pixels_of
 
 
 def hold_copies(sets: Mapping[str, Embeddings], run: Run | None = None) -> list[Held]:

@@ -94,14 +94,15 @@ def find_pair_findings(found: ById) -> dict[str, tuple[float, Finding]]:
     findings: dict[str, tuple[float, Finding]] = {}
     own = found.of_pairs
     if found.verdict == "broken":
-        told = found.run if own is None or own.kind == "pair" else own.text
-        text = ": ".join(part for part in (told, found.clauses["broken"]) if part)
+        words, told = found.clauses["broken"], found.run if own is None or own.kind == "pair" else own.text
+        text = f"{told}: {words}" if told and told not in words else words
         own = own or Finding(found.run or "broken pairs", "pair", False, None, None, None, ids=tuple(found.broken))
         findings[BROKEN] = len(found.broken) / found.n, replace(own, text=text)
     if found.worse:
         worse = [one for one in found.findings if one.is_worse and one is not found.of_pairs]
         named = worse[0] if worse else Finding(found.worse[0].name, "pair", False, None, None, None)
-        findings[WORSE] = max(map(share_of, found.worse)), replace(named, text=found.clauses["worse"])
+        follows = (*named.explains, *(one.name for one in worse[1:]))
+        findings[WORSE] = max(map(share_of, found.worse)), replace(named, text=found.clauses["worse"], explains=follows)
     return findings
 
 

@@ -10,12 +10,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from finc_eval.comparison.findings import find_slight
 from finc_eval.core.run import Run
 from finc_eval.core.words import in_percent, join_words, quote
 from finc_eval.embeddings.base import Embeddings
+from finc_eval.findings.causes import Held, causes_of
 from finc_eval.findings.finding import Finding
 from finc_eval.findings.found import hold_findings
 from finc_eval.gates.appearance import PART, WHOLE, Clearest
@@ -34,7 +34,6 @@ from finc_eval.partitions.answer import Answer
 from finc_eval.prompts.table import clear_prompts
 from finc_eval.same_ids.result import ById
 
-Members = Mapping[str, NDArray[np.bool_]]  # which of the samples of `looked_rows` are meant, of the release and its old
 NAMED = ("kinds.lose", "kinds.new")  # rules whose limits are on kinds that have a name
 OF_TRAITS = ("look", "column")  # kinds of findings that something measured of each sample names
 MOVES = "kinds.moved"
@@ -44,19 +43,14 @@ NOT_OF_KINDS = {"basics.duplicates": "repeat", "basics.copies": "copy"}
 NAMED_PROMPTS = 3  # prompts that a finding names at most
 
 
-@dataclass(frozen=True)
-class Suspect:
-    """A finding between a release and its baseline, and the samples that it is about."""
-
-    finding: Finding
-    members: Members
-    examples: dict[str, tuple[str, ...]]  # ids of samples, by label
-    trait: Trait | None = None  # what was measured, of a look
+@dataclass(frozen=True, eq=False)
+class Suspect(Held):
+    """A finding between a release and its baseline, and the samples that it is about, beside those of a limit."""
 
     @classmethod
     def plain(cls, finding: Finding, labels: Iterable[str] = ()) -> Suspect:
         """Return a finding that is on no samples that are looked at."""
-        return cls(finding, {}, dict.fromkeys(labels, finding.ids))
+        return cls(finding, {}, examples=dict.fromkeys(labels, finding.ids))
 
     def is_same(self, other: Suspect) -> bool:
         """Return whether most samples of the smaller are samples of the other, and both are gains or both losses."""
@@ -67,29 +61,12 @@ class Suspect:
             return self.finding == other.finding
         if self.finding.whole or other.finding.whole or kinds == {"repeat", "copy"}:
             return False  # all samples are in a set that has moved, which does not say why a kind is lost
-        label = GEN if other.finding.is_more else "ref"
+        label = other.own_set
         mine, others = self.members[label], other.members[label]
         both, sizes = (mine & others).sum(), sorted((mine.sum(), others.sum()))
         # A picture that is repeated is a fault of its own in a larger kind, whatever it looks like.
         is_one_repeated = (self.finding.kind == "repeat") != (other.finding.kind == "repeat")
         return bool(both and both >= MOST * sizes[is_one_repeated])
-
-    def without(self, other: Suspect) -> float:
-        """Return how far both sets differ in it, without the samples of another finding."""
-        shares = {}
-        for label, members in self.members.items():
-            rest = ~other.members[label]
-            shares[label] = members[rest].mean() if rest.any() else 0.0
-        return abs(float(shares[GEN] - shares["ref"]))
-
-    def explains(self, other: Suspect) -> bool:
-        """Return whether it is what another finding follows from: without its samples, less is left of the other."""
-        return other.without(self) * abs(self.gain) < self.without(other) * abs(other.gain)
-
-    @property
-    def gain(self) -> float:
-        """Difference of the shares of samples that are looked at."""
-        return float(self.members[GEN].mean() - self.members["ref"].mean())
 
     def shows(self, traits: Collection[Trait]) -> bool:
         """Return whether it is a look that the release has more of, by one of these traits or with it."""
@@ -102,7 +79,7 @@ class Suspect:
         """Return whether most samples of another finding, such as what a limit is on, are samples of this one."""
         if not self.is_same(other):
             return False
-        label = GEN if other.finding.is_more else "ref"
+        label = other.own_set
         both = (self.members[label] & other.members[label]).sum()
         return bool(both >= MOST * other.members[label].sum())
 
@@ -119,7 +96,7 @@ class Said:
 
     def finding(self, old: str | None) -> ReleaseFinding:
         """Return it as a finding on a release and its older one, which has this label."""
-        finding, examples = self.suspect.finding, self.suspect.examples
+        finding, examples = self.suspect.finding, dict(self.suspect.examples)
         first = self.limits[0] if self.limits else None
         allowed, excess = self._allow(first) if first is not None and self.is_beyond else (None, "")
         return ReleaseFinding.of(
@@ -173,7 +150,7 @@ def find_suspects(
     found = []
     for one in hold_findings(pair, looks, kinds, headings, kinds_of, traits):
         shown = {labels[key]: tuple(ids) for key, ids in one.examples.items()}
-        found.append(Suspect(one.finding, one.members, shown, one.trait))
+        found.append(Suspect(**vars(one) | {"examples": shown}))
     return found or _slight(pair, labels, answer, seed, run)
 
 
@@ -186,7 +163,7 @@ def _slight(
     slight, surest = find_slight(sets, seed, run, blocked=blocked)
     shown = {labels[key]: ids for key, ids in surest.items()}
     members = {key: np.ones(len(looked_rows(each)), bool) for key, each in pair.items()}
-    return [Suspect(one, members, shown) for one in slight]
+    return [Suspect(one, members, examples=shown) for one in slight]
 
 
 def name_prompts(sets: GateSets, answer: Answer, seed: int, run: Run) -> str:
@@ -211,7 +188,7 @@ def copied_suspect(sets: GateSets, old: str, run: Run) -> Suspect:
         for label, name in ((GEN, GEN), ("ref", old))
     }
     members = {label: has[label][looked_rows(one)] for label, one in pair.items()}
-    return Suspect(Finding(COPIES, "copy", False, shares[GEN], shares["ref"], None), members, shown)
+    return Suspect(Finding(COPIES, "copy", False, shares[GEN], shares["ref"], None), members, examples=shown)
 
 
 def find_findings(
@@ -269,7 +246,7 @@ def _cause_among(found: Sequence[Suspect]) -> Suspect:
     """
     best = min(found, key=lambda one: one.finding.kind != "repeat")
     for one in found:
-        if best.finding.kind != "repeat" and one.finding.kind != best.finding.kind and one.explains(best):
+        if best.finding.kind != "repeat" and one.finding.kind != best.finding.kind and causes_of((best, one))[0] == 1:
             best = one
     return best
 
@@ -339,7 +316,7 @@ def _suspect_of(limit: Limit, part: KindEvidence, sets: GateSets, suspects: Sequ
         finding = replace(finding, share_gen=before)
     members = part.members({GEN: looked_rows(sets.gen), old: looked_rows(sets.baselines[old])})
     shown = {label: limit.examples.get(label, ()) for label in (GEN, old)}
-    return Suspect(finding, {GEN: members[GEN], "ref": members[old]}, shown)
+    return Suspect(finding, {GEN: members[GEN], "ref": members[old]}, examples=shown)
 
 
 def _plain_finding(limit: Limit, noun: str = "", prompts: str = "") -> Finding:

@@ -15,6 +15,7 @@ from finc_eval.core.run import Run
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.estimates.error_source import GEN, REF, ErrorSource, unit_influences
 from finc_eval.estimates.estimate import Estimate
+from finc_eval.findings.finding import Finding
 from finc_eval.gates import first_policy, kinds
 from finc_eval.gates.causes import _say_pairs
 from finc_eval.gates.divisions import DIFFERENCES, by_column
@@ -86,11 +87,14 @@ def limit(name, verdict="regressed", **others):
     return Limit(name=name, verdict=verdict, note="", examples={}, **{"shares": {}} | given | others)
 
 
+BLACK = Finding("black", "pair", False, 0.05, 0.0, None, is_worse=True)
+
+
 def test_causes_by_pairs_have_the_share_of_pairs_that_they_are_about():
     worse = [SimpleNamespace(name="w", is_share=True, difference=one) for one in (0.2, 0.3, 0.1)]
     found = SimpleNamespace(
         n=60, broken=["a", "b", "c"], worse=worse, furthest=["d"], run="", reasons={"a": "black"}, verdict="broken",
-        clauses={"broken": "3 broken", "worse": "w"},
+        clauses={"broken": "3 broken", "worse": "w"}, of_pairs=None, findings=[BLACK, replace(BLACK, name="w")],
     )  # fmt: skip
     limits = [limit("by_id.broken"), limit("by_id.worse"), limit("by_id.changed"), limit("by_id.worse", "held")]
     said = _say_pairs(limits[:3], found, ["gen", "baseline"])

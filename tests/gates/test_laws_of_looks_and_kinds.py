@@ -343,7 +343,7 @@ def test_the_size_of_a_limit_is_the_change_of_a_share():
 
 def suspect(gen, ref, share=0.4, before=0.1, what="kind", whole=False):
     members = {"gen": np.isin(np.arange(20), gen), "ref": np.isin(np.arange(20), ref)}
-    return Suspect(Finding("x", what, whole, share, before, 0.01), members, {})
+    return Suspect(Finding("x", what, whole, share, before, 0.01), members, asked=members if what == "kind" else None)
 
 
 def test_findings_are_the_same_if_half_of_the_smaller_is_of_both():

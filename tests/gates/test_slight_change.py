@@ -99,8 +99,8 @@ ALL = {"gen": np.ones(9, bool), "ref": np.ones(9, bool)}
 
 
 def test_that_many_things_changed_is_a_cause_where_no_other_is():
-    whole = Suspect(Finding(SLIGHT, "sets", True, 0.6, 0.5, 0.001), ALL, {})
-    other = Suspect(Finding("darker", "look", True, 0.6, 0.5, 0.001), ALL, {})
+    whole = Suspect(Finding(SLIGHT, "sets", True, 0.6, 0.5, 0.001), ALL)
+    other = Suspect(Finding("darker", "look", True, 0.6, 0.5, 0.001), ALL)
     sets = SimpleNamespace(baselines={"baseline": OLD})
     assert [one.text.partition(" (")[0] for one in find_findings([], [whole], sets)] == [SLIGHT]
     assert [one.text for one in find_findings([], [other, whole], sets)] == ["the set is on average darker"]
@@ -108,7 +108,7 @@ def test_that_many_things_changed_is_a_cause_where_no_other_is():
 
 @pytest.mark.parametrize(("rule", "is_said"), [("metrics.fd worse", True), ("basics.duplicates", False)])
 def test_that_many_things_changed_is_said_beside_a_metric_which_names_nothing(rule, is_said):
-    whole = Suspect(Finding(SLIGHT, "sets", True, 0.6, 0.5, 0.001), ALL, {})
+    whole = Suspect(Finding(SLIGHT, "sets", True, 0.6, 0.5, 0.001), ALL)
     limit = Limit(rule, "regressed", 0.5, (0.4, 0.6), 0.1, "high", 0.2, None, "", {}, {})
     part = KindEvidence(PlainFact(name=rule, value=0.5, margin=0.1))
     found = find_findings([(limit, part)], [whole], SimpleNamespace(baselines={"baseline": OLD}))
