@@ -29,7 +29,7 @@ class SuspiciousPair(Record):
         gen, train: ids of the two samples.
         shown_by: measure by which they are so near: embedding, hash or views.
         same_pixels: whether their pixels are the same; None without pixels.
-        distance: distance of the embeddings of the generated sample and its nearest training sample; 0 if equal.
+        distance: distance of the embeddings of the generated sample and its nearest training sample; 0 for equal ones.
         hash_distance: number of the 256 bits in which the hashes of the two differ, over views; None unless by hash.
         calibrated: distance over the mean distance to the nearest training samples by that measure; 0 for a copy,
             about 1 for a sample that is as near to many.

@@ -34,7 +34,7 @@ class Stratum(Record):
         name: what most of its training samples have in common; None without significant evidence.
         examples: ids of the training samples that are most typical of it.
         generated, fresh: number of its samples in the generated set and in the holdout.
-        suspicious: number of generated samples as near to the training set as the nearest hundredth of fresh samples.
+        suspicious: number of generated samples as near to the training set as the nearest hundredth of all fresh ones.
         fresh_suspicious: number of fresh samples as near.
         z: Z of its distances (a cell of C_T), below 0 if generated samples are nearer; None with too few samples.
         p_value: p-value of "no nearer than fresh samples of this stratum", by the exact tail test, adjusted for

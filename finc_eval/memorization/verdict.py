@@ -51,7 +51,7 @@ class CopiesFound(Record):
         fresh_same_embedding: number of fresh samples with one.
         same_pixels: number of generated samples with the same pixels as a training sample; None without pixels.
         fresh_same_pixels: number of fresh samples with them; None without pixels.
-        at_least: lower bound of the number of copies, exact and altered, by the tests of single samples; 0 if none
+        at_least: lower bound of the number of copies, exact and altered ones, by the tests of single samples; 0 if none
             of them finds any. The bounds hold at the level of these tests.
         shown_by: test that gives this bound; None if there is none.
         hash_bits: median number of bits in which the hashes of suspicious samples and their training pictures differ,

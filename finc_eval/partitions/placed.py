@@ -73,7 +73,7 @@ class ChangedKind(Record):
 
 @dataclass(frozen=True)
 class ReleaseMap(Record):
-    """The map of a reference, and where a release and an older release lie on it.
+    """The map of a reference, and where a release and an older one lie on it.
 
     The places depend on the kinds of the reference alone: all releases that are judged by these kinds have the same.
 
