@@ -31,14 +31,20 @@ from finc_eval.monitoring.evaluations import EvaluationPart, Evaluations
 from finc_eval.monitoring.exchange import Array
 from finc_eval.monitoring.findings import Follows, findings_of, reached
 from finc_eval.monitoring.followed import FLAGS, LOOKS, SCORES, SHARES, Alarm, CopiesAtStep
-from finc_eval.monitoring.left_out import find_left_out, say_left_out, split_broken, tell_broken, trace_all
+from finc_eval.monitoring.left_out import (
+    find_left_out,
+    say_left_out,
+    show_left_out,
+    split_broken,
+    tell_broken,
+    trace_all,
+)
 from finc_eval.monitoring.measuring import measure, middles_of, nothing, numbers_of, prompts_of, without_fitted
 from finc_eval.monitoring.needed import say_needed
 from finc_eval.monitoring.seen import COPY, SeenSamples
-from finc_eval.monitoring.shown import BROKEN, SHOWN, Ends, ShownSamples, Strips
+from finc_eval.monitoring.shown import Strips
 from finc_eval.monitoring.steps import step_text
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.partitions.answer import kind_id
 from finc_eval.prompts.text import fit_to_prompts
 
 SAMPLES = 64  # samples of an evaluation, as long as there was none
@@ -189,14 +195,8 @@ class Monitor:
         broken, known = find_left_out(one, self.basis, self.seen, self._run)
         kept = np.flatnonzero(~(broken | known))
         count = int(broken.sum()) + (0 if unread is None else int(unread.sum()))
-        ids: dict[str, Ends] = {
-            name: ((), one.ids_at(np.flatnonzero(marks)[:SHOWN]))
-            for name, marks in ((BROKEN, broken), ("copies", known))
-            if marks.any()
-        }
-        left_out = replace(
-            nothing(self.basis), broken=count, known=int(known.sum()), notes=notes, shown=ShownSamples({}, ids)
-        )
+        shown = show_left_out(one, broken, known)
+        left_out = replace(nothing(self.basis), broken=count, known=int(known.sum()), notes=notes, shown=shown)
         if not len(kept):
             return left_out
         if len(kept) < one.n:
@@ -306,8 +306,7 @@ class Monitor:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """Findings of the alarms, each cause once, and copies of the reference."""
-        parts = dict(zip(self.basis.names, (kind_id(node) for node in self.basis.nodes.tolist()), strict=True))
-        return findings_of(self.alarms, self.copies, self.follows, self.strips.ids_of, parts)
+        return findings_of(self.alarms, self.copies, self.follows, self.strips.ids_of, self.basis.kind_ids)
 
     @property
     def result(self) -> Course:
