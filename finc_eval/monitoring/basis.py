@@ -20,6 +20,7 @@ from finc_eval.embeddings.search.neighbors import nearest
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
 from finc_eval.monitoring.naming import name_kinds, unique_names
 from finc_eval.numerics.kernels import median_bandwidth
+from finc_eval.partitions.answer import kind_id
 from finc_eval.partitions.kind_tree import KindTree
 
 MIN_REFERENCE = 40  # samples of a reference: kinds and distances follow from one third, and shares from the rest
@@ -84,6 +85,11 @@ class Basis:
     def names(self) -> tuple[str, ...]:
         """Name of each followed node, such as "kind cat"; with its id where others have the same words."""
         return unique_names(self.words, self.nodes.tolist())
+
+    @cached_property
+    def kind_ids(self) -> dict[str, str]:
+        """Id of each followed node, by its name."""
+        return dict(zip(self.names, map(kind_id, self.nodes.tolist()), strict=True))
 
     @cached_property
     def members(self) -> NDArray[np.bool_]:

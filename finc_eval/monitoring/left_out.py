@@ -17,7 +17,7 @@ from finc_eval.monitoring.evaluations import EvaluationPart
 from finc_eval.monitoring.exchange import Array
 from finc_eval.monitoring.followed import Alarm
 from finc_eval.monitoring.seen import MOSTLY, SeenSamples
-from finc_eval.monitoring.shown import BROKEN
+from finc_eval.monitoring.shown import BROKEN, LEFT_OUT, SHOWN, ShownSamples
 from finc_eval.monitoring.steps import step_text
 
 Marks = NDArray[np.bool_]
@@ -64,6 +64,12 @@ def find_left_out(one: Embeddings, basis: Basis, seen: SeenSamples, run: Run) ->
     known = np.zeros(one.n, bool)
     known[finite] = seen.in_reference(traces[finite])
     return ~finite, known
+
+
+def show_left_out(one: Embeddings, broken: Marks, known: Marks) -> ShownSamples:
+    """Return ids of the samples that `find_left_out` marks, shape (n,) each."""
+    marked = {name: marks for name, marks in zip(LEFT_OUT, (broken, known), strict=True) if marks.any()}
+    return ShownSamples({}, {name: ((), one.ids_at(np.flatnonzero(marks)[:SHOWN])) for name, marks in marked.items()})
 
 
 def say_left_out(step: float, whole: EvaluationPart, same: float | None) -> tuple[list[str], bool]:
