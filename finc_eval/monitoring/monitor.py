@@ -38,29 +38,18 @@ from finc_eval.monitoring.course import Course, course_of
 from finc_eval.monitoring.evaluations import EvaluationPart, Evaluations
 from finc_eval.monitoring.exchange import Array
 from finc_eval.monitoring.findings import Follows, findings_of, reached
-<<<<<<< HEAD
 from finc_eval.monitoring.followed import FLAGS, SHARES, Alarm, CopiesAtStep
 from finc_eval.monitoring.left_out import (
     NEW_SEEDS,
     find_left_out,
     say_left_out,
     say_same_seeds,
-=======
-from finc_eval.monitoring.followed import FLAGS, LOOKS, SCORES, SHARES, Alarm, CopiesAtStep
-from finc_eval.monitoring.left_out import (
-    find_left_out,
-    say_left_out,
     show_left_out,
->>>>>>> w/m1
     split_broken,
     tell_broken,
     trace_all,
 )
-<<<<<<< HEAD
 from finc_eval.monitoring.measuring import measure, nothing, numbers_of, one_of_each, prompts_of
-=======
-from finc_eval.monitoring.measuring import measure, middles_of, nothing, numbers_of, prompts_of, without_fitted
->>>>>>> w/m1
 from finc_eval.monitoring.needed import say_needed
 from finc_eval.monitoring.seen import COPY, SeenSamples
 from finc_eval.monitoring.shown import Strips
@@ -202,19 +191,8 @@ class Monitor:
         broken, known = find_left_out(one, self.basis, self.seen, self._run)
         kept = np.flatnonzero(~(broken | known))
         count = int(broken.sum()) + (0 if unread is None else int(unread.sum()))
-<<<<<<< HEAD
-        ids: dict[str, Ends] = {
-            name: ((), one.ids_at(np.flatnonzero(marks)[:SHOWN]))
-            for name, marks in ((BROKEN, broken), ("copies", known))
-            if marks.any()
-        }
-        left_out = replace(
-            self._nothing, broken=count, known=int(known.sum()), notes=notes, shown=ShownSamples({}, ids)
-        )
-=======
         shown = show_left_out(one, broken, known)
-        left_out = replace(nothing(self.basis), broken=count, known=int(known.sum()), notes=notes, shown=shown)
->>>>>>> w/m1
+        left_out = replace(self._nothing, broken=count, known=int(known.sum()), notes=notes, shown=shown)
         if not len(kept):
             return left_out
         if len(kept) < one.n:
@@ -312,12 +290,8 @@ class Monitor:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """Findings of the alarms, each cause once, and copies of the reference."""
-<<<<<<< HEAD
-        parts = dict(zip(self.basis.names, (kind_id(node) for node in self.basis.nodes.tolist()), strict=True))
-        return findings_of(self.alarms, self.copies, self.follows, self.strips.ids_of, parts, by_name(self.columns))
-=======
-        return findings_of(self.alarms, self.copies, self.follows, self.strips.ids_of, self.basis.kind_ids)
->>>>>>> w/m1
+        kinds = self.basis.kind_ids
+        return findings_of(self.alarms, self.copies, self.follows, self.strips.ids_of, kinds, by_name(self.columns))
 
     @property
     def result(self) -> Course:
