@@ -68,6 +68,7 @@ class Embeddings(ABC):
     columns: tuple[str, ...] = ()
     shard: Shard | None = None  # range of a set that the samples are; None for a whole set
     are_images: bool = False  # whether the embeddings are of images whose `content` is known, and not of clips
+    hashes_of_rows: NDArray[np.uint64] | None = None  # as `row_hashes` found them, shape (n,)
     _group_name: str | None = None
     _groups: NDArray[np.uint64] | None = None
     _spellings: Mapping[str, Mapping[str, str]] | None = None

@@ -35,13 +35,20 @@ LOOK = Stage("look for repeats", cost=0.2)
 
 
 def row_hashes(embeddings: Embeddings, run: Run | None = None) -> NDArray[np.uint64]:
-    """Return a 64-bit hash of each row, shape (n,): equal rows have equal hashes, unequal rows almost surely not."""
+    """Return a 64-bit hash of each row, shape (n,): equal rows have equal hashes, unequal rows almost surely not.
+
+    The set keeps them: repeats and copies are looked for by the same hashes.
+    """
     run = Run.of(run)
+    if embeddings.hashes_of_rows is not None:
+        run.progress(LOOK, embeddings.n, embeddings.n)
+        return embeddings.hashes_of_rows
     hashes = []
     for batch in embeddings.batches(run.portion, partial(send, device=run.torch_device)):
         hashes.append(hash_rows(batch.rows))
         run.progress(LOOK, batch.start + len(batch.rows), embeddings.n)
-    return mix_bits(torch.cat(hashes).cpu().numpy().view(np.uint64))
+    embeddings.hashes_of_rows = mix_bits(torch.cat(hashes).cpu().numpy().view(np.uint64))
+    return embeddings.hashes_of_rows
 
 
 def sample_hashes(sets: Mapping[str, Embeddings], run: Run | None = None) -> dict[str, NDArray[np.uint64]]:

@@ -20,12 +20,9 @@ from finc_eval.same_ids.worse import error_of, judge_diversity, judge_fit, judge
 
 SETTING = "a setting of the policy"
 
-COPIED = "the number of what was found, such as Look.p_value, Kind.p_value, Margin.interval or Followed.evidence"
-
 PROMISES = {
-    "Finding.p_value": NoClaim(f"{COPIED}; of broken pairs tests/same_ids/test_findings_of_pairs.py draws it"),
-    "Finding.interval": NoClaim(COPIED),
-    "Finding.e_value": NoClaim(COPIED),
+    "ReleaseFinding.p_value": NoClaim("that of the finding; see Finding.p_value"),
+    "ReleaseFinding.interval": NoClaim("that of the limit or the finding; see Limit.interval and Finding.interval"),
     "Limit.interval": Holds(0.9, width=(0.8, 1.8), why="exact bounds of rare kinds are wider; each end holds at 95 %"),
     "Limit.detectable": Holds(0.8, width=None, why="a change of this size is called a regression, a small one rarely"),
     "Limit.margin": NoClaim(SETTING),

@@ -15,7 +15,10 @@ PROMISES = {
     "AppearanceLimits.whole": NoClaim("a limit that a policy sets"),
     "KindPlaces.xy": NoClaim("a place on a map"),
     "Finding.interval": NoClaim("of the kind, direction or word that it is, which have promises of their own"),
-    "Finding.p_value": NoClaim("of the look, kind, direction, word or test that it is, or of what follows from it"),
+    "Finding.p_value": NoClaim(
+        "of the look, kind, direction, word or test that it is, or of what follows from it; of broken pairs "
+        "tests/same_ids/test_findings_of_pairs.py draws it"
+    ),
     "Finding.e_value": NoClaim("of the alarm that it is"),
 }
 

@@ -22,15 +22,16 @@ REVIEWED = {
         "leaderboards/stored.py": {"self.folder / f'{Leaderboard.type_name}.json'"},
         "partitions/pages/members.py": {
             "page.with_name(f'{page.stem}-members')",
-            "members_folder(page) / member_page(one.id)",
+            "members_folder(page) / member_page(members.id)",
         },
+        "naming/kept_values.py": {"folder_of_columns() / f'{digest}.npz'"},
         "same_ids/kept.py": {"folder_of_pairs() / f'{sha256_of(keys, *self.names)}.npz'"},
         "core/provenance.py": {"Path(sys.argv[0])"},
         "cli/app.py": {"Path(args[0])"},
         "demo/planted.py": {"folder_inside(folder, kind) / f'{number:04d}.png'"},
         "demo/prompts.py": {"folder / name"},
         "demo/run.py": {"out / 'samples' / name", "out / f'{name}.h5'"},
-        "core/doors.py": {"place / part", "folder / name"},
+        "core/doors.py": {"folder / name"},
         "core/places.py": {"Path(HOME, name)", "Path(given) / 'finc-eval' / name", "Path(given) / name"},
         "embeddings/job.py": {
             "cache_folder() / f'{key}.h5'",
@@ -52,7 +53,7 @@ REVIEWED = {
     },
     "the name was found by listing a folder that the caller named": {
         "core/remote/mirror.py": {"Path(where, name)"},
-        "core/storage.py": {"target.with_name(one)"},
+        "core/storage.py": {"target.with_name(old)"},
         "gates/baseline.py": {"Path(source, name)"},
         "embeddings/folder.py": {"where / name", "path.with_name(path.name.removesuffix(PART))"},
         "loading.py": {"folder / name"},
@@ -64,7 +65,7 @@ REVIEWED = {
             "Path(entry.path)",
         },
         "samples/opening.py": {"Path(folder, name)", "path.parent / nearest"},
-        "samples/tar.py": {"on_disk(self._paths[place.shard])"},
+        "samples/tar.py": {"on_disk(self._paths[entry.shard])"},
         "samples/video_files.py": {"Path(self.name)"},
     },
     "every part of the address was made harmless": {
@@ -79,8 +80,8 @@ REVIEWED = {
         "extractors/fetch.py": {"Path(weights.file)", "weights_folder() / weights.file"},
         "extractors/weights.py": {
             "folder / name",
-            "Path(place) / inside",
-            "Path(place) / inside / weights.file",
+            "Path(folder) / inside",
+            "Path(folder) / inside / weights.file",
             "weights_folder() / weights.file",
         },
     },
@@ -92,7 +93,7 @@ REVIEWED = {
         "embeddings/folder.py": {"open_stated(cache.source)"}
     },
     "the folder of git that is named must name this checkout, or lie in that of one around it": {
-        "core/provenance.py": {"place.parent / found[1]"}
+        "core/provenance.py": {"git_path.parent / match[1]"}
     },
     "the function itself": {"core/doors.py": {"Path(folder, name)"}},
 }

@@ -29,7 +29,7 @@ def as_said(comparison: Comparison) -> Comparison:
     if comparison.by_id is not None:
         kinds = []  # the table of kinds in both runs has all of them
     unsaid = {one.id for one in kinds}
-    of_looks = {one for each in found if each.kind == "look" for one in each.explains}
+    of_looks = {one for each in found if each.kind in ("look", "column") for one in each.explains}
     looks = tuple(one for one in comparison.looks if one.name in known)
     prompts = comparison.prompts
     if prompts is not None:
