@@ -26,12 +26,12 @@ from finc_eval.monitoring.followed import (
 )
 from finc_eval.monitoring.shown import BROKEN
 from finc_eval.monitoring.steps import step_text
+from finc_eval.naming.repeated import COPIES
 
 WAIT = 2
 """Evaluations that a look without a word for its change waits for an alarm of its cause. Of 40 courses with one of ten
 causes, seven had an alarm of such a look before its cause, and none if it waits for two evaluations."""
 
-COPIES = "copies of the reference"
 
 Follows = dict[str, tuple[str, str]]
 """Name of the cause of each followed thing that follows from a cause, and what is said of the thing itself."""

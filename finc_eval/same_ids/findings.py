@@ -21,6 +21,7 @@ from finc_eval.naming.columns import is_look
 from finc_eval.naming.evidence import MOST
 from finc_eval.naming.properties import TEXT_COLUMNS, common_word, split_words
 from finc_eval.naming.questions import enrichment_p
+from finc_eval.naming.repeated import COPIES
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.same_ids.pairs import Aligned
 from finc_eval.same_ids.result import OTHER_PICTURES
@@ -137,7 +138,7 @@ def _say(answer: _Answer, share: float) -> str:
         case "words":
             return f"{show} show another picture, and their prompts have {quote(answer.name)}"
         case "copy":
-            return f"{show} show a picture of the reference that has another id"
+            return f"{show} are {COPIES}: pictures of other ids"
         case "repeat":
             return f"{answer.name}, in {show}"
     return f"{quote(answer.name)} is {own} of the samples (reference {before}): {show} show another picture"
@@ -173,7 +174,7 @@ def _answers(pairs: Aligned, known: KnownOfPairs, vague: Mask) -> Iterator[_Answ
         _, place, times = np.unique(own, return_inverse=True, return_counts=True)
         # Of ids that are exchanged, each picture is still there once.
         copied = np.isin(own, before) & (own != before) & (times[place.reshape(-1)] > 1)
-        yield _Answer("copy", "copies of the reference", copied, (float(copied.mean()), 0.0))
+        yield _Answer("copy", COPIES, copied, (float(copied.mean()), 0.0))
     column = next((one for one in TEXT_COLUMNS if one in pairs.gen.columns), None)
     if column is not None:
         texts = np.array(pairs.gen.column(column))[pairs.rows[0]]
