@@ -277,7 +277,10 @@ def _not_beyond(
 
 
 def _looks_beyond(limits: Sequence[tuple[Limit, Clearest]], suspects: Sequence[Suspect]) -> list[Said]:
-    """Return the looks that are beyond some limits; without a suspect, what the limits themselves say."""
+    """Return the looks that are beyond some limits; without a suspect, what the limits themselves say, after all else.
+
+    Samples that have such a look without a suspect are those of another finding, such as a picture that is repeated.
+    """
     beyond = {trait for _, evidence in limits for trait in evidence.beyond()}
     found = []
     for one in suspects:
@@ -286,7 +289,7 @@ def _looks_beyond(limits: Sequence[tuple[Limit, Clearest]], suspects: Sequence[S
             found.append(
                 Said(one, one.finding.size, sorted((each for each, _ in limits), key=lambda each: each.name != rule))
             )
-    return found or [Said(Suspect.plain(_plain_finding(limit)), _size(limit), [limit]) for limit, _ in limits]
+    return found or [Said(Suspect.plain(_plain_finding(limit)), 0.0, [limit]) for limit, _ in limits]
 
 
 def _say_pairs(limits: Sequence[Limit], by_id: ById, labels: Sequence[str]) -> list[Said]:

@@ -59,7 +59,7 @@ class RegisteredColumn:
             less, more = self.less or f"lower in {named}", self.more or f"higher in {named}"
         # A share varies by half at most, and by nearly nothing where few of a reference have it: half is the unit.
         spread = 0.5 if is_flag else 0.0
-        return Trait(self.name, low, high, less, more, least, self.brings, bad, spread, is_asked=True)
+        return Trait(self.name, low, high, less, more, least, self.brings, bad=bad, least_spread=spread, is_asked=True)
 
 
 def register_column(

@@ -50,6 +50,10 @@ class Explained:
         shares = self.shares
         return shares[self.more_in] - shares[OTHER[self.more_in]]
 
+    def ends(self, other: Explained) -> bool:
+        """Return whether samples no longer have another look as more of the generated set has this one."""
+        return self.more_in == "gen" and other.more_in == "ref" and other.trait.name in self.trait.ends
+
 
 def explain(trait: Trait, tail: int, z: float, largest_tail: float, values: Mapping[str, Array]) -> Explained:
     """Explain why a trait, or a tail of it, differs.
@@ -169,10 +173,10 @@ of a part of a set must have."""
 def name_cause(found: list[Explained], order: list[str]) -> Explained:
     """Return the trait that names a cause, among those that show it: the first one in the order of the traits.
 
-    The first of `found` is the clearest. Others show the same cause if it brings the clearest with it, or if most of
-    the samples are the same.
+    The first of `found` is the clearest, unless another ends it. Others show the same cause if it brings the clearest
+    with it, or if most of the samples are the same.
     """
-    first = found[0]
+    first = next((one for one in found if one.ends(found[0])), found[0])
     same = [one for one in found if one is first or _is_same(first, one)]
     return min(same, key=lambda one: order.index(one.trait.name))
 

@@ -174,6 +174,7 @@ def _find_traits(
         cause = name_cause(fresh, [trait.name for trait in traits])
         found.append((_look_of(cause, columns, p_values, sets, measured), cause.has))
         known |= {cause.trait.name, *(cause.trait.brings if cause.whole else ())}
+        known |= {one.trait.name for one in fresh if cause.ends(one)}
         brought |= {*cause.trait.brings}
         left = {label: mask & ~cause.has[label] for label, mask in left.items()}
     return found

@@ -42,6 +42,7 @@ class Trait:
     more: str | None = None
     least: float | None = None  # value from which a sample has the look; None if the other set decides
     brings: tuple[str, ...] = ()  # traits that change with it: of a whole set that has moved, they are not worth a word
+    ends: tuple[str, ...] = ()  # looks that samples no longer have with more of it: noise ends a frame of one color
     bad: int = 0  # 1 where more of it is worse, −1 where less is; 0 where neither is
     least_spread: float = 0.0  # standard deviation that a reference has at least; see `TRAITS`
     unseen: float = -np.inf  # value up to which no eye sees it
@@ -51,13 +52,11 @@ class Trait:
     def leads_to(self, other: Trait, *, is_more: bool, other_is_more: bool) -> bool:
         """Return whether a change of another trait may follow from a change of this trait.
 
-        A look that a sample has or has not brings others only where more samples have it. Where fewer have it, and no
-        word says so, that follows from any look: noise ends a frame of one color, and is not what a lost frame brings.
+        A look that a sample has or has not brings others only where more samples have it.
         """
-        if self.least is not None and not is_more:
+        if self is other or (self.least is not None and not is_more):
             return False
-        is_unsaid = other.least is not None and other.low is None and not other_is_more
-        return self is not other and (other.name in self.brings or is_unsaid)
+        return other.name in self.brings or (is_more and not other_is_more and other.name in self.ends)
 
 
 UNSEEN_NOISE = np.log(9 / 255)  # noise of 4/255 in each channel of gray pictures of 64 to 512 pixels, which no eye sees
@@ -66,6 +65,7 @@ COLOR = ("toned", "saturation", "warmth", "green")
 TONE = ("brightness", "contrast", "shades", "edges", "top")
 TEXTURE = ("specks", "noise", "mosaic", "blocks", "pattern", "sharpness", "streaks", "mark")
 SHAPE = ("pixels", "shape")
+UNIFORM = ("blank", "frame")
 EVERYTHING = (*COLOR, *TONE, *TEXTURE)
 
 # In the order in which they name a look that several traits show. The least standard deviation of a trait with a bad
@@ -77,14 +77,16 @@ TRAITS = (
     Trait("toned", None, "toned, in shades of one color", least=0.5, brings=COLOR, bad=1),
     Trait("frame", None, "framed, or with bars at its edges", least=0.5, brings=EVERYTHING, bad=1),
     Trait("pattern", None, "with a periodic pattern", None, "covered more by a periodic pattern",
-          brings=(*TEXTURE, *TONE), bad=1, least_spread=0.05),
-    Trait("specks", None, "noisy, with specks", None, "noisier, with specks", brings=TEXTURE, bad=1, least_spread=0.4),
-    Trait("noise", None, "noisy", None, "noisier", brings=(*TEXTURE, *COLOR), bad=1, least_spread=0.4,
+          brings=(*TEXTURE, *TONE), ends=UNIFORM, bad=1, least_spread=0.05),
+    Trait("specks", None, "noisy, with specks", None, "noisier, with specks",
+          brings=TEXTURE, ends=(*UNIFORM, "gray", "toned"), bad=1, least_spread=0.4),
+    Trait("noise", None, "noisy", None, "noisier",
+          brings=(*TEXTURE, *COLOR), ends=(*UNIFORM, "gray", "toned"), bad=1, least_spread=0.4,
           unseen=UNSEEN_NOISE),
     Trait("mosaic", None, "pixelated or upscaled", None, "more pixelated or upscaled",
           brings=TEXTURE, bad=1, least_spread=0.03),
     Trait("blocks", None, "in blocks of 8 × 8 pixels, as JPEG makes them", None, "blockier, as JPEG makes pictures",
-          brings=(*TEXTURE, *COLOR), bad=1, least_spread=0.04),
+          brings=(*TEXTURE, *COLOR), ends=UNIFORM, bad=1, least_spread=0.04),
     Trait("mark", None, "marked with the same pixels at one place", None,
           "marked more with the same pixels at one place", brings=(*TEXTURE, *TONE)),
     Trait("sharpness", "blurred", "oversharpened", "blurrier", "sharper",

@@ -28,7 +28,7 @@ from finc_eval.same_ids.pairs import OTHERS, SIZES, SIZES_BEFORE, Aligned, PairT
 from finc_eval.same_ids.reasons import reasons_of
 from finc_eval.same_ids.result import SHOWN, ById
 from finc_eval.same_ids.run_names import FEW
-from finc_eval.same_ids.seen import SeenPairs, see
+from finc_eval.same_ids.seen import TURNED_GRAY, SeenPairs, see
 from finc_eval.same_ids.verdict import LEAST_TAIL, RunVerdict, judge_run
 from finc_eval.same_ids.worse import (
     Margin,
@@ -299,10 +299,10 @@ def _questions(
 ) -> tuple[list[Harm], Callable[[float], list[MovedLook]]]:
     """Return what may be worse, and what else may have moved.
 
-    Looks are of the drawn pairs that are not broken. Kinds are of these and of broken pairs that show another picture.
+    Looks are of the drawn pairs that are not broken, and of those that a look breaks. Kinds are of these and of broken pairs that show another picture.
     Repeats and diversity are of all, as many pairs that became one picture are broken, each by itself.
     """
-    kept = np.flatnonzero(~judged.broken)
+    kept = np.flatnonzero(~judged.broken | (judged.causes == TURNED_GRAY))
     if len(kept) < 2:  # all are broken: the whole run is judged
         kept = np.arange(len(pairs.ids))
     looked = kept if table.traits is None else kept[~np.isnan(table.traits[0][kept]).any(1)]

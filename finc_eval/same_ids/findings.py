@@ -76,20 +76,14 @@ def find_findings(
     broken = [_of_pairs(pairs, judged, known)] if judged.broken.any() else []
     of_looks = [_of_look(cause, follows) for cause, follows in causes_among(list(looks))]
     names = {one.name for one in (*broken, *of_looks)}
-    others = [_of_margin(margin) for margin in worse if not _is_said(margin, judged, known)]
+    # Copies and repeats among the broken pairs are what repeats.
+    are_said = {"look", "part"} | ({"repeats"} if any(one.kind in ("copy", "repeat") for one in broken) else set())
+    others = [_of_margin(margin) for margin in worse if margin.what not in are_said]
     others = [one for one in others if one.name not in names]
     # A fault of all pairs that is a look, such as gray, is said once.
     broken = [one for one in broken if one.kind != "pair" or one.name not in {look.name for look in of_looks}]
     found = sorted([*broken, *of_looks, *others], key=lambda one: -one.size)
     return tuple(one if one.ids else replace(one, ids=tuple(furthest[:SHOWN_IDS])) for one in found)
-
-
-def _is_said(margin: Margin, judged: RunVerdict, known: KnownOfPairs) -> bool:
-    """Return whether another finding says it: looks have their own, and repeats may be the broken pairs."""
-    if margin.what == "repeats" and known.repeated is not None:
-        again = known.repeated[0]
-        return bool((again & judged.broken).sum() >= MOST * again.sum())
-    return margin.what in ("look", "part")
 
 
 def _of_look(cause: MovedLook, follows: Sequence[MovedLook]) -> Finding:
@@ -125,8 +119,8 @@ def _of_pairs(pairs: Aligned, judged: RunVerdict, known: KnownOfPairs) -> Findin
         )  # fmt: skip
     count = f"{int(judged.broken.sum()):,} of {plural(len(judged.broken), 'pair')}"
     cause = Counter(judged.causes[judged.broken].tolist()).most_common(1)[0][0] or OTHER_PICTURES
-    cause = GRAY_WORDS if cause == TURNED_GRAY else OTHER_PICTURES if cause in VAGUE else cause
-    name = judged.run if is_rule and cause not in judged.run else cause
+    called = GRAY_WORDS if cause == TURNED_GRAY else OTHER_PICTURES if cause in VAGUE else cause
+    name = judged.run if is_rule and cause not in judged.run else called
     return Finding(name, "pair", False, share, 0.0, None, text=judged.run or count, ids=ids, is_worse=True)
 
 

@@ -19,12 +19,12 @@ BY_NAME = {trait.name: trait for trait in TRAITS}
         ("frame", False, "noise", True, False),
         ("noise", True, "frame", False, True),  # noise ends a frame of one color
         ("noise", True, "frame", True, False),
-        ("brightness", False, "blank", False, True),
+        ("brightness", False, "frame", False, False),  # dark pictures keep their frames
         ("brightness", False, "gray", False, False),  # "in color" is a word
         ("noise", True, "noise", True, False),
     ],
 )
-def test_a_look_leads_to_what_it_brings_and_ends_looks_without_a_word(cause, more, other, other_more, follows):
+def test_a_look_leads_to_what_it_brings_and_to_the_loss_of_what_it_ends(cause, more, other, other_more, follows):
     assert BY_NAME[cause].leads_to(BY_NAME[other], is_more=more, other_is_more=other_more) == follows
 
 

@@ -58,30 +58,31 @@ def plain(sentence):
     return re.sub(r"\bk\d+\b", "k…", re.sub("[“”‘’]", "", found))
 
 
+def first_name(findings):
+    """Return the name of the first finding; "" without any."""
+    return plain(findings[0].name) if findings else ""
+
+
 def of_comparison(planted):
-    says = fe.compare(planted.bad, planted.ref, features=100).says
-    key, text = next(iter(says.items()))
-    return Seen(key, text, "" if key == "nothing" else plain(text))
+    result = fe.compare(planted.bad, planted.ref, features=100)
+    return Seen(*next(iter(result.says.items())), first_name(result.findings))
 
 
 def of_same_ids(planted):
     result = fe.compare(planted.paired, planted.before, pairs="id", features=100)
-    key, text = next(iter(result.says.items()))
-    return Seen(key, text, plain(result.by_id.findings[0].name) if result.by_id.findings else "")
+    return Seen(*next(iter(result.says.items())), first_name(result.findings))
 
 
 def of_gate(planted):
-    parts = fe.gate(planted.bad, planted.good, planted.ref, POLICY).headline_parts
-    key, text = next(iter(parts.items()))
-    return Seen(key, text, plain(text) if key.startswith(("failed", "likely")) else "")
+    verdict = fe.gate(planted.bad, planted.good, planted.ref, POLICY)
+    return Seen(*next(iter(verdict.headline_parts.items())), first_name(verdict.findings))
 
 
 def of_board(planted):
     with quick(BOARDS):
         board = fe.leaderboard({"bad": planted.bad, "good": planted.good}, planted.ref)
-    key, text = next(iter(board.headline_parts.items()))
-    is_fault = key == "fault of bad"
-    return Seen(key, text, plain(text.partition(": ")[2].partition("; ")[0]) if is_fault else "")
+    row = next(one for one in board.rows if one.name == "bad")
+    return Seen(*next(iter(board.headline_parts.items())), first_name(row.findings or ()))
 
 
 def of_monitor(planted):
@@ -90,8 +91,8 @@ def of_monitor(planted):
         monitor.update(step, pictures)
     alarms, says = monitor.alarms, monitor.result.says
     early = tuple(one.name for one in alarms if one.since < CHANGE)
-    key, findings = next(iter(says)), monitor.findings
-    return Seen(key, says[key], plain(findings[0].name) if findings else "", len(alarms), early)
+    key = next(iter(says))
+    return Seen(key, says[key], first_name(monitor.findings), len(alarms), early)
 
 
 VERBS = {
