@@ -50,6 +50,11 @@ class Explained:
         shares = self.shares
         return shares[self.more_in] - shares[OTHER[self.more_in]]
 
+    def leads_to(self, other: Explained) -> bool:
+        """Return whether another look may follow from this one; see `Trait.leads_to`."""
+        is_more, other_is_more = (one.more_in == "gen" for one in (self, other))
+        return self.trait.leads_to(other.trait, is_more=is_more, other_is_more=other_is_more)
+
     def ends(self, other: Explained) -> bool:
         """Return whether samples no longer have another look as more of the generated set has this one."""
         return self.more_in == "gen" and other.more_in == "ref" and other.trait.name in self.trait.ends
@@ -182,7 +187,7 @@ def name_cause(found: list[Explained], order: list[str]) -> Explained:
 
 
 def _is_same(first: Explained, other: Explained) -> bool:
-    brings = first.trait.name in other.trait.brings
+    brings = other.leads_to(first)
     least = STRONG if brings else ALIKE
     if abs(other.z) < least * abs(first.z) or (other.whole and not first.whole):
         return False

@@ -299,8 +299,9 @@ def _questions(
 ) -> tuple[list[Harm], Callable[[float], list[MovedLook]]]:
     """Return what may be worse, and what else may have moved.
 
-    Looks are of the drawn pairs that are not broken, and of those that a look breaks. Kinds are of these and of broken pairs that show another picture.
-    Repeats and diversity are of all, as many pairs that became one picture are broken, each by itself.
+    Looks are of the drawn pairs that are not broken, and of those that a look breaks. Kinds are of these and of broken
+    pairs that show another picture. Repeats and diversity are of all, as many pairs that became one picture are broken,
+    each by itself.
     """
     kept = np.flatnonzero(~judged.broken | (judged.causes == TURNED_GRAY))
     if len(kept) < 2:  # all are broken: the whole run is judged
