@@ -68,6 +68,14 @@ class Held:
         own, other = (self.asked[label].mean() for label in (self.own_set, _other(self.own_set)))
         return bool(other <= LACKING * own)
 
+    @property
+    def is_asked_otherwise(self) -> bool:
+        """True if labels or words of prompts of its kind differ significantly: no look changes them."""
+        if self.asked is None:
+            return False
+        counts = np.array([(int(self.asked[label].sum()), len(self.asked[label])) for label in SETS])
+        return _p_value(counts) <= ALPHA
+
     def reach(self, other: Held) -> Members:
         """Return the samples without which another finding is looked at.
 

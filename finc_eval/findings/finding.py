@@ -114,7 +114,9 @@ class Finding(Record):
             return self.name if self.is_more else f"fewer repeats: {self.name}"
         if self.kind != "kind":
             return self.name
-        return f"{'too many' if self.is_more else 'lacks' if self.is_lost else 'too few'} {self.name}"
+        is_bare = self.name.startswith(("unnamed kind", "prompt with"))
+        noun = f"samples of the {self.name}" if is_bare else self.name
+        return f"{'too many' if self.is_more else 'lacks' if self.is_lost else 'too few'} {noun}"
 
     def _say_look(self) -> str:
         """Say a look of the part of the set that has it, or of the whole set."""

@@ -113,7 +113,8 @@ def explained(held: Sequence[Held]) -> list[Held]:
     cause = causes_of(held)
     whole = next((place for place, one in enumerate(held) if one.finding.kind == "look" and one.finding.whole), None)
     if whole is not None:
-        cause = [whole if one.finding.kind == "kind" else own for one, own in zip(held, cause, strict=True)]
+        follows = [one.finding.kind == "kind" and not one.is_asked_otherwise for one in held]
+        cause = [whole if is_brought else own for is_brought, own in zip(follows, cause, strict=True)]
     causes = []
     for place, one in enumerate(held):
         if cause[place] is None:

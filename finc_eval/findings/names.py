@@ -47,7 +47,8 @@ class KindNames:
         if kind.name is None:
             return unnamed(kind.id)
         short = self.cut(kind)
-        short = f"{ADJECTIVE}{short}" if starts_with_trait(kind.name, kind.evidence) else short
+        if starts_with_trait(kind.name, kind.evidence):
+            short = f"samples {short}" if short.startswith("with ") else f"{ADJECTIVE}{short}"
         return f"{short} ({kind.id})" if self._unique.is_shared(kind) else short
 
     def quoted(self, kind: _Called, thing: str = "kind") -> str:

@@ -137,6 +137,16 @@ def find_registered(columns: Sequence[FollowedColumn]) -> list[RegisteredColumn]
     return found
 
 
+def say_unchecked(columns: Sequence[FollowedColumn]) -> list[str]:
+    """Say which columns of a stored monitor may have another function now: those whose code no digest holds."""
+    return [
+        f"the column {one.name!r} uses what no digest holds, so that nobody can check whether its function is the same "
+        "as when this monitor began"
+        for one in columns
+        if one.digest is None and not one.name.startswith(METADATA)
+    ]
+
+
 def with_columns(
     part: EvaluationPart,
     columns: Sequence[FollowedColumn],

@@ -126,7 +126,8 @@ class Course(Document):
         ]
 
     def _summary(self) -> str:
-        return f"{plural(len(self.steps), 'evaluation')}, {plural(len(self.alarms), 'alarm')}"
+        names = "".join(f": {one.name}" if place == 0 else f", {one.name}" for place, one in enumerate(self.findings))
+        return f"{plural(len(self.steps), 'evaluation')}, {plural(len(self.alarms), 'alarm')}{names}"
 
 
 def course_of(

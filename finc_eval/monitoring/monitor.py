@@ -31,6 +31,7 @@ from finc_eval.monitoring.columns import (
     measure_reference,
     names_of_things,
     overlap_with,
+    say_unchecked,
     with_columns,
     without_columns,
 )
@@ -375,7 +376,7 @@ class Monitor:
             found.history = Evaluations.read(file, len(found.names), shares, found.basis.phi.size)
             found.seen = SeenSamples.read(file, found.history.count, TRACES)
             found.strips = Strips.read(file)
-            found.warnings += found.strips.notes
+            found.warnings += [*found.strips.notes, *say_unchecked(found.columns)]
         return found
 
     def __repr__(self) -> str:

@@ -112,11 +112,12 @@ def register_column(
         raise UsageError(f"the function of the column {name!r} must be callable with a PIL image, got {function!r}")
     words = {"less": less, "more": more, "low": low, "high": high}
     for key, word in words.items():
-        if word is not None and not (isinstance(word, str) and word.strip() and len(word) <= MOST_LETTERS):
+        is_text = isinstance(word, str) and word.strip() and word.isprintable() and len(word) <= MOST_LETTERS
+        if word is not None and not is_text:
             raise UsageError(f"{key} must be a few words for pictures, such as 'redder', got {word!r}")
     if bad is not None:
         check_choice("bad", bad, ("less", "more"))
-    brought = (brings,) if isinstance(brings, str) else tuple(brings)
+    brought = (brings,) if isinstance(brings, str) else tuple(brings or ())
     known = [*looks, *_REGISTERED]
     if strange := [one for one in brought if one not in known]:
         raise UsageError(

@@ -165,20 +165,29 @@ def read_numbers(sets: Mapping[str, Embeddings], rows: Rows) -> Parts | None:
 
 
 def read_column(one: Embeddings, name: str, rows: NDArray[np.int64]) -> Array | None:
-    """Return the numbers of a column; None if a sample has another value, or none."""
-    values = one.column(name)
+    """Return the numbers of a column; None if a sample has another text, or too many have no number.
+
+    Samples that lack a number take the median of the others, which moves neither means nor tails.
+    """
+    values, missing = one.column(name), {"", *one.missing_as(name)}
+    texts = [values[row] for row in rows.tolist()]
     try:
-        numbers = np.array([float(values[row]) for row in rows.tolist()])
+        numbers = np.array([np.nan if text in missing else float(text) for text in texts])
     except ValueError:
         return None
-    return numbers if np.isfinite(numbers).all() else None
+    is_known = np.isfinite(numbers)
+    # 0.9: least part of the samples that have a number. Of others, too much would be made up.
+    if not len(numbers) or is_known.mean() < 0.9:
+        return None
+    return np.where(is_known, numbers, np.median(numbers[is_known]))
 
 
 def _are_measurements(numbers: list[Array]) -> bool:
-    """Return whether numbers measure something: whole ones may be codes, of few values, or ids, which no other has."""
+    """Return whether numbers measure something: whole ones may be codes, of few values, or seeds and numbers of rows.
+
+    The latter are all different within each set.
+    """
     both = np.concatenate(numbers)
     if (both != np.round(both)).any():
         return len(np.unique(both)) > 2
-    known = [np.unique(one) for one in numbers]
-    shares = [np.isin(one, other).mean() for one, other in zip(numbers, reversed(known), strict=True)]
-    return len(np.unique(both)) > 20 and bool(min(shares) >= 0.5)
+    return len(np.unique(both)) > 20 and any(len(np.unique(one)) < len(one) for one in numbers)

@@ -170,7 +170,7 @@ class MeasuredRuns:
             tuple(ids[judged.unclear].tolist()),
             judged.is_usual,
             self.missing,
-            find_findings(self.pairs, judged, self.known, looks, worse),
+            find_findings(self.pairs, judged, self.known, looks, worse, tuple(ids[order[:SHOWN]].tolist())),
         )
 
 

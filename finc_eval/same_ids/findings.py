@@ -69,10 +69,17 @@ class _Answer:
 
 
 def find_findings(
-    pairs: Aligned, judged: RunVerdict, known: KnownOfPairs, looks: Sequence[MovedLook], worse: Sequence[Margin]
+    pairs: Aligned,
+    judged: RunVerdict,
+    known: KnownOfPairs,
+    looks: Sequence[MovedLook],
+    worse: Sequence[Margin],
+    furthest: tuple[str, ...],
 ) -> tuple[Finding, ...]:
-    """Return what differs between two runs, the largest first: broken pairs, looks of all pairs, and what is worse."""
-    furthest = [str(name) for name in pairs.ids[np.flatnonzero(judged.broken)]]
+    """Return what differs between two runs, the largest first: broken pairs, looks of all pairs, and what is worse.
+
+    `furthest` are ids of the pairs that are furthest apart, which show what is of all pairs.
+    """
     broken = [_of_pairs(pairs, judged, known)] if judged.broken.any() else []
     of_looks = [_of_look(cause, follows) for cause, follows in causes_among(list(looks))]
     names = {one.name for one in (*broken, *of_looks)}
@@ -83,7 +90,7 @@ def find_findings(
     # A fault of all pairs that is a look, such as gray, is said once.
     broken = [one for one in broken if one.kind != "pair" or one.name not in {look.name for look in of_looks}]
     found = sorted([*broken, *of_looks, *others], key=lambda one: -one.size)
-    return tuple(one if one.ids else replace(one, ids=tuple(furthest[:SHOWN_IDS])) for one in found)
+    return tuple(one if one.ids else replace(one, ids=furthest[:SHOWN_IDS]) for one in found)
 
 
 def _of_look(cause: MovedLook, follows: Sequence[MovedLook]) -> Finding:

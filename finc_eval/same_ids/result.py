@@ -178,7 +178,10 @@ class ById(Record, Shown):
 
     def _say_changed(self) -> str:
         names = [one.name for one in self.findings if one.kind in ("look", "column") and not one.is_worse]
-        looks = f"; on average they are {join_words(names[:NAMED])}" if names else ""
+        have = [one.removeprefix("with ") for one in names[:NAMED] if one.startswith("with ")]
+        are = [one for one in names[:NAMED] if not one.startswith("with ")]
+        looks = f"; on average they are {join_words(are)}" if are else ""
+        looks += f"; more of them have {join_words(have)}" if have else ""
         if self.unread:
             left_out = f"{_pairs_are(len(self.unread), 'further pair')} left out"
             ids = join_first(self.unread, NAMED)

@@ -120,11 +120,14 @@ def find_moved(table: PairTable, units: NDArray[np.int64], error: float) -> list
 def causes_among(left: Sequence[MovedLook]) -> Iterator[tuple[MovedLook, list[MovedLook]]]:
     """Yield the looks of which the others follow, each with these, the clearest first.
 
-    Of looks that are about as clear, the first in the order of all traits is the cause.
+    Of looks that are about as clear, the first in the order of all traits is the cause. A column of the user is the
+    cause of what it brings, however clear that is.
     """
     while left:
-        clearest = max(one.margin.interval[0] for one in left)
-        cause = next(one for one in left if one.margin.interval[0] >= STRONG * clearest)
+        clearest = max(left, key=lambda one: one.margin.interval[0])
+        asked = (one for one in left if one.trait.is_asked and one.leads_to(clearest))
+        clear = (one for one in left if one.margin.interval[0] >= STRONG * clearest.margin.interval[0])
+        cause = next(asked, None) or next(clear)
         follows = [one for one in left if cause.leads_to(one)]
         yield cause, follows
         left = [one for one in left if one is not cause and one not in follows]

@@ -194,6 +194,27 @@ def test_columns_of_seeds_and_numbers_of_rows_are_not_followed():
     assert not any(name.startswith("column") for name in fe.Monitor(held(pixels, values)).names)
 
 
+@pytest.mark.parametrize("missing", [1, 8, 20])
+def test_a_column_with_few_missing_values_is_compared_and_with_many_is_left_out(missing):
+    rng = np.random.default_rng(0)
+    texts = [
+        ["" if place < missing else f"{value:.3f}" for place, value in enumerate(rng.normal(by, 1, 80))]
+        for by in (2, 0)
+    ]
+    sets = [held(pictures(80, seed), {"score": own}) for seed, own in enumerate(texts, 1)]
+    names = [one.name for one in fe.compare(*sets, features=50).findings]
+    assert ("higher in “score”" in names) == (missing <= 8)
+
+
+@pytest.mark.parametrize(("least", "is_said"), [(0, True), (1000, True)])
+def test_counts_are_compared_whether_or_not_the_other_set_has_the_same(least, is_said):
+    rng = np.random.default_rng(0)
+    sets = [
+        held(pictures(80, seed), {"count": rng.integers(low, low + 60, 80)}) for seed, low in ((1, least + 40), (2, 0))
+    ]
+    assert any("“count”" in one.name for one in fe.compare(*sets, features=50).findings) == is_said
+
+
 def test_parts_of_processes_add_as_one():
     fe.register_column("mine", redness, less="less red", more="redder")
     fe.register_column("is red", is_red)

@@ -340,7 +340,8 @@ def test_the_repr_is_short_and_json_has_the_headline():
         "Comparison(1,200 generated, 3,400 reference, pixels@1234: 12 % [9, 15] different, more of 1 kind, "
         "less of 1 kind)"
     )
-    assert [line.split(" (")[0] for line in kinds] == ["  too many unnamed kind k1", "  lacks unnamed kind k2"]
+    said = ["  too many samples of the unnamed kind k1", "  lacks samples of the unnamed kind k2"]
+    assert [line.split(" (")[0] for line in kinds] == said
     assert found.to_dict()["headline"] == found.headline
 
 
