@@ -112,8 +112,13 @@ def _standing(result: Verdict, finding: ReleaseFinding) -> str:
     """Return how a finding stands that broke no limit, before its words; "" for a finding that did."""
     if finding.limit is None:
         return "Not limited: "
-    verdict = next((one.verdict for one in result.limits if one.name == finding.limit), "undecided")
-    return "" if verdict in FAILED else "Within its limit: " if verdict in SETTLED else "Undecided: "
+    limit = next((one for one in result.limits if one.name == finding.limit), None)
+    if limit is None or limit.verdict not in (*FAILED, *SETTLED):
+        return "Undecided: "
+    if limit.verdict in FAILED:
+        return ""
+    is_beyond = limit.value is not None and limit.value > limit.margin and limit.harm == "high"
+    return "Not surely beyond its limit: " if is_beyond else "Within its limit: "
 
 
 def _times(finding: ReleaseFinding) -> tuple[str, str]:

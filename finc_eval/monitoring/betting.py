@@ -71,7 +71,9 @@ def _date(jump: Array, drift: Array) -> tuple[NDArray[np.int64], NDArray[np.int6
     """
     is_drift = drift.max(0) > jump.max(0) + DATED
     latest = len(jump) - 1 - (jump >= jump.max(0) - DATED)[::-1].argmax(0)
-    likely = np.where(is_drift, drift.argmax(0), jump.argmax(0))
+    # Of starts that are as likely, the last: an evaluation that says nothing does not begin a change.
+    last = len(jump) - 1 - jump[::-1].argmax(0)
+    likely = np.where(is_drift, drift.argmax(0), last)
     return np.asarray(np.where(is_drift, likely, latest), np.int64), np.asarray(likely, np.int64)
 
 

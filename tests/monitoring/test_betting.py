@@ -81,3 +81,8 @@ def test_a_jump_is_seldom_dated_before_it_began(size):
     assert float(np.mean(start > 4)) < (0.6 if size < 2 else 0.2)
     assert float(np.mean(likely > 4)) < (0.2 if size < 2 else 0.05) and float(np.mean(likely > start)) < 0.02
     assert float(np.median(likely)) == 3
+
+
+def test_an_evaluation_that_says_nothing_does_not_begin_a_change():
+    scores = np.array([np.nan] * 3 + [4.0, 3.0, 3.0])[:, None]
+    assert (weigh(scores).start[0], weigh(scores).likely[0]) == (3, 3)
