@@ -198,8 +198,8 @@ def test_a_picture_has_one_tone_if_a_curve_of_its_light_gives_its_colors():
     light = float((sepia @ np.array(LUMA)).mean())
     for size, is_toned in ((0.8, True), (1.25, False)):
         tinted = sepia.copy()
-        tinted[:, :32, :, 0] += size * 0.015 * light  # up and down, which light does not tell
-        tinted[:, 32:, :, 2] += size * 0.015 * light
+        tinted[:, :32, :, 0] += size * 0.036 * light  # up and down, which light does not tell
+        tinted[:, 32:, :, 2] += size * 0.036 * light
         assert has_one_tone(squares_of(tinted))[0] == is_toned
 
 
