@@ -69,21 +69,21 @@ def test_a_repeated_picture_that_is_a_new_kind_is_one_cause():
 
 
 @pytest.mark.parametrize(
-    ("limit", "verdict", "words"),
+    ("limit", "verdict", "value", "words"),
     [
-        (None, "held", "Not limited: "),
-        ("a", "held", "Within its limit: "),
-        ("a", "undecided", "Undecided: "),
-        ("a", "regressed", ""),
+        (None, "held", 0.1, "Not limited: "),
+        ("a", "held", 0.1, "Within its limit: "),
+        ("a", "held", 0.3, "Not surely beyond its limit: "),
+        ("a", "undecided", 0.3, "Undecided: "),
+        ("a", "regressed", 0.3, ""),
     ],
 )
-def test_what_broke_no_limit_is_marked_apart_from_what_failed(limit, verdict, words):
+def test_what_broke_no_limit_is_marked_apart_from_what_failed(limit, verdict, value, words):
     finding = ReleaseFinding(
         "owls", "kind", False, 0.0, 0.09, None, text="lacks owls (0 %, before 9 %)", limits=(limit,) if limit else (),
         examples={"gen": (), "ref": ("1",)},
     )  # fmt: skip
-    found = SimpleNamespace(
-        findings=[finding], limits=[SimpleNamespace(name="a", verdict=verdict)], sets=("gen", "baseline")
-    )
+    limits = [SimpleNamespace(name="a", verdict=verdict, value=value, margin=0.2, harm="high")]
+    found = SimpleNamespace(findings=[finding], limits=limits, sets=("gen", "baseline"))
     (seen,) = _seen(found)
     assert seen.heading == f"{words}lacks owls" and seen.ink == ("other" if words else "gen")
