@@ -12,7 +12,7 @@ from finc_eval.monitoring.evaluations import Evaluations
 from finc_eval.monitoring.exchange import Array, Counts
 from finc_eval.monitoring.followed import DIVERSITY, REPEATS, Alarm, is_share, looks_in_order, names_nothing
 from finc_eval.naming.evidence import MOST
-from finc_eval.naming.explained import STRONG
+from finc_eval.naming.explained import ALIKE, STRONG
 from finc_eval.naming.questions import enrichment_p
 from finc_eval.numerics.inference import ALPHA
 
@@ -71,7 +71,8 @@ class Causes:
         looks = [*looks_in_order()]
         if new.name in looks and told.name in looks:
             is_first = looks.index(new.name) < looks.index(told.name) and not names_nothing(new)
-            return self._outweighs(told, new) or (not is_first and _leads(told, new))
+            is_led = not is_first and _leads(told, new) and self._is_strong(told, new)
+            return self._outweighs(told, new) or is_led
         if names_nothing(new) and told.name in looks and new.name != DIVERSITY:
             return True
         if new.name == REPEATS or not self._explains(told, new):
@@ -96,6 +97,10 @@ class Causes:
         _, after = self._tables(one, one)
         place = self._place(one)
         return bool(after[place, place] > (1 - LEAST) * after[0, 0])
+
+    def _is_strong(self, told: Alarm, new: Alarm) -> bool:
+        """Return whether a look has moved about as much as another, by spreads, which may then follow from it."""
+        return self._is_share(new) or self._spreads(told) >= ALIKE * self._spreads(new)
 
     def _spreads(self, one: Alarm) -> float:
         """Return by how many standard deviations of the reference a score has moved; ∞ of a share."""
