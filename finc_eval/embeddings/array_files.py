@@ -265,7 +265,7 @@ def _filled(matrix: NDArray[Any] | None, start: int, part: NDArray[Any], rows: i
         matrix = np.empty((rows, *part.shape[1:]), part.dtype)
     if part.shape[1:] != matrix.shape[1:]:
         raise ValueError("its lists have several lengths")
-    if part.dtype != matrix.dtype:  # whole numbers of which later ones are missing become floats
+    if part.dtype != matrix.dtype:  # a column of whole numbers becomes floats where later values are missing
         matrix = matrix.astype(np.result_type(matrix, part))
     matrix[start : start + len(part)] = part
     return matrix

@@ -59,7 +59,7 @@ class ErrorSource:
 
     @classmethod
     def of_variance(cls, name: str, variance: float, degrees: float = inf) -> ErrorSource:
-        """Return a source of which the variance alone is known."""
+        """Return a source with a known variance and unknown influences."""
         return cls(name, np.array([sqrt(variance)]), degrees)
 
     @property

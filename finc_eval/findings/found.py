@@ -102,7 +102,7 @@ def hold_findings(
     each = {kind.id: _hold_kind(kind, names, kinds, sets, rows, of_each) for kind in significant(kinds, ALPHA)}
     alone = causes_of([*first, *each.values()], among_kinds=False)
     covered = {one for one, cause in zip(each, alone[len(first) :], strict=True) if cause is not None}
-    # A heading of which looks explain some kinds alone is not one thing.
+    # Where looks explain only some kinds of a heading, its kinds are said one by one.
     heads = [one for one in headings if len(covered & {*one.children}) in (0, len(one.children))]
     units = [each.get(one.id) or _hold_kind(one, names, kinds, sets, rows, of_each) for one in top_level(kinds, heads)]
     return explained([*first, *units])

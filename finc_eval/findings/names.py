@@ -3,25 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol
 
 from finc_eval.core.words import quote
-from finc_eval.naming.evidence import ADJECTIVE, LOOKS_LIKE, Evidence, UniqueNames, starts_with_trait, unnamed
+from finc_eval.naming.evidence import ADJECTIVE, LOOKS_LIKE, HasName, UniqueNames, starts_with_trait, unnamed
 
 MAX_NAME = 5  # words of the name of a kind
-
-
-class _Called(Protocol):
-    """Whatever has an id, a name with evidence, and a title, the id without a name: a kind, or a direction."""
-
-    @property
-    def id(self) -> str: ...
-    @property
-    def title(self) -> str: ...
-    @property
-    def name(self) -> str | None: ...
-    @property
-    def evidence(self) -> tuple[Evidence, ...]: ...
 
 
 class KindNames:
@@ -36,10 +22,10 @@ class KindNames:
         True
     """
 
-    def __init__(self, every: Iterable[_Called]) -> None:
+    def __init__(self, every: Iterable[HasName]) -> None:
         self._unique = UniqueNames(every)
 
-    def noun(self, kind: _Called) -> str:
+    def noun(self, kind: HasName) -> str:
         """Return the name as the object of a sentence: "jellyfish", "samples that are darker", "unnamed kind k9".
 
         The id follows where others read the same.
@@ -51,14 +37,14 @@ class KindNames:
             short = f"samples {short}" if short.startswith("with ") else f"{ADJECTIVE}{short}"
         return f"{short} ({kind.id})" if self._unique.is_shared(kind) else short
 
-    def quoted(self, kind: _Called, thing: str = "kind") -> str:
+    def quoted(self, kind: HasName, thing: str = "kind") -> str:
         """Return the thing and its name in quotation marks: "kind “jellyfish”", "kind like “dog”, k3,"."""
         if kind.name is None:
             return unnamed(kind.id) if thing == "kind" else f"{thing} {kind.id}"
         like = "like " * kind.name.startswith(LOOKS_LIKE)
         return f"{thing} {like}{quote(self.cut(kind))}" + f", {kind.id}," * self._unique.is_shared(kind)
 
-    def cut(self, kind: _Called) -> str:
+    def cut(self, kind: HasName) -> str:
         """Return the first `MAX_NAME` words of the name."""
         words = self._unique.words(kind).split()
         return " ".join(words[:MAX_NAME]) + "…" * (len(words) > MAX_NAME)

@@ -71,7 +71,7 @@ def read_gallery(
         if label not in given and (kept is not None or source is None):
             held, reason = (kept or {}).get(label, {}), "only their ids are at hand"
             reason = "the file has no pictures of them that can be read" if held else reason
-            pictures[label] = {name: source for name, source in held.items() if name in wanted}
+            pictures[label] = {name: picture for name, picture in held.items() if name in wanted}
         else:
             pictures[label], reason = read_thumbnails(source, wanted, info.clip, still=still.get(label, ()))
         if lacking := len(wanted) - len(pictures[label]):

@@ -37,8 +37,8 @@ class ReleaseFinding(Finding):
     """A difference of a release from its baseline, and how it stands to the policy.
 
     Attributes:
-        limits: names of the limits that it broke, the first of which it is measured by, or of the one that could not be
-            decided, or held; empty if no limit is on it. An interval is that of the first, in its unit.
+        limits: names of the limits that it broke, or else of the limit on it that held or could not be decided; empty
+            without a limit. The first limit measures it: an interval is in the unit of that limit.
         allowed: end of what is allowed for its share; None without a limit on it.
         examples: ids of samples of the release and of the baseline that show it, by label.
     """

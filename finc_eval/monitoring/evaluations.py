@@ -26,7 +26,7 @@ from finc_eval.monitoring.exchange import (
 )
 from finc_eval.monitoring.shown import ShownSamples
 
-RECENT = 8  # evaluations of which is kept what their things share: an alarm comes a few evaluations after a change
+RECENT = 8  # last evaluations whose shared samples are kept: an alarm comes a few evaluations after a change
 TRACED = 512  # samples of an evaluation that are traced
 
 

@@ -195,7 +195,7 @@ class ColumnMeasurer:
 
     @property
     def missing(self) -> NDArray[np.int64]:
-        """Samples of which a column is not known, by their number."""
+        """Numbers of the samples that lack a value of any column."""
         return np.flatnonzero(np.isnan(self._values).any(0))
 
     def add(self, samples: Sequence[int], images: Sequence[Image.Image]) -> None:

@@ -93,20 +93,27 @@ SHARES = re.compile(r" \([\d %,]+\)")  # the shares of members in a name, such a
 BETWEEN_PARTS = re.compile(r", | and ")  # words between the parts of a name, which may come in any order
 
 
-class _Named(Protocol):
+class HasName(Protocol):
     """Whatever has an id, a name with evidence, and a title, the id without a name: a mode, or a kind."""
 
     @property
-    def id(self) -> str: ...
+    def id(self) -> str:
+        """Its id."""
+
     @property
-    def title(self) -> str: ...
+    def title(self) -> str:
+        """The name, or the id without a name."""
+
     @property
-    def name(self) -> str | None: ...
+    def name(self) -> str | None:
+        """The name; None without one."""
+
     @property
-    def evidence(self) -> tuple[Evidence, ...]: ...
+    def evidence(self) -> tuple[Evidence, ...]:
+        """The evidence for the name."""
 
 
-AnyNamed = TypeVar("AnyNamed", bound=_Named)
+AnyNamed = TypeVar("AnyNamed", bound=HasName)
 
 
 class UniqueNames:
@@ -116,27 +123,27 @@ class UniqueNames:
     another has the same short name, traits distinguish them, or else ids.
     """
 
-    def __init__(self, modes: Iterable[_Named]) -> None:
+    def __init__(self, modes: Iterable[HasName]) -> None:
         known = [*modes]
         self._short = Counter(_reading(_without_traits(one)) for one in known)
         self._full = Counter(_reading(_without_shares(one)) for one in known)
 
-    def words(self, one: _Named) -> str:
+    def words(self, one: HasName) -> str:
         """Return the name, with traits only if they distinguish it; the id of an unnamed kind."""
         if one.name is None:
             return unnamed(one.title)
         short, full = _without_traits(one), _without_shares(one)
         return full if self._short[_reading(short)] > 1 and self._full[_reading(full)] == 1 else short
 
-    def is_shared(self, one: _Named) -> bool:
+    def is_shared(self, one: HasName) -> bool:
         """Return whether others have the same words, so that ids must distinguish them."""
         return self._short[_reading(self.words(one))] > 1
 
-    def title(self, one: _Named) -> str:
+    def title(self, one: HasName) -> str:
         """Return the whole name, with the id where others read the same but for their shares."""
         return f"{one.title}, {one.id}" if self._full[_reading(_without_shares(one))] > 1 else one.title
 
-    def kind(self, one: _Named) -> str:
+    def kind(self, one: HasName) -> str:
         """Return the kind of samples as the object of a sentence."""
         if one.name is None:
             return f"samples of {unnamed(one.id)}"
@@ -173,22 +180,22 @@ def unnamed(mode_id: str) -> str:
     return f"unnamed kind {mode_id}" if KIND_ID.fullmatch(mode_id) else mode_id
 
 
-def read_alike(one: _Named, other: _Named) -> bool:
+def read_alike(one: HasName, other: HasName) -> bool:
     """Return whether two modes have names that read the same."""
     named = one.name is not None and other.name is not None
     return named and _reading(_without_shares(one)) == _reading(_without_shares(other))
 
 
-def with_id(one: _Named) -> str:
+def with_id(one: HasName) -> str:
     """Return the name with the id, as tables have it; the id alone without a name."""
     return one.id if one.title == one.id else f"{one.title}, {one.id}"
 
 
-def _without_shares(one: _Named) -> str:
+def _without_shares(one: HasName) -> str:
     return _drop_shares(one.title)
 
 
-def _without_traits(one: _Named) -> str:
+def _without_traits(one: HasName) -> str:
     """Return a name without shares and traits; traits alone stay."""
     return _drop_traits(_without_shares(one), one.name, one.evidence)
 
@@ -215,7 +222,7 @@ def _reading(text: str) -> frozenset[str]:
     return frozenset(BETWEEN_PARTS.split(text))
 
 
-def in_common(kinds: Sequence[_Named], others: Iterable[_Named]) -> str | None:
+def in_common(kinds: Sequence[HasName], others: Iterable[HasName]) -> str | None:
     """Return the words that all names of some kinds share and no others have, as "coloured" of coloured-0; or None."""
     own = [_words(kind) for kind in kinds]
     taken = {word for kind in others for word in _words(kind)}
@@ -223,7 +230,7 @@ def in_common(kinds: Sequence[_Named], others: Iterable[_Named]) -> str | None:
     return " ".join(shared) if shared and taken and taken.isdisjoint(shared) else None
 
 
-def _words(kind: _Named) -> list[str]:
+def _words(kind: HasName) -> list[str]:
     """Return the words of the values that name a kind, without the traits of its pictures."""
     named = [one.value for one in kind.evidence if one.source != TRAIT and one.value in (kind.name or "")]
     return list(dict.fromkeys(word for value in named for word in WORD.findall(value)))

@@ -167,7 +167,7 @@ def read_numbers(sets: Mapping[str, Embeddings], rows: Rows) -> Parts | None:
 def read_column(one: Embeddings, name: str, rows: NDArray[np.int64]) -> Array | None:
     """Return the numbers of a column; None if a sample has another text, or too many have no number.
 
-    Samples that lack a number take the median of the others, which moves neither means nor tails.
+    Samples that lack a number take that of another sample, at random: their law is that of the others.
     """
     values, missing = one.column(name), {"", *one.missing_as(name)}
     texts = [values[row] for row in rows.tolist()]
@@ -179,7 +179,8 @@ def read_column(one: Embeddings, name: str, rows: NDArray[np.int64]) -> Array | 
     # 0.9: least part of the samples that have a number. Of others, too much would be made up.
     if not len(numbers) or is_known.mean() < 0.9:
         return None
-    return np.where(is_known, numbers, np.median(numbers[is_known]))
+    numbers[~is_known] = np.random.default_rng(0).choice(numbers[is_known], int((~is_known).sum()))
+    return numbers
 
 
 def _are_measurements(numbers: list[Array]) -> bool:

@@ -118,7 +118,7 @@ def find_moved(table: PairTable, units: NDArray[np.int64], error: float) -> list
 
 
 def causes_among(left: Sequence[MovedLook]) -> Iterator[tuple[MovedLook, list[MovedLook]]]:
-    """Yield the looks of which the others follow, each with these, the clearest first.
+    """Yield each look that causes others with the looks that follow from it, the clearest first.
 
     Of looks that are about as clear, the first in the order of all traits is the cause. A column of the user is the
     cause of what it brings, however clear that is.

@@ -6,7 +6,7 @@ import finc_eval as fe
 
 
 def pictures(n, seed, red=0, part=1.0):
-    """Pictures of 4 x 4 squares of random colors, 32 x 32, of which a part is redder."""
+    """Pictures of 32 x 32 pixels, in 4 x 4 squares of random colors; a part of the pictures is redder."""
     rng = np.random.default_rng(seed)
     pixels = np.kron(rng.integers(0, 200, (n, 4, 4, 3)), np.ones((1, 8, 8, 1), int))
     pixels[: round(part * n), ..., 0] += red

@@ -38,13 +38,16 @@ class Sealed(Generic[R]):
 
     def text(self, content: R) -> str:
         """Return a record as it is written."""
-        return json.dumps(seal(self.type_name, self.layout, plain(content)), indent=1, allow_nan=False) + "\n"
+        return _text(self._seal(content))
+
+    def _seal(self, content: R) -> dict[str, Any]:
+        return seal(self.type_name, self.layout, plain(content))
 
     def write(self, path: str | Path, content: R) -> str:
         """Write a record whole or not at all, once it is read back as it is, and return its checksum."""
-        text = self.text(content)
-        write_readable(path, text, lambda written: self.read(written)[0], content)
-        return str(json.loads(text)[CHECKSUM])
+        sealed = self._seal(content)
+        write_readable(path, _text(sealed), lambda written: self.read(written)[0], content)
+        return str(sealed[CHECKSUM])
 
     def read(self, path: str | Path) -> tuple[R, str]:
         """Read a record and its checksum.
@@ -56,3 +59,7 @@ class Sealed(Generic[R]):
         with content_of(path, self.again):
             record = structure(self.record, self.upgrade(data), str(path))
         return record, str(data[CHECKSUM])
+
+
+def _text(sealed: dict[str, Any]) -> str:
+    return json.dumps(sealed, indent=1, allow_nan=False) + "\n"
