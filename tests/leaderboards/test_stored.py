@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 import finc_eval as fe
 from finc_eval.cli.app import app
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
+from finc_eval.core.kept import sealed
 from finc_eval.core.marks import checksum_of
 from finc_eval.estimates.error_source import MAX_PARTS, ErrorSource
 from finc_eval.leaderboards.assemble import assemble
@@ -531,7 +532,7 @@ def test_a_board_that_could_not_be_read_back_is_not_written(tmp_path, monkeypatc
     board = fe.Board(tmp_path / "board")
     board.add({"a": rows[0]}, rows[1])
     before = {path: path.read_bytes() for path in (tmp_path / "board").rglob("*") if path.is_file()}
-    monkeypatch.setattr(type(ENTRY), "text", lambda *_: json.dumps({"program": "finc-eval"}))
+    monkeypatch.setattr(sealed, "_text", lambda *_: json.dumps({"program": "finc-eval"}))
     with pytest.raises(fe.DataError, match="is not written, because finc-eval could not read it back"):
         board.add({"b": rows[2]}, rows[1])
     assert {path: path.read_bytes() for path in (tmp_path / "board").rglob("*") if path.is_file()} == before
