@@ -106,7 +106,7 @@ def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
 def _sections(name: str, tables: Sequence[TextTable]) -> list[Section]:
     """Return a section for each table, with anchors that are numbered after the first."""
     anchors = [name, *(f"{name}-{place}" for place in range(2, len(tables) + 1))]
-    return [Section(each, one.title, one.legend, table=one) for each, one in zip(anchors, tables, strict=False)]
+    return [Section(each, table.title, table.legend, table=table) for each, table in zip(anchors, tables, strict=False)]
 
 
 def _eigenvalues(spectrum: Spectrum) -> TextTable:
@@ -116,7 +116,7 @@ def _eigenvalues(spectrum: Spectrum) -> TextTable:
         for rank, pair in enumerate(zip_longest(spectrum.over, spectrum.under), 1)
     ]
     return TextTable(
-        "The eigenvalues of the figure", ["Rank", *(f"More in the {one}" for one in SET_NAMES.values())], rows
+        "The eigenvalues of the figure", ["Rank", *(f"More in the {name}" for name in SET_NAMES.values())], rows
     )
 
 
@@ -191,7 +191,7 @@ def _direction_card(comparison: Comparison, mode: Direction, names: tuple[str, s
         links = [(f"{'No kind shows this direction. ' * bool(unshown)}Its best samples lie in:", lie_in)]
     elif unshown:
         links = [("No kind shows this direction: its best samples lie in many.", ())]
-    alike = {one.id: one for one in significant(comparison.directions, ALPHA)}
+    alike = {direction.id: direction for direction in significant(comparison.directions, ALPHA)}
     if (other := alike.get(mode.looks_different or "")) is not None and mode.id in alike:
         other_card = Link(anchor(other.id), UniqueNames(comparison.directions).title(other))
         links.append(("The other set has this instead, which looks different:", [other_card]))
@@ -216,7 +216,7 @@ def kind_links(comparison: Comparison, mode: Direction) -> list[Link]:
     """Return links to the kinds that the best samples of a direction lie in."""
     names = UniqueNames((*comparison.headings, *comparison.kinds))
     known = {kind.id: kind for kind in comparison.kinds}
-    return [Link(anchor(one), names.words(known[one])) for one in mode.kinds if one in known]
+    return [Link(anchor(id), names.words(known[id])) for id in mode.kinds if id in known]
 
 
 def _say_unshown(comparison: Comparison, mode: Direction) -> str:
@@ -235,7 +235,7 @@ def outline(comparison: Comparison) -> Outline:
         says=says(comparison),
         sets={gen: comparison.gen.n, ref: comparison.ref.n},
         signatures=[comparison.signature],
-        call=call("compare", *(source(*one) for one in sets.items()), settings=comparison.settings),
+        call=call("compare", *(source(*item) for item in sets.items()), settings=comparison.settings),
         tables=[
             *findings_table(comparison),
             *id_tables(comparison.by_id, LABELS),

@@ -56,7 +56,7 @@ def page(result: MethodComparison, samples: Mapping[str, Samples]) -> str:
         {words: words for words in TOO.values()},
         sorts_of(names),
     )
-    tables = [Section(f"groups-{place}", one.title, table=one) for place, one in enumerate(said.tables)]
+    tables = [Section(f"groups-{place}", table.title, table=table) for place, table in enumerate(said.tables)]
     ideas = [(METHOD_NAMES[name], METHODS[name].idea) for name in result.comparisons]
     sets = [(name.capitalize(), info) for name, info in zip(SET_NAMES.values(), (first.gen, first.ref), strict=True)]
     sections = [
@@ -119,13 +119,13 @@ def cells(result: MethodComparison, method: str, group: DirectionGroup) -> list[
 
 def significant_groups(result: MethodComparison) -> list[DirectionGroup]:
     """Return the groups in which some method finds a significant direction, first those with more."""
-    found = [one for one in result.groups if result.shown_direction(one).p_value <= ALPHA]
+    found = [group for group in result.groups if result.shown_direction(group).p_value <= ALPHA]
     return [group for role, _, _ in ROLES for group in found if group.role == role]
 
 
 def _rows(result: MethodComparison, role: Role) -> list[list[Cell | str]]:
     rows: list[list[Cell | str]] = []
-    for group in (one for one in significant_groups(result) if one.role == role):
+    for group in (each for each in significant_groups(result) if each.role == role):
         shown = result.shown_direction(group)
         own, _ = SETS_OF[role]
         # 4: samples of a group in the table of groups.
@@ -155,14 +155,14 @@ def _card(group: DirectionGroup, result: MethodComparison, names: tuple[str, str
     rows = [
         [
             f"{METHOD_NAMES[method]}, {rank}.",
-            percent(one.share_gen, 1),
-            percent(one.share_ref, 1),
-            difference(one),
-            p_value(one.p_value),
-            optional_percent(one.stability),
+            percent(direction.share_gen, 1),
+            percent(direction.share_ref, 1),
+            difference(direction),
+            p_value(direction.p_value),
+            optional_percent(direction.stability),
         ]
         for method in result.comparisons
-        for rank, one in cells(result, method, group)
+        for rank, direction in cells(result, method, group)
     ]
     card = mode_card(mode, names, scale, result.shown, place=f"-{group.name}")
     headings = ("Method, rank", "Share, gen", "Share, ref", "Difference", "Adj. p", "Stability")

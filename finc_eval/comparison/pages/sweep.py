@@ -89,7 +89,7 @@ def page(sweep: Sweep, samples: Mapping[str, Samples]) -> str:
             f"{first.settings.modes:,} at most; {first.tested:,} directions tested over both roles, at every value",
         ),
     ]
-    found = [(point, *one) for point in sweep.points for one in point.significant]
+    found = [(point, *direction) for point in sweep.points for direction in point.significant]
     marked: dict[Role, list[Mark]] = {"over": [], "under": []}
     for point, mode, spreadness in found:
         spread = nan if spreadness is None else spreadness
@@ -168,7 +168,7 @@ def marks(sweep: Sweep, value: float) -> list[str]:
 def _notes(sweep: Sweep, point: Point) -> list[str]:
     """Return other names of a value, and the warnings that not all values share."""
     common = common_warnings(sweep)
-    return [*marks(sweep, point.value), *(one for one in point.comparison.warnings if one not in common)]
+    return [*marks(sweep, point.value), *(warning for warning in point.comparison.warnings if warning not in common)]
 
 
 def _over_known(mean: Callable[[list[float]], float], values: Iterable[float | None]) -> float | None:
@@ -183,7 +183,7 @@ def _spreadness(value: float | None) -> str:
 
 def common_warnings(sweep: Sweep) -> tuple[str, ...]:
     """Return the warnings of the sweep, and the warnings that all values share."""
-    first, *others = (one.warnings for one in sweep.rows.values())
+    first, *others = (row.warnings for row in sweep.rows.values())
     common = (warning for warning in first if all(warning in other for other in others))
     return tuple(dict.fromkeys((*sweep.warnings, *common)))
 
