@@ -129,9 +129,9 @@ def look_different(
     """
     own = [np.asarray(mode.get(OWN[role], ()), np.int64) for role, mode in zip(roles, members, strict=True)]
     pools = {}
-    for name, one in sets.items():
+    for name, samples in sets.items():
         mine = [found for role, found in zip(roles, own, strict=True) if OWN[role] == name]
-        pools[name] = np.unique(np.concatenate([smallest_hashes(one, OTHERS_PER_SET), *mine]))
+        pools[name] = np.unique(np.concatenate([smallest_hashes(samples, OTHERS_PER_SET), *mine]))
     rows = {name: sets[name].rows_at(pool) for name, pool in pools.items()}
     lifts = np.zeros((len(own), len(own)))
     for i, role in enumerate(roles):
@@ -163,7 +163,7 @@ def same_kind(one: Name, other: Name) -> bool | None:
 def _values_of_most(name: Name) -> dict[str, list[str]]:
     """Return, by source, the values that most members have, the strongest first; traits are left out."""
     found: dict[str, list[str]] = {}
-    for one in name.evidence:
-        if one.source != TRAIT:
-            found.setdefault(one.source, []).extend([one.value] if one.share_members >= MOST else [])
+    for part in name.evidence:
+        if part.source != TRAIT:
+            found.setdefault(part.source, []).extend([part.value] if part.share_members >= MOST else [])
     return found

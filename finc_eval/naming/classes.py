@@ -48,13 +48,13 @@ def class_properties(panel: SampledSets) -> Iterator[Properties]:
     Modes are left out in whose members the layer is unsure: an artifact is not an animal.
     """
     sets = list(panel.by_set())
-    if not any(classifier_of(one.space) for one, _, _ in sets):
+    if not any(classifier_of(samples.space) for samples, _, _ in sets):
         return
     tree = imagenet_tree()
     known = np.zeros(panel.members.shape[1], bool)
     weights, entropy = np.zeros((len(known), len(tree.names)), np.float32), np.full(len(known), np.nan)
-    for one, rows, place in sets:
-        if (chance := probabilities(one, rows)) is not None:
+    for samples, rows, place in sets:
+        if (chance := probabilities(samples, rows)) is not None:
             known[place], weights[place] = True, class_weights(chance)
             entropy[place] = torch.special.entr(chance).sum(1).numpy()
     yield Properties(
@@ -73,15 +73,15 @@ def _are_sure(panel: SampledSets, entropy: Floats, known: Mask) -> Mask:
     found = []
     for members, others in zip(panel.members & known, panel.others & known, strict=True):
         of_sets = [entropy[place][others[place]] for _, _, place in panel.by_set()]
-        limits = [np.quantile(one, UNSURE) for one in of_sets if len(one)]
+        limits = [np.quantile(entropies, UNSURE) for entropies in of_sets if len(entropies)]
         found.append(bool(members.any() and limits and np.median(entropy[members]) <= min(limits)))
     return np.array(found, bool)
 
 
-def probabilities(one: Embeddings, rows: Indices) -> torch.Tensor | None:
+def probabilities(samples: Embeddings, rows: Indices) -> torch.Tensor | None:
     """Return the probability of each class in samples; None without a last layer."""
-    classifier = classifier_of(one.space)
-    return None if classifier is None else classifier.probabilities(one.rows_at(rows))
+    classifier = classifier_of(samples.space)
+    return None if classifier is None else classifier.probabilities(samples.rows_at(rows))
 
 
 def class_weights(chance: torch.Tensor) -> NDArray[np.float32]:

@@ -125,38 +125,38 @@ class UniqueNames:
 
     def __init__(self, modes: Iterable[HasName]) -> None:
         known = [*modes]
-        self._short = Counter(_reading(_without_traits(one)) for one in known)
-        self._full = Counter(_reading(_without_shares(one)) for one in known)
+        self._short = Counter(_reading(_without_traits(kind)) for kind in known)
+        self._full = Counter(_reading(_without_shares(kind)) for kind in known)
 
-    def words(self, one: HasName) -> str:
+    def words(self, named: HasName) -> str:
         """Return the name, with traits only if they distinguish it; the id of an unnamed kind."""
-        if one.name is None:
-            return unnamed(one.title)
-        short, full = _without_traits(one), _without_shares(one)
+        if named.name is None:
+            return unnamed(named.title)
+        short, full = _without_traits(named), _without_shares(named)
         return full if self._short[_reading(short)] > 1 and self._full[_reading(full)] == 1 else short
 
-    def is_shared(self, one: HasName) -> bool:
+    def is_shared(self, named: HasName) -> bool:
         """Return whether others have the same words, so that ids must distinguish them."""
-        return self._short[_reading(self.words(one))] > 1
+        return self._short[_reading(self.words(named))] > 1
 
-    def title(self, one: HasName) -> str:
+    def title(self, named: HasName) -> str:
         """Return the whole name, with the id where others read the same but for their shares."""
-        return f"{one.title}, {one.id}" if self._full[_reading(_without_shares(one))] > 1 else one.title
+        return f"{named.title}, {named.id}" if self._full[_reading(_without_shares(named))] > 1 else named.title
 
-    def kind(self, one: HasName) -> str:
+    def kind(self, named: HasName) -> str:
         """Return the kind of samples as the object of a sentence."""
-        if one.name is None:
-            return f"samples of {unnamed(one.id)}"
-        words = self.words(one)
-        if starts_with_trait(one.name, one.evidence):
+        if named.name is None:
+            return f"samples of {unnamed(named.id)}"
+        words = self.words(named)
+        if starts_with_trait(named.name, named.evidence):
             text = f"{ADJECTIVE}{quote(words)}"
-        elif one.name.startswith(LOOKS_LIKE):
+        elif named.name.startswith(LOOKS_LIKE):
             text = f"samples that look like {quote(words)}"
         elif words.startswith(PARTLY):
             text = f"samples that are partly {quote(words.removeprefix(PARTLY))}"
         else:
             text = quote(words)
-        return f"{text}, {one.id}" if self.is_shared(one) else text
+        return f"{text}, {named.id}" if self.is_shared(named) else text
 
     def examples(self, groups: Iterable[Sequence[AnyNamed]], count: int) -> list[list[AnyNamed]]:
         """Return the first modes of each group, up to a number, without modes that read like an earlier one."""
@@ -164,11 +164,11 @@ class UniqueNames:
         chosen: list[list[AnyNamed]] = []
         for group in groups:
             chosen.append([])
-            for one in group:
-                reading = _reading(self.words(one))
+            for kind in group:
+                reading = _reading(self.words(kind))
                 if len(chosen[-1]) < count and reading not in taken:
                     taken.add(reading)
-                    chosen[-1].append(one)
+                    chosen[-1].append(kind)
         return chosen
 
 
@@ -186,18 +186,18 @@ def read_alike(one: HasName, other: HasName) -> bool:
     return named and _reading(_without_shares(one)) == _reading(_without_shares(other))
 
 
-def with_id(one: HasName) -> str:
+def with_id(kind: HasName) -> str:
     """Return the name with the id, as tables have it; the id alone without a name."""
-    return one.id if one.title == one.id else f"{one.title}, {one.id}"
+    return kind.id if kind.title == kind.id else f"{kind.title}, {kind.id}"
 
 
-def _without_shares(one: HasName) -> str:
-    return _drop_shares(one.title)
+def _without_shares(kind: HasName) -> str:
+    return _drop_shares(kind.title)
 
 
-def _without_traits(one: HasName) -> str:
+def _without_traits(kind: HasName) -> str:
     """Return a name without shares and traits; traits alone stay."""
-    return _drop_traits(_without_shares(one), one.name, one.evidence)
+    return _drop_traits(_without_shares(kind), kind.name, kind.evidence)
 
 
 def _drop_shares(text: str) -> str:
@@ -232,5 +232,5 @@ def in_common(kinds: Sequence[HasName], others: Iterable[HasName]) -> str | None
 
 def _words(kind: HasName) -> list[str]:
     """Return the words of the values that name a kind, without the traits of its pictures."""
-    named = [one.value for one in kind.evidence if one.source != TRAIT and one.value in (kind.name or "")]
+    named = [part.value for part in kind.evidence if part.source != TRAIT and part.value in (kind.name or "")]
     return list(dict.fromkeys(word for value in named for word in WORD.findall(value)))

@@ -226,7 +226,7 @@ def trait_questions(panel: SampledSets) -> Iterator[Question]:
     for own, other in zip(members, others, strict=True):
         if min(len(own), len(other)) >= FEWEST:  # pictures of others are not read: nothing is asked of their modes
             wanted[own] = wanted[other] = True
-    if all(extractor_of(one.space) == MOTION for one in panel.sets.values()):
+    if all(extractor_of(samples.space) == MOTION for samples in panel.sets.values()):
         moving = _measure(panel, wanted, motion.MEASURED, _motion)
         yield from _ask(members, others, moving, motion.MEASURED, MOTION_TRAITS)
     yield from _ask(members, others, _measure(panel, wanted, MEASURED, _looks), MEASURED, TRAITS)
@@ -266,7 +266,7 @@ def _shares_apart(members: Floats, others: Floats) -> tuple[Floats, Floats]:
     pairs = []
     for mine, theirs in zip(members.T, others.T, strict=True):
         values = np.unique(np.concatenate([mine, theirs]))
-        own, rest = (1 - np.searchsorted(np.sort(one), values, "left") / len(one) for one in (mine, theirs))
+        own, rest = (1 - np.searchsorted(np.sort(side), values, "left") / len(side) for side in (mine, theirs))
         best = int((own - rest).argmax())
         pairs.append((own[best], rest[best]))
     shares = np.array(pairs)
@@ -282,17 +282,17 @@ def _some(mask: NDArray[np.bool_], count: int) -> NDArray[np.int64]:
 def _measure(panel: SampledSets, wanted: NDArray[np.bool_], names: Sequence[str], read: Read) -> NDArray[np.float64]:
     """Measure the wanted samples, shape (samples, names); NaN for others, and where there is nothing to read."""
     measured = np.full((len(wanted), len(names)), np.nan)
-    for one, rows, place in panel.by_set():
+    for samples, rows, place in panel.by_set():
         asked = np.flatnonzero(wanted[place])
-        if len(asked) and (found := read(one, rows[asked])) is not None:
+        if len(asked) and (found := read(samples, rows[asked])) is not None:
             measured[place.start + asked] = found
     return measured
 
 
-def _looks(one: Embeddings, rows: Indices) -> list[NDArray[np.float64]] | None:
-    images = one.images_at(rows)
+def _looks(samples: Embeddings, rows: Indices) -> list[NDArray[np.float64]] | None:
+    images = samples.images_at(rows)
     return None if images is None else [measure(image) for image in images]
 
 
-def _motion(one: Embeddings, rows: Indices) -> NDArray[np.float64]:
-    return np.asarray(motion.measurements(one.rows_at(rows)).cpu().numpy())
+def _motion(samples: Embeddings, rows: Indices) -> NDArray[np.float64]:
+    return np.asarray(motion.measurements(samples.rows_at(rows)).cpu().numpy())
