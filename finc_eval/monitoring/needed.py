@@ -57,13 +57,15 @@ def say_needed(reference: int, samples: int, things: int, alpha: float) -> str:
     """Return what evaluations of this size can find, on average, in a sentence."""
     gone = SHARE / np.sqrt(SHARE * (1 - SHARE))
     found = [evaluations_needed(shift, reference, samples, things, alpha) for shift in (SHIFT, float(gone))]
-    words = ["is not found" if one is None else f"has an alarm after {plural(one, 'evaluation')}" for one in found]
+    words = [
+        "is not found" if count is None else f"has an alarm after {plural(count, 'evaluation')}" for count in found
+    ]
     first = (
         f"With {plural(samples, 'sample')} an evaluation and {reference:,} of the reference, on average a shift of all "
     )
     alone = [samples_alone(shift, reference, things, alpha) for shift in (SHIFT, float(gone))]
     counts = " and ".join(
-        dict.fromkeys("a larger reference" if one is None else plural(one, "sample") for one in alone)
+        dict.fromkeys("a larger reference" if count is None else plural(count, "sample") for count in alone)
     )
     return first + (
         f"samples by {SHIFT:g} of their standard deviations {words[0]}, and a kind of {100 * SHARE:.0f} % that "
