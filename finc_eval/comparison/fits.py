@@ -159,7 +159,7 @@ def mass(sketched: SketchedSet, folds: Sequence[int], vectors: torch.Tensor) -> 
 
 def baseline_fit(settings: Settings, gen: SketchedSet, ref: SketchedSet) -> Fit:
     """Return a baseline's fit: it finds the directions with more mass in its first set than in its second."""
-    method, modes = settings.method, settings.modes
+    method, clusters = settings.method, settings.modes
     for sketched in (gen, ref):
         if sketched.embeddings is None:
             raise DataError(
@@ -174,11 +174,11 @@ def baseline_fit(settings: Settings, gen: SketchedSet, ref: SketchedSet) -> Fit:
             check_few_enough(gen.sketch.n + ref.sketch.n, "leave ken out")
             find = partial(ken_expansion, phi=phi, rho=settings.rho, count=direction_count([gen, ref], settings))
         case Rarity():
-            _check_enough_novel(method, (gen, ref), modes)
-            find = partial(rarity_expansion, method=method, clusters=modes, run=run, index=settings.index)
+            _check_enough_novel(method, (gen, ref), clusters)
+            find = partial(rarity_expansion, method=method, clusters=clusters, run=run, index=settings.index)
         case Fld():
-            _check_enough_novel(method, (gen, ref), modes)
-            find = partial(fld_expansion, method=method, clusters=modes, run=run)
+            _check_enough_novel(method, (gen, ref), clusters)
+            find = partial(fld_expansion, method=method, clusters=clusters, run=run)
         case _:
             raise TypeError(f"{method} is not a baseline")
 
@@ -189,16 +189,18 @@ def baseline_fit(settings: Settings, gen: SketchedSet, ref: SketchedSet) -> Fit:
     return fit
 
 
-def _check_enough_novel(method: Rarity | Fld, sets: Sequence[SketchedSet], modes: int) -> None:
-    if modes < 2:
-        raise UsageError(f"{method.name} makes a direction of each cluster and needs at least 2 of them, got {modes}")
+def _check_enough_novel(method: Rarity | Fld, sets: Sequence[SketchedSet], clusters: int) -> None:
+    if clusters < 2:
+        raise UsageError(
+            f"{method.name} makes a direction of each cluster and needs at least 2 of them, got {clusters}"
+        )
     for sketched in sets:
         half = min(fold.n for fold in sketched.sketch.folds)
         novel = round(method.novel * half)
-        if novel <= modes:
+        if novel <= clusters:
             raise DataError(
                 f"{method.name} finds {novel} of the {half} samples of half of {sketched.label} novel, too few for "
-                f"{modes} clusters: pass more samples, a larger novel share, or fewer directions"
+                f"{clusters} clusters: pass more samples, a larger novel share, or fewer directions"
             )
 
 
