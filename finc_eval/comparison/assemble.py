@@ -23,7 +23,7 @@ from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.gallery.counts import MAX_SHOWN
 from finc_eval.naming.causes import CauseKind, frequency_or_appearance, look_different
-from finc_eval.naming.names import name_modes
+from finc_eval.naming.names import name_by_members
 from finc_eval.numerics.inference import ALPHA, clopper_pearson, critical_value, holm, mover, upper_tail
 from finc_eval.numerics.thresholds import thresholds_of
 from finc_eval.partitions.counts import KindsOfSamples
@@ -285,7 +285,7 @@ def name_directions(
     both = {sketched.label: sketched for sketched in (gen, ref)}
     sets = {label: sketched.at_hand for label, sketched in both.items()}
     owners = [(SETS_OF[direction.role][0], members) for direction, members in chosen]
-    names = name_modes([{own: both[own].drawn(members[own])} for own, members in owners], sets)
+    names = name_by_members([{own: both[own].drawn(members[own])} for own, members in owners], sets)
     typical = [{"gen": of_both.members("gen"), "ref": of_both.members("ref")} for of_both, _ in chosen]
     links = look_different(names, [direction.role for direction, _ in chosen], typical, sets)
     # Labels of the bottom-k samples, if both sets have them.

@@ -69,7 +69,7 @@ def class_properties(panel: SampledSets) -> Iterator[Properties]:
 
 
 def _are_sure(panel: SampledSets, entropy: Floats, known: Mask) -> Mask:
-    """Return for which modes the layer is as sure of most members as it is of most other samples of every set."""
+    """Return for which kinds the layer is as sure of most members as it is of most other samples of every set."""
     found = []
     for members, others in zip(panel.members & known, panel.others & known, strict=True):
         of_sets = [entropy[place][others[place]] for _, _, place in panel.by_set()]
@@ -120,9 +120,9 @@ def _places(name: str) -> list[int]:
 
 
 def sum_up(members: Floats, others: Floats, tree: ClassTree) -> tuple[Floats, Floats]:
-    """Return how well classes and nouns sum up what members are seen as more than others, twice (modes, names).
+    """Return how well classes and nouns sum up what members are seen as more than others, twice (kinds, names).
 
-    Arguments are mean weights of members and others of each mode, shape (modes, names). What members are seen as more
+    Arguments are mean weights of members and others of each kind, shape (kinds, names). What members are seen as more
     is a distribution over classes. The first result is the part s of it that is below each noun. The second is the
     divergence of s from the part of all classes that are below it: the name with the most has nearly all of what
     members are seen as, and little else.
@@ -147,5 +147,5 @@ def classifier_of(space: str) -> Classifier | None:
 
     try:
         return load_classifier(card) if space in spaces_of(card) else None
-    except DataError:  # the weights cannot be used: the mode goes without this evidence
+    except DataError:  # the weights cannot be used: the kind goes without this evidence
         return None

@@ -1,4 +1,4 @@
-"""Names of modes and kinds, the evidence for each, and unlike names for all that one result shows."""
+"""Names of kinds and directions, the evidence for each, and unlike names for all that one result shows."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from finc_eval.core.record import Record
 from finc_eval.core.words import quote
 
 CLASSIFIER, TRAIT = "classifier", "trait"  # Sources of evidence that are not columns of metadata
-MOST = 0.5  # share of the members that a property must describe to name the mode
+MOST = 0.5  # share of the members that a property must describe to name the kind
 
 
 @dataclass(frozen=True)
 class Evidence(Record):
-    """One property that the members of a mode, in the set that has more of it, have more often than other samples.
+    """Property that members of a kind or direction, in the set with more of them, have more often than other samples.
 
     Attributes:
         source: origin of the property: a column of metadata such as "label" or "prompt"; "classifier" for the classes
@@ -29,7 +29,7 @@ class Evidence(Record):
         share_others: share of the other samples of all sets that have it; of a trait, of the same set. A sample has a
             trait from the value on that tells members and others apart best.
         p_value: p-value of "members have it no more often than others", adjusted for everything that was asked of all
-            modes (Holm).
+            kinds (Holm).
         in_name: whether the name says it.
     """
 
@@ -56,7 +56,7 @@ def divergence(own: float, others: float) -> float:
 
 @dataclass(frozen=True)
 class Name(Record):
-    """Name of a mode and what supports it.
+    """Name of a kind or direction, and what supports it.
 
     Attributes:
         text: the name, such as "mostly 3 (94 %), brighter"; None if nothing describes most of the members.
@@ -81,7 +81,7 @@ WORD = re.compile(r"[^\W_]+")
 ADJECTIVE = "samples that are "  # beginning of a noun that is made of traits
 
 
-PARTLY = "partly "  # beginning of the name of a mode if no value describes most of its members
+PARTLY = "partly "  # beginning of the name of a kind if no value describes most of its members
 
 LOOKS_LIKE = "looks like "
 """Beginning of a name that the extractor's classes gave, which need not be the classes of the samples."""
@@ -94,7 +94,7 @@ BETWEEN_PARTS = re.compile(r", | and ")  # words between the parts of a name, wh
 
 
 class HasName(Protocol):
-    """Whatever has an id, a name with evidence, and a title, the id without a name: a mode, or a kind."""
+    """Whatever has an id, a name with evidence, and a title, the id without a name: a kind, or a direction."""
 
     @property
     def id(self) -> str:
@@ -117,14 +117,14 @@ AnyNamed = TypeVar("AnyNamed", bound=HasName)
 
 
 class UniqueNames:
-    """Distinct names of the modes or kinds of a result.
+    """Distinct names of the kinds or directions of a result.
 
     A name is as short as the others allow: without the shares of members and, where it says more, without traits. Where
     another has the same short name, traits distinguish them, or else ids.
     """
 
-    def __init__(self, modes: Iterable[HasName]) -> None:
-        known = [*modes]
+    def __init__(self, named: Iterable[HasName]) -> None:
+        known = [*named]
         self._short = Counter(_reading(_without_traits(kind)) for kind in known)
         self._full = Counter(_reading(_without_shares(kind)) for kind in known)
 
@@ -159,7 +159,7 @@ class UniqueNames:
         return f"{text}, {named.id}" if self.is_shared(named) else text
 
     def examples(self, groups: Iterable[Sequence[AnyNamed]], count: int) -> list[list[AnyNamed]]:
-        """Return the first modes of each group, up to a number, without modes that read like an earlier one."""
+        """Return the first kinds of each group, up to a number, without kinds that read like an earlier kind."""
         taken: set[frozenset[str]] = set()
         chosen: list[list[AnyNamed]] = []
         for group in groups:
@@ -172,16 +172,16 @@ class UniqueNames:
         return chosen
 
 
-KIND_ID = re.compile(r"k\d+")  # id of a kind, which other modes do not have
+KIND_ID = re.compile(r"k\d+")  # id of a kind, which directions do not have
 
 
 def unnamed(mode_id: str) -> str:
-    """Return the words for a kind without a name, such as "unnamed kind k9"; for other modes, the id alone."""
+    """Return the words for a kind without a name, such as "unnamed kind k9"; for directions, the id alone."""
     return f"unnamed kind {mode_id}" if KIND_ID.fullmatch(mode_id) else mode_id
 
 
 def read_alike(one: HasName, other: HasName) -> bool:
-    """Return whether two modes have names that read the same."""
+    """Return whether two kinds or directions have names that read the same."""
     named = one.name is not None and other.name is not None
     return named and _reading(_without_shares(one)) == _reading(_without_shares(other))
 

@@ -1,4 +1,4 @@
-"""Names of modes, from what their members have and other samples do not."""
+"""Names of kinds and directions, from what their members have and other samples do not."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ SUCH_AS = " such as "  # between a noun and the class below it that says most, a
 BOTH = 0.6  # share of the members that two values must describe together, where neither describes most
 
 
-def name_modes(members: Sequence[Mapping[str, NDArray[np.int64]]], sets: Mapping[str, Embeddings]) -> list[Name]:
-    """Name modes by properties that their members have more often than other samples.
+def name_by_members(members: Sequence[Mapping[str, NDArray[np.int64]]], sets: Mapping[str, Embeddings]) -> list[Name]:
+    """Name kinds or directions by properties that their members have more often than other samples.
 
     The properties are, in this order: values of metadata columns, the labels first, with ranges of numbers and dates,
     and words of prompts (Fisher's exact test; words are ranked by log-odds, Monroe, Colaresi and Quinn 2008); classes
     of the extractor's own last layer, where its weights are at hand; visual traits, where pictures are, and traits of
-    motion, for embeddings by `motion` (Mann and Whitney's test). The p-values of all modes are adjusted together (Holm
+    motion, for embeddings by `motion` (Mann and Whitney's test). The p-values of all kinds are adjusted together (Holm
     1979). Members are compared with up to 1000 other samples of each set, by ranges and traits with samples of their
     own set alone. The samples of a group count once. All members are in the denominators of shares, also those without
     a value.
@@ -57,12 +57,12 @@ def name_modes(members: Sequence[Mapping[str, NDArray[np.int64]]], sets: Mapping
     for question, p_value in zip(questions, adjusted, strict=True):
         if p_value <= ALPHA:
             supported = replace(question, evidence=replace(question.evidence, p_value=p_value))
-            found[question.mode].append(supported)
+            found[question.kind].append(supported)
     return [_name(mine) for mine in found]
 
 
 def _name(found: list[Question]) -> Name:
-    """Name one mode from its significant properties, which come in the order of their sources."""
+    """Name one kind from its significant properties, which come in the order of their sources."""
     by_source = [
         _best(sorted(group, key=lambda question: (-question.strength, " to " in question.evidence.value)))
         for _, group in groupby(found, lambda question: question.evidence.source)

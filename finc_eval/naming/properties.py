@@ -29,15 +29,15 @@ Mask = NDArray[np.bool_]
 class SampledSets:
     """Members and other samples, numbered through: the first set, then the second.
 
-    Groups count once: of the samples of a group that are members of a mode, one drawn at random stands for all, and no
+    Groups count once: of the samples of a group that are members of a kind, one drawn at random stands for all, and no
     other sample of the group is among the others. The first of each would be of one seed, where seeds are in order.
     """
 
     sets: Mapping[str, Embeddings]
     rows: Mapping[str, Indices]  # for each set, the indices of its samples in the panel
-    members: Mask  # mask of the members of each mode, shape (modes, samples)
-    others: Mask  # mask of the samples that each mode is compared with, shape (modes, samples)
-    same_sets: Mask  # mask of the samples of the sets that have its members, shape (modes, samples)
+    members: Mask  # mask of the members of each kind, shape (kinds, samples)
+    others: Mask  # mask of the samples that each kind is compared with, shape (kinds, samples)
+    same_sets: Mask  # mask of the samples of the sets that have its members, shape (kinds, samples)
 
     def by_set(self) -> Iterator[tuple[Embeddings, Indices, slice]]:
         """Yield each set, its indices, and their place in the panel."""
@@ -51,7 +51,7 @@ def panel_of(members: Sequence[Mapping[str, Indices]], sets: Mapping[str, Embedd
     """Choose the others, and gather all samples."""
     drawn = {name: smallest_hashes(samples, OTHERS_PER_SET) for name, samples in sets.items()}
     rows = {
-        name: np.unique(np.concatenate([drawn[name], *(mode[name] for mode in members if name in mode)]))
+        name: np.unique(np.concatenate([drawn[name], *(rows_of[name] for rows_of in members if name in rows_of)]))
         for name in sets
     }
     groups = np.empty(0, np.uint64)
@@ -63,9 +63,9 @@ def panel_of(members: Sequence[Mapping[str, Indices]], sets: Mapping[str, Embedd
     drawn_mask = np.concatenate([np.isin(rows[name], drawn[name]) for name in sets])
     order = np.concatenate([without_fold(samples.id_keys()[rows[name]]) for name, samples in sets.items()]).argsort()
     inside, outside, same = [], [], []
-    for mode in members:
-        same.append(np.concatenate([np.full(len(rows[name]), name in mode) for name in sets]))
-        is_member = np.concatenate([np.isin(rows[name], mode.get(name, ())) for name in sets])
+    for rows_of in members:
+        same.append(np.concatenate([np.full(len(rows[name]), name in rows_of) for name in sets]))
+        is_member = np.concatenate([np.isin(rows[name], rows_of.get(name, ())) for name in sets])
         inside.append(_one_of_each(groups, is_member, order))
         outside.append(_one_of_each(groups, drawn_mask & ~np.isin(groups, groups[is_member]), order))
     shape = (len(members), len(groups))
@@ -127,7 +127,7 @@ class Properties:
     # of classes and nouns: how much of the best classes of each sample is of each, shape (samples, w), and the tree
     weights: NDArray[np.float32] | None = None
     tree: ClassTree | None = None
-    asked: NDArray[np.bool_] | None = None  # modes that may have the properties, shape (modes,); None for all
+    asked: NDArray[np.bool_] | None = None  # kinds that may have the properties, shape (kinds,); None for all
     are_ranges: bool = False  # whether the properties are ranges of numbers or dates, which lie in each other
 
 
@@ -209,7 +209,7 @@ def why_unused(per_set: Sequence[Sequence[str]]) -> str | None:
 def ranges_of(values: Sequence[str]) -> list[list[str]] | None:
     """Return the ranges that each value lies in, none for a missing one; None for values of another kind.
 
-    The ranges depend on the values of all samples together, not on which of them are members of a mode, so that each is
+    The ranges depend on the values of all samples together, not on which of them are members of a kind, so that each is
     a property with a test of its own.
     """
     given = np.array([value != "" for value in values])
