@@ -32,10 +32,11 @@ def evaluations_needed(shift: float, reference: int, samples: int, things: int, 
     apart = shift * reference / before
     scores: Array = apart / np.sqrt(1 / samples + 1 / before)
     needed = np.log(things / alpha)
-    # 10: portions of the numbers of looks. In each, a number of looks is a thing whose further looks say nothing.
+    # 10: portions of the numbers of evaluations. In each, a number is a thing whose further evaluations say nothing.
     for counts in np.array_split(np.arange(1, MOST_EVALUATIONS + 1), 10):
-        look = np.arange(counts[-1])[:, None]
-        reached = counts[weigh(np.where(look < counts, scores[: len(look), None], np.nan)).log_e >= needed]
+        evaluation = np.arange(counts[-1])[:, None]
+        known = np.where(evaluation < counts, scores[: len(evaluation), None], np.nan)
+        reached = counts[weigh(known).log_e >= needed]
         if len(reached):
             return int(reached[0])
     return None
