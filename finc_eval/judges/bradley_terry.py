@@ -166,7 +166,7 @@ class StrengthFit:
         ridge = np.eye(size) * np.diag(self.information).mean() * 1e-6  # a cluster may hold a model
         for start in range(0, count, BATCH):
             stop = min(start + BATCH, count)
-            own = np.zeros((stop - start, size * size))
+            information = np.zeros((stop - start, size * size))
             first, last = np.searchsorted(owner, [start, stop])
             for place in range(first, last, BATCH):
                 some = slice(place, min(place + BATCH, last))
@@ -174,8 +174,8 @@ class StrengthFit:
                 each = np.einsum("ko,koq,kor->kqr", np.exp(logs) * votes[some][:, None], centered, centered)
                 where = (owner[some] - start, np.arange(some.stop - some.start))
                 shape = (stop - start, some.stop - some.start)
-                own += csr_array((np.ones(shape[1]), where), shape=shape) @ each.reshape(shape[1], -1)
-            rest = self.information - own.reshape(-1, size, size) + ridge
+                information += csr_array((np.ones(shape[1]), where), shape=shape) @ each.reshape(shape[1], -1)
+            rest = self.information - information.reshape(-1, size, size) + ridge
             found[start:stop] = -np.linalg.solve(rest, summed[start:stop, :, None])[:, :, 0]
         return found
 

@@ -81,8 +81,8 @@ class Strengths:
         for number, model in enumerate(self.votes.models):
             rows, points = self.votes.points(number)
             expected = np.where(self.votes.left[rows] == number, left[rows], 1 - left[rows])
-            own = {by: division.at(rows) for by, division in divisions.get(model, {}).items()}
-            gains.append(Gains(model, points - expected, self.votes.prompt[rows], own))
+            of_rows = {by: division.at(rows) for by, division in divisions.get(model, {}).items()}
+            gains.append(Gains(model, points - expected, self.votes.prompt[rows], of_rows))
         return find_parts(VOTES, without_twins(gains, int(self.fit.strengths.argmax())), self.votes.prompts, seed)
 
     def upset(self) -> Upset | None:
