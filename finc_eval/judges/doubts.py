@@ -85,7 +85,10 @@ def say_stated(judge: str, ours: Mapping[str, float], stated: Mapping[str, float
 
 
 def failed(values: Array) -> list[float]:
-    """Return numbers far outside of the rest, as programs write them for a failed call, the lowest and the highest."""
+    """Return numbers far outside of the rest, as programs write them for a failed call, the lowest and the highest.
+
+    `values` are the scores of a model by one judge, shape (n,), without NaN.
+    """
     found: list[float] = []
     for _ in range(2):  # a table may have both: -1 and 999
         for end in (float(values.min()), float(values.max())) if len(values) else ():
@@ -154,7 +157,10 @@ def _say_scales(judge: str, columns: Mapping[str, Array]) -> Iterator[str]:
 
 
 def _say_mixed(judge: str, name: str, sizes: Array) -> Iterator[str]:
-    """Yield that scores of one model fall into two groups whose sizes differ by a factor of 10 and more."""
+    """Yield that scores of one model fall into two groups whose sizes differ by a factor of 10 and more.
+
+    `sizes` are the absolute values of its scores that are not 0, shape (n,).
+    """
     ordered = np.sort(sizes)
     ratios = ordered[1:] / ordered[:-1]
     place = int(ratios.argmax())

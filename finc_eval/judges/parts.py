@@ -219,7 +219,10 @@ def _prompt_means(values: Array, prompt: Integers) -> Array:
 
 
 def _differences(values: Array, prompt: Integers, inside: NDArray[np.bool_]) -> tuple[Estimate, Estimate]:
-    """Estimate the mean inside minus the mean outside, with prompts as clusters, and as if all prompts vary alike."""
+    """Estimate the mean inside minus the mean outside, with prompts as clusters, and as if all prompts vary alike.
+
+    `values` are gains, `prompt` the number of the prompt of each, and `inside` marks the part: shape (n,) each.
+    """
     names, units = np.unique(prompt, return_inverse=True)
     sources = [ErrorSource.of_samples(values[rows], units[rows], len(names)) for rows in (inside, ~inside)]
     gap = float(values[inside].mean() - values[~inside].mean())

@@ -108,7 +108,10 @@ class Strengths:
         return None if best is None else Upset(best[0], self.votes.n, names[first], names[best[1]])
 
     def _fewest(self, order: Integers, first: int, other: int, start: int, most: int) -> int | None:
-        """Return how many of these votes must go for `other` to be above `first`, at most `most`; by bisection."""
+        """Return how many of these votes must go for `other` to be above `first`, at most `most`; by bisection.
+
+        `order` has the places of votes, shape (v,); the first of them go first.
+        """
         low, high = 0, min(max(start, 1), most)
         while high >= 1 and not self._is_above(order[high:], first, other):
             if high >= most:

@@ -139,6 +139,9 @@ def rank(
 def _adjust(worth: Array, covariance: Array) -> Array:
     """Return the step-down p-values of "a is not better than b" for all ordered pairs (Romano and Wolf 2005).
 
+    `worth` is higher for better models, shape (p,), with its covariance (p, p); the result has a row for each a and a
+    column for each b, shape (p, p), and 1 on the diagonal.
+
     The largest statistic is compared with the largest of all ordered pairs under equality, the next one with the
     largest of the pairs that are left, and so on. A pair stays in the family when its reverse has left it.
     """

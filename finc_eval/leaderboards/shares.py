@@ -121,7 +121,11 @@ def _share(rule: ShareRule, model: Array, ref: Array, choosing: tuple[float, flo
 
 
 def _count(excess: Array, least: Array, squared: Array, spread: Array) -> tuple[Array, Array]:
-    """Return what each kind adds to the share, and the derivative with respect to its excess."""
+    """Return what each kind adds to the share, and the derivative with respect to its excess.
+
+    Arguments are by kind, shape (t,), and broadcast: excess, the least excess that counts, its variance, and the spread
+    of its estimate in the part of the data that chooses.
+    """
     v = (excess - least) / spread
     density = np.exp(-(v**2) / 2) / np.sqrt(2 * np.pi)
     value = excess * ndtr(v) - squared / spread * density

@@ -98,7 +98,10 @@ def stratified_p(members: Counts, samples: Counts) -> float:
 
 
 def difference_parts(members: Counts, samples: Counts) -> tuple[float, float]:
-    """Return the parts of the difference of the shares of members: of frequency and of appearance (Kitagawa 1955)."""
+    """Return the parts of the difference of the shares of members: of frequency and of appearance (Kitagawa 1955).
+
+    Both arguments count by set and label, shape (2, labels): members, and all samples.
+    """
     frequency = samples / samples.sum(1, keepdims=True)
     with np.errstate(invalid="ignore"):
         rate = members / samples

@@ -68,7 +68,7 @@ def explain(trait: Trait, tail: int, z: float, largest_tail: float, values: Mapp
         tail: 0 for the mean of its values, −1 and 1 for the shares below and above a tail.
         z: difference of the generated set from the reference, in standard errors.
         largest_tail: |z| of the clearer tail of the trait: a set that has moved as a whole shows it less than the mean.
-        values: values of the trait, by set.
+        values: values of the trait in the samples of each set, shape (n,), by set.
     """
     side = (1 if z > 0 else -1) if tail == 0 else tail
     more_in = "gen" if tail == 0 or z > 0 else "ref"
@@ -106,7 +106,7 @@ def _z_of_part(side: int, more_in: str, values: Mapping[str, Array]) -> float:
 
 
 def threshold_of(own: Array, rest: Array) -> float:
-    """Return the value from which samples have a look.
+    """Return the value from which samples have a look, by the values of one set (n,) and of the other set (m,).
 
     Shares of both sets differ nearly most there, among the values that a tail of the other set exceeds at most: of
     these, it is the value that fewest of the other set exceed, so that the share is that of the look.
@@ -155,7 +155,10 @@ def _without_part(own: Array, rest: Array) -> float:
 
 
 def _moved_part(own: Array, rest: Array, part: float) -> float:
-    """Return how far a set is from the other set, of which a part has moved by what the means differ."""
+    """Return how far a set is from the other set, of which a part has moved by what the means differ.
+
+    `own` and `rest` are values of both sets, shapes (n,) and (m,); `part` is a share of the other set.
+    """
     ends = np.quantile(np.concatenate([own, rest]), [0.01, 0.99])
     step = (np.clip(own, *ends).mean() - np.clip(rest, *ends).mean()) / part
     values = np.concatenate([own, rest, rest + step])
@@ -164,7 +167,7 @@ def _moved_part(own: Array, rest: Array, part: float) -> float:
 
 
 def distance(own: Array, rest: Array) -> float:
-    """Return the Kolmogorov–Smirnov distance of two samples."""
+    """Return the Kolmogorov–Smirnov distance of two samples of numbers, shapes (n,) and (m,)."""
     values = np.concatenate([own, rest])
     return float(np.abs(_above(own, values) - _above(rest, values)).max())
 

@@ -79,7 +79,7 @@ def smallest_hashes(samples: Embeddings, count: int) -> Indices:
 
 
 def _one_of_each(groups: NDArray[np.uint64], mask: Mask, order: Indices) -> Mask:
-    """Choose of each group the sample of the mask that comes first in an order."""
+    """Mark, of each group, the sample of the mask that comes first in an order; all have shape (n,)."""
     ordered = order[mask[order]]
     chosen = np.zeros(len(groups), bool)
     chosen[ordered[np.unique(groups[ordered], return_index=True)[1]]] = True

@@ -262,7 +262,10 @@ def _ask(
 
 
 def _shares_apart(members: Floats, others: Floats) -> tuple[Floats, Floats]:
-    """Return the shares of members and others above the value that tells them apart best, for each column."""
+    """Return the shares of members and others above the value that tells them apart best, for each column.
+
+    Arguments are measurements, shapes (members, columns) and (others, columns); results have shape (columns,).
+    """
     pairs = []
     for mine, theirs in zip(members.T, others.T, strict=True):
         values = np.unique(np.concatenate([mine, theirs]))
@@ -274,7 +277,7 @@ def _shares_apart(members: Floats, others: Floats) -> tuple[Floats, Floats]:
 
 
 def _some(mask: NDArray[np.bool_], count: int) -> NDArray[np.int64]:
-    """Return at most `count` of the samples, spread evenly over the sets."""
+    """Return the places of at most `count` marked samples, spread evenly over the sets."""
     chosen = np.flatnonzero(mask)
     return chosen[np.linspace(0, len(chosen) - 1, min(count, len(chosen))).round().astype(np.int64)]
 

@@ -140,7 +140,10 @@ class PairTable:
 
 
 def align(names: Mapping[str, NDArray[np.str_]], sets: Mapping[str, Embeddings]) -> Aligned:
-    """Pair the samples of two sets by their names; of samples with one name, the first counts."""
+    """Pair the samples of two sets by their names; of samples with one name, the first counts.
+
+    `names` has the name of each sample by the label of its set, shape (n,) each.
+    """
     (gen, first), (ref, second) = ((samples, names[label]) for label, samples in sets.items())
     ids, *rows = np.intersect1d(first, second, return_indices=True)
     return Aligned(ids, gen, ref, (rows[0].astype(np.int64), rows[1].astype(np.int64)))
@@ -186,7 +189,10 @@ def measure_in_space(pairs: Aligned) -> tuple[Array, Array]:
 
 
 def _nearest_ids(pairs: Aligned, distance: Array, others: Array) -> tuple[NDArray[np.int64], Array]:
-    """Return the nearest other id of the samples that are not nearest to their own, and its distance; -1 of others."""
+    """Return the nearest other id of the samples that are not nearest to their own, and its distance; -1 of others.
+
+    `distance` to the own sample and the part of `others` that are nearer have shape (pairs,), and so have both results.
+    """
     asked = np.flatnonzero(others > 0)
     place, near = np.full(len(distance), -1), np.full(len(distance), np.inf)
     mine = (pairs.gen.rows_at(pairs.rows[0][asked]) - pairs.ref.rows_at(pairs.rows[1][asked])).cpu().double()
@@ -198,7 +204,10 @@ def _nearest_ids(pairs: Aligned, distance: Array, others: Array) -> tuple[NDArra
 
 
 def nearest_others(pairs: Aligned, places: NDArray[np.int64]) -> tuple[NDArray[np.int64], Array]:
-    """Return the place of the nearest other sample of the reference, and its distance, for new samples at places."""
+    """Return the place of the nearest other sample of the reference, and its distance, for new samples at places.
+
+    `places` are numbers of pairs, shape (m,); both results have that shape.
+    """
     own = pairs.gen.rows_at(pairs.rows[0][places]).cpu().double()
     found, least = np.zeros(len(places), np.int64), np.full(len(places), np.inf)
     for start in range(0, len(pairs.ids), OTHERS):

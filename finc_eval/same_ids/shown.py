@@ -225,7 +225,8 @@ def _nearest(
 ) -> tuple[Array, NDArray[np.int64], Array]:
     """Return the largest correlation of some thumbnails with those of other ids, where it is, and how many are nearer.
 
-    `own` has their numbers among the others, and `values_of_own` their correlation with these.
+    `some` and `others` are thumbnails as units, shapes (n, d) and (m, d). `own` has their numbers among the others, and
+    `values_of_own` their correlation with these, shape (n,) each.
     """
     most, place, nearer = np.full(len(some), -1.0), np.full(len(some), -1), np.zeros(len(some))
     for start in range(0, len(others), NEAR_BLOCK):

@@ -92,7 +92,7 @@ def judge_looks(table: PairTable, units: NDArray[np.int64], error: float) -> lis
     """Judge the looks of all pairs: those that are worse first, the clearest of these first.
 
     A look that is worse as it changes with another one is left out. Of looks that are about as clear, the first in the
-    order of all traits is the cause.
+    order of all traits is the cause. `units` has the number of the independent unit of each pair, shape (n,).
     """
     found: list[MovedLook] = []
     for trait, moved, before in _moves(table):
@@ -181,7 +181,10 @@ def _in_spreads(differences: Array, before: Array, least: float = 0.0) -> Array:
 def _judge_mean(
     name: str, what: What, worse: Array, units: NDArray[np.int64], error: float, margin: float = MARGIN
 ) -> Margin:
-    """Judge the mean of differences by Student's t, of sums over independent units."""
+    """Judge the mean of differences by Student's t, of sums over independent units.
+
+    `worse` has the difference of each pair, above 0 where it is worse, and `units` the number of its unit: shape (n,).
+    """
     found = Estimate.of_mean(worse, units)
     ends = found.interval_at(1 - 2 * error)
     return Margin(name, what, found.value, ends, margin, _verdict(*ends, margin))
@@ -228,7 +231,7 @@ def judge_repeats(repeated: tuple[NDArray[np.bool_], NDArray[np.bool_]], name: s
 def judge_diversity(diversity: tuple[Array, Array], error: float) -> list[Margin]:
     """Judge how much more alike the images of a prompt are; none for few prompts of several images.
 
-    `diversity` has the mean squared distance of the images of each prompt, in both sets.
+    `diversity` has the mean squared distance of the images of each prompt, in both sets, shape (prompts,).
     """
     own, before = diversity
     spread = float(before.std()) if len(before) else 0.0
@@ -239,7 +242,7 @@ def judge_diversity(diversity: tuple[Array, Array], error: float) -> list[Margin
 
 
 def judge_fit(fits: tuple[Array, Array], units: NDArray[np.int64], error: float) -> list[Margin]:
-    """Judge how much less images fit their prompts; `fits` has the CLIPScore of both images of each pair."""
+    """Judge how much less images fit their prompts; `fits` has the CLIPScore of both images of each pair, (n,)."""
     own, before = fits
     spread = float(before.std())
     worse = _in_spreads(before - own, before) if spread > 0 else before - own
@@ -247,7 +250,10 @@ def judge_fit(fits: tuple[Array, Array], units: NDArray[np.int64], error: float)
 
 
 def _flips(more: NDArray[np.int64], fewer: NDArray[np.int64], n: int, error: float) -> tuple[Array, Array]:
-    """Return bounds of (more − fewer) / n of paired samples: exact ones of both shares, each at half of the error."""
+    """Return bounds of (more − fewer) / n of paired samples: exact ones of both shares, each at half of the error.
+
+    `more` and `fewer` count the pairs of each kind, shape (kinds,), among n pairs.
+    """
     first, second = (share_bounds(count, n, error / 2) for count in (more, fewer))
     return first[0] - second[1], first[1] - second[0]
 
