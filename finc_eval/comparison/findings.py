@@ -114,8 +114,8 @@ def hold_words(found: Sequence[Finding], prompts: PromptDifferences, sets: Mappi
         members = {
             label: np.array([is_asked and phrase in f" {' '.join(split_words(text))} " for text in texts[label]], bool)
             if known
-            else np.zeros(len(own), bool)
-            for label, own in rows.items()
+            else np.zeros(len(looked), bool)
+            for label, looked in rows.items()
         }
         held.append(
             Held(finding, members, finding.name, None, None, {label: each.ids for label, each in word.sets.items()})
@@ -166,10 +166,10 @@ def _say_word(finding: Finding, found: Compared) -> str:
     """Return how images of prompts with a word differ, in a sentence."""
     assert found.prompts is not None
     titles = dict(zip(("gen", "ref"), titles_of(found.gen, found.ref), strict=True))
-    own = [
+    words = [
         word for word in found.prompts.clear if (word.text or "all prompts", word.what) == (finding.name, finding.text)
     ]
-    (sentence, *_) = replace(found.prompts, words=tuple(own)).sentences(titles)
+    (sentence, *_) = replace(found.prompts, words=tuple(words)).sentences(titles)
     return (
         sentence if len(sentence.split()) <= MAX_SENTENCE else f"Images of prompts with {quote(finding.name)} differ."
     )

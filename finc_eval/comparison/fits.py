@@ -122,8 +122,8 @@ def expansion_directions(
     for sketched in (first, second):
         embeddings = cast(Embeddings, sketched.embeddings)
         if len(folds) == 1:
-            own = np.flatnonzero(fold_of(embeddings.id_keys()) == folds[0])
-            embeddings = Subset(embeddings, own, name=f"half of {sketched.label}")
+            inside = np.flatnonzero(fold_of(embeddings.id_keys()) == folds[0])
+            embeddings = Subset(embeddings, inside, name=f"half of {sketched.label}")
         sets.append(embeddings)
     found = find(*sets)
     raw = found.directions(first.sketch.feature_map)

@@ -223,9 +223,9 @@ def _points(
         whole = _trace(ref.sample.rows)
         spreadness: list[float | None] = []
         for direction in found.directions:
-            own, best = (gen, direction.top_gen) if direction.role == "over" else (ref, direction.top_ref)
+            sketch, best = (gen, direction.top_gen) if direction.role == "over" else (ref, direction.top_ref)
             # 50: samples of a direction whose covariance is its spreadness.
-            spread = _trace(own.sample.rows[torch.from_numpy(best[:50])])
+            spread = _trace(sketch.sample.rows[torch.from_numpy(best[:50])])
             spreadness.append(spread / whole if whole > 0 and np.isfinite(spread) else None)
         infos = [
             replace(info, samples=None if given is None else given.samples)

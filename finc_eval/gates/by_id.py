@@ -92,12 +92,17 @@ def by_id_evidence(measured: MeasuredRuns, found: ById, limits: ByIdLimits) -> I
 def find_pair_findings(found: ById) -> dict[str, tuple[float, Finding]]:
     """Return what is wrong with pairs by the rule that limits it, each with the share of pairs that it is about."""
     findings: dict[str, tuple[float, Finding]] = {}
-    own = found.of_pairs
+    of_pairs = found.of_pairs
     if found.verdict == "broken":
-        words, told = found.clauses["broken"], found.run if own is None or own.kind == "pair" else own.text
+        words, told = (
+            found.clauses["broken"],
+            found.run if of_pairs is None or of_pairs.kind == "pair" else of_pairs.text,
+        )
         text = f"{told}: {words}" if told and told not in words else words
-        own = own or Finding(found.run or "broken pairs", "pair", False, None, None, None, ids=tuple(found.broken))
-        findings[BROKEN] = len(found.broken) / found.n, replace(own, text=text)
+        of_pairs = of_pairs or Finding(
+            found.run or "broken pairs", "pair", False, None, None, None, ids=tuple(found.broken)
+        )
+        findings[BROKEN] = len(found.broken) / found.n, replace(of_pairs, text=text)
     if found.worse:
         worse = [finding for finding in found.findings if finding.is_worse and finding is not found.of_pairs]
         named = worse[0] if worse else Finding(found.worse[0].name, "pair", False, None, None, None)

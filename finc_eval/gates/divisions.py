@@ -86,8 +86,8 @@ class CountedSets:
         if self.tree is None:
             return []
         if isinstance(self.tree, Nouns):
-            own = self.tree.members[kind]
-            around = np.flatnonzero((self.tree.members >= own).all(1) & (self.tree.members > own).any(1))
+            members = self.tree.members[kind]
+            around = np.flatnonzero((self.tree.members >= members).all(1) & (self.tree.members > members).any(1))
             return [int(noun) for noun in around]
         around = np.flatnonzero(self.tree.members[:, self.leaves(kind)[0]])
         return [node for node in around.tolist() if node > kind]

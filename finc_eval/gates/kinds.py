@@ -298,7 +298,7 @@ def _distance(
     new, old = counts([GEN], [*sets.baselines])
     whole, notes = total_variation(new, old, seed, is_design=bool(found)), missing_values(judged, found)
     if margin is not None and whole.value > margin:
-        now, before = (total_variation(*counts([*own], [REF]), seed).value for own in ((GEN,), sets.baselines))
+        now, before = (total_variation(*counts([*labels], [REF]), seed).value for labels in ((GEN,), sets.baselines))
         if now < before:
             ends = f"from {in_percent(before, 2)} to {in_percent(now, 2)}"
             notes.append(f"towards the reference, {ends} away: if that was wanted, raise moved for this release")

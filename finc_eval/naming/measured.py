@@ -64,7 +64,8 @@ def measure_sets(
         return (), {}
     traits = tuple(trait for found, _ in parts for trait in found)
     return traits, {
-        label: Measured(own, np.concatenate([values[label] for _, values in parts], 1)) for label, own in rows.items()
+        label: Measured(of_set, np.concatenate([values[label] for _, values in parts], 1))
+        for label, of_set in rows.items()
     }
 
 
@@ -132,11 +133,11 @@ def _pictures(sets: Mapping[str, Embeddings], known: Mapping[str, PictureLooks |
         columns.append({column: found.columns[column] for column in registered_columns()})
     ends = np.cumsum([len(value) for value in values.values()])[:-1]
     place = [trait.name for trait in TRAITS].index("mark")
-    for own, marked in zip(values.values(), np.split(marks(np.concatenate(residuals)), ends), strict=True):
-        own[:, place] = marked
+    for table, marked in zip(values.values(), np.split(marks(np.concatenate(residuals)), ends), strict=True):
+        table[:, place] = marked
     asked, of_users = join_columns(columns, [*map(len, values.values())])
     joined = zip(values.items(), of_users, strict=True)
-    return (*asked, *TRAITS), {label: np.concatenate([users, own], 1) for (label, own), users in joined}
+    return (*asked, *TRAITS), {label: np.concatenate([users, looks], 1) for (label, looks), users in joined}
 
 
 def read_numbers(sets: Mapping[str, Embeddings], rows: Rows) -> Parts | None:

@@ -36,7 +36,7 @@ class PairLooks:
             contents: digests of both pictures of each of these pairs, shape (m, 2); None if they are unknown.
         """
         self._kept = KeptPairs(contents, len(rows[0]), LOOKS)
-        self._columns = [column_measurer(samples, own) for samples, own in zip(sets, rows, strict=True)]
+        self._columns = [column_measurer(samples, rows_of_set) for samples, rows_of_set in zip(sets, rows, strict=True)]
 
     @property
     def missing(self) -> Rows:
@@ -76,7 +76,9 @@ def with_numbers(
     traits, values = numbers
     if found is None:
         return traits, (values["gen"], values["ref"])
-    first, second = (np.concatenate([own, values[label]], 1) for own, label in zip(found[1], labels, strict=True))
+    first, second = (
+        np.concatenate([of_looks, values[label]], 1) for of_looks, label in zip(found[1], labels, strict=True)
+    )
     return (*found[0], *traits), (first, second)
 
 

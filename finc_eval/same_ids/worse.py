@@ -136,10 +136,10 @@ def causes_among(left: Sequence[MovedLook]) -> Iterator[tuple[MovedLook, list[Mo
 def _moves(table: PairTable) -> Iterator[tuple[Trait, Array, Array]]:
     """Yield how each trait of each pair moved, and its value before, (n,) each, without what no eye sees."""
     for place, trait in enumerate(table.looks if table.traits is not None else ()):
-        own, before = (values[:, place] for values in table.traits or ())
+        now, before = (values[:, place] for values in table.traits or ())
         if trait.least is not None:
-            own, before = ((values >= trait.least).astype(float) for values in (own, before))
-        yield trait, np.maximum(own, trait.unseen) - np.maximum(before, trait.unseen), before
+            now, before = ((values >= trait.least).astype(float) for values in (now, before))
+        yield trait, np.maximum(now, trait.unseen) - np.maximum(before, trait.unseen), before
 
 
 def _judge_look(trait: Trait, name: str, moved: Array, before: Array, units: NDArray[np.int64], error: float) -> Margin:
@@ -156,13 +156,13 @@ def _word(trait: Trait, *, is_more: bool) -> str | None:
     return (trait.more or trait.high) if is_more else trait.less
 
 
-def _least_spread(trait: Trait, own: Array, before: Array) -> float:
+def _least_spread(trait: Trait, now: Array, before: Array) -> float:
     """Return the standard deviation that a reference has at least; of a column that no sample of it has, that of both.
 
     That is of columns that a user registered: of built-in traits it is known.
     """
     is_known = trait.least_spread > 0 or before.std() > 0 or not trait.is_asked
-    return trait.least_spread if is_known else float(np.concatenate([own, before]).std())
+    return trait.least_spread if is_known else float(np.concatenate([now, before]).std())
 
 
 def _in_spreads(differences: Array, before: Array, least: float = 0.0) -> Array:
@@ -195,10 +195,10 @@ def judge_kinds(cells: tuple[NDArray[np.int64], NDArray[np.int64]], names: Seque
 
     `cells` has the kind of both samples of each pair; `names` those of the kinds.
     """
-    own, before = cells
-    n, moved = len(own), own != before
+    now, before = cells
+    n, moved = len(now), now != before
     lost = np.bincount(before[moved], minlength=len(names))
-    gained = np.bincount(own[moved], minlength=len(names))
+    gained = np.bincount(now[moved], minlength=len(names))
     low, high = _flips(lost, gained, n, error)
     worse = [
         Margin(names[kind], "kind", float(lost[kind] - gained[kind]) / n, (float(low[kind]), float(high[kind])),
@@ -215,8 +215,8 @@ def judge_kinds(cells: tuple[NDArray[np.int64], NDArray[np.int64]], names: Seque
 
 def judge_repeats(repeated: tuple[NDArray[np.bool_], NDArray[np.bool_]], name: str, error: float) -> list[Margin]:
     """Judge whether samples are repeats of others more often: any that the reference does not have are worse."""
-    own, before = repeated
-    n, more, fewer = len(own), int((own & ~before).sum()), int((before & ~own).sum())
+    now, before = repeated
+    n, more, fewer = len(now), int((now & ~before).sum()), int((before & ~now).sum())
     _, high = _flips(np.array([more]), np.array([fewer]), n, error)
     # Whether more samples became repeats than ceased to be: the exact sign test (McNemar 1947), inverted.
     flips = more + fewer
@@ -233,19 +233,19 @@ def judge_diversity(diversity: tuple[Array, Array], error: float) -> list[Margin
 
     `diversity` has the mean squared distance of the images of each prompt, in both sets, shape (prompts,).
     """
-    own, before = diversity
+    now, before = diversity
     spread = float(before.std()) if len(before) else 0.0
     if len(before) < 10 or spread == 0:  # too few for a mean
         return []
-    worse = _in_spreads(before - own, before)
+    worse = _in_spreads(before - now, before)
     return [_judge_mean("less diverse within a prompt", "diversity", worse, np.arange(len(worse)), error)]
 
 
 def judge_fit(fits: tuple[Array, Array], units: NDArray[np.int64], error: float) -> list[Margin]:
     """Judge how much less images fit their prompts; `fits` has the CLIPScore of both images of each pair, (n,)."""
-    own, before = fits
+    now, before = fits
     spread = float(before.std())
-    worse = _in_spreads(before - own, before) if spread > 0 else before - own
+    worse = _in_spreads(before - now, before) if spread > 0 else before - now
     return [_judge_mean("less fitting to the prompts", "fit", worse, units, error)]
 
 
