@@ -241,13 +241,13 @@ def _say_limit(limit: Limit, own: Suspect, said: list[Said], suspects: Sequence[
     said.append(Said(best, best.finding.size if best.members else size, [limit]))
 
 
-def _cause_among(found: Sequence[Suspect]) -> Suspect:
+def _cause_among(suspects: Sequence[Suspect]) -> Suspect:
     """Return the finding that others with the same samples follow from: a picture that is repeated, or else by samples.
 
     Of several kinds, it is the first; of a look and a kind, it is the one without which less of the other is left.
     """
-    best = min(found, key=lambda suspect: suspect.finding.kind != "repeat")
-    for suspect in found:
+    best = min(suspects, key=lambda suspect: suspect.finding.kind != "repeat")
+    for suspect in suspects:
         if (
             best.finding.kind != "repeat"
             and suspect.finding.kind != best.finding.kind

@@ -133,13 +133,13 @@ def _by_certainty(part: JudgedPart) -> tuple[float, float]:
     return part.p_value, -abs(part.value - part.elsewhere)
 
 
-def _follows(part: JudgedPart, found: Sequence[JudgedPart], models: int) -> bool:
+def _follows(part: JudgedPart, parts: Sequence[JudgedPart], models: int) -> bool:
     """Return whether a part follows from the clearest model there.
 
     If one of p models loses d against the mean of the others, each of them gains d / (p − 1), and the mean of all
     models moves by less than d.
     """
-    first = next((each for each in found if each.name and (each.by, each.part) == (part.by, part.part)), part)
+    first = next((each for each in parts if each.name and (each.by, each.part) == (part.by, part.part)), part)
     if first is part:
         return False
     if not part.name:

@@ -178,14 +178,14 @@ STRONG = 0.5
 of a part of a set must have."""
 
 
-def name_cause(found: list[Explained], order: list[str]) -> Explained:
+def name_cause(looks: list[Explained], order: list[str]) -> Explained:
     """Return the trait that names a cause, among those that show it: the first one in the order of the traits.
 
-    The first of `found` is the clearest, unless another ends it. Others show the same cause if it brings the clearest
+    The first of `looks` is the clearest, unless another ends it. Others show the same cause if it brings the clearest
     with it, or if most of the samples are the same.
     """
-    first = next((look for look in found if look.ends(found[0])), found[0])
-    same = [look for look in found if look is first or _is_same(first, look)]
+    first = next((look for look in looks if look.ends(looks[0])), looks[0])
+    same = [look for look in looks if look is first or _is_same(first, look)]
     return min(same, key=lambda look: order.index(look.trait.name))
 
 

@@ -66,27 +66,27 @@ class PairLooks:
 
 
 def with_numbers(
-    found: TraitsOfPairs | None, sets: tuple[Embeddings, Embeddings], rows: tuple[Rows, Rows]
+    of_pairs: TraitsOfPairs | None, sets: tuple[Embeddings, Embeddings], rows: tuple[Rows, Rows]
 ) -> TraitsOfPairs | None:
     """Add the columns of metadata that hold numbers in both sets; None where nothing is measured at all."""
     labels = ("gen", "ref")
     numbers = read_numbers(dict(zip(labels, sets, strict=True)), dict(zip(labels, rows, strict=True)))
     if numbers is None:
-        return found
+        return of_pairs
     traits, values = numbers
-    if found is None:
+    if of_pairs is None:
         return traits, (values["gen"], values["ref"])
     first, second = (
-        np.concatenate([of_looks, values[label]], 1) for of_looks, label in zip(found[1], labels, strict=True)
+        np.concatenate([of_looks, values[label]], 1) for of_looks, label in zip(of_pairs[1], labels, strict=True)
     )
-    return (*found[0], *traits), (first, second)
+    return (*of_pairs[0], *traits), (first, second)
 
 
-def spread_over(found: TraitsOfPairs | None, looked: Rows, n: int) -> TraitsOfPairs | None:
+def spread_over(of_pairs: TraitsOfPairs | None, looked: Rows, n: int) -> TraitsOfPairs | None:
     """Return the values of all n pairs, NaN for pairs that are not among those looked at."""
-    if found is None:
+    if of_pairs is None:
         return None
-    traits, values = found
+    traits, values = of_pairs
     first, second = (np.full((n, len(traits)), np.nan) for _ in values)
     first[looked], second[looked] = values
     return traits, (first, second)
