@@ -101,8 +101,8 @@ def judge_looks(table: PairTable, units: NDArray[np.int64], error: float) -> lis
         if side := trait.bad:
             name = _word(trait, is_more=side > 0) or trait.low or trait.name
             found.append(MovedLook(trait, side > 0, _judge_look(trait, name, (moved, before), side, units, error)))
-    worse_ones = [one for one in found if one.margin.verdict == "worse"]
-    others = [one.margin for one in found if one.margin.verdict != "worse"]
+    worse_ones = [look for look in found if look.margin.verdict == "worse"]
+    others = [look.margin for look in found if look.margin.verdict != "worse"]
     return [*(one.margin for one, _ in causes_among(worse_ones)), *others]
 
 
@@ -114,8 +114,8 @@ def find_moved(table: PairTable, units: NDArray[np.int64], error: float) -> list
         # Where a reference does not vary, rounding alone would count as much.
         has_unit = before.std() > 0 or trait.bad or trait.least is not None or not is_look(trait.name)
         if (name := _word(trait, is_more=is_more)) and moved.any() and has_unit:
-            one = _judge_look(trait, name, (moved, before), 1 if is_more else -1, units, error)
-            found += [MovedLook(trait, is_more, one)] * (one.verdict == "worse")
+            margin = _judge_look(trait, name, (moved, before), 1 if is_more else -1, units, error)
+            found += [MovedLook(trait, is_more, margin)] * (margin.verdict == "worse")
     return found
 
 
@@ -126,13 +126,13 @@ def causes_among(left: Sequence[MovedLook]) -> Iterator[tuple[MovedLook, list[Mo
     cause of what it brings, however clear that is.
     """
     while left:
-        clearest = max(left, key=lambda one: one.margin.interval[0])
-        asked = (one for one in left if one.trait.is_asked and one.leads_to(clearest))
-        clear = (one for one in left if one.margin.interval[0] >= STRONG * clearest.margin.interval[0])
+        clearest = max(left, key=lambda look: look.margin.interval[0])
+        asked = (look for look in left if look.trait.is_asked and look.leads_to(clearest))
+        clear = (look for look in left if look.margin.interval[0] >= STRONG * clearest.margin.interval[0])
         cause = next(asked, None) or next(clear)
-        follows = [one for one in left if cause.leads_to(one)]
+        follows = [look for look in left if cause.leads_to(look)]
         yield cause, follows
-        left = [one for one in left if one is not cause and one not in follows]
+        left = [look for look in left if look is not cause and look not in follows]
 
 
 def _moves(table: PairTable) -> Iterator[tuple[Trait, Array, Array]]:
