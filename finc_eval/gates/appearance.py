@@ -23,7 +23,7 @@ from finc_eval.gates.sets import GEN, REF, GateSets
 from finc_eval.gates.shares import GainedShare, TwoCounts
 from finc_eval.naming.columns import is_look
 from finc_eval.naming.explained import TAIL
-from finc_eval.naming.looks import CLIPPED
+from finc_eval.naming.looks import CLIPPED, EXAMPLES
 from finc_eval.naming.measured import PictureLooks, measure_pictures, measure_sets
 from finc_eval.naming.texture import Array
 from finc_eval.naming.traits import Trait
@@ -46,6 +46,8 @@ class Beyond(LimitEvidence):
     trait: Trait  # what was measured
     old: LimitEvidence  # the gain on the baseline
     ref: LimitEvidence  # the gain on the reference
+    shares: tuple[float, float] | None = None  # of the release and of the baseline that look so; None of a whole set
+    clearest: tuple[int, ...] = ()  # rows of the release that show it, the clearest first
     # least level of the gain on the reference: α over the looks, however many limits there are
     level_of_ref: float = 0.0
 
@@ -68,12 +70,13 @@ class Clearest(LimitEvidence):
     surely: float | None = 0.0
     is_search: bool = True
     looks: tuple[Beyond, ...]
+    best: Beyond  # the look that is most surely beyond the limit
 
     @classmethod
     def of(cls, name: str, margin: float, looks: tuple[Beyond, ...], n: int) -> Clearest:
         """Return the evidence on a limit."""
         best = max(looks, key=lambda look: (look.value > margin, look.bound("low", ALPHA / len(looks))))
-        return cls(name=name, value=best.value, margin=margin, looks=looks, n=n, note=best.note)
+        return cls(name=name, value=best.value, margin=margin, looks=looks, best=best, n=n, note=best.note)
 
     def bound(self, side: Side, level: float, factor: float = 1.0) -> float:
         """Return the bound of the largest gain; downwards, of those beyond the limit if there are any."""
@@ -127,10 +130,14 @@ def _looks(sets: GateSets, pictures: Mapping[str, PictureLooks | None], name: st
         if np.ptp(np.concatenate([*values.values()])) == 0:
             continue
         for side in (-1, 1):
+            found = None
             if name.startswith(PART) and (word := trait.high if side > 0 else trait.low):
-                yield _part(sets, trait, word, {key: side * of_set for key, of_set in values.items()}, effects, name)
+                found = _part(sets, trait, word, {key: side * of_set for key, of_set in values.items()}, effects, name)
             elif name.startswith(WHOLE) and trait.least is None and (word := trait.more if side > 0 else trait.less):
-                yield _whole(sets, trait, word, values, side, units, name, alpha)
+                found = _whole(sets, trait, word, values, side, units, name, alpha)
+            if found is not None:
+                first = np.argsort(-side * values[GEN], kind="stable")[:EXAMPLES]
+                yield replace(found, clearest=tuple(measured[GEN].rows[first].tolist()))
 
 
 def _part(
@@ -156,7 +163,8 @@ def _part(
         for gain in gains
     ]
     value = min(gain.value for gain in both)
-    return Beyond(name=name, value=value, margin=0.0, trait=trait, note=word, old=both[0], ref=both[1])
+    shares = gains[0].share, gains[0].old_share
+    return Beyond(name=name, value=value, margin=0.0, trait=trait, note=word, old=both[0], ref=both[1], shares=shares)
 
 
 def _whole(

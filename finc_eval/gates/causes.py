@@ -18,7 +18,7 @@ from finc_eval.embeddings.base import Embeddings
 from finc_eval.findings.causes import Held, causes_of
 from finc_eval.findings.finding import Finding
 from finc_eval.findings.found import hold_findings
-from finc_eval.gates.appearance import PART, WHOLE, Clearest
+from finc_eval.gates.appearance import PART, WHOLE, Beyond, Clearest
 from finc_eval.gates.by_id import SureCount, find_pair_findings
 from finc_eval.gates.divisions import ReleaseKinds
 from finc_eval.gates.kinds import KindEvidence
@@ -205,7 +205,7 @@ def find_findings(
     """
     old = next(iter(sets.baselines), None)
     looks = [(limit, part.evidence) for limit, part in limits if isinstance(part.evidence, Clearest)]
-    said = _looks_beyond([look for look in looks if look[0].verdict == "regressed"], suspects)
+    said = _looks_beyond([look for look in looks if look[0].verdict == "regressed"], suspects, sets)
     rest: list[Said] = []
     if by_id is not None:
         pairs = _say_pairs([limit for limit, _ in limits], by_id, [GEN, *sets.baselines])
@@ -284,7 +284,7 @@ def _not_beyond(
     return rest
 
 
-def _looks_beyond(limits: Sequence[tuple[Limit, Clearest]], suspects: Sequence[Suspect]) -> list[Said]:
+def _looks_beyond(limits: Sequence[tuple[Limit, Clearest]], suspects: Sequence[Suspect], sets: GateSets) -> list[Said]:
     """Return the looks that are beyond some limits; without a suspect, what the limits themselves say, after all else.
 
     Samples that have such a look without a suspect are those of another finding, such as a picture that is repeated.
@@ -301,7 +301,17 @@ def _looks_beyond(limits: Sequence[tuple[Limit, Clearest]], suspects: Sequence[S
                     sorted((each for each, _ in limits), key=lambda each: each.name != rule),
                 )
             )
-    return found or [Said(Suspect.plain(_plain_finding(limit)), 0.0, [limit]) for limit, _ in limits]
+    return found or [
+        Said(Suspect.plain(_look_of(limit, evidence.best, sets), [GEN]), 0.0, [limit]) for limit, evidence in limits
+    ]
+
+
+def _look_of(limit: Limit, look: Beyond, sets: GateSets) -> Finding:
+    """Return the look that a limit is on as a finding, with its shares where a part has it."""
+    share, before = look.shares or (None, None)
+    ids, whole = tuple(sets.gen.ids_at(np.array(look.clearest, np.int64))), look.shares is None
+    plain = _plain_finding(limit)
+    return replace(plain, whole=whole, share_gen=share, share_ref=before, ids=ids)
 
 
 def _say_pairs(limits: Sequence[Limit], by_id: ById, labels: Sequence[str]) -> list[Said]:
@@ -340,9 +350,13 @@ def _plain_finding(limit: Limit, noun: str = "", prompts: str = "") -> Finding:
     told, name = limit.tell(noun), noun or name
     if prompts and limit.rule == MOVES:
         kind, name, told = "words", prompts, f"{told}: {prompts} surely changed"
-    share = limit.value if limit.is_share and kind != "metric" else None
     text = f"{told} (allowed {limit.number(limit.margin)})"
-    return Finding(name, kind, False, share, None, None, text=text, interval=limit.interval)
+    return Finding(name, kind, False, _share_of(limit), None, None, text=text, interval=limit.interval)
+
+
+def _share_of(limit: Limit) -> float | None:
+    """Return the share of the samples of the release that a limit measures; None for a number, or a difference."""
+    return limit.value if limit.rule.startswith(("basics.", "by_id.changed", MOVES)) and limit.is_share else None
 
 
 def _size(limit: Limit) -> float:

@@ -100,17 +100,19 @@ def find_findings(
 def _of_look(cause: MovedLook, follows: Sequence[MovedLook]) -> Finding:
     margin = cause.margin
     kind: What = "look" if is_look(cause.trait.name) else "column"
+    share, before = margin.shares or (None, None)
     return Finding(
-        margin.name, kind, True, None, None, None, text=margin.sentence_part, interval=margin.interval,
-        explains=tuple(look.margin.name for look in follows), is_worse=cause.is_bad,
+        margin.name, kind, margin.shares is None, share, before, None, text=margin.sentence_part,
+        interval=margin.interval, explains=tuple(look.margin.name for look in follows), is_worse=cause.is_bad,
     )  # fmt: skip
 
 
 def _of_margin(margin: Margin) -> Finding:
     kind = MARGIN_KINDS.get(margin.what, "metric")
     name = KIND_NUMBER.sub("", margin.name) or margin.name
+    share, before = margin.shares or (None, None)
     return Finding(
-        name, kind, not margin.is_share, None, None, None, text=margin.sentence_part, interval=margin.interval,
+        name, kind, margin.shares is None, share, before, None, text=margin.sentence_part, interval=margin.interval,
         is_worse=True,
     )  # fmt: skip
 

@@ -166,7 +166,8 @@ class ById(Record, Shown):
         thing, count = "pairs" if self.n > 1 else "pair", len(self.unclear)
         first = next(iter(self.findings), None)
         of_all = first.name if first is not None and first.kind in ("look", "column") else ""
-        but = f", but the run {predicate(of_all)}" if of_all else ""
+        joined = "and" if self.verdict == "broken" else "but"
+        but = f", {joined} the run {predicate(of_all)}" if of_all else ""
         if self.verdict == "broken":
             if self.of_pairs is None and of_all:  # that is what is wrong with the pairs
                 return f"broken: the run {predicate(of_all)}"
