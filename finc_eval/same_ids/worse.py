@@ -103,7 +103,7 @@ def judge_looks(table: PairTable, units: NDArray[np.int64], error: float) -> lis
             found.append(MovedLook(trait, side > 0, _judge_look(trait, name, (moved, before), side, units, error)))
     worse_ones = [look for look in found if look.margin.verdict == "worse"]
     others = [look.margin for look in found if look.margin.verdict != "worse"]
-    return [*(one.margin for one, _ in causes_among(worse_ones)), *others]
+    return [*(margin.margin for margin, _ in causes_among(worse_ones)), *others]
 
 
 def find_moved(table: PairTable, units: NDArray[np.int64], error: float) -> list[MovedLook]:
@@ -217,7 +217,7 @@ def judge_kinds(cells: tuple[NDArray[np.int64], NDArray[np.int64]], names: Seque
     low, high = _flips(lost, gained, n, error)
     worse = [
         Margin(names[kind], "kind", float(lost[kind] - gained[kind]) / n, (float(low[kind]), float(high[kind])),
-               SHARE_MARGIN, "worse", (float((own == kind).mean()), float((before == kind).mean())))
+               SHARE_MARGIN, "worse", (float((now == kind).mean()), float((before == kind).mean())))
         for kind in np.argsort(-low, kind="stable")
         if low[kind] > SHARE_MARGIN
     ]  # fmt: skip
@@ -238,7 +238,7 @@ def judge_repeats(repeated: tuple[NDArray[np.bool_], NDArray[np.bool_]], name: s
     low = (2 * float(share_bounds(more, flips, error)[0]) - 1) * flips / n if flips else 0.0
     difference = (more - fewer) / n
     ends = (low, float(high[0]))
-    is_worse, shares = low > 0 and difference > REPEATS_MARGIN, (float(own.mean()), float(before.mean()))
+    is_worse, shares = low > 0 and difference > REPEATS_MARGIN, (float(now.mean()), float(before.mean()))
     verdict: Verdict = "worse" if is_worse else "not worse" if ends[1] <= REPEATS_MARGIN else "undecided"
     return [Margin(name if is_worse else "repeats", "repeats", difference, ends, REPEATS_MARGIN, verdict, shares)]
 
