@@ -237,12 +237,12 @@ def _points(
 
 
 def _trace(rows: torch.Tensor) -> float:
-    """Compute the trace of the covariance of embeddings; NaN for fewer than two."""
+    """Compute the trace of the covariance of embeddings, shape (n, d); NaN for fewer than two."""
     return float(rows.double().var(0).sum()) if len(rows) > 1 else float("nan")
 
 
 def _papers_rule(gen: torch.Tensor, ref: torch.Tensor, sigmas: Sequence[float], rho: float) -> float | None:
-    """Apply the papers' rule to KEN, by exact kernels of resamples of both sets."""
+    """Apply the papers' rule to KEN, by exact kernels of resamples of both sets, shapes (n, d) and (m, d)."""
 
     def score(sigma: float, rng: np.random.Generator) -> float:
         x, y = (rows[rng.choice(len(rows), min(RESAMPLE, len(rows)), replace=False)].cpu() for rows in (gen, ref))

@@ -284,7 +284,10 @@ def kinds_by_name(counted: CountedSets, limits: KindLimits) -> dict[str, list[in
 
 
 def _cut_at(tree: Tree, shares: NDArray[np.float64], least: float) -> tuple[int, ...]:
-    """Return the smallest nodes of at least this share that together cover every leaf; the root is left out."""
+    """Return the smallest nodes of at least this share that together cover every leaf; the root is left out.
+
+    `shares` has the share of each node, leaves first and the root last, shape (nodes,).
+    """
     large = shares >= least
     divided = np.r_[np.zeros(tree.leaves, bool), large[tree.joins].all(1)]
     return tuple(np.flatnonzero((large & ~divided)[:-1]).tolist())

@@ -138,6 +138,11 @@ def not_judged(scores: Scores) -> dict[str, str]:
 
 
 def _reason(judge: str, columns: Mapping[str, Array], pairs: Mapping[str, tuple[Integers, Integers]]) -> str | None:
+    """Return why a column is not a judgment; None if it may be.
+
+    `columns` has the values of each model, shape (n,), NaN for an empty cell. `pairs` has the rows of the first model
+    and the rows of each other model that are of the same samples, shape (m,) each.
+    """
     values = np.concatenate([*columns.values()])
     values = values[np.isfinite(values)]
     named = [word.lower() for word in WORDS.findall(judge)]

@@ -84,7 +84,10 @@ def measure_pictures(samples: Embeddings) -> PictureLooks | None:
 
 
 def _measure_at(samples: Embeddings, rows: NDArray[np.int64], columns: ColumnMeasurer) -> PictureLooks | None:
-    """Measure the pictures of some samples, a few at a time; None if they are not at hand."""
+    """Measure the pictures of some samples, a few at a time; None if they are not at hand.
+
+    `rows` has the indices of the samples, shape (n,), and `columns` measures what users registered.
+    """
     parts = [(np.empty((0, len(TRAITS))), np.empty((0, SIDE**2), np.int8))]
     for start in range(0, len(rows), 64):  # pictures in memory
         images = samples.images_at(rows[start : start + 64])
@@ -168,7 +171,8 @@ def read_numbers(sets: Mapping[str, Embeddings], rows: Rows) -> Parts | None:
 def read_column(samples: Embeddings, name: str, rows: NDArray[np.int64]) -> Array | None:
     """Return the numbers of a column; None if a sample has another text, or too many have no number.
 
-    Samples that lack a number take that of another sample, at random: their law is that of the others.
+    Samples that lack a number take that of another sample, at random: their law is that of the others. `rows` has the
+    indices of the samples, and the result their numbers, shape (n,).
     """
     values, missing = samples.column(name), {"", *samples.missing_as(name)}
     texts = [values[row] for row in rows.tolist()]
