@@ -43,6 +43,6 @@ def quick(*tables):
 
 @pytest.fixture(scope="module", autouse=True)
 def quick_results():
-    """For a room that imports it: boards and maps of few steps."""
-    with quick(BOARDS, MAPS):
+    """For a room that imports it: boards, maps and rotations of few steps."""
+    with quick(BOARDS, MAPS, ROTATIONS):
         yield
