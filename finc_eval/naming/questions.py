@@ -187,15 +187,12 @@ def measure(image: Image.Image) -> NDArray[np.float64]:
     width, height = image.size
     pixels = np.asarray(image.convert("RGB").resize((SIDE, SIDE), Image.Resampling.BOX), np.float64) / 255
     gray = pixels @ np.array(motion.LUMA)
+    deviation = gray.std()
     laplacian = 4 * gray[1:-1, 1:-1] - gray[:-2, 1:-1] - gray[2:, 1:-1] - gray[1:-1, :-2] - gray[1:-1, 2:]
-    channels = np.moveaxis(pixels, 2, 0)  # a reduction of so short an axis is slow
+    channels = np.ascontiguousarray(np.moveaxis(pixels, 2, 0))  # a reduction of so short an axis is slow
     largest, smallest = reduce(np.maximum, channels), reduce(np.minimum, channels)
     saturation = (largest - smallest) / np.maximum(largest, 1e-9)
     colored = (saturation > COLORED) & (largest > COLORED)
-    red, green, blue = pixels[colored].T
-    # The hue as an angle in the plane of opponent colors.
-    angle = np.degrees(np.arctan2(np.sqrt(3) * (green - blue), 2 * red - green - blue))
-    hues = [float(((angle - low) % 360 < high - low).sum() / colored.size) for low, high in HUES.values()]
     # The share of the side that is a uniform margin: the widest frame of one value.
     lines = np.concatenate([gray, gray[::-1], gray.T, gray.T[::-1]]).reshape(4, SIDE, SIDE)[:, : SIDE // 4]
     corner = gray[0, 0]
@@ -204,14 +201,24 @@ def measure(image: Image.Image) -> NDArray[np.float64]:
     return np.array(
         [
             gray.mean(),
-            gray.std(),
-            laplacian.std() / max(gray.std(), 1 / 255),  # relative to the contrast
+            deviation,
+            laplacian.std() / max(deviation, 1 / 255),  # relative to the contrast
             saturation.mean(),
-            *hues,
+            *_shares_of_hues(channels, colored),
             width * height,
             border,
         ]
     )
+
+
+def _shares_of_hues(channels: Floats, colored: NDArray[np.bool_]) -> Floats:
+    """Return the share of pixels of each color of `HUES`, whose ranges lie side by side, all around; shape (hues,)."""
+    red, green, blue = channels
+    # The hue as an angle in the plane of opponent colors.
+    angle = np.degrees(np.arctan2(np.sqrt(3) * (green - blue), 2 * red - green - blue))
+    ends = [min(low for low, _ in HUES.values()), *(high for _, high in HUES.values())]
+    angle = np.where(colored, np.where(angle < ends[0], angle + 360, angle), np.inf)
+    return np.diff([np.count_nonzero(angle < end) for end in ends]) / colored.size
 
 
 def trait_questions(panel: SampledSets) -> Iterator[Question]:
