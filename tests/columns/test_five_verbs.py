@@ -61,7 +61,7 @@ def drawn(red=0, part=1.0, **metadata):
 @pytest.mark.parametrize("column", COLUMNS)
 def test_planted_differences_are_named_with_the_words_of_the_user_and_the_name_of_a_column_of_metadata(verb, column):
     function, words = COLUMNS[column]
-    fe.register_column("redness of mine", function, **words)
+    fe.register_column("redness of mine", function, **words, brings=["warmth", "green", "brightness"])
     said = {words.get("more"), words.get("high"), "high in “redness of mine”"} - {None}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
