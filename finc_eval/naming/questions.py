@@ -187,6 +187,7 @@ def measure(image: Image.Image) -> NDArray[np.float64]:
     width, height = image.size
     shown = np.asarray(image.convert("RGB").resize((SIDE, SIDE), Image.Resampling.BOX))
     gray = (shown / 255) @ np.array(motion.LUMA)
+    deviation = gray.std()
     laplacian = 4 * gray[1:-1, 1:-1] - gray[:-2, 1:-1] - gray[2:, 1:-1] - gray[1:-1, :-2] - gray[1:-1, 2:]
     channels = np.moveaxis(shown, 2, 0)  # a reduction of so short an axis is slow, and of bytes it is fast
     largest, smallest = (reduce(how, channels) / 255 for how in (np.maximum, np.minimum))
@@ -200,8 +201,8 @@ def measure(image: Image.Image) -> NDArray[np.float64]:
     return np.array(
         [
             gray.mean(),
-            gray.std(),
-            laplacian.std() / max(gray.std(), 1 / 255),  # relative to the contrast
+            deviation,
+            laplacian.std() / max(deviation, 1 / 255),  # relative to the contrast
             saturation.mean(),
             *_shares_of_hues(channels[:, colored] / 255, colored.size),
             width * height,
