@@ -14,10 +14,10 @@ from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.repeats import sample_hashes
 from finc_eval.findings.causes import Held
 from finc_eval.findings.finding import Finding
-from finc_eval.naming.looks import EXAMPLES, REPEATED
+from finc_eval.naming.looks import EXAMPLES
 from finc_eval.naming.measured import looked_rows
 from finc_eval.naming.questions import enrichment_p
-from finc_eval.naming.repeated import COPIES, pixels_of
+from finc_eval.naming.repeated import COPIES, REPEATED, pixels_of
 
 
 def hold_copies(sets: Mapping[str, Embeddings], run: Run | None = None) -> list[Held]:
