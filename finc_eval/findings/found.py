@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.findings.causes import Held, Members, causes_of
+from finc_eval.findings.causes import Held, Members, are_asked_otherwise, causes_of
 from finc_eval.findings.finding import Finding, What
 from finc_eval.findings.names import KindNames
 from finc_eval.naming.columns import is_look
@@ -113,7 +113,9 @@ def explained(held: Sequence[Held]) -> list[Held]:
     cause = causes_of(held)
     whole = next((place for place, one in enumerate(held) if one.finding.kind == "look" and one.finding.whole), None)
     if whole is not None:
-        follows = [one.finding.kind == "kind" and not one.is_asked_otherwise for one in held]
+        kinds = [one for one in held if one.finding.kind == "kind"]
+        stays = [one for one, is_otherwise in zip(kinds, are_asked_otherwise(kinds), strict=True) if is_otherwise]
+        follows = [one.finding.kind == "kind" and one not in stays for one in held]
         cause = [whole if is_brought else own for is_brought, own in zip(follows, cause, strict=True)]
     causes = []
     for place, one in enumerate(held):
