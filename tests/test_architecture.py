@@ -161,7 +161,7 @@ CHOSEN = {
     "by judgment, and no script makes them again": {
         *("extractors.networks.motion.FORCE", "extractors.networks.motion.LIGHT_DRIFT"),
         *("extractors.networks.motion.STEP_NOISE", "extractors.networks.motion.SHARP"),
-        *("naming.looks.REPEATED", "naming.texture.MOSAIC"),
+        *("naming.repeated.REPEATED", "naming.texture.MOSAIC"),
         *("numerics.thresholds.LEAST_OF_A_MEMBER", "numerics.thresholds.HALF_A_MEMBER"),
         "numerics.thresholds.MOST_OF_A_MEMBER",
     },

@@ -371,7 +371,7 @@ def findings_of(
             prompts = name_prompts(sets, answer, seed, run)
         if "basics.copies" in broken:
             suspects.append(copied_suspect(sets, old, run))
-        if found.by_id is None and (others := find_other_pictures(sets)):
+        if found.by_id is None and (others := find_other_pictures(sets, run)):
             suspects.append(Suspect.plain(others, (GEN, old)))
     return find_findings(shown, suspects, sets, prompts, found.by_id)
 

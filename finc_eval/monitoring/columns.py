@@ -15,11 +15,13 @@ from finc_eval.core.record import NOT_IN_JSON, Record
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.subset import Subset
-from finc_eval.monitoring.basis import Basis
+from finc_eval.monitoring.basis import FITTED, Basis
 from finc_eval.monitoring.evaluations import EvaluationPart, join_parts
 from finc_eval.monitoring.exchange import Array, Counts
 from finc_eval.monitoring.followed import FLAGS, LOOKS, SCORES
-from finc_eval.monitoring.measuring import PICTURES, measure, middles_of, without_fitted
+from finc_eval.monitoring.left_out import trace_all
+from finc_eval.monitoring.measuring import PICTURES, measure, middles_of, with_own_repeats, without_fitted
+from finc_eval.monitoring.repeats import SeenRepeats
 from finc_eval.monitoring.shown import SHOWN, Ends
 from finc_eval.monitoring.steps import step_text
 from finc_eval.naming.columns import ColumnMeasurer, RegisteredColumn, registered_columns
@@ -241,8 +243,8 @@ def measure_reference(
     prompts: NDArray[np.int64] | None,
     fits: Array | None,
     run: Run,
-) -> tuple[EvaluationPart, Array]:
-    """Measure a reference, and the medians of its scores, (scores,).
+) -> tuple[EvaluationPart, Array, SeenRepeats]:
+    """Measure a reference: the medians of its scores, (scores,), and its repeats, too.
 
     What is fitted to one part is counted in the other; what is not fitted at all is counted in both.
 
@@ -251,7 +253,7 @@ def measure_reference(
         rows: rows of the part that the basis is fitted to, and all others.
         basis: what is held fixed.
         columns: columns of the user.
-        rng: draws the units of diversity and repeats.
+        rng: draws the units of diversity.
         prompts: number of the prompt of each sample; None without prompts.
         fits: fit of each sample to its prompt; None if it is not known.
         run: device and portions.
@@ -273,8 +275,10 @@ def measure_reference(
     parts = without_fitted(part, basis), of_rest(middles=middles)
     each = zip(parts, rows, strict=True)
     whole = join_parts(with_columns(part, columns, Subset(reference, own), None) for part, own in each)
+    own = Subset(reference, rows[1][:FITTED])  # the radius of repeats follows from the others
+    whole, repeats = with_own_repeats(whole, basis, trace_all(own, basis, run))
     # Values of columns are from their median.
-    return whole, np.append(middles, np.zeros(sum(not one.is_flag for one in columns)))
+    return whole, np.append(middles, np.zeros(sum(not one.is_flag for one in columns))), repeats
 
 
 def _measure(columns: Sequence[FollowedColumn], samples: Embeddings, rows: NDArray[np.int64]) -> dict[str, Array]:

@@ -40,7 +40,7 @@ class SeenSamples:
 
     radius: float  # distance within which two traces are of copies
     reference: Traces  # traces of all samples of the reference, shape (n, 16)
-    marked: Traces  # traces of the first samples of each evaluation, NaN where it has fewer, shape (t, 16, 16)
+    marked: Traces  # traces of the first unlike samples of each evaluation, NaN where it has fewer, shape (t, 16, 16)
 
     @classmethod
     def of(cls, traces: Array, radius: float) -> Self:
@@ -97,9 +97,10 @@ class SeenSamples:
         return None
 
     def with_evaluation(self, traces: Array) -> Self:
-        """Return the same with an evaluation added."""
+        """Return the same with an evaluation added; a sample that it repeats is marked once."""
         own = np.full((1, *self.marked.shape[1:]), np.nan, np.float32)
-        own[0, : len(traces)] = traces[:MARKED]
+        first = np.sort(np.unique(traces, axis=0, return_index=True)[1])[:MARKED]
+        own[0, : len(first)] = traces[first]
         return replace(self, marked=np.concatenate([self.marked, own]))
 
     def write(self, file: NewFile) -> None:
