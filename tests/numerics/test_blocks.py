@@ -59,8 +59,8 @@ def test_exchanges_have_the_variance_that_is_computed():
 @pytest.mark.parametrize(
     ("sizes", "is_whole", "runs"),
     [
-        ((4, 4), False, 30),
-        ((3, 3), True, 50),
+        ((4, 4), False, 20),
+        ((3, 3), True, 30),
         pytest.param((3, 3), True, 300, marks=pytest.mark.long),
         *(pytest.param(sizes, False, 300, marks=pytest.mark.long) for sizes in ((1, 1), (1, 5), (2, 2, 2), (4, 4))),
     ],

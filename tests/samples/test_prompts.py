@@ -189,7 +189,7 @@ def test_compressed_texts_are_read_and_bombs_are_not(tmp_path, kind):
     assert open_source(tmp_path).prompts == ["a café, größer"]
     for place in range(data.index(kind.encode()), data.index(b"IDAT"), 3):
         png_prompt(data[:place] + b"\xff" + data[place + 1 :])  # damaged bytes end in no error
-    bomb = b"prompt\0\0" + zlib.compress(b"a" * 50_000_000)
+    bomb = b"prompt\0\0" + zlib.compress(b"a" * 20_000_000)
     chunk = len(bomb).to_bytes(4) + b"zTXt" + bomb + zlib.crc32(b"zTXt" + bomb).to_bytes(4)
     assert len(png_prompt(data[:33] + chunk + data[33:]) or "") < 5_000_000
 
