@@ -38,6 +38,7 @@ from finc_eval.numerics.exchanges import EXCHANGED
 from finc_eval.numerics.inference import ALPHA, BESIDE_ALPHA, significant
 from finc_eval.partitions.answer import divide
 from finc_eval.partitions.kind import kinds_of_rows
+from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.prompts.table import PromptDifferences
 from finc_eval.sketches.one_law import KeptSample, separate, sets_p_values
 
@@ -185,14 +186,20 @@ EXCHANGES_OF_SETS = 1999
 
 
 def differences_between(
-    gen: Embeddings, ref: Embeddings, pictures: PictureLooks | None, seed: int, run: Run
+    gen: Embeddings,
+    ref: Embeddings,
+    pictures: PictureLooks | None,
+    seed: int,
+    run: Run,
+    kinds_of_both: KindTree | None = None,
 ) -> tuple[Finding, ...]:
     """Divide two sets into kinds of their own, look at both, and return in what they differ, the largest first.
 
-    `pictures` is what `measure_pictures` returns for the reference, with which many sets may be compared.
+    `pictures` is what `measure_pictures` returns for the reference, with which many sets may be compared;
+    `kinds_of_both` are the kinds of both sets, where they are known.
     """
     pair = {"gen": gen, "ref": ref}
-    kinds, headings, divided = divide(pair, seed=seed, run=run).described(pair)
+    kinds, headings, divided = divide(pair, kinds=kinds_of_both, seed=seed, run=run).described(pair)
     kinds_of = kinds_of_rows(kinds, divided, run)
     traits, measured = measure_sets(pair, {"ref": pictures})
     looks = look_at(pair, seed, known=(traits, measured), exchanges=EXCHANGES_OF_BOARDS)

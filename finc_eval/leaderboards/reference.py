@@ -160,7 +160,9 @@ class BoardReference:
         made: dict[str, TrainingRun] = {}
         yardsticks, seed = Yardsticks(ref, self.settings.seed, run), self.settings.seed
         first = {name: samples.embeddings for name, (samples, *_) in models.items()}
-        faults = _find_faults(first, ref, self.settings.seed, run)
+        silently = replace(run, progress=silent)
+        kinds = {name: KindTree.of_sets([samples, ref], seed, silently) for name, samples in first.items()}
+        faults = _find_faults(first, ref, kinds, seed, run)
         for label, samples in flat.items():
             tallies = node_tallies(self.tree, {label: counted[label].counts, REFERENCE: found.counts})
             tally = tallies[label]
@@ -178,7 +180,7 @@ class BoardReference:
                 by=_by_values(samples.embeddings, self.settings),
                 findings=faults.get(label),
                 share_floors=yardsticks.shares(tally.n) if pairing is None else {},
-                own=own_shares(label, samples.embeddings, ref, seed, run.prefixed(label), pairing),
+                own=own_shares(label, samples.embeddings, ref, seed, run.prefixed(label), pairing, kinds.get(label)),
                 columns={column.name: column.digest or "" for column in registered_columns()},
                 found=counted[label],
             )
@@ -303,13 +305,16 @@ class BoardReference:
 
 
 def _find_faults(
-    models: Mapping[str, Embeddings], ref: Embeddings, seed: int, run: Run
+    models: Mapping[str, Embeddings], ref: Embeddings, kinds: Mapping[str, KindTree], seed: int, run: Run
 ) -> dict[str, tuple[Finding, ...]]:
-    """Return in what models, each by one training run, differ from the reference, whose pictures are measured once."""
+    """Return in what models, each by one training run, differ from the reference, whose pictures are measured once.
+
+    `kinds` are those of each model's samples and the reference.
+    """
     pictures, found = measure_pictures(ref), {}
     for number, (name, samples) in enumerate(models.items()):
         run.progress(FIND_FAULTS, number, len(models))
-        found[name] = differences_between(samples, ref, pictures, seed, replace(run, progress=silent))
+        found[name] = differences_between(samples, ref, pictures, seed, replace(run, progress=silent), kinds[name])
     run.progress(FIND_FAULTS, len(models), len(models))
     return found
 
