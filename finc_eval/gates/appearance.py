@@ -27,6 +27,7 @@ from finc_eval.naming.looks import CLIPPED
 from finc_eval.naming.measured import PictureLooks, measure_pictures, measure_sets
 from finc_eval.naming.texture import Array
 from finc_eval.naming.traits import Trait
+from finc_eval.numerics.families import level_of_each
 from finc_eval.numerics.inference import ALPHA
 
 PART, WHOLE = "appearance.part", "appearance.whole"  # rules of the limits on looks
@@ -72,7 +73,7 @@ class Clearest(LimitEvidence):
     @classmethod
     def of(cls, name: str, margin: float, looks: tuple[Beyond, ...], n: int) -> Clearest:
         """Return the evidence on a limit."""
-        best = max(looks, key=lambda one: (one.value > margin, one.bound("low", ALPHA / len(looks))))
+        best = max(looks, key=lambda one: (one.value > margin, one.bound("low", level_of_each(ALPHA, len(looks)))))
         return cls(name=name, value=best.value, margin=margin, looks=looks, n=n, note=best.note)
 
     def bound(self, side: Side, level: float, factor: float = 1.0) -> float:
@@ -80,16 +81,16 @@ class Clearest(LimitEvidence):
         if side == "high":
             return max(one.bound(side, level, factor) for one in self.looks)
         beyond = [one for one in self.looks if one.value > self.margin] or self.looks
-        return max(one.bound(side, level / len(self.looks), factor) for one in beyond)
+        return max(one.bound(side, level_of_each(level, len(self.looks)), factor) for one in beyond)
 
     def beyond(self, level: float = ALPHA) -> frozenset[Trait]:
         """Return what was measured in the looks that are beyond the limit."""
-        part = level / len(self.looks)
+        part = level_of_each(level, len(self.looks))
         return frozenset(one.trait for one in self.looks if one.value > self.margin and one.bound("low", part) > 0)
 
     def detectable(self, level: float) -> float | None:
         """Return the gain of any look that is called a regression with probability 0.8; None if none would be."""
-        part = level / len(self.looks)
+        part = level_of_each(level, len(self.looks))
         found = [one.detectable(part) for one in self.looks]
         return max((one for one in found if one is not None), default=None)
 
@@ -107,7 +108,7 @@ def look_evidence(
         for rule, margin in limits.given.items():
             name = against.rule(f"appearance.{rule}")
             found = list(_looks(against, pictures, name, alpha))
-            looks = tuple(replace(one, level_of_ref=alpha / len(found)) for one in found)
+            looks = tuple(replace(one, level_of_ref=level_of_each(alpha, len(found))) for one in found)
             clearest = Clearest.of(name, margin, looks, sets.gen.n) if looks else None
             # Columns of metadata alone may break a limit, and do not show that it holds.
             is_shown = any(is_look(one.trait.name) for one in looks) or (

@@ -25,7 +25,8 @@ from finc_eval.naming.repeated import number_repeats, pixels_of, shares_of_repea
 from finc_eval.naming.texture import Array
 from finc_eval.naming.traits import Trait
 from finc_eval.numerics.blocks import MIN_BLOCKS, Blocked
-from finc_eval.numerics.exchanges import Exchanged, UnitSums, exchange_units, flip_blocks, step_down, unit_numbers
+from finc_eval.numerics.exchanges import Exchanged, UnitSums, exchange_units, flip_blocks, unit_numbers
+from finc_eval.numerics.families import step_down
 from finc_eval.numerics.inference import BESIDE_ALPHA
 
 MIN_MEASURED = 4  # samples of a set that no look explains yet, below which nothing more is said

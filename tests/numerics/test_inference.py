@@ -4,7 +4,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import torch
 from scipy.stats import binomtest, norm, t
 
 from finc_eval.core.errors import UsageError
@@ -12,7 +11,6 @@ from finc_eval.numerics.inference import (
     ALPHA,
     BESIDE_ALPHA,
     critical_value,
-    holm,
     jackknife_bias,
     normal_interval,
     normal_quantile,
@@ -56,15 +54,6 @@ def test_a_confidence_is_refused_unless_it_lies_between_0_and_1(confidence):
 def test_simultaneous_intervals_are_bonferronis():
     assert critical_value(1) == pytest.approx(norm.ppf(0.975))
     assert critical_value(20) == pytest.approx(norm.ppf(1 - 0.05 / 40))
-
-
-@pytest.mark.parametrize("part", [1.0, 0.25])
-def test_holms_p_values_grow_by_the_tests_that_are_left_at_a_part_of_the_level(part):
-    p = torch.tensor([0.01, 0.2, 0.011, 0.9, 0.0001, 0.04])
-    adjusted = holm(p, part)
-    # Six tests; the third smallest is no less significant than the second.
-    expected = np.array([0.05, 0.4, 0.05, 0.9, 0.0006, 0.12]) / part
-    np.testing.assert_allclose(adjusted, np.minimum(expected, 1), rtol=1e-5)
 
 
 def test_what_is_exactly_at_the_level_is_significant():

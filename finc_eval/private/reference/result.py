@@ -15,7 +15,8 @@ from pydantic import computed_field
 from finc_eval.core.record import Record, plain
 from finc_eval.core.serialize import Document
 from finc_eval.core.signature import SignatureText
-from finc_eval.numerics.inference import holm, normal_interval
+from finc_eval.numerics.families import holm
+from finc_eval.numerics.inference import normal_interval
 from finc_eval.private.dp.guarantee import Guarantee, epsilon_of
 from finc_eval.private.reference import mean_distance
 from finc_eval.private.reference.mean_distance import NoisyMean, SampleMean
@@ -277,7 +278,7 @@ def paired_differences(
         value = mean_distance.difference(ref, gens[first], gens[second])
         error = sqrt(mean_distance.difference_variance(ref, gens[first], gens[second]))
         estimates.append((first, second, value, error))
-    adjusted = holm(torch.tensor([mean_distance.two_sided(value, error) for *_, value, error in estimates]))
+    adjusted = holm([mean_distance.two_sided(value, error) for *_, value, error in estimates])
     return tuple(
         PairedDifference(*estimate, normal_interval(*estimate[2:], confidence), float(p))
         for estimate, p in zip(estimates, adjusted, strict=True)
