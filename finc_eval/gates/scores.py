@@ -82,8 +82,7 @@ def _measure(score: Score | str, sets: GateSets, label: str) -> Estimate | str:
     if score.standard_error is None:
         why = f": {score.notes[-1]}" if score.notes else ""
         return f"{score.key} of {label} has no interval with {plural(sets.all[label].n, 'sample')}{why}"
-    factor = get_metric(score.signature.metric).error_factor(sets.all[label], sets.ref)
-    variance, n, m = (score.standard_error * factor) ** 2, sets.all[label].n, sets.ref.n
+    variance, n, m = score.standard_error**2, sets.all[label].n, sets.ref.n
     parts = ((GEN, m / (n + m)), (REF, n / (n + m)))
     return Estimate.of(score.center, [ErrorSource.of_variance(name, part * variance) for name, part in parts])
 

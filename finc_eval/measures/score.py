@@ -24,9 +24,8 @@ class Score(Record, Shown):
         signature: everything that changes the value, except the generated set.
         unbiased: value without the bias that finite sets give it; None if it has none, or none that is known. The
             interval is around this number.
-        interval: 95 % interval over other samples of the same sets; None if no method is known. Groups, such as windows
-            of a video, count as one sample for Fréchet distances, MIND, Vendi scores, scores by prompts and metrics
-            with a jackknife; in all others each sample counts, and the interval of grouped samples is too narrow.
+        interval: 95 % interval over other samples of the same sets; None if no method is known. Samples of a group,
+            such as windows of a video, count as one as far as they are alike.
         of: class, if the value covers the samples of a class alone; None for whole sets.
         floor: value that the reference itself gets instead of the generated set; None if it was not computed.
         higher_is_better: whether a better generator has a larger value; None if neither direction is better.

@@ -66,7 +66,7 @@ def normal_interval(value: float, standard_error: float, confidence: float = DEF
     return value - half, value + half
 
 
-def wilson(share: float, n: int, confidence: float = DEFAULT_CONFIDENCE) -> tuple[float, float]:
+def wilson(share: float, n: float, confidence: float = DEFAULT_CONFIDENCE) -> tuple[float, float]:
     """Return Wilson's interval of a share that was observed in n independent samples (Wilson 1927)."""
     z = normal_quantile(confidence)
     center = (share + z**2 / (2 * n)) / (1 + z**2 / n)

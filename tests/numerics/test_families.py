@@ -161,7 +161,8 @@ def test_levels_are_shared_among_tests_in_one_module_alone():
                 left, right = (ast.unparse(side).lower() for side in (node.left, node.right))
                 last = left.rpartition(".")[2].rpartition("_")[2]
                 is_level = isinstance(node.op, ast.Div) and last in LEVELS
-                is_p = isinstance(node.op, ast.Mult) and any(side.endswith(("p_value", "p_values")) for side in (left, right))
+                of_p = [side for side in (left, right) if side.endswith(("p_value", "p_values"))]
+                is_p = isinstance(node.op, ast.Mult) and bool(of_p)
                 counted = any(word in side for word in COUNTS for side in (left, right))
                 if (is_level or is_p) and counted:
                     found.append(f"{path.relative_to(package)}:{node.lineno} {ast.unparse(node)}")
