@@ -210,7 +210,8 @@ class WithinBlocks:
     def intervals(self, confidence: float) -> tuple[Array, Array]:
         """Return the ends of an interval of each difference, shape (c, t).
 
-        The half-width has the normal error of the difference, and the share of a kind that may well have no sample.
+        The half-width has the normal error of the difference, and the share of a kind that may well have no sample. So
+        it is not that of an `Estimate`, which has no error where no sample is of the kind.
         """
         unseen = 1 - ((1 - confidence) / 2) ** (1 / self.samples)
         half = np.sqrt(normal_quantile(confidence) ** 2 * self.variance + unseen**2)

@@ -52,18 +52,12 @@ def upper_tail(z: float) -> float:
 
 def student_tail(t: float, degrees: float) -> float:
     """Return P(T ≥ t) of Student's t: the one-sided p-value of t standard errors that are estimated."""
-    return float(stdtr(degrees, -t))
+    return float(stdtr(degrees, -t)) if isfinite(degrees) else upper_tail(t)
 
 
 def student_quantile(degrees: float, confidence: float = DEFAULT_CONFIDENCE) -> float:
     """Return the half-width, in standard errors, of a two-sided interval of Student's t."""
     return upper_quantile((1 - check_fraction("confidence", confidence)) / 2, degrees)
-
-
-def normal_interval(value: float, standard_error: float, confidence: float = DEFAULT_CONFIDENCE) -> tuple[float, float]:
-    """Return the value minus and plus its normal quantile times the standard error."""
-    half = normal_quantile(confidence) * standard_error
-    return value - half, value + half
 
 
 def wilson(share: float, n: float, confidence: float = DEFAULT_CONFIDENCE) -> tuple[float, float]:

@@ -12,7 +12,6 @@ from finc_eval.numerics.inference import (
     BESIDE_ALPHA,
     critical_value,
     jackknife_bias,
-    normal_interval,
     normal_quantile,
     significant,
     student_quantile,
@@ -33,10 +32,6 @@ def test_the_bias_of_a_jackknife_of_a_variance_leaves_none():
     values = np.random.default_rng(0).normal(size=12)
     variances = [np.delete(values, k).var() for k in range(12)]
     assert values.var() - jackknife_bias(values.var(), variances) == pytest.approx(values.var(ddof=1))
-
-
-def test_a_normal_interval_is_two_errors_wide_on_either_side():
-    assert normal_interval(1.0, 0.5) == pytest.approx((1 - 1.96 * 0.5, 1 + 1.96 * 0.5), abs=1e-4)
 
 
 @pytest.mark.parametrize(("found", "n"), [(0, 10), (3, 10), (10, 10), (81, 263)])
