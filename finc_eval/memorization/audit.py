@@ -242,7 +242,7 @@ def _attack(
         sets.get("reference"),
         delta=settings.stated_delta or 0.0,
         # 4: statements about each attack: the intervals of its AUC and of two rates, and its bound of ε.
-        confidence=1 - (1 - AUDIT_CONFIDENCE) / (4 * attack_count),
+        confidence=1 - level_of_each(1 - AUDIT_CONFIDENCE, 4 * attack_count),
         seed=settings.seed,
         device=run.device,
     )

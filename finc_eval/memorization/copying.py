@@ -166,7 +166,8 @@ def dcr(gen: SetDistances, control: SetDistances, confidence: float) -> CopyingM
 
     With n members and m non-members, fresh samples are nearest to a member with probability q = n/(n + m). So odds are
     divided by n/m. The nearest samples of many are the same few, so that shares vary more than shares of independent
-    samples: with c_j samples nearest to the j-th real one, by q(1 − q) Σ c_j² / (Σ c_j)², the permutation variance.
+    samples: with c_j samples nearest to the j-th real one, by q(1 − q) Σ c_j² / (Σ c_j)², the permutation variance. So
+    the interval is Wilson's, of as many samples as are independent.
     """
     share, effective, q = _nearest_share(gen)
     return CopyingMeasure(

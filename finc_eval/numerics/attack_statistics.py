@@ -122,7 +122,7 @@ def auc_interval(value: float, members: int, non_members: int, confidence: float
     """Return Newcombe's interval of an AUC (2006, method 5): all θ at most z standard errors from the value.
 
     The error is Hanley and McNeil's at θ, not at the value: it is exact where scores say nothing (θ = ½). The interval
-    does not shrink to a point at an AUC of 1.
+    does not shrink to a point at an AUC of 1, as that of an `Estimate` would.
     """
     check_fraction("confidence", confidence)
     z, half = normal_quantile(confidence), (members + non_members) / 2

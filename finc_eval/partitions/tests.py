@@ -71,7 +71,7 @@ class Mixes:
         return cls(np.array(plain), np.array(value), np.array(variance), np.array(unseen), sizes.sum(1))
 
     def intervals(self, confidence: float) -> tuple[Array, Array]:
-        """Return the ends of an interval of each part, shape (s, t)."""
+        """Return the ends of an interval of each part, shape (s, t), as those of `WithinBlocks.intervals`."""
         rare = (1 - ((1 - confidence) / 2) ** (1 / self.n.min())) * self.unseen
         half = np.sqrt(normal_quantile(confidence) ** 2 * self.variance + rare[:, None] ** 2)
         return np.maximum(self.value - half, -1), np.minimum(self.value + half, 1)
