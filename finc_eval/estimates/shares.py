@@ -21,7 +21,7 @@ def share_interval(
     """Return Wilson's interval of the share of samples that have something, from a mask, (n,).
 
     Samples with the same number in `units`, (n,), are one unit. Those of a unit that are alike count as few
-    (`design_effects`).
+    (`design_effect`).
 
     Example:
         >>> import numpy as np
@@ -31,8 +31,16 @@ def share_interval(
         >>> [round(end, 2) for end in share_interval(has, np.arange(100) // 10)]
         [0.24, 0.76]
     """
-    share, n = float(has.mean()), float(len(has))
-    if units is not None:
-        table = csr_matrix(np.bincount(units, has)[:, None])
-        n /= float(design_effects([GroupedKinds.of(table, np.bincount(units).astype(float))])[0][0])
-    return wilson(share, n, confidence)
+    return wilson(float(has.mean()), len(has) / design_effect(has, units), confidence)
+
+
+def design_effect(has: NDArray[np.bool_], units: Integers | None = None) -> float:
+    """Return how many samples say as much of the share that has something as one sample alone, from a mask, (n,).
+
+    Samples with the same number in `units`, (n,), are one unit: 1 if they are as unlike as any, and the mean size of a
+    unit if they are all alike (`GroupedKinds`).
+    """
+    if units is None:
+        return 1.0
+    table = csr_matrix(np.bincount(units, has)[:, None])
+    return float(design_effects([GroupedKinds.of(table, np.bincount(units).astype(float))])[0][0])
