@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
+from math import isfinite
 from typing import Any, ClassVar
 
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
@@ -44,10 +45,15 @@ class Score(Record, Shown):
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.interval is not None:
-            # Computed in another order, the number can lie a rounding error outside.
-            low, high = self.interval
-            object.__setattr__(self, "interval", (min(low, self.center), max(high, self.center)))
+        if self.interval is None:
+            return
+        low, high = self.interval
+        if isfinite(self.center) and not (isfinite(low) and isfinite(high)):
+            object.__setattr__(self, "interval", None)
+            object.__setattr__(self, "notes", (*self.notes, "no interval: all samples of a set are of one group"))
+            return
+        # Computed in another order, the number can lie a rounding error outside.
+        object.__setattr__(self, "interval", (min(low, self.center), max(high, self.center)))
 
     @property
     def center(self) -> float:

@@ -57,6 +57,15 @@ def test_groups_of_a_single_sample_change_no_interval(name):
     assert grouped == pytest.approx(plain, rel=1e-9)
 
 
+@pytest.mark.parametrize("name", ["kid", "mmd", "cmmd", "jedi", "mind", "rarity", "realism"])
+def test_a_set_of_a_single_group_has_no_interval_and_says_why(name):
+    sets = sets_of_units(0, 1, groups=False)
+    sets["gen"] = sets["gen"].with_groups(np.zeros(210, np.uint64), "video")
+    score = METRICS[name].compute(MetricInputs(name, **{label: sets[label] for label in METRICS[name].sets}))[0]
+    assert np.isfinite(score.value) and score.interval is None and score.standard_error is None
+    assert score.notes[-1] == "no interval: all samples of a set are of one group"
+
+
 def test_every_metric_is_a_case():
     assert {*OF_KERNELS, *OF_MEANS, *OF_BLOCKS} | LIKE_OTHERS | BY_PROMPTS | WITHOUT == set(METRICS)
 
