@@ -35,6 +35,7 @@ from finc_eval.naming.properties import split_words
 from finc_eval.naming.traits import Trait
 from finc_eval.numerics.blocks import Blocked
 from finc_eval.numerics.exchanges import EXCHANGED
+from finc_eval.numerics.families import level_of_each
 from finc_eval.numerics.inference import ALPHA, BESIDE_ALPHA, significant
 from finc_eval.partitions.answer import divide
 from finc_eval.partitions.kind import kinds_of_rows
@@ -230,8 +231,8 @@ def clear_among(findings: Sequence[Finding], sets: int) -> tuple[Finding, ...]:
     No p-value of a look is smaller than that of all its random exchanges, which the looks of more sets need. That a set
     differs as a whole is said only where nothing names it.
     """
-    looks = max(BESIDE_ALPHA / sets, 1 / (EXCHANGES_OF_BOARDS + 1))
-    least = {"kind": ALPHA / sets, "sets": max(looks, 1 / (EXCHANGES_OF_SETS + 1))}
+    looks = max(level_of_each(BESIDE_ALPHA, sets), 1 / (EXCHANGES_OF_BOARDS + 1))
+    least = {"kind": level_of_each(ALPHA, sets), "sets": max(looks, 1 / (EXCHANGES_OF_SETS + 1))}
     clear = [
         finding for finding in findings if finding.p_value is None or finding.p_value <= least.get(finding.kind, looks)
     ]

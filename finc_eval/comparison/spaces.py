@@ -25,6 +25,7 @@ from finc_eval.embeddings.embedding_set import take_arrays
 from finc_eval.extractors.settings import AnyExtractor, check_spaces, extractions_by_space
 from finc_eval.gallery.counts import MAX_SHOWN
 from finc_eval.numerics.eigen import LowRank, extreme_eigenpairs
+from finc_eval.numerics.families import bonferroni
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.answer import LARGEST
 from finc_eval.partitions.kind import Kind, shown_of
@@ -212,7 +213,7 @@ def compare_in_spaces(
 
 def adjust(p_value: float, spaces: Collection[str]) -> float:
     """Return a p-value of one space, adjusted for all spaces (Bonferroni)."""
-    return min(1.0, len(spaces) * p_value)
+    return float(bonferroni(p_value, len(spaces)))
 
 
 def _common(

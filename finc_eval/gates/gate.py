@@ -42,6 +42,7 @@ from finc_eval.measures.metrics import COMPUTE
 from finc_eval.memorization.audit import NearTraining
 from finc_eval.memorization.settings import AUDIT_ALPHA
 from finc_eval.naming.repeated import find_copies
+from finc_eval.numerics.families import level_of_each
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.partitions.placed import ReleaseMap
@@ -80,7 +81,7 @@ def gather_evidence(
         kinds = None
     elif kinds is None:
         kinds = tree_of_reference(sets, policy.seed, run)
-    found = Gathered(tree=kinds)
+    found, level = Gathered(tree=kinds), level_of_each(policy.alpha, policy.interim)
 
     def add(part: GateSets, limits: Policy | SliceLimits, run: Run) -> dict[str, dict[str, float]]:
         """Add the evidence on kinds and metrics of these sets, and return their scores."""
@@ -88,7 +89,7 @@ def gather_evidence(
             gather_on_kinds(found, part, limits.kinds, policy.seed, run)
         if not limits.metrics:
             return {}
-        evidence, scores = score_evidence(part, limits.metrics, policy.alpha / policy.interim, run)
+        evidence, scores = score_evidence(part, limits.metrics, level, run)
         found.others += evidence
         return scores
 
@@ -103,7 +104,7 @@ def gather_evidence(
         found.others += copying_evidence(sets, policy.copying, train, run)
     if policy.appearance:
         found.pictures = pictures_of(sets)
-        found.others += look_evidence(sets, policy.appearance, found.pictures, policy.alpha / policy.interim)
+        found.others += look_evidence(sets, policy.appearance, found.pictures, level)
     if policy.basics:
         found.others += basic_evidence(sets, policy.basics, run)
     if policy.by_id and sets.baselines:

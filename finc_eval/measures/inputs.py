@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import inf, log, sqrt
+from math import inf, log
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +21,7 @@ from finc_eval.embeddings.columns import words_of_missing
 from finc_eval.embeddings.needs import Check, Known, check_all
 from finc_eval.embeddings.opening import as_embeddings, form_of
 from finc_eval.embeddings.recipe import extractor_of
-from finc_eval.embeddings.repeats import describe_equal, mean_group_size
+from finc_eval.embeddings.repeats import describe_equal
 from finc_eval.embeddings.set_info import notes_on, unlike_files
 from finc_eval.embeddings.subset import Subset
 from finc_eval.estimates.estimate import Estimate
@@ -96,15 +96,6 @@ class Metric:
     # refused, and others of unlike versions compare.
     numbers_changed_in: tuple[str, ...] = ()
     at_equal_n: bool = False  # whether its number grows with the number of samples, so that unequal sets do not compare
-    by_units: bool = False  # whether the samples of a group count as one in the interval; else each counts
-
-    def error_factor(self, *sets: MetricSet) -> float:
-        """Return the factor by which the error of a score may be larger than its interval says, for grouped samples.
-
-        It is 1 where the interval knows groups, or the sets have none; else the samples of a group may be all alike.
-        """
-        held = [metric_set for metric_set in sets if isinstance(metric_set, Embeddings)]
-        return 1.0 if self.by_units else sqrt(max(map(mean_group_size, held), default=1.0))
 
     def is_defined_on(self, *sets: Embeddings) -> bool:
         """Return whether these embeddings are those that the metric is defined on."""
@@ -366,9 +357,7 @@ def of_statistic(
         return estimate
 
     better = higher_is_better
-    return Metric(
-        name, description, compute, estimator=estimator, higher_is_better=better, bounds=bounds, by_units=True
-    )
+    return Metric(name, description, compute, estimator=estimator, higher_is_better=better, bounds=bounds)
 
 
 def _estimates_of(

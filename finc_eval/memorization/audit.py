@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Unpack
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from finc_eval.core.errors import DataError, IncompatibleError
@@ -53,7 +52,7 @@ from finc_eval.memorization.settings import AUDIT_ALPHA, AUDIT_CONFIDENCE, MEASU
 from finc_eval.memorization.strata import TrainingKinds, copying_by_stratum
 from finc_eval.memorization.tails import power_table
 from finc_eval.memorization.verdict import attack_warnings, judge_guarantee, set_warnings
-from finc_eval.numerics.inference import holm
+from finc_eval.numerics.families import holm, level_of_each
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.partitions.answer import kind_id
 
@@ -243,7 +242,7 @@ def _attack(
         sets.get("reference"),
         delta=settings.stated_delta or 0.0,
         # 4: statements about each attack: the intervals of its AUC and of two rates, and its bound of ε.
-        confidence=1 - (1 - AUDIT_CONFIDENCE) / (4 * attack_count),
+        confidence=1 - level_of_each(1 - AUDIT_CONFIDENCE, 4 * attack_count),
         seed=settings.seed,
         device=run.device,
     )
@@ -321,8 +320,8 @@ def _copying(distances: _Distances, settings: AuditSettings, run: Run) -> tuple[
         *(tail(name, way.gen, way.fresh, AUDIT_CONFIDENCE) for name, way in nearness.ways.items()),
         *fitted,
     ]
-    adjusted = holm(torch.tensor([measure.p_value for measure in measures], dtype=torch.double), MEASURES_PART).tolist()
-    alpha = MEASURES_PART * AUDIT_ALPHA / len(measures)
+    adjusted = holm([measure.p_value for measure in measures], MEASURES_PART).tolist()
+    alpha = level_of_each(MEASURES_PART * AUDIT_ALPHA, len(measures))
     k, device = distances.neighbors, run.torch_device
     with run.step(PLANTED):
         power = power_table(

@@ -25,6 +25,7 @@ from finc_eval.embeddings.repeats import LOOK
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.naming.properties import unused_columns
+from finc_eval.numerics.families import bonferroni
 from finc_eval.numerics.inference import ALPHA, significant
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.partitions.answer import divide
@@ -117,7 +118,7 @@ class Kinds(Mapped):
         """Return the smallest p-value of the sets, adjusted for their number."""
         known = [p for p in p_values if p is not None]
         tests = 1 if len(self.sets) == 2 else len(self.sets)
-        return min(1.0, tests * min(known)) if known else None
+        return float(bonferroni(min(known), tests)) if known else None
 
     @property
     def _most_different(self) -> Difference:

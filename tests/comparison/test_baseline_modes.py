@@ -15,7 +15,8 @@ from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.subset import Subset
 from finc_eval.feature_maps.base import CosineFeatures
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
-from finc_eval.numerics.inference import holm, significant
+from finc_eval.numerics.families import holm
+from finc_eval.numerics.inference import significant
 
 BASELINES = ("ken", "rarity", "fld")
 

@@ -145,12 +145,12 @@ def test_pictures_all_of_one_brightness_have_a_spread_from_all_sets(looks_of):
 
 @pytest.mark.parametrize("of_gen, of_ref", [(1, 1), (4, 1), (2, 5)])
 @pytest.mark.parametrize("metric", ["fd", "kid"])
-def test_groups_widen_the_error_of_a_score_that_counts_each_sample(metric, of_gen, of_ref):
-    """The interval of a Fréchet distance knows groups; that of a kernel distance does not. The reference has a part."""
+def test_the_error_of_a_score_is_that_of_its_interval_which_knows_groups(metric, of_gen, of_ref):
+    """No metric is widened by the sizes of groups. The reference has a part of the error."""
     sets = sets_of(of_size(40, of_gen), of_size(120, of_ref), of_size(40))
     score = Score(metric, 3.0, Signature.of(metric, [40], "array-2"), interval=(2.0, 4.0), higher_is_better=False)
     found = _measure(score, sets, "gen")
-    error = 1 / stats.norm.ppf(0.975) * (sqrt(max(of_gen, of_ref)) if metric == "kid" else 1)
+    error = 1 / stats.norm.ppf(0.975)
     assert (found.value, found.standard_error) == (3.0, pytest.approx(error))
     assert sqrt(found.variance_of("ref")) == pytest.approx(error * sqrt(40 / 160))  # with endless generated samples
 

@@ -9,7 +9,7 @@ from scipy import stats
 
 from finc_eval.numerics import blocks
 from finc_eval.numerics.blocks import Blocked, WithinBlocks
-from finc_eval.numerics.exchanges import step_down
+from finc_eval.numerics.families import step_down
 
 
 def blocked(sizes, is_whole=False):
@@ -103,13 +103,6 @@ def test_samples_of_a_block_that_hang_together_are_exchanged_as_a_whole():
     )
     assert together == pytest.approx(2 / 2**7)
     assert alone < together
-
-
-def test_step_down_counts_all_exchanges_of_larger_statistics():
-    drawn = np.array(list(product((-1.0, 1.0), repeat=3)), np.float32) @ np.diag([3, 2, 1]).astype(np.float32)
-    found = step_down(np.array([3.0, 2.0, 0.5]), drawn, is_exact=True)
-    np.testing.assert_allclose(found, [1, 1, 1])
-    assert step_down(np.array([9.0, 2.0, 0.5]), drawn)[0] == pytest.approx(1 / 9)
 
 
 def difference_in(block, cells, pairs):
