@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from posixpath import splitext
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -137,32 +137,63 @@ def _open_clips(source: Any, clip: Clip, n: int | None, reading: Reading) -> Sou
     )
 
 
+SamplesForm = Literal["path", "pattern", "stream", "array", "dataset", "table", "numbered"]
+"""Forms of samples: a path that exists; the URL of a folder, or a pattern of paths; an iterator or a function; an array
+or a tensor; a dataset of Hugging Face; a data frame; and whatever else has a length and numbered items."""
+
+
 def _open_images(source: Any, n: int | None, reading: Reading) -> Source:
+    return _OPENERS[_form_of(source)](source, n, reading)
+
+
+def _form_of(source: Any) -> SamplesForm:
+    """Return the form of samples; a text is a path that does not exist as it stands."""
     if isinstance(source, str | Path):
-        return _open_path(source, reading)
+        return "pattern" if isinstance(source, str) else "path"
     is_iterable = hasattr(source, "__iter__") and not isinstance(source, Mapping | bytes)
-    if not is_numbered(source) and (callable(source) or is_iterable):
-        reading.refuse("the iterator", keys=True)
-        return iterate(source, n, reading)
+    has_numbers = is_numbered(source)
+    if not has_numbers and (callable(source) or is_iterable):
+        return "stream"
     if is_tensor(source) or isinstance(source, np.ndarray):
-        who = f"the tensor ({source.dtype})" if is_tensor(source) else "the array"
-        reading.refuse(who)
-        if np.ma.is_masked(source):
-            raise DataError(f"{who} has masked entries, which pixels cannot have: fill them, as by x.filled(0)")
-        source = np.asarray(source) if isinstance(source, np.ndarray) else source
-        return ArraySource(images_of(source, who, reading, alone=True), reading)
+        return "array"
     if is_dataset(source):
-        reading.refuse("the dataset", keys=True)
-        return open_dataset(source, "the dataset", reading=reading)
+        return "dataset"
     if hasattr(source, "columns") and hasattr(source, "to_numpy"):
-        raise UsageError("a table is not a set of images: pass the column of images or their paths, as list(x['path'])")
-    if is_numbered(source):
-        reading.refuse("the dataset", keys=True)
-        return DatasetSource(source, reading)
+        return "table"
+    if has_numbers:
+        return "numbered"
     raise UsageError(
         f"samples must be a path, an array, a dataset or an iterable, got {type(source).__name__}: "
         "turn it into a uint8 array of shape (n, height, width, 3)"
     )
+
+
+def _open_stream(source: Any, n: int | None, reading: Reading) -> Source:
+    reading.refuse("the iterator", keys=True)
+    return iterate(source, n, reading)
+
+
+def _open_array(source: Any, n: int | None, reading: Reading) -> Source:
+    who = f"the tensor ({source.dtype})" if is_tensor(source) else "the array"
+    reading.refuse(who)
+    if np.ma.is_masked(source):
+        raise DataError(f"{who} has masked entries, which pixels cannot have: fill them, as by x.filled(0)")
+    source = np.asarray(source) if isinstance(source, np.ndarray) else source
+    return ArraySource(images_of(source, who, reading, alone=True), reading)
+
+
+def _open_dataset(source: Any, n: int | None, reading: Reading) -> Source:
+    reading.refuse("the dataset", keys=True)
+    return open_dataset(source, "the dataset", reading=reading)
+
+
+def _refuse_table(source: Any, n: int | None, reading: Reading) -> Source:
+    raise UsageError("a table is not a set of images: pass the column of images or their paths, as list(x['path'])")
+
+
+def _open_numbered(source: Any, n: int | None, reading: Reading) -> Source:
+    reading.refuse("the dataset", keys=True)
+    return DatasetSource(source, reading)
 
 
 def existing_path(given: str | Path) -> Path | None:
@@ -186,33 +217,49 @@ def existing_path(given: str | Path) -> Path | None:
     )
 
 
-def _open_path(path: Path | str, reading: Reading) -> Source:
-    """Open a path that exists, or in a text the URL of a folder or a pattern."""
-    if isinstance(path, str):
-        return _open_pattern(path, reading)
+def _open_path(path: Path, n: int | None, reading: Reading) -> Source:
+    """Open a folder, or a file by its suffix."""
     if path.is_dir():
-        if is_saved(path):
-            reading.refuse(str(path), keys=True)
-            return open_saved(path, reading)
-        if (path / "data.mdb").is_file():
-            raise _an_lmdb(path)
-        return _open_folder(FolderFiles(path), path, reading)
+        return _open_folder_of(path, reading)
     suffix = path.suffix.lower()
-    if suffix == ".zip":
-        reading.refuse(str(path), files=True)
-        return _image_files(ZipFiles(path), reading)
-    if suffix == ".tar":
-        return TarSource(place_of(path), [(path.stem, path)], reading)
-    reading.refuse(str(path), keys=True)
-    if suffix == ".npz":
-        return NpzSource(path, reading)
-    if suffix in ARRAY_SUFFIXES:
-        return open_array_file(path, reading)
-    if suffix == ".parquet":
-        return ParquetSource(place_of(path), [(path.stem, path)], reading)
-    if suffix in (".mdb", ".lmdb"):
+    if suffix not in _OF_FILES:
+        reading.refuse(str(path), keys=True)
+        raise _not_samples(path, suffix)
+    return _OF_FILES[suffix](path, reading)
+
+
+def _open_folder_of(path: Path, reading: Reading) -> Source:
+    """Open a folder on the local disk."""
+    if is_saved(path):
+        reading.refuse(str(path), keys=True)
+        return open_saved(path, reading)
+    if (path / "data.mdb").is_file():
         raise _an_lmdb(path)
-    raise _not_samples(path, suffix)
+    return _open_folder(FolderFiles(path), path, reading)
+
+
+def _open_zip(path: Path, reading: Reading) -> Source:
+    reading.refuse(str(path), files=True)
+    return _image_files(ZipFiles(path), reading)
+
+
+def _open_tar(path: Path, reading: Reading) -> Source:
+    return TarSource(place_of(path), [(path.stem, path)], reading)
+
+
+def _open_arrays(path: Path, reading: Reading) -> Source:
+    reading.refuse(str(path), keys=True)
+    return NpzSource(path, reading) if path.suffix.lower() == ".npz" else open_array_file(path, reading)
+
+
+def _open_parquet(path: Path, reading: Reading) -> Source:
+    reading.refuse(str(path), keys=True)
+    return ParquetSource(place_of(path), [(path.stem, path)], reading)
+
+
+def _refuse_lmdb(path: Path, reading: Reading) -> Source:
+    reading.refuse(str(path), keys=True)
+    raise _an_lmdb(path)
 
 
 def _an_lmdb(path: Path) -> DataError:
@@ -222,7 +269,7 @@ def _an_lmdb(path: Path) -> DataError:
     )
 
 
-def _open_pattern(text: str, reading: Reading) -> Source:
+def _open_pattern(text: str, n: int | None, reading: Reading) -> Source:
     """Open the URL of a folder, or a pattern of files or shards."""
     if BRACES.search(text):
         return open_tar_pattern(text, reading)
@@ -278,3 +325,24 @@ def _open_folder(files: Files, folder: str | Path, reading: Reading) -> Source:
             reading.refuse(files.name, files=suffix == ".tar", keys=True)
             return kind(files.name, shards, reading)
     raise NoImagesError(files.name, ignored)
+
+
+_OPENERS: Mapping[SamplesForm, Callable[[Any, int | None, Reading], Source]] = {
+    "path": _open_path,
+    "pattern": _open_pattern,
+    "stream": _open_stream,
+    "array": _open_array,
+    "dataset": _open_dataset,
+    "table": _refuse_table,
+    "numbered": _open_numbered,
+}
+"""How samples of each form are opened, from the source, the number of samples, and what is read of them."""
+
+_OF_FILES: Mapping[str, Callable[[Path, Reading], Source]] = {
+    ".zip": _open_zip,
+    ".tar": _open_tar,
+    ".parquet": _open_parquet,
+    **dict.fromkeys((".npz", *ARRAY_SUFFIXES), _open_arrays),
+    **dict.fromkeys((".mdb", ".lmdb"), _refuse_lmdb),
+}
+"""How a file of samples is opened, by its suffix."""
