@@ -169,21 +169,21 @@ def compare(
         [('a', 'b'), ('b', 'a')]
     """
     run = Run.of(run)
-    if isinstance(extractor, list | tuple) or (isinstance(gen, dict) and isinstance(ref, dict)):
-        if kinds is not None:
-            raise UsageError(
-                "kinds of an earlier comparison belong to a single space: give one extractor, or leave kinds out"
-            )
-        if len(again):
-            raise UsageError("runs of a baseline are compared in one space: give one extractor, or leave again out")
-        several = extractor if isinstance(extractor, list | tuple) else [] if extractor is None else [extractor]
-        return compare_in_spaces(gen, ref, several, labels, settings, run, options, compare_opened)
-    tree = None if kinds is None else as_comparison(kinds, "kinds").tree
-    sets, chosen = take_arrays({"gen": gen, "ref": ref}, labels, options)
-    settings = settings_of(settings, chosen)
-    run = run.planned(*stages_of(settings, tree))
-    opened = sketch_sets(sets, settings, run, extractor, again)
-    return compare_opened(opened, opened.settings, run, tree)
+    if not (isinstance(extractor, list | tuple) or (isinstance(gen, dict) and isinstance(ref, dict))):
+        tree = None if kinds is None else as_comparison(kinds, "kinds").tree
+        sets, chosen = take_arrays({"gen": gen, "ref": ref}, labels, options)
+        settings = settings_of(settings, chosen)
+        run = run.planned(*stages_of(settings, tree))
+        opened = sketch_sets(sets, settings, run, extractor, again)
+        return compare_opened(opened, opened.settings, run, tree)
+    if kinds is not None:
+        raise UsageError(
+            "kinds of an earlier comparison belong to a single space: give one extractor, or leave kinds out"
+        )
+    if len(again):
+        raise UsageError("runs of a baseline are compared in one space: give one extractor, or leave again out")
+    several = extractor if isinstance(extractor, list | tuple) else [] if extractor is None else [extractor]
+    return compare_in_spaces(gen, ref, several, labels, settings, run, options, compare_opened)
 
 
 def stages_of(settings: Settings, kinds: KindTree | None = None) -> list[str]:

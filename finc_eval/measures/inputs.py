@@ -19,7 +19,8 @@ from finc_eval.core.words import join_words, plural
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.columns import words_of_missing
 from finc_eval.embeddings.needs import Check, Known, check_all
-from finc_eval.embeddings.opening import as_embeddings, form_of
+from finc_eval.embeddings.opened import Form, OpenedSet
+from finc_eval.embeddings.opening import Opener, form_of, open_embedded
 from finc_eval.embeddings.recipe import extractor_of
 from finc_eval.embeddings.repeats import describe_equal, mean_group_size
 from finc_eval.embeddings.set_info import notes_on, unlike_files
@@ -31,7 +32,7 @@ from finc_eval.measures.gaussians.reference_statistics import read_statistics
 from finc_eval.measures.score import Score
 from finc_eval.numerics.kernels import median_bandwidth
 from finc_eval.numerics.names import SearchIndex
-from finc_eval.sketches.opening import as_sketch
+from finc_eval.sketches.opening import open_sketch
 from finc_eval.sketches.reference import bottom_rows
 
 MetricSet = Embeddings | GaussianStatistics
@@ -141,13 +142,24 @@ def open_set(source: object, name: str) -> MetricSet:
 
     Embeddings are arrays, tensors or caches; sketches, `GaussianStatistics` and paths of all of these are sets, too.
     """
-    if isinstance(source, GaussianStatistics):
-        return source
-    if (sketch := as_sketch(source)) is not None:
-        return blocks_of_sketches([sketch], sketch.name or name).statistics()
-    if isinstance(source, str | Path) and form_of(source) == "statistics":
-        return read_statistics(on_disk(source))
-    return as_embeddings(source, name)
+    return OF_METRICS.get(form_of(source), open_embedded)(source, name).held
+
+
+def _open_sums(source: object, name: str) -> OpenedSet[GaussianStatistics]:
+    sketch = open_sketch(source)
+    return OpenedSet(name, blocks_of_sketches([sketch], sketch.name or name).statistics())
+
+
+def _open_statistics(source: object, name: str) -> OpenedSet[GaussianStatistics]:
+    return OpenedSet(name, read_statistics(on_disk(source)) if isinstance(source, str | Path) else source)  # type: ignore[arg-type]  # its form is that of statistics
+
+
+OF_METRICS: Mapping[Form, Opener[MetricSet]] = {
+    "embeddings": open_embedded,
+    "sketch": _open_sums,
+    "statistics": _open_statistics,
+}
+"""How sets of metrics are opened, by their form."""
 
 
 def gaussian_statistics(source: object, name: str = "embeddings", *, run: Run | None = None) -> GaussianStatistics:

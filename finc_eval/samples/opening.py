@@ -37,7 +37,7 @@ from finc_eval.samples.shards import random_subset
 from finc_eval.samples.source import Samples, Source, is_dataset, reason
 from finc_eval.samples.tables import ParquetSource
 from finc_eval.samples.tar import TarSource, open_tar_pattern, refuse_compressed
-from finc_eval.samples.video_files import open_clips
+from finc_eval.samples.video_files import open_path_of_clips, open_rows_of_clips, open_url_of_clips
 
 
 def open_source(
@@ -68,7 +68,7 @@ def open_source(
             an object with a length and numbered items (a dataset of torch or Hugging Face, a list of images);
             an iterable of images or batches;
             a function that takes a number and returns a batch of that many images.
-            With `clip` also videos: see `open_clips`.
+            With `clip` also videos: see `open_path_of_clips`.
         clip: choice of the frames of a clip; default: samples are images.
         n: number of samples to take, as a seeded subset of a larger set; default: all. Functions, and iterables without
             a length, need it.
@@ -124,7 +124,8 @@ def open_source(
 def _open_clips(source: Any, clip: Clip, n: int | None, reading: Reading) -> Source:
     if reading.image_key is not None or reading.range is not None or reading.color != STORED:
         raise UsageError("image_key, range and color are for images, and the extractor takes clips")
-    if opened := open_clips(source, clip, reading):
+    form = _form_of(source)
+    if form in _OF_CLIPS and (opened := _OF_CLIPS[form](source, clip, reading)):
         return opened
     try:
         name = _open_images(source, n, reading).name
@@ -337,6 +338,13 @@ _OPENERS: Mapping[SamplesForm, Callable[[Any, int | None, Reading], Source]] = {
     "numbered": _open_numbered,
 }
 """How samples of each form are opened, from the source, the number of samples, and what is read of them."""
+
+_OF_CLIPS: Mapping[SamplesForm, Callable[[Any, Clip, Reading], Source | None]] = {
+    "path": open_path_of_clips,
+    "pattern": open_url_of_clips,
+    "array": open_rows_of_clips,
+}
+"""How clips of each form are opened; other forms hold images."""
 
 _OF_FILES: Mapping[str, Callable[[Path, Reading], Source]] = {
     ".zip": _open_zip,
