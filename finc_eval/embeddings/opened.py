@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Generic, Literal, Protocol, TypeVar, cast, runtime_checkable
@@ -16,6 +16,7 @@ Form = Literal["samples", "embeddings", "sketch", "statistics"]
 """Forms of a set: samples, which are embedded first; embeddings; a sketch of them; their mean and covariance."""
 
 Held = TypeVar("Held", bound=HasSpace, covariant=True)
+Kept = TypeVar("Kept", bound=HasSpace)
 
 
 @runtime_checkable
@@ -98,23 +99,11 @@ class OpenedSet(Generic[Held]):
         return set_info(self.label, self.at_hand, self.at_hand.n, self.at_hand.digest)
 
 
-@dataclass(frozen=True, eq=False)
-class Sets(Mapping[str, OpenedSet[Held]]):
-    """The sets of a verb by their labels, each opened once."""
-
-    by_label: Mapping[str, OpenedSet[Held]]
-
-    def __getitem__(self, label: str) -> OpenedSet[Held]:
-        return self.by_label[label]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.by_label)
-
-    def __len__(self) -> int:
-        return len(self.by_label)
+class Sets(dict[str, OpenedSet[Kept]], Generic[Kept]):
+    """The sets of a verb by their labels, each opened once; nothing adds to them."""
 
     @property
-    def held(self) -> dict[str, Held]:
+    def held(self) -> dict[str, Kept]:
         """Embeddings, sketch or statistics of each set."""
         return {label: opened.held for label, opened in self.items()}
 
@@ -133,17 +122,17 @@ class Sets(Mapping[str, OpenedSet[Held]]):
         """The samples that checks ask for their columns, of the sets that have any."""
         return {label: opened.known for label, opened in self.items() if opened.known is not None}
 
-    def chosen(self, labels: Iterable[str]) -> Sets[Held]:
+    def chosen(self, labels: Iterable[str]) -> Sets[Kept]:
         """Return the sets with these labels."""
         return Sets({label: self[label] for label in labels})
 
-    def with_rows(self, rows: Mapping[str, Embeddings]) -> Sets[Held]:
+    def with_rows(self, rows: Mapping[str, Embeddings]) -> Sets[Kept]:
         """Return the same sets with other rows of those with these labels; see `OpenedSet.with_rows`."""
         return Sets(
             {label: opened.with_rows(rows[label]) if label in rows else opened for label, opened in self.items()}
         )
 
-    def narrowed(self, parts: Mapping[str, Embeddings]) -> Sets[Held]:
+    def narrowed(self, parts: Mapping[str, Embeddings]) -> Sets[Kept]:
         """Return the same sets as if these parts had been given; what describes a set is still the whole."""
         return Sets({label: replace(self[label], given=part, form="embeddings") for label, part in parts.items()})
 

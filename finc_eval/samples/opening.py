@@ -102,8 +102,6 @@ def open_source(
     """
     if n is not None:
         check_count("n", n)
-    if isinstance(source, str | Path):
-        source = existing_path(source) or str(source)
     reading = Reading(include, exclude, image_key, range, color=color)  # type: ignore[arg-type]  # it takes a single pattern, too
     try:
         opened = _open_images(source, n, reading) if clip is None else _open_clips(source, clip, n, reading)
@@ -138,9 +136,9 @@ def _open_clips(source: Any, clip: Clip, n: int | None, reading: Reading) -> Sou
     )
 
 
-SamplesForm = Literal["path", "pattern", "stream", "array", "dataset", "table", "numbered"]
-"""Forms of samples: a path that exists; the URL of a folder, or a pattern of paths; an iterator or a function; an array
-or a tensor; a dataset of Hugging Face; a data frame; and whatever else has a length and numbered items."""
+SamplesForm = Literal["place", "stream", "array", "dataset", "table", "numbered"]
+"""Forms of samples: a path, a pattern of paths or a URL; an iterator or a function; an array or a tensor; a dataset of
+Hugging Face; a data frame; and whatever else has a length and numbered items."""
 
 
 def _open_images(source: Any, n: int | None, reading: Reading) -> Source:
@@ -148,9 +146,9 @@ def _open_images(source: Any, n: int | None, reading: Reading) -> Source:
 
 
 def _form_of(source: Any) -> SamplesForm:
-    """Return the form of samples; a text is a path that does not exist as it stands."""
+    """Return the form of samples, by their type and not by what they hold."""
     if isinstance(source, str | Path):
-        return "pattern" if isinstance(source, str) else "path"
+        return "place"
     is_iterable = hasattr(source, "__iter__") and not isinstance(source, Mapping | bytes)
     has_numbers = is_numbered(source)
     if not has_numbers and (callable(source) or is_iterable):
@@ -218,7 +216,19 @@ def existing_path(given: str | Path) -> Path | None:
     )
 
 
-def _open_path(path: Path, n: int | None, reading: Reading) -> Source:
+def _open_place(place: str | Path, n: int | None, reading: Reading) -> Source:
+    """Open a path, or the URL of a folder, or a pattern."""
+    path = existing_path(place)
+    return _open_pattern(str(place), reading) if path is None else _open_path(path, reading)
+
+
+def _open_clips_at(place: str | Path, clip: Clip, reading: Reading) -> Source | None:
+    """Open the clips at a path or behind a URL; None for anything else."""
+    path = existing_path(place)
+    return open_url_of_clips(str(place), clip, reading) if path is None else open_path_of_clips(path, clip, reading)
+
+
+def _open_path(path: Path, reading: Reading) -> Source:
     """Open a folder, or a file by its suffix."""
     if path.is_dir():
         return _open_folder_of(path, reading)
@@ -270,7 +280,7 @@ def _an_lmdb(path: Path) -> DataError:
     )
 
 
-def _open_pattern(text: str, n: int | None, reading: Reading) -> Source:
+def _open_pattern(text: str, reading: Reading) -> Source:
     """Open the URL of a folder, or a pattern of files or shards."""
     if BRACES.search(text):
         return open_tar_pattern(text, reading)
@@ -329,8 +339,7 @@ def _open_folder(files: Files, folder: str | Path, reading: Reading) -> Source:
 
 
 _OPENERS: Mapping[SamplesForm, Callable[[Any, int | None, Reading], Source]] = {
-    "path": _open_path,
-    "pattern": _open_pattern,
+    "place": _open_place,
     "stream": _open_stream,
     "array": _open_array,
     "dataset": _open_dataset,
@@ -340,8 +349,7 @@ _OPENERS: Mapping[SamplesForm, Callable[[Any, int | None, Reading], Source]] = {
 """How samples of each form are opened, from the source, the number of samples, and what is read of them."""
 
 _OF_CLIPS: Mapping[SamplesForm, Callable[[Any, Clip, Reading], Source | None]] = {
-    "path": open_path_of_clips,
-    "pattern": open_url_of_clips,
+    "place": _open_clips_at,
     "array": open_rows_of_clips,
 }
 """How clips of each form are opened; other forms hold images."""
