@@ -64,11 +64,14 @@ class OpenedSet(Generic[Held]):
         """Embeddings of the set, or the sample that its sketch keeps.
 
         Raises:
-            DataError: a sketch keeps no samples, or not their groups; or these are statistics.
+            DataError: a sketch keeps no samples, or not their groups; or statistics were given.
         """
-        kept, held = self.known, cast(object, self.held)
-        if kept is None and isinstance(held, Summary):
-            kept = held.held(self.label)
+        held = cast(object, self.held)
+        if self.known is not None:
+            return self.known
+        if not isinstance(held, Summary):
+            raise DataError(f"{self.label} holds a mean and a covariance, and no samples: pass its embeddings")
+        kept = held.held(self.label)
         if kept is None:
             raise DataError(
                 f"{self.label} is a sketch that keeps no samples, or not which groups they are of: pass its embeddings"
