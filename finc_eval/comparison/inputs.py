@@ -137,7 +137,7 @@ class SketchedSet(OpenedSet[SetInput]):
 
 
 @dataclass(frozen=True)
-class OpenSets:
+class SketchedSets:
     """The sets of a comparison, all with one feature map."""
 
     sets: dict[str, SketchedSet]
@@ -173,7 +173,7 @@ def sketch_sets(
     run: Run,
     extractor: AnyExtractor = None,
     again: Sequence[object] = (),
-) -> OpenSets:
+) -> SketchedSets:
     """Open, pair, check and sketch the sets of a comparison, "gen" and "ref"; ref decides bandwidth and center.
 
     `again` has further runs of the baseline, of sets that are paired by their ids.
@@ -212,7 +212,7 @@ def sketch_sets(
     own_tower = settings.text is not None and card_of_text(settings.text) is not None
     tower = settings.text if own_tower else extraction_of(extractor).extractor
     runs_again = opened.chosen(label for label in opened if label not in sources).at_hand
-    return OpenSets(sets, _with_map(settings, phi), sigma_rule, notes, pairing, tower, runs_again)
+    return SketchedSets(sets, _with_map(settings, phi), sigma_rule, notes, pairing, tower, runs_again)
 
 
 def open_inputs(
