@@ -206,8 +206,8 @@ def runs_by_model(models: Mapping[str, object]) -> dict[str, list[object]]:
     if REFERENCE in models:
         raise UsageError(f'a model cannot be called "{REFERENCE}": pass the reference as ref, or rename the model')
     found = {}
-    for name, one in models.items():
-        found[name] = training_runs(one)
+    for name, given in models.items():
+        found[name] = training_runs(given)
         if not found[name]:
             raise UsageError(f"{name} is an empty list: pass a set, or one set per training run")
     return found
@@ -223,13 +223,12 @@ def open_models(
     checks: Sequence[Check] = (),
 ) -> _Opened:
     """Open the sets of all training runs, by label, and pair them; see `countable_sets` and `pair`."""
-    labels = {run_label(name, number): one for name, runs in models.items() for number, one in enumerate(runs)}
+    labels = {run_label(name, number): source for name, runs in models.items() for number, source in enumerate(runs)}
     if len(labels) < sum(map(len, models.values())):
         raise UsageError("a model is called as the second run of another would be: rename it")
     defined = [metric for name in settings.metrics if (metric := get_metric(name)).extractor is not None]
-    preferred = dict.fromkeys(metric.extractor for metric in defined)
-    if len(preferred) > 1:
-        names = join_words([f"{one.name} by {one.extractor}" for one in defined])
+    if len(preferred := dict.fromkeys(metric.extractor for metric in defined)) > 1:
+        names = join_words([f"{metric.name} by {metric.extractor}" for metric in defined])
         raise UsageError(
             f"a board has one extractor, and its metrics ask for several, {names}: make a board for each, and put them "
             "side by side (leaderboard render --beside)"
@@ -255,7 +254,7 @@ def open_models(
     pairing, sentences = pair(opened.at_hand, settings.pairs, settings.groups)
     warnings += tuple(sentences)
     for name, runs in by_model(models, opened).items():
-        digests = [one.at_hand.digest for one in runs]
+        digests = [samples.at_hand.digest for samples in runs]
         for number, digest in enumerate(digests):
             if digest in digests[:number]:
                 raise UsageError(

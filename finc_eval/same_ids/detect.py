@@ -34,13 +34,13 @@ PIXELS = "pixels"  # extractor without a network, whose vectors decide nothing a
 
 def extractor_of_few(sources: Mapping[str, object]) -> str | None:
     """Return an extractor without a network if all sets are folders or files of pictures, and are of few; else None."""
-    paths = [one for one in sources.values() if isinstance(one, str | Path)]
+    paths = [source for source in sources.values() if isinstance(source, str | Path)]
     if len(paths) < len(sources) or any(form_of(path) != "samples" for path in paths):
         return None
     from finc_eval.samples.opening import open_source  # the readers of samples, which arrays do not need
 
     try:
-        is_few = min(len(open_source(one).ids) for one in paths) < MIN_SAMPLES
+        is_few = min(len(open_source(path).ids) for path in paths) < MIN_SAMPLES
     except FincEvalError:
         return None  # it is said where the set is opened
     return PIXELS if is_few else None
