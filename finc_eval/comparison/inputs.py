@@ -21,7 +21,7 @@ from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.needs import Check, Known, needs_groups, needs_same_space, needs_samples
 from finc_eval.embeddings.opened import OpenedSet, Sets
-from finc_eval.embeddings.opening import OF_EMBEDDINGS, open_embedded, open_sets
+from finc_eval.embeddings.opening import OF_EMBEDDINGS, form_of, open_embedded, open_sets
 from finc_eval.embeddings.repeats import few_groups, too_few_groups
 from finc_eval.embeddings.same_names import ID, names_of
 from finc_eval.embeddings.search.near_repeats import near_repeat_warnings
@@ -283,6 +283,13 @@ def refuse_sketch(label: str, settings: Settings) -> None:
         )
     if settings.text is not None:
         raise UsageError(f"{label} is a sketch, which has no prompts, and text asks for them: pass its embeddings")
+
+
+def refuse_sketches(sources: Mapping[str, object], settings: Settings) -> None:
+    """Raise UsageError for sketches among sets where settings ask for what these do not keep."""
+    for label, source in sources.items():
+        if form_of(source) == "sketch":
+            refuse_sketch(label, settings)
 
 
 def check_again(again: Sequence[object], settings: Settings) -> None:

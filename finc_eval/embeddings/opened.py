@@ -85,7 +85,7 @@ class OpenedSet(Generic[Held]):
 
     @property
     def as_embedded(self) -> object:
-        """What to pass on: samples as they were embedded, so that they are not read again, and all else as given."""
+        """Source for another verb: samples as they were embedded, which are not read again; all else as given."""
         return self.held if self.form == "samples" else self.given
 
     def with_rows(self, rows: Embeddings) -> OpenedSet[Held]:

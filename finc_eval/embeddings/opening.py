@@ -197,7 +197,7 @@ OF_EMBEDDINGS: Mapping[Form, Opener[Embeddings]] = {
     "sketch": _refuse_summary,
     "statistics": _refuse_summary,
 }
-"""How sets are opened where embeddings alone will do, by their form."""
+"""Functions that open sets where embeddings alone will do, by the form of the set."""
 
 
 def open_sets(

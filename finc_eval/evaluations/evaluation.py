@@ -9,7 +9,7 @@ from typing import ClassVar, Literal, Self, TypeVar, Unpack, get_args
 from pydantic import model_validator
 
 from finc_eval.comparison.compare import DIRECTIONS, compare, stages_of
-from finc_eval.comparison.inputs import SKETCH, needs_of, refuse_sketch
+from finc_eval.comparison.inputs import SKETCH, needs_of, refuse_sketches
 from finc_eval.comparison.methods import MethodComparison, compare_methods
 from finc_eval.comparison.result import Comparison
 from finc_eval.comparison.score_pass import SCORE
@@ -21,10 +21,10 @@ from finc_eval.core.record import check_names, plain, show_options
 from finc_eval.core.run import Run
 from finc_eval.core.serialize import Document
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
-from finc_eval.embeddings.opening import form_of, open_embeddings, open_sets
+from finc_eval.embeddings.opening import open_embeddings, open_sets
 from finc_eval.embeddings.repeats import LOOK
 from finc_eval.extractors.settings import AnyExtractor
-from finc_eval.measures.inputs import OF_METRICS
+from finc_eval.measures.gaussians.opened import OF_METRICS
 from finc_eval.measures.metrics import COMPUTE, choose_metrics, compute_scores
 from finc_eval.measures.score import Score, Scores
 from finc_eval.memorization.audit import AUDIT_STAGES, audit
@@ -179,21 +179,17 @@ def evaluate(
     given = {"gen": gen, "ref": ref, **audited}
     chosen = choose_metrics(METRICS if metrics is None else metrics, given)
     spaces = {metric.extractor for metric in chosen}
-    for label in ("gen", "ref"):
-        if form_of(given[label]) == "sketch":
-            refuse_sketch(label, settings)
+    refuse_sketches({"gen": gen, "ref": ref}, settings)
     preferred = spaces.pop() if len(spaces) == 1 else None
-    checks = needs_of(settings, ("gen", "ref"))
-    opened = open_sets(given, OF_METRICS, extractor, run, preferred=preferred, checks=checks)
+    opened = open_sets(given, OF_METRICS, extractor, run, preferred=preferred, checks=needs_of(settings))
     # A sketch is opened again by each part, which takes it or says why not.
     sets = given | opened.embeddings
     x, y = sets["gen"], sets["ref"]
     methods = _methods(x, y)
     run = run.planned(*_stages(settings, len(chosen), len(methods), audits=train is not None))
     missing = {"audit": NO_AUDIT} if train is None else {}
-    for label, given_set in opened.items():
-        if given_set.form == "statistics":
-            missing = dict.fromkeys(("comparison", "methods", "audit"), ONLY_MOMENTS.format(label)) | missing
+    for label in (label for label, given_set in opened.items() if given_set.form == "statistics"):
+        missing = dict.fromkeys(("comparison", "methods", "audit"), ONLY_MOMENTS.format(label)) | missing
 
     def score() -> Scores:
         scores = compute_scores(opened, chosen, None, settings.index, run.prefixed("metrics"))

@@ -31,6 +31,7 @@ from finc_eval.extractors.settings import AnyExtractor, extraction_of
 from finc_eval.extractors.weights import MissingWeightsError
 from finc_eval.measures.frechet import SPATIAL
 from finc_eval.measures.gaussians.gaussian import GaussianStatistics
+from finc_eval.measures.gaussians.opened import OF_METRICS, MetricSet
 from finc_eval.measures.gaussians.reference_statistics import (
     beside_samples,
     check_place,
@@ -39,10 +40,8 @@ from finc_eval.measures.gaussians.reference_statistics import (
     save_statistics_of,
 )
 from finc_eval.measures.inputs import (
-    OF_METRICS,
     Metric,
     MetricInputs,
-    MetricSet,
     describe_sets,
     named,
     names_of_sets,

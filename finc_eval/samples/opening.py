@@ -31,7 +31,7 @@ from finc_eval.samples.hugging_face import DatasetSource, is_saved, open_dataset
 from finc_eval.samples.images import IMAGE_SUFFIXES
 from finc_eval.samples.in_memory import is_numbered, iterate
 from finc_eval.samples.metadata import read_prompts
-from finc_eval.samples.reading import BRACES, STORED, Color, Reading, only, split_glob
+from finc_eval.samples.reading import BRACES, EVERYTHING, STORED, Color, Reading, only, split_glob
 from finc_eval.samples.rows import ARRAY_SUFFIXES, ArraySource, NpzSource, images_of, is_tensor, open_array_file
 from finc_eval.samples.shards import random_subset
 from finc_eval.samples.source import Samples, Source, is_dataset, reason
@@ -119,11 +119,16 @@ def open_source(
     return random_subset(opened, n, seed)
 
 
+def open_clips(source: Any, clip: Clip, reading: Reading = EVERYTHING) -> Source | None:
+    """Open a set of clips; None for images, and for a folder or .zip without videos and frames."""
+    form = _form_of(source)
+    return _OF_CLIPS[form](source, clip, reading) if form in _OF_CLIPS else None
+
+
 def _open_clips(source: Any, clip: Clip, n: int | None, reading: Reading) -> Source:
     if reading.image_key is not None or reading.range is not None or reading.color != STORED:
         raise UsageError("image_key, range and color are for images, and the extractor takes clips")
-    form = _form_of(source)
-    if form in _OF_CLIPS and (opened := _OF_CLIPS[form](source, clip, reading)):
+    if opened := open_clips(source, clip, reading):
         return opened
     try:
         name = _open_images(source, n, reading).name
@@ -346,13 +351,13 @@ _OPENERS: Mapping[SamplesForm, Callable[[Any, int | None, Reading], Source]] = {
     "table": _refuse_table,
     "numbered": _open_numbered,
 }
-"""How samples of each form are opened, from the source, the number of samples, and what is read of them."""
+"""Function that opens samples, by their form: from the source, the number of samples, and what is read of them."""
 
 _OF_CLIPS: Mapping[SamplesForm, Callable[[Any, Clip, Reading], Source | None]] = {
     "place": _open_clips_at,
     "array": open_rows_of_clips,
 }
-"""How clips of each form are opened; other forms hold images."""
+"""Function that opens clips, by their form; other forms hold images."""
 
 _OF_FILES: Mapping[str, Callable[[Path, Reading], Source]] = {
     ".zip": _open_zip,
@@ -361,4 +366,4 @@ _OF_FILES: Mapping[str, Callable[[Path, Reading], Source]] = {
     **dict.fromkeys((".npz", *ARRAY_SUFFIXES), _open_arrays),
     **dict.fromkeys((".mdb", ".lmdb"), _refuse_lmdb),
 }
-"""How a file of samples is opened, by its suffix."""
+"""Function that opens a file of samples, by its suffix."""

@@ -13,7 +13,7 @@ from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opened import OpenedSet, Sets
 from finc_eval.embeddings.opening import OF_EMBEDDINGS, as_embeddings, form_of, open_embeddings, open_sets
 from finc_eval.embeddings.set_info import set_info
-from finc_eval.measures.inputs import OF_METRICS, gaussian_statistics, open_set
+from finc_eval.measures.gaussians.opened import OF_METRICS, gaussian_statistics, open_set
 from finc_eval.partitions.counts import openers_of
 from finc_eval.samples import opening as opening_of_samples
 
