@@ -125,7 +125,7 @@ def _lacking(name: str, limits: SliceLimits, why: str) -> Iterator[LimitEvidence
 
 def basic_evidence(sets: GateSets, limits: BasicLimits, run: Run) -> Iterator[LimitEvidence]:
     """Yield the facts that are limited."""
-    info, gen = sets.infos[GEN], sets.gen
+    info, gen = sets.opened.infos[GEN], sets.gen
     cached = isinstance(gen, CachedEmbeddings)
     if limits.samples is not None:
         yield PlainFact(name="basics.samples", value=float(gen.n), margin=float(limits.samples), harm="low", n=gen.n)
@@ -162,7 +162,11 @@ def copying_evidence(sets: GateSets, limits: CopyingLimits, train: object | None
             yield Missing(name=f"copying.{name}", margin=float(margin), note=note)
         return
     found = NearTraining.of(
-        sets.as_embedded(GEN), train, sets.as_embedded(REF), extractor=sets.extractor, run=run.prefixed("copying")
+        sets.opened[GEN].as_embedded,
+        train,
+        sets.opened[REF].as_embedded,
+        extractor=sets.extractor,
+        run=run.prefixed("copying"),
     )
     if limits.near is not None and found.same_law <= AUDIT_ALPHA:
         note = (
@@ -258,7 +262,7 @@ def gate(
         scores=found.scores,
         baseline=None if history is None else history.latest.checksum,
         policy=policy,
-        sets=sets.infos,
+        sets=sets.opened.infos,
         signature=_signature(sets, policy, "+".join(dict.fromkeys(found.digests)) or "none"),
         warnings=(*_same_samples(sets), *sets.warnings, *notes),
         findings=findings,
@@ -322,7 +326,7 @@ def _notes_of_history(history: History | None, sets: GateSets, limits: tuple[Lim
     """Return which limits never fired, and a warning if the latest baseline was compared with another reference."""
     if history is None:
         return ()
-    same = history.latest.verdict.sets[REF].digest == sets.infos[REF].digest
+    same = history.latest.verdict.sets[REF].digest == sets.opened.infos[REF].digest
     return (*history.never_fired(limits), *([] if same else ["the baseline was promoted with another reference"]))
 
 
@@ -380,7 +384,7 @@ def findings_of(
 def _same_samples(sets: GateSets) -> list[str]:
     """Return a sentence about each two sets that are the same; only an anchor may equal the baseline."""
     pairs = combinations((GEN, *sets.baselines, REF), 2)
-    same = [(one, other) for one, other in pairs if sets.infos[one].digest == sets.infos[other].digest]
+    same = [(one, other) for one, other in pairs if sets.opened.infos[one].digest == sets.opened.infos[other].digest]
     return [
         f"{one} and {other} are the same samples, which shows nothing: pass another set as {one}" for one, other in same
     ]

@@ -11,7 +11,6 @@ import numpy as np
 from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
 from finc_eval.core.words import figure, plural
-from finc_eval.embeddings.opening import form_of
 from finc_eval.estimates.error_source import ErrorSource
 from finc_eval.estimates.estimate import Estimate, difference, mean_of, units_of
 from finc_eval.gates.evidence import LimitEvidence, Missing, Normal, Side
@@ -36,7 +35,7 @@ def score_evidence(
     scores: dict[str, dict[str, Score | str]] = {}
     labels = [label for label in sets.all if label != REF]
     for label in labels:
-        same = [other for other in scores if sets.infos[other].digest == sets.infos[label].digest]
+        same = [other for other in scores if sets.opened.infos[other].digest == sets.opened.infos[label].digest]
         known = scores[same[0]] if same else None  # a first policy takes its baseline as the release
         scores[label] = known or _scores(sets, label, metrics, list(limits), run.prefixed(f"metrics of {label}"))
     found: list[LimitEvidence] = []
@@ -56,8 +55,9 @@ def _scores(sets: GateSets, label: str, metrics: list[str], names: list[str], ru
     """Return each score, or the reason why there is none."""
     found: dict[str, Score | str] = {}
     alone = any(get_metric(metric).extractor for metric in metrics)  # FID embeds samples by a network of its own
-    gen, ref = (sets.sources[side] if alone else sets.as_embedded(side) for side in (label, REF))
-    are_samples = "samples" in (form_of(gen), form_of(ref))
+    both = [sets.opened[which] for which in (label, REF)]
+    gen, ref = (given_set.given if alone else given_set.as_embedded for given_set in both)
+    are_samples = alone and any(given_set.form == "samples" for given_set in both)
     extractor = sets.extractor if are_samples else None  # no extractor is asked of embeddings
     try:
         scores = compute(gen, ref, metrics, extractor=extractor, run=run)

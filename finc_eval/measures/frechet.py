@@ -31,15 +31,8 @@ from finc_eval.measures.gaussians.gaussian import (
     from_embeddings,
     symmetric,
 )
-from finc_eval.measures.inputs import (
-    MIN_INTERVAL_SAMPLES,
-    Estimator,
-    Metric,
-    MetricInputs,
-    biased_floor,
-    gaussian_statistics,
-    open_set,
-)
+from finc_eval.measures.gaussians.opened import gaussian_statistics, open_set
+from finc_eval.measures.inputs import MIN_INTERVAL_SAMPLES, Estimator, Metric, MetricInputs, biased_floor
 from finc_eval.measures.score import Score
 from finc_eval.sketches.sketch import Sketch
 

@@ -22,7 +22,7 @@ from finc_eval.core.signature import Signature
 from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.needs import needs_samples
-from finc_eval.embeddings.opening import as_embeddings, open_sets
+from finc_eval.embeddings.opening import open_embeddings
 from finc_eval.embeddings.recipe import check_alike, known_space
 from finc_eval.embeddings.same_names import join_columns
 from finc_eval.embeddings.search.neighbors import Neighbors, index_signature, least_recall, nearest, recall_notes
@@ -367,7 +367,7 @@ def _open_audit(
 ) -> tuple[dict[str, Embeddings], list[str]]:
     """Open the sets, check that they are of one space, distinct, and large enough; return sentences on their values."""
     given = {"gen": gen, "train": train, "holdout": holdout} | ({} if reference is None else {"reference": reference})
-    sets = open_sets(given, as_embeddings, extractor, run, checks=[NEEDS_OF_AUDIT])
+    sets = open_embeddings(given, extractor, run, checks=[NEEDS_OF_AUDIT])
     for label, embeddings in sets.items():
         if label != "gen":
             check_alike(sets["gen"].name, sets["gen"], embeddings.name, embeddings)

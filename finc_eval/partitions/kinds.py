@@ -271,7 +271,7 @@ def _count(
     run = Run.of(run).planned(LOOK, *([] if divided else [DIVIDE]), COUNT)
     checks = [needs_values(settings.by), needs_pairs(settings.pairs)]
     opened, warnings = countable_sets(sets, settings.groups, run, extractor, checks=checks)
-    embeddings = {label: opened_set.embeddings for label, opened_set in opened.items()}
+    embeddings = opened.at_hand
     pairing, sentences = pair(embeddings, settings.pairs, settings.groups)
     embeddings = embeddings if pairing is None else pairing.sets
     answer = divide(
@@ -283,7 +283,7 @@ def _count(
         headings=headings,
         differences=answer.differences(settings.seed),
         detectable=answer.choice.tests.detectable(),
-        sets={label: opened_set.info() for label, opened_set in opened.items()},
+        sets=opened.infos,
         settings=settings,
         signature=Signature.of(
             Kinds.type_name,

@@ -11,6 +11,7 @@ import finc_eval as fe
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import ArrayEmbeddings
+from finc_eval.embeddings.opened import OpenedSet, Sets
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.repeats import mean_group_size
 from finc_eval.findings.finding import Finding
@@ -41,7 +42,7 @@ def sets_of(gen, ref, *baselines, pairs=None):
     labels = ["baseline"] if len(baselines) == 1 else [f"baseline-{one}" for one in range(1, len(baselines) + 1)]
     old = dict(zip(labels, baselines, strict=True))
     paired = {} if pairs is None else {labels[0]: np.asarray(pairs)}
-    return GateSets(gen, old, None, ref, {}, None, {}, (), tuple(labels), pairs=paired)
+    return GateSets(gen, old, None, ref, Sets({}), None, (), tuple(labels), pairs=paired)
 
 
 def of_size(n, group=1):
@@ -160,7 +161,8 @@ def test_copying_is_judged_by_what_fresh_samples_do_not_show(monkeypatch):
     found = SimpleNamespace(near=near, same_law=0.5, fresh=40, exact=2)
     monkeypatch.setattr(gate, "NearTraining", SimpleNamespace(of=lambda *_, **__: found))
     gen = of_size(50)
-    sets = SimpleNamespace(gen=gen, as_embedded=lambda _: gen, extractor=None)
+    opened = Sets({label: OpenedSet(label, gen, given=gen) for label in ("gen", "ref")})
+    sets = SimpleNamespace(gen=gen, opened=opened, extractor=None)
     share, exact = gate.copying_evidence(sets, CopyingLimits(near=0.02, exact=1), object(), Run())
     assert share.value == pytest.approx(0.2)
     counts = share.counts

@@ -18,8 +18,9 @@ from finc_eval.embeddings.base import ArrayEmbeddings
 from finc_eval.embeddings.search.neighbors import radii
 from finc_eval.extractors.networks import fid_inception
 from finc_eval.measures.frechet import frechet_distance
+from finc_eval.measures.gaussians.opened import gaussian_statistics
 from finc_eval.measures.gaussians.reference_statistics import write_statistics
-from finc_eval.measures.inputs import MetricInputs, gaussian_statistics
+from finc_eval.measures.inputs import MetricInputs
 from finc_eval.measures.metrics import metrics as evaluate
 from finc_eval.measures.precision_recall import precision_recall
 from finc_eval.measures.registry import METRICS
