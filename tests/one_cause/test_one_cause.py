@@ -1,8 +1,8 @@
 """One cause has one name: ten causes in real pictures, and what each of the five verbs calls them first.
 
 The first name is the same in all verbs, a monitor has at most two alarms a cause, and dates none before it. What is
-otherwise today stands in `_known.py`, and fails as soon as it is right. `make test` runs two causes, and `make long` half of the
-others, by turns.
+otherwise today stands in `_known.py`, and fails as soon as it is right. `make test` runs two causes, and `make long`
+half of the others, by turns.
 """
 
 import json
