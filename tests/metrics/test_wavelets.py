@@ -59,7 +59,7 @@ def test_it_takes_pixels_alone():
 @pytest.mark.long
 def test_it_is_ranked_with_an_interval():
     rng = np.random.default_rng(1)
-    ref, fresh, far = (ArrayEmbeddings(rng.random((80, 3072), dtype="f4") + shift) for shift in (0, 0, 1))
+    ref, fresh, far = (ArrayEmbeddings(rng.random((200, 3072), dtype="f4") + shift) for shift in (0, 0, 1))
     with quick(BOARDS, YARDSTICKS):
         board = fe.leaderboard({"far": far, "fresh": fresh}, ref, metrics=["fwd"])
     assert [row.name for row in board.rows] == ["fresh", "far"]
