@@ -39,8 +39,11 @@ def old():
 
 
 @pytest.fixture(scope="module")
-def new(old):
-    return compared(NEW, 1, old)
+def new(old, tmp_path_factory):
+    """A release whose kinds come from a file."""
+    path = tmp_path_factory.mktemp("releases") / "old.h5"
+    old.save(path)
+    return compared(NEW, 1, path)
 
 
 @pytest.fixture(scope="module")
@@ -127,10 +130,8 @@ def test_saved_comparisons_give_the_same_changes_without_samples(changes, old, n
     assert loaded.to_dict()["changes"] == changes.to_dict()["changes"]
 
 
-def test_kinds_may_come_from_a_file(old, new, tmp_path):
-    old.save(tmp_path / "old.h5")
-    again = compared(NEW, 1, tmp_path / "old.h5")
-    assert [kind.id for kind in again.kinds] == [kind.id for kind in new.kinds]
+def test_kinds_may_come_from_a_file(old, new):
+    assert new.tree.digest == old.tree.digest
     assert dict(new.signature.fields)["kinds"] == old.tree.digest[:12]
     assert "kinds" not in dict(old.signature.fields)
 
@@ -161,7 +162,7 @@ def test_a_change_is_plain_json(changes):
 @pytest.mark.parametrize(
     "make, message",
     [
-        (lambda old: compared(NEW, 1, n=400), "have unlike kinds: make the later by the kinds of the earlier"),
+        (lambda old: compared(NEW, 1, n=60), "have unlike kinds: make the later by the kinds of the earlier"),
         (
             lambda old: compared(NEW, 1, old, n=400, ref=REF[1:]),
             "the references differ, .* compare both releases with one",

@@ -49,7 +49,8 @@ def alone():
 
 @pytest.fixture(scope="module")
 def joined():
-    return fe.leaderboard({**JOINING, **MODELS}, REF, metrics=["fd", "kid"])
+    some = {name: JOINING[name] for name in ("small", "collapsed", "of other kinds")}
+    return fe.leaderboard({**some, **MODELS}, REF, metrics=["fd", "kid"])
 
 
 def test_all_who_join_at_once_change_no_number_of_the_others(alone, joined):
