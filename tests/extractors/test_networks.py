@@ -139,14 +139,14 @@ def test_efficientnet_lite0_recognizes_the_classes_of_photographs(assets):
     embedder = Embedder(card, "cpu")
     right = []
     with zipfile.ZipFile(assets / "photos" / "imagenet_500.zip") as photographs:
-        names = sorted(name for name in photographs.namelist() if name.endswith(".jpg"))
+        names = sorted(name for name in photographs.namelist() if name.endswith(".jpg"))[::2]
         for start in range(0, len(names), 50):
             some = names[start : start + 50]
             pixels = [np.asarray(Image.open(io.BytesIO(photographs.read(name))).convert("RGB")) for name in some]
             batch = np.stack([resize_frames(image, card.preprocessing) for image in pixels])
             logits = embedder(torch.from_numpy(batch))[:, card.output.dimension :]
             right += [int(Path(name).name[:4]) == top for name, top in zip(some, logits.argmax(1), strict=True)]
-    assert len(right) == 500
+    assert len(right) == 250
     assert np.mean(right) >= 0.86
 
 

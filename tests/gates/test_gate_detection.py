@@ -40,7 +40,6 @@ def made():
 
 
 @pytest.mark.one_of_each
-@pytest.mark.by_turns(2)
 @pytest.mark.parametrize("seed", [20, pytest.param(21, marks=pytest.mark.long)])
 @pytest.mark.parametrize(
     "n, change, overall, rule",

@@ -62,7 +62,6 @@ def audited(shift):
 
 
 @pytest.mark.one_of_each
-@pytest.mark.by_turns(2)
 @pytest.mark.parametrize(
     "shift", [pytest.param(shift, marks=[pytest.mark.long] * (shift not in QUICK)) for shift in SHIFTS]
 )
