@@ -80,15 +80,17 @@ def says(found: Compared) -> dict[str, str]:
     the tables where the words do not suffice. Two runs with the same ids have sentences of their own, which judge the
     looks of whole sets; looks of parts, and kinds, follow them.
     """
-    every = [one for one in found.findings if one.kind != "sets"]
+    every = [finding for finding in found.findings if finding.kind != "sets"]
     keys = keys_of(found)
     if found.by_id is not None:
-        beside = [one for one in every if one not in of_pairs(found.by_id)]
-        return found.by_id.sentences | {keys[one]: one.sentence for one in beside[:2]}
+        beside = [finding for finding in every if finding not in of_pairs(found.by_id)]
+        return found.by_id.sentences | {keys[finding]: finding.sentence for finding in beside[:2]}
     told: dict[str, str] = {}
     count, missed = 0, _missed(found)
     for count in range(min(LARGEST, len(every)), 0, -1):
-        told = {keys[one]: _later(one) if place else one.sentence for place, one in enumerate(every[:count])}
+        told = {
+            keys[finding]: _later(finding) if place else finding.sentence for place, finding in enumerate(every[:count])
+        }
         if _fits(told | missed):
             break
     told = told or say_apart(found)
@@ -104,22 +106,22 @@ def _fits(sentences: Mapping[str, str]) -> bool:
     return len(" ".join(sentences.values()).split()) <= MAX_WORDS
 
 
-def _later(one: Finding) -> str:
+def _later(finding: Finding) -> str:
     """Return the sentence of a kind or direction behind another, which has said of what its shares are."""
-    return one.sentence.replace(OF_GEN, "", 1) if one.kind in ("kind", "direction") else one.sentence
+    return finding.sentence.replace(OF_GEN, "", 1) if finding.kind in ("kind", "direction") else finding.sentence
 
 
 def keys_of(found: Compared) -> dict[Finding, str]:
     """Return the key of each finding: the id of a kind or direction, the name of a look, or "words 1"."""
-    heads, keys, words = {one.children: one.id for one in found.headings}, dict[Finding, str](), 0
-    for one in found.findings:
-        words += one.kind == "words"
-        alone = one.parts[0] if len(one.parts) == 1 else one.name
-        keys[one] = heads.get(one.parts, alone) if one.kind in ("kind", "direction") else one.name
-        if one.kind == "words":
-            keys[one] = f"words {words}"
-        elif one.whole and one.kind in ("look", "column"):
-            keys[one] = f"whole {one.name}"
+    heads, keys, words = {heading.children: heading.id for heading in found.headings}, dict[Finding, str](), 0
+    for finding in found.findings:
+        words += finding.kind == "words"
+        alone = finding.parts[0] if len(finding.parts) == 1 else finding.name
+        keys[finding] = heads.get(finding.parts, alone) if finding.kind in ("kind", "direction") else finding.name
+        if finding.kind == "words":
+            keys[finding] = f"words {words}"
+        elif finding.whole and finding.kind in ("look", "column"):
+            keys[finding] = f"whole {finding.name}"
     return keys
 
 
@@ -135,8 +137,8 @@ def thing_of(found: Compared) -> str:
 
 def _count_rest(said: Sequence[Finding], left: Sequence[Finding]) -> dict[str, str]:
     """Return how many kinds, and looks of the sets, differ that the headline does not name, in a sentence."""
-    counts = Counter(one.kind if one.kind in ("kind", "direction") else "look" for one in left)
-    counts["kind"] += sum(len(one.explains) for one in (*said, *left) if one.whole)
+    counts = Counter(finding.kind if finding.kind in ("kind", "direction") else "look" for finding in left)
+    counts["kind"] += sum(len(finding.explains) for finding in (*said, *left) if finding.whole)
     parts = [plural(counts[thing], f"more {thing}") for thing in ("kind", "direction", "look") if counts[thing]]
     verb = "differs" if counts.total() == 1 else "differ"
     return {"rest": f"{join_words(parts)}{' of the sets' * bool(counts['look'])} {verb}."} if parts else {}
@@ -153,15 +155,15 @@ def sets_differ(found: Compared) -> bool:
     return p_value is not None and p_value <= BESIDE_ALPHA
 
 
-def say_slight(found: Compared, one: Finding) -> str:
+def say_slight(found: Compared, finding: Finding) -> str:
     """Return that the sets differ though nothing names it, in a sentence."""
-    slight = f": {one.name}" * (found.sets_p_value is not None)
+    slight = f": {finding.name}" * (found.sets_p_value is not None)
     return f"The sets differ (p = {p_of_sets(found):.2g}), but no {thing_of(found)} does{slight}."
 
 
 def say_apart(found: Compared) -> dict[str, str]:
     """Return that the sets differ though nothing names it, and how well they can be told apart, in sentences."""
-    if not (slight := [one for one in found.findings if one.kind == "sets"]):
+    if not (slight := [finding for finding in found.findings if finding.kind == "sets"]):
         return {}
     sentences = {"sets": slight[0].text}
     if (apart := found.separability) is not None and apart.interval[0] > CHANCE:
@@ -210,8 +212,8 @@ def _say_ratio(found: Compared) -> dict[str, str]:
 
 def short(found: Compared) -> str:
     """Return how different the sets are, and in how many kinds, in a few words."""
-    kinds = [one for one in found.findings if one.kind == "kind"]
-    more, less = (sum(len(one.parts) for one in kinds if one.is_more is side) for side in (True, False))
+    kinds = [finding for finding in found.findings if finding.kind == "kind"]
+    more, less = (sum(len(finding.parts) for finding in kinds if finding.is_more is side) for side in (True, False))
     numbers = [f"more of {plural(more, 'kind')}", f"less of {plural(less, 'kind')}"]
     return ", ".join([*([f"{_estimate(found)} different"] if found.difference is not None else []), *numbers])
 
@@ -224,13 +226,17 @@ def more_and_less(kinds: Sequence[Kind]) -> tuple[list[Kind], list[Kind]]:
 
 def drifts(found: Compared) -> list[Direction]:
     """Return the directions that differ significantly, which refits find again, and which no kind shows."""
-    return [one for one in significant(found.directions, ALPHA) if one.firm and not is_shown(found, one)]
+    return [
+        direction
+        for direction in significant(found.directions, ALPHA)
+        if direction.firm and not is_shown(found, direction)
+    ]
 
 
-def is_shown(found: Compared, one: Direction) -> bool:
+def is_shown(found: Compared, direction: Direction) -> bool:
     """Return whether a kind shows a direction: it has its best samples, or the same name."""
     kinds = significant(found.kinds, ALPHA)
-    return one.shown_by_kinds or any(read_alike(one, kind) for kind in kinds)
+    return direction.shown_by_kinds or any(read_alike(direction, kind) for kind in kinds)
 
 
 def _estimate(found: Compared) -> str:
@@ -246,7 +252,7 @@ def details(found: Compared) -> dict[str, str]:
     """
     told = overall(found)
     if significant(found.kinds, ALPHA) and found.difference and found.explained is not None:
-        part, whole = (f"{100 * one:.0f}" for one in (found.explained, found.difference))
+        part, whole = (f"{100 * amount:.0f}" for amount in (found.explained, found.difference))
         told |= {"explained": f"Kinds that differ explain {part} of {whole} points."} if whole != "0" else {}
     return told | say_drifts(found)
 
@@ -257,7 +263,7 @@ def say_drifts(found: Compared) -> dict[str, str]:
         return {}
     names = UniqueNames(found.directions)
     more = [f"{len(alone) - LARGEST} more"] if len(alone) > LARGEST else []
-    names_alone = join_words([*(names.title(one) for one in alone[:LARGEST]), *more])
+    names_alone = join_words([*(names.title(direction) for direction in alone[:LARGEST]), *more])
     what = "A direction differs" if len(alone) == 1 else f"{len(alone)} directions differ"
     shown = "that no kind shows, such as a change of style or quality over many kinds"
     return {"drifts": f"{what} {shown}: {names_alone}."}

@@ -306,7 +306,7 @@ def methods_of(methods: Sequence[AnyMethod | str] | AnyMethod | str) -> tuple[An
     methods = [methods] if isinstance(methods, AnyMethod | str) else methods
     known = ", ".join(DIRECTION_METHODS)
     refusal = UsageError(f"clusters finds kinds, which have no direction: compare by {known}, or call kinds")
-    found = tuple(_directions_alone(by_name("method", one, METHODS), refusal) for one in methods)
+    found = tuple(_directions_alone(by_name("method", name, METHODS), refusal) for name in methods)
     for place, method in enumerate(found):
         if method.name in [other.name for other in found[:place]]:
             raise UsageError(f"method {method.name!r} is named twice: name it once")

@@ -99,16 +99,16 @@ def find_pair_findings(found: ById) -> dict[str, tuple[float, Finding]]:
         own = own or Finding(found.run or "broken pairs", "pair", False, None, None, None, ids=tuple(found.broken))
         findings[BROKEN] = len(found.broken) / found.n, replace(own, text=text)
     if found.worse:
-        worse = [one for one in found.findings if one.is_worse and one is not found.of_pairs]
+        worse = [finding for finding in found.findings if finding.is_worse and finding is not found.of_pairs]
         named = worse[0] if worse else Finding(found.worse[0].name, "pair", False, None, None, None)
-        follows = (*named.explains, *(one.name for one in worse[1:]))
+        follows = (*named.explains, *(finding.name for finding in worse[1:]))
         findings[WORSE] = max(map(share_of, found.worse)), replace(named, text=found.clauses["worse"], explains=follows)
     return findings
 
 
-def share_of(one: Margin) -> float:
+def share_of(margin: Margin) -> float:
     """Return the share of the pairs that something is about: a look is about all."""
-    return one.difference if one.is_share else 1.0
+    return margin.difference if margin.is_share else 1.0
 
 
 def find_other_pictures(sets: GateSets) -> Finding | None:

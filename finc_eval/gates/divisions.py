@@ -106,13 +106,13 @@ def by_tree(sets: GateSets, kinds: KindTree, run: Run, prefix: str = "") -> Coun
     """Count all sets by the nodes of a tree; `prefix` marks the kinds of this tree."""
     counted: dict[str, Counted] = {}
     cells: dict[str, NDArray[np.int32]] = {}
-    runs = run.over(COUNT, [one.n for one in sets.all.values()])
-    for (label, one), each in zip(sets.all.items(), runs, strict=True):
+    runs = run.over(COUNT, [samples.n for samples in sets.all.values()])
+    for (label, samples), each in zip(sets.all.items(), runs, strict=True):
         counter = Counter(kinds, run=each)
-        counted[label] = counter.of(one)
+        counted[label] = counter.of(samples)
         cells[label] = counter.kinds()
     names = [prefix + kind_id(node) for node in range(kinds.tree.nodes)]
-    tallies = node_tallies(kinds.tree, {label: one.counts for label, one in counted.items()})
+    tallies = node_tallies(kinds.tree, {label: count.counts for label, count in counted.items()})
     return CountedSets(names, kinds.tree, counted, tallies, cells, kinds.digest[:12], sets.ref)
 
 
@@ -122,7 +122,7 @@ def by_tree_of_all(sets: GateSets, seed: int, run: Run) -> CountedSets:
     The reference gives at most as many samples as all generators together. Otherwise, kinds would be of the
     reference alone, and what it lacks be hidden in them.
     """
-    generated = sum(independent(one) for label, one in sets.all.items() if label != REF)
+    generated = sum(independent(samples) for label, samples in sets.all.items() if label != REF)
     # The ids draw the samples of the reference.
     keys = sets.ref.unit_keys()
     last = np.unique(keys)[:generated][-1]
@@ -136,10 +136,10 @@ def by_classes(sets: GateSets) -> CountedSets | None:
     if classifier_of(sets.space) is None:
         return None
     seen: dict[str, NDArray[np.bool_]] = {}
-    for label, one in sets.all.items():
+    for label, samples in sets.all.items():
         # 4096: samples whose classes are weighed in memory together.
-        parts = np.array_split(np.arange(one.n), max(1, one.n // 4096))
-        chances = (probabilities(one, rows) for rows in parts)
+        parts = np.array_split(np.arange(samples.n), max(1, samples.n // 4096))
+        chances = (probabilities(samples, rows) for rows in parts)
         seen[label] = np.concatenate([class_weights(chance) >= SEEN for chance in chances if chance is not None])
     patterns, places = np.unique(np.packbits(np.concatenate([*seen.values()]), axis=1), axis=0, return_inverse=True)
     tree = imagenet_tree()
@@ -148,13 +148,13 @@ def by_classes(sets: GateSets) -> CountedSets | None:
     kept = np.sort(np.unique(every, axis=0, return_index=True)[1])
     kept = kept[every[kept].any(1)]
     members, nouns = every[kept], [tree.names[noun].replace(" ", "-") for noun in narrow[kept]]
-    ends = np.cumsum([one.n for one in sets.all.values()])[:-1]
+    ends = np.cumsum([samples.n for samples in sets.all.values()])[:-1]
     cells = dict(zip(sets.all, np.split(places.reshape(-1).astype(np.int32), ends), strict=True))
     counted = {}
-    for label, one in sets.all.items():
+    for label, samples in sets.all.items():
         drawn = draw_members(cells[label], len(patterns))
-        counted[label] = Counted(Counts.of(len(patterns), cells[label], one.group_hashes()), drawn, drawn)
-    tallies = tally_sets({label: one.counts.of_unions(members) for label, one in counted.items()})
+        counted[label] = Counted(Counts.of(len(patterns), cells[label], samples.group_hashes()), drawn, drawn)
+    tallies = tally_sets({label: count.counts.of_unions(members) for label, count in counted.items()})
     names = [OF_CLASSES + noun for noun in nouns]
     return CountedSets(names, Nouns(members), counted, tallies, cells, sets.space, sets.ref)
 
@@ -163,7 +163,7 @@ def by_column(sets: GateSets, column: str) -> CountedSets:
     """Count by the values of a column; samples without a value are of no kind, and count in the size of the set."""
     found = count_values(sets.all, column)
     names = [f"{column}={value}" if value else "" for value in found.values]
-    tallies = tally_sets({label: one.counts for label, one in found.counted.items()})
+    tallies = tally_sets({label: count.counts for label, count in found.counted.items()})
     return CountedSets(names, None, found.counted, tallies, found.cells, column, sets.ref)
 
 
@@ -184,7 +184,7 @@ class ReleaseKinds:
 
 def fewest(sets: GateSets) -> int:
     """Return the number of independent samples of the smallest set of a generator."""
-    return min(independent(one) for one in (sets.gen, *sets.baselines.values()))
+    return min(independent(samples) for samples in (sets.gen, *sets.baselines.values()))
 
 
 def independent(embeddings: Embeddings) -> int:
@@ -278,8 +278,8 @@ def kinds_by_name(found: CountedSets, limits: KindLimits) -> dict[str, list[int]
     if found.tree is not None and not words.keys() <= known.keys():
         for kind, called in found.called(range(len(found.names))).items():
             text = called.text or ""
-            for one in {text, text.partition(" (")[0]} - {found.names[kind]}:
-                known.setdefault(one, []).append(kind)
+            for alias in {text, text.partition(" (")[0]} - {found.names[kind]}:
+                known.setdefault(alias, []).append(kind)
     return {value: known.get(word, []) if word else [] for value, word in words.items()}
 
 

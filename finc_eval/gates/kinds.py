@@ -73,14 +73,15 @@ class KindEvidence:
             return {}
         found, leaves = self.counts.found, self.counts.found.leaves(self.kind)
         return {
-            label: found.counted[label].examples(one, *leaves).top_ids for label, one in self.counts.sets.all.items()
+            label: found.counted[label].examples(samples, *leaves).top_ids
+            for label, samples in self.counts.sets.all.items()
         }
 
     def members(self, rows: Mapping[str, NDArray[np.int64]]) -> dict[str, NDArray[np.bool_]]:
         """Return which of these samples of each set, by label and index, are of the kind."""
         assert self.counts is not None
         found = self.counts.found
-        return {label: np.isin(found.cells[label][one], found.leaves(self.kind)) for label, one in rows.items()}
+        return {label: np.isin(found.cells[label][chosen], found.leaves(self.kind)) for label, chosen in rows.items()}
 
 
 @dataclass
@@ -103,7 +104,7 @@ class Gathered:
     @property
     def all(self) -> list[KindEvidence]:
         """All evidence, in the order of the policy."""
-        return [*self.kinds, *(KindEvidence(one) for one in self.others)]
+        return [*self.kinds, *(KindEvidence(evidence) for evidence in self.others)]
 
 
 def gather_on_kinds(gathered: Gathered, sets: GateSets, limits: KindLimits, seed: int, run: Run) -> None:
@@ -132,12 +133,12 @@ def gather_on_kinds(gathered: Gathered, sets: GateSets, limits: KindLimits, seed
             judged = judge_kinds(known, limits, limits.lose, fewest(against))
             if against is sets and not limits.only:
                 gathered.warnings += judged.unseen(sets.rule("kinds.lose"), known)
-            evidence += (KindEvidence(one) for one in _judge_unmatched(against, known, judged, limits, limits.lose))
+            evidence += (KindEvidence(each) for each in _judge_unmatched(against, known, judged, limits, limits.lose))
             lost = [*lost_evidence(against, known, judged, limits.lose)]
             for of, others in ((known, judged.limited), (fresh, ()), (classes, ())) if is_sought else ():
                 if of is not None and of.tree is not None:
                     sought = sought_kinds(of, limits, fewest(against), others)
-                    before = [one.evidence.name for one in lost]
+                    before = [part.evidence.name for part in lost]
                     lost += lost_evidence(against, of, sought, limits.lose, before)
             evidence += lost
         if limits.new is not None and fresh is not None:
@@ -147,7 +148,7 @@ def gather_on_kinds(gathered: Gathered, sets: GateSets, limits: KindLimits, seed
         gathered.warnings.append(
             f"{rule} sees kinds that the reference lacks: what is new among samples of its kinds is not seen"
         )
-    gathered.digests += dict.fromkeys(one.digest for one in (known, fresh) if one is not None)
+    gathered.digests += dict.fromkeys(counted.digest for counted in (known, fresh) if counted is not None)
 
 
 @dataclass(frozen=True)
@@ -164,7 +165,9 @@ class _Counts:
 
     @classmethod
     def of(cls, sets: GateSets, found: CountedSets) -> _Counts:
-        effective = {label: (one.members / one.effects, one.n / one.effects) for label, one in found.tallies.items()}
+        effective = {
+            label: (tally.members / tally.effects, tally.n / tally.effects) for label, tally in found.tallies.items()
+        }
         (members, sizes), (again, again_sizes) = (
             [np.array([effective[label][part] for label in labels]) for part in (0, 1)]
             for labels in (sets.baselines, sets.replicates)
@@ -197,7 +200,7 @@ class _Counts:
         if label not in self.sets.pairs:
             return None
         leaves = self.found.leaves(kind)
-        new, old = (np.isin(self.found.cells[one], leaves) for one in (GEN, label))
+        new, old = (np.isin(self.found.cells[side], leaves) for side in (GEN, label))
         return PairCounts.of(new, old[self.sets.pairs[label]], self.sets.gen.group_hashes())
 
 
@@ -240,7 +243,7 @@ def lost_evidence(
             evidence = Missing(name=title, margin=lose, note=note)
         above = None
         if before is not None:
-            above = frozenset((*before, *(titles[one] for one in found.above(kind) if one in titles)))
+            above = frozenset((*before, *(titles[other] for other in found.above(kind) if other in titles)))
         yield KindEvidence(evidence, above, counts, kind, found.noun(kind, called))
 
 
@@ -269,7 +272,7 @@ def new_evidence(sets: GateSets, found: CountedSets, limits: KindLimits, margin:
         yield KindEvidence(evidence, None, counts, kind, found.noun(kind, {}))
     if not kinds:
         # Every kind is one of the reference's: none of the samples are of a new one.
-        old = float(sum(one.n for one in sets.baselines.values()))
+        old = float(sum(baseline.n for baseline in sets.baselines.values()))
         none, note = TwoCounts(0.0, float(n), 0.0, old), "the reference has every kind that was found"
         shared = {"name": rule, "value": 0.0, "margin": margin, "n": n, "part": part, "surely": surely, "note": note}
         yield KindEvidence(GainedShare(counts=none, **shared))
@@ -379,7 +382,7 @@ def _judge_unmatched(
 
 def _warn_of_unlabeled(sets: GateSets, column: str) -> str | None:
     """Say that values of a column are missing, if so unevenly that it would look like kinds lost, new or moved."""
-    missing = {label: sum(value == "" for value in one.column(column)) for label, one in sets.all.items()}
+    missing = {label: sum(value == "" for value in samples.column(column)) for label, samples in sets.all.items()}
     shares = [count / sets.all[label].n for label, count in missing.items()]
     # 0.01: difference between the shares of samples without a value from which values say nothing of kinds.
     if max(shares) - min(shares) <= 0.01:

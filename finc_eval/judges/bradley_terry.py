@@ -226,10 +226,10 @@ def _separated(beaten: Array) -> tuple[tuple[int, ...], ...]:
         wins[label[first], label[second]] += label[first] != label[second]
     left, order = [*range(count)], []
     while left:
-        best = next(one for one in left if not wins[left, one].any())
+        best = next(model for model in left if not wins[left, model].any())
         order.append(best)
         left.remove(best)
-    return tuple(tuple(np.flatnonzero(label == one).tolist()) for one in order)
+    return tuple(tuple(np.flatnonzero(label == group).tolist()) for group in order)
 
 
 def _with_prior(design: Design, parameters: Array, weight: float) -> Likelihood:
@@ -310,9 +310,9 @@ def positive_part(matrix: Array) -> Array:
 
 def say_separated(separated: Sequence[Sequence[int]], names: Sequence[str]) -> str:
     """Say which models win all votes against the others."""
-    best, rest = separated[0], [one for part in separated[1:] for one in part]
-    won = join_words([names[one] for one in best])
-    others = join_words([names[one] for one in rest])
+    best, rest = separated[0], [model for part in separated[1:] for model in part]
+    won = join_words([names[model] for model in best])
+    others = join_words([names[model] for model in rest])
     return (
         f"{won} {'win' if len(best) > 1 else 'wins'} every vote against {others}: how much stronger is not known from "
         "these votes. Half a win and half a loss against a mean model are added for each model, which makes strengths "

@@ -60,20 +60,20 @@ def choose_judges(scores: Scores, wanted: Sequence[str]) -> tuple[dict[str, Samp
         UsageError: a name is not a column.
         DataError: nothing is left, or too many columns are.
     """
-    every = dict.fromkeys(judge for one in scores.values() for judge in one.judges)
-    if strange := [one for one in wanted if one not in every]:
+    every = dict.fromkeys(judge for table in scores.values() for judge in table.judges)
+    if strange := [name for name in wanted if name not in every]:
         raise UsageError(
             f"judges names {strange[0]!r}, which no scores have{did_you_mean(strange[0], [*every])}: the columns of "
             f"numbers are {_listed([*every])}"
         )
     if wanted:
-        named = {name: replace(one, known=frozenset(wanted)) for name, one in scores.items()}
+        named = {name: replace(table, known=frozenset(wanted)) for name, table in scores.items()}
         return _without(named, {*every} - {*wanted}), []
     reasons = not_judged(scores)
     kept, notes = _kept_anyway(scores, [*every], reasons)
     gone = {judge: reason for judge, reason in reasons.items() if judge not in kept}
     left = [judge for judge in every if judge not in gone]
-    names = join_words([one.name for one in scores.values()])
+    names = join_words([table.name for table in scores.values()])
     if not left and every:
         raise DataError(
             f"no column of {names:.200} is a score: {_because(gone)}; name a column that is one in judges (--judges)"
@@ -102,8 +102,8 @@ def _because(reasons: Mapping[str, str]) -> str:
 
 def _without(scores: Scores, gone: set[str]) -> dict[str, SampleScores]:
     return {
-        name: replace(one, judges={judge: own for judge, own in one.judges.items() if judge not in gone})
-        for name, one in scores.items()
+        name: replace(table, judges={judge: own for judge, own in table.judges.items() if judge not in gone})
+        for name, table in scores.items()
     }
 
 
@@ -115,7 +115,7 @@ def _kept_anyway(scores: Scores, every: Sequence[str], reasons: Mapping[str, str
     ):
         found = [judge for judge in every if reasons.get(judge) == reason]
         if found and all(judge in reasons for judge in every):
-            who = join_words([name for name, one in scores.items() if {*found} & one.judges.keys()])
+            who = join_words([name for name, table in scores.items() if {*found} & table.judges.keys()])
             return {*found}, [f"{_listed(found)} {said.format(who)}"]
     return set(), []
 
@@ -127,10 +127,10 @@ def not_judged(scores: Scores) -> dict[str, str]:
     constants, and columns that are the same for all models, as a property of prompts is.
     """
     pairs = _aligned(scores)
-    known = {judge for one in scores.values() for judge in one.known}
+    known = {judge for table in scores.values() for judge in table.known}
     found = {}
-    for judge in dict.fromkeys(judge for one in scores.values() for judge in one.judges):
-        columns = {name: one.judges[judge] for name, one in scores.items() if judge in one.judges}
+    for judge in dict.fromkeys(judge for table in scores.values() for judge in table.judges):
+        columns = {name: table.judges[judge] for name, table in scores.items() if judge in table.judges}
         reason = None if judge in known else _reason(judge, columns, pairs)
         if reason is not None:
             found[judge] = reason
@@ -178,8 +178,8 @@ def _aligned(scores: Scores) -> dict[str, tuple[Integers, Integers]]:
     for row, key in enumerate(keys):
         places.setdefault(key, row)
     found = {}
-    for name, one in others:
-        own = one.keys
+    for name, other in others:
+        own = other.keys
         rows = [row for row, key in enumerate(own) if key in places]
         if own == keys or not rows:
             n = len(own) if len(own) == len(keys) else 0

@@ -40,7 +40,7 @@ class Dividing:
     def kinds(self, model: str, rows: Integers) -> Division:
         """Divide rows of a model's set into kinds; −1 stands for none."""
         if model not in self._leaves:
-            parts = [self._tree.assign(one.rows, self._run)[0] for one in self._sets[model].batches()]
+            parts = [self._tree.assign(batch.rows, self._run)[0] for batch in self._sets[model].batches()]
             self._leaves[model] = np.concatenate(parts).astype(np.int64)
         return Division(self._names, np.where(rows >= 0, self._leaves[model][rows], -1), self._members)
 
@@ -48,7 +48,7 @@ class Dividing:
         self, scores: Mapping[str, SampleScores], rows: Mapping[str, Integers]
     ) -> dict[str, dict[str, Division]]:
         """Divide the scored samples of each model, into the same parts for all models."""
-        return self._divide(rows, {model: one.labels for model, one in scores.items()})
+        return self._divide(rows, {model: table.labels for model, table in scores.items()})
 
     def of_votes(self, votes: Votes) -> dict[str, dict[str, Division]]:
         """Divide votes by what each model shows: the first of its samples that have the prompt."""
@@ -73,7 +73,7 @@ class Dividing:
         is_any = any((own >= 0).any() for own in rows.values())
         found = {model: {KIND: self.kinds(model, own)} if is_any else {} for model, own in rows.items()}
         for by, of_models in texts.items():
-            names = sorted({one for own in of_models.values() for one in own} - {""})
+            names = sorted({label for own in of_models.values() for label in own} - {""})
             place = {name: number for number, name in enumerate(names)}
             for model, own in rows.items():
                 cells = [place.get(text, -1) for text in of_models.get(model, [""] * len(own))]
@@ -104,12 +104,12 @@ class Dividing:
         return found
 
 
-def _looked(one: Embeddings, rows: Integers) -> Integers:
+def _looked(samples: Embeddings, rows: Integers) -> Integers:
     """Return at most `LOOKED` of the rows, drawn by the ids of their samples."""
     known = np.unique(rows[rows >= 0])
     if len(known) <= LOOKED:
         return known
-    return np.sort(known[np.argpartition(without_fold(one.id_keys())[known], LOOKED)[:LOOKED]])
+    return np.sort(known[np.argpartition(without_fold(samples.id_keys())[known], LOOKED)[:LOOKED]])
 
 
 def _have_looks(traits: Sequence[Trait], values: Array) -> tuple[tuple[str, ...], NDArray[np.bool_]]:
@@ -125,14 +125,14 @@ def _have_looks(traits: Sequence[Trait], values: Array) -> tuple[tuple[str, ...]
     return tuple(names), np.array(has, bool).reshape(len(names), len(values)).T
 
 
-def rows_by_prompt(votes: Votes, one: Embeddings) -> list[Integers]:
+def rows_by_prompt(votes: Votes, samples: Embeddings) -> list[Integers]:
     """Return the rows of the samples of a set that have each prompt of votes, or that have it as their id."""
-    if PROMPT_KEYS[0] not in one.columns:
-        rows = match_ids(votes.prompts, one.ids_between(0, one.n))
+    if PROMPT_KEYS[0] not in samples.columns:
+        rows = match_ids(votes.prompts, samples.ids_between(0, samples.n))
         return [np.array([row] if row >= 0 else [], np.int64) for row in rows]
     exact: dict[str, list[int]] = {}
     stripped: dict[str, list[int]] = {}
-    for row, text in enumerate(map(well_formed, one.column(PROMPT_KEYS[0]))):
+    for row, text in enumerate(map(well_formed, samples.column(PROMPT_KEYS[0]))):
         exact.setdefault(text, []).append(row)
         stripped.setdefault(text.strip(), []).append(row)
     return [np.array(exact.get(text) or stripped.get(text.strip(), []), np.int64) for text in votes.prompts]

@@ -35,8 +35,8 @@ LOWER = words(
 def say_doubts(scores: Mapping[str, SampleScores]) -> list[str]:
     """Return sentences on scores of failed calls, and on judges of two scales."""
     found: list[str] = []
-    for judge in dict.fromkeys(judge for one in scores.values() for judge in one.judges):
-        columns = {name: one.judges[judge] for name, one in scores.items() if judge in one.judges}
+    for judge in dict.fromkeys(judge for table in scores.values() for judge in table.judges):
+        columns = {name: table.judges[judge] for name, table in scores.items() if judge in table.judges}
         known = {name: own[np.isfinite(own)] for name, own in columns.items()}
         found += _say_failed(judge, known)
         found += _say_scales(judge, {name: _without_failed(own) for name, own in known.items()})
@@ -45,9 +45,9 @@ def say_doubts(scores: Mapping[str, SampleScores]) -> list[str]:
 
 def say_direction(judges: Sequence[str], lower: Sequence[str]) -> list[str]:
     """Return which scores count as better where nobody said so."""
-    higher = [one for one in judges if one not in lower]
-    doubtful = [one for one in higher if not LOWER.isdisjoint(word.lower() for word in WORDS.findall(one))]
-    rest = [one for one in higher if one not in doubtful]
+    higher = [judge for judge in judges if judge not in lower]
+    doubtful = [judge for judge in higher if not LOWER.isdisjoint(word.lower() for word in WORDS.findall(judge))]
+    rest = [judge for judge in higher if judge not in doubtful]
     found = []
     if doubtful:
         found.append(
@@ -143,7 +143,7 @@ def _say_scales(judge: str, columns: Mapping[str, Array]) -> Iterator[str]:
             yield from _say_mixed(judge, name, sizes)
     if len(ranges) < 2:
         return
-    least, most = (end(ranges, key=lambda one: ranges[one][2]) for end in (min, max))
+    least, most = (end(ranges, key=lambda model: ranges[model][2]) for end in (min, max))
     (low, high, middle), (start, end, typical) = ranges[least], ranges[most]
     # Within parts of 1, a model may well err ten times as often as another.
     if start > high and typical > 1 and typical > (APART if high <= 1 else FAR_APART) * middle:
@@ -161,7 +161,7 @@ def _say_mixed(judge: str, name: str, sizes: Array) -> Iterator[str]:
     part = (place + 1) / len(ordered)
     # Probabilities may lie near 0 and near 1: two scales have a part beyond 1.
     if ratios[place] >= 10 and 0.1 <= part <= 0.9 and len(ordered) >= 2 * LEAST_REST and ordered[place + 1] > 1:
-        ends = [figure(one, ".3g") for one in (ordered[0], ordered[place], ordered[place + 1], ordered[-1])]
+        ends = [figure(size, ".3g") for size in (ordered[0], ordered[place], ordered[place + 1], ordered[-1])]
         yield (
             f"{judge} of {name} may have two scales: {ends[0]} to {ends[1]} in {plural(place + 1, 'sample')}, and "
             f"{ends[2]} to {ends[3]} in {len(ordered) - place - 1:,}: bring them to one"

@@ -47,7 +47,7 @@ def _names_in(source: object) -> list[str]:
 
 def _has_prompt(scores: SampleScores, names: Sequence[str]) -> bool:
     """Return whether samples may be found by their prompts: a set with files of metadata has some."""
-    kinds = {PurePosixPath(one).suffix.lower() for one in names}
+    kinds = {PurePosixPath(name).suffix.lower() for name in names}
     return scores.has_prompts and not kinds.isdisjoint((".csv", ".jsonl", ".json", ".txt", ".tsv"))
 
 
@@ -79,7 +79,7 @@ def with_prompts(scores: SampleScores, samples: Embeddings, rows: Integers) -> S
     if scores.has_prompts or PROMPT_KEYS[0] not in samples.columns:
         return scores
     own = samples.column(PROMPT_KEYS[0])
-    known = tuple(own[row] or one if row >= 0 else one for row, one in zip(rows, scores.ids, strict=True))
+    known = tuple(own[row] or id if row >= 0 else id for row, id in zip(rows, scores.ids, strict=True))
     return replace(scores, prompts=known, has_prompts=True)
 
 

@@ -51,12 +51,12 @@ def mean_scores(values: Mapping[str, Array], prompts: Mapping[str, Sequence[str]
         prompts: prompt of each of these samples.
     """
     models = tuple(values)
-    names = sorted({one for own in prompts.values() for one in own})
+    names = sorted({prompt for own in prompts.values() for prompt in own})
     number = {name: place for place, name in enumerate(names)}
     table = np.full((len(models), len(names)), np.nan)
     squares, degrees, sizes = 0.0, 0, []
     for place, model in enumerate(models):
-        block = np.array([number[one] for one in prompts[model]], np.int64)
+        block = np.array([number[prompt] for prompt in prompts[model]], np.int64)
         count = np.bincount(block, minlength=len(names))
         total = np.bincount(block, values[model], minlength=len(names))
         has = count > 0

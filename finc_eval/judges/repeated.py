@@ -59,7 +59,7 @@ def _further(texts: Mapping[str, Sequence[str]], columns: Mapping[str, Sequence[
     found = []
     for name, values in columns.items():
         if name not in texts and name.strip():
-            own = [exact_text(one) for one in values]
+            own = [exact_text(value) for value in values]
             if not all(one.isdecimal() for one in own) or len({*own}) < len(own):
                 found.append(own)
     return found
@@ -157,7 +157,7 @@ def _both_ways(texts: Mapping[str, Sequence[str]], rows: Integers) -> list[str]:
             sides = sorted((texts["left"][row], texts["right"][row]))
             key = (texts["voter"][row], texts["prompt"][row], *sides, "" if pairs is None else pairs[row])
             winners.setdefault(key, set()).add(texts["winner"][row])
-    twice = [key for key, own in winners.items() if len({one for one in own if one.lower() != "tie"}) > 1]
+    twice = [key for key, own in winners.items() if len({winner for winner in own if winner.lower() != "tie"}) > 1]
     if not twice:
         return []
     voters = plural(len({key[0] for key in twice}), "voter")

@@ -81,7 +81,7 @@ class Strengths:
         for number, model in enumerate(self.votes.models):
             rows, points = self.votes.points(number)
             expected = np.where(self.votes.left[rows] == number, left[rows], 1 - left[rows])
-            own = {by: one.at(rows) for by, one in divisions.get(model, {}).items()}
+            own = {by: division.at(rows) for by, division in divisions.get(model, {}).items()}
             gains.append(Gains(model, points - expected, self.votes.prompt[rows], own))
         return find_parts(VOTES, without_twins(gains, int(self.fit.strengths.argmax())), self.votes.prompts, seed)
 
@@ -133,6 +133,6 @@ def record_of(votes: Votes) -> dict[str, tuple[int, float, float, float]]:
     found = {}
     for number, model in enumerate(votes.models):
         _, points = votes.points(number)
-        shares = [float((points == one).mean()) for one in (1.0, 0.5, 0.0)]
+        shares = [float((points == outcome).mean()) for outcome in (1.0, 0.5, 0.0)]
         found[model] = (len(points), shares[0], shares[1], shares[2])
     return found

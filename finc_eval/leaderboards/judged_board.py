@@ -22,12 +22,12 @@ KindNames = Callable[[Sequence[str]], Mapping[str, str]]
 def with_judged(board: Leaderboard, judged: Judgments, found: JudgmentResults, kind_names: KindNames) -> Leaderboard:
     """Return the board with what scores and votes say besides their columns."""
     trained = [TRAINED] if any(row.runs > 1 for row in board.rows) else []
-    names = kind_names([one.part for one in found.parts if one.by == KIND])
-    parts = [replace(one, part=names[one.part]) if one.by == KIND else one for one in found.parts]
+    names = kind_names([part.part for part in found.parts if part.by == KIND])
+    parts = [replace(part, part=names[part.part]) if part.by == KIND else part for part in found.parts]
     return replace(
         board,
         warnings=tuple(dict.fromkeys((*board.warnings, *found.remarks, *trained))),
-        scores=tuple(one for judge in judged.judges for one in _scores(board, judge, found)),
+        scores=tuple(standing for judge in judged.judges for standing in _scores(board, judge, found)),
         votes=() if judged.votes is None else tuple(_votes(board, judged.votes, found)),
         covariates=() if judged.votes is None or judged.votes.equal is None else judged.votes.equal.effects,
         parts=tuple(parts),
@@ -49,9 +49,16 @@ def _scores(board: Leaderboard, judge: str, found: JudgmentResults) -> list[Scor
     stated = found.stated.get(judge, {})
     return [
         ScoreStanding(
-            judge, name, one.value, one.interval, one.rank_set, better, prompts.get(name, 0), stated.get(name)
+            judge,
+            name,
+            standing.value,
+            standing.interval,
+            standing.rank_set,
+            better,
+            prompts.get(name, 0),
+            stated.get(name),
         )
-        for name, one in standings.items()
+        for name, standing in standings.items()
     ]
 
 
@@ -60,9 +67,14 @@ def _votes(board: Leaderboard, votes: Strengths, found: JudgmentResults) -> list
     standings = {name: board[name].scores[VOTES] for name in _best_first(board, VOTES)}
     return [
         VoteStanding(
-            name, one.value, one.interval, one.rank_set, *record.get(name, (0, 0.0, 0.0, 0.0)), *equal.get(name, ())
+            name,
+            standing.value,
+            standing.interval,
+            standing.rank_set,
+            *record.get(name, (0, 0.0, 0.0, 0.0)),
+            *equal.get(name, ()),
         )
-        for name, one in standings.items()
+        for name, standing in standings.items()
     ]
 
 
@@ -70,9 +82,11 @@ def _at_equal(found: JudgmentResults) -> dict[str, tuple[float, tuple[float, flo
     """Return strengths at equal covariates, with their intervals and rank sets, by model."""
     if not found.equal:
         return {}
-    estimates = [one for (one,) in found.equal.values()]
-    ranking = rank(np.array([one.value for one in estimates]), joint_covariance(estimates), higher_is_better=True)
+    estimates = [estimate for (estimate,) in found.equal.values()]
+    ranking = rank(
+        np.array([estimate.value for estimate in estimates]), joint_covariance(estimates), higher_is_better=True
+    )
     return {
-        name: (one.value, one.interval, ranks)
-        for name, one, ranks in zip(found.equal, estimates, ranking.rank_sets, strict=True)
+        name: (estimate.value, estimate.interval, ranks)
+        for name, estimate, ranks in zip(found.equal, estimates, ranking.rank_sets, strict=True)
     }

@@ -92,8 +92,8 @@ def share_estimates(rule: ShareRule, models: Sequence[Array], ref: Array) -> lis
 
     `models` and `ref` have the number of samples of each kind, (kinds,), effective if samples are grouped.
     """
-    choosing = CHOOSING * min(float(one.sum()) for one in models), CHOOSING * float(ref.sum())
-    return [_share(rule, one, ref, choosing) for one in models]
+    choosing = CHOOSING * min(float(model.sum()) for model in models), CHOOSING * float(ref.sum())
+    return [_share(rule, model, ref, choosing) for model in models]
 
 
 def _share(rule: ShareRule, model: Array, ref: Array, choosing: tuple[float, float]) -> Estimate:

@@ -37,12 +37,12 @@ class Explained:
     @property
     def has(self) -> Has:
         """Masks of the samples that have the look; none where the whole set has moved."""
-        return {label: (one >= self.threshold) & (not self.whole) for label, one in self.order.items()}
+        return {label: (values >= self.threshold) & (not self.whole) for label, values in self.order.items()}
 
     @property
     def shares(self) -> dict[str, float]:
         """Share of each set that has the look; of a whole set, beyond the middle of both sets."""
-        return {label: float((one >= self.threshold).mean()) for label, one in self.order.items()}
+        return {label: float((values >= self.threshold).mean()) for label, values in self.order.items()}
 
     @property
     def gap(self) -> float:
@@ -52,7 +52,7 @@ class Explained:
 
     def leads_to(self, other: Explained) -> bool:
         """Return whether another look may follow from this one; see `Trait.leads_to`."""
-        is_more, other_is_more = (one.more_in == "gen" for one in (self, other))
+        is_more, other_is_more = (look.more_in == "gen" for look in (self, other))
         return self.trait.leads_to(other.trait, is_more=is_more, other_is_more=other_is_more)
 
     def ends(self, other: Explained) -> bool:
@@ -85,7 +85,7 @@ def explain(trait: Trait, tail: int, z: float, largest_tail: float, values: Mapp
         side, more_in = -side, OTHER[more_in]  # what the reference seldom has is said
     if whole and more_in == "ref":  # said of the generated set, in the other direction
         more_in, side = "gen", -side
-    order = {label: side * one for label, one in values.items()}
+    order = {label: side * of_set for label, of_set in values.items()}
     own, rest = order[more_in], order[OTHER[more_in]]
     if whole:
         threshold = float(np.median(np.concatenate([own, rest])))
@@ -181,9 +181,9 @@ def name_cause(found: list[Explained], order: list[str]) -> Explained:
     The first of `found` is the clearest, unless another ends it. Others show the same cause if it brings the clearest
     with it, or if most of the samples are the same.
     """
-    first = next((one for one in found if one.ends(found[0])), found[0])
-    same = [one for one in found if one is first or _is_same(first, one)]
-    return min(same, key=lambda one: order.index(one.trait.name))
+    first = next((look for look in found if look.ends(found[0])), found[0])
+    same = [look for look in found if look is first or _is_same(first, look)]
+    return min(same, key=lambda look: order.index(look.trait.name))
 
 
 def _is_same(first: Explained, other: Explained) -> bool:

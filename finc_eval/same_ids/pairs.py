@@ -75,18 +75,18 @@ class Aligned:
         if first is None or second is None:
             return chosen, None
         whole = [
-            (place, one, other)
-            for place, one, other in zip(chosen.tolist(), first, second, strict=True)
-            if one is not None and other is not None
+            (place, new, other)
+            for place, new, other in zip(chosen.tolist(), first, second, strict=True)
+            if new is not None and other is not None
         ]
         return np.array([place for place, *_ in whole], np.int64), (
-            [one for _, one, _ in whole],
+            [new for _, new, _ in whole],
             [other for *_, other in whole],
         )
 
     def contents(self) -> NDArray[np.uint64] | None:
         """Return the digests of both pictures of each pair, (n, 2); None if they are unknown, and for clips."""
-        first, second = (pixels_of(one) for one in (self.gen, self.ref))
+        first, second = (pixels_of(samples) for samples in (self.gen, self.ref))
         if first is None or second is None or self.are_clips:
             return None
         return np.column_stack([first[self.rows[0]], second[self.rows[1]]])
@@ -129,7 +129,9 @@ class PairTable:
         name = "mse" if "mse" in self.values and "mse" in other.values else "distance"
         takes = (self.values[name] <= other.values[name]) | np.isnan(other.values[name])
         values = {
-            key: np.where(takes, one, other.values[key]) for key, one in self.values.items() if key in other.values
+            key: np.where(takes, measure, other.values[key])
+            for key, measure in self.values.items()
+            if key in other.values
         }
         thumbs = self.thumbs
         if thumbs is not None and other.thumbs is not None:
@@ -139,7 +141,7 @@ class PairTable:
 
 def align(names: Mapping[str, NDArray[np.str_]], sets: Mapping[str, Embeddings]) -> Aligned:
     """Pair the samples of two sets by their names; of samples with one name, the first counts."""
-    (gen, first), (ref, second) = ((one, names[label]) for label, one in sets.items())
+    (gen, first), (ref, second) = ((samples, names[label]) for label, samples in sets.items())
     ids, *rows = np.intersect1d(first, second, return_indices=True)
     return Aligned(ids, gen, ref, (rows[0].astype(np.int64), rows[1].astype(np.int64)))
 
@@ -169,7 +171,8 @@ def measure_in_space(pairs: Aligned) -> tuple[Array, Array]:
     for start in range(0, n, OTHERS):
         some = slice(start, start + OTHERS)
         first, second = (
-            one.rows_at(rows[some]).cpu().double() for one, rows in zip((pairs.gen, pairs.ref), pairs.rows, strict=True)
+            samples.rows_at(rows[some]).cpu().double()
+            for samples, rows in zip((pairs.gen, pairs.ref), pairs.rows, strict=True)
         )
         mine = (first - second).norm(dim=1)
         length = second.norm(dim=1)
@@ -219,7 +222,7 @@ def _pictures(
     of_looked = None if contents is None else contents[looked]
     looks = PairLooks((pairs.gen, pairs.ref), (pairs.rows[0][looked], pairs.rows[1][looked]), of_looked)
     shape = (2, (FRAMES if pairs.are_clips else 1) * THUMB, THUMB, 3)
-    thumbs = KeptPairs(contents, n, [f"thumbs {one}" for one in range(np.prod(shape) // BYTES)])
+    thumbs = KeptPairs(contents, n, [f"thumbs {number}" for number in range(np.prod(shape) // BYTES)])
     missing = np.union1d(np.union1d(kept.missing, thumbs.missing), looked[looks.missing])
     parts = (missing[start : start + together] for start in range(0, len(missing), together))
     done = n - len(missing)
@@ -231,16 +234,16 @@ def _pictures(
             continue
         values = (measure_clips if pairs.are_clips else measure_pictures)(*pixels, lpips)
         kept.add(some, np.column_stack([values[name] for name in names]))
-        small = [(thumbnails_of_clips if pairs.are_clips else make_thumbnails)(one) for one in pixels]
+        small = [(thumbnails_of_clips if pairs.are_clips else make_thumbnails)(side) for side in pixels]
         thumbs.add(some, np.stack(small, 1).reshape(len(some), -1).view(np.float64))
         _, places, among = np.intersect1d(some, looked, return_indices=True)
         if len(places):
-            looks.add(among, [[picture(one[place]) for place in places] for one in pixels])
+            looks.add(among, [[picture(side[place]) for place in places] for side in pixels])
         run.progress(PAIRS, done, n)
     if len(kept.missing) == n:
         return None  # no picture is as it was embedded
-    for one in (kept, thumbs, looks):
-        one.write()
+    for store in (kept, thumbs, looks):
+        store.write()
     known = np.delete(np.arange(n), kept.missing)
     found = {name: own for name, own in zip(names, kept.values.T, strict=True) if not np.isnan(own[known]).any()}
     first, second = thumbs.values.view(np.uint8).reshape(n, *shape).swapaxes(0, 1)
@@ -251,14 +254,14 @@ def _pictures(
 def measure_clips(first: Clips, second: Clips, lpips: Lpips | None = None) -> dict[str, Array]:
     """Measure pairs of clips: their frames as pictures, on average, and their motion."""
     parts = []
-    for one, other in zip(frames_of(first), frames_of(second), strict=True):
-        count = min(len(one), len(other))
+    for new, other in zip(frames_of(first), frames_of(second), strict=True):
+        count = min(len(new), len(other))
         parts.append(
-            {name: values.mean() for name, values in measure_pictures(one[:count], other[:count], lpips).items()}
+            {name: values.mean() for name, values in measure_pictures(new[:count], other[:count], lpips).items()}
         )
-    found = {name: np.array([one[name] for one in parts]) for name in parts[0]}
+    found = {name: np.array([part[name] for part in parts]) for name in parts[0]}
     frames = {"frames": first, "frames before": second}
-    found |= {name: np.array([float(len(one)) for one in side]) for name, side in frames.items()}
+    found |= {name: np.array([float(len(clip)) for clip in side]) for name, side in frames.items()}
     return found | measure_motion(first, second)
 
 
@@ -269,13 +272,13 @@ def measure_pictures(
 ) -> dict[str, Array]:
     """Measure pairs of pictures of any sizes; the first takes the size of the second."""
     alike: dict[tuple[int, ...], list[int]] = {}
-    before = [_colors(one) for one in second]
-    own = [_colors(one, other.shape) for one, other in zip(first, before, strict=True)]
+    before = [_colors(image) for image in second]
+    own = [_colors(image, other.shape) for image, other in zip(first, before, strict=True)]
     for place, pixels in enumerate(before):
         alike.setdefault(pixels.shape, []).append(place)
     found: dict[str, Array] = {}
     for places in alike.values():
-        both = [[one[place] for place in places] for one in (own, before)]
+        both = [[colors[place] for place in places] for colors in (own, before)]
         values = measure_pairs(*both) | ({} if lpips is None else {"lpips": lpips.measure(*both)})
         for name, some in values.items():
             found.setdefault(name, np.empty(len(second)))[places] = some
@@ -286,7 +289,7 @@ def _sizes(*both: Sequence[Image.Image | NDArray[np.uint8]]) -> dict[str, Array]
     """Return the sizes of the first pictures, and of the second."""
     found: dict[str, Array] = {}
     for names, some in zip((SIZES, SIZES_BEFORE), both, strict=True):
-        shapes = np.array([(1, *picture(one).size[::-1]) for one in some], float).reshape(-1, len(names))
+        shapes = np.array([(1, *picture(image).size[::-1]) for image in some], float).reshape(-1, len(names))
         found |= dict(zip(names, shapes.T, strict=True))
     return found
 

@@ -33,7 +33,7 @@ def reasons_of(pairs: Aligned, table: PairTable, judged: RunVerdict) -> dict[str
     vague, pixels = pairs.read(vague[:SHOWN]) if "mse" in table.values else (vague, None)
     if pixels is None or not len(vague):
         return found
-    pictures = ([picture(one) for one in side] for side in pixels)
+    pictures = ([picture(image) for image in side] for side in pixels)
     nearest, _ = nearest_others(pairs, vague)
     for place, other, first, second in zip(vague.tolist(), nearest.tolist(), *pictures, strict=True):
         if reason := _reason(first, second, pairs, table, (place, other)):
@@ -52,7 +52,7 @@ def _cause(pairs: Aligned, judged: RunVerdict, place: int) -> str:
 def _reason(first: Image.Image, second: Image.Image, pairs: Aligned, table: PairTable, places: tuple[int, int]) -> str:
     """Return what is seen at second sight; "" for nothing more."""
     place, _ = places
-    own, before = (_light(one, second.size) for one in (first, second))
+    own, before = (_light(image, second.size) for image in (first, second))
     if own.std() < BLANK:
         return "black" if own.mean() < DARK else "white" if own.mean() > LIGHT else "blank"
     coarse = float(table.values["coarse"][place])
@@ -95,5 +95,5 @@ def _same_as(first: Image.Image, pairs: Aligned, places: tuple[int, int]) -> str
     pictures = pairs.ref.images_at(pairs.rows[1][[*places]])
     if pictures is None:
         return None
-    mine, other = (float(measure_pictures([first], [one])["mse"][0]) for one in pictures)
+    mine, other = (float(measure_pictures([first], [picture])["mse"][0]) for picture in pictures)
     return str(pairs.ids[places[1]]) if other <= SAME * mine else None

@@ -33,7 +33,7 @@ ONE_PICTURE = 0.98  # correlation from which pictures of unlike ids are one pict
 
 def natural_order(ids: Sequence[str]) -> Places:
     """Return the places of ids in the order of the numbers in them: "2.png" before "10.png"."""
-    keys = [[(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", one)] for one in ids]
+    keys = [[(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", id)] for id in ids]
     return np.array(sorted(range(len(keys)), key=keys.__getitem__), np.int64)
 
 
@@ -49,7 +49,7 @@ def name_turn(turn: int, n: int) -> str:
 def name_sizes(table: PairTable) -> str:
     """Name a run in which all samples are of another size."""
     found = [np.unique(np.stack([table.values[name] for name in names], 1), axis=0) for names in (SIZES, SIZES_BEFORE)]
-    if any(len(one) > 1 for one in found):
+    if any(len(size) > 1 for size in found):
         return "all are of another size"
     return f"all are of another {change_of_size(found[0][0], found[1][0])}"
 
@@ -128,7 +128,9 @@ def _exchange(table: PairTable, seen: SeenPairs, order: Places, places: Places) 
         return f"ids are reversed{_part(places, n)}"
     if len(is_other) < MOST * len(places):
         return ""
-    block = next((one for one in BLOCKS if one <= n / 2 and (is_other // one == other // one).all()), None)
+    block = next(
+        (length for length in BLOCKS if length <= n / 2 and (is_other // length == other // length).all()), None
+    )
     return f"ids are exchanged within blocks of {block}" if block else ""
 
 
@@ -151,6 +153,6 @@ def _is_one_picture(table: PairTable, is_broken: NDArray[np.bool_]) -> bool:
     """Return whether all broken pairs show one picture, while the reference has several."""
     if table.thumbs is None or is_broken.sum() < LEAST_NAMED:
         return False
-    first, second = (as_units(one[is_broken]) for one in table.thumbs)
+    first, second = (as_units(thumb[is_broken]) for thumb in table.thumbs)
     # A correlation with the first of them; nothing correlates with blank pictures.
     return bool((first @ first[0] >= ONE_PICTURE).mean() >= NEARLY_ALL > (second @ second[0] >= ONE_PICTURE).mean())

@@ -111,7 +111,7 @@ class Turn:
 
 
 def _turn(place: str, color: str, sign: str) -> Turn:
-    parts = [one for one in (place, color, sign) if one]
+    parts = [part for part in (place, color, sign) if part]
     return Turn(", ".join(parts), len(parts), bool(color))
 
 
@@ -163,7 +163,11 @@ def make_thumbnails(pictures: Sequence[Image.Image | NDArray[np.uint8]]) -> Thum
         picture(image).convert("RGB").resize((THUMB, THUMB), Image.Resampling.BOX, reducing_gap=2)
         for image in pictures
     ]
-    return np.stack([np.asarray(one, np.uint8) for one in small]) if small else np.empty((0, THUMB, THUMB, 3), np.uint8)
+    return (
+        np.stack([np.asarray(thumbnail, np.uint8) for thumbnail in small])
+        if small
+        else np.empty((0, THUMB, THUMB, 3), np.uint8)
+    )
 
 
 def as_units(thumbs: Thumbs) -> Units:
@@ -198,15 +202,15 @@ def liken(first: Thumbs, second: Thumbs) -> Likeness:
         >>> TURNS[found.turned[0].argmax()].name
         'mirrored'
     """
-    one, other = as_units(first), as_units(second)
+    new, other = as_units(first), as_units(second)
     own = correlate(first, second)
-    near, place, nearer = np.full(len(one), -1.0), np.full(len(one), -1), np.zeros(len(one))
+    near, place, nearer = np.full(len(new), -1.0), np.full(len(new), -1), np.zeros(len(new))
     asked = np.flatnonzero(own < 1 - NEARER)
     for start in range(0, len(asked), NEAR_BLOCK):
         rows = asked[start : start + NEAR_BLOCK]
-        near[rows], place[rows], nearer[rows] = _nearest(one[rows], other, rows, own[rows])
+        near[rows], place[rows], nearer[rows] = _nearest(new[rows], other, rows, own[rows])
     colors = _turn_all(*(_colors(some) for some in (first, second)))[:, :EXCHANGES]
-    return Likeness(own, near, place, nearer, _turn_all(one, other), colors, _alike(other))
+    return Likeness(own, near, place, nearer, _turn_all(new, other), colors, _alike(other))
 
 
 def _colors(thumbs: Thumbs) -> Units:
@@ -235,22 +239,22 @@ def _nearest(
     return most, place, nearer / max(len(others) - 1, 1)
 
 
-def _turn_all(one: Units, other: Units) -> Array:
+def _turn_all(new: Units, other: Units) -> Array:
     """Return the correlations of all turns of the first thumbnails with the second, (n, turns)."""
-    frames = one.shape[1] // (3 * THUMB * THUMB)
+    frames = new.shape[1] // (3 * THUMB * THUMB)
     starts = np.arange(frames)[:, None] * THUMB * THUMB
     orders = [(starts + order.ravel()).ravel() for order in _TURNED.values()]
     colors = [*permutations(range(3))]
-    found = np.empty((len(one), len(orders), len(colors)))
-    for start in range(0, len(one), NEAR_BLOCK):
+    found = np.empty((len(new), len(orders), len(colors)))
+    for start in range(0, len(new), NEAR_BLOCK):
         some = slice(start, start + NEAR_BLOCK)
-        first, second = (units[some].reshape(-1, frames * THUMB * THUMB, 3) for units in (one, other))
+        first, second = (units[some].reshape(-1, frames * THUMB * THUMB, 3) for units in (new, other))
         for number, order in enumerate(orders):
             # (n, 3, 3): the products of each channel of the turned picture with each channel of the other one.
             channels = first[:, order].transpose(0, 2, 1) @ second
             for place, color in enumerate(colors):
                 found[some, number, place] = channels[:, color, range(3)].sum(1)
-    flat = found.reshape(len(one), -1)
+    flat = found.reshape(len(new), -1)
     return np.concatenate([flat, -flat], 1)
 
 
@@ -320,8 +324,8 @@ def margins(sides: Array | None, n: int) -> Array:
 
 def best_turn(found: Likeness, more: Array | float = NEARER) -> NDArray[np.int64]:
     """Return the turn that each pair shows by so much more, by its number in `TURNS`; 0 where it shows none."""
-    recolors = np.array([one.recolors for one in TURNS])
-    parts = np.array([one.parts for one in TURNS])
+    recolors = np.array([turn.recolors for turn in TURNS])
+    parts = np.array([turn.parts for turn in TURNS])
     plain = np.where(recolors, -1, found.turned)
     most = np.maximum(found.own, found.near)
     # Of turns that fit as well, the simplest: symmetric pictures fit several.
@@ -351,7 +355,7 @@ def red_blues(thumbs: Thumbs) -> Array:
 def steps(pictures: Sequence[NDArray[np.uint8]]) -> Array:
     """Return the root of the mean squared step from pixel to pixel of pictures (h, w, 3), in steps of 1/255."""
     found = np.empty(len(pictures))
-    for row, one in enumerate(pictures):
-        squares = [float(np.square(np.diff(one.astype(np.float32), axis=axis)).mean()) for axis in (0, 1)]
+    for row, image in enumerate(pictures):
+        squares = [float(np.square(np.diff(image.astype(np.float32), axis=axis)).mean()) for axis in (0, 1)]
         found[row] = np.sqrt(np.mean(squares))
     return found

@@ -48,6 +48,7 @@ class Margin(Record):
         interval: bounds of it, which hold at 95 % for all things together.
         margin: the difference up to which it counts as not worse.
         verdict: "worse" if it surely is by more than the margin, "not worse" if it surely is not, else "undecided".
+        shares: shares of the samples of the run and of the reference that have it; None where all samples move.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Margin(Record):
     interval: tuple[float, float]
     margin: float
     verdict: Verdict
+    shares: tuple[float, float] | None = None
 
     @property
     def is_share(self) -> bool:
@@ -98,9 +100,9 @@ def judge_looks(table: PairTable, units: NDArray[np.int64], error: float) -> lis
     for trait, moved, before in _moves(table):
         if side := trait.bad:
             name = _word(trait, is_more=side > 0) or trait.low or trait.name
-            found.append(MovedLook(trait, side > 0, _judge_look(trait, name, side * moved, before, units, error)))
-    worse_ones = [one for one in found if one.margin.verdict == "worse"]
-    others = [one.margin for one in found if one.margin.verdict != "worse"]
+            found.append(MovedLook(trait, side > 0, _judge_look(trait, name, (moved, before), side, units, error)))
+    worse_ones = [look for look in found if look.margin.verdict == "worse"]
+    others = [look.margin for look in found if look.margin.verdict != "worse"]
     return [*(one.margin for one, _ in causes_among(worse_ones)), *others]
 
 
@@ -112,8 +114,8 @@ def find_moved(table: PairTable, units: NDArray[np.int64], error: float) -> list
         # Where a reference does not vary, rounding alone would count as much.
         has_unit = before.std() > 0 or trait.bad or trait.least is not None or not is_look(trait.name)
         if (name := _word(trait, is_more=is_more)) and moved.any() and has_unit:
-            one = _judge_look(trait, name, moved if is_more else -moved, before, units, error)
-            found += [MovedLook(trait, is_more, one)] * (one.verdict == "worse")
+            margin = _judge_look(trait, name, (moved, before), 1 if is_more else -1, units, error)
+            found += [MovedLook(trait, is_more, margin)] * (margin.verdict == "worse")
     return found
 
 
@@ -124,13 +126,13 @@ def causes_among(left: Sequence[MovedLook]) -> Iterator[tuple[MovedLook, list[Mo
     cause of what it brings, however clear that is.
     """
     while left:
-        clearest = max(left, key=lambda one: one.margin.interval[0])
-        asked = (one for one in left if one.trait.is_asked and one.leads_to(clearest))
-        clear = (one for one in left if one.margin.interval[0] >= STRONG * clearest.margin.interval[0])
+        clearest = max(left, key=lambda look: look.margin.interval[0])
+        asked = (look for look in left if look.trait.is_asked and look.leads_to(clearest))
+        clear = (look for look in left if look.margin.interval[0] >= STRONG * clearest.margin.interval[0])
         cause = next(asked, None) or next(clear)
-        follows = [one for one in left if cause.leads_to(one)]
+        follows = [look for look in left if cause.leads_to(look)]
         yield cause, follows
-        left = [one for one in left if one is not cause and one not in follows]
+        left = [look for look in left if look is not cause and look not in follows]
 
 
 def _moves(table: PairTable) -> Iterator[tuple[Trait, Array, Array]]:
@@ -142,12 +144,19 @@ def _moves(table: PairTable) -> Iterator[tuple[Trait, Array, Array]]:
         yield trait, np.maximum(own, trait.unseen) - np.maximum(before, trait.unseen), before
 
 
-def _judge_look(trait: Trait, name: str, moved: Array, before: Array, units: NDArray[np.int64], error: float) -> Margin:
-    """Judge how far a look moved: in spreads of the reference, or as a share of what a sample has or has not."""
+def _judge_look(
+    trait: Trait, name: str, of_pairs: tuple[Array, Array], side: int, units: NDArray[np.int64], error: float
+) -> Margin:
+    """Judge how far a look moved to one side: in spreads of the reference, or as a share of what a sample has or not.
+
+    `of_pairs` has how each pair moved, and its value before, (n,) each.
+    """
+    moved, before = of_pairs
     if trait.least is not None:
-        return _judge_mean(name, "part", moved, units, error, SHARE_MARGIN)
+        shares = float((before + moved).mean()), float(before.mean())
+        return _judge_mean(name, "part", side * moved, units, error, SHARE_MARGIN, shares)
     least = _least_spread(trait, before + moved, before)
-    in_spreads = _in_spreads(moved, before, least) if moved.any() else moved
+    in_spreads = _in_spreads(side * moved, before, least) if moved.any() else moved
     return _judge_mean(name, "look", in_spreads, units, error)
 
 
@@ -179,12 +188,18 @@ def _in_spreads(differences: Array, before: Array, least: float = 0.0) -> Array:
 
 
 def _judge_mean(
-    name: str, what: What, worse: Array, units: NDArray[np.int64], error: float, margin: float = MARGIN
+    name: str,
+    what: What,
+    worse: Array,
+    units: NDArray[np.int64],
+    error: float,
+    margin: float = MARGIN,
+    shares: tuple[float, float] | None = None,
 ) -> Margin:
     """Judge the mean of differences by Student's t, of sums over independent units."""
     found = Estimate.of_mean(worse, units)
     ends = found.interval_at(1 - 2 * error)
-    return Margin(name, what, found.value, ends, margin, _verdict(*ends, margin))
+    return Margin(name, what, found.value, ends, margin, _verdict(*ends, margin), shares)
 
 
 def judge_kinds(cells: tuple[NDArray[np.int64], NDArray[np.int64]], names: Sequence[str], error: float) -> list[Margin]:
@@ -199,7 +214,7 @@ def judge_kinds(cells: tuple[NDArray[np.int64], NDArray[np.int64]], names: Seque
     low, high = _flips(lost, gained, n, error)
     worse = [
         Margin(names[kind], "kind", float(lost[kind] - gained[kind]) / n, (float(low[kind]), float(high[kind])),
-               SHARE_MARGIN, "worse")
+               SHARE_MARGIN, "worse", (float((own == kind).mean()), float((before == kind).mean())))
         for kind in np.argsort(-low, kind="stable")
         if low[kind] > SHARE_MARGIN
     ]  # fmt: skip
@@ -220,9 +235,9 @@ def judge_repeats(repeated: tuple[NDArray[np.bool_], NDArray[np.bool_]], name: s
     low = (2 * float(share_bounds(more, flips, error)[0]) - 1) * flips / n if flips else 0.0
     difference = (more - fewer) / n
     ends = (low, float(high[0]))
-    is_worse = low > 0 and difference > REPEATS_MARGIN
+    is_worse, shares = low > 0 and difference > REPEATS_MARGIN, (float(own.mean()), float(before.mean()))
     verdict: Verdict = "worse" if is_worse else "not worse" if ends[1] <= REPEATS_MARGIN else "undecided"
-    return [Margin(name if is_worse else "repeats", "repeats", difference, ends, REPEATS_MARGIN, verdict)]
+    return [Margin(name if is_worse else "repeats", "repeats", difference, ends, REPEATS_MARGIN, verdict, shares)]
 
 
 def judge_diversity(diversity: tuple[Array, Array], error: float) -> list[Margin]:

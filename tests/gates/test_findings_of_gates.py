@@ -102,6 +102,20 @@ def test_a_finding_that_is_taken_out_is_in_no_output_and_another_is_in_all(case,
         assert missing == [] or given.overall == "regression"
 
 
+def test_a_limit_on_looks_has_shares_and_ids_where_no_finding_is_behind_it(monkeypatch):
+    """Its value is a gain, which is no share of the release."""
+    monkeypatch.setattr("finc_eval.gates.gate.find_suspects", lambda *_: [])
+    verdict = fe.gate(release(3, blur), release(1), release(2), LOOKS)
+    found = {one.limit: one for one in verdict.findings}
+    part, whole = found["appearance.part"], found["appearance.whole"]
+    assert part.kind == "look" and whole.whole and not part.whole
+    (gain,) = (one.value for one in verdict.limits if one.name == "appearance.part")
+    assert part.share_gen - part.share_ref >= gain - 1e-9 and part.share_ref > 0
+    assert whole.share_gen is whole.share_ref is None
+    for one in (part, whole):
+        assert len(one.ids) == 8 and all(int(name) % 4 == 0 for name in one.ids)  # every fourth picture is blurred
+
+
 def test_a_table_of_limits_has_the_names_of_the_findings(verdict_of):
     verdict = verdict_of("a look of a part")
     renamed = tuple(replace(one, name="fuzzy") for one in verdict.findings)
