@@ -37,7 +37,7 @@ from finc_eval.numerics.blocks import Blocked
 from finc_eval.numerics.exchanges import EXCHANGED
 from finc_eval.numerics.inference import ALPHA, BESIDE_ALPHA, significant
 from finc_eval.partitions.answer import divide
-from finc_eval.partitions.kind import kinds_of_rows
+from finc_eval.partitions.kind import Kind, kinds_of_rows
 from finc_eval.prompts.table import PromptDifferences
 from finc_eval.sketches.one_law import KeptSample, separate, sets_p_values
 
@@ -61,7 +61,8 @@ def findings_of(found: Compared, held: Sequence[Held] | None = None) -> tuple[Fi
         every = [_slight_finding(found)]
     if found.by_id is not None:
         every = [finding for finding in every if not (finding.whole or found.by_id.run)]
-    said = [replace(finding, text=_sentence(finding, found)) for finding in in_order(every)]
+    names = {thing: KindNames(_named_as(thing, found)) for thing in {finding.kind for finding in every}}
+    said = [replace(finding, text=_sentence(finding, found, names)) for finding in in_order(every)]
     return (*(() if found.by_id is None else of_pairs(found.by_id)), *said)
 
 
@@ -141,8 +142,13 @@ def _slight_finding(found: Compared) -> Finding:
     return Finding(SLIGHT, "sets", True, share, CHANCE, p_of_sets(found), ids=ids, interval=interval)
 
 
-def _sentence(finding: Finding, found: Compared) -> str:
-    """Return a finding of two sets as a sentence with its shares."""
+def _named_as(thing: str, found: Compared) -> Sequence[Kind | Direction]:
+    """Return the kinds, or the directions, whose names a sentence about one of them must tell apart."""
+    return (*found.headings, *found.kinds) if thing == "kind" else found.directions if thing == "direction" else ()
+
+
+def _sentence(finding: Finding, found: Compared, names: Mapping[str, KindNames]) -> str:
+    """Return a finding of two sets as a sentence with its shares; `names` are those of all kinds and directions."""
     if finding.kind == "sets":
         return say_slight(found, finding)
     if finding.kind == "words":
@@ -151,11 +157,12 @@ def _sentence(finding: Finding, found: Compared) -> str:
         said = say_whole(finding.name, finding.share_gen or 0.0, "the generated set")
         return f"{said[0].upper()}{said[1:]}."
     if finding.kind in ("kind", "direction"):
-        known = (*found.headings, *found.kinds) if finding.kind == "kind" else found.directions
+        known = _named_as(finding.kind, found)
         named = next(each for each in known if finding.parts in ((each.id,), getattr(each, "children", ())))
         shares = two_shares(finding.share_gen or 0.0, finding.share_ref or 0.0)
         verb = "is" if finding.kind == "kind" else "holds"
-        return f"The {KindNames(known).quoted(named, finding.kind)} {verb} {shares[0]}{OF_GEN} (reference {shares[1]})."
+        name = names[finding.kind].quoted(named, finding.kind)
+        return f"The {name} {verb} {shares[0]}{OF_GEN} (reference {shares[1]})."
     if finding.kind == "copy":
         return f"{percent(finding.share_gen or 0.0)}{OF_GEN} are {finding.name}."
     before = f"(reference {percent(finding.share_ref or 0.0)})"
