@@ -54,14 +54,16 @@ def findings_of(found: Compared, held: Sequence[Held] | None = None) -> tuple[Fi
     else:
         every = [each.finding for each in held]
     if thing_of(found) == "direction":
-        names = KindNames(found.directions)
+        of_directions = KindNames(found.directions)
         firm = [direction for direction in significant(found.directions, ALPHA) if direction.firm]
-        every += [_direction_finding(direction, names) for direction in firm]
+        every += [_direction_finding(direction, of_directions) for direction in firm]
     if not every and sets_differ(found):
         every = [_slight_finding(found)]
     if found.by_id is not None:
         every = [finding for finding in every if not (finding.whole or found.by_id.run)]
-    names = {thing: KindNames(_named_as(thing, found)) for thing in {finding.kind for finding in every}}
+    names: dict[str, KindNames] = {
+        thing: KindNames(_named_as(thing, found)) for thing in {finding.kind for finding in every}
+    }
     said = [replace(finding, text=_sentence(finding, found, names)) for finding in in_order(every)]
     return (*(() if found.by_id is None else of_pairs(found.by_id)), *said)
 
