@@ -38,7 +38,7 @@ from finc_eval.numerics.exchanges import EXCHANGED
 from finc_eval.numerics.families import level_of_each
 from finc_eval.numerics.inference import ALPHA, BESIDE_ALPHA, significant
 from finc_eval.partitions.answer import divide
-from finc_eval.partitions.kind import kinds_of_rows
+from finc_eval.partitions.kind import Kind, kinds_of_rows
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.prompts.table import PromptDifferences
 from finc_eval.sketches.one_law import KeptSample, separate, sets_p_values
@@ -56,14 +56,17 @@ def findings_of(comparison: Compared, held: Sequence[Held] | None = None) -> tup
     else:
         every = [each.finding for each in held]
     if thing_of(comparison) == "direction":
-        names = KindNames(comparison.directions)
+        of_directions = KindNames(comparison.directions)
         firm = [direction for direction in significant(comparison.directions, ALPHA) if direction.firm]
-        every += [_direction_finding(direction, names) for direction in firm]
+        every += [_direction_finding(direction, of_directions) for direction in firm]
     if not every and sets_differ(comparison):
         every = [_slight_finding(comparison)]
     if comparison.by_id is not None:
         every = [finding for finding in every if not (finding.whole or comparison.by_id.run)]
-    said = [replace(finding, text=_sentence(finding, comparison)) for finding in in_order(every)]
+    names: dict[str, KindNames] = {
+        thing: KindNames(_named_as(thing, comparison)) for thing in {finding.kind for finding in every}
+    }
+    said = [replace(finding, text=_sentence(finding, comparison, names)) for finding in in_order(every)]
     return (*(() if comparison.by_id is None else of_pairs(comparison.by_id)), *said)
 
 
@@ -143,8 +146,15 @@ def _slight_finding(comparison: Compared) -> Finding:
     return Finding(SLIGHT, "sets", True, share, CHANCE, p_of_sets(comparison), ids=ids, interval=interval)
 
 
-def _sentence(finding: Finding, comparison: Compared) -> str:
-    """Return a finding of two sets as a sentence with its shares."""
+def _named_as(thing: str, comparison: Compared) -> Sequence[Kind | Direction]:
+    """Return the kinds, or the directions, whose names a sentence about one of them must tell apart."""
+    if thing == "kind":
+        return (*comparison.headings, *comparison.kinds)
+    return comparison.directions if thing == "direction" else ()
+
+
+def _sentence(finding: Finding, comparison: Compared, names: Mapping[str, KindNames]) -> str:
+    """Return a finding of two sets as a sentence with its shares; `names` are those of all kinds and directions."""
     if finding.kind == "sets":
         return say_slight(comparison, finding)
     if finding.kind == "words":
@@ -153,11 +163,12 @@ def _sentence(finding: Finding, comparison: Compared) -> str:
         said = say_whole(finding.name, finding.share_gen or 0.0, "the generated set")
         return f"{said[0].upper()}{said[1:]}."
     if finding.kind in ("kind", "direction"):
-        known = (*comparison.headings, *comparison.kinds) if finding.kind == "kind" else comparison.directions
+        known = _named_as(finding.kind, comparison)
         named = next(each for each in known if finding.parts in ((each.id,), getattr(each, "children", ())))
         shares = two_shares(finding.share_gen or 0.0, finding.share_ref or 0.0)
         verb = "is" if finding.kind == "kind" else "holds"
-        return f"The {KindNames(known).quoted(named, finding.kind)} {verb} {shares[0]}{OF_GEN} (reference {shares[1]})."
+        name = names[finding.kind].quoted(named, finding.kind)
+        return f"The {name} {verb} {shares[0]}{OF_GEN} (reference {shares[1]})."
     if finding.kind == "copy":
         return f"{percent(finding.share_gen or 0.0)}{OF_GEN} are {finding.name}."
     before = f"(reference {percent(finding.share_ref or 0.0)})"
