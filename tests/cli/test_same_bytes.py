@@ -39,6 +39,7 @@ def folder(tmp_path_factory):
 
 
 @pytest.mark.one_of_each
+@pytest.mark.by_turns(3)
 @pytest.mark.parametrize(
     "name",
     [
