@@ -193,7 +193,7 @@ def test_the_signature_names_the_method_and_what_it_was_asked_for(found, planted
     assert dict(found["rarity"].signature.fields)["novel"] == "0.3"
     assert dict(found["rarity"].signature.fields)["neighbors"] == "3"
     assert "rotation" not in dict(found["ken"].signature.fields)
-    other = fe.compare(gen, ref, method=Rarity(novel=0.2, neighbors=5), features=100, modes=2)
+    other = fe.compare(gen, ref, method=Rarity(novel=0.2, neighbors=5), features=100, modes=4)
     assert other.signature.differences(found["rarity"].signature) == ["novel: 0.2 and 0.3", "neighbors: 5 and 3"]
     for name in ("ken", "fld"):
         with pytest.raises(FincEvalError, match="do not compare"):
