@@ -1,142 +1,292 @@
-"""A set is opened once, by its form; what it holds, what was given and its description follow from that."""
+"""Functions take paths of samples, and embed them as the command line does."""
 
-from collections import Counter
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from PIL import Image
+from typer.testing import CliRunner
 
 import finc_eval as fe
+from finc_eval.cli.app import app
+from finc_eval.comparison.inputs import sketch_sets
 from finc_eval.core.errors import DataError
-from finc_eval.embeddings import opening
-from finc_eval.embeddings.base import Embeddings
-from finc_eval.embeddings.opened import OpenedSet, Sets
-from finc_eval.embeddings.opening import OF_EMBEDDINGS, as_embeddings, form_of, open_embeddings, open_sets
-from finc_eval.embeddings.set_info import set_info
-from finc_eval.measures.gaussians.opened import OF_METRICS, gaussian_statistics, open_set
-from finc_eval.partitions.counts import openers_of
-from finc_eval.samples import opening as opening_of_samples
+from finc_eval.core.run import Run
+from finc_eval.demo import example_sets
+from finc_eval.embeddings.opening import as_embeddings, form_of, label_sets, open_embeddings
+from finc_eval.embeddings.recipe import known_space
+from finc_eval.measures.gaussians.opened import gaussian_statistics
+
+QUICK = {"features": 20, "modes": 1, "method": fe.Finc(clusters=False)}
 
 
-def rows(seed, n=40):
-    return np.random.default_rng(seed).normal(size=(n, 6)).astype(np.float32)
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Two folders of 60 digits."""
+    place = tmp_path_factory.mktemp("made")
+    for name, rows in zip(("gen", "ref"), example_sets(60), strict=True):
+        (place / name).mkdir()
+        for number, image in enumerate((255 * rows[:60]).astype(np.uint8).reshape(-1, 28, 28)):
+            Image.fromarray(image).save(place / name / f"{number:02}.png")
+    return place
 
 
-def pictures(seed, n=30):
-    return np.random.default_rng(seed).integers(0, 256, (n, 8, 8, 3), dtype=np.uint8)
-
-
-def sketch_of(seed):
-    return fe.Sketch.reference(rows(seed), features=20)
-
-
-FORMS = {
-    "array": (lambda folder, seed: rows(seed), "embeddings"),
-    "tensor": (lambda folder, seed: torch.from_numpy(rows(seed)), "embeddings"),
-    "list of rows": (lambda folder, seed: rows(seed).tolist(), "embeddings"),
-    "set": (lambda folder, seed: fe.EmbeddingSet(rows(seed)), "embeddings"),
-    "npy": (lambda folder, seed: stored(folder / f"{seed}.npy", rows(seed)), "embeddings"),
-    "cache": (lambda folder, seed: fe.extract(pictures(seed), "pixels", out=folder / f"{seed}.h5").path, "embeddings"),
-    "images": (lambda folder, seed: pictures(seed), "samples"),
-    "list of images": (lambda folder, seed: list(pictures(seed)), "samples"),
-    "npz of images": (lambda folder, seed: stored(folder / f"{seed}.npz", pictures(seed)), "samples"),
-    "sketch": (lambda folder, seed: sketch_of(0), "sketch"),
-    "file of a sketch": (lambda folder, seed: saved(sketch_of(0), folder / f"{seed}.h5"), "sketch"),
-}
-"""How a set of each form is made, from a folder and a seed, and its form."""
-
-
-def stored(path, array):
-    np.save(path, array) if path.suffix == ".npy" else np.savez(path, array)
-    return str(path)
-
-
-def saved(sketch, path):
-    sketch.save(path)
-    return path
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "cache"))
 
 
 @pytest.fixture
-def asked(monkeypatch):
-    """How often each set was asked for its form, by the identity of the set."""
-    counted = Counter()
-
-    def counting(source):
-        counted[id(source)] += 1
-        return form_of(source)
-
-    monkeypatch.setattr(opening, "form_of", counting)
-    return counted
+def sets(made, tmp_path):
+    """The two folders, in the current one."""
+    return shutil.copytree(made, tmp_path, dirs_exist_ok=True)
 
 
+def space_of(gen, ref, extractor=None):
+    """Return the space of the sets of a comparison, which is not made."""
+    opened = sketch_sets({"gen": gen, "ref": ref}, fe.Settings(features=20), Run(), extractor)
+    return known_space([one.sketch.space for one in opened.sets.values()])
+
+
+@pytest.mark.long
+def test_comparing_folders_in_python_is_what_the_command_line_does(sets):
+    options = ("--extractor", "pixels", "--features", "20", "--n", "50", "--out", "o")
+    result = CliRunner().invoke(app, ["compare", "--gen", "gen", "--ref", "ref", *options])
+    assert result.exit_code == 0, result.stderr
+    found = fe.compare("gen/", "ref/", features=20, extractor=fe.Extraction("pixels", n=50))
+    told = fe.load("o/comparison.h5")
+    assert str(found.signature) == str(told.signature) and found.headline == told.headline
+    assert (found.gen.n, found.gen.name, found.ref.source) == (50, "gen", "ref")
+
+
+def test_samples_are_embedded_by_the_extractor_behind_the_other_set(sets):
+    fe.extract("ref", "pixels", "ref.h5")
+    space = fe.compare("gen", "ref.h5", **QUICK).space
+    assert space.startswith("pixels@")
+    assert space_of("gen", fe.Sketch.reference("ref.h5", features=20)) == space
+    assert fe.kinds({"a": "gen", "b": "ref.h5"}).sets["a"].n == 60
+
+
+@pytest.mark.long
+def test_every_function_takes_folders(sets):
+    how = {"extractor": "pixels"}
+    assert list(fe.kinds(["gen", "ref"], **how).sets) == ["gen", "ref"]
+    assert fe.metrics("gen", "ref", "vendi", **how)["vendi"].value > 1
+    assert [point.value for point in fe.sweep("gen", "ref", "rho", [1], features=20, modes=1, **how).points] == [1]
+    assert list(fe.compare_methods("gen", "ref", "finc", features=20, modes=1, **how).comparisons) == ["finc"]
+    assert fe.Sketch.reference("ref", features=20, **how).n == 60
+    with pytest.raises(fe.DataError, match="gen has 60 samples: an audit needs"):
+        fe.audit("gen", "ref", "ref", **how)
+
+
+class Numbered:
+    """A set of a program: neither a list nor a dataset of torch, and its items are known by number."""
+
+    def __init__(self, items):
+        self.items = items
+
+    def __len__(self):
+        return len(self.items)
+
+    def __getitem__(self, number):
+        return self.items[number]
+
+
+def hugging_face_set(images):
+    hf = pytest.importorskip("datasets")
+    return hf.Dataset.from_dict({"image": [Image.fromarray(one) for one in images]}).cast_column("image", hf.Image())
+
+
+FORMS = {
+    "list of images": lambda images: [Image.fromarray(one) for one in images],
+    "tuple of arrays": tuple,
+    "list of images and labels": lambda images: [(one, "a") for one in images],
+    "array": lambda images: images,
+    "tensor": lambda images: torch.from_numpy(images)[:, None],
+    "images by number": lambda images: Numbered([Image.fromarray(one) for one in images]),
+    "images and labels by number": lambda images: Numbered([(one, "a") for one in images]),
+    "rows by number": lambda images: Numbered([{"image": Image.fromarray(one)} for one in images]),
+    "iterator": lambda images: iter([Image.fromarray(one) for one in images]),
+    "Hugging Face set": hugging_face_set,
+    "loader": lambda images: torch.utils.data.DataLoader([torch.from_numpy(one)[None] for one in images], 20),
+}
+"""Forms of a set of samples that `extract` takes, from an array of images."""
+
+
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("form", FORMS)
-def test_a_comparison_asks_each_set_once_for_its_form(asked, tmp_path, form):
-    make, _ = FORMS[form]
-    gen, ref = (make(tmp_path, seed) for seed in (1, 2))
-    fe.compare(gen, ref, features=20, extractor="pixels" if "images" in form else None)
-    assert asked[id(gen)] == asked[id(ref)] == 1
+def test_functions_embed_what_extract_takes(form):
+    images = [(255 * rows[:60]).astype(np.uint8).reshape(-1, 28, 28) for rows in example_sets(60)]
+    assert form_of(FORMS[form](images[0])) == "samples"
+    how = fe.Extraction("pixels", n=60)
+    assert fe.extract(FORMS[form](images[0]), "pixels", n=60).n == 60
+    found = fe.compare(*map(FORMS[form], images), extractor=how, **QUICK)
+    assert (found.gen.n, found.ref.n, found.space[:7]) == (60, 60, "pixels@")
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_an_opened_set_knows_what_was_given_and_its_form(tmp_path, form):
-    make, expected = FORMS[form]
-    given = make(tmp_path, 1)
-    opened = open_sets({"gen": given}, openers_of(), "pixels" if expected == "samples" else None, fe.Run())["gen"]
-    assert opened.given is given and opened.form == expected == form_of(given) and opened.label == "gen"
-    assert opened.as_embedded is (opened.held if expected == "samples" else given)
-    assert (opened.embeddings is None) == (expected == "sketch") == (opened.stand_in is not None)
-    assert opened.at_hand.n == (30 if "images" in form or form == "cache" else 40)
-    assert opened.space == opened.held.space == opened.at_hand.space
+def sizes_of(score):
+    return [int(n) for n in dict(score.signature.fields)["n"].split("/")]
 
 
-def test_rows_take_the_place_of_embeddings_and_stand_for_a_sketch():
-    sketch = sketch_of(0)
-    sets = open_sets({"gen": rows(1), "ref": sketch}, openers_of(), None, fe.Run())
-    grouped = {
-        label: held.with_groups(np.arange(40, dtype=np.uint64) // 2, "pair") for label, held in sets.at_hand.items()
-    }
-    changed = sets.with_rows(grouped)
-    assert changed["gen"].held is grouped["gen"] and changed["ref"].held is sketch
-    assert changed.at_hand == grouped and sets["gen"].at_hand.grouping is None
-    assert changed.infos == sets.infos and changed.infos["ref"].from_sketch and not changed.infos["gen"].from_sketch
-    assert changed["gen"].given is sets["gen"].given
-    assert sets.with_rows({"gen": grouped["gen"]})["ref"] is sets["ref"]
+PIXELS = {"extractor": "pixels"}
+POLICY = {"metrics": {"kid": {"most": 1}}}
+BY_FUNCTION = {
+    "kinds": lambda gen, ref: fe.kinds([gen, ref], **PIXELS).sets["set 1"].n,
+    "metrics": lambda gen, ref: sizes_of(fe.metrics(gen, ref, "kid", **PIXELS)["kid_mean"])[0],
+    "leaderboard": lambda gen, ref: fe.leaderboard({"a": gen}, ref, metrics=["kid"], **PIXELS).sets["a"].n,
+    "gate": lambda gen, ref: fe.gate(gen, gen, ref, POLICY, **PIXELS).sets["gen"].n,
+    "methods": lambda gen, ref: fe.compare_methods(gen, ref, "ken", features=20, **PIXELS).comparisons["ken"].gen.n,
+    "sketch": lambda gen, ref: fe.Sketch.reference(ref, features=20, **PIXELS).n,
+    "evaluation": lambda gen, ref: fe.evaluate(gen, ref, "kid", **QUICK | {"modes": 2}, **PIXELS).comparison.gen.n,
+    "monitor": lambda gen, ref: fe.Monitor(ref, **PIXELS).measure(gen).n,
+}
+"""The number of samples that a function found in a set."""
 
 
-def test_parts_are_passed_on_as_if_they_were_given_and_described_as_the_whole():
-    sets = open_sets({"gen": rows(1), "ref": rows(2)}, openers_of(), None, fe.Run())
-    part = as_embeddings(rows(1)[:20])
-    narrowed = sets.narrowed({"gen": part})
-    assert [*narrowed] == ["gen"] and narrowed["gen"].as_embedded is part
-    assert narrowed.infos["gen"] == sets.infos["gen"]
-    assert [*sets.chosen(["ref"])] == ["ref"] and sets.embeddings == sets.held == sets.known
+@pytest.mark.one_of_each("function")
+@pytest.mark.parametrize("form", ["Hugging Face set", "list of images", "loader"])
+@pytest.mark.parametrize("function", BY_FUNCTION)
+def test_every_function_embeds_what_extract_takes(function, form):
+    sets = [(255 * rows[:40]).astype(np.uint8).reshape(-1, 28, 28)[:, ::2, ::2] for rows in example_sets(60)]
+    assert BY_FUNCTION[function](*map(FORMS[form], sets)) == 40
 
 
-def test_a_verb_takes_the_forms_of_its_table():
-    statistics = gaussian_statistics(rows(1))
-    assert open_sets({"gen": statistics}, OF_METRICS, None, fe.Run())["gen"].held is statistics
-    assert open_set(statistics, "gen") is statistics and isinstance(open_set(rows(1), "gen"), Embeddings)
-    assert open_set(sketch_of(0), "gen").n == 40
-    for given in (statistics, sketch_of(0)):
-        with pytest.raises(DataError, match="gen is"):
-            open_embeddings({"gen": given}, None, fe.Run())
+@pytest.mark.parametrize("rows", [np.ones((60, 3)).tolist(), Numbered(np.ones((60, 3), np.float32)), Numbered([])])
+def test_rows_of_numbers_are_embeddings(rows):
+    assert form_of(rows) == "embeddings"
 
 
-def test_sums_without_samples_say_so():
-    with pytest.raises(DataError, match="gen holds a mean and a covariance, and no samples"):
-        OpenedSet("gen", gaussian_statistics(rows(1))).at_hand  # noqa: B018
-    with pytest.raises(DataError, match="gen is a sketch that keeps no samples"):
-        OpenedSet("gen", fe.Sketch(sketch_of(0).feature_map, sample=0)).at_hand  # noqa: B018
+def test_the_run_has_the_portions_and_the_progress_of_the_embedding(sets):
+    stages = []
+    run = Run(batch_size=7, workers=1, progress=lambda stage, done, total: stages.append((stage, done)))
+    fe.compare("gen", "ref", extractor="pixels", run=run, **QUICK)
+    embedded = [(stage, done) for stage, done in stages if stage.startswith("embed")]
+    assert embedded[0] == ("embed 2 × 60 images by pixels", 0) and embedded[1][1] == 7 and embedded[-1][1] == 120
+    assert embedded == sorted(embedded) and len({stage for stage, _ in embedded}) == 1  # one bar over both sets
 
 
-def test_the_description_of_a_set_is_that_of_its_embeddings():
-    embeddings = as_embeddings(rows(1), "gen")
-    assert OpenedSet("gen", embeddings).info() == set_info("gen", embeddings, 40, embeddings.digest)
-    assert Sets({"gen": OpenedSet("gen", embeddings)}).space == embeddings.space
+def test_a_subset_of_what_is_embedded_already_is_refused(sets):
+    fe.extract("ref", "pixels", "ref.h5")
+    with pytest.raises(fe.UsageError, match="n takes samples before they are embedded, and ref is embedded already"):
+        fe.compare("gen", "ref.h5", extractor=fe.Extraction(n=10))
 
 
-def test_each_form_has_an_opener():
-    assert {*OF_EMBEDDINGS} == {*OF_METRICS} == {*openers_of()} == {"embeddings", "sketch", "statistics"}
-    assert (
-        {*opening_of_samples._OF_CLIPS} <= {*opening_of_samples._OPENERS} == {*opening_of_samples.SamplesForm.__args__}
-    )
+def test_an_extractor_that_did_not_make_the_embeddings_is_refused(sets):
+    fe.extract("ref", "pixels", "ref.h5")
+    rows = np.random.default_rng(0).random((60, 2352), np.float32)
+    np.save("gen.npy", rows)
+    for gen in ("ref.h5", "gen", "gen.npy"):
+        with pytest.raises(fe.UsageError, match=r"is resnet50, but (ref|gen) is embedded already, by pixels: "):
+            fe.compare(gen, "ref.h5", extractor="resnet50", features=20)
+    for ref in ("gen.npy", rows):
+        with pytest.raises(fe.UsageError, match="is pixels, but gen is an array of embeddings, which has no extractor"):
+            fe.compare("gen.npy", ref, extractor="pixels", features=20)
+    for gen, ref in (("ref.h5", "ref.h5"), ("gen", "ref.h5"), ("gen.npy", "ref.h5"), ("gen", "gen.npy")):
+        assert space_of(gen, ref, "pixels").startswith("pixels@")
+
+
+def test_a_gate_embeds_a_release_beside_arrays(sets):
+    rng = np.random.default_rng(0)
+    old, ref = (rng.random((60, 2352), np.float32) for _ in range(2))
+    verdict = fe.gate("gen", old, ref, {"metrics": {"kid": {"worse": 0.5}}}, extractor="pixels")
+    assert set(verdict.scores) == {"gen", "baseline"}
+
+
+def test_an_extractor_of_another_kind_is_refused(sets):
+    with pytest.raises(fe.UsageError, match=r"extractor must be a name, .* or fe.Extraction\(…\), got 3"):
+        fe.compare("gen", "ref", extractor=3)
+    for take in (fe.extract, lambda path, extractor: fe.compare(path, "ref", extractor=extractor)):
+        with pytest.raises(fe.UsageError, match=r"got a function, .* pass the array .* instead of the samples"):
+            take("gen", extractor=lambda x: x)
+    with pytest.raises(fe.UsageError, match="got a Linear, which has no digest"):
+        fe.extract("gen", torch.nn.Linear(2, 2))
+    with pytest.raises(fe.UsageError, match="n must be a whole number"):
+        fe.Extraction(n=0)
+
+
+def test_a_path_that_does_not_exist_is_told_with_the_nearest(sets):
+    with pytest.raises(fe.DataError, match="did you mean gen"):
+        fe.compare("gne", "ref", extractor="pixels")
+
+
+@pytest.fixture
+def files(sets):
+    """A file of each form of a set, and files that are none."""
+    np.save("rows.npy", np.zeros((3, 2), np.float32))
+    np.savez("images.npz", arr_0=np.zeros((3, 8, 8, 3), np.uint8))
+    np.savez("statistics.npz", mu=np.zeros(2), sigma=np.eye(2))
+    np.savez("both.npz", embeddings=np.zeros((3, 2), np.float32), mu=np.zeros(2), sigma=np.eye(2))
+    fe.Sketch.reference(example_sets(60)[1], features=20).save("sketch.h5")
+    fe.extract("ref", "pixels", "cache.h5")
+    shutil.copy("sketch.h5", "named otherwise")
+    for name in ("damaged.npz", "damaged.h5", "of another program.pkl"):
+        Path(name).write_bytes(b"PK\x03\x04")
+    Path("folder.h5").mkdir()
+
+
+FORMS_OF_PATHS = {
+    "samples": ["gen", "images.npz", "damaged.npz", "gone", "gone.npz", "folder.h5", "{0..3}.tar"],
+    "embeddings": ["rows.npy", "both.npz", "cache.h5", "gone.h5", "damaged.h5"],
+    "sketch": ["sketch.h5", "named otherwise"],
+    "statistics": ["statistics.npz", "of another program.pkl"],
+}
+
+
+def test_a_path_says_what_the_set_is(files):
+    found = {form: [path for path in paths if form_of(path) == form] for form, paths in FORMS_OF_PATHS.items()}
+    assert found == FORMS_OF_PATHS
+
+
+def test_an_object_says_what_the_set_is(files):
+    assert form_of(fe.open_source("gen")) == "samples"
+    assert form_of(fe.Sketch.load("sketch.h5")) == "sketch"
+    assert form_of(gaussian_statistics("rows.npy")) == "statistics"
+    assert form_of(as_embeddings("cache.h5")) == form_of(np.zeros((3, 2))) == "embeddings"
+
+
+def test_sets_in_a_list_are_called_by_their_files(sets):
+    assert list(label_sets(["a/gen.h5", "b/ref.sketch.h5"], "model")) == ["gen", "ref"]
+    assert list(label_sets(["a/gen.h5", "b/gen.h5"], "model")) == ["model 1", "model 2"]
+    assert list(label_sets([np.zeros(1), "b/gen.h5"], "model")) == ["model 1", "model 2"]
+    assert label_sets({1: "x"}, "model") == {"1": "x"}
+    with pytest.raises(fe.UsageError, match="models must be sets by label"):
+        label_sets("gen", "model")
+
+
+def test_a_subset_does_not_replace_a_larger_set_of_embeddings(sets):
+    fe.extract("gen", "pixels", "gen.h5")
+    with pytest.raises(fe.UsageError, match="which would be lost"):
+        fe.extract("gen", "pixels", "gen.h5", n=10)
+    assert fe.extract("gen", "pixels", "gen.h5", n=10, force=True).n == 10
+    assert fe.extract("gen", "pixels", "gen.h5", n=20).n == 20
+    assert fe.extract("gen", "pixels", "gen.h5").n == 60
+
+
+def test_sets_keep_their_order(sets):
+    fe.extract("ref", "pixels", "ref.h5")
+    opened = open_embeddings({"a": "gen", "b": "ref.h5"}, None, Run())
+    assert list(opened) == ["a", "b"] and opened["a"].title == "gen"
+
+
+def test_statistics_are_not_taken_for_embeddings(tmp_path):
+    np.savez(tmp_path / "fid.npz", mu=np.zeros(4), sigma=np.eye(4))
+    with pytest.raises(DataError, match=r"fid\.npz holds the mean and covariance of a set, which only Fréchet"):
+        as_embeddings(tmp_path / "fid.npz")
+    with pytest.raises(DataError, match="embeddings is the mean and covariance of a set, which only Fréchet"):
+        as_embeddings(gaussian_statistics(np.eye(4)))
+    (tmp_path / "rows.pkl").write_bytes(b"")
+    with pytest.raises(DataError, match=r"rows\.pkl is a pickle, .* convert it once with numpy\.save\("):
+        as_embeddings(tmp_path / "rows.pkl")
+
+
+def test_an_array_first_does_not_hide_that_two_caches_are_of_unlike_extractors(sets):
+    array = np.random.default_rng(0).normal(size=(60, 2352)).astype(np.float32)
+    fe.extract("gen", "pixels", "gen.h5")
+    with fe.extract("ref", "pixels", "ref.h5") as cache:
+        other = fe.EmbeddingSet(cache[:])
+    other.space = "another@12345678"
+    with pytest.raises(fe.IncompatibleError, match=r"was embedded with pixels@.{8}, set 3 with another"):
+        fe.kinds([array, "gen.h5", other])
