@@ -21,7 +21,7 @@ from finc_eval.monitoring.exchange import Array, Counts
 from finc_eval.monitoring.followed import FLAGS, LOOKS, SCORES
 from finc_eval.monitoring.left_out import trace_all
 from finc_eval.monitoring.measuring import PICTURES, measure, middles_of, with_own_repeats, without_fitted
-from finc_eval.monitoring.repeats import SeenRepeats
+from finc_eval.monitoring.seen import SeenRepeats
 from finc_eval.monitoring.shown import SHOWN, Ends
 from finc_eval.monitoring.steps import step_text
 from finc_eval.naming.columns import ColumnMeasurer, RegisteredColumn, registered_columns
