@@ -23,8 +23,7 @@ from finc_eval.monitoring.evaluations import TRACED, EvaluationPart, join_parts
 from finc_eval.monitoring.exchange import Array, Counts
 from finc_eval.monitoring.followed import FIT, FLAGS, LOOKS, NEW_KINDS, REPEATS, SCORES, SHARES
 from finc_eval.monitoring.naming import words_for
-from finc_eval.monitoring.repeats import SeenRepeats
-from finc_eval.monitoring.seen import MOSTLY
+from finc_eval.monitoring.seen import MOSTLY, SeenRepeats
 from finc_eval.monitoring.shown import SHOWN, Ends, ShownSamples
 from finc_eval.naming.measured import looked_rows
 from finc_eval.naming.properties import TEXT_COLUMNS

@@ -52,8 +52,7 @@ from finc_eval.monitoring.left_out import (
 )
 from finc_eval.monitoring.measuring import measure, nothing, numbers_of, one_of_each, prompts_of, with_repeats
 from finc_eval.monitoring.needed import say_needed
-from finc_eval.monitoring.repeats import SeenRepeats
-from finc_eval.monitoring.seen import COPY, SeenSamples
+from finc_eval.monitoring.seen import COPY, SeenRepeats, SeenSamples
 from finc_eval.monitoring.shown import Strips
 from finc_eval.monitoring.steps import step_text
 from finc_eval.numerics.inference import ALPHA

@@ -266,6 +266,45 @@ def test_a_monitor_with_a_lambda_goes_to_another_process():
     assert found.steps == [0, 1]
 
 
+class Scaled:
+    """A measurement with weights, which no digest holds."""
+
+    def __init__(self, weight):
+        self.weights = [weight]
+
+    def __call__(self, image):
+        return self.weights[0] * redness(image)
+
+
+@pytest.mark.parametrize(
+    ("now", "refused"),
+    [(Scaled(1.0), False), (Scaled(1.0 + 1e-7), False), (Scaled(1.1), True), (Scaled(-1.0), True), (redness, False)],
+    ids=["the same weights", "rounding", "other weights", "turned", "plain code of the same values"],
+)
+def test_a_stored_monitor_knows_a_function_without_a_digest_by_what_it_returns(now, refused, tmp_path):
+    fe.register_column("mine", Scaled(1.0), less="less red", more="redder")
+    followed().save(tmp_path / "m.h5")
+    fe.register_column("mine", now, less="less red", more="redder")
+    stored = fe.Monitor.load(tmp_path / "m.h5")
+    assert not any("'mine'" in warning for warning in stored.warnings)
+    if refused:
+        with pytest.raises(fe.IncompatibleError, match="has another function"):
+            stored.update(1, drawn(score=0)(3))
+    else:
+        stored.update(1, drawn(score=0)(3))
+    assert stored.steps == [0] + [1] * (not refused)
+
+
+def test_a_stored_monitor_warns_of_a_function_that_nothing_checks(tmp_path):
+    weights = [1.0]  # pictures of chance have 64 × 64 pixels
+    fe.register_column("mine", lambda image: weights[0] * redness(image) if image.width != 64 else None)
+    followed().save(tmp_path / "m.h5")
+    stored = fe.Monitor.load(tmp_path / "m.h5")
+    assert any("'mine'" in warning and "nobody can check" in warning for warning in stored.warnings)
+    stored.update(1, drawn(score=0)(3))
+    assert stored.steps == [0, 1]
+
+
 def test_all_outputs_say_a_column_and_escape_its_name(tmp_path):
     fe.register_column("a <b> | c", redness)
     found = fe.compare(drawn(60)(1), drawn()(2), features=50)

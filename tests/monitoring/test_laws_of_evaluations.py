@@ -19,7 +19,7 @@ from finc_eval.monitoring.followed import FLAGS, SCORES, SHARES, Alarm, say
 from finc_eval.monitoring.measuring import looks_of, measure, with_repeats, without_fitted
 from finc_eval.monitoring.naming import name_kinds, unique_names
 from finc_eval.monitoring.needed import evaluations_needed, samples_alone, say_needed
-from finc_eval.monitoring.repeats import SeenRepeats
+from finc_eval.monitoring.seen import SeenRepeats
 from finc_eval.monitoring.shown import MOST_STEPS, ShownSamples, Strips
 from finc_eval.naming.traits import TRAITS
 

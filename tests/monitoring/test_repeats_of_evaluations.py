@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import kstest
 
 import finc_eval as fe
-from finc_eval.monitoring.repeats import SeenRepeats
+from finc_eval.monitoring.seen import SeenRepeats
 
 POOL = np.random.default_rng(5).normal(size=(300, 16))
 
