@@ -49,7 +49,7 @@ class ForkedWorker(Worker):
         return Fork(worker.main, self._errors)
 
 
-@pytest.mark.parametrize("inputs", [len(KINDS), pytest.param(500, marks=pytest.mark.long)])
+@pytest.mark.parametrize("inputs", [len(KINDS), pytest.param(300, marks=pytest.mark.long)])
 def test_damaged_files_are_refused_in_one_sentence_or_read_rightly(inputs):
     tasks = [(list(KINDS)[number % len(KINDS)], number // len(KINDS)) for number in range(inputs)]
     found = list(run(tasks, seed=1, start=ForkedWorker))

@@ -46,7 +46,7 @@ def test_a_few_repetitions_break_no_promise(design):
 
 
 @pytest.mark.long
-@pytest.mark.by_turns(2)
+@pytest.mark.by_turns(4)
 @pytest.mark.parametrize("design", [one for one in DESIGNS if one.runs > one.quick], ids=lambda one: one.name)
 def test_many_repetitions_break_no_promise(design):
     assert faults_of(design, PROMISES, design.runs) == []
