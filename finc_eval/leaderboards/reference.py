@@ -162,9 +162,7 @@ class BoardReference:
         made: dict[str, TrainingRun] = {}
         yardsticks, seed = Yardsticks(ref, self.settings.seed, run), self.settings.seed
         first = {name: samples.at_hand for name, (samples, *_) in models.items()}
-        silently = replace(run, progress=silent)
-        kinds = {name: KindTree.of_sets([samples, ref], seed, silently) for name, samples in first.items()}
-        faults = _find_faults(first, ref, kinds, seed, run)
+        faults, kinds = _find_faults(first, ref, seed, run)
         for label, samples in flat.items():
             tallies = node_tallies(self.tree, {label: counted[label].counts, REFERENCE: found.counts})
             tally = tallies[label]
@@ -309,18 +307,20 @@ class BoardReference:
 
 
 def _find_faults(
-    models: Mapping[str, Embeddings], ref: Embeddings, kinds: Mapping[str, KindTree], seed: int, run: Run
-) -> dict[str, tuple[Finding, ...]]:
+    models: Mapping[str, Embeddings], ref: Embeddings, seed: int, run: Run
+) -> tuple[dict[str, tuple[Finding, ...]], dict[str, KindTree]]:
     """Return in what models, each by one training run, differ from the reference, whose pictures are measured once.
 
-    `kinds` are those of each model's samples and the reference.
+    Also return the kinds of each model's samples and the reference.
     """
-    pictures, found = measure_pictures(ref), {}
+    pictures, silently = measure_pictures(ref), replace(run, progress=silent)
+    found, kinds = {}, {}
     for number, (name, samples) in enumerate(models.items()):
         run.progress(FIND_FAULTS, number, len(models))
-        found[name] = differences_between(samples, ref, pictures, seed, replace(run, progress=silent), kinds[name])
+        kinds[name] = KindTree.of_sets([samples, ref], seed, silently)
+        found[name] = differences_between(samples, ref, pictures, seed, silently, kinds[name])
     run.progress(FIND_FAULTS, len(models), len(models))
-    return found
+    return found, kinds
 
 
 def _by_values(samples: Embeddings, settings: LeaderboardSettings) -> ValueCounts | None:

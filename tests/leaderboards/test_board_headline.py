@@ -28,9 +28,12 @@ def labelled(n, seed, **planted):
 
 def test_each_model_has_its_fault_by_name_and_clean_models_have_none():
     models = {"a": labelled(500, 1, lost=1), "b": labelled(500, 2), "c": labelled(500, 3, new=0.2)}
-    board = fe.leaderboard(models, labelled(500, 4))
+    ref = labelled(500, 4)
+    board = fe.leaderboard(models, ref)
     assert "lacks sort-0" in board["a"].fault and "too many sort-20" in board["c"].fault
     assert board["b"].fault == ""
+    alone, *_ = differences_between(models["c"], ref, None, 0, fe.Run())
+    assert replace(board["c"].findings[0], text=alone.text) == alone, "a model is divided with the reference alone"
     assert [*board.headline_parts] == ["fault of c", "fault of a", "clean"]
     assert "b" in board.headline_parts["clean"] and board.headline.startswith(board.headline_parts["fault of c"])
     assert json.loads(board.to_json())["headline"] == board.headline

@@ -7,11 +7,11 @@ from PIL import Image
 from finc_eval.naming.questions import HUES, MEASURED, measure
 
 COLORS = {
-    "red": [(255, 0, 0), (200, 20, 60), (255, 40, 0)],
+    "red": [(255, 0, 0), (255, 0, 55), (255, 40, 0)],
     "yellow": [(255, 128, 0), (255, 255, 0)],
     "green": [(128, 255, 0), (0, 255, 0), (0, 255, 160)],
-    "blue": [(0, 255, 255), (0, 0, 255), (30, 0, 255)],
-    "purple": [(128, 0, 255), (255, 0, 255), (255, 0, 128)],
+    "blue": [(0, 255, 255), (0, 0, 255), (48, 0, 255)],
+    "purple": [(94, 0, 255), (255, 0, 255), (255, 0, 70)],
     "none": [(128, 128, 128), (0, 0, 0), (255, 255, 255), (110, 100, 100), (30, 0, 0)],
 }
 """Colors of pixels by the name of their hue; gray, black and pale pixels have none."""
