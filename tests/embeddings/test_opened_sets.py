@@ -1,11 +1,13 @@
 """Functions take paths of samples, and embed them as the command line does."""
 
 import shutil
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from _tables import every_value
 from PIL import Image
 from typer.testing import CliRunner
 
@@ -95,6 +97,10 @@ class Numbered:
         return self.items[number]
 
 
+class OfTorch(torch.utils.data.Dataset, Numbered):
+    """The same as a data set of torch."""
+
+
 def hugging_face_set(images):
     hf = pytest.importorskip("datasets")
     return hf.Dataset.from_dict({"image": [Image.fromarray(one) for one in images]}).cast_column("image", hf.Image())
@@ -108,6 +114,7 @@ FORMS = {
     "tensor": lambda images: torch.from_numpy(images)[:, None],
     "images by number": lambda images: Numbered([Image.fromarray(one) for one in images]),
     "images and labels by number": lambda images: Numbered([(one, "a") for one in images]),
+    "data set of torch": lambda images: OfTorch([Image.fromarray(one) for one in images]),
     "rows by number": lambda images: Numbered([{"image": Image.fromarray(one)} for one in images]),
     "iterator": lambda images: iter([Image.fromarray(one) for one in images]),
     "Hugging Face set": hugging_face_set,
@@ -138,6 +145,7 @@ BY_FUNCTION = {
     "metrics": lambda gen, ref: sizes_of(fe.metrics(gen, ref, "kid", **PIXELS)["kid_mean"])[0],
     "leaderboard": lambda gen, ref: fe.leaderboard({"a": gen}, ref, metrics=["kid"], **PIXELS).sets["a"].n,
     "gate": lambda gen, ref: fe.gate(gen, gen, ref, POLICY, **PIXELS).sets["gen"].n,
+    "compare": lambda gen, ref: fe.compare(gen, ref, **QUICK, **PIXELS).gen.n,
     "methods": lambda gen, ref: fe.compare_methods(gen, ref, "ken", features=20, **PIXELS).comparisons["ken"].gen.n,
     "sketch": lambda gen, ref: fe.Sketch.reference(ref, features=20, **PIXELS).n,
     "evaluation": lambda gen, ref: fe.evaluate(gen, ref, "kid", **QUICK | {"modes": 2}, **PIXELS).comparison.gen.n,
@@ -146,9 +154,17 @@ BY_FUNCTION = {
 """The number of samples that a function found in a set."""
 
 
-@pytest.mark.one_of_each("function")
-@pytest.mark.parametrize("form", ["Hugging Face set", "list of images", "loader"])
-@pytest.mark.parametrize("function", BY_FUNCTION)
+OF_FUNCTIONS = every_value(BY_FUNCTION, ["Hugging Face set", "list of images", "loader", "array", "data set of torch"])
+"""Each function with a form; the other pairs are long."""
+OTHERS = [
+    pair for pair in product(BY_FUNCTION, ("Hugging Face set", "list of images", "loader")) if pair not in OF_FUNCTIONS
+]
+
+
+@pytest.mark.parametrize(
+    ("function", "form"), [*OF_FUNCTIONS, *(pytest.param(*pair, marks=pytest.mark.long) for pair in OTHERS)]
+)
+@pytest.mark.by_turns(2)
 def test_every_function_embeds_what_extract_takes(function, form):
     sets = [(255 * rows[:40]).astype(np.uint8).reshape(-1, 28, 28)[:, ::2, ::2] for rows in example_sets(60)]
     assert BY_FUNCTION[function](*map(FORMS[form], sets)) == 40

@@ -50,21 +50,6 @@ def test_gray_images_in_one_array_are_images():
     assert scores["fd"].value > 0
 
 
-VERBS: dict[str, Callable] = {
-    "compare": lambda gen, ref: fe.compare(gen, ref, extractor="pixels", features=20, modes=2),
-    "kinds": lambda gen, ref: fe.kinds({"gen": gen, "ref": ref}, extractor="pixels"),
-    "leaderboard": lambda gen, ref: fe.leaderboard({"a": gen, "b": ref}, ref, extractor="pixels", metrics=["kid"]),
-    "gate": lambda gen, ref: fe.gate(gen, ref, ref, {"basics": {"copies": 0.5}}, extractor="pixels"),
-}
-
-
-@pytest.mark.one_of_each("verb", "make")
-@pytest.mark.parametrize("verb", VERBS)
-@pytest.mark.parametrize("make", [pictures, lambda pixels: pixels], ids=["PIL images", "one array"])
-def test_every_verb_embeds_images(verb, make):
-    assert VERBS[verb](*map(make, PIXELS)) is not None
-
-
 NO_IMAGES = {
     "features before pooling": np.ones((30, 48, 1, 1), np.float32),
     "tokens": np.ones((30, 4, 8), np.float32),

@@ -122,38 +122,6 @@ def images(seed, n=40):
     return [Image.fromarray(one) for one in np.random.default_rng(seed).integers(0, 256, (n, 8, 8, 3)).astype("u1")]
 
 
-class Dataset:
-    """A data set of torch, made where torch is loaded already."""
-
-    def __new__(cls, items):
-        from torch.utils.data import Dataset as Base
-
-        made = type("Own", (Base,), {"__len__": lambda _: len(items), "__getitem__": lambda _, i: items[i]})
-        return made()
-
-
-def loader(items):
-    import torch
-    from torch.utils.data import DataLoader
-
-    tensors = [torch.from_numpy(np.asarray(one).transpose(2, 0, 1).copy()) for one in items]
-    return DataLoader(tensors, batch_size=16)
-
-
-def hub(items):
-    datasets = pytest.importorskip("datasets")
-    return datasets.Dataset.from_dict({"image": items}).cast_column("image", datasets.Image())
-
-
-@pytest.mark.one_of_each
-@pytest.mark.parametrize("form", [list, tuple, Dataset, loader, hub], ids=lambda one: one.__name__)
-def test_what_extract_takes_compare_and_metrics_take(form):
-    gen, ref = form(images(1)), form(images(2))
-    assert fe.compare(gen, ref, extractor="pixels", features=20, modes=2).gen.n == 40
-    truth = fe.metrics(fe.extract(gen, "pixels"), fe.extract(ref, "pixels"), ["kid"])["kid_mean"].value
-    assert fe.metrics(gen, ref, ["kid"], extractor="pixels")["kid_mean"].value == truth
-
-
 LABELS = ["sea", "land"] * 20
 
 

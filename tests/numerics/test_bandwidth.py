@@ -91,15 +91,15 @@ def test_planted_clusters_are_counted_at_a_good_bandwidth():
 )
 def test_a_bandwidth_far_off_carries_a_warning(digits, factor, words):
     x = digits[0][:, ::12]
-    default = fe.compare(gen=x[:100], ref=x[100:700], **QUICK)
+    default = fe.compare(gen=x[:400], ref=x[400:1000], **QUICK)
     assert not any("sigma" in warning for warning in default.warnings)
     sigma = factor * default.settings.sigma
-    found = fe.compare(gen=x[:100], ref=x[100:700], **QUICK, sigma=sigma)
+    found = fe.compare(gen=x[:400], ref=x[400:1000], **QUICK, sigma=sigma)
     assert [warning for warning in found.warnings if f"sigma {sigma:.4g} is {words}" in warning]
     assert len([warning for warning in found.warnings if "sigma" in warning]) == 1
     sketched = fe.compare(
-        gen=fe.Sketch.of(x[:100], found.feature_map),
-        ref=fe.Sketch.of(x[100:700], found.feature_map),
+        gen=fe.Sketch.of(x[:400], found.feature_map),
+        ref=fe.Sketch.of(x[400:1000], found.feature_map),
         modes=1,
         method=QUICK["method"],
     )
