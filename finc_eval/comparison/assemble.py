@@ -84,9 +84,9 @@ class _Counted:
     members: Members
     shares: Mapping[str, Interval]
 
-    def lead(self, own: str, other: str) -> float:
+    def lead(self, label: str, other: str) -> float:
         """Return the share of members in one set minus their share in another."""
-        return self.shares[own][1] - self.shares[other][1]
+        return self.shares[label][1] - self.shares[other][1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,10 +130,10 @@ class _Family:
         stop = 0
         for role, fit in fits.items():
             start, stop = stop, stop + fit.full.vectors.shape[1]
-            own, other = (sets[label] for label in SETS_OF[role])
-            paired = own.scores.paired_variance(other.scores) if is_paired else None
+            owner, other = (sets[label] for label in SETS_OF[role])
+            paired = owner.scores.paired_variance(other.scores) if is_paired else None
             columns[role] = range(start, stop)
-            estimates[role] = Estimates.of(own.masses, other.masses, settings.rho, paired)
+            estimates[role] = Estimates.of(owner.masses, other.masses, settings.rho, paired)
         p_values = [estimates[role].p_values()[span.start : span.stop] for role, span in columns.items()]
         # Intervals of shares hold simultaneously, each from two correlated halves.
         width = critical_value(settings.families * stop) * sqrt(1 + HALVES_CORRELATION)
@@ -151,8 +151,8 @@ class _Family:
     def found(self, role: Role) -> Iterator[_Found]:
         """Yield the directions of a role that have an excess and members."""
         settings, fit, places = self.settings, self.fits[role], self.columns[role]
-        own, other = (self.sets[label].scores.fitted for label in SETS_OF[role])
-        thresholds = thresholds_of(own, other, slice(places.start, places.stop))
+        owner, other = (self.sets[label].scores.fitted for label in SETS_OF[role])
+        thresholds = thresholds_of(owner, other, slice(places.start, places.stop))
         for rank, column in enumerate(places[: settings.modes]):
             excess = min(float(fit.full.excess[rank]), float(self.estimates[role].excess[column]))
             least = float(fit.full.eigenvalues[rank]) if settings.by_eigenvalue else excess
@@ -286,7 +286,7 @@ def name_directions(
     both = {sketched.label: sketched for sketched in (gen, ref)}
     sets = {label: sketched.at_hand for label, sketched in both.items()}
     owners = [(SETS_OF[direction.role][0], members) for direction, members in chosen]
-    names = name_by_members([{own: both[own].drawn(members[own])} for own, members in owners], sets)
+    names = name_by_members([{name: both[name].drawn(members[name])} for name, members in owners], sets)
     typical = [{"gen": of_both.members("gen"), "ref": of_both.members("ref")} for of_both, _ in chosen]
     links = look_different(names, [direction.role for direction, _ in chosen], typical, sets)
     # Labels of the bottom-k samples, if both sets have them.

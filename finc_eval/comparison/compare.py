@@ -352,13 +352,13 @@ def _of_pairs(
     return found | {"prompts": prompt_differences(opened.pairing, answer.kinds, settings.seed, run, opened.tower)}
 
 
-def _with_captions(found: Comparison, opened: OpenSets, run: Run) -> Comparison:
+def _with_captions(comparison: Comparison, opened: OpenSets, run: Run) -> Comparison:
     """Add what is known of the samples that may be shown, if there are pictures to show."""
     shown = {label: side.embeddings for label, side in opened.sets.items() if side.embeddings is not None}
-    if len(shown) < 2 or found.gen.samples is None:
-        return found
-    most = found.showing(MAX_SHOWN)
-    return replace(found, captions=captions_of(shown, {label: most.shown_ids(label) for label in SET_NAMES}, run))
+    if len(shown) < 2 or comparison.gen.samples is None:
+        return comparison
+    most = comparison.showing(MAX_SHOWN)
+    return replace(comparison, captions=captions_of(shown, {label: most.shown_ids(label) for label in SET_NAMES}, run))
 
 
 def _looks(sets: Mapping[str, Embeddings], opened: OpenSets, settings: Settings) -> SeenLooks:
@@ -370,15 +370,15 @@ def _looks(sets: Mapping[str, Embeddings], opened: OpenSets, settings: Settings)
 
 
 def _with_findings(
-    found: Comparison, sets: Mapping[str, Embeddings], seen: SeenLooks, opened: OpenSets, run: Run
+    comparison: Comparison, sets: Mapping[str, Embeddings], seen: SeenLooks, opened: OpenSets, run: Run
 ) -> Comparison:
     """Return a comparison with what is said of the sets, and which kinds each look explains."""
     if len(sets) == 2 and all(side.has_rows for side in opened.sets.values()):
-        kinds_of = kinds_of_rows(found.kinds, found.divided, run) if found.divided is not None else None
-        held = hold_compared(found, sets, *seen, kinds_of, run)
-        found = replace(found, looks=with_kinds(found.looks, held))
-        return replace(found, findings=findings_of(found, held))
-    return found
+        kinds_of = kinds_of_rows(comparison.kinds, comparison.divided, run) if comparison.divided is not None else None
+        held = hold_compared(comparison, sets, *seen, kinds_of, run)
+        comparison = replace(comparison, looks=with_kinds(comparison.looks, held))
+        return replace(comparison, findings=findings_of(comparison, held))
+    return comparison
 
 
 def _signature(

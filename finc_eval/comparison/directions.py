@@ -120,7 +120,10 @@ class EigenProblem:
     _found: dict[tuple[int, ...], list[list[Eigenpairs]]] = field(default_factory=dict)
 
     def pairs(self, folds: Sequence[int], parts: Sequence[torch.Tensor]) -> list[list[Eigenpairs]]:
-        """Return the pairs of Λ and −Λ over some folds: of all entries of φ, and of those in each of `parts` alone."""
+        """Return the pairs of Λ and −Λ over some folds: of all entries of φ, and of those in each of `parts` alone.
+
+        A part holds numbers of entries of φ, shape (q′,).
+        """
         if tuple(folds) not in self._found:
             difference = covariance_difference(self.first, self.second, self.rho, folds)
             problems = [difference]

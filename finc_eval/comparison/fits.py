@@ -122,8 +122,8 @@ def expansion_directions(
     for sketched in (first, second):
         embeddings = cast(Embeddings, sketched.embeddings)
         if len(folds) == 1:
-            own = np.flatnonzero(fold_of(embeddings.id_keys()) == folds[0])
-            embeddings = Subset(embeddings, own, name=f"half of {sketched.label}")
+            inside = np.flatnonzero(fold_of(embeddings.id_keys()) == folds[0])
+            embeddings = Subset(embeddings, inside, name=f"half of {sketched.label}")
         sets.append(embeddings)
     found = find(*sets)
     raw = found.directions(first.sketch.feature_map)
@@ -142,7 +142,10 @@ def expansion_directions(
 
 
 def unit_vectors(vectors: torch.Tensor, mean: torch.Tensor | None) -> torch.Tensor:
-    """Remove from each column its component along `mean`, and scale it to norm 1, in float32; zeros stay zeros."""
+    """Remove from each column its component along `mean`, and scale it to norm 1, in float32; zeros stay zeros.
+
+    `vectors` has shape (q, t), as the result, and `mean` shape (q,).
+    """
     if mean is not None:
         axis = mean / torch.linalg.vector_norm(mean)
         vectors = vectors - torch.outer(axis, axis @ vectors)
@@ -252,7 +255,7 @@ def constant_features(embeddings: Embeddings) -> NDArray[np.bool_]:
 
 
 def _clusters(x: Embeddings, novel: NDArray[np.int64], clusters: int, run: Run | None = None) -> KernelExpansion:
-    """Return the kernel means of clusters of some samples."""
+    """Return the kernel means of clusters of some samples of x; `novel` has their rows, shape (n,)."""
     coefficients = torch.zeros(len(novel), clusters, dtype=torch.double)
     coefficients[np.arange(len(novel)), spectral_clustering(x, novel, clusters, run=run)] = 1.0
     return KernelExpansion(x.rows_at(novel), coefficients)

@@ -276,9 +276,9 @@ def _pass(
     numbers = None if groups is None else send(torch.from_numpy(groups), phi.device)
     far = FarSamples(sketched.sketch.sample.rows, phi.device)
     for chunk in fold_chunks(sketched.embeddings, run, phi.prepared, SCORE):
-        own = None if numbers is None else numbers[chunk.index]
+        units_of_chunk = None if numbers is None else numbers[chunk.index]
         features = phi.apply(chunk.rows)
-        found.update(features, chunk.fold, chunk.index, own)
+        found.update(features, chunk.fold, chunk.index, units_of_chunk)
         if units is not None:
             units.update(features, chunk.index)
         far.update(chunk)
@@ -289,9 +289,9 @@ def _effects(scores: Mapping[str, DirectionScores]) -> dict[str, torch.Tensor]:
     """Return the design effects of all directions in sets whose embeddings were scored."""
     if not scores:
         return {}
-    second, fourth = torch.stack([own.powers.sum(0) for own in scores.values()]).sum(0)
+    second, fourth = torch.stack([of_set.powers.sum(0) for of_set in scores.values()]).sum(0)
     typical = fourth / second.clamp_min(torch.finfo(second.dtype).tiny)
-    grouped = [own.grouped(typical) for own in scores.values()]
+    grouped = [of_set.grouped(typical) for of_set in scores.values()]
     return {
         label: torch.from_numpy(np.maximum(effect, groups.even))
         for label, effect, groups in zip(scores, design_effects(grouped), grouped, strict=True)

@@ -252,11 +252,11 @@ class Settings(SketchSettings):
     def signature(self) -> tuple[tuple[str, str], ...]:
         """Return the fields of a signature that the feature map, the sketches and neighbors do not already give."""
         given = {field.name for field in fields(SketchSettings)}
-        own = [(field.name, getattr(self, field.name)) for field in fields(self) if field.name not in given]
+        stated = [(field.name, getattr(self, field.name)) for field in fields(self) if field.name not in given]
         method = [(field.name, getattr(self.method, field.name)) for field in fields(self.method)]
         values = [
             (name, value)
-            for name, value in [*own, *method]
+            for name, value in [*stated, *method]
             if name not in ("method", "name", "index") and (value is not None or name not in ("pairs", "text", "by"))
         ]
         return tuple(

@@ -186,12 +186,12 @@ def compare_in_spaces(
         both = {"gen": gen, "ref": ref}
         spaces = [(name, both, how) for name, how in extractions_by_space(extractors).items()]
     for name, given, extractor in spaces:
-        own = run.prefixed(name)
+        run_here = run.prefixed(name)
         sets, columns = take_arrays(given, labels, options)
         chosen = settings_of(settings, columns)
         if not chosen.has_kinds:
             raise UsageError("spaces are compared by their kinds: use method finc with clusters, or clusters")
-        opened[name] = sketch_sets(sets, chosen, own, extractor)
+        opened[name] = sketch_sets(sets, chosen, run_here, extractor)
         first = next(iter(opened))
         for label, sketched in opened[name].sets.items():
             mine, others = sketched.at_hand.id_keys(), opened[first].sets[label].at_hand.id_keys()
@@ -200,7 +200,7 @@ def compare_in_spaces(
                     f"{label} has {len(others):,} samples in {first} and {len(mine):,} in {name}, which are not the "
                     "same in the same order: embed the same files, with as many windows of each video, in every space"
                 )
-        comparisons[name] = compare_opened(opened[name], opened[name].settings, own)
+        comparisons[name] = compare_opened(opened[name], opened[name].settings, run_here)
         if not comparisons[name].kinds:
             raise UsageError(f"{name} has no kinds to compare by: pass samples or embeddings, not sketches")
     return Spaces(

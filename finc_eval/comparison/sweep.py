@@ -223,9 +223,9 @@ def _points(
         whole = _trace(ref.sample.rows)
         spreadness: list[float | None] = []
         for direction in found.directions:
-            own, best = (gen, direction.top_gen) if direction.role == "over" else (ref, direction.top_ref)
+            sketch, best = (gen, direction.top_gen) if direction.role == "over" else (ref, direction.top_ref)
             # 50: samples of a direction whose covariance is its spreadness.
-            spread = _trace(own.sample.rows[torch.from_numpy(best[:50])])
+            spread = _trace(sketch.sample.rows[torch.from_numpy(best[:50])])
             spreadness.append(spread / whole if whole > 0 and np.isfinite(spread) else None)
         infos = [
             replace(info, samples=None if given is None else given.samples)
@@ -237,12 +237,12 @@ def _points(
 
 
 def _trace(rows: torch.Tensor) -> float:
-    """Compute the trace of the covariance of embeddings; NaN for fewer than two."""
+    """Compute the trace of the covariance of embeddings, shape (n, d); NaN for fewer than two."""
     return float(rows.double().var(0).sum()) if len(rows) > 1 else float("nan")
 
 
 def _papers_rule(gen: torch.Tensor, ref: torch.Tensor, sigmas: Sequence[float], rho: float) -> float | None:
-    """Apply the papers' rule to KEN, by exact kernels of resamples of both sets."""
+    """Apply the papers' rule to KEN, by exact kernels of resamples of both sets, shapes (n, d) and (m, d)."""
 
     def score(sigma: float, rng: np.random.Generator) -> float:
         x, y = (rows[rng.choice(len(rows), min(RESAMPLE, len(rows)), replace=False)].cpu() for rows in (gen, ref))

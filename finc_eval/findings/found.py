@@ -64,9 +64,9 @@ def find_differences(
     return in_order([*found, *(kind_finding(kind, names) for kind in top_level(left, heads))])
 
 
-def in_order(found: Sequence[Finding]) -> tuple[Finding, ...]:
+def in_order(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """Return findings in the order in which they are said: the largest first."""
-    return tuple(sorted(found, key=lambda finding: -finding.size))
+    return tuple(sorted(findings, key=lambda finding: -finding.size))
 
 
 def hold_findings(

@@ -144,7 +144,11 @@ def _looks(sets: GateSets, pictures: Mapping[str, PictureLooks | None], name: st
 def _part(
     sets: GateSets, trait: Trait, word: str, values: Mapping[str, Array], effects: Mapping[str, float], name: str
 ) -> Beyond:
-    """Return the gain of samples that look so: of samples beyond nearly all of the reference."""
+    """Return the gain of samples that look so: of samples beyond nearly all of the reference.
+
+    `values` has the trait of the samples of each set, shape (n,), so that more of it looks more so. `effects` has the
+    factor by which the samples of each set inform less than independent samples.
+    """
     if trait.least is None:
         has = {label: of_set > np.quantile(values[REF], 1 - TAIL) for label, of_set in values.items()}
     else:
@@ -178,7 +182,11 @@ def _whole(
     name: str,
     alpha: float,
 ) -> Beyond:
-    """Return the shift of the mean in parts of the spread of the reference (1.48 × its median deviation)."""
+    """Return the shift of the mean in parts of the spread of the reference (1.48 × its median deviation).
+
+    `values` has the trait of the samples of each set, and `units` the number of the unit of each, shape (n,); None
+    where each sample is a unit.
+    """
     middle = np.median(values[REF])
     spread = 1.4826 * np.median(np.abs(values[REF] - middle)) or np.concatenate([*values.values()]).std()
     means = {}

@@ -268,8 +268,8 @@ class History:
         spaces = () if parent is None else (parent.stated.space,)
         samples = samples_of(gen)
         (opened,) = open_sets({"gen": samples}, countable_set, extractor, run, spaces).values()
-        own = isinstance(samples, Path) and parent is not None and samples == parent.samples
-        if parent is not None and (own or parent.stated.content == opened.embeddings.digest):
+        is_parents = isinstance(samples, Path) and parent is not None and samples == parent.samples
+        if parent is not None and (is_parents or parent.stated.content == opened.embeddings.digest):
             raise self._is_latest()
         return opened
 

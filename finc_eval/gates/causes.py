@@ -113,9 +113,9 @@ class Said:
     def _allow(self, limit: Limit) -> tuple[float | None, str]:
         """Return the end of what is allowed of the share, and by how much it is beyond, in words."""
         finding, allowed = self.suspect.finding, limit.margin
-        own, before = finding.shares or (0.0, 0.0)
+        now, before = finding.shares or (0.0, 0.0)
         if limit.rule == "kinds.lose":
-            allowed, lost = before * (1 - limit.margin), 1 - own / before if before else 0.0
+            allowed, lost = before * (1 - limit.margin), 1 - now / before if before else 0.0
             change = f"{in_percent(lost)} of it lost, "
         elif finding.whole or limit.rule.startswith(WHOLE):  # no share is allowed
             by = f"by {limit.number(limit.value)} of the spread; allowed {limit.margin:g}"
@@ -124,7 +124,7 @@ class Said:
             change = ""
         else:
             allowed = before + limit.margin
-            change = f"{in_percent(own - before)} more, "
+            change = f"{in_percent(now - before)} more, "
         return allowed, f"{change}allowed {limit.number(limit.margin)}"  # in the unit of the limit
 
 
@@ -220,8 +220,8 @@ def find_findings(
     others = {limit.name: _suspect_of(limit, part, sets, suspects) for limit, part in limits}
     for limit, part in sorted(limits, key=lambda judged: -_size(judged[0])):
         if limit.verdict == "regressed" and not isinstance(part.evidence, Clearest | SureCount):
-            own = others[limit.name] or Suspect.plain(_plain_finding(limit, part.noun, prompts))
-            _say_limit(limit, own, said, suspects)
+            failed = others[limit.name] or Suspect.plain(_plain_finding(limit, part.noun, prompts))
+            _say_limit(limit, failed, said, suspects)
     said.sort(key=lambda cause: -cause.size)
     settled = {limit.name: limit for limit, _ in limits if limit.verdict != "regressed"}
     known = [(settled[name], suspect) for name, suspect in others.items() if name in settled and suspect is not None]
@@ -241,13 +241,13 @@ def _say_limit(limit: Limit, own: Suspect, said: list[Said], suspects: Sequence[
     said.append(Said(best, best.finding.size if best.members else size, [limit]))
 
 
-def _cause_among(found: Sequence[Suspect]) -> Suspect:
+def _cause_among(suspects: Sequence[Suspect]) -> Suspect:
     """Return the finding that others with the same samples follow from: a picture that is repeated, or else by samples.
 
     Of several kinds, it is the first; of a look and a kind, it is the one without which less of the other is left.
     """
-    best = min(found, key=lambda suspect: suspect.finding.kind != "repeat")
-    for suspect in found:
+    best = min(suspects, key=lambda suspect: suspect.finding.kind != "repeat")
+    for suspect in suspects:
         if (
             best.finding.kind != "repeat"
             and suspect.finding.kind != best.finding.kind

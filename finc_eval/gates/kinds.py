@@ -164,16 +164,16 @@ class _Counts:
     retrained: Retrained
 
     @classmethod
-    def of(cls, sets: GateSets, found: CountedSets) -> _Counts:
+    def of(cls, sets: GateSets, counted: CountedSets) -> _Counts:
         effective = {
-            label: (tally.members / tally.effects, tally.n / tally.effects) for label, tally in found.tallies.items()
+            label: (tally.members / tally.effects, tally.n / tally.effects) for label, tally in counted.tallies.items()
         }
         (members, sizes), (again, again_sizes) = (
             [np.array([effective[label][part] for label in labels]) for part in (0, 1)]
             for labels in (sets.baselines, sets.replicates)
         )
         retrained = between_shares(again, again_sizes, len(sets.baselines))
-        return cls(sets, found, *effective[GEN], members.sum(0), sizes.sum(0), retrained)
+        return cls(sets, counted, *effective[GEN], members.sum(0), sizes.sum(0), retrained)
 
     @property
     def unlabeled(self) -> float:
@@ -205,7 +205,7 @@ class _Counts:
 
 
 def lost_evidence(
-    sets: GateSets, found: CountedSets, judged: JudgedKinds, lose: float, before: Sequence[str] | None = None
+    sets: GateSets, counted: CountedSets, judged: JudgedKinds, lose: float, before: Sequence[str] | None = None
 ) -> Iterator[KindEvidence]:
     """Yield the evidence on kinds that may be lost.
 
@@ -214,9 +214,9 @@ def lost_evidence(
     shares its nodes of a tree with others, so that it is more of the kind that is lost than of the node. So a node is a
     regression if it surely lost something, and its estimate is beyond the limit.
     """
-    counts, rule, n = _Counts.of(sets, found), sets.rule("kinds.lose"), sets.gen.n
-    titles = {kind: f"{rule} {found.names[kind]}" for kind in judged.limited}
-    called = found.called(list(titles))
+    counts, rule, n = _Counts.of(sets, counted), sets.rule("kinds.lose"), sets.gen.n
+    titles = {kind: f"{rule} {counted.names[kind]}" for kind in judged.limited}
+    called = counted.called(list(titles))
     for kind, title in titles.items():
         both, pairs, real = counts.of_kind(kind), counts.pairs(kind), float(judged.shares[kind])
         found_counts = pairs or both
@@ -229,7 +229,7 @@ def lost_evidence(
             "least": judged.least,
             "unchanged": 0.0 if both.share <= real else None,
             "note": called[kind].text or "" if kind in called else "",
-            "surely": None if found.tree is None else 0.0,
+            "surely": None if counted.tree is None else 0.0,
             "is_search": before is not None,
         }
         evidence: LimitEvidence
@@ -237,39 +237,39 @@ def lost_evidence(
         regained = counts.unlabeled / both.size / max(both.old_share, judged.least)
         if value > lose >= value - regained:
             note = (
-                f"{found.digest} is missing for {counts.unlabeled:,.0f} more samples than in the baseline: "
-                f"{found.names[kind]} may be unlabeled and not lost"
+                f"{counted.digest} is missing for {counts.unlabeled:,.0f} more samples than in the baseline: "
+                f"{counted.names[kind]} may be unlabeled and not lost"
             )
             evidence = Missing(name=title, margin=lose, note=note)
         above = None
         if before is not None:
-            above = frozenset((*before, *(titles[other] for other in found.above(kind) if other in titles)))
-        yield KindEvidence(evidence, above, counts, kind, found.noun(kind, called))
+            above = frozenset((*before, *(titles[other] for other in counted.above(kind) if other in titles)))
+        yield KindEvidence(evidence, above, counts, kind, counted.noun(kind, called))
 
 
-def new_evidence(sets: GateSets, found: CountedSets, limits: KindLimits, margin: float) -> Iterator[KindEvidence]:
+def new_evidence(sets: GateSets, counted: CountedSets, limits: KindLimits, margin: float) -> Iterator[KindEvidence]:
     """Yield the evidence on kinds that the reference lacks.
 
     Nodes of a tree divide a new kind among them, so that it has gained more than a node has. So a node is a regression
     if it surely gained something, and its estimate is beyond the limit.
     """
-    counts, rule, n = _Counts.of(sets, found), sets.rule("kinds.new"), sets.gen.n
-    part, surely = (1.0, None) if found.tree is None else (IN_ONE, 0.0)
+    counts, rule, n = _Counts.of(sets, counted), sets.rule("kinds.new"), sets.gen.n
+    part, surely = (1.0, None) if counted.tree is None else (IN_ONE, 0.0)
     # 0.25: a kind that the reference has less of than this part of the limit on new kinds is one that it lacks.
-    lacked = found.shares(REF) < 0.25 * margin
-    if found.tree is None:
-        kinds = [kind for kind in find_named(found, limits) if lacked[kind]]
+    lacked = counted.shares(REF) < 0.25 * margin
+    if counted.tree is None:
+        kinds = [kind for kind in find_named(counted, limits) if lacked[kind]]
     else:
         # Of fewer samples than these, the share cannot be beyond the limit.
         kinds = np.flatnonzero(lacked & (counts.members + counts.old_members > margin * counts.size)).tolist()
-    titles = {kind: f"{rule} {found.names[kind]}" for kind in kinds}
+    titles = {kind: f"{rule} {counted.names[kind]}" for kind in kinds}
     for kind, title in titles.items():
         both, pairs = counts.of_kind(kind), counts.pairs(kind)
         shared: dict[str, Any] = {"name": title, "margin": margin, "n": n, "part": part, "surely": surely}
         evidence: LimitEvidence = GainedShare(value=both.share - both.old_share, counts=both, **shared)
         if pairs is not None:
             evidence = PairedGain(value=(pairs.gained - pairs.lost) / pairs.size, counts=pairs, **shared)
-        yield KindEvidence(evidence, None, counts, kind, found.noun(kind, {}))
+        yield KindEvidence(evidence, None, counts, kind, counted.noun(kind, {}))
     if not kinds:
         # Every kind is one of the reference's: none of the samples are of a new one.
         old = float(sum(baseline.n for baseline in sets.baselines.values()))
@@ -298,7 +298,7 @@ def _distance(
     new, old = counts([GEN], [*sets.baselines])
     whole, notes = total_variation(new, old, seed, is_design=bool(found)), missing_values(judged, found)
     if margin is not None and whole.value > margin:
-        now, before = (total_variation(*counts([*own], [REF]), seed).value for own in ((GEN,), sets.baselines))
+        now, before = (total_variation(*counts([*labels], [REF]), seed).value for labels in ((GEN,), sets.baselines))
         if now < before:
             ends = f"from {in_percent(before, 2)} to {in_percent(now, 2)}"
             notes.append(f"towards the reference, {ends} away: if that was wanted, raise moved for this release")
@@ -363,7 +363,7 @@ def compare_two(sets: GateSets, old: str, seed: int, run: Run) -> Answer:
 
 
 def _judge_unmatched(
-    sets: GateSets, found: CountedSets, judged: JudgedKinds, limits: KindLimits, margin: float
+    sets: GateSets, counted: CountedSets, judged: JudgedKinds, limits: KindLimits, margin: float
 ) -> Iterator[LimitEvidence]:
     """Yield what the policy names and no set has, what so few samples cannot judge, and a limit about nothing."""
     least, rule = in_percent(judged.smallest, 2), sets.rule("kinds.lose")
@@ -371,7 +371,7 @@ def _judge_unmatched(
         note = f"so few samples judge kinds of at least {least} of the reference: draw more samples, or set min_share"
         yield Unseen(name=rule, margin=margin, n=sets.gen.n, enough=judged.enough, note=note)
     limited = set(judged.limited)
-    for value, wanted in kinds_by_name(found, limits).items():
+    for value, wanted in kinds_by_name(counted, limits).items():
         if limited.isdisjoint(wanted):
             name = f"{limits.column}={value}" if limits.column else value
             note = f"{name} is less than {least} of the reference" if wanted else f"no set has {name}"

@@ -72,8 +72,8 @@ class Retrained:
 def between_shares(members: Array, sizes: Array, baselines: int | None = None) -> Retrained:
     """Return the noise of training from the shares of replicates, which adds to exact bounds (`TwoCounts`).
 
-    `members` and `sizes` are effective numbers, (R, t). Without enough replicates the noise is zero, with infinite
-    degrees of freedom.
+    `members` and `sizes` are effective numbers of R replicates and t kinds, shape (R, t). Without enough replicates the
+    noise is zero, with infinite degrees of freedom.
     """
     replicates, kinds = members.shape
     if replicates < MIN_REPLICATES:
@@ -91,7 +91,7 @@ def between_shares(members: Array, sizes: Array, baselines: int | None = None) -
 def between_scores(values: Array, baselines: int | None = None) -> ErrorSource:
     """Return the error that training once more gives to a score minus the mean score of baselines.
 
-    Without enough replicates it is 0, and known.
+    `values` are the scores of replicates, shape (R,). Without enough replicates it is 0, and known.
     """
     if len(values) < MIN_REPLICATES:
         return ErrorSource.of_variance(TRAINING, 0.0)

@@ -65,10 +65,10 @@ def _scores(sets: GateSets, label: str, metrics: list[str], names: list[str], ru
         return dict.fromkeys(names, str(error))
     for name in names:
         # The score kid_mean is the first one of the metric kid.
-        own = [score for score in scores if score.key == name] or [
+        named = [score for score in scores if score.key == name] or [
             score for score in scores if score.signature.metric == name
         ]
-        found[name] = own[0] if own else scores.failures.get(metric_of(name), f"{name} is not computed")
+        found[name] = named[0] if named else scores.failures.get(metric_of(name), f"{name} is not computed")
     return found
 
 

@@ -102,7 +102,7 @@ def _because(reasons: Mapping[str, str]) -> str:
 
 def _without(scores: Scores, gone: set[str]) -> dict[str, SampleScores]:
     return {
-        name: replace(table, judges={judge: own for judge, own in table.judges.items() if judge not in gone})
+        name: replace(table, judges={judge: values for judge, values in table.judges.items() if judge not in gone})
         for name, table in scores.items()
     }
 
@@ -138,6 +138,11 @@ def not_judged(scores: Scores) -> dict[str, str]:
 
 
 def _reason(judge: str, columns: Mapping[str, Array], pairs: Mapping[str, tuple[Integers, Integers]]) -> str | None:
+    """Return why a column is not a judgment; None if it may be.
+
+    `columns` has the values of each model, shape (n,), NaN for an empty cell. `pairs` has the rows of the first model
+    and the rows of each other model that are of the same samples, shape (m,) each.
+    """
     values = np.concatenate([*columns.values()])
     values = values[np.isfinite(values)]
     named = [word.lower() for word in WORDS.findall(judge)]
@@ -151,7 +156,7 @@ def _reason(judge: str, columns: Mapping[str, Array], pairs: Mapping[str, tuple[
         return TIME
     if is_whole and all(map(_is_counter, columns.values())):
         return COUNTER
-    if all(len(own) > 1 and np.nanmin(own) == np.nanmax(own) for own in columns.values()):
+    if all(len(column) > 1 and np.nanmin(column) == np.nanmax(column) for column in columns.values()):
         return CONSTANT
     return EQUAL if len(columns) > 1 and _are_equal(columns, pairs) else None
 
@@ -179,13 +184,13 @@ def _aligned(scores: Scores) -> dict[str, tuple[Integers, Integers]]:
         places.setdefault(key, row)
     found = {}
     for name, other in others:
-        own = other.keys
-        rows = [row for row, key in enumerate(own) if key in places]
-        if own == keys or not rows:
-            n = len(own) if len(own) == len(keys) else 0
+        other_keys = other.keys
+        rows = [row for row, key in enumerate(other_keys) if key in places]
+        if other_keys == keys or not rows:
+            n = len(other_keys) if len(other_keys) == len(keys) else 0
             found[name] = np.arange(n), np.arange(n)
         else:
-            found[name] = np.array([places[own[row]] for row in rows]), np.array(rows)
+            found[name] = np.array([places[other_keys[row]] for row in rows]), np.array(rows)
     return found
 
 
@@ -195,7 +200,9 @@ def _are_equal(columns: Mapping[str, Array], pairs: Mapping[str, tuple[Integers,
     if names[0] in pairs:  # the first model lacks the column
         return False
     for name in names[1:]:
-        own, other = pairs[name]
-        if len(own) < 2 or not np.array_equal(columns[names[0]][own], columns[name][other], equal_nan=True):
+        first_rows, other = pairs[name]
+        if len(first_rows) < 2 or not np.array_equal(
+            columns[names[0]][first_rows], columns[name][other], equal_nan=True
+        ):
             return False
     return True

@@ -78,8 +78,8 @@ def strengths_at_equal(votes: Votes, covariates: Sequence[Covariate]) -> EqualSt
         [(covariate.left - covariate.right) / (covariate.unit or 1.0) for covariate in covariates]
     )
     known = np.isfinite(differences).all(1)
-    for covariate, own in zip(covariates, differences.T, strict=True):
-        if not np.isfinite(own).any():
+    for covariate, difference in zip(covariates, differences.T, strict=True):
+        if not np.isfinite(difference).any():
             raise DataError(f"no vote has a {covariate.name} of both samples that it shows: leave {covariate.name} out")
     left, right, outcome, prompt, voter = (
         column[known] for column in (votes.left, votes.right, votes.outcome, votes.prompt, votes.voter)
@@ -118,14 +118,14 @@ def _check_free(
     models = np.eye(len(votes.models))
     known = models[left] - models[right]
     for place, covariate in enumerate(covariates):
-        own = differences[:, place]
-        rest = own - known @ np.linalg.lstsq(known, own, rcond=None)[0]
-        if rest @ rest <= 1e-9 * (own @ own):  # rounding leaves about 1e-30
+        difference = differences[:, place]
+        rest = difference - known @ np.linalg.lstsq(known, difference, rcond=None)[0]
+        if rest @ rest <= 1e-9 * (difference @ difference):  # rounding leaves about 1e-30
             raise DataError(
                 f"{covariate.name} is the same whatever the model, or follows from the model"
                 f"{' and ' * (place > 0)}{join_words([each.name for each in covariates[:place]])}: leave it out"
             )
-        known = np.column_stack([known, own])
+        known = np.column_stack([known, difference])
 
 
 def read_covariates(votes: Votes, names: Sequence[str], sets: Mapping[str, Embeddings]) -> list[Covariate]:
@@ -168,14 +168,14 @@ def _of_looks(
 ) -> list[Covariate]:
     places, values = [known.index(look) for look in looks], []
     for model in votes.models:
-        own = sets[model]
-        rows = np.unique(np.concatenate([*rows_by_prompt(votes, own), np.empty(0, np.int64)]).astype(np.int64))
-        measured = measure_rows(own, rows)
+        samples = sets[model]
+        rows = np.unique(np.concatenate([*rows_by_prompt(votes, samples), np.empty(0, np.int64)]).astype(np.int64))
+        measured = measure_rows(samples, rows)
         if measured is None:
             raise UsageError(
                 f"covariates names {join_words(looks)}, and the pictures of {model} are not at hand: pass its samples"
             )
-        values.append(np.full((own.n, len(looks)), np.nan))
+        values.append(np.full((samples.n, len(looks)), np.nan))
         values[-1][rows] = measured[:, places]
     return _of_models(votes, looks, sets, values)
 

@@ -54,29 +54,31 @@ class Dividing:
         """Divide votes by what each model shows: the first of its samples that have the prompt."""
         rows = {}
         for model in votes.models:
-            first = [int(own[0]) if len(own) else -1 for own in rows_by_prompt(votes, self._sets[model])]
+            first = [
+                int(of_prompt[0]) if len(of_prompt) else -1 for of_prompt in rows_by_prompt(votes, self._sets[model])
+            ]
             rows[model] = np.array(first, np.int64)[votes.prompt]
-        return self._divide({model: own for model, own in rows.items() if (own >= 0).any()}, {})
+        return self._divide({model: of_model for model, of_model in rows.items() if (of_model >= 0).any()}, {})
 
     def _divide(
         self, rows: Mapping[str, Integers], labels: Mapping[str, Mapping[str, Sequence[str]]]
     ) -> dict[str, dict[str, Division]]:
         """Divide rows of the sets of models by their kinds, labels and looks, and by further labels."""
         texts: dict[str, dict[str, Sequence[str]]] = {}
-        for model, own in rows.items():
+        for model, of_model in rows.items():
             wanted = {self._by, *LABEL_KEYS} & {*self._sets[model].columns}
             for by in sorted(column for column in wanted if column):
                 values = self._sets[model].column(by)
-                texts.setdefault(by, {})[model] = [values[row] if row >= 0 else "" for row in own]
+                texts.setdefault(by, {})[model] = [values[row] if row >= 0 else "" for row in of_model]
             for by, given in labels.get(model, {}).items():
                 texts.setdefault(by, {})[model] = given
-        is_any = any((own >= 0).any() for own in rows.values())
-        found = {model: {KIND: self.kinds(model, own)} if is_any else {} for model, own in rows.items()}
+        is_any = any((of_model >= 0).any() for of_model in rows.values())
+        found = {model: {KIND: self.kinds(model, of_model)} if is_any else {} for model, of_model in rows.items()}
         for by, of_models in texts.items():
-            names = sorted({label for own in of_models.values() for label in own} - {""})
+            names = sorted({label for texts_of_model in of_models.values() for label in texts_of_model} - {""})
             place = {name: number for number, name in enumerate(names)}
-            for model, own in rows.items():
-                cells = [place.get(text, -1) for text in of_models.get(model, [""] * len(own))]
+            for model, of_model in rows.items():
+                cells = [place.get(text, -1) for text in of_models.get(model, [""] * len(of_model))]
                 found[model][by] = Division(tuple(names), np.array(cells, np.int64), np.eye(len(names), dtype=bool))
         for model, division in self._looks(rows).items():
             found[model][LOOK] = division
@@ -86,9 +88,9 @@ class Dividing:
         """Divide at most `LOOKED` samples of each model by looks, which may overlap; cells of others are not known."""
         traits: tuple[Trait, ...] = ()
         values: dict[str, Array] = {}
-        looked = {model: _looked(self._sets[model], own) for model, own in rows.items()}
-        for model, own in looked.items():
-            traits, measured = looks_of(self._sets[model]), measure_rows(self._sets[model], own)
+        looked = {model: _looked(self._sets[model], of_model) for model, of_model in rows.items()}
+        for model, chosen in looked.items():
+            traits, measured = looks_of(self._sets[model]), measure_rows(self._sets[model], chosen)
             if measured is None:
                 return {}
             values[model] = measured
@@ -97,9 +99,9 @@ class Dividing:
         names, has = _have_looks(traits, np.concatenate([*values.values()]))
         cells, cell = np.unique(has, axis=0, return_inverse=True)
         ends, found = np.cumsum([0, *map(len, looked.values())]), {}
-        for place, (model, own) in enumerate(looked.items()):
+        for place, (model, chosen) in enumerate(looked.items()):
             of_row = np.full(self._sets[model].n + 1, -1)  # the last one stands for row −1
-            of_row[own] = cell[ends[place] : ends[place + 1]]
+            of_row[chosen] = cell[ends[place] : ends[place + 1]]
             found[model] = Division(names, of_row[rows[model]], cells.T)
         return found
 
@@ -115,9 +117,9 @@ def _looked(samples: Embeddings, rows: Integers) -> Integers:
 def _have_looks(traits: Sequence[Trait], values: Array) -> tuple[tuple[str, ...], NDArray[np.bool_]]:
     """Return the names of looks, and which samples have each of them, shape (n, looks)."""
     names, has = [], []
-    for trait, own in zip(traits, values.T, strict=True):
-        low, high = np.quantile(own, [PART_OF_LOOK, 1 - PART_OF_LOOK]) if trait.least is None else [trait.least] * 2
-        sides = (trait.low, own < low), (trait.high, own > high if trait.least is None else own >= high)
+    for trait, column in zip(traits, values.T, strict=True):
+        low, high = np.quantile(column, [PART_OF_LOOK, 1 - PART_OF_LOOK]) if trait.least is None else [trait.least] * 2
+        sides = (trait.low, column < low), (trait.high, column > high if trait.least is None else column >= high)
         for name, inside in sides:
             if name is not None and inside.any():
                 names.append(name)

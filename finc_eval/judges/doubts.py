@@ -37,9 +37,9 @@ def say_doubts(scores: Mapping[str, SampleScores]) -> list[str]:
     found: list[str] = []
     for judge in dict.fromkeys(judge for table in scores.values() for judge in table.judges):
         columns = {name: table.judges[judge] for name, table in scores.items() if judge in table.judges}
-        known = {name: own[np.isfinite(own)] for name, own in columns.items()}
+        known = {name: column[np.isfinite(column)] for name, column in columns.items()}
         found += _say_failed(judge, known)
-        found += _say_scales(judge, {name: _without_failed(own) for name, own in known.items()})
+        found += _say_scales(judge, {name: _without_failed(column) for name, column in known.items()})
     return found
 
 
@@ -85,7 +85,10 @@ def say_stated(judge: str, ours: Mapping[str, float], stated: Mapping[str, float
 
 
 def failed(values: Array) -> list[float]:
-    """Return numbers far outside of the rest, as programs write them for a failed call, the lowest and the highest."""
+    """Return numbers far outside of the rest, as programs write them for a failed call, the lowest and the highest.
+
+    `values` are the scores of a model by one judge, shape (n,), without NaN.
+    """
     found: list[float] = []
     for _ in range(2):  # a table may have both: -1 and 999
         for end in (float(values.min()), float(values.max())) if len(values) else ():
@@ -121,10 +124,10 @@ def _without_failed(values: Array) -> Array:
 
 def _say_failed(judge: str, columns: Mapping[str, Array]) -> Iterator[str]:
     by_value: dict[float, list[str]] = {}
-    for name, own in columns.items():
-        for value in failed(own):
-            by_value.setdefault(value, []).append(f"{plural(int((own == value).sum()), 'sample')} of {name}")
-    rest = np.concatenate([_without_failed(own) for own in columns.values()])
+    for name, column in columns.items():
+        for value in failed(column):
+            by_value.setdefault(value, []).append(f"{plural(int((column == value).sum()), 'sample')} of {name}")
+    rest = np.concatenate([_without_failed(column) for column in columns.values()])
     for value, places in by_value.items():
         yield (
             f"{join_words(places)} have {judge} {figure(value)}, and all others lie from {figure(float(rest.min()))} "
@@ -135,9 +138,9 @@ def _say_failed(judge: str, columns: Mapping[str, Array]) -> Iterator[str]:
 def _say_scales(judge: str, columns: Mapping[str, Array]) -> Iterator[str]:
     """Yield that two models, or samples of one, have scores of unlike size."""
     ranges = {}
-    for name, own in columns.items():
-        sizes = np.abs(own[own != 0])
-        same_sign = len(own) and max((own >= 0).mean(), (own <= 0).mean()) >= CENTRAL[1]
+    for name, column in columns.items():
+        sizes = np.abs(column[column != 0])
+        same_sign = len(column) and max((column >= 0).mean(), (column <= 0).mean()) >= CENTRAL[1]
         if len(sizes) > 1 and same_sign:
             ranges[name] = (*np.quantile(sizes, CENTRAL).tolist(), float(np.median(sizes)))
             yield from _say_mixed(judge, name, sizes)
@@ -154,7 +157,10 @@ def _say_scales(judge: str, columns: Mapping[str, Array]) -> Iterator[str]:
 
 
 def _say_mixed(judge: str, name: str, sizes: Array) -> Iterator[str]:
-    """Yield that scores of one model fall into two groups whose sizes differ by a factor of 10 and more."""
+    """Yield that scores of one model fall into two groups whose sizes differ by a factor of 10 and more.
+
+    `sizes` are the absolute values of its scores that are not 0, shape (n,).
+    """
     ordered = np.sort(sizes)
     ratios = ordered[1:] / ordered[:-1]
     place = int(ratios.argmax())

@@ -24,7 +24,10 @@ def name_unnamed(tables: Mapping[str, Sequence[SampleScores]]) -> dict[str, list
     Raises:
         DataError: a model has several tables without a name that their files do not give.
     """
-    given = {model: [_name_in(table.unnamed, model) for table in own if table.unnamed] for model, own in tables.items()}
+    given = {
+        model: [_name_in(table.unnamed, model) for table in of_model if table.unnamed]
+        for model, of_model in tables.items()
+    }
     used = [sorted(names) for names in given.values() if names]
     by_file = (
         bool(used) and all(names == used[0] for names in used) and all(used[0]) and len({*used[0]}) == len(used[0])
@@ -35,9 +38,10 @@ def name_unnamed(tables: Mapping[str, Sequence[SampleScores]]) -> dict[str, list
             raise DataError(f"{files} of {model} do not name their judges: write a heading to each, such as id,clip")
     return {
         model: [
-            _renamed(table, _name_in(table.unnamed, model)) if table.unnamed and by_file else table for table in own
+            _renamed(table, _name_in(table.unnamed, model)) if table.unnamed and by_file else table
+            for table in of_model
         ]
-        for model, own in tables.items()
+        for model, of_model in tables.items()
     }
 
 
@@ -48,7 +52,7 @@ def _name_in(path: str, model: str) -> str:
 
 
 def _renamed(table: SampleScores, name: str) -> SampleScores:
-    return replace(table, judges={name if judge == SCORE else judge: own for judge, own in table.judges.items()})
+    return replace(table, judges={name if judge == SCORE else judge: values for judge, values in table.judges.items()})
 
 
 def join_tables(model: str, tables: Sequence[SampleScores]) -> SampleScores:
@@ -61,10 +65,10 @@ def join_tables(model: str, tables: Sequence[SampleScores]) -> SampleScores:
         return tables[0]
     keys = [_keys(table, tables, model) for table in tables]
     place: dict[Key, int] = {}
-    for own in keys:
-        for key in own:
+    for of_table in keys:
+        for key in of_table:
             place.setdefault(key, len(place))
-    rows = [np.array([place[key] for key in own], np.int64) for own in keys]
+    rows = [np.array([place[key] for key in of_table], np.int64) for of_table in keys]
     judges: dict[str, np.ndarray] = {}
     source: dict[str, np.ndarray] = {}
     for number, (table, at) in enumerate(zip(tables, rows, strict=True)):
@@ -96,13 +100,13 @@ def _check_alike(
     model: str, judge: str, tables: Sequence[SampleScores], number: int, known: np.ndarray, of: np.ndarray
 ) -> None:
     """Raise DataError if a table before gave another score to a sample."""
-    own = tables[number].judges[judge]
-    unlike = np.flatnonzero(np.isfinite(known) & np.isfinite(own) & ~np.isclose(known, own, rtol=1e-6, atol=0))
+    given = tables[number].judges[judge]
+    unlike = np.flatnonzero(np.isfinite(known) & np.isfinite(given) & ~np.isclose(known, given, rtol=1e-6, atol=0))
     if len(unlike):
         row = int(unlike[0])
         raise DataError(
             f"{tables[int(of[row])].name} gives {judge} {known[row]:g} to {tables[number].ids[row]!r:.100} of {model}, "
-            f"and {tables[number].name} {own[row]:g} ({len(unlike):,} such): take one of them out"
+            f"and {tables[number].name} {given[row]:g} ({len(unlike):,} such): take one of them out"
         )
 
 
@@ -113,8 +117,8 @@ def _joined(
 
     def texts(of_table: Sequence[Sequence[str]]) -> tuple[str, ...]:
         found = [""] * n
-        for own, values in zip(rows, of_table, strict=True):
-            for row, value in zip(own.tolist(), values, strict=False):
+        for of_rows, values in zip(rows, of_table, strict=True):
+            for row, value in zip(of_rows.tolist(), values, strict=False):
                 found[row] = found[row] or value
         return tuple(found)
 

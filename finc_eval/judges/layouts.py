@@ -114,9 +114,9 @@ def _vbench(table: NamedColumns) -> Scored:
     for dimension, (overall, videos) in table.value.items():
         for number, video in enumerate(videos, start=1):
             where = f"video {number} of {dimension} in {table.name}"
-            own = video if isinstance(video, Mapping) else {}
-            path = str(_needed(own.get("video_path"), where, "video_path"))
-            given = own["video_results"] if "video_results" in own else _needed(None, where, "video_results")
+            entry = video if isinstance(video, Mapping) else {}
+            path = str(_needed(entry.get("video_path"), where, "video_path"))
+            given = entry["video_results"] if "video_results" in entry else _needed(None, where, "video_results")
             score = score_in(given, where, "video_results")
             by_video.setdefault(path, {"id": path, **_from_name(path)})[dimension] = score
         if not isnan(mean := score_in(overall, f"{dimension} in {table.name}", "the value")) and videos:
@@ -145,10 +145,10 @@ def _geneval(table: NamedColumns) -> Scored:
         for key, value in zip(("filename", "prompt", "tag", "correct"), values, strict=True):
             _needed(value, where, key)
         score = score_in(values[3], where, "correct")
-        for own, value in zip(names.values(), (*map(text_of, values[:3]), score), strict=True):
-            own.append(value)
+        for column, value in zip(names.values(), (*map(text_of, values[:3]), score), strict=True):
+            column.append(value)
         tasks.setdefault(text_of(values[2]), []).append(score)
-    means = [sum(own) / len(own) for own in tasks.values()]
+    means = [sum(scores) / len(scores) for scores in tasks.values()]
     stated = {"geneval": sum(means) / len(means)} if means else {}
     return Scored({**names}, ("geneval",), stated)
 
@@ -240,8 +240,8 @@ def _image_reward(table: NamedColumns) -> Scored:
     judge = judge if judge in IMAGE_REWARD_SCORES else "image_reward"
     rows = (
         {"id": name, "prompt": prompt, "seed": seed, judge: score}
-        for row, own in enumerate(table.rows())
-        for name, prompt, seed, score in _rewards(own, table.place(row))
+        for row, record in enumerate(table.rows())
+        for name, prompt, seed, score in _rewards(record, table.place(row))
     )
     return Scored(gather_columns(rows, table.name), (judge,), has_names=False)
 

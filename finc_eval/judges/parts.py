@@ -107,8 +107,8 @@ def without_twins(gains: Sequence[Gains], better: int) -> list[Gains]:
     if len(gains) != 2:
         return [*gains]
     other = gains[1 - better]
-    own = {by: division for by, division in other.divisions.items() if by in (KIND, LOOK)}
-    return [gains[better], *([replace(other, divisions=own, has_words=False)] if own else [])]
+    divisions = {by: division for by, division in other.divisions.items() if by in (KIND, LOOK)}
+    return [gains[better], *([replace(other, divisions=divisions, has_words=False)] if divisions else [])]
 
 
 def find_parts(judge: str, gains: Sequence[Gains], prompts: Sequence[str], seed: int = 0) -> tuple[JudgedPart, ...]:
@@ -134,20 +134,20 @@ def _by_certainty(part: JudgedPart) -> tuple[float, float]:
     return part.p_value, -abs(part.value - part.elsewhere)
 
 
-def _follows(part: JudgedPart, found: Sequence[JudgedPart], models: int) -> bool:
+def _follows(part: JudgedPart, parts: Sequence[JudgedPart], models: int) -> bool:
     """Return whether a part follows from the clearest model there.
 
     If one of p models loses d against the mean of the others, each of them gains d / (p − 1), and the mean of all
     models moves by less than d.
     """
-    first = next((each for each in found if each.name and (each.by, each.part) == (part.by, part.part)), part)
+    first = next((each for each in parts if each.name and (each.by, each.part) == (part.by, part.part)), part)
     if first is part:
         return False
     if not part.name:
         return abs(first.value - first.elsewhere) >= abs(part.value - part.elsewhere)
-    own, other = (judged.value - judged.elsewhere for judged in (part, first))
+    gain, other = (judged.value - judged.elsewhere for judged in (part, first))
     halves = [(judged.interval[1] - judged.interval[0]) / 2 for judged in (part, first)]
-    return abs(own + other / (models - 1)) <= halves[0] + halves[1] / (models - 1)
+    return abs(gain + other / (models - 1)) <= halves[0] + halves[1] / (models - 1)
 
 
 def _known(gains: Gains, by: str) -> Integers:
@@ -161,7 +161,7 @@ def _testable(gains: Gains, by: str, rows: Integers) -> list[int]:
     prompts = [
         [len(np.unique(prompt[rows])) for rows in (inside, ~inside)] for inside in map(division.inside, division.parts)
     ]
-    return [part for part, (own, others) in enumerate(prompts) if min(own, others) >= FEWEST]
+    return [part for part, (inside, others) in enumerate(prompts) if min(inside, others) >= FEWEST]
 
 
 def _divided(judge: str, gains: Gains, by: str, family: int) -> Iterator[JudgedPart]:
@@ -192,14 +192,14 @@ def _compare(
     Few answers in a part may all be right, so that their own variance is 0; the variance of all answers is not.
     """
     inside = division.inside(part)
-    own = len(np.unique(prompt[inside]))
+    count = len(np.unique(prompt[inside]))
     mean, ends = _mean(values, prompt, inside)
     p_value = max(
         difference.p_value if difference.standard_error > 0 else 1.0
         for difference in _differences(values, prompt, inside)
     )
     elsewhere = float(values[~inside].mean())
-    return JudgedPart(judge, model, by, division.names[part], mean, ends, elsewhere, own, p_value)
+    return JudgedPart(judge, model, by, division.names[part], mean, ends, elsewhere, count, p_value)
 
 
 def _mean(values: Array, prompt: Integers, inside: NDArray[np.bool_]) -> tuple[float, tuple[float, float]]:
@@ -207,9 +207,9 @@ def _mean(values: Array, prompt: Integers, inside: NDArray[np.bool_]) -> tuple[f
 
     Where most prompts gain the same, the variance is at least that with two prompts more at each end of all gains.
     """
-    own, means = np.unique(prompt[inside], return_inverse=True)[1], _prompt_means(values, prompt)
+    clusters, means = np.unique(prompt[inside], return_inverse=True)[1], _prompt_means(values, prompt)
     least = least_variance(_prompt_means(values[inside], prompt[inside]), (float(means.min()), float(means.max())))
-    found = Estimate.of_mean(values[inside], own, least=least)
+    found = Estimate.of_mean(values[inside], clusters, least=least)
     return found.value, found.interval
 
 
@@ -220,7 +220,10 @@ def _prompt_means(values: Array, prompt: Integers) -> Array:
 
 
 def _differences(values: Array, prompt: Integers, inside: NDArray[np.bool_]) -> tuple[Estimate, Estimate]:
-    """Estimate the mean inside minus the mean outside, with prompts as clusters, and as if all prompts vary alike."""
+    """Estimate the mean inside minus the mean outside, with prompts as clusters, and as if all prompts vary alike.
+
+    `values` are gains, `prompt` the number of the prompt of each, and `inside` marks the part: shape (n,) each.
+    """
     names, units = np.unique(prompt, return_inverse=True)
     sources = [ErrorSource.of_samples(values[rows], units[rows], len(names)) for rows in (inside, ~inside)]
     gap = float(values[inside].mean() - values[~inside].mean())

@@ -49,7 +49,7 @@ def read_scores(source: object, models: Sequence[str], wanted: Sequence[str] = (
     for part in source if is_several(source) else [source]:
         for name, table in _read_part(part, models, wanted):
             found.setdefault(name, []).append(table)
-    return {name: join_tables(name, own) for name, own in name_unnamed(found).items()}
+    return {name: join_tables(name, tables) for name, tables in name_unnamed(found).items()}
 
 
 def is_several(source: object) -> TypeGuard[Sequence[object]]:
@@ -67,8 +67,8 @@ def _read_part(source: object, models: Sequence[str], wanted: Sequence[str]) -> 
                     f"{did_you_mean(strange[0], models)}: it has {join_words(list(models))}"
                 )
         else:
-            for name, own in source.items():
-                for part in own if _are_tables(own) else [own]:
+            for name, given in source.items():
+                for part in given if _are_tables(given) else [given]:
                     yield str(name), scores_of(read_table(part, f"scores of {name}"), wanted)
             return
     table = read_table(source, "scores")
@@ -104,11 +104,11 @@ def _by_model(
             f"{table.place(rows[strange[0]][0])} has the model {strange[0]!r}, which the board does not have"
             f"{did_you_mean(strange[0], models)}: it has {join_words(list(models))}"
         )
-    for name, own in rows.items():
-        columns = {key: [values[row] for row in own] for key, values in layout.columns.items() if key != column}
+    for name, of_model in rows.items():
+        columns = {key: [values[row] for row in of_model] for key, values in layout.columns.items() if key != column}
 
-        def place(row: int, own: Sequence[int] = own) -> str:
-            return table.place(own[row])
+        def place(row: int, of_model: Sequence[int] = of_model) -> str:
+            return table.place(of_model[row])
 
         yield name, scores_in(replace(layout, columns=columns), f"{table.name}, {name}", place, wanted)
 
@@ -126,7 +126,7 @@ def scores_in(
     `place` says where a row is in messages; `wanted` are scores whatever their names are.
     """
     place = place or NamedColumns(name, layout.columns).place
-    columns = {key: own for key, own in layout.columns.items() if str(key).strip()}
+    columns = {key: values for key, values in layout.columns.items() if str(key).strip()}
     free = [head for head in columns if head.strip() not in wanted and not _is_score(head, columns[head])]
     key, text, seed = (find_column(free, *keys) for keys in (ID_KEYS, PROMPT_KEYS, SEED_KEYS))
     judges: dict[str, Array] = {}
@@ -195,7 +195,7 @@ def _without_judge(columns: Columns, others: Sequence[str], name: str) -> DataEr
     known = [*columns]
     said = join_words([*known[:10], plural(len(known) - 10, "more column")] if len(known) > 11 else known)
     numbers = (map(number_of, columns[column]) for column in others)
-    if any(all(number is not None and np.isnan(number) for number in own) for own in numbers):
+    if any(all(number is not None and np.isnan(number) for number in cells) for cells in numbers):
         return DataError(f"{name} has no number in any row of {said}: fill some in, or leave it out")
     texts = (
         (column, value) for column in others for value in columns[column] if isinstance(value, str) and value.strip()

@@ -135,12 +135,12 @@ def draw_ballots(samples: Mapping[str, Mapping[str, Sequence[int]]], number: int
             for row, other in zip(samples[first][prompt], samples[second][prompt], strict=False)
         ]
         waiting.append([(first, second, *pairs[place]) for place in rng.permutation(len(pairs))])
-    if empty := [pair for pair, own in zip(combinations(samples, 2), waiting, strict=True) if not own]:
+    if empty := [pair for pair, drawn in zip(combinations(samples, 2), waiting, strict=True) if not drawn]:
         raise DataError(
             f"{join_words(empty[0])} have no prompt and no name of a sample in common: give both the same names of "
             "files, or prompts in their metadata"
         )
-    found = [own[turn] for turn in range(max(map(len, waiting))) for own in waiting if turn < len(own)][:number]
+    found = [drawn[turn] for turn in range(max(map(len, waiting))) for drawn in waiting if turn < len(drawn)][:number]
     ballots = []
     for place in rng.permutation(len(found)):
         first, second, prompt, sample, other = found[place]

@@ -93,7 +93,7 @@ def read_votes(source: object, models: Sequence[str], covariates: Sequence[str] 
         raise _not_on_the_board(table, texts, strange, models)
     pairs = {PAIR: table.texts(PAIR)} if PAIR in table.columns else {}
     rows, notes = once(texts | pairs, table.columns)
-    texts = {name: [own[row] for row in rows] for name, own in texts.items()}
+    texts = {name: [column[row] for row in rows] for name, column in texts.items()}
     votes = _votes(texts, [model for model in models if model in shown], any(texts["voter"]))
     return replace(votes, notes=(*votes.notes, *notes), shown=_shown(table, covariates, rows))
 
@@ -113,7 +113,7 @@ def _check_columns(table: NamedColumns) -> None:
 def _usual(table: NamedColumns) -> NamedColumns:
     """Return a table whose columns of votes have their usual names, without capitals and spaces."""
     names = {find_column(table.columns, name): name for name in (*COLUMNS, PAIR)}
-    return replace(table, columns={names.get(column, column): own for column, own in table.columns.items()})
+    return replace(table, columns={names.get(column, column): values for column, values in table.columns.items()})
 
 
 def _not_on_the_board(
@@ -140,8 +140,8 @@ def _shown(
     """Return the columns of covariates on both sides, for those that the table has."""
     found: dict[str, tuple[Sequence[str], Sequence[str]]] = {}
     for name in covariates:
-        own = name.lower().replace(" ", "_")
-        keys = [find_column(table.columns, f"{side}_{own}", f"{own}_{side}") for side in ("left", "right")]
+        plain = name.lower().replace(" ", "_")
+        keys = [find_column(table.columns, f"{side}_{plain}", f"{plain}_{side}") for side in ("left", "right")]
         if None not in keys:
             left, right = (table.texts(key) for key in keys)
             found[name] = [left[row] for row in rows], [right[row] for row in rows]

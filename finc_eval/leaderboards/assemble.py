@@ -270,8 +270,8 @@ def _unranked(column: Column, entries: Sequence[Entry]) -> dict[str, Standing]:
         floor, value, reason = entry.floor(column.key), column.values.get(entry.name), column.reasons.get(entry.name)
         floor = None if floor is None else min(max(floor, low), high)
         interval = None
-        if (own := column.shown.get(entry.name)) is not None:  # known, and not comparable
-            value, *ends = np.clip([own.value, *own.interval], low, high).tolist()
+        if (estimate := column.shown.get(entry.name)) is not None:  # known, and not comparable
+            value, *ends = np.clip([estimate.value, *estimate.interval], low, high).tolist()
             interval = (ends[0], ends[1])
         found[entry.name] = Standing(value, interval, None, None, reason, floor=floor)
     return found

@@ -40,11 +40,11 @@ def ranks(rank_set: tuple[int, int] | None) -> str:
 def board_table(board: Leaderboard) -> TextTable:
     """Return the table of a board: its models, and below them what samples of the reference get."""
     sides = () if board.panel is None else board.panel.sides
-    own, main = f"{sides[0].label}: " if sides else "", board.criterion()
+    prefix, main = f"{sides[0].label}: " if sides else "", board.criterion()
     criteria = sorted(
         board.criteria, key=lambda criterion: criterion.key != board.rank_by
     )  # what orders the rows comes first
-    columns = ["Model", f"{own}Rank", f"{own}Group", *(own + heading(criterion) for criterion in criteria)]
+    columns = ["Model", f"{prefix}Rank", f"{prefix}Group", *(prefix + heading(criterion) for criterion in criteria)]
     for side in sides[1:]:
         columns += [f"{side.label}: Rank", f"{side.label}: {heading(main)}"]
     rows = [_cells_of(board, row, criteria) for row in board.rows]
@@ -60,7 +60,7 @@ def board_table(board: Leaderboard) -> TextTable:
         *["All ranks of a space hold together with probability 0.95."] * bool(sides),
         *real,
     ]
-    return TextTable("The board", columns, rows, bold=f"{own}Rank", muted=muted, legend=" ".join(legend))
+    return TextTable("The board", columns, rows, bold=f"{prefix}Rank", muted=muted, legend=" ".join(legend))
 
 
 def _cells_of(board: Leaderboard, row: Row, criteria: Sequence[Criterion]) -> list[Cell | str]:

@@ -78,7 +78,7 @@ def share_columns(
     counts = {name: [run.effective() for run in runs] for name, runs in models.items()}
     reasons = {name: text for name, runs in counts.items() if (text := too_few(runs)) is not None}
     owners = [name for name, sets in counts.items() if name not in reasons for _ in sets]
-    sets = [tally.members for name, own in counts.items() if name not in reasons for tally in own]
+    sets = [tally.members for name, tallies in counts.items() if name not in reasons for tally in tallies]
     found = []
     for key, rule in RULES.items():
         runs: dict[str, list[Estimate]] = {name: [] for name in owners}
@@ -196,6 +196,6 @@ def _over_runs(runs: Sequence[Estimate], training: float, degrees: float) -> Est
     """
     mean = mean_of(runs, shared=(REF,))
     shared = [source for source in mean.sources if source.name == REF]
-    own = ((GEN, mean.variance_of(GEN)), (TRAINING, training))
-    found = Estimate.of(mean.value, [*(ErrorSource.of_variance(*source, degrees) for source in own), *shared])
+    parts = ((GEN, mean.variance_of(GEN)), (TRAINING, training))
+    found = Estimate.of(mean.value, [*(ErrorSource.of_variance(*source, degrees) for source in parts), *shared])
     return replace(found, interval=found.interval_at(degrees=degrees))

@@ -104,8 +104,8 @@ class Entry(Record):
 
     def with_pictures(self, ref: Tally, leaves: int) -> Entry:
         """Return the entry with pictures, most of the kinds that it has more of than the reference, by their tally."""
-        first, own = self.runs[0], self.runs[0].tally
-        excess = own.members[:leaves] / own.n - ref.members[:leaves] / ref.n
+        first, tally = self.runs[0], self.runs[0].tally
+        excess = tally.members[:leaves] / tally.n - ref.members[:leaves] / ref.n
         return replace(self, pictures=pictures_to_keep(first.info, first.examples, excess))
 
     def labels(self) -> list[str]:

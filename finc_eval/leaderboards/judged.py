@@ -130,10 +130,10 @@ class Judgments:
                 texts = {column: list(samples.column(column)) for column in (*self.columns, *known)}
                 table = Scored({"id": list(samples.ids_between(0, samples.n)), **texts}, self.columns)
                 scores[name] = scores_in(table, name, wanted=self.columns)
-        rows = {name: rows_in(name, own, sets[name]) for name, own in scores.items()}
-        found = {name: with_prompts(own, sets[name], rows[name]) for name, own in scores.items()}
+        rows = {name: rows_in(name, scored, sets[name]) for name, scored in scores.items()}
+        found = {name: with_prompts(scored, sets[name], rows[name]) for name, scored in scores.items()}
         dividing = Dividing(reference.kinds, sets, reference.settings.by, run)
-        missing = [text for name, own in found.items() for text in say_missing(name, own, rows[name], sets[name])]
+        missing = [text for name, scored in found.items() for text in say_missing(name, scored, rows[name], sets[name])]
         return replace(
             self,
             scores=found,
@@ -250,7 +250,7 @@ def _add_scores(made: JudgmentResults, judged: Judgments, judge: str, seed: int)
     values = {name: judged.scores[name].judges[judge][rows] for name, rows in kept.items()}
     prompts = {name: [judged.scores[name].prompts[row] for row in rows] for name, rows in kept.items()}
     reasons = {name: NO_SCORES for name in judged.models if name not in kept}
-    for name in [name for name, own in prompts.items() if len({*own}) < 2]:
+    for name in [name for name, texts in prompts.items() if len({*texts}) < 2]:
         reasons[name] = f"its scores are of {plural(len({*prompts[name]}), 'prompt')}, and an interval needs two"
         for by_model in (kept, values, prompts):
             del by_model[name]
@@ -298,23 +298,23 @@ def _estimates(
     """Return estimates of models by name from their joint influences, shape (p, b)."""
     found = {}
     for place, name in enumerate(names):
-        own = 0.0 if floors is None else float(floors[place])
-        found[name] = [model_estimate(float(values[place]), own, influences[place], degrees=degrees)]
+        least = 0.0 if floors is None else float(floors[place])
+        found[name] = [model_estimate(float(values[place]), least, influences[place], degrees=degrees)]
     return found
 
 
 def _say_prompts(judge: str, means: Means, prompts: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """Yield what to know of prompts that not all models have."""
-    own = {name: {*texts} for name, texts in prompts.items()}
-    every = set().union(*own.values())
-    lacking = {name: len(every - texts) for name, texts in own.items() if every - texts}
-    if not lacking or len(own) < 2:
+    known = {name: {*texts} for name, texts in prompts.items()}
+    every = set().union(*known.values())
+    lacking = {name: len(every - texts) for name, texts in known.items() if every - texts}
+    if not lacking or len(known) < 2:
         return
     if means.is_paired:
         who = join_words([f"{name} lacks {count:,}" for name, count in lacking.items()])
         yield f"{judge}: of {len(every):,} prompts, {who}; means are over the {means.prompts[0]:,} that all models have"
     else:
-        shared = len(set.intersection(*own.values()))
+        shared = len(set.intersection(*known.values()))
         yield (
             f"{judge}: models share {shared:,} of {len(every):,} prompts, so that each has the mean of its own, and "
             "easier prompts count for a model"
@@ -325,7 +325,7 @@ def _gains(
     judged: Judgments, means: Means, kept: Mapping[str, Integers], prompts: Mapping[str, Sequence[str]], judge: str
 ) -> tuple[list[Gains], list[str]]:
     """Return the gains of models over the others, and of parts over others whatever the model; and the prompts."""
-    names = sorted({prompt for own in prompts.values() for prompt in own})
+    names = sorted({prompt for texts in prompts.values() for prompt in texts})
     number = {name: place for place, name in enumerate(names)}
     gains, level = [], []
     for place, model in enumerate(means.models):
@@ -342,8 +342,8 @@ def _gains(
         else:
             inside, against = np.ones(len(block), bool), np.full(len(block), means.values[others].mean())
         rows = np.flatnonzero(inside)
-        own = {by: parts.at(rows) for by, parts in division.items()}
-        gains.append(Gains(model, (values - against)[rows], block[rows], own))
+        of_rows = {by: parts.at(rows) for by, parts in division.items()}
+        gains.append(Gains(model, (values - against)[rows], block[rows], of_rows))
     shared = {by: Division.joined([gain.divisions[by] for gain in level]) for by in level[0].divisions}
     every = np.concatenate([gain.values for gain in level]), np.concatenate([gain.prompt for gain in level])
     better = means.values.argmax() if judge not in judged.lower else means.values.argmin()

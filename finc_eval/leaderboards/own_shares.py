@@ -58,7 +58,7 @@ def _counted_shares(
     return found
 
 
-def _kept(key: str, found: Estimate, fields: tuple[tuple[str, str], ...]) -> Measure:
+def _kept(key: str, estimate: Estimate, fields: tuple[tuple[str, str], ...]) -> Measure:
     """Keep an estimate; what its error owes to the reference is one number, which training runs of a model share."""
-    kept = tuple(ErrorSource.of_variance(source.name, source.variance) for source in found.sources)
-    return Measure.of(replace(found, sources=kept), False, SHARES[key], Signature(key, fields))
+    kept = tuple(ErrorSource.of_variance(source.name, source.variance) for source in estimate.sources)
+    return Measure.of(replace(estimate, sources=kept), False, SHARES[key], Signature(key, fields))

@@ -102,7 +102,7 @@ def gallery(board: Leaderboard, samples: Mapping[str, Samples]) -> Gallery:
 
 def _as_shown(board: Leaderboard, samples: Mapping[str, Samples]) -> Leaderboard:
     """Return the board with the samples that can be shown of sets whose pictures were kept, and are not given."""
-    kept = {label: own for label, own in (board.kept or {}).items() if label not in samples}
+    kept = {label: thumbnails for label, thumbnails in (board.kept or {}).items() if label not in samples}
     kinds, headings = (tuple(as_shown(kind, kept) for kind in some) for some in (board.kinds, board.headings))
     return replace(board, kinds=kinds, headings=headings)
 
@@ -289,10 +289,10 @@ def _kinds_table(board: Leaderboard, names: UniqueNames) -> TextTable:
     colors = colors_of(board)
 
     def share(label: str, kind: Kind) -> Cell:
-        own, ref = kind.shares[label], kind.shares[REFERENCE].interval
-        side = "more" if own.interval[0] > ref[1] else "less" if own.interval[1] < ref[0] else ""
+        model, ref = kind.shares[label], kind.shares[REFERENCE].interval
+        side = "more" if model.interval[0] > ref[1] else "less" if model.interval[1] < ref[0] else ""
         mark = f"{side} {colors.get(label, '')}".strip() if side else ""
-        return Cell(percent(own.share, 1), f"{share_interval(own.interval)} {side}".strip(), mark=mark)
+        return Cell(percent(model.share, 1), f"{share_interval(model.interval)} {side}".strip(), mark=mark)
 
     def name(kind: Kind) -> Cell:
         samples = [(kind.set_with_most, kind.shares[kind.set_with_most].top_ids[:LEAD_SAMPLES])]

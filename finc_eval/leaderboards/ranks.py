@@ -140,10 +140,13 @@ def rank(
 def _adjust(worth: Array, covariance: Array) -> Array:
     """Return the step-down p-values of "a is not better than b" for all ordered pairs (`step_down_by`).
 
+    `worth` is higher for better models, shape (p,), with its covariance (p, p); the result has a row for each a and a
+    column for each b, shape (p, p), and 1 on the diagonal.
+
     Draws are under equality of all models. A pair stays in the family when its reverse has left it.
     """
-    own = covariance.diagonal()
-    error = np.sqrt(np.maximum(own[:, None] + own - 2 * covariance, 0))
+    variances = covariance.diagonal()
+    error = np.sqrt(np.maximum(variances[:, None] + variances - 2 * covariance, 0))
     gaps = worth[:, None] - worth
     first, second = np.nonzero(~np.eye(len(gaps), dtype=bool))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -189,8 +192,10 @@ def joint_covariance(estimates: Sequence[Estimate]) -> Array:
     """
     confidence = 1 - level_of_each(1 - DEFAULT_CONFIDENCE, len(estimates) * (len(estimates) - 1))
     wider = [[source.widened(confidence) for source in estimate.sources] for estimate in estimates]
-    covariance = np.diag([sum(source.variance for source in own if source.name != REF) for own in wider]).astype(float)
-    shared = {place: source.parts for place, own in enumerate(wider) for source in own if source.name == REF}
+    covariance = np.diag(
+        [sum(source.variance for source in sources if source.name != REF) for sources in wider]
+    ).astype(float)
+    shared = {place: source.parts for place, sources in enumerate(wider) for source in sources if source.name == REF}
     if shared:
         parts = np.stack([*shared.values()])
         covariance[np.ix_([*shared], [*shared])] += parts @ parts.T

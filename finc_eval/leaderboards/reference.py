@@ -323,5 +323,5 @@ def _near(kinds: KindTree) -> KindTree:
     return replace(kinds, radius=inf)
 
 
-def _examples(tree: Tree, found: Counted, embeddings: Embeddings) -> tuple[Examples, ...]:
-    return tuple(found.examples(embeddings, *tree.leaves_of(node)) for node in range(tree.nodes))
+def _examples(tree: Tree, counted: Counted, embeddings: Embeddings) -> tuple[Examples, ...]:
+    return tuple(counted.examples(embeddings, *tree.leaves_of(node)) for node in range(tree.nodes))

@@ -331,17 +331,17 @@ class Leaderboard(Document):
             UsageError: a board does not rank by the number that orders the rows here, or two boards have one label.
             IncompatibleError: the models of two boards differ.
         """
-        own = label or self.extractor
-        if own in others:
-            raise UsageError(f"two boards are called {own!r}: give this board a label, or rename the other")
+        name_here = label or self.extractor
+        if name_here in others:
+            raise UsageError(f"two boards are called {name_here!r}: give this board a label, or rename the other")
         if not others:
             raise UsageError("at least two boards are needed side by side, got 1")
         names, sides, criteria = [row.name for row in self.rows], [], {}
-        for label, board in {own: self, **others}.items():
+        for label, board in {name_here: self, **others}.items():
             criteria[label] = board.criterion(self.rank_by)
             if unlike := sorted({*names} ^ {row.name for row in board.rows}):
                 raise IncompatibleError(
-                    f"the boards {own} and {label} differ in {join_words(unlike)}: rank the same models"
+                    f"the boards {name_here} and {label} differ in {join_words(unlike)}: rank the same models"
                 )
             standings = {row.name: row.scores[self.rank_by] for row in board.rows}
             places = {
@@ -358,13 +358,13 @@ class Leaderboard(Document):
         return replace(self, panel=Panel(self.rank_by, tuple(sides), reversals, tuple(moved)))
 
     def _frame_rows(self) -> list[dict[str, object]]:
-        own = [_cells(row, key, score) for row in self.rows for key, score in row.scores.items()]
+        lines = [_cells(row, key, score) for row in self.rows for key, score in row.scores.items()]
         if self.panel is None:
-            return own
+            return lines
         first, *others = self.panel.sides
         further = [_cells(row, self.rank_by, side.places[row.name]) for side in others for row in self.rows]
-        spaces = [first.label] * len(own) + [side.label for side in others for _ in self.rows]
-        return [{"space": space, **line} for space, line in zip(spaces, [*own, *further], strict=True)]
+        spaces = [first.label] * len(lines) + [side.label for side in others for _ in self.rows]
+        return [{"space": space, **line} for space, line in zip(spaces, [*lines, *further], strict=True)]
 
     def _lines(self) -> Iterator[str]:
         for row in self.rows:

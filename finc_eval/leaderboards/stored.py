@@ -313,9 +313,9 @@ class Board:
         pictures = {entry.name: entry.pictures for entry in entries} | {REFERENCE: reference.pictures}
         kept: dict[str, Thumbnails] = {}
         notes = []
-        for label, own in pictures.items():
-            if own is not None:
-                kept[label], note = kept_thumbnails(picture.stated for picture in own)
+        for label, kept_pictures in pictures.items():
+            if kept_pictures is not None:
+                kept[label], note = kept_thumbnails(picture.stated for picture in kept_pictures)
                 notes += [f"{label}: {note}: add the model again"] if note else []
         with content_of(self.folder, ADD_AGAIN):
             board = assemble(reference, entries, asked, ())
@@ -364,10 +364,12 @@ class Board:
 
     def _refuse_unlike(self, fields: Mapping[str, tuple[str, str]], advice: str) -> None:
         """Refuse fields whose value of a call and value of the board differ."""
-        for field, (here, own) in fields.items():
-            if here != own:
+        for field, (here, there) in fields.items():
+            if here != there:
                 where = self.folder / REFERENCE_FILE
-                raise IncompatibleError(f"{field} is {here} here and {own} in {where}: {advice}, or make another board")
+                raise IncompatibleError(
+                    f"{field} is {here} here and {there} in {where}: {advice}, or make another board"
+                )
 
 
 def _entry(name: str) -> str:

@@ -117,7 +117,7 @@ class Basis:
     def are_the_same(self, traces: NDArray[np.float64], before: NDArray[np.floating]) -> bool:
         """Return whether most samples are much nearer to one of an earlier set than nearest samples are.
 
-        That is the sample at the same place, as generators give it for the same seeds.
+        That is the sample at the same place, as generators give it for the same seeds. Both are traces, shape (n, 16).
         """
         if traces.shape != before.shape or not len(traces):
             return False

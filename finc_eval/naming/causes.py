@@ -71,8 +71,8 @@ def frequency_or_appearance(labels: Mapping[str, Sequence[str]], members: Mappin
     # The fewest labels that make at least half of the members.
     counts = inside.sum(0)
     order = np.argsort(-counts, kind="stable")
-    own = order[: int(np.searchsorted(np.cumsum(counts[order]), counts.sum() / 2)) + 1]
-    more, less = samples[:, own].sum(1)
+    largest = order[: int(np.searchsorted(np.cumsum(counts[order]), counts.sum() / 2)) + 1]
+    more, less = samples[:, largest].sum(1)
     frequency_p = bonferroni(enrichment_p(more, samples[0].sum(), less, samples[1].sum()), len(known))
     tests = [float(frequency_p), stratified_p(inside, samples)]
     (often_p, looks_p), (often, looks) = holm(tests).tolist(), difference_parts(inside, samples)
@@ -81,7 +81,7 @@ def frequency_or_appearance(labels: Mapping[str, Sequence[str]], members: Mappin
         p_value <= ALPHA and part >= 0.2 * (often + looks) for p_value, part in ((often_p, often), (looks_p, looks))
     )
     kinds: tuple[CauseKind | None, ...] = (None, "appearance", "frequency", "both")
-    return LookCause(kinds[2 * is_often + is_looks], tuple(known[label] for label in own), often_p, looks_p)
+    return LookCause(kinds[2 * is_often + is_looks], tuple(known[label] for label in largest), often_p, looks_p)
 
 
 def stratified_p(members: Counts, samples: Counts) -> float:
@@ -99,7 +99,10 @@ def stratified_p(members: Counts, samples: Counts) -> float:
 
 
 def difference_parts(members: Counts, samples: Counts) -> tuple[float, float]:
-    """Return the parts of the difference of the shares of members: of frequency and of appearance (Kitagawa 1955)."""
+    """Return the parts of the difference of the shares of members: of frequency and of appearance (Kitagawa 1955).
+
+    Both arguments count by set and label, shape (2, labels): members, and all samples.
+    """
     frequency = samples / samples.sum(1, keepdims=True)
     with np.errstate(invalid="ignore"):
         rate = members / samples
@@ -128,21 +131,21 @@ def look_different(
     three times as many as by chance, both ways. `members` in the set that has more of a direction are used; the result
     is the number of the linked direction, or None.
     """
-    own = [np.asarray(rows.get(OWN[role], ()), np.int64) for role, rows in zip(roles, members, strict=True)]
+    places = [np.asarray(rows.get(OWN[role], ()), np.int64) for role, rows in zip(roles, members, strict=True)]
     pools = {}
     for name, samples in sets.items():
-        mine = [found for role, found in zip(roles, own, strict=True) if OWN[role] == name]
+        mine = [found for role, found in zip(roles, places, strict=True) if OWN[role] == name]
         pools[name] = np.unique(np.concatenate([smallest_hashes(samples, OTHERS_PER_SET), *mine]))
     rows = {name: sets[name].rows_at(pool) for name, pool in pools.items()}
-    lifts = np.zeros((len(own), len(own)))
+    lifts = np.zeros((len(places), len(places)))
     for i, role in enumerate(roles):
         own_rows, pool = rows[OWN[role]], pools[OTHER[role]]
-        at = own_rows[torch.from_numpy(np.searchsorted(pools[OWN[role]], own[i])).to(own_rows.device)]
+        at = own_rows[torch.from_numpy(np.searchsorted(pools[OWN[role]], places[i])).to(own_rows.device)]
         distances = torch.cdist(at, rows[OTHER[role]])
         nearest = pool[distances.topk(min(NEIGHBORS, len(pool)), largest=False).indices.cpu().numpy()]
-        for j in range(len(own)):
-            if roles[j] != role and len(own[i]) and len(own[j]):
-                lifts[i, j] = np.isin(nearest, own[j]).mean() * len(pool) / len(own[j])
+        for j in range(len(places)):
+            if roles[j] != role and len(places[i]) and len(places[j]):
+                lifts[i, j] = np.isin(nearest, places[j]).mean() * len(pool) / len(places[j])
     lifts = np.minimum(lifts, lifts.T)  # the smaller one of both ways
     for i, j in product(range(len(names)), repeat=2):
         if roles[i] != roles[j] and (same := same_kind(names[i], names[j])) is not None:

@@ -245,9 +245,9 @@ def _measure(column: RegisteredColumn, image: Image.Image, sample: str) -> tuple
     return number, isinstance(value, bool | np.bool_)
 
 
-def _shown(found: object) -> str:
-    text = repr(found)
-    return text if len(text) <= 60 else f"{type(found).__name__} {text[:60]}…"
+def _shown(returned: object) -> str:
+    text = repr(returned)
+    return text if len(text) <= 60 else f"{type(returned).__name__} {text[:60]}…"
 
 
 def join_columns(

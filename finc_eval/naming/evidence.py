@@ -46,10 +46,10 @@ class Evidence(Record):
         return divergence(self.share_members, self.share_others)
 
 
-def divergence(own: float, others: float) -> float:
+def divergence(share: float, others: float) -> float:
     """Return the divergence of a share from a smaller share, in bits; 0 if it is not smaller."""
     # 0.001: share of other samples that a property counts as having at least: few others show no smaller one.
-    p, q = own, max(others, 0.001)
+    p, q = share, max(others, 0.001)
     terms = [a * log2(a / b) for a, b in ((p, q), (1 - p, 1 - q)) if a > 0 and b > 0]
     return sum(terms) if p > q else 0.0
 
@@ -224,9 +224,13 @@ def _reading(text: str) -> frozenset[str]:
 
 def in_common(kinds: Sequence[HasName], others: Iterable[HasName]) -> str | None:
     """Return the words that all names of some kinds share and no others have, as "coloured" of coloured-0; or None."""
-    own = [_words(kind) for kind in kinds]
+    words_of_each = [_words(kind) for kind in kinds]
     taken = {word for kind in others for word in _words(kind)}
-    shared = [word for word in own[0] if all(word in words for words in own)] if len(own) > 1 else []
+    shared = (
+        [word for word in words_of_each[0] if all(word in words for words in words_of_each)]
+        if len(words_of_each) > 1
+        else []
+    )
     return " ".join(shared) if shared and taken and taken.isdisjoint(shared) else None
 
 

@@ -64,7 +64,8 @@ def measure_sets(
         return (), {}
     traits = tuple(trait for found, _ in parts for trait in found)
     return traits, {
-        label: Measured(own, np.concatenate([values[label] for _, values in parts], 1)) for label, own in rows.items()
+        label: Measured(of_set, np.concatenate([values[label] for _, values in parts], 1))
+        for label, of_set in rows.items()
     }
 
 
@@ -83,7 +84,10 @@ def measure_pictures(samples: Embeddings) -> PictureLooks | None:
 
 
 def _measure_at(samples: Embeddings, rows: NDArray[np.int64], columns: ColumnMeasurer) -> PictureLooks | None:
-    """Measure the pictures of some samples, a few at a time; None if they are not at hand."""
+    """Measure the pictures of some samples, a few at a time; None if they are not at hand.
+
+    `rows` has the indices of the samples, shape (n,), and `columns` measures what users registered.
+    """
     parts = [(np.empty((0, len(TRAITS))), np.empty((0, SIDE**2), np.int8))]
     for start in range(0, len(rows), 64):  # pictures in memory
         images = samples.images_at(rows[start : start + 64])
@@ -132,11 +136,11 @@ def _pictures(sets: Mapping[str, Embeddings], known: Mapping[str, PictureLooks |
         columns.append({column: found.columns[column] for column in registered_columns()})
     ends = np.cumsum([len(value) for value in values.values()])[:-1]
     place = [trait.name for trait in TRAITS].index("mark")
-    for own, marked in zip(values.values(), np.split(marks(np.concatenate(residuals)), ends), strict=True):
-        own[:, place] = marked
+    for table, marked in zip(values.values(), np.split(marks(np.concatenate(residuals)), ends), strict=True):
+        table[:, place] = marked
     asked, of_users = join_columns(columns, [*map(len, values.values())])
     joined = zip(values.items(), of_users, strict=True)
-    return (*asked, *TRAITS), {label: np.concatenate([users, own], 1) for (label, own), users in joined}
+    return (*asked, *TRAITS), {label: np.concatenate([users, looks], 1) for (label, looks), users in joined}
 
 
 def read_numbers(sets: Mapping[str, Embeddings], rows: Rows) -> Parts | None:
@@ -167,7 +171,8 @@ def read_numbers(sets: Mapping[str, Embeddings], rows: Rows) -> Parts | None:
 def read_column(samples: Embeddings, name: str, rows: NDArray[np.int64]) -> Array | None:
     """Return the numbers of a column; None if a sample has another text, or too many have no number.
 
-    Samples that lack a number take that of another sample, at random: their law is that of the others.
+    Samples that lack a number take that of another sample, at random: their law is that of the others. `rows` has the
+    indices of the samples, and the result their numbers, shape (n,).
     """
     values, missing = samples.column(name), {"", *samples.missing_as(name)}
     texts = [values[row] for row in rows.tolist()]

@@ -61,11 +61,11 @@ def name_by_members(members: Sequence[Mapping[str, NDArray[np.int64]]], sets: Ma
     return [_name(mine) for mine in found]
 
 
-def _name(found: list[Question]) -> Name:
+def _name(questions: list[Question]) -> Name:
     """Name one kind from its significant properties, which come in the order of their sources."""
     by_source = [
         _best(sorted(group, key=lambda question: (-question.strength, " to " in question.evidence.value)))
-        for _, group in groupby(found, lambda question: question.evidence.source)
+        for _, group in groupby(questions, lambda question: question.evidence.source)
     ]
     phrases = [phrase for group in by_source if (phrase := _phrase([question for question in group if question.large]))]
     noun = max(phrases, key=lambda phrase: (phrase.is_label, phrase.information), default=None)
@@ -88,7 +88,7 @@ def _name(found: list[Question]) -> Name:
     others = [question.evidence for group in by_source for question in group if question.evidence not in said]
     shared = tuple(
         question.evidence
-        for question in found
+        for question in questions
         if question.large
         and question.evidence.share_members >= MOST
         and question.evidence.source != TRAIT
@@ -155,14 +155,14 @@ def _best(group: list[Question]) -> list[Question]:
     return [*generic[: int(first.share_members >= MOST)], *kept]
 
 
-def _phrase(found: list[Question]) -> _Phrase | None:
+def _phrase(questions: list[Question]) -> _Phrase | None:
     """Say what members have of one source, from its values, the strongest first; None if they share nothing."""
-    values = [question.evidence for question in found]
+    values = [question.evidence for question in questions]
     source = values[0].source if values else TRAIT
     most = [value for value in values if value.share_members >= MOST]
-    strongest = sorted(found, key=lambda question: -question.part)
+    strongest = sorted(questions, key=lambda question: -question.part)
     some = [question.evidence for question in strongest if question.part >= SECOND][:2]
-    both = len(some) == 2 and sum(question.part for question in found if question.evidence in some) >= BOTH
+    both = len(some) == 2 and sum(question.part for question in questions if question.evidence in some) >= BOTH
     if source == TRAIT:
         return None
     example: list[Evidence] = []

@@ -79,7 +79,7 @@ def smallest_hashes(samples: Embeddings, count: int) -> Indices:
 
 
 def _one_of_each(groups: NDArray[np.uint64], mask: Mask, order: Indices) -> Mask:
-    """Choose of each group the sample of the mask that comes first in an order."""
+    """Mark, of each group, the sample of the mask that comes first in an order; all have shape (n,)."""
     ordered = order[mask[order]]
     chosen = np.zeros(len(groups), bool)
     chosen[ordered[np.unique(groups[ordered], return_index=True)[1]]] = True
@@ -103,8 +103,8 @@ def split_words(text: str) -> list[str]:
 
 def common_word(texts: Sequence[str], every: Sequence[str]) -> str:
     """Return the rarest word that most of some texts have, of all texts; "" if none is rarer among the others."""
-    own, of_all = (Counter(word for text in some for word in set(split_words(text))) for some in (texts, every))
-    most = [word for word, count in own.items() if count >= 0.8 * len(texts)]
+    counts, of_all = (Counter(word for text in some for word in set(split_words(text))) for some in (texts, every))
+    most = [word for word, count in counts.items() if count >= 0.8 * len(texts)]
     word = min(most, key=lambda candidate: (of_all[candidate], candidate), default="")
     return word if word and of_all[word] < len(every) / 2 else ""
 

@@ -185,17 +185,14 @@ MOTION_TRAITS = {
 def measure(image: Image.Image) -> NDArray[np.float64]:
     """Measure a picture: shares, in the order of `MEASURED`, and its size in pixels."""
     width, height = image.size
-    pixels = np.asarray(image.convert("RGB").resize((SIDE, SIDE), Image.Resampling.BOX), np.float64) / 255
-    gray = pixels @ np.array(motion.LUMA)
+    shown = np.asarray(image.convert("RGB").resize((SIDE, SIDE), Image.Resampling.BOX))
+    gray = (shown / 255) @ np.array(motion.LUMA)
+    deviation = gray.std()
     laplacian = 4 * gray[1:-1, 1:-1] - gray[:-2, 1:-1] - gray[2:, 1:-1] - gray[1:-1, :-2] - gray[1:-1, 2:]
-    channels = np.moveaxis(pixels, 2, 0)  # a reduction of so short an axis is slow
-    largest, smallest = reduce(np.maximum, channels), reduce(np.minimum, channels)
+    channels = np.moveaxis(shown, 2, 0)  # a reduction of so short an axis is slow, and of bytes it is fast
+    largest, smallest = (reduce(how, channels) / 255 for how in (np.maximum, np.minimum))
     saturation = (largest - smallest) / np.maximum(largest, 1e-9)
     colored = (saturation > COLORED) & (largest > COLORED)
-    red, green, blue = pixels[colored].T
-    # The hue as an angle in the plane of opponent colors.
-    angle = np.degrees(np.arctan2(np.sqrt(3) * (green - blue), 2 * red - green - blue))
-    hues = [float(((angle - low) % 360 < high - low).sum() / colored.size) for low, high in HUES.values()]
     # The share of the side that is a uniform margin: the widest frame of one value.
     lines = np.concatenate([gray, gray[::-1], gray.T, gray.T[::-1]]).reshape(4, SIDE, SIDE)[:, : SIDE // 4]
     corner = gray[0, 0]
@@ -204,14 +201,27 @@ def measure(image: Image.Image) -> NDArray[np.float64]:
     return np.array(
         [
             gray.mean(),
-            gray.std(),
-            laplacian.std() / max(gray.std(), 1 / 255),  # relative to the contrast
+            deviation,
+            laplacian.std() / max(deviation, 1 / 255),  # relative to the contrast
             saturation.mean(),
-            *hues,
+            *_shares_of_hues(channels[:, colored] / 255, colored.size),
             width * height,
             border,
         ]
     )
+
+
+def _shares_of_hues(colors: Floats, pixels: int) -> list[float]:
+    """Return the shares of hues, in the order of `HUES`, by the colored pixels, (3, colored) in [0, 1], among all."""
+    red, green, blue = colors
+    # The hue as an angle in the plane of opponent colors, in [-180, 180].
+    angle = np.degrees(np.arctan2(np.sqrt(3) * (green - blue), 2 * red - green - blue))
+
+    def below(degrees: float) -> int:
+        """Count angles below a number of degrees, which may be of the next turn."""
+        return int(np.count_nonzero(angle < degrees)) + int(np.count_nonzero(angle < degrees - 360))
+
+    return [(below(high) - below(low)) / pixels for low, high in HUES.values()]
 
 
 def trait_questions(panel: SampledSets) -> Iterator[Question]:
@@ -262,7 +272,10 @@ def _ask(
 
 
 def _shares_apart(members: Floats, others: Floats) -> tuple[Floats, Floats]:
-    """Return the shares of members and others above the value that tells them apart best, for each column."""
+    """Return the shares of members and others above the value that tells them apart best, for each column.
+
+    Arguments are measurements, shapes (members, columns) and (others, columns); results have shape (columns,).
+    """
     pairs = []
     for mine, theirs in zip(members.T, others.T, strict=True):
         values = np.unique(np.concatenate([mine, theirs]))
@@ -274,7 +287,7 @@ def _shares_apart(members: Floats, others: Floats) -> tuple[Floats, Floats]:
 
 
 def _some(mask: NDArray[np.bool_], count: int) -> NDArray[np.int64]:
-    """Return at most `count` of the samples, spread evenly over the sets."""
+    """Return the places of at most `count` marked samples, spread evenly over the sets."""
     chosen = np.flatnonzero(mask)
     return chosen[np.linspace(0, len(chosen) - 1, min(count, len(chosen))).round().astype(np.int64)]
 

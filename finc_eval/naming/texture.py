@@ -194,7 +194,7 @@ def marks(residuals: NDArray[np.int8]) -> Array:
 
 
 def _template(residuals: NDArray[np.int8]) -> Array:
-    """Return the mean residual, 0 where it is not significant."""
+    """Return the mean of the residuals of pictures, (n, pixels), by pixel; 0 where it is not significant."""
     mean = residuals.mean(0, dtype=np.float64)
     error = np.sqrt((residuals.astype(np.float32) ** 2).mean(0) / len(residuals)) + 1e-9
     return np.asarray(np.where(np.abs(mean) > LEAST_MARK * error, mean, 0.0) / RESIDUAL, np.float64)

@@ -140,7 +140,7 @@ def _of_pairs(pairs: Aligned, judged: RunVerdict, known: KnownOfPairs) -> Findin
 
 def _say(answer: _Answer, share: float) -> str:
     """Say what broken pairs are, with the share of the pairs."""
-    own, before = two_shares(*answer.shares)
+    now, before = two_shares(*answer.shares)
     show = f"{percent(share)} of the pairs"
     match answer.kind:
         case "words":
@@ -149,7 +149,7 @@ def _say(answer: _Answer, share: float) -> str:
             return f"{show} are {COPIES}: pictures of other ids"
         case "repeat":
             return f"{answer.name}, in {show}"
-    return f"{quote(answer.name)} is {own} of the samples (reference {before}): {show} show another picture"
+    return f"{quote(answer.name)} is {now} of the samples (reference {before}): {show} show another picture"
 
 
 def _best_answer(pairs: Aligned, known: KnownOfPairs, vague: Mask) -> tuple[_Answer, float] | None:
@@ -177,23 +177,23 @@ def _answers(pairs: Aligned, known: KnownOfPairs, vague: Mask) -> Iterator[_Answ
         shares = float(again.mean()), float(repeated_before.mean())
         yield _Answer("repeat", name, again & ~repeated_before, shares)
     if (contents := pairs.contents()) is not None:
-        own, before = contents.T
-        _, place, times = np.unique(own, return_inverse=True, return_counts=True)
+        now, before = contents.T
+        _, place, times = np.unique(now, return_inverse=True, return_counts=True)
         # Of ids that are exchanged, each picture is still there once.
-        copied = np.isin(own, before) & (own != before) & (times[place.reshape(-1)] > 1)
+        copied = np.isin(now, before) & (now != before) & (times[place.reshape(-1)] > 1)
         yield _Answer("copy", COPIES, copied, (float(copied.mean()), 0.0))
     column = next((candidate for candidate in TEXT_COLUMNS if candidate in pairs.gen.columns), None)
     if column is not None:
         texts = np.array(pairs.gen.column(column))[pairs.rows[0]]
         if word := common_word(texts[vague].tolist(), texts.tolist()):
             words = [set(split_words(text)) for text in texts.tolist()]
-            asks = np.array([word in own for own in words])
+            asks = np.array([word in of_pair for of_pair in words])
             yield _Answer("words", word, asks, (float(vague.mean()), 0.0), len(set().union(*words)))
-    for names, own, before in _groups(pairs, known):
+    for names, now, before in _groups(pairs, known):
         for number, name in enumerate(names):
-            shares = float((own == number).mean()), float((before == number).mean())
+            shares = float((now == number).mean()), float((before == number).mean())
             if name and shares[0] != shares[1]:
-                has = own == number if shares[0] > shares[1] else before == number
+                has = now == number if shares[0] > shares[1] else before == number
                 yield _Answer("kind", name, has, shares)
 
 
@@ -208,5 +208,5 @@ def _groups(pairs: Aligned, known: KnownOfPairs) -> Iterator[tuple[list[str], ND
         first, second = np.split(numbers.reshape(-1), 2)
         yield labels.tolist(), first, second
     if known.cells is not None:
-        own, before, kinds = known.cells
-        yield [KIND_NUMBER.sub("", name) for name in kinds], own, before
+        now, before, kinds = known.cells
+        yield [KIND_NUMBER.sub("", name) for name in kinds], now, before

@@ -85,7 +85,10 @@ def _mean_square(codes: torch.Tensor) -> Array:
 
 
 def psnr(squares: Array) -> Array:
-    """Return the peak signal-to-noise ratio in dB, infinite for equal pictures, from mean squared differences."""
+    """Return the peak signal-to-noise ratio in dB, infinite for equal pictures.
+
+    `squares` are mean squared differences of pictures in [0, 1], of any shape.
+    """
     return np.asarray(np.where(squares > 0, -10 * np.log10(np.maximum(squares, np.finfo(float).tiny)), np.inf))
 
 
@@ -160,7 +163,7 @@ def _weigh(places: int, step: int) -> torch.Tensor:
 
 
 def _halve(light: torch.Tensor) -> torch.Tensor:
-    """Return light of half the size, by means of four pixels."""
+    """Return light, (n, 2, h, w), of half the size, by means of four pixels."""
     if any(side % 2 for side in light.shape[2:]):
         return avg_pool2d(light, 2, padding=[side % 2 for side in light.shape[2:]])
     rows = light[..., ::2, :] + light[..., 1::2, :]  # an eighth of the time of avg_pool2d

@@ -32,24 +32,24 @@ LEGEND_OF_LPIPS = " LPIPS: by AlexNet, version 0.1."
 LEGEND_OF_CLIPS = " Of clips: means over frames. Motion: difference of both flows, in parts of the second's."
 
 
-def id_tables(found: ById | None, labels: Iterable[str]) -> list[TextTable]:
+def id_tables(by_id: ById | None, labels: Iterable[str]) -> list[TextTable]:
     """Return the pairs that are shown, of the sets with these labels, their spread, and what is worse."""
-    if found is None:
+    if by_id is None:
         return []
     sets = tuple(labels)
-    values = {name: np.array(column) for name, column in found.measured.items()}
+    values = {name: np.array(column) for name, column in by_id.measured.items()}
     alike = {"psnr": psnr(values["mse"])} if "mse" in values else {}
     alike |= {name: column for name, column in values.items() if name in TITLES}
-    apart = {name: title for name, title in APART.items() if name in found.measured}
-    place = {name: row for row, name in enumerate(found.ids)}
+    apart = {name: title for name, title in APART.items() if name in by_id.measured}
+    place = {name: row for row, name in enumerate(by_id.ids)}
     pairs: list[list[Cell | str]] = [
         [
             Cell(name, samples=[(label, (name,)) for label in sets], is_stacked=True),
-            found.reasons.get(name, "not recognized" if name in found.unclear else "not broken"),
+            by_id.reasons.get(name, "not recognized" if name in by_id.unclear else "not broken"),
             *(number(float(column[place[name]])) for column in alike.values()),
-            *(number(found.measured[measure][place[name]]) for measure in apart),
+            *(number(by_id.measured[measure][place[name]]) for measure in apart),
         ]
-        for name in found.shown()
+        for name in by_id.shown()
     ]
     headings = [TITLES[name] for name in alike]
     spread = [
@@ -58,7 +58,7 @@ def id_tables(found: ById | None, labels: Iterable[str]) -> list[TextTable]:
     ]
     tables = [
         TextTable(
-            "Broken pairs" if found.broken else "Pairs not recognized" if found.unclear else "Pairs furthest apart",
+            "Broken pairs" if by_id.broken else "Pairs not recognized" if by_id.unclear else "Pairs furthest apart",
             ["Id", "What it is", *headings, *apart.values()],
             pairs,
             words=["What it is"],
@@ -67,7 +67,7 @@ def id_tables(found: ById | None, labels: Iterable[str]) -> list[TextTable]:
     ]
     if spread:
         tables.append(TextTable("All pairs", ["Measure", *QUANTILES], spread))
-    margins = [*found.worse, *found.undecided, *found.not_worse]
+    margins = [*by_id.worse, *by_id.undecided, *by_id.not_worse]
     if not margins:
         return tables
     rows = [[margin.name, margin.verdict, *_numbers(margin)] for margin in margins]

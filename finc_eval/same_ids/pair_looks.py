@@ -36,7 +36,7 @@ class PairLooks:
             contents: digests of both pictures of each of these pairs, shape (m, 2); None if they are unknown.
         """
         self._kept = KeptPairs(contents, len(rows[0]), LOOKS)
-        self._columns = [column_measurer(samples, own) for samples, own in zip(sets, rows, strict=True)]
+        self._columns = [column_measurer(samples, rows_of_set) for samples, rows_of_set in zip(sets, rows, strict=True)]
 
     @property
     def missing(self) -> Rows:
@@ -66,25 +66,27 @@ class PairLooks:
 
 
 def with_numbers(
-    found: TraitsOfPairs | None, sets: tuple[Embeddings, Embeddings], rows: tuple[Rows, Rows]
+    of_pairs: TraitsOfPairs | None, sets: tuple[Embeddings, Embeddings], rows: tuple[Rows, Rows]
 ) -> TraitsOfPairs | None:
     """Add the columns of metadata that hold numbers in both sets; None where nothing is measured at all."""
     labels = ("gen", "ref")
     numbers = read_numbers(dict(zip(labels, sets, strict=True)), dict(zip(labels, rows, strict=True)))
     if numbers is None:
-        return found
+        return of_pairs
     traits, values = numbers
-    if found is None:
+    if of_pairs is None:
         return traits, (values["gen"], values["ref"])
-    first, second = (np.concatenate([own, values[label]], 1) for own, label in zip(found[1], labels, strict=True))
-    return (*found[0], *traits), (first, second)
+    first, second = (
+        np.concatenate([of_looks, values[label]], 1) for of_looks, label in zip(of_pairs[1], labels, strict=True)
+    )
+    return (*of_pairs[0], *traits), (first, second)
 
 
-def spread_over(found: TraitsOfPairs | None, looked: Rows, n: int) -> TraitsOfPairs | None:
+def spread_over(of_pairs: TraitsOfPairs | None, looked: Rows, n: int) -> TraitsOfPairs | None:
     """Return the values of all n pairs, NaN for pairs that are not among those looked at."""
-    if found is None:
+    if of_pairs is None:
         return None
-    traits, values = found
+    traits, values = of_pairs
     first, second = (np.full((n, len(traits)), np.nan) for _ in values)
     first[looked], second[looked] = values
     return traits, (first, second)

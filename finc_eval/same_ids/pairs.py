@@ -119,7 +119,7 @@ class PairTable:
             return self
         traits = None if self.traits is None else (self.traits[0][chosen], self.traits[1][chosen])
         thumbs = None if self.thumbs is None else (self.thumbs[0][chosen], self.thumbs[1][chosen])
-        values = {name: own[chosen] for name, own in self.values.items()}
+        values = {name: measure[chosen] for name, measure in self.values.items()}
         owner = None if self.owner is None else self.owner[chosen]
         others = self.others[chosen]
         return replace(self, values=values, others=others, traits=traits, thumbs=thumbs, nearest_id=None, owner=owner)
@@ -140,7 +140,10 @@ class PairTable:
 
 
 def align(names: Mapping[str, NDArray[np.str_]], sets: Mapping[str, Embeddings]) -> Aligned:
-    """Pair the samples of two sets by their names; of samples with one name, the first counts."""
+    """Pair the samples of two sets by their names; of samples with one name, the first counts.
+
+    `names` has the name of each sample by the label of its set, shape (n,) each.
+    """
     (gen, first), (ref, second) = ((samples, names[label]) for label, samples in sets.items())
     ids, *rows = np.intersect1d(first, second, return_indices=True)
     return Aligned(ids, gen, ref, (rows[0].astype(np.int64), rows[1].astype(np.int64)))
@@ -167,7 +170,7 @@ def measure_in_space(pairs: Aligned) -> tuple[Array, Array]:
     n = len(pairs.ids)
     drawn = np.random.default_rng(0).permutation(n)[:OTHERS]
     compared = pairs.ref.rows_at(pairs.rows[1][drawn]).cpu().double()
-    own, typical, near = np.empty(n), np.empty(n), np.empty(n)
+    distance, typical, near = np.empty(n), np.empty(n), np.empty(n)
     for start in range(0, n, OTHERS):
         some = slice(start, start + OTHERS)
         first, second = (
@@ -178,15 +181,18 @@ def measure_in_space(pairs: Aligned) -> tuple[Array, Array]:
         length = second.norm(dim=1)
         apart = torch.cdist(first, compared)
         apart[torch.from_numpy(drawn)[None] == torch.arange(start, start + len(first))[:, None]] = torch.inf
-        own[some] = mine
+        distance[some] = mine
         # Without another id, the length of a vector stands for the distance of two.
         typical[some] = apart.median(1).values if n > 1 else length
         near[some] = (apart <= mine[:, None]).double().mean(1)
-    return own / max(float(np.median(typical)), np.finfo(float).tiny), near
+    return distance / max(float(np.median(typical)), np.finfo(float).tiny), near
 
 
 def _nearest_ids(pairs: Aligned, distance: Array, others: Array) -> tuple[NDArray[np.int64], Array]:
-    """Return the nearest other id of the samples that are not nearest to their own, and its distance; -1 of others."""
+    """Return the nearest other id of the samples that are not nearest to their own, and its distance; -1 of others.
+
+    `distance` to the own sample and the part of `others` that are nearer have shape (pairs,), and so have both results.
+    """
     asked = np.flatnonzero(others > 0)
     place, near = np.full(len(distance), -1), np.full(len(distance), np.inf)
     mine = (pairs.gen.rows_at(pairs.rows[0][asked]) - pairs.ref.rows_at(pairs.rows[1][asked])).cpu().double()
@@ -198,11 +204,14 @@ def _nearest_ids(pairs: Aligned, distance: Array, others: Array) -> tuple[NDArra
 
 
 def nearest_others(pairs: Aligned, places: NDArray[np.int64]) -> tuple[NDArray[np.int64], Array]:
-    """Return the place of the nearest other sample of the reference, and its distance, for new samples at places."""
-    own = pairs.gen.rows_at(pairs.rows[0][places]).cpu().double()
+    """Return the place of the nearest other sample of the reference, and its distance, for new samples at places.
+
+    `places` are numbers of pairs, shape (m,); both results have that shape.
+    """
+    vectors = pairs.gen.rows_at(pairs.rows[0][places]).cpu().double()
     found, least = np.zeros(len(places), np.int64), np.full(len(places), np.inf)
     for start in range(0, len(pairs.ids), OTHERS):
-        apart = torch.cdist(own, pairs.ref.rows_at(pairs.rows[1][start : start + OTHERS]).cpu().double()).numpy()
+        apart = torch.cdist(vectors, pairs.ref.rows_at(pairs.rows[1][start : start + OTHERS]).cpu().double()).numpy()
         apart[places[:, None] == np.arange(start, start + apart.shape[1])] = np.inf
         nearer = apart.min(1) < least
         found = np.where(nearer, start + apart.argmin(1), found)
@@ -245,7 +254,9 @@ def _pictures(
     for store in (kept, thumbs, looks):
         store.write()
     known = np.delete(np.arange(n), kept.missing)
-    found = {name: own for name, own in zip(names, kept.values.T, strict=True) if not np.isnan(own[known]).any()}
+    found = {
+        name: measure for name, measure in zip(names, kept.values.T, strict=True) if not np.isnan(measure[known]).any()
+    }
     first, second = thumbs.values.view(np.uint8).reshape(n, *shape).swapaxes(0, 1)
     found["coarse"] = correlate(first, second)
     return found, looks.found() if with_traits else None, (first, second)
@@ -273,12 +284,12 @@ def measure_pictures(
     """Measure pairs of pictures of any sizes; the first takes the size of the second."""
     alike: dict[tuple[int, ...], list[int]] = {}
     before = [_colors(image) for image in second]
-    own = [_colors(image, other.shape) for image, other in zip(first, before, strict=True)]
+    now = [_colors(image, other.shape) for image, other in zip(first, before, strict=True)]
     for place, pixels in enumerate(before):
         alike.setdefault(pixels.shape, []).append(place)
     found: dict[str, Array] = {}
     for places in alike.values():
-        both = [[colors[place] for place in places] for colors in (own, before)]
+        both = [[colors[place] for place in places] for colors in (now, before)]
         values = measure_pairs(*both) | ({} if lpips is None else {"lpips": lpips.measure(*both)})
         for name, some in values.items():
             found.setdefault(name, np.empty(len(second)))[places] = some

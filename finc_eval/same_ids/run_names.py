@@ -55,7 +55,10 @@ def name_sizes(table: PairTable) -> str:
 
 
 def name_run(table: PairTable, seen: SeenPairs, is_broken: NDArray[np.bool_], ids: Sequence[str]) -> str:
-    """Name what is behind most of the broken pairs of a run; "" where no cause is, and for too few of them."""
+    """Name what is behind most of the broken pairs of a run; "" where no cause is, and for too few of them.
+
+    `is_broken` marks pairs, shape (n,), in the order of `ids`.
+    """
     order, n = natural_order(ids), len(ids)
     places = np.flatnonzero(is_broken[order])  # in the order of the ids
     if len(places) < min(LEAST_NAMED, n):
@@ -109,7 +112,10 @@ def _ordinal(number: int) -> str:
 
 
 def _exchange(table: PairTable, seen: SeenPairs, order: Places, places: Places) -> str:
-    """Say how ids are exchanged, where a rule tells the other id of most of the broken pairs."""
+    """Say how ids are exchanged, where a rule tells the other id of most of the broken pairs.
+
+    `order` has the numbers of all pairs in the natural order of their ids, and `places` those of broken pairs there.
+    """
     n, number = len(order), np.empty(len(order), np.int64)
     number[order] = np.arange(n)
     known = places[seen.other[order[places]] >= 0]
@@ -140,7 +146,11 @@ def _part(places: Places, n: int) -> str:
 
 
 def _holds(table: PairTable, seen: SeenPairs, order: Places, places: Places, others: Places) -> bool:
-    """Return whether most of the broken pairs show the picture of these other ids, or what is as like it."""
+    """Return whether most of the broken pairs show the picture of these other ids, or what is as like it.
+
+    `order` has the numbers of all pairs in the natural order of their ids; `places` of broken pairs, and the places of
+    the `others` that they may show, are in that order, shape (m,) each.
+    """
     first, second = order[places], order[others]
     if table.thumbs is None or seen.likeness is None:
         return bool((seen.other[first] == second).mean() >= MOST)

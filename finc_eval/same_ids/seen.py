@@ -115,7 +115,10 @@ def see(table: PairTable) -> SeenPairs:
 
 
 def _mark(shown: Words, causes: Words, found: Words, over: Sequence[str]) -> None:
-    """Set the cause where one was found and what is shown so far is among `over`."""
+    """Set the cause where one was found and what is shown so far is among `over`.
+
+    `shown`, `causes` and `found` have a word for each pair, shape (n,); the first two are changed in place.
+    """
     chosen = (found != "") & np.isin(shown, over)
     shown[chosen], causes[chosen] = found[chosen], found[chosen]
 

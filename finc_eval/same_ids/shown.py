@@ -225,7 +225,8 @@ def _nearest(
 ) -> tuple[Array, NDArray[np.int64], Array]:
     """Return the largest correlation of some thumbnails with those of other ids, where it is, and how many are nearer.
 
-    `own` has their numbers among the others, and `values_of_own` their correlation with these.
+    `some` and `others` are thumbnails as units, shapes (n, d) and (m, d). `own` has their numbers among the others, and
+    `values_of_own` their correlation with these, shape (n,) each.
     """
     most, place, nearer = np.full(len(some), -1.0), np.full(len(some), -1), np.zeros(len(some))
     for start in range(0, len(others), NEAR_BLOCK):
@@ -267,28 +268,30 @@ def _alike(units: Units) -> float:
 
 
 def tell_shown(
-    found: Likeness, structure: Array, squares: Array, is_blank: NDArray[np.bool_], sides: Array | None = None
+    likeness: Likeness, structure: Array, squares: Array, is_blank: NDArray[np.bool_], sides: Array | None = None
 ) -> NDArray[np.str_]:
     """Say what each pair shows, (n,) of `Shown`, by the last row of a table that holds.
 
     Args:
-        found: how alike the thumbnails are.
+        likeness: how alike the thumbnails are.
         structure: structure of each pair, in [0, 1] (`measure_pairs`).
         squares: mean squared difference of each pair, of values in [0, 1].
         is_blank: whether the first picture shows nothing while the second does.
         sides: shorter side of each second picture in pixels; default: none is small.
     """
-    least = np.where(is_small(sides, len(found.own)), SAME_SMALL, min(SAME_OWN, SAME_STRUCTURE))
-    answer = np.full(len(found.own), "unclear", dtype="<U15")
-    is_same = (found.own >= least) & (structure >= least) & (found.own > np.maximum(found.alike, found.near))
+    least = np.where(is_small(sides, len(likeness.own)), SAME_SMALL, min(SAME_OWN, SAME_STRUCTURE))
+    answer = np.full(len(likeness.own), "unclear", dtype="<U15")
+    is_same = (
+        (likeness.own >= least) & (structure >= least) & (likeness.own > np.maximum(likeness.alike, likeness.near))
+    )
     answer[is_same] = "same"
-    is_far = (found.own < OTHER_OWN) & (structure < OTHER_STRUCTURE)
-    is_strange = (answer == "unclear") & (found.nearer >= STRANGE) & (len(found.own) >= LEAST_OTHERS)
+    is_far = (likeness.own < OTHER_OWN) & (structure < OTHER_STRUCTURE)
+    is_strange = (answer == "unclear") & (likeness.nearer >= STRANGE) & (len(likeness.own) >= LEAST_OTHERS)
     answer[is_far | is_strange] = "another picture"
-    more = margins(sides, len(found.own))
-    answer[(found.near >= NEAR) & (found.near > found.own + more)] = "another id"
-    answer[best_turn(found, more) > 0] = "turned"
-    answer[(exchange(found) > 0) & (structure >= SAME_STRUCTURE)] = "turned"
+    more = margins(sides, len(likeness.own))
+    answer[(likeness.near >= NEAR) & (likeness.near > likeness.own + more)] = "another id"
+    answer[best_turn(likeness, more) > 0] = "turned"
+    answer[(exchange(likeness) > 0) & (structure >= SAME_STRUCTURE)] = "turned"
     answer[squares <= UNSEEN_SQUARES] = "same"
     answer[is_blank] = "blank"
     return answer
@@ -310,11 +313,11 @@ def usual_correlation(own: Array) -> float:
     return min(NEAR, float(np.quantile(alike, 0.25)))
 
 
-def exchange(found: Likeness) -> NDArray[np.int64]:
+def exchange(likeness: Likeness) -> NDArray[np.int64]:
     """Return the exchange of channels that the colors of each pair show, by its number in `TURNS`; 0 where none."""
-    best = found.colors[:, 1:].argmax(1) + 1
-    value = found.colors[np.arange(len(best)), best]
-    return np.where((value >= NEAR) & (value > found.colors[:, 0] + EXCHANGED), best, 0)
+    best = likeness.colors[:, 1:].argmax(1) + 1
+    value = likeness.colors[np.arange(len(best)), best]
+    return np.where((value >= NEAR) & (value > likeness.colors[:, 0] + EXCHANGED), best, 0)
 
 
 def margins(sides: Array | None, n: int) -> Array:
@@ -322,21 +325,21 @@ def margins(sides: Array | None, n: int) -> Array:
     return np.full(n, NEARER) if sides is None else np.where(sides < SMALL, NEARER_SMALL, NEARER)
 
 
-def best_turn(found: Likeness, more: Array | float = NEARER) -> NDArray[np.int64]:
+def best_turn(likeness: Likeness, more: Array | float = NEARER) -> NDArray[np.int64]:
     """Return the turn that each pair shows by so much more, by its number in `TURNS`; 0 where it shows none."""
     recolors = np.array([turn.recolors for turn in TURNS])
     parts = np.array([turn.parts for turn in TURNS])
-    plain = np.where(recolors, -1, found.turned)
-    most = np.maximum(found.own, found.near)
+    plain = np.where(recolors, -1, likeness.turned)
+    most = np.maximum(likeness.own, likeness.near)
     # Of turns that fit as well, the simplest: symmetric pictures fit several.
     chosen = plain - 0.01 * parts
     best = chosen[:, 1:].argmax(1) + 1
-    value = np.take_along_axis(found.turned, best[:, None], 1)[:, 0]
-    least = usual_correlation(found.own)
+    value = np.take_along_axis(likeness.turned, best[:, None], 1)[:, 0]
+    least = usual_correlation(likeness.own)
     is_turned = (value >= least) & (value > most + (more if least == NEAR else RECOLORED))
-    colored = np.where(recolors, found.turned - 0.01 * parts, -1)
+    colored = np.where(recolors, likeness.turned - 0.01 * parts, -1)
     other = colored.argmax(1)
-    beyond = np.take_along_axis(found.turned, other[:, None], 1)[:, 0]
+    beyond = np.take_along_axis(likeness.turned, other[:, None], 1)[:, 0]
     is_recolored = (beyond >= NEAR) & (beyond > np.maximum(most, plain.max(1)) + RECOLORED)
     return np.where(is_recolored, other, np.where(is_turned, best, 0))
 

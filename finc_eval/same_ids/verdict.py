@@ -132,22 +132,22 @@ def _least_gain(table: PairTable) -> float:
     return max(GAINED, float(margins(sides, len(table)).mean()))
 
 
-def turn_of_all(found: Likeness, least: float = GAINED) -> int:
+def turn_of_all(likeness: Likeness, least: float = GAINED) -> int:
     """Return the symmetry or exchange of channels that all pairs show, by its number in `TURNS`; 0 for none.
 
     `least` is the least mean gain of correlation.
     """
-    gains = found.turned - found.own[:, None]
+    gains = likeness.turned - likeness.own[:, None]
     # Many pairs tell a symmetry together, also where another sampler has made other details.
     near = NEAR if len(gains) < MANY_ALIKE else OTHER_OWN
-    holds = [turn for turn in range(1, len(TURNS)) if _is_of_all(found.turned[:, turn], gains[:, turn], least, near)]
+    holds = [turn for turn in range(1, len(TURNS)) if _is_of_all(likeness.turned[:, turn], gains[:, turn], least, near)]
     if not holds:
-        gains = found.colors - found.colors[:, :1]
+        gains = likeness.colors - likeness.colors[:, :1]
         gains[np.abs(gains) < EXCHANGED] = 0  # too little color to tell
-        holds = [turn for turn in range(1, EXCHANGES) if _is_of_all(found.colors[:, turn], gains[:, turn])]
-        return max(holds, key=lambda turn: float(found.colors[:, turn].mean()), default=0)
+        holds = [turn for turn in range(1, EXCHANGES) if _is_of_all(likeness.colors[:, turn], gains[:, turn])]
+        return max(holds, key=lambda turn: float(likeness.colors[:, turn].mean()), default=0)
     # Of symmetries that fit as well, the simplest.
-    return max(holds, key=lambda turn: found.turned[:, turn].mean() - 0.02 * TURNS[turn].parts, default=0)
+    return max(holds, key=lambda turn: likeness.turned[:, turn].mean() - 0.02 * TURNS[turn].parts, default=0)
 
 
 def _is_of_all(values: Array, gains: Array, least: float = GAINED, near: float = NEAR) -> bool:

@@ -163,7 +163,7 @@ def _directions_on_page(comparison: Comparison, names: tuple[str, str]) -> dict[
     }
 
 
-def _direction_table(comparison: Comparison, found: Sequence[Direction], names: tuple[str, str]) -> CardRows:
+def _direction_table(comparison: Comparison, directions: Sequence[Direction], names: tuple[str, str]) -> CardRows:
     """Return the table of the significant directions."""
     unique, scale = UniqueNames(comparison.directions), scale_of(comparison.directions)
     return CardRows(
@@ -179,7 +179,7 @@ def _direction_table(comparison: Comparison, found: Sequence[Direction], names: 
             row_of(
                 direction, names, unique, scale, kind_links(comparison, direction), _say_unshown(comparison, direction)
             )
-            for direction in found
+            for direction in directions
         ],
         linked="Kinds of its best samples" if comparison.kinds else "",
     )

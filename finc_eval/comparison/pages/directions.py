@@ -76,7 +76,7 @@ def card_of(
     place: str = "",
 ) -> PageCard:
     """Return the card of a direction of two sets."""
-    own, _ = SETS_OF[direction.role]
+    set_with_more, _ = SETS_OF[direction.role]
     title = dict(zip(SET_NAMES, names, strict=True))
     notes, folded = [], []
     if nearest:
@@ -90,7 +90,7 @@ def card_of(
     return PageCard(
         id=direction.id,
         title=direction.title,
-        ink=own,
+        ink=set_with_more,
         tag=remark(direction) or TOO[direction.role],
         is_muted=remark(direction) is not None,
         says=sentence(direction, names),
@@ -124,7 +124,7 @@ def row_of(
     said: str = "",
 ) -> CardRow:
     """Return the row of a direction: the samples that are most of it at either end, and the shares of its members."""
-    own, _ = SETS_OF[direction.role]
+    set_with_more, _ = SETS_OF[direction.role]
     shares = ((direction.share_gen, direction.share_gen_interval), (direction.share_ref, direction.share_ref_interval))
     return CardRow(
         words=names.words(direction),
@@ -137,7 +137,10 @@ def row_of(
         id=direction.id if names.is_shared(direction) else "",
         remark=remark(direction) or said,
         is_muted=remark(direction) is not None,
-        samples=[(own, direction.typical(own)[:LEAD_SAMPLES]), (own, direction.opposite(own)[:LEAD_SAMPLES])],
+        samples=[
+            (set_with_more, direction.typical(set_with_more)[:LEAD_SAMPLES]),
+            (set_with_more, direction.opposite(set_with_more)[:LEAD_SAMPLES]),
+        ],
         drawing=_draw(direction, titles, scale),
         links=links,
     )

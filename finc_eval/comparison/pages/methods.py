@@ -134,9 +134,9 @@ def _rows(result: MethodComparison, role: Role) -> list[list[Cell | str]]:
     rows: list[list[Cell | str]] = []
     for group in (each for each in significant_groups(result) if each.role == role):
         shown = result.shown_direction(group)
-        own, _ = SETS_OF[role]
+        set_with_more, _ = SETS_OF[role]
         # 4: samples of a group in the table of groups.
-        samples = [(own, shown.typical(own)[:4])]
+        samples = [(set_with_more, shown.typical(set_with_more)[:4])]
         name = Cell(_title_of(result, group), samples=samples, anchor=anchor(shown.id, f"-{group.name}"))
         row: list[Cell | str] = [name]
         for method in result.comparisons:

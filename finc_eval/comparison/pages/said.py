@@ -72,12 +72,12 @@ def findings_table(comparison: Comparison) -> list[TextTable]:
 
     Kinds and directions have tables of their own; they stand here only if looks follow from them.
     """
-    own = {kind.id for kind in comparison.kinds} | {direction.id for direction in comparison.directions}
+    ids = {kind.id for kind in comparison.kinds} | {direction.id for direction in comparison.directions}
     rows: list[list[Cell | str]] = []
     muted: list[bool] = []
     for finding in comparison.findings:
-        below = [name for name in finding.explains if name not in own]
-        if below or not (finding.parts and own.issuperset(finding.parts)):
+        below = [name for name in finding.explains if name not in ids]
+        if below or not (finding.parts and ids.issuperset(finding.parts)):
             rows.append(_row(finding))
             rows += [[f"{UNDER}{name}", "–", "–", "–"] for name in below]
             muted += [False, *(True for _ in below)]

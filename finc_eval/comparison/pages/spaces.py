@@ -79,14 +79,14 @@ def says(result: Spaces) -> dict[str, str]:
         return {"nothing": "No kind differs significantly in any space."}
     sentences = {}
     for name in result.comparisons:
-        own = [kind for kind in result.kinds if kind.space == name]
-        alone = [kind for kind in own if len(kind.seen_by) == 1]
-        text = f"{plural(len(own), 'kind')} {'differs' if len(own) == 1 else 'differ'} in {name}"
+        kinds = [kind for kind in result.kinds if kind.space == name]
+        alone = [kind for kind in kinds if len(kind.seen_by) == 1]
+        text = f"{plural(len(kinds), 'kind')} {'differs' if len(kinds) == 1 else 'differ'} in {name}"
         few = join_words([f"“{result.kind_of(kind).title}”" for kind in alone[:TEXT_SAMPLES]])
         which = "no other space shows" if len(result.comparisons) > 2 else "the other space does not show"
         shared = [
             f"“{result.kind_of(kind).title}” also in {join_words(kind.seen_by[1:])}"
-            for kind in own
+            for kind in kinds
             if kind not in alone
         ]
         parts = [text, *shared[:TEXT_SAMPLES], *([f"{which} {few}"] if alone else [])]
