@@ -141,8 +141,9 @@ def _adjust(worth: Array, covariance: Array) -> Array:
     """Return the step-down p-values of "a is not better than b" for all ordered pairs (`step_down_by`).
 
     `worth` is higher for better models, shape (p,), with its covariance (p, p); the result has a row for each a and a
-    column for each b, shape (p, p), and 1 on the diagonal. Draws are under equality of all models. A pair stays in the
-    family when its reverse has left it.
+    column for each b, shape (p, p), and 1 on the diagonal.
+
+    Draws are under equality of all models. A pair stays in the family when its reverse has left it.
     """
     variances = covariance.diagonal()
     error = np.sqrt(np.maximum(variances[:, None] + variances - 2 * covariance, 0))

@@ -118,7 +118,7 @@ DESIGNS = (
     Design("two normal sets of 240", "small", IN, partial(two_sets, n=240, m=240, names=PAIRS), 40, 20),
     Design("normal sets of 400 and 600", "large", IN, partial(two_sets, n=400, m=600, names=PAIRS), 200, 0),
     Design(
-        "240 samples of 60 units", "clustered", IN, partial(two_sets, n=240, m=240, names=PAIRS, per_unit=4), 300, 20
+        "240 samples of 60 units", "clustered", IN, partial(two_sets, n=240, m=240, names=PAIRS, per_unit=4), 300, 16
     ),
     Design("two normal sets of 200, dear metrics", "small", IN, partial(two_sets, n=200, m=200, names=DEAR), 100, 4),
     Design(
@@ -131,9 +131,9 @@ DESIGNS = (
     ),
     Design("generated sets of 240", "small", IN, partial(generated_sets, n=240, names=QUICK), 200, 10),
     Design(
-        "generated sets of 60 units", "clustered", IN, partial(generated_sets, n=240, names=QUICK, per_unit=4), 200, 12
+        "generated sets of 60 units", "clustered", IN, partial(generated_sets, n=240, names=QUICK, per_unit=4), 200, 10
     ),
-    Design("references of 60 units", "clustered", IN, partial(references, n=240, per_unit=4), 300, 30),
+    Design("references of 60 units", "clustered", IN, partial(references, n=240, per_unit=4), 300, 16),
     Design("test sets of 60 units", "clustered", IN, partial(tests_of_training, n=240, per_unit=4), 60, 0),
     Design(
         "generated sets, truncated Vendi",

@@ -3,6 +3,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
+from scipy.stats import t
 from sklearn.metrics.pairwise import polynomial_kernel as sklearn_kernel
 
 import finc_eval as fe
@@ -61,10 +62,11 @@ def test_it_is_unbiased_and_its_error_is_the_spread_over_draws():
     assert np.mean([one.standard_error for one in unlike]) == pytest.approx(values.std(), rel=0.2)
 
 
-def test_an_interval_is_that_of_a_normal_estimate_at_95_percent():
-    x, y = drawn(50, 0.2), drawn(33, seed=1)
-    found = kid_interval(x, y)
-    assert found.high - found.value == pytest.approx(1.959964 * found.standard_error, rel=1e-6)
+def test_an_interval_is_that_of_students_t_as_few_samples_know_their_error_poorly():
+    found = kid_interval(drawn(50, 0.2), drawn(33, seed=1))
+    half = (found.high - found.value) / found.standard_error
+    assert t.isf(0.025, 50 + 33 - 2) < half < t.isf(0.025, 32)  # by Welch and Satterthwaite
+    assert found.value - found.low == pytest.approx(found.high - found.value)
 
 
 def test_the_kernel_is_the_cube_with_gamma_one_over_d():
