@@ -31,12 +31,16 @@ def of_this_turn(cases, turns):
 
 
 def of_other_turns(items):
-    """Yield each long case of a test marked by_turns whose turn it is not."""
+    """Yield each long case of a test marked by_turns whose turn it is not.
+
+    Cases of one name in a file have one turn: what they share is made in that turn alone.
+    """
     places = {}
     for item in items:
         if (mark := item.get_closest_marker("by_turns")) and item.get_closest_marker("long"):
             (turns,) = mark.args
-            test = item.nodeid.partition("[")[0]
-            place = places[test] = places.get(test, crc32(test.encode())) + 1  # first cases have unlike turns
+            file, _, test = item.nodeid.partition("::")
+            of_file = places.setdefault(file, {})
+            place = of_file.setdefault(test.partition("[")[2] or test, crc32(file.encode()) + len(of_file))
             if (place - turn()) % turns:
                 yield item

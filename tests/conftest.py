@@ -42,7 +42,9 @@ def pytest_configure(config):
 def pytest_collection_modifyitems(items, config):
     for item in more_of_a_kind(items):
         item.add_marker(pytest.mark.long)
-        item.add_marker(pytest.mark.by_turns(3))  # unless the test says how many turns
+    for item in items:
+        if item.get_closest_marker("one_of_each"):
+            item.add_marker(pytest.mark.by_turns(3))  # unless the test says how many turns
     if "::" not in "".join(config.args):  # a case that somebody names runs in any turn
         others = {*of_other_turns(items)}
         items[:] = [item for item in items if item not in others]

@@ -68,7 +68,8 @@ def test_long_cases_by_turns_are_all_reached_and_those_of_make_test_run_in_each(
 
     by_turns = pytest.mark.by_turns(3).mark
     table = [case("of_a_table", n, by_turns=by_turns, long=n > 1 or None) for n in range(9)]
-    items = [*table, case("of_another", 0, by_turns=by_turns, long=True), case("without_turns", 0, long=True)]
+    alike = [case("of_the_same", n, by_turns=by_turns, long=True) for n in (5, 3)]
+    items = [*table, *alike, case("without_turns", 0, long=True)]
     runs = []
     for run in range(40, 43):
         monkeypatch.setenv("GITHUB_RUN_NUMBER", str(run))
@@ -77,6 +78,8 @@ def test_long_cases_by_turns_are_all_reached_and_those_of_make_test_run_in_each(
     always = {one.nodeid for one in (*table[:2], items[-1])}
     assert set.intersection(*runs) == always and set.union(*runs) == {one.nodeid for one in items}
     assert sorted(sum(one.nodeid in run for one in table[2:]) for run in runs) == [2, 2, 3]
+    for one, like in zip(alike, (table[5], table[3]), strict=True):
+        assert [one.nodeid in run for run in runs] == [like.nodeid in run for run in runs], "they share what is made"
 
 
 def test_an_unknown_turn_is_refused_with_what_there_is():

@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from itertools import product
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from finc_eval.findings.finding import LACKING, Finding
 from finc_eval.naming.evidence import MOST
 from finc_eval.naming.questions import enrichment_p
 from finc_eval.naming.traits import Trait
-from finc_eval.numerics.inference import ALPHA, holm
+from finc_eval.numerics.families import holm
+from finc_eval.numerics.inference import ALPHA
 
 Members = Mapping[str, NDArray[np.bool_]]  # which of the samples looked at are meant, by set: "gen" and "ref"
 Floats = NDArray[np.float64]
@@ -120,7 +120,7 @@ def are_asked_otherwise(held: Sequence[Held]) -> list[bool]:
 
     All kinds are one family: each of twenty at 5 % would say so of a kind in two of three pairs of sets of one law.
     """
-    adjusted = holm(torch.tensor([one.asked_p for one in held], dtype=torch.float64)).tolist()
+    adjusted = holm([one.asked_p for one in held]).tolist()
     return [p_value <= ALPHA for p_value in adjusted]
 
 

@@ -17,7 +17,7 @@ from finc_eval.core.record import plain, structure
 from finc_eval.core.run import Run
 from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.embeddings.opening import as_embeddings, open_sets
+from finc_eval.embeddings.opening import open_embeddings
 from finc_eval.embeddings.set_info import notes_on
 from finc_eval.embeddings.subset import Subset
 from finc_eval.extractors.settings import AnyExtractor
@@ -285,10 +285,8 @@ class Monitor:
 
     def _open(self, source: object, label: str) -> Embeddings:
         space = getattr(self, "space", None)
-        opened = open_sets(
-            {label: source}, as_embeddings, self._extractor, self._run, () if space is None else (space,)
-        )
-        return opened[label]
+        spaces = () if space is None else (space,)
+        return open_embeddings({label: source}, self._extractor, self._run, spaces)[label]
 
     @property
     def findings(self) -> tuple[Finding, ...]:

@@ -25,7 +25,8 @@ from finc_eval.naming.repeated import MIN_MEASURED, Repeats, pixels_of, shares_o
 from finc_eval.naming.texture import Array
 from finc_eval.naming.traits import Trait
 from finc_eval.numerics.blocks import MIN_BLOCKS, Blocked
-from finc_eval.numerics.exchanges import Exchanged, UnitSums, exchange_units, flip_blocks, step_down, unit_numbers
+from finc_eval.numerics.exchanges import Exchanged, UnitSums, exchange_units, flip_blocks, unit_numbers
+from finc_eval.numerics.families import step_down
 from finc_eval.numerics.inference import BESIDE_ALPHA
 
 CLIPPED = 4.0  # standard deviations at which values count no further

@@ -100,7 +100,6 @@ DIGITS, SWEEP = "--gen gen --ref ref", "compare sweep --parameter sigma"
 
 @pytest.mark.long
 @pytest.mark.one_of_each("is_same")
-@pytest.mark.by_turns(3)
 @pytest.mark.parametrize(
     ("first", "second", "is_same"),
     [

@@ -39,7 +39,6 @@ def folder(tmp_path_factory):
 
 
 @pytest.mark.one_of_each
-@pytest.mark.by_turns(3)
 @pytest.mark.parametrize(
     "name",
     [

@@ -45,7 +45,7 @@ def share_of_seeds_with_a_false_discovery(x, seeds):
 @pytest.mark.long
 def test_without_cross_fitting_two_halves_of_one_set_nearly_always_differ(digits, monkeypatch):
     monkeypatch.setattr(fits, "cross_fit", in_sample_only)
-    assert share_of_seeds_with_a_false_discovery(digits[0], seeds=6) >= 0.9
+    assert share_of_seeds_with_a_false_discovery(digits[0], seeds=3) == 1
 
 
 @pytest.mark.by_turns(2)
@@ -53,16 +53,13 @@ def test_without_cross_fitting_two_halves_of_one_set_nearly_always_differ(digits
 def test_colored_digits_are_found_at_demo_size(digits):
     x, labels = digits
     images = np.rint(x * 255).astype(np.uint8).reshape(-1, 28, 28)
-    results = []
-    for seed in range(2):
-        rng = np.random.default_rng(seed)
-        order = rng.permutation(len(x))
-        gen = colored_digits(images[order[:2000]], labels[order[:2000]], 0.5, rng)
-        ref = pixels(gray(images[order[2000:]]))
-        results.append(recovery(fe.compare(gen=pixels(gen.images), ref=ref, features=1000, seed=seed), gen.kinds))
-    purity, found = np.mean(results, axis=0)
+    rng = np.random.default_rng(0)
+    order = rng.permutation(len(x))
+    gen = colored_digits(images[order[:2000]], labels[order[:2000]], 0.5, rng)
+    ref = pixels(gray(images[order[2000:]]))
+    purity, found = recovery(fe.compare(gen=pixels(gen.images), ref=ref, features=1000), gen.kinds)
     assert purity >= 0.95
-    assert found >= 9.0
+    assert found >= 9
 
 
 @pytest.mark.by_turns(2)

@@ -155,6 +155,7 @@ def _own_cache(monkeypatch):
 
 
 @pytest.mark.long
+@pytest.mark.by_turns(2)
 @pytest.mark.parametrize("store", STORES)
 def test_a_kill_at_any_step_leaves_the_old_or_the_new_state_and_the_same_command_goes_on(store, tmp_path):
     store = store()

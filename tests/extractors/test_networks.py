@@ -122,7 +122,9 @@ def test_efficientnet_lite0_is_timms(tmp_path, height, width):
     torch.save(plain.state_dict(), tmp_path / "net.pth")
     images = torch.randn(2, 3, height, width, generator=torch.Generator().manual_seed(0))
     for options in ({}, {"drop_rate": 0.2}):  # ours, and timm's own, which the options need
+        before = torch.get_rng_state()
         network = load_backbone(with_weights(card, tmp_path / "net.pth", options=options), CPU, tmp_path / "net.pth")
+        assert options or torch.equal(before, torch.get_rng_state()), "numbers are drawn, and the file has them"
         with torch.inference_mode():
             outputs = network(images)
             features = plain.forward_head(plain.forward_features(images), pre_logits=True)
@@ -137,14 +139,14 @@ def test_efficientnet_lite0_recognizes_the_classes_of_photographs(assets):
     embedder = Embedder(card, "cpu")
     right = []
     with zipfile.ZipFile(assets / "photos" / "imagenet_500.zip") as photographs:
-        names = sorted(name for name in photographs.namelist() if name.endswith(".jpg"))
+        names = sorted(name for name in photographs.namelist() if name.endswith(".jpg"))[::2]
         for start in range(0, len(names), 50):
             some = names[start : start + 50]
             pixels = [np.asarray(Image.open(io.BytesIO(photographs.read(name))).convert("RGB")) for name in some]
             batch = np.stack([resize_frames(image, card.preprocessing) for image in pixels])
             logits = embedder(torch.from_numpy(batch))[:, card.output.dimension :]
             right += [int(Path(name).name[:4]) == top for name, top in zip(some, logits.argmax(1), strict=True)]
-    assert len(right) == 500
+    assert len(right) == 250
     assert np.mean(right) >= 0.86
 
 

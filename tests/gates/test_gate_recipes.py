@@ -97,9 +97,8 @@ def run_workflow(shell, place):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    "verdict, is_green", [pytest.param("undecided", True, marks=pytest.mark.long), ("regression", False)]
-)
+@pytest.mark.by_turns(2)
+@pytest.mark.parametrize("verdict, is_green", [("undecided", True), ("regression", False)])
 def test_the_workflow_for_github_is_red_for_a_regression_and_tells_what_is_undecided(place, shell, verdict, is_green):
     make(place, verdict)
     told, green, found = run_workflow(shell, place)

@@ -274,7 +274,6 @@ def inputs_of_verbs(folder):
         Image.fromarray(pixels).save(folder / "images" / f"{number}.png")
 
 
-@pytest.mark.by_turns(3)
 @pytest.mark.long
 @pytest.mark.one_of_each
 @pytest.mark.parametrize("home", ["none", "read-only", "not there"])

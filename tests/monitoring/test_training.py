@@ -10,7 +10,7 @@ pytestmark = pytest.mark.long
 
 @pytest.fixture(scope="module")
 def trained():
-    return DigitGan.trained(part=0.4)
+    return DigitGan.trained(part=0.2)
 
 
 def follow(trained, seed, **how):

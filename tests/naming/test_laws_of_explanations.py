@@ -211,6 +211,8 @@ def test_log_odds_are_those_of_monroe_and_others():
     y, x = ours + prior, theirs + prior
     delta = np.log(y / (y.sum() - y)) - np.log(x / (x.sum() - x))
     assert log_odds(ours, theirs) == pytest.approx(delta / np.sqrt(1 / y + 1 / x), rel=1e-4)
+    with np.errstate(all="raise"):
+        assert log_odds(ours[:, :1], theirs[:, :1]).tolist() == [[0.0]], "a single word has no others"
 
 
 def test_bits_are_those_of_two_shares():

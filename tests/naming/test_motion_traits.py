@@ -165,7 +165,6 @@ def but_alike(faults):
 
 @pytest.mark.long
 @pytest.mark.one_of_each(by=lambda case: case.startswith("with"))
-@pytest.mark.by_turns(2)
 @pytest.mark.parametrize("trait", but_alike([*FAULTS, *FASTER]))
 def test_a_kind_of_faulty_clips_is_named_by_its_fault(made, trait):
     rows = made((FAULTS | FASTER)[trait])

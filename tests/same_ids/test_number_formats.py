@@ -9,7 +9,7 @@ from torch import nn
 import finc_eval as fe
 from finc_eval.demo.planted import shipped_digits
 
-STEPS, COUNT = 12, 200
+STEPS, COUNT = 12, 100
 
 
 class Denoiser(nn.Module):
