@@ -22,6 +22,7 @@ from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import open_pair
 from finc_eval.embeddings.search.distance_blocks import blocks
 from finc_eval.embeddings.subset import Subset
+from finc_eval.estimates.estimate import Estimate, units_of
 
 Array = NDArray[np.float64]
 
@@ -65,11 +66,16 @@ class Divergence:
     fld: float  # 100 · (nll − baseline); 0 is as good as training samples, more is worse
     nll: float  # −log-likelihood of the test samples per entry of the embedding, in nats
     baseline: float  # the same under a mixture around training samples that is fitted to the other training samples
-    # standard error of `fld` over test samples; the generated and training samples are taken as fixed
-    standard_error: float
+    # `fld` with its error over test samples, groups as one; the generated and training samples are taken as fixed
+    estimate: Estimate
     gap: float  # 100 · (−log-likelihood of the training samples − nll): far below 0 if training samples were memorized
     warning: str | None  # reason to distrust the value, or None
     signature: Signature  # everything that changes the number, except the generated set
+
+    @property
+    def standard_error(self) -> float:
+        """Standard error of `fld`."""
+        return self.estimate.standard_error
 
 
 def fld(gen: object, train: object, test: object, *, seed: int = 0, run: Run | None = None) -> Divergence:
@@ -97,7 +103,7 @@ def fld(gen: object, train: object, test: object, *, seed: int = 0, run: Run | N
         fld=100 * (nll - baseline),
         nll=nll,
         baseline=baseline,
-        standard_error=100 * float((ours - others).std(ddof=1)) / z.n**0.5,
+        estimate=Estimate.of_mean(100 * (ours - others), units_of(z)),
         gap=100 * float(seen.mean() - ours.mean()),
         warning=warning,
         signature=Signature.of("fld", (x.n, y.n, z.n), z.space, ("seed", str(seed))),

@@ -24,7 +24,8 @@ from finc_eval.embeddings.base import Embeddings
 from finc_eval.gallery.counts import MAX_SHOWN
 from finc_eval.naming.causes import CauseKind, frequency_or_appearance, look_different
 from finc_eval.naming.names import name_by_members
-from finc_eval.numerics.inference import ALPHA, clopper_pearson, critical_value, holm, mover, upper_tail
+from finc_eval.numerics.families import holm
+from finc_eval.numerics.inference import ALPHA, clopper_pearson, critical_value, mover, upper_tail
 from finc_eval.numerics.thresholds import thresholds_of
 from finc_eval.partitions.counts import KindsOfSamples
 from finc_eval.partitions.kind import Kind
@@ -115,7 +116,7 @@ class _Family:
     settings: Settings
     columns: Mapping[Role, range]
     estimates: Mapping[Role, Estimates]
-    p_values: torch.Tensor
+    p_values: NDArray[np.float64]
     confidence: float
     is_testable: bool
 

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from finc_eval.comparison.fits import constant_features
-from finc_eval.comparison.inputs import OpenSets, SketchedSet
+from finc_eval.comparison.inputs import SketchedSet, SketchedSets
 from finc_eval.comparison.result import Copies
 from finc_eval.comparison.score_pass import ScoredSet
 from finc_eval.comparison.settings import Fld, Settings
@@ -37,7 +37,7 @@ def copies_between(gen: SketchedSet, ref: SketchedSet) -> Copies | None:
 
 
 def caveats(
-    opened: OpenSets,
+    opened: SketchedSets,
     settings: Settings,
     scored: Mapping[str, ScoredSet],
     sample: torch.Tensor,

@@ -16,7 +16,7 @@ from finc_eval.comparison.direction import ROLES, SETS_OF, Direction, Role, Spec
 from finc_eval.comparison.directions import CrossFit
 from finc_eval.comparison.findings import findings_of, hold_compared, with_kinds
 from finc_eval.comparison.fits import baseline_fit, finc_fit
-from finc_eval.comparison.inputs import SKETCH, OpenSets, SketchedSet, sketch_sets
+from finc_eval.comparison.inputs import SKETCH, SketchedSet, SketchedSets, sketch_sets
 from finc_eval.comparison.result import Comparison, as_comparison
 from finc_eval.comparison.score_pass import SCORE, ScoredSet, score_sets
 from finc_eval.comparison.sets_test import sets_p_value, unit_features
@@ -169,21 +169,21 @@ def compare(
         [('a', 'b'), ('b', 'a')]
     """
     run = Run.of(run)
-    if isinstance(extractor, list | tuple) or (isinstance(gen, dict) and isinstance(ref, dict)):
-        if kinds is not None:
-            raise UsageError(
-                "kinds of an earlier comparison belong to a single space: give one extractor, or leave kinds out"
-            )
-        if len(again):
-            raise UsageError("runs of a baseline are compared in one space: give one extractor, or leave again out")
-        several = extractor if isinstance(extractor, list | tuple) else [] if extractor is None else [extractor]
-        return compare_in_spaces(gen, ref, several, labels, settings, run, options, compare_opened)
-    tree = None if kinds is None else as_comparison(kinds, "kinds").tree
-    sets, chosen = take_arrays({"gen": gen, "ref": ref}, labels, options)
-    settings = settings_of(settings, chosen)
-    run = run.planned(*stages_of(settings, tree))
-    opened = sketch_sets(sets, settings, run, extractor, again)
-    return compare_opened(opened, opened.settings, run, tree)
+    if not (isinstance(extractor, list | tuple) or (isinstance(gen, dict) and isinstance(ref, dict))):
+        tree = None if kinds is None else as_comparison(kinds, "kinds").tree
+        sets, chosen = take_arrays({"gen": gen, "ref": ref}, labels, options)
+        settings = settings_of(settings, chosen)
+        run = run.planned(*stages_of(settings, tree))
+        opened = sketch_sets(sets, settings, run, extractor, again)
+        return compare_opened(opened, opened.settings, run, tree)
+    if kinds is not None:
+        raise UsageError(
+            "kinds of an earlier comparison belong to a single space: give one extractor, or leave kinds out"
+        )
+    if len(again):
+        raise UsageError("runs of a baseline are compared in one space: give one extractor, or leave again out")
+    several = extractor if isinstance(extractor, list | tuple) else [] if extractor is None else [extractor]
+    return compare_in_spaces(gen, ref, several, labels, settings, run, options, compare_opened)
 
 
 def stages_of(settings: Settings, kinds: KindTree | None = None) -> list[str]:
@@ -194,7 +194,7 @@ def stages_of(settings: Settings, kinds: KindTree | None = None) -> list[str]:
 
 
 @arithmetic()
-def compare_opened(opened: OpenSets, settings: Settings, run: Run, kinds: KindTree | None = None) -> Comparison:
+def compare_opened(opened: SketchedSets, settings: Settings, run: Run, kinds: KindTree | None = None) -> Comparison:
     """Compare two sets, "gen" and "ref", that are opened and sketched, by their own kinds or given kinds."""
     gen, ref = opened.sets["gen"], opened.sets["ref"]
     if opened.are_few:
@@ -245,7 +245,7 @@ def _fit(gen: SketchedSet, ref: SketchedSet, settings: Settings, run: Run) -> di
 
 
 def _describe(
-    opened: OpenSets,
+    opened: SketchedSets,
     settings: Settings,
     fits: Mapping[Role, CrossFit],
     answer: Answer | None,
@@ -300,7 +300,7 @@ def _describe(
 
 def _name(
     found: Sequence[tuple[Direction, Members]],
-    opened: OpenSets,
+    opened: SketchedSets,
     answer: Answer | None,
     sets: Mapping[str, Embeddings],
     run: Run,
@@ -324,7 +324,7 @@ def _spectrum(fits: Mapping[Role, CrossFit]) -> Spectrum:
     return Spectrum(found.get("over", ()), found.get("under", ()))
 
 
-def _values(sets: Mapping[str, Embeddings], opened: OpenSets, settings: Settings) -> SharesBy | None:
+def _values(sets: Mapping[str, Embeddings], opened: SketchedSets, settings: Settings) -> SharesBy | None:
     """Return the shares of the values of the column `by`; None if the settings name no column."""
     if settings.by is None:
         return None
@@ -332,7 +332,7 @@ def _values(sets: Mapping[str, Embeddings], opened: OpenSets, settings: Settings
 
 
 def _of_pairs(
-    opened: OpenSets,
+    opened: SketchedSets,
     answer: Answer | None,
     listed: Sequence[Kind],
     divided: KindsOfSamples | None,
@@ -352,7 +352,7 @@ def _of_pairs(
     return found | {"prompts": prompt_differences(opened.pairing, answer.kinds, settings.seed, run, opened.tower)}
 
 
-def _with_captions(comparison: Comparison, opened: OpenSets, run: Run) -> Comparison:
+def _with_captions(comparison: Comparison, opened: SketchedSets, run: Run) -> Comparison:
     """Add what is known of the samples that may be shown, if there are pictures to show."""
     shown = {label: side.embeddings for label, side in opened.sets.items() if side.embeddings is not None}
     if len(shown) < 2 or comparison.gen.samples is None:
@@ -361,7 +361,7 @@ def _with_captions(comparison: Comparison, opened: OpenSets, run: Run) -> Compar
     return replace(comparison, captions=captions_of(shown, {label: most.shown_ids(label) for label in SET_NAMES}, run))
 
 
-def _looks(sets: Mapping[str, Embeddings], opened: OpenSets, settings: Settings) -> SeenLooks:
+def _looks(sets: Mapping[str, Embeddings], opened: SketchedSets, settings: Settings) -> SeenLooks:
     """Return the looks in which the sets differ, with the samples that have each, and what was measured."""
     if settings.rho != 1 or not all(side.has_rows for side in opened.sets.values()):
         return [], ()
@@ -370,7 +370,7 @@ def _looks(sets: Mapping[str, Embeddings], opened: OpenSets, settings: Settings)
 
 
 def _with_findings(
-    comparison: Comparison, sets: Mapping[str, Embeddings], seen: SeenLooks, opened: OpenSets, run: Run
+    comparison: Comparison, sets: Mapping[str, Embeddings], seen: SeenLooks, opened: SketchedSets, run: Run
 ) -> Comparison:
     """Return a comparison with what is said of the sets, and which kinds each look explains."""
     if len(sets) == 2 and all(side.has_rows for side in opened.sets.values()):

@@ -1,4 +1,8 @@
-"""Out-of-fold masses of directions, and the excess, standard error and p-value that follow from them."""
+"""Out-of-fold masses of directions, and the excess, standard error and p-value that follow from them.
+
+All directions are estimated at once, from the moments of both folds, which sketches keep. They are not `Estimate`s: the
+influence of single samples is not known, and the halves of a set are correlated.
+"""
 
 from __future__ import annotations
 

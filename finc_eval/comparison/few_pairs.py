@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from finc_eval.comparison.direction import Spectrum
-from finc_eval.comparison.inputs import OpenSets
+from finc_eval.comparison.inputs import SketchedSets
 from finc_eval.comparison.result import Comparison
 from finc_eval.comparison.settings import Settings
 from finc_eval.core.provenance import Provenance
@@ -26,7 +26,7 @@ FEW = (
 
 
 def find_by_id(
-    opened: OpenSets, answer: Answer | None, listed: Sequence[Kind], divided: KindsOfSamples | None, run: Run
+    opened: SketchedSets, answer: Answer | None, listed: Sequence[Kind], divided: KindsOfSamples | None, run: Run
 ) -> ById:
     """Say what changed, broke and is worse, pair by pair."""
     assert opened.pairing is not None
@@ -35,7 +35,7 @@ def find_by_id(
     return MeasuredRuns.of(opened.pairing, opened.again, kinds, run, fits).answer()
 
 
-def compare_few(opened: OpenSets, settings: Settings, run: Run) -> Comparison:
+def compare_few(opened: SketchedSets, settings: Settings, run: Run) -> Comparison:
     """Compare two sets of few pairs by what each pair shows."""
     assert opened.pairing is not None
     gen, ref = opened.sets["gen"], opened.sets["ref"]

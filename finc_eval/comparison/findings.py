@@ -35,9 +35,11 @@ from finc_eval.naming.properties import split_words
 from finc_eval.naming.traits import Trait
 from finc_eval.numerics.blocks import Blocked
 from finc_eval.numerics.exchanges import EXCHANGED
+from finc_eval.numerics.families import level_of_each
 from finc_eval.numerics.inference import ALPHA, BESIDE_ALPHA, significant
 from finc_eval.partitions.answer import divide
-from finc_eval.partitions.kind import kinds_of_rows
+from finc_eval.partitions.kind import Kind, kinds_of_rows
+from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.prompts.table import PromptDifferences
 from finc_eval.sketches.one_law import KeptSample, separate, sets_p_values
 
@@ -54,14 +56,17 @@ def findings_of(comparison: Compared, held: Sequence[Held] | None = None) -> tup
     else:
         every = [each.finding for each in held]
     if thing_of(comparison) == "direction":
-        names = KindNames(comparison.directions)
+        of_directions = KindNames(comparison.directions)
         firm = [direction for direction in significant(comparison.directions, ALPHA) if direction.firm]
-        every += [_direction_finding(direction, names) for direction in firm]
+        every += [_direction_finding(direction, of_directions) for direction in firm]
     if not every and sets_differ(comparison):
         every = [_slight_finding(comparison)]
     if comparison.by_id is not None:
         every = [finding for finding in every if not (finding.whole or comparison.by_id.run)]
-    said = [replace(finding, text=_sentence(finding, comparison)) for finding in in_order(every)]
+    names: dict[str, KindNames] = {
+        thing: KindNames(_named_as(thing, comparison)) for thing in {finding.kind for finding in every}
+    }
+    said = [replace(finding, text=_sentence(finding, comparison, names)) for finding in in_order(every)]
     return (*(() if comparison.by_id is None else of_pairs(comparison.by_id)), *said)
 
 
@@ -141,8 +146,15 @@ def _slight_finding(comparison: Compared) -> Finding:
     return Finding(SLIGHT, "sets", True, share, CHANCE, p_of_sets(comparison), ids=ids, interval=interval)
 
 
-def _sentence(finding: Finding, comparison: Compared) -> str:
-    """Return a finding of two sets as a sentence with its shares."""
+def _named_as(thing: str, comparison: Compared) -> Sequence[Kind | Direction]:
+    """Return the kinds, or the directions, whose names a sentence about one of them must tell apart."""
+    if thing == "kind":
+        return (*comparison.headings, *comparison.kinds)
+    return comparison.directions if thing == "direction" else ()
+
+
+def _sentence(finding: Finding, comparison: Compared, names: Mapping[str, KindNames]) -> str:
+    """Return a finding of two sets as a sentence with its shares; `names` are those of all kinds and directions."""
     if finding.kind == "sets":
         return say_slight(comparison, finding)
     if finding.kind == "words":
@@ -151,11 +163,12 @@ def _sentence(finding: Finding, comparison: Compared) -> str:
         said = say_whole(finding.name, finding.share_gen or 0.0, "the generated set")
         return f"{said[0].upper()}{said[1:]}."
     if finding.kind in ("kind", "direction"):
-        known = (*comparison.headings, *comparison.kinds) if finding.kind == "kind" else comparison.directions
+        known = _named_as(finding.kind, comparison)
         named = next(each for each in known if finding.parts in ((each.id,), getattr(each, "children", ())))
         shares = two_shares(finding.share_gen or 0.0, finding.share_ref or 0.0)
         verb = "is" if finding.kind == "kind" else "holds"
-        return f"The {KindNames(known).quoted(named, finding.kind)} {verb} {shares[0]}{OF_GEN} (reference {shares[1]})."
+        name = names[finding.kind].quoted(named, finding.kind)
+        return f"The {name} {verb} {shares[0]}{OF_GEN} (reference {shares[1]})."
     if finding.kind == "copy":
         return f"{percent(finding.share_gen or 0.0)}{OF_GEN} are {finding.name}."
     before = f"(reference {percent(finding.share_ref or 0.0)})"
@@ -185,14 +198,20 @@ EXCHANGES_OF_SETS = 1999
 
 
 def differences_between(
-    gen: Embeddings, ref: Embeddings, pictures: PictureLooks | None, seed: int, run: Run
+    gen: Embeddings,
+    ref: Embeddings,
+    pictures: PictureLooks | None,
+    seed: int,
+    run: Run,
+    kinds_of_both: KindTree | None = None,
 ) -> tuple[Finding, ...]:
     """Divide two sets into kinds of their own, look at both, and return in what they differ, the largest first.
 
-    `pictures` is what `measure_pictures` returns for the reference, with which many sets may be compared.
+    `pictures` is what `measure_pictures` returns for the reference, with which many sets may be compared;
+    `kinds_of_both` are the kinds of both sets, where they are known.
     """
     pair = {"gen": gen, "ref": ref}
-    kinds, headings, divided = divide(pair, seed=seed, run=run).described(pair)
+    kinds, headings, divided = divide(pair, kinds=kinds_of_both, seed=seed, run=run).described(pair)
     kinds_of = kinds_of_rows(kinds, divided, run)
     traits, measured = measure_sets(pair, {"ref": pictures})
     looks = look_at(pair, seed, known=(traits, measured), exchanges=EXCHANGES_OF_BOARDS)
@@ -223,8 +242,8 @@ def clear_among(findings: Sequence[Finding], sets: int) -> tuple[Finding, ...]:
     No p-value of a look is smaller than that of all its random exchanges, which the looks of more sets need. That a set
     differs as a whole is said only where nothing names it.
     """
-    looks = max(BESIDE_ALPHA / sets, 1 / (EXCHANGES_OF_BOARDS + 1))
-    least = {"kind": ALPHA / sets, "sets": max(looks, 1 / (EXCHANGES_OF_SETS + 1))}
+    looks = max(level_of_each(BESIDE_ALPHA, sets), 1 / (EXCHANGES_OF_BOARDS + 1))
+    least = {"kind": level_of_each(ALPHA, sets), "sets": max(looks, 1 / (EXCHANGES_OF_SETS + 1))}
     clear = [
         finding for finding in findings if finding.p_value is None or finding.p_value <= least.get(finding.kind, looks)
     ]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from itertools import chain
 from typing import TYPE_CHECKING, cast
 
@@ -19,11 +19,12 @@ from finc_eval.core.run import Run
 from finc_eval.core.words import plural
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.embeddings.cache import EmbeddingCache
-from finc_eval.embeddings.near_repeats import near_repeat_warnings
 from finc_eval.embeddings.needs import Check, Known, needs_groups, needs_same_space, needs_samples
-from finc_eval.embeddings.opening import as_embeddings, form_of, open_sets
+from finc_eval.embeddings.opened import OpenedSet, Sets
+from finc_eval.embeddings.opening import OF_EMBEDDINGS, form_of, open_embedded, open_sets
 from finc_eval.embeddings.repeats import few_groups, too_few_groups
 from finc_eval.embeddings.same_names import ID, names_of
+from finc_eval.embeddings.search.near_repeats import near_repeat_warnings
 from finc_eval.embeddings.set_info import SetInfo, set_info
 from finc_eval.extractors.settings import AnyExtractor, extraction_of
 from finc_eval.feature_maps.approximation import KernelError, approximation_error
@@ -37,7 +38,7 @@ from finc_eval.partitions.sample_map import DrawnSamples
 from finc_eval.partitions.values import needs_values
 from finc_eval.prompts.text import Joint, card_of_text, join_text, needs_text
 from finc_eval.same_ids.detect import FOUND, are_two_runs, extractor_of_few, few_of_run, least_of_run
-from finc_eval.sketches.opening import SetInput, as_sketch, group_sets, view_rows
+from finc_eval.sketches.opening import SetInput, group_sets, open_sketch, view_rows
 from finc_eval.sketches.reference import ERROR_SAMPLE, reference_feature_map
 from finc_eval.sketches.sketch import Sketch, sketch_all
 
@@ -50,13 +51,11 @@ SKETCH = Stage("sketch", cost=4.4)
 FEATURES_OF_FEW = 64  # frequencies of the feature map of few pairs, which decides nothing: 4 kB
 
 
-@dataclass(frozen=True)
-class SketchedSet:
-    """A set of a comparison."""
+@dataclass(frozen=True, eq=False)
+class SketchedSet(OpenedSet[SetInput]):
+    """A set of a comparison: as it was opened, and its sketch."""
 
-    label: str
-    sketch: Sketch
-    embeddings: Embeddings | None
+    sketch: Sketch = field(kw_only=True)
 
     @cached_property
     def sample(self) -> tuple[torch.Tensor, torch.Tensor]:
@@ -87,8 +86,7 @@ class SketchedSet:
     @cached_property
     def at_hand(self) -> Embeddings:
         """The embeddings, without vectors of prompts, or the sample that the sketch kept; only if it `has_rows`."""
-        held = self.embeddings or cast(Embeddings, self.sketch.held(self.label))
-        return held.source if isinstance(held, Joint) else held
+        return self.held.source if isinstance(self.held, Joint) else super().at_hand
 
     @property
     def kept(self) -> DrawnSamples:
@@ -139,7 +137,7 @@ class SketchedSet:
 
 
 @dataclass(frozen=True)
-class OpenSets:
+class SketchedSets:
     """The sets of a comparison, all with one feature map."""
 
     sets: dict[str, SketchedSet]
@@ -175,39 +173,37 @@ def sketch_sets(
     run: Run,
     extractor: AnyExtractor = None,
     again: Sequence[object] = (),
-) -> OpenSets:
+) -> SketchedSets:
     """Open, pair, check and sketch the sets of a comparison, "gen" and "ref"; ref decides bandwidth and center.
 
     `again` has further runs of the baseline, of sets that are paired by their ids.
 
     A source is an array, a tensor, an `EmbeddingCache`, a `Sketch`, or the path of a file or of samples.
     """
-    extractor = extractor_of_few(sources, extractor) if settings.pairs == ID else extractor
-    inputs, warnings = open_inputs(sources, settings, run, extractor, again)
-    runs_again = {label: cast(Embeddings, inputs.pop(label)) for label in [*inputs] if label not in sources}
-    embeddings = {label: one for label, one in inputs.items() if isinstance(one, Embeddings)}
-    sketched = next((label for label in inputs if label not in embeddings), None)
-    pairing, sentences, settings = _pair_up(embeddings, settings, sketched)
+    of_few = partial(extractor_of_few, sources) if settings.pairs == ID and extractor is None else None
+    opened, warnings = open_inputs(sources, settings, run, extractor, again, of_few)
+    inputs = opened.chosen(sources)
+    pairing, sentences, settings = _pair_up(inputs, settings)
     if pairing is not None:
-        embeddings = pairing.sets
-        inputs = {**embeddings}
-    near = near_repeat_warnings(view_rows(inputs), run)
+        inputs = inputs.with_rows(pairing.sets)
+    near = near_repeat_warnings(view_rows(inputs.held), run)
     if is_few := _are_few(pairing):  # what they show needs no feature map, but a result has one
         features = FEATURES_OF_FEW if settings.features == "auto" else settings.features
         settings = replace(settings, sigma=settings.sigma or 1.0, features=features)
-    for label, opened in inputs.items():
-        if opened.n < MIN_SAMPLES and not is_few:
-            raise _too_few(label, opened.n)
+    for label, held in inputs.held.items():
+        if held.n < MIN_SAMPLES and not is_few:
+            raise _too_few(label, held.n)
     if settings.text is not None:
-        column = settings.pairs if all(settings.pairs in one.columns for one in embeddings.values()) else None
-        joint, sigma, unread = join_text(embeddings, ["ref"], settings.text, column, settings.sigma)
-        inputs, settings = {**joint}, replace(settings, sigma=sigma)
+        rows = inputs.embeddings
+        column = settings.pairs if all(settings.pairs in one.columns for one in rows.values()) else None
+        joint, sigma, unread = join_text(rows, ["ref"], settings.text, column, settings.sigma)
+        inputs, settings = inputs.with_rows(joint), replace(settings, sigma=sigma)
         sentences += [unread] if unread else []
-    phi, sigma_rule = _common_feature_map(inputs, settings, run)
-    runs = run.over(SKETCH, [0 if isinstance(opened, Sketch) else opened.n for opened in inputs.values()])
+    phi, sigma_rule = _common_feature_map(inputs.held, settings, run)
+    runs = run.over(SKETCH, [0 if isinstance(held, Sketch) else held.n for held in inputs.held.values()])
     sets = {
-        label: _sketch(opened, label, phi, settings, each, is_few=is_few)
-        for (label, opened), each in zip(inputs.items(), runs, strict=True)
+        label: _sketch(given_set, phi, settings, each, is_few=is_few)
+        for (label, given_set), each in zip(inputs.items(), runs, strict=True)
     }
     sketches = [(label, one.sketch) for label, one in sets.items()]
     few = [few_groups(label, one.n, one.samples_per_group, one.groups) for label, one in sketches]
@@ -215,7 +211,8 @@ def sketch_sets(
     # The card of the text, or else of the samples, whose text tower is to embed prompts.
     own_tower = settings.text is not None and card_of_text(settings.text) is not None
     tower = settings.text if own_tower else extraction_of(extractor).extractor
-    return OpenSets(sets, _with_map(settings, phi), sigma_rule, notes, pairing, tower, runs_again)
+    runs_again = opened.chosen(label for label in opened if label not in sources).at_hand
+    return SketchedSets(sets, _with_map(settings, phi), sigma_rule, notes, pairing, tower, runs_again)
 
 
 def open_inputs(
@@ -224,23 +221,26 @@ def open_inputs(
     run: Run,
     extractor: AnyExtractor = None,
     again: Sequence[object] = (),
-) -> tuple[dict[str, SetInput], tuple[str, ...]]:
+    preferred: Callable[[], str | None] | None = None,
+) -> tuple[Sets[SetInput], tuple[str, ...]]:
     """Open what the caller has of each set, by label, grouped; return sentences on groups and exact repeats.
 
-    Further runs of the baseline are called "again 1" and so on.
+    Further runs of the baseline are called "again 1" and so on. `preferred` is the extractor if none is named.
     """
     check_again(again, settings)
-    refuse_sketches(sources, settings)
     runs = {f"again {number}": one for number, one in enumerate(again, 1)}
 
-    def open_one(source: object, label: str) -> SetInput:
-        sketch = None if label in runs else as_sketch(source, run.torch_device)
-        return sketch or as_embeddings(source, label)
+    def open_sketched(source: object, label: str) -> OpenedSet[SetInput]:
+        if label in runs:  # it says that a sketch has no pairs
+            return open_embedded(source, label)
+        refuse_sketch(label, settings)
+        return OpenedSet(label, open_sketch(source, run.torch_device))
 
-    opened = open_sets({**sources, **runs}, open_one, extractor, run, checks=needs_of(settings, [*sources]))
-    of_runs = {label: opened.pop(label) for label in runs}
-    grouped, sentences = group_sets(opened, settings.groups, run)
-    return {**opened, **grouped, **of_runs}, tuple(sentences)
+    openers = {**OF_EMBEDDINGS, "sketch": open_sketched}
+    checks = needs_of(settings, [*sources])
+    opened = open_sets({**sources, **runs}, openers, extractor, run, preferred=preferred, checks=checks)
+    grouped, sentences = group_sets(opened.chosen(sources).held, settings.groups, run)
+    return opened.with_rows(grouped), tuple(sentences)
 
 
 def needs_of(settings: Settings, labels: Sequence[str] = ("gen", "ref")) -> list[Check]:
@@ -274,18 +274,22 @@ def _shared_ids(sets: Mapping[str, Known], labels: Sequence[str]) -> int:
     return len(reduce(np.intersect1d, names.values()))
 
 
+def refuse_sketch(label: str, settings: Settings) -> None:
+    """Raise UsageError for a sketch where settings ask for what it does not keep."""
+    if settings.pairs is not None:
+        raise UsageError(
+            f"{label} is a sketch, which does not keep the column {settings.pairs!r} that pairs asks for: pass its "
+            "embeddings, or leave pairs out"
+        )
+    if settings.text is not None:
+        raise UsageError(f"{label} is a sketch, which has no prompts, and text asks for them: pass its embeddings")
+
+
 def refuse_sketches(sources: Mapping[str, object], settings: Settings) -> None:
-    """Raise UsageError for sketches where settings ask for what these do not keep."""
-    for label, one in sources.items():
-        if (settings.pairs or settings.text) and form_of(one) == "sketch":
-            if settings.pairs is None:
-                raise UsageError(
-                    f"{label} is a sketch, which has no prompts, and text asks for them: pass its embeddings"
-                )
-            raise UsageError(
-                f"{label} is a sketch, which does not keep the column {settings.pairs!r} that pairs asks for: pass its "
-                "embeddings, or leave pairs out"
-            )
+    """Raise UsageError for sketches among sets where settings ask for what these do not keep."""
+    for label, source in sources.items():
+        if form_of(source) == "sketch":
+            refuse_sketch(label, settings)
 
 
 def check_again(again: Sequence[object], settings: Settings) -> None:
@@ -298,11 +302,10 @@ def check_again(again: Sequence[object], settings: Settings) -> None:
         )
 
 
-def _pair_up(
-    embeddings: Mapping[str, Embeddings], settings: Settings, sketched: str | None
-) -> tuple[Pairing | None, list[str], Settings]:
+def _pair_up(inputs: Sets[SetInput], settings: Settings) -> tuple[Pairing | None, list[str], Settings]:
     """Pair sets as the settings ask; unasked, two runs with the same ids are paired by these. Sketches are not."""
-    if sketched is not None:
+    embeddings = inputs.embeddings
+    if len(embeddings) < len(inputs):
         return None, [], settings
     is_free = settings.pairs is None and settings.groups is None and settings.rho == 1
     is_found = is_free and are_two_runs(embeddings)
@@ -348,21 +351,21 @@ def _are_few(pairing: Pairing | None) -> bool:
 
 
 def _sketch(
-    opened: SetInput, label: str, phi: FeatureMap, settings: Settings, run: Run, *, is_few: bool = False
+    opened: OpenedSet[SetInput], phi: FeatureMap, settings: Settings, run: Run, *, is_few: bool = False
 ) -> SketchedSet:
     """Sketch a set unless it is a sketch, and check that it can be split in two halves."""
-    embeddings = None if isinstance(opened, Sketch) else opened
-    if isinstance(opened, Sketch):
-        sketch = opened
+    label = opened.label
+    if isinstance(opened.held, Sketch):
+        sketch = opened.held
     else:
-        (sketch,) = sketch_all(opened, [phi], precision=settings.precision, embedding=False, run=run)
+        (sketch,) = sketch_all(opened.held, [phi], precision=settings.precision, embedding=False, run=run)
     if min(fold.n for fold in sketch.folds) < 2 and not is_few:
         if sketch.groups is not None:
             raise too_few_groups(label, sketch.n, sketch.samples_per_group, sketch.groups)
         raise _too_few(label, sketch.n)
     if not all(fold.first.isfinite().all() for fold in sketch.folds):
         raise DataError(f"the features of {label} overflow: its embeddings are too large for float32, scale them")
-    return SketchedSet(label, sketch, embeddings)
+    return SketchedSet(label, opened.held, opened.stand_in, opened.given, opened.form, sketch=sketch)
 
 
 def _too_few(label: str, n: int) -> DataError:

@@ -8,7 +8,7 @@ from math import inf, isfinite
 import numpy as np
 import torch
 
-from finc_eval.comparison.inputs import OpenSets, SketchedSet
+from finc_eval.comparison.inputs import SketchedSet, SketchedSets
 from finc_eval.core.files.stored import StoredFile
 from finc_eval.numerics.exchanges import (
     LEAST_UNITS,
@@ -23,7 +23,7 @@ from finc_eval.numerics.moments import weighted_sum
 from finc_eval.sketches.one_law import UnitFeatures, block_units
 
 
-def unit_features(opened: OpenSets, label: str) -> UnitFeatures | None:
+def unit_features(opened: SketchedSets, label: str) -> UnitFeatures | None:
     """Return what collects the sums of a set of embeddings; None for a sketch."""
     sketched = opened.sets[label]
     if sketched.embeddings is None:
@@ -35,7 +35,7 @@ def unit_features(opened: OpenSets, label: str) -> UnitFeatures | None:
     return UnitFeatures(units, weights, phi.size, phi.device)
 
 
-def sets_p_value(opened: OpenSets, units: Mapping[str, UnitSums], seed: int) -> float | None:
+def sets_p_value(opened: SketchedSets, units: Mapping[str, UnitSums], seed: int) -> float | None:
     """Return the p-value of "both sets are samples of one law"; None if a set has too few independent samples.
 
     Units are exchanged between the sets; of paired sets, blocks change their sign. Sketches without embeddings know the

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from pydantic import model_validator
 
-from finc_eval.comparison.inputs import OpenSets, sketch_sets
+from finc_eval.comparison.inputs import SketchedSets, sketch_sets
 from finc_eval.comparison.result import Comparison
 from finc_eval.comparison.settings import Settings, settings_of
 from finc_eval.comparison.side_by_side import SideBySide
@@ -25,6 +25,7 @@ from finc_eval.embeddings.embedding_set import take_arrays
 from finc_eval.extractors.settings import AnyExtractor, check_spaces, extractions_by_space
 from finc_eval.gallery.counts import MAX_SHOWN
 from finc_eval.numerics.eigen import LowRank, extreme_eigenpairs
+from finc_eval.numerics.families import bonferroni
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.answer import LARGEST
 from finc_eval.partitions.kind import Kind, shown_of
@@ -167,10 +168,10 @@ def compare_in_spaces(
     settings: Settings | None,
     run: Run,
     options: Mapping[str, object],
-    compare_opened: Callable[[OpenSets, Settings, Run], Comparison],
+    compare_opened: Callable[[SketchedSets, Settings, Run], Comparison],
 ) -> Spaces:
     """Compare two sets in several embedding spaces, each by `compare_opened`; see `compare`."""
-    opened: dict[str, OpenSets] = {}
+    opened: dict[str, SketchedSets] = {}
     comparisons: dict[str, Comparison] = {}
     spaces: list[tuple[str, dict[str, object], AnyExtractor]]
     if isinstance(gen, Mapping) and isinstance(ref, Mapping):
@@ -212,11 +213,11 @@ def compare_in_spaces(
 
 def adjust(p_value: float, spaces: Collection[str]) -> float:
     """Return a p-value of one space, adjusted for all spaces (Bonferroni)."""
-    return min(1.0, len(spaces) * p_value)
+    return float(bonferroni(p_value, len(spaces)))
 
 
 def _common(
-    opened: Mapping[str, OpenSets], comparisons: Mapping[str, Comparison], run: Run
+    opened: Mapping[str, SketchedSets], comparisons: Mapping[str, Comparison], run: Run
 ) -> dict[tuple[str, str], NDArray[np.int64]]:
     """Count the samples of each kind of one space in each kind of another, by pair of spaces."""
     pairs = list(permutations(comparisons, 2))
@@ -261,7 +262,7 @@ def _find_seen(
 
 
 def _clusters(
-    opened: Mapping[str, OpenSets], comparisons: Mapping[str, Comparison], run: Run
+    opened: Mapping[str, SketchedSets], comparisons: Mapping[str, Comparison], run: Run
 ) -> Iterator[ClusterOfSpace]:
     """Find samples that one space holds together and another does not, among the bottom-k samples of both sets."""
     ids = [

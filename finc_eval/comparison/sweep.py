@@ -23,7 +23,7 @@ from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import Record, show_options
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.embeddings.near_repeats import near_repeat_warnings
+from finc_eval.embeddings.search.near_repeats import near_repeat_warnings
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.numerics.kernels import BANDWIDTH_FACTOR, gaussian_kernel, median_distance, stable_bandwidth
@@ -185,12 +185,10 @@ def _sweep_sigma(
     if settings.kernel != "gaussian" or settings.features == "auto":
         raise UsageError("a sweep over sigma takes the gaussian kernel and a number of features: pass these")
     opened, sentences = open_inputs(sources, settings, run, extractor)
-    warnings = (*sentences, *near_repeat_warnings(view_rows(opened), run))
-    embeddings = {}
-    for label, samples in opened.items():
-        if isinstance(samples, Sketch):
-            raise DataError(f"{label} is a sketch, which has one bandwidth: pass its embeddings to try others")
-        embeddings[label] = samples
+    warnings = (*sentences, *near_repeat_warnings(view_rows(opened.held), run))
+    embeddings = opened.embeddings
+    if sketched := [label for label in opened if label not in embeddings]:
+        raise DataError(f"{sketched[0]} is a sketch, which has one bandwidth: pass its embeddings to try others")
     rows = {label: bottom_rows(samples) for label, samples in embeddings.items()}
     sample = rows["ref"].cpu()
     median = median_distance(sample)

@@ -1,12 +1,13 @@
-"""`form_of` says what a set is; `open_sets` opens whatever the caller has of sets, and embeds samples first."""
+"""`form_of` says what a set is; `open_sets` opens each set once by its form, and embeds samples first."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING
 
 from finc_eval.core.doors import with_home, without_links
 from finc_eval.core.errors import DataError, UsageError
@@ -17,7 +18,8 @@ from finc_eval.embeddings.array_files import HDF5_SUFFIXES, StoredArrays, holds_
 from finc_eval.embeddings.base import ArrayEmbeddings, CachedEmbeddings, Embeddings
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.needs import Check, Known, check_all, needs_columns
-from finc_eval.embeddings.recipe import ARRAY_SPACE, HasSpace, check_alike, extractor_of
+from finc_eval.embeddings.opened import Form, Held, OpenedSet, Sets
+from finc_eval.embeddings.recipe import ARRAY_SPACE, check_alike, extractor_of
 from finc_eval.extractors.catalog import card_again, load_card
 from finc_eval.extractors.settings import AnyExtractor, extraction_of
 from finc_eval.samples.images import IMAGE_SUFFIXES
@@ -29,10 +31,8 @@ from finc_eval.samples.source import Source, is_dataset
 if TYPE_CHECKING:
     from finc_eval.embeddings.extract import SetExtraction
 
-Form = Literal["samples", "embeddings", "sketch", "statistics"]
-"""Forms of a set: samples, which are embedded first; embeddings; a sketch of them; their mean and covariance."""
-
-Opened = TypeVar("Opened", bound=HasSpace)
+Opener = Callable[[object, str], OpenedSet[Held]]
+"""Function that opens a set of its form, from what somebody gave and the label."""
 
 
 def form_of(source: object) -> Form:
@@ -65,13 +65,18 @@ def as_embeddings(source: object, name: str = "embeddings", *, or_shard: bool = 
     A file is a cache, or an .npy, .npz, .pt, .safetensors, .parquet or HDF5 file of embeddings. A shard is refused
     unless `or_shard`.
     """
+    if isinstance(source, str | Path) and form_of(path := on_disk(source)) == "statistics":
+        raise statistics_error(path)
+    return _open_embeddings(source, name, or_shard=or_shard)
+
+
+def _open_embeddings(source: object, name: str, *, or_shard: bool = False) -> Embeddings:
+    """Open embeddings that are known to be no statistics; see `as_embeddings`."""
     if isinstance(source, Embeddings):
         embeddings = source
     elif isinstance(source, str | Path):
-        source = on_disk(source)
-        if form_of(source) == "statistics":
-            raise statistics_error(source)
-        embeddings = StoredArrays(source) if is_array_file(source) else CachedEmbeddings(EmbeddingCache(source))
+        path = on_disk(source)
+        embeddings = StoredArrays(path) if is_array_file(path) else CachedEmbeddings(EmbeddingCache(path))
     elif isinstance(source, EmbeddingCache):
         embeddings = CachedEmbeddings(source)
     else:
@@ -178,72 +183,105 @@ def is_one_set(given: object) -> bool:
     return is_row or (isinstance(first, list | tuple) and not holds_images(first))
 
 
+def open_embedded(source: object, label: str, *, or_shard: bool = False) -> OpenedSet[Embeddings]:
+    """Open a set of embeddings, also that of samples that are embedded."""
+    return OpenedSet(label, _open_embeddings(source, label, or_shard=or_shard))
+
+
+def _refuse_summary(source: object, label: str) -> OpenedSet[Embeddings]:
+    return OpenedSet(label, as_embeddings(source, label))  # it says what a sketch or statistics lack
+
+
+OF_EMBEDDINGS: Mapping[Form, Opener[Embeddings]] = {
+    "embeddings": open_embedded,
+    "sketch": _refuse_summary,
+    "statistics": _refuse_summary,
+}
+"""Functions that open sets where embeddings alone will do, by the form of the set."""
+
+
 def open_sets(
     sources: Mapping[str, object],
-    open_one: Callable[[object, str], Opened],
+    openers: Mapping[Form, Opener[Held]],
     extractor: AnyExtractor,
     run: Run,
     spaces: Iterable[str] = (),
     *,
-    preferred: str | None = None,
+    preferred: str | Callable[[], str | None] | None = None,
     checks: Sequence[Check] = (),
-) -> dict[str, Opened]:
-    """Open sets by label, and embed those that are samples, all with one extractor.
+) -> Sets[Held]:
+    """Open sets by label, each by its form, and embed those that are samples, all with one extractor.
 
-    `open_one` opens a set that is embedded, from the set and its label. An extractor without a name is the one behind
-    the other sets, or else `preferred`, or the default; `spaces` are those of further sets to compare with. `checks`
-    are of all sets together, and are made before the work.
+    `openers` has an entry for each form but samples, which are opened as embeddings once they are embedded. An
+    extractor without a name is the one behind the other sets, or else `preferred`, or the default; `spaces` are those
+    of further sets to compare with. `checks` are of all sets together, and are made before the work.
     """
-    ready, waiting = _divide_sources(sources, open_one, extractor, run, spaces, preferred)
+    ready, waiting = _divide_sources(sources, openers, extractor, run, spaces, preferred)
 
     def check(listed: Mapping[str, Known]) -> None:
-        known = _known(ready) | dict(listed)
+        known = Sets(ready).known | dict(listed)
         check_all(checks, {label: known[label] for label in sources if label in known})
 
     if not waiting:
         check({})
-        return ready
+        return Sets(ready)
     from finc_eval.embeddings.extract import extract_all  # the readers of samples, which arrays do not need
 
     how = extraction_of(extractor)
     caches = extract_all(waiting, run, shard=how.shard, alone=not ready, check=check)
-    opened = {label: ready[label] if label in ready else open_one(caches[label], label) for label in sources}
-    check_all(checks, _known(opened))  # some samples may be unreadable, and some are known only now
+    made = {
+        label: replace(openers["embeddings"](cache, label), given=sources[label], form="samples")
+        for label, cache in caches.items()
+    }
+    opened = Sets({label: (ready | made)[label] for label in sources})
+    check_all(checks, opened.known)  # some samples may be unreadable, and some are known only now
     return opened
 
 
-def _known(opened: Mapping[str, object]) -> dict[str, Known]:
-    """Return the sets that have samples with columns: neither sketches nor statistics."""
-    held = {label: getattr(given_set, "embeddings", given_set) for label, given_set in opened.items()}
-    return {label: embeddings for label, embeddings in held.items() if isinstance(embeddings, Embeddings)}
+def open_embeddings(
+    sources: Mapping[str, object],
+    extractor: AnyExtractor,
+    run: Run,
+    spaces: Iterable[str] = (),
+    *,
+    or_shard: bool = False,
+    checks: Sequence[Check] = (),
+) -> dict[str, Embeddings]:
+    """Open sets of which embeddings alone will do, by label; see `open_sets`. Shards are refused unless `or_shard`."""
+    openers: dict[Form, Opener[Embeddings]] = {**OF_EMBEDDINGS, "embeddings": partial(open_embedded, or_shard=or_shard)}
+    return open_sets(sources, openers, extractor, run, spaces, checks=checks).held
 
 
 def open_grouped(source: object, label: str, groups: str | None, extractor: AnyExtractor, run: Run) -> Embeddings:
     """Open a set that has the column of groups, and embed it first if it is samples."""
-    return open_sets({label: source}, as_embeddings, extractor, run, checks=[needs_columns(groups)])[label]
+    return open_embeddings({label: source}, extractor, run, checks=[needs_columns(groups)])[label]
 
 
 def digests_of(sources: Mapping[str, object], extractor: AnyExtractor, spaces: Iterable[str] = ()) -> dict[str, str]:
     """Return the digest of each set by label, as `SetInfo` has it; samples are read and not embedded."""
     run = Run()
-    ready, waiting = _divide_sources(sources, as_embeddings, extractor, run, spaces)
+    ready, waiting = _divide_sources(sources, OF_EMBEDDINGS, extractor, run, spaces)
     return {
-        label: ready[label].digest if label in ready else waiting[label].job(None, None).key(run.progress)
+        label: ready[label].held.digest if label in ready else waiting[label].job(None, None).key(run.progress)
         for label in sources
     }
 
 
 def _divide_sources(
     sources: Mapping[str, object],
-    open_one: Callable[[object, str], Opened],
+    openers: Mapping[Form, Opener[Held]],
     extractor: AnyExtractor,
     run: Run,
     spaces: Iterable[str] = (),
-    preferred: str | None = None,
-) -> tuple[dict[str, Opened], dict[str, SetExtraction]]:
+    preferred: str | Callable[[], str | None] | None = None,
+) -> tuple[dict[str, OpenedSet[Held]], dict[str, SetExtraction]]:
     """Open the sets that are embedded, and list the samples of the others, by label; see `open_sets`."""
-    how = extraction_of(extractor)
-    ready = {label: open_one(source, label) for label, source in sources.items() if form_of(source) != "samples"}
+    how, forms = extraction_of(extractor), {label: form_of(source) for label, source in sources.items()}
+    ready = {
+        label: replace(openers[forms[label]](source, label), given=source, form=forms[label])
+        for label, source in sources.items()
+        if forms[label] != "samples"
+    }
     if how.n is not None and ready:
         raise UsageError(
             f"n takes samples before they are embedded, and {next(iter(ready))} is embedded already: leave n out, or "
@@ -262,7 +300,8 @@ def _divide_sources(
 
     every = (*spaces, *(embeddings.space for embeddings in ready.values()))
     behind = next((extractor_of(space) for space in every if not space.startswith(ARRAY_SPACE)), None)
-    chosen = how.extractor or preferred or (behind and card_again(behind))
+    wanted = preferred() if callable(preferred) else preferred
+    chosen = how.extractor or wanted or (behind and card_again(behind))
     return ready, {
         label: SetExtraction(source, replace(how, extractor=chosen), run=run)  # type: ignore[arg-type]
         for label, source in sources.items()
@@ -270,7 +309,7 @@ def _divide_sources(
     }
 
 
-def _check_made_by(extractor: str, ready: Mapping[str, HasSpace], *, needed: bool) -> None:
+def _check_made_by(extractor: str, ready: Mapping[str, OpenedSet[Held]], *, needed: bool) -> None:
     """Raise UsageError if an extractor is asked for that did not make the embeddings that are there.
 
     `needed` says whether other sets will be embedded by it.
@@ -307,7 +346,7 @@ def embed_sources(
         for label, source in sources.items()
         if isinstance(source, str | Path | EmbeddingCache) or form_of(source) == "samples"
     }
-    opened = open_sets(held, as_embeddings, extractor, run, spaces, checks=checks)
+    opened = open_embeddings(held, extractor, run, spaces, checks=checks)
     return {
         label: embeddings.cache if isinstance(embeddings := opened.get(label), CachedEmbeddings) else source
         for label, source in sources.items()

@@ -111,6 +111,14 @@ class Estimate:
             return float(self.value == 0 or error == inf)
         return min(2 * student_tail(abs(self.value) / error, self.degrees), 1.0)
 
+    @property
+    def upper_p(self) -> float:
+        """One-sided p-value of "it is not above 0" by Student's t."""
+        error = self.standard_error
+        if not 0 < error < inf:
+            return float(self.value <= 0 or error == inf)
+        return student_tail(self.value / error, self.degrees)
+
     def half_at(self, confidence: float = DEFAULT_CONFIDENCE, degrees: float | None = None) -> float:
         """Return the half-width of an interval by Student's t; infinite if a set has one unit.
 

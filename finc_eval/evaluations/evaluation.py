@@ -21,10 +21,10 @@ from finc_eval.core.record import check_names, plain, show_options
 from finc_eval.core.run import Run
 from finc_eval.core.serialize import Document
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
-from finc_eval.embeddings.opening import as_embeddings, open_sets
+from finc_eval.embeddings.opening import open_embeddings, open_sets
 from finc_eval.embeddings.repeats import LOOK
 from finc_eval.extractors.settings import AnyExtractor
-from finc_eval.measures.inputs import open_set
+from finc_eval.measures.gaussians.opened import OF_METRICS
 from finc_eval.measures.metrics import COMPUTE, choose_metrics, compute_scores
 from finc_eval.measures.score import Score, Scores
 from finc_eval.memorization.audit import AUDIT_STAGES, audit
@@ -33,7 +33,6 @@ from finc_eval.numerics.precision import arithmetic
 from finc_eval.private.reference.result import PrivateComparison, PrivateScore
 from finc_eval.private.reference.sketch import PrivateSketch, as_private_sketch
 from finc_eval.samples.profile import Profile, unlike_encodings
-from finc_eval.sketches.opening import as_sketch
 
 PartName = Literal["comparison", "scores", "methods", "private", "audit"]
 PARTS: tuple[PartName, ...] = get_args(PartName)  # parts of an evaluation, which may lack any of them
@@ -182,19 +181,18 @@ def evaluate(
     spaces = {metric.extractor for metric in chosen}
     refuse_sketches({"gen": gen, "ref": ref}, settings)
     preferred = spaces.pop() if len(spaces) == 1 else None
-    opened = open_sets(given, open_set, extractor, run, preferred=preferred, checks=needs_of(settings, ("gen", "ref")))
+    opened = open_sets(given, OF_METRICS, extractor, run, preferred=preferred, checks=needs_of(settings))
     # A sketch is opened again by each part, which takes it or says why not.
-    sets = {label: x if isinstance(x, Embeddings) else given[label] for label, x in opened.items()}
+    sets = given | opened.embeddings
     x, y = sets["gen"], sets["ref"]
     methods = _methods(x, y)
     run = run.planned(*_stages(settings, len(chosen), len(methods), audits=train is not None))
     missing = {"audit": NO_AUDIT} if train is None else {}
-    for label in (label for label, x in opened.items() if not isinstance(x, Embeddings)):
-        if as_sketch(given[label]) is None:
-            missing = dict.fromkeys(("comparison", "methods", "audit"), ONLY_MOMENTS.format(label)) | missing
+    for label in (label for label, given_set in opened.items() if given_set.form == "statistics"):
+        missing = dict.fromkeys(("comparison", "methods", "audit"), ONLY_MOMENTS.format(label)) | missing
 
     def score() -> Scores:
-        scores = compute_scores(given, opened, chosen, None, settings.index, run.prefixed("metrics"))
+        scores = compute_scores(opened, chosen, None, settings.index, run.prefixed("metrics"))
         scores.value  # noqa: B018  # raises if no metric could be computed
         return scores
 
@@ -215,7 +213,7 @@ def _evaluate_privately(
     given: dict[str, object], sketch: PrivateSketch, settings: Settings, extractor: AnyExtractor, run: Run
 ) -> Evaluation:
     """Evaluate a generator against a private reference; a holdout shows how far real samples are from it."""
-    sets = open_sets(given, as_embeddings, extractor, run, [sketch.space])
+    sets = open_embeddings(given, extractor, run, [sketch.space])
     run = run.planned("private", *([Stage.of_parts("audit", AUDIT_STAGES)] if "train" in sets else []))
     missing = dict.fromkeys(("comparison", "scores", "methods"), ONLY_PRIVATE)
     if "train" not in sets:

@@ -18,6 +18,7 @@ from finc_eval.findings.finding import LACKING, Finding
 from finc_eval.naming.evidence import MOST
 from finc_eval.naming.questions import enrichment_p
 from finc_eval.naming.traits import Trait
+from finc_eval.numerics.families import holm
 from finc_eval.numerics.inference import ALPHA
 
 Members = Mapping[str, NDArray[np.bool_]]  # which of the samples looked at are meant, by set: "gen" and "ref"
@@ -69,12 +70,12 @@ class Held:
         return bool(other <= LACKING * own)
 
     @property
-    def is_asked_otherwise(self) -> bool:
-        """True if labels or words of prompts of its kind differ significantly: no look changes them."""
+    def asked_p(self) -> float:
+        """P-value of "both sets have its labels, or words of prompts, as often"; 1 for a kind without any."""
         if self.asked is None:
-            return False
+            return 1.0
         counts = np.array([(int(self.asked[label].sum()), len(self.asked[label])) for label in SETS])
-        return _p_value(counts) <= ALPHA
+        return min(1.0, _p_value(counts))
 
     def reach(self, other: Held) -> Members:
         """Return the samples without which another finding is looked at.
@@ -112,6 +113,15 @@ def causes_of(held: Sequence[Held], *, among_kinds: bool = True) -> list[int | N
     _follow_kinds(held, cause)
     _break_circles(held, cause)
     return [_first_cause(cause, place) for place in range(len(held))]
+
+
+def are_asked_otherwise(held: Sequence[Held]) -> list[bool]:
+    """Return for each finding whether labels or words of prompts of its kind differ: no look changes them.
+
+    All kinds are one family: each of twenty at 5 % would say so of a kind in two of three pairs of sets of one law.
+    """
+    adjusted = holm([one.asked_p for one in held]).tolist()
+    return [p_value <= ALPHA for p_value in adjusted]
 
 
 def _may_bring(one: Held, other: Held, among_kinds: bool) -> bool:
@@ -213,20 +223,33 @@ def _left(without: Members, members: Members, at_least: float = 1.0) -> Left:
     With `at_least`, the difference must have such a p-value among the samples that were looked at.
     """
     kept = {label: ~mask for label, mask in without.items()}
-    if min(float(mask.mean()) for mask in kept.values()) < NOTHING_LEFT:
+    every = np.array([(members[label].sum(), len(members[label])) for label in SETS], float)
+    rest = np.array([((members[label] & kept[label]).sum(), kept[label].sum()) for label in SETS], float)
+    return left_of(every, rest, at_least=at_least)
+
+
+def left_of(every: Floats, rest: Floats, *, fewest: float = NOTHING_LEFT, at_least: float = 1.0) -> Left:
+    """Return the part of a difference of shares that is left without some samples, and whether these explain it.
+
+    Args:
+        every: samples of each of two sets that have a thing, and all, shape (2, 2).
+        rest: the same of the samples that are left, shape (2, 2).
+        fewest: part of a set that is left below which nothing is.
+        at_least: p-value that the difference must have among all samples.
+    """
+    if (rest[:, 1] < fewest * every[:, 1]).any():
         return 0.0, True
-    every = np.array([(int(members[label].sum()), len(members[label])) for label in SETS])
-    counts = np.array([(int((members[label] & kept[label]).sum()), max(int(kept[label].sum()), 1)) for label in SETS])
-    whole, left = (abs(each[0, 0] / each[0, 1] - each[1, 0] / each[1, 1]) for each in (every, counts))
-    part = float(left / max(whole, 1e-12))
+    whole, left = (-float(np.diff(each[:, 0] / np.maximum(each[:, 1], 1))[0]) for each in (every, rest))
+    part = abs(left) / max(abs(whole), 1e-12)
     if at_least < 1:  # too few samples were looked at to say what is left
         return part, part <= MOST and _p_value(every) <= at_least
-    return part, part <= MOST or (part < 1 and _p_value(counts) > ALPHA)
+    return part, part <= MOST or (part < 1 and _p_value(rest) > ALPHA)
 
 
-def _p_value(counts: NDArray[np.int64]) -> float:
-    """Return the two-sided p-value of Fisher's exact test of two sets, each with members and samples."""
-    return float(2 * min(enrichment_p(*one.ravel(), *other.ravel()) for one, other in (counts, counts[::-1])))
+def _p_value(counts: NDArray[np.int64] | Floats) -> float:
+    """Return the two-sided p-value of Fisher's exact test of two sets, each with members and samples, shape (2, 2)."""
+    own = np.maximum(np.rint(counts), [0, 1])
+    return float(2 * min(enrichment_p(*one, *other) for one, other in (own, own[::-1])))
 
 
 def _other(label: str) -> str:

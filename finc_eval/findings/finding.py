@@ -10,7 +10,7 @@ from pydantic import model_validator
 
 from finc_eval.core.record import Record
 from finc_eval.core.words import percent
-from finc_eval.naming.evidence import ADJECTIVE, WORD
+from finc_eval.naming.evidence import ADJECTIVE, UNNAMED, WORD
 from finc_eval.naming.looks import predicate, say_whole
 
 What = Literal["look", "kind", "direction", "repeat", "copy", "words", "pair", "metric", "column", "sets"]
@@ -114,7 +114,7 @@ class Finding(Record):
             return self.name if self.is_more else f"fewer repeats: {self.name}"
         if self.kind != "kind":
             return self.name
-        is_bare = self.name.startswith(("unnamed kind", "prompt with"))
+        is_bare = self.name.startswith((UNNAMED, "prompt with"))
         noun = f"samples of the {self.name}" if is_bare else self.name
         return f"{'too many' if self.is_more else 'lacks' if self.is_lost else 'too few'} {noun}"
 

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.findings.causes import Held, Members, causes_of
+from finc_eval.findings.causes import Held, Members, are_asked_otherwise, causes_of
 from finc_eval.findings.finding import Finding, What
 from finc_eval.findings.names import KindNames
 from finc_eval.naming.columns import is_look
@@ -118,7 +118,9 @@ def explained(held: Sequence[Held]) -> list[Held]:
         None,
     )
     if whole is not None:
-        follows = [candidate.finding.kind == "kind" and not candidate.is_asked_otherwise for candidate in held]
+        kinds = [candidate for candidate in held if candidate.finding.kind == "kind"]
+        stays = [kind for kind, is_otherwise in zip(kinds, are_asked_otherwise(kinds), strict=True) if is_otherwise]
+        follows = [candidate.finding.kind == "kind" and candidate not in stays for candidate in held]
         cause = [whole if is_brought else own for is_brought, own in zip(follows, cause, strict=True)]
     causes = []
     for place, candidate in enumerate(held):

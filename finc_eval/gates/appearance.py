@@ -27,6 +27,7 @@ from finc_eval.naming.looks import CLIPPED, EXAMPLES
 from finc_eval.naming.measured import PictureLooks, measure_pictures, measure_sets
 from finc_eval.naming.texture import Array
 from finc_eval.naming.traits import Trait
+from finc_eval.numerics.families import level_of_each
 from finc_eval.numerics.inference import ALPHA
 
 PART, WHOLE = "appearance.part", "appearance.whole"  # rules of the limits on looks
@@ -75,7 +76,7 @@ class Clearest(LimitEvidence):
     @classmethod
     def of(cls, name: str, margin: float, looks: tuple[Beyond, ...], n: int) -> Clearest:
         """Return the evidence on a limit."""
-        best = max(looks, key=lambda look: (look.value > margin, look.bound("low", ALPHA / len(looks))))
+        best = max(looks, key=lambda look: (look.value > margin, look.bound("low", level_of_each(ALPHA, len(looks)))))
         return cls(name=name, value=best.value, margin=margin, looks=looks, best=best, n=n, note=best.note)
 
     def bound(self, side: Side, level: float, factor: float = 1.0) -> float:
@@ -83,16 +84,16 @@ class Clearest(LimitEvidence):
         if side == "high":
             return max(look.bound(side, level, factor) for look in self.looks)
         beyond = [look for look in self.looks if look.value > self.margin] or self.looks
-        return max(look.bound(side, level / len(self.looks), factor) for look in beyond)
+        return max(look.bound(side, level_of_each(level, len(self.looks)), factor) for look in beyond)
 
     def beyond(self, level: float = ALPHA) -> frozenset[Trait]:
         """Return what was measured in the looks that are beyond the limit."""
-        part = level / len(self.looks)
+        part = level_of_each(level, len(self.looks))
         return frozenset(look.trait for look in self.looks if look.value > self.margin and look.bound("low", part) > 0)
 
     def detectable(self, level: float) -> float | None:
         """Return the gain of any look that is called a regression with probability 0.8; None if none would be."""
-        part = level / len(self.looks)
+        part = level_of_each(level, len(self.looks))
         found = [look.detectable(part) for look in self.looks]
         return max((gain for gain in found if gain is not None), default=None)
 
@@ -110,7 +111,7 @@ def look_evidence(
         for rule, margin in limits.given.items():
             name = against.rule(f"appearance.{rule}")
             found = list(_looks(against, pictures, name, alpha))
-            looks = tuple(replace(look, level_of_ref=alpha / len(found)) for look in found)
+            looks = tuple(replace(look, level_of_ref=level_of_each(alpha, len(found))) for look in found)
             clearest = Clearest.of(name, margin, looks, sets.gen.n) if looks else None
             # Columns of metadata alone may break a limit, and do not show that it holds.
             is_shown = any(is_look(look.trait.name) for look in looks) or (

@@ -34,13 +34,16 @@ from finc_eval.core.storage import write_text
 from finc_eval.core.words import join_words, plural
 from finc_eval.embeddings.array_files import SINGULAR
 from finc_eval.embeddings.base import CachedEmbeddings
+from finc_eval.embeddings.opened import OpenedSet
 from finc_eval.embeddings.opening import digests_of, form_of, open_sets
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.gates.limit import Limit
 from finc_eval.gates.sets import GEN
 from finc_eval.gates.verdict import Verdict
-from finc_eval.partitions.counts import OpenedSet, countable_set
+from finc_eval.partitions.counts import openers_of
 from finc_eval.partitions.kind_tree import KindTree
+from finc_eval.sketches.opening import SetInput
+from finc_eval.sketches.sketch import Sketch
 
 TYPE_NAME, KINDS_TYPE, LAYOUT = "baseline", "baseline-kinds", 1
 
@@ -137,12 +140,12 @@ def is_bundle(source: object) -> bool:
     return isinstance(source, str | Path) and (Path(source) / STATED).exists()
 
 
-def write_samples(opened: OpenedSet, folder: Path) -> str:
+def write_samples(opened: OpenedSet[SetInput], folder: Path) -> str:
     """Write what a later gate needs of a set, and return the name of the file."""
-    gen, title = opened.embeddings, opened.info().name
+    gen, title = opened.at_hand, opened.info().name
     stem = title if re.fullmatch(r"[\w-][\w. -]{0,60}", title) else "samples"  # what the set is called in later results
-    if opened.sketch is not None:
-        opened.sketch.save(folder / f"{stem}.h5")
+    if isinstance(opened.held, Sketch):
+        opened.held.save(folder / f"{stem}.h5")
         return f"{stem}.h5"
     if isinstance(gen, CachedEmbeddings):
         copy_file(gen.cache.path, folder / f"{stem}.h5")
@@ -167,7 +170,9 @@ def write_samples(opened: OpenedSet, folder: Path) -> str:
     return f"{stem}.npz"
 
 
-def write_bundle(folder: Path, verdict: Verdict, opened: OpenedSet, parent: Bundle | None, reason: str | None) -> None:
+def write_bundle(
+    folder: Path, verdict: Verdict, opened: OpenedSet[SetInput], parent: Bundle | None, reason: str | None
+) -> None:
     """Write a bundle of a release, whole or not at all."""
     with new_part(folder, NEVER_CHANGES) as place:
         samples = write_samples(opened, place)
@@ -183,9 +188,9 @@ def write_bundle(folder: Path, verdict: Verdict, opened: OpenedSet, parent: Bund
             anchor=None if parent is None else parent.stated.anchor or parent.checksum,
             samples=samples,
             digests={name: sha256_of_file(place / name) for name in files},
-            n=opened.embeddings.n,
+            n=opened.at_hand.n,
             space=opened.space,
-            content=opened.embeddings.digest,
+            content=opened.at_hand.digest,
             overall=verdict.overall,
             reason=reason,
             shares={limit.name: limit.shares["gen"] for limit in verdict.limits if limit.shares},
@@ -262,14 +267,14 @@ class History:
     def _is_latest(self) -> UsageError:
         return UsageError(f"this release is the latest baseline already, {self.bundles[-1].folder}: pass a new one")
 
-    def opened(self, gen: object, extractor: AnyExtractor, run: Run) -> OpenedSet:
+    def opened(self, gen: object, extractor: AnyExtractor, run: Run) -> OpenedSet[SetInput]:
         """Open a release that may become the next baseline."""
         parent = self.bundles[-1] if self.bundles else None
         spaces = () if parent is None else (parent.stated.space,)
         samples = samples_of(gen)
-        (opened,) = open_sets({"gen": samples}, countable_set, extractor, run, spaces).values()
+        opened = open_sets({"gen": samples}, openers_of(), extractor, run, spaces)["gen"]
         is_parents = isinstance(samples, Path) and parent is not None and samples == parent.samples
-        if parent is not None and (is_parents or parent.stated.content == opened.embeddings.digest):
+        if parent is not None and (is_parents or parent.stated.content == opened.at_hand.digest):
             raise self._is_latest()
         return opened
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from finc_eval.core.progress import silent
 from finc_eval.core.run import Run
 from finc_eval.core.words import percent, plural
 from finc_eval.embeddings.same_names import ID
@@ -21,13 +23,15 @@ from finc_eval.partitions.blocks import Pairing, pair
 from finc_eval.prompts.text import fits_of
 from finc_eval.same_ids.broken import RATE
 from finc_eval.same_ids.compare_ids import MeasuredRuns
-from finc_eval.same_ids.pairs import Aligned, PairTable, measure_in_space
+from finc_eval.same_ids.pairs import Aligned, PairTable, measure, measure_in_space
 from finc_eval.same_ids.result import LEAST_SHARE, ById
-from finc_eval.same_ids.seen import FAR, see
+from finc_eval.same_ids.seen import ANOTHER, FAR, OTHER_ID, see
 from finc_eval.same_ids.worse import Margin
 
 BROKEN, WORSE, CHANGED = "by_id.broken", "by_id.worse", "by_id.changed"  # rules of the limits on pairs
 OTHERS = "most pictures are others than before"  # name of the finding
+CHANGED_PICTURES = "most pictures have changed"  # its name where pictures are those of before, such as mirrored
+SEEN_PAIRS = 200  # pairs whose pictures are read, where most embeddings are others: a share is known to .07
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,21 +120,37 @@ def share_of(margin: Margin) -> float:
     return margin.difference if margin.is_share else 1.0
 
 
-def find_other_pictures(sets: GateSets) -> Finding | None:
+def find_other_pictures(sets: GateSets, run: Run) -> Finding | None:
     """Return that most pairs of a policy show other pictures than before; None where they do not, or nothing is paired.
 
-    The embeddings alone show it: a sample that is as near to many other ids as to its own is another sample. Ids that
-    no policy pairs may belong to other seeds, and say nothing.
+    The embeddings alone show it: a sample that is as near to many other ids as to its own is another sample. Where
+    pictures are at hand, some of them say whether they are others, or those of before in another form. Ids that no
+    policy pairs may belong to other seeds, and say nothing.
     """
     for old, rows in sets.pairs.items():
         if old not in sets.baselines or len(rows) < LEAST_SHARE:
             continue
         ids = np.array(sets.gen.ids_between(0, sets.gen.n))
-        distance, others = measure_in_space(Aligned(ids, sets.gen, sets.baselines[old], (np.arange(len(ids)), rows)))
+        pairs = Aligned(ids, sets.gen, sets.baselines[old], (np.arange(len(ids)), rows))
+        distance, others = measure_in_space(pairs)
         is_other = see(PairTable({"distance": distance}, others, None)).is_bad
         share = min(1.0, float(is_other.mean()) / (1 - FAR))  # of others, so many are near by chance
         if share > 0.5:
-            text = f"{OTHERS} ({percent(share)} of {plural(len(rows), 'pair')})"
+            name, form = _name_pictures(pairs, run)
+            text = f"{name}{form} ({percent(share)} of {plural(len(rows), 'pair')})"
             shown = sets.gen.ids_at(np.flatnonzero(is_other)[:EXAMPLES])
-            return Finding(OTHERS, "pair", True, share, None, None, text=text, ids=tuple(shown))
+            return Finding(name, "pair", True, share, None, None, text=text, ids=tuple(shown))
     return None
+
+
+def _name_pictures(pairs: Aligned, run: Run) -> tuple[str, str]:
+    """Return what pictures are called whose embeddings are others, and the form that most of them have now."""
+    drawn = np.sort(np.random.default_rng(0).permutation(len(pairs.ids))[:SEEN_PAIRS])
+    table = measure(pairs.part(drawn), replace(run, progress=silent))
+    if table.thumbs is None:
+        return OTHERS, ""
+    seen = see(table.part(~table.lost))
+    if np.isin(seen.shown, (ANOTHER, OTHER_ID)).mean() > 0.5:
+        return OTHERS, ""
+    (form, count), *_ = Counter(seen.causes.tolist()).most_common(1)
+    return CHANGED_PICTURES, f": {form}" * bool(form and count > len(seen.causes) / 2)

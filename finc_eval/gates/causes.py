@@ -25,7 +25,7 @@ from finc_eval.gates.kinds import KindEvidence
 from finc_eval.gates.limit import Limit
 from finc_eval.gates.sets import GEN, GateSets
 from finc_eval.gates.verdict import ReleaseFinding
-from finc_eval.naming.evidence import MOST
+from finc_eval.naming.evidence import MOST, is_unnamed
 from finc_eval.naming.looks import EXAMPLES, look_at
 from finc_eval.naming.measured import PictureLooks, looked_rows, measure_sets
 from finc_eval.naming.repeated import COPIES, find_copies
@@ -235,7 +235,9 @@ def _say_limit(limit: Limit, own: Suspect, said: list[Said], suspects: Sequence[
         known.limits.append(limit)
         return
     is_users = "=" in limit.about  # a value of the user's own column has its name
-    same = [] if is_users else [suspect for suspect in suspects if suspect.is_same(own)]
+    # A kind without a name has the id of the limit, and not that of another division of the same samples.
+    named = [suspect for suspect in suspects if not is_unnamed(suspect.finding.name)]
+    same = [] if is_users else [suspect for suspect in named if suspect.is_same(own)]
     size = own.finding.size if own.members else _size(limit)
     best = _cause_among([*same, own])
     said.append(Said(best, best.finding.size if best.members else size, [limit]))
@@ -268,7 +270,8 @@ def _not_beyond(
     rest: list[Said] = []
     for suspect in suspects:
         if cause := next((other for other in said if other.suspect.is_same(suspect)), None):
-            cause.follows += [suspect.finding.name] if suspect is not cause.suspect else []
+            is_named = suspect is not cause.suspect and not is_unnamed(suspect.finding.name)
+            cause.follows += [suspect.finding.name] if is_named else []
             continue
         if any(map(suspect.holds, held)) or suspect.finding.kind == "copy":
             continue

@@ -22,6 +22,7 @@ from finc_eval.gates.sets import GEN, REF, GateSets
 from finc_eval.gates.shares import members_to_hold, members_to_lose
 from finc_eval.naming.classes import SEEN, class_weights, classifier_of, probabilities
 from finc_eval.naming.evidence import Name, unnamed
+from finc_eval.numerics.families import level_of_each
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.answer import Answer, kind_id, node_tallies
 from finc_eval.partitions.counts import COUNT, Counted, Counter, Counts, draw_members, tally_sets
@@ -250,7 +251,7 @@ def sought_kinds(counted: CountedSets, limits: KindLimits, size: int, others: Co
     """Return the kinds whose loss is a regression if it is seen, though they need not be shown to keep their shares."""
     shares = counted.shares(REF)
     family = (shares >= COLUMN_SHARE).sum() if isinstance(counted.tree, Nouns) else len(counted.names)
-    seen = max(members_to_lose(0.0, ALPHA / max(int(family), 1)) / size, limits.least or 0.0)
+    seen = max(members_to_lose(0.0, level_of_each(ALPHA, int(family))) / size, limits.least or 0.0)
     is_large = shares >= seen
     is_large[-1] &= isinstance(counted.tree, Nouns)  # the root of a tree is not a kind
     kinds = [kind for kind in np.flatnonzero(is_large).tolist() if kind not in others]

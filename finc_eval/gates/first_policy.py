@@ -28,6 +28,7 @@ from finc_eval.gates.sets import GEN, REF, GateSets
 from finc_eval.gates.shares import GainedShare, LostShare
 from finc_eval.measures.metrics import COMPUTE
 from finc_eval.naming.repeated import find_copies
+from finc_eval.numerics.families import level_of_each
 from finc_eval.numerics.inference import ALPHA, share_bounds
 from finc_eval.same_ids.detect import are_two_runs
 
@@ -231,10 +232,11 @@ def _lose_lines(sets: GateSets, run: Run) -> list[str | Proposal]:
 
 def _floor(evidence: LostShare | GainedShare, family: int) -> float:
     """Return the margin that an unchanged release keeps, with probability 0.95 for all kinds together."""
-    mean, gain = max(evidence.counts.old_share * evidence.counts.size, 0.5), isinstance(evidence, GainedShare)
-    members = gammaincinv(mean + 1, 1 - ALPHA / family) if gain else gammaincinv(mean, ALPHA / family)
+    mean, level = max(evidence.counts.old_share * evidence.counts.size, 0.5), level_of_each(ALPHA, family)
+    is_gain = isinstance(evidence, GainedShare)
+    members = gammaincinv(mean + 1, 1 - level) if is_gain else gammaincinv(mean, level)
     unlucky = evidence.with_members(float(members))
-    return replace(unlucky, value=max(unlucky.value, evidence.half(ALPHA / family))).bound("high", ALPHA)
+    return replace(unlucky, value=max(unlucky.value, evidence.half(level))).bound("high", ALPHA)
 
 
 def _metric_line(sets: GateSets, run: Run) -> list[str | Proposal]:

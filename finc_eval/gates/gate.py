@@ -42,6 +42,7 @@ from finc_eval.measures.metrics import COMPUTE
 from finc_eval.memorization.audit import NearTraining
 from finc_eval.memorization.settings import AUDIT_ALPHA
 from finc_eval.naming.repeated import find_copies
+from finc_eval.numerics.families import level_of_each
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.partitions.placed import ReleaseMap
@@ -80,7 +81,7 @@ def gather_evidence(
         kinds = None
     elif kinds is None:
         kinds = tree_of_reference(sets, policy.seed, run)
-    found = Gathered(tree=kinds)
+    found, level = Gathered(tree=kinds), level_of_each(policy.alpha, policy.interim)
 
     def add(part: GateSets, limits: Policy | SliceLimits, run: Run) -> dict[str, dict[str, float]]:
         """Add the evidence on kinds and metrics of these sets, and return their scores."""
@@ -88,7 +89,7 @@ def gather_evidence(
             gather_on_kinds(found, part, limits.kinds, policy.seed, run)
         if not limits.metrics:
             return {}
-        evidence, scores = score_evidence(part, limits.metrics, policy.alpha / policy.interim, run)
+        evidence, scores = score_evidence(part, limits.metrics, level, run)
         found.others += evidence
         return scores
 
@@ -103,7 +104,7 @@ def gather_evidence(
         found.others += copying_evidence(sets, policy.copying, train, run)
     if policy.appearance:
         found.pictures = pictures_of(sets)
-        found.others += look_evidence(sets, policy.appearance, found.pictures, policy.alpha / policy.interim)
+        found.others += look_evidence(sets, policy.appearance, found.pictures, level)
     if policy.basics:
         found.others += basic_evidence(sets, policy.basics, run)
     if policy.by_id and sets.baselines:
@@ -124,7 +125,7 @@ def _lacking(name: str, limits: SliceLimits, why: str) -> Iterator[LimitEvidence
 
 def basic_evidence(sets: GateSets, limits: BasicLimits, run: Run) -> Iterator[LimitEvidence]:
     """Yield the facts that are limited."""
-    info, gen = sets.infos[GEN], sets.gen
+    info, gen = sets.opened.infos[GEN], sets.gen
     cached = isinstance(gen, CachedEmbeddings)
     if limits.samples is not None:
         yield PlainFact(name="basics.samples", value=float(gen.n), margin=float(limits.samples), harm="low", n=gen.n)
@@ -161,7 +162,11 @@ def copying_evidence(sets: GateSets, limits: CopyingLimits, train: object | None
             yield Missing(name=f"copying.{name}", margin=float(margin), note=note)
         return
     found = NearTraining.of(
-        sets.as_embedded(GEN), train, sets.as_embedded(REF), extractor=sets.extractor, run=run.prefixed("copying")
+        sets.opened[GEN].as_embedded,
+        train,
+        sets.opened[REF].as_embedded,
+        extractor=sets.extractor,
+        run=run.prefixed("copying"),
     )
     if limits.near is not None and found.same_law <= AUDIT_ALPHA:
         note = (
@@ -257,7 +262,7 @@ def gate(
         scores=found.scores,
         baseline=None if history is None else history.latest.checksum,
         policy=policy,
-        sets=sets.infos,
+        sets=sets.opened.infos,
         signature=_signature(sets, policy, "+".join(dict.fromkeys(found.digests)) or "none"),
         warnings=(*_same_samples(sets), *sets.warnings, *notes),
         findings=findings,
@@ -321,7 +326,7 @@ def _notes_of_history(history: History | None, sets: GateSets, limits: tuple[Lim
     """Return which limits never fired, and a warning if the latest baseline was compared with another reference."""
     if history is None:
         return ()
-    same = history.latest.verdict.sets[REF].digest == sets.infos[REF].digest
+    same = history.latest.verdict.sets[REF].digest == sets.opened.infos[REF].digest
     return (*history.never_fired(limits), *([] if same else ["the baseline was promoted with another reference"]))
 
 
@@ -371,7 +376,7 @@ def findings_of(
             prompts = name_prompts(sets, answer, seed, run)
         if "basics.copies" in broken:
             suspects.append(copied_suspect(sets, old, run))
-        if found.by_id is None and (others := find_other_pictures(sets)):
+        if found.by_id is None and (others := find_other_pictures(sets, run)):
             suspects.append(Suspect.plain(others, (GEN, old)))
     return find_findings(shown, suspects, sets, prompts, found.by_id)
 
@@ -379,7 +384,7 @@ def findings_of(
 def _same_samples(sets: GateSets) -> list[str]:
     """Return a sentence about each two sets that are the same; only an anchor may equal the baseline."""
     pairs = combinations((GEN, *sets.baselines, REF), 2)
-    same = [(one, other) for one, other in pairs if sets.infos[one].digest == sets.infos[other].digest]
+    same = [(one, other) for one, other in pairs if sets.opened.infos[one].digest == sets.opened.infos[other].digest]
     return [
         f"{one} and {other} are the same samples, which shows nothing: pass another set as {one}" for one, other in same
     ]

@@ -9,6 +9,7 @@ from finc_eval.core.words import figure, in_percent
 from finc_eval.findings.finding import What
 from finc_eval.gates.evidence import Side
 from finc_eval.gates.rule import Verb
+from finc_eval.naming.evidence import is_unnamed
 from finc_eval.naming.repeated import COPIES
 
 VERBS: tuple[Verb, ...] = ("regressed", "missing", "undecided", "improved", "held")
@@ -138,7 +139,7 @@ class Limit(Record):
     def _kind(self, called: str) -> str:
         """Return the kind that it is on by its id, or its value of a column, with the name where that says more."""
         value, last = self.about.partition("=")[2], self.about.rpartition("-")[2]
-        is_said = called in ("", value) or called.split()[-1] == last  # "unnamed kind k5" of k5, "cat" of seen-cat
+        is_said = called in ("", value) or is_unnamed(called) or called.split()[-1] == last  # "cat" of seen-cat
         return self.about if is_said else f"{self.about} (“{called}”)"
 
     def say(self, name: str = "") -> str:

@@ -13,12 +13,11 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
 from scipy.special import gammaincinv
 
+from finc_eval.estimates.shares import design_effect
 from finc_eval.gates.evidence import LimitEvidence, Side
 from finc_eval.gates.shares import SHARE_PART, SIDES, power_beside, ratio_bound, whole_of
-from finc_eval.numerics.design_effects import GroupedKinds, design_effects
 from finc_eval.numerics.inference import mover, share_bound
 from finc_eval.numerics.thresholds import smallest_between
 
@@ -59,10 +58,8 @@ class PairCounts:
         cells = (new & old, old & ~new, new & ~old)
         effect = 1.0
         if groups is not None:
-            _, group, sizes = np.unique(groups, return_inverse=True, return_counts=True)
-            tables = [csr_matrix((np.ones(len(cell)), (group, cell.astype(int))), (len(sizes), 2)) for cell in cells]
-            shares = [GroupedKinds.of(table, sizes.astype(float)) for table in tables]
-            effect = max(float(design_effects([share])[0][1]) for share in shares)
+            units = np.unique(groups, return_inverse=True)[1]
+            effect = max(design_effect(cell, units) for cell in cells)
         kept, lost, gained = (float(cell.sum()) / effect for cell in cells)
         return cls(kept, lost, gained, len(new) / effect)
 

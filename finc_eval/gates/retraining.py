@@ -70,7 +70,7 @@ class Retrained:
 
 
 def between_shares(members: Array, sizes: Array, baselines: int | None = None) -> Retrained:
-    """Return the noise of training from the shares of replicates.
+    """Return the noise of training from the shares of replicates, which adds to exact bounds (`TwoCounts`).
 
     `members` and `sizes` are effective numbers of R replicates and t kinds, shape (R, t). Without enough replicates the
     noise is zero, with infinite degrees of freedom.

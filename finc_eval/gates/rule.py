@@ -16,6 +16,7 @@ from typing import Literal
 
 from finc_eval.core.words import plural
 from finc_eval.gates.evidence import LimitEvidence, Side, round_up
+from finc_eval.numerics.families import holm_level, level_of_each
 from finc_eval.numerics.thresholds import smallest
 
 Verb = Literal["improved", "held", "regressed", "undecided", "missing"]  # the verdict of one limit
@@ -84,14 +85,9 @@ def judge(evidence: Sequence[LimitEvidence], alpha: float = 0.05, interim: int =
 
     α is for a false regression in any limit, and for a false pass; `interim` runs share it, each with more samples.
     """
-    far, regressed = alpha / interim, frozenset[int]()
-    uncertain = [place for place, limit in enumerate(evidence) if not limit.certain]
-    while True:  # all limits of a run share the level of the bound that decides about a regression (Holm)
-        near = far / max(len(uncertain) - len(regressed), 1)
-        found = frozenset(place for place in uncertain if evidence[place].is_regression(near))
-        if found == regressed:
-            break
-        regressed = found
+    far = level_of_each(alpha, interim)
+    # All limits of a run share the level of the bound that decides about a regression.
+    near = holm_level([limit.is_regression for limit in evidence if not limit.certain], far)
     return tuple(Judged(limit, _verdict(limit, near, far), near, far) for limit in evidence)
 
 
@@ -129,7 +125,7 @@ def family_sentence(judged: Sequence[Judged], alpha: float, interim: int) -> str
     looks = any(limit.evidence.spends_own for limit in judged)
     added = f", and {alpha:g} more in each limit on looks if the release came to look like the reference" * looks
     near, far = (f"{100 * (1 - level):.4g} %" for level in (judged[0].near, judged[0].far))
-    shared = f", and this run, 1 of {interim}, spends {alpha / interim:.2g} of it" if interim > 1 else ""
+    shared = f", and this run, 1 of {interim}, spends {level_of_each(alpha, interim):.2g} of it" if interim > 1 else ""
     return (
         f"Family of {plural(family, 'limit')}{plain}: a false regression in any of them has probability "
         f"{alpha:g} at most (Holm){added}{shared}; a pass needs all of them to hold, and is false with probability "
@@ -140,13 +136,14 @@ def family_sentence(judged: Sequence[Judged], alpha: float, interim: int) -> str
 def too_fine(evidence: Sequence[LimitEvidence], alpha: float, interim: int) -> Iterator[str]:
     """Yield a sentence on each limit that so few samples cannot show to hold, even for a release without a change."""
     found: dict[str, list[LimitEvidence]] = {}
+    level = level_of_each(alpha, interim)
     for limit in evidence:
         same = limit.without_change()
-        if same is not None and not _holds(same, alpha / interim):
+        if same is not None and not _holds(same, level):
             found.setdefault(limit.name.partition(" ")[0], []).append(same)
     for rule, every in found.items():
-        needed = [smallest(partial(_holds, limit, alpha / interim), MAX_FACTOR, FACTOR_HALVINGS) for limit in every]
-        ends = [limit.bound(limit.harm, alpha / interim) for limit in every]
+        needed = [smallest(partial(_holds, limit, level), MAX_FACTOR, FACTOR_HALVINGS) for limit in every]
+        ends = [limit.bound(limit.harm, level) for limit in every]
         n, least = every[0].n, max(ends)
         kinds = f" for {plural(len(every), 'kind')}" if rule.startswith(("kinds.lose", "kinds.new")) else ""
         enough = [factor for factor in needed if factor is not None]

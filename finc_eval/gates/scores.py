@@ -11,7 +11,6 @@ import numpy as np
 from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
 from finc_eval.core.words import figure, plural
-from finc_eval.embeddings.opening import form_of
 from finc_eval.estimates.error_source import ErrorSource
 from finc_eval.estimates.estimate import Estimate, difference, mean_of, units_of
 from finc_eval.gates.evidence import LimitEvidence, Missing, Normal, Side
@@ -21,7 +20,7 @@ from finc_eval.gates.sets import GEN, REF, GateSets
 from finc_eval.measures.metrics import metrics as compute
 from finc_eval.measures.registry import METRICS, get_metric
 from finc_eval.measures.score import Score
-from finc_eval.numerics.inference import ALPHA, normal_quantile, upper_quantile
+from finc_eval.numerics.inference import ALPHA, upper_quantile
 
 DISTANCE_GROWTH = 2.0
 """Factor by which the standard error of a distance may be larger where the distance is one that a limit detects: near 0
@@ -36,7 +35,7 @@ def score_evidence(
     scores: dict[str, dict[str, Score | str]] = {}
     labels = [label for label in sets.all if label != REF]
     for label in labels:
-        same = [other for other in scores if sets.infos[other].digest == sets.infos[label].digest]
+        same = [other for other in scores if sets.opened.infos[other].digest == sets.opened.infos[label].digest]
         known = scores[same[0]] if same else None  # a first policy takes its baseline as the release
         scores[label] = known or _scores(sets, label, metrics, list(limits), run.prefixed(f"metrics of {label}"))
     found: list[LimitEvidence] = []
@@ -56,8 +55,9 @@ def _scores(sets: GateSets, label: str, metrics: list[str], names: list[str], ru
     """Return each score, or the reason why there is none."""
     found: dict[str, Score | str] = {}
     alone = any(get_metric(metric).extractor for metric in metrics)  # FID embeds samples by a network of its own
-    gen, ref = (sets.sources[side] if alone else sets.as_embedded(side) for side in (label, REF))
-    are_samples = "samples" in (form_of(gen), form_of(ref))
+    both = [sets.opened[which] for which in (label, REF)]
+    gen, ref = (given_set.given if alone else given_set.as_embedded for given_set in both)
+    are_samples = alone and any(given_set.form == "samples" for given_set in both)
     extractor = sets.extractor if are_samples else None  # no extractor is asked of embeddings
     try:
         scores = compute(gen, ref, metrics, extractor=extractor, run=run)
@@ -84,8 +84,7 @@ def _measure(score: Score | str, sets: GateSets, label: str) -> Estimate | str:
     if score.standard_error is None:
         why = f": {score.notes[-1]}" if score.notes else ""
         return f"{score.key} of {label} has no interval with {plural(sets.all[label].n, 'sample')}{why}"
-    factor = get_metric(score.signature.metric).error_factor(sets.all[label], sets.ref)
-    variance, n, m = (score.standard_error * factor) ** 2, sets.all[label].n, sets.ref.n
+    variance, n, m = score.standard_error**2, sets.all[label].n, sets.ref.n
     parts = ((GEN, m / (n + m)), (REF, n / (n + m)))
     return Estimate.of(score.center, [ErrorSource.of_variance(name, part * variance) for name, part in parts])
 
@@ -166,7 +165,7 @@ class ScoreChange:
         """Return why no difference can be judged; "" if one can."""
         if higher_is_better is None:
             return f"neither direction of {name} is better: use most or least"
-        if self.in_parts and abs(self.old.value) <= normal_quantile() * self.old.standard_error:
+        if self.in_parts and abs(self.old.value) <= self.old.half:
             return (
                 f"{name} of the baseline, {figure(self.old.value, '.3g')}, cannot be distinguished from 0: limit its "
                 "difference in place of worse"
@@ -187,8 +186,9 @@ class ScoreChange:
         """Return the difference of other sets. The wider bound counts: of sampling alone, or of the replicates."""
         sampled = self._between(self.new, self.old, is_paired=False)
         trained = Estimate.of(sampled.value, (self.training.times(1 / self.unit),))
-        by_training = upper_quantile(alpha, self.training.degrees) * trained.standard_error
-        by_sampling = upper_quantile(alpha, sampled.degrees) * sampled.standard_error
+        by_training, by_sampling = (
+            upper_quantile(alpha, found.degrees) * found.standard_error for found in (trained, sampled)
+        )
         return trained if by_training > by_sampling else sampled
 
     def _between(self, new: Estimate, old: Estimate, *, is_paired: bool) -> Estimate:

@@ -14,15 +14,15 @@ from finc_eval.core.run import Run
 from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.needs import Check, Known, ListedSamples
-from finc_eval.embeddings.opening import form_of
+from finc_eval.embeddings.opened import Sets
 from finc_eval.embeddings.recipe import known_space
 from finc_eval.embeddings.same_names import ID, names_of
-from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.embeddings.subset import Subset
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.naming.properties import TEXT_COLUMNS
 from finc_eval.partitions.blocks import Pairing, check_pair_column, designs, needs_pairs, pair
 from finc_eval.partitions.counts import MIN_SAMPLES, countable_sets
+from finc_eval.sketches.opening import SetInput
 
 GEN, BASELINE, ANCHOR, REF = "gen", "baseline", "anchor", "ref"
 """Labels of the sets; with replicates, the baselines are called baseline-1, baseline-2 …"""
@@ -36,9 +36,8 @@ class GateSets:
     baselines: dict[str, Embeddings]  # the baseline, or its replicates, by label; none for a first release
     anchor: Embeddings | None  # an old baseline, which slow drift is seen against; None without one
     ref: Embeddings
-    sources: dict[str, object]  # what the caller passed, by label
+    opened: Sets[SetInput]  # the sets as they were opened, by label, neither paired nor divided
     extractor: AnyExtractor
-    infos: dict[str, SetInfo]
     warnings: tuple[str, ...]
     replicates: tuple[str, ...]  # labels of the baselines that the noise of training is measured on
     again: dict[str, Embeddings] = field(default_factory=dict)  # further runs of the baseline, with the same ids
@@ -54,10 +53,6 @@ class GateSets:
         """All sets by label."""
         anchor = {} if self.anchor is None else {ANCHOR: self.anchor}
         return {GEN: self.gen, **self.baselines, **anchor, REF: self.ref}
-
-    def as_embedded(self, label: str) -> object:
-        """Return what the caller passed, but samples as they were embedded: they are not read again."""
-        return self.all[label] if form_of(self.sources[label]) == "samples" else self.sources[label]
 
     @property
     def space(self) -> str:
@@ -104,21 +99,21 @@ class GateSets:
         # With the groups of the policy: of a set without them there is but a warning, which may be overlooked.
         checks = [*checks, needs_partners(pairs, labels, by_id)] if pairs is not None and labels else checks
         opened, warnings = countable_sets(sources, groups, run, extractor, columns=[groups, *columns], checks=checks)
-        embeddings = {label: one.embeddings for label, one in opened.items()}
+        embeddings = opened.at_hand
         judged = [embeddings[label] for label in (GEN, *labels)]
         by_block = is_by_block(judged, pairs)
         if by_block and groups is None:
             embeddings = {
                 label: one.grouped(pairs) if pairs in one.columns else one for label, one in embeddings.items()
             }
+            opened = opened.with_rows(embeddings)
         sets = cls(
             gen=embeddings[GEN],
             baselines={label: embeddings[label] for label in labels},
             anchor=embeddings.get(ANCHOR),
             ref=embeddings[REF],
-            sources=sources,
+            opened=opened,
             extractor=extractor,
-            infos={label: one.info() for label, one in opened.items()},
             warnings=warnings,
             replicates=tuple(labels),
             blocks=(pairs, groups),
@@ -183,7 +178,7 @@ class GateSets:
             baselines={label: parts[label] for label in self.baselines},
             anchor=parts.get(ANCHOR),
             ref=parts[REF],
-            sources={**self.sources, **parts},
+            opened=self.opened.narrowed(parts),
             warnings=(),
             pairs={},
             part=name,

@@ -18,6 +18,7 @@ from scipy.optimize import brentq
 from scipy.special import betainc, betaincinv, gammaincc, gammaincinv, ndtr, ndtri
 
 from finc_eval.gates.evidence import LimitEvidence, Side
+from finc_eval.numerics.families import level_of_each
 from finc_eval.numerics.inference import ALPHA, POWER, mover, share_bound, upper_quantile
 from finc_eval.numerics.thresholds import smallest, smallest_between
 
@@ -189,7 +190,7 @@ def members_to_hold(lose: float, kinds: int) -> float:
 
     With probability 0.95 all of them are: each count of a release and of its baseline varies.
     """
-    rarely = float(ndtr(ndtri(ALPHA / kinds) / sqrt(2)))  # both counts are as far off as that together
+    rarely = float(ndtr(ndtri(level_of_each(ALPHA, kinds)) / sqrt(2)))  # both counts are as far off as that together
 
     def is_shown(mean: float) -> bool:
         counts = TwoCounts(float(gammaincinv(mean, rarely)), 1e9, float(gammaincinv(mean + 1, 1 - rarely)), 1e9)

@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from finc_eval.numerics.families import level_of_each
+
 Array = NDArray[np.float64]
 
 MEASURES = ("psnr", "ssim", "structure", "thumb", "light", "red_blue", "detail")  # measures of a pair, in this order
@@ -105,7 +107,7 @@ def log_evidence(p_values: Array) -> float:
 
 def needed_evidence(things: int) -> float:
     """Return the logarithm that bets on one of so many things need, so that all together alarm in 5 % of years."""
-    return float(np.log(YEAR * len(POWERS) * things / FALSE_YEARS))
+    return float(np.log(YEAR * len(POWERS) / level_of_each(FALSE_YEARS, things)))
 
 
 def beyond(past: Array, night: Array, times: float, new: NDArray[np.bool_] | None = None) -> NDArray[np.bool_]:

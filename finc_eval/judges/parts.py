@@ -12,6 +12,7 @@ from finc_eval.core.record import Record
 from finc_eval.estimates.error_source import ErrorSource
 from finc_eval.estimates.estimate import Estimate
 from finc_eval.judges.paired import Array, Integers
+from finc_eval.numerics.families import bonferroni
 from finc_eval.numerics.inference import ALPHA, least_variance
 from finc_eval.prompts.words import Phrases, choose
 
@@ -173,8 +174,8 @@ def _divided(judge: str, gains: Gains, by: str, family: int) -> Iterator[JudgedP
         values, prompt, division = gains.values[rows], gains.prompt[rows], gains.divisions[by].at(rows)
         parts = _testable(gains, by, rows)
         found = [_compare(judge, gains.model, by, values, prompt, division, part) for part in parts]
-        # Bonferroni: half of the error for all parts by this judge.
-        clear = [replace(part, p_value=min(2 * family * part.p_value, 1.0)) for part in found]
+        # Half of the error is for all parts by this judge.
+        clear = [replace(part, p_value=float(bonferroni(part.p_value, family, 0.5))) for part in found]
         clear = [part for part in clear if part.p_value <= ALPHA]
         if not clear:
             return

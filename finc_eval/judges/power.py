@@ -10,6 +10,7 @@ import numpy as np
 
 from finc_eval.core.record import Record
 from finc_eval.judges.paired import Array, Means
+from finc_eval.numerics.families import level_of_each
 from finc_eval.numerics.inference import ALPHA, POWER, upper_quantile
 
 
@@ -43,7 +44,7 @@ class MarginPlan(Record):
 
 def reach(models: int) -> float:
     """Return the distance in standard errors that is decided in 80 % of repetitions among all ordered pairs."""
-    return upper_quantile(ALPHA / max(models * (models - 1), 1)) + upper_quantile(1 - POWER)
+    return upper_quantile(level_of_each(ALPHA, models * (models - 1))) + upper_quantile(1 - POWER)
 
 
 def plan(

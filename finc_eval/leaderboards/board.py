@@ -13,6 +13,7 @@ from finc_eval.core.run import Run
 from finc_eval.core.words import join_words
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.needs import Check
+from finc_eval.embeddings.opened import OpenedSet, Sets
 from finc_eval.embeddings.opening import label_sets, training_runs
 from finc_eval.embeddings.recipe import extractor_of
 from finc_eval.embeddings.repeats import LOOK
@@ -36,12 +37,13 @@ from finc_eval.leaderboards.standings import run_label
 from finc_eval.measures.registry import get_metric, say_substitute
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.partitions.blocks import Pairing, needs_pairs, pair
-from finc_eval.partitions.counts import OpenedSet, countable_sets
+from finc_eval.partitions.counts import countable_sets
 from finc_eval.partitions.kind_tree import DIVIDE
 from finc_eval.partitions.settings import REFERENCE
 from finc_eval.partitions.values import needs_values
+from finc_eval.sketches.opening import SetInput
 
-_Opened = tuple[dict[str, OpenedSet], tuple[str, ...], Pairing | None]
+_Opened = tuple[Sets[SetInput], tuple[str, ...], Pairing | None]
 """Opened sets by label, warnings, and the pairing of their samples; None without one."""
 
 
@@ -150,13 +152,13 @@ def measure_models(
     checks = [] if judged is None else [judged.needs]
     asked, (opened, warnings, pairing) = _open_with_weights(sources, ref, asked, run, extractor, checks)
     pairing = pairing if paired else None
-    whole = {name: runs[0].embeddings for name, runs in by_model(sources, opened).items()}
+    whole = {name: runs[0].at_hand for name, runs in by_model(sources, opened).items()}
     if pairing is not None:
-        opened = {label: replace(samples, embeddings=pairing.sets[label]) for label, samples in opened.items()}
+        opened = opened.with_rows(pairing.sets)
     reference = BoardReference.of(opened, asked, run)
     check_order(asked.rank_by, (*reference.settings.metrics, *keys))  # before the work
     judged = None if judged is None else judged.joined(whole, reference, run)
-    sets = {label: samples.embeddings for label, samples in opened.items()}
+    sets = opened.at_hand
     entries = reference.entries(by_model(sources, opened), sets[REFERENCE], (), run, pairing)
     made = Provenance.here(run.device)
     return MeasuredModels(reference, entries, asked, warnings, sets, pairing is not None, made, judged)
@@ -249,11 +251,10 @@ def open_models(
             f"{defined[0].name} is defined on {by}, and ref is not embedded by it: pass samples, and leave the "
             f"extractor out{say_substitute(defined)}"
         )
-    embeddings = {label: samples.embeddings for label, samples in opened.items()}
-    pairing, sentences = pair(embeddings, settings.pairs, settings.groups)
+    pairing, sentences = pair(opened.at_hand, settings.pairs, settings.groups)
     warnings += tuple(sentences)
     for name, runs in by_model(models, opened).items():
-        digests = [samples.embeddings.digest for samples in runs]
+        digests = [samples.at_hand.digest for samples in runs]
         for number, digest in enumerate(digests):
             if digest in digests[:number]:
                 raise UsageError(
@@ -263,6 +264,8 @@ def open_models(
     return opened, warnings, pairing
 
 
-def by_model(models: Mapping[str, Sequence[object]], opened: Mapping[str, OpenedSet]) -> dict[str, list[OpenedSet]]:
+def by_model(
+    models: Mapping[str, Sequence[object]], opened: Mapping[str, OpenedSet[SetInput]]
+) -> dict[str, list[OpenedSet[SetInput]]]:
     """Return opened sets by model."""
     return {name: [opened[run_label(name, number)] for number in range(len(runs))] for name, runs in models.items()}

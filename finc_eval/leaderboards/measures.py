@@ -119,8 +119,7 @@ class Measuring:
         better, deviation = score.higher_is_better, score.standard_error
         if better is not None and deviation is not None:
             # As if its error shared nothing with others.
-            variance = (deviation * metric.error_factor(model, self._ref)) ** 2
-            return Measure.of(model_estimate(score.center, variance), better, title, signature, score.floor)
+            return Measure.of(model_estimate(score.center, deviation**2), better, title, signature, score.floor)
         why = f"neither a higher nor a lower {score.key} is better"
         if better is not None:
             lacking = [note for note in score.notes if note.startswith("no interval")]

@@ -27,11 +27,20 @@ from finc_eval.partitions.tests import EffectiveCounts
 
 
 def own_shares(
-    label: str, model: Embeddings, ref: Embeddings, seed: int, run: Run, pairing: Pairing | None = None
+    label: str,
+    model: Embeddings,
+    ref: Embeddings,
+    seed: int,
+    run: Run,
+    pairing: Pairing | None = None,
+    kinds_of_both: KindTree | None = None,
 ) -> dict[str, Measure]:
-    """Return the shares of a model by key; within blocks, such as prompts, for a set of a pairing."""
+    """Return the shares of a model by key; within blocks, such as prompts, for a set of a pairing.
+
+    `kinds_of_both` are the kinds of the model's samples and the reference, where they are known.
+    """
     run = replace(run, progress=silent)
-    kinds = KindTree.of_sets([model, ref], seed, run).pruned(MAIN_LEVEL)
+    kinds = (kinds_of_both or KindTree.of_sets([model, ref], seed, run)).pruned(MAIN_LEVEL)
     sets = {label: model, REFERENCE: ref}
     tallies = tally_sets({name: count(samples, kinds, run=run).counts for name, samples in sets.items()})
     own, others = (tally.effective() for tally in tallies.values())

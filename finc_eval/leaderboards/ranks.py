@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from finc_eval.core.errors import UsageError
 from finc_eval.estimates.error_source import GEN, REF, ErrorSource
 from finc_eval.estimates.estimate import Estimate
+from finc_eval.numerics.families import level_of_each, step_down_by
 from finc_eval.numerics.inference import ALPHA, DEFAULT_CONFIDENCE
 
 Array = NDArray[np.float64]
@@ -137,13 +138,11 @@ def rank(
 
 
 def _adjust(worth: Array, covariance: Array) -> Array:
-    """Return the step-down p-values of "a is not better than b" for all ordered pairs (Romano and Wolf 2005).
+    """Return the step-down p-values of "a is not better than b" for all ordered pairs (`step_down_by`).
 
     `worth` is higher for better models, shape (p,), with its covariance (p, p); the result has a row for each a and a
-    column for each b, shape (p, p), and 1 on the diagonal.
-
-    The largest statistic is compared with the largest of all ordered pairs under equality, the next one with the
-    largest of the pairs that are left, and so on. A pair stays in the family when its reverse has left it.
+    column for each b, shape (p, p), and 1 on the diagonal. Draws are under equality of all models. A pair stays in the
+    family when its reverse has left it.
     """
     variances = covariance.diagonal()
     error = np.sqrt(np.maximum(variances[:, None] + variances - 2 * covariance, 0))
@@ -155,15 +154,13 @@ def _adjust(worth: Array, covariance: Array) -> Array:
     values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
     root = vectors * np.sqrt(np.maximum(values, 0))
     draws = root @ np.random.default_rng(SEED).standard_normal((len(gaps), DRAWS))
-    largest, adjusted = np.full(DRAWS, -np.inf), np.ones(len(statistics))
-    ascending = statistics.argsort(kind="stable")
-    for pair in ascending:
-        np.maximum(largest, (draws[first[pair]] - draws[second[pair]]) * scale[pair], out=largest)
-        adjusted[pair] = (1 + np.count_nonzero(largest >= statistics[pair])) / (1 + DRAWS)
-    adjusted[ascending[::-1]] = np.maximum.accumulate(adjusted[ascending[::-1]])
-    found = np.ones_like(gaps)
-    found[first, second] = adjusted
-    return found
+
+    def drawn_of(pair: int) -> Array:
+        return np.asarray((draws[first[pair]] - draws[second[pair]]) * scale[pair])
+
+    p_values = np.ones_like(gaps)
+    p_values[first, second] = step_down_by(statistics, drawn_of, DRAWS)
+    return p_values
 
 
 def model_estimate(
@@ -192,7 +189,7 @@ def joint_covariance(estimates: Sequence[Estimate]) -> Array:
     prompts or voters, its variance is wider by the square of Student's quantile over the normal one, both at the level
     of a single comparison of all p·(p − 1) (Bonferroni).
     """
-    confidence = 1 - (1 - DEFAULT_CONFIDENCE) / max(len(estimates) * (len(estimates) - 1), 1)
+    confidence = 1 - level_of_each(1 - DEFAULT_CONFIDENCE, len(estimates) * (len(estimates) - 1))
     wider = [[source.widened(confidence) for source in estimate.sources] for estimate in estimates]
     covariance = np.diag(
         [sum(source.variance for source in sources if source.name != REF) for sources in wider]

@@ -21,6 +21,7 @@ from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.core.storage import check_readable
 from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.opened import OpenedSet, Sets
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.estimates.error_source import REF
 from finc_eval.estimates.estimate import Estimate
@@ -41,11 +42,12 @@ from finc_eval.naming.evidence import Name
 from finc_eval.naming.measured import measure_pictures
 from finc_eval.partitions.answer import kind_id, names_of_nodes, node_tallies
 from finc_eval.partitions.blocks import Pairing, designs
-from finc_eval.partitions.counts import Counted, Examples, OpenedSet, count
+from finc_eval.partitions.counts import Counted, Examples, count
 from finc_eval.partitions.kind_tree import KindTree, Tree
 from finc_eval.partitions.settings import MAIN_LEVEL, REFERENCE
 from finc_eval.partitions.tests import Tally
 from finc_eval.partitions.values import ValueCounts
+from finc_eval.sketches.opening import SetInput
 
 TYPE_NAME = "leaderboard-reference"
 LAYOUT = 3
@@ -79,9 +81,9 @@ class BoardReference:
     pictures: tuple[KeptPicture, ...] | None = None  # small pictures of its samples; None where nobody looked for them
 
     @classmethod
-    def of(cls, sets: Mapping[str, OpenedSet], settings: LeaderboardSettings, run: Run) -> BoardReference:
+    def of(cls, sets: Sets[SetInput], settings: LeaderboardSettings, run: Run) -> BoardReference:
         """Divide a reference and models into kinds, blind to which set a sample is from."""
-        embeddings = {label: samples.embeddings for label, samples in sets.items()}
+        embeddings = sets.at_hand
         ref = embeddings[REFERENCE]
         models = [embeddings[label] for label in sorted(embeddings.keys() - {REFERENCE})]  # in any order, one number
         kinds = KindTree.of_sets([*models, ref], settings.seed, run).pruned(MAIN_LEVEL)
@@ -146,7 +148,7 @@ class BoardReference:
 
     def entries(
         self,
-        models: Mapping[str, Sequence[OpenedSet]],
+        models: Mapping[str, Sequence[OpenedSet[SetInput]]],
         ref: Embeddings,
         warnings: Sequence[str],
         run: Run,
@@ -159,12 +161,14 @@ class BoardReference:
         counted = self._count(flat, run)
         made: dict[str, TrainingRun] = {}
         yardsticks, seed = Yardsticks(ref, self.settings.seed, run), self.settings.seed
-        first = {name: samples.embeddings for name, (samples, *_) in models.items()}
-        faults = _find_faults(first, ref, self.settings.seed, run)
+        first = {name: samples.at_hand for name, (samples, *_) in models.items()}
+        silently = replace(run, progress=silent)
+        kinds = {name: KindTree.of_sets([samples, ref], seed, silently) for name, samples in first.items()}
+        faults = _find_faults(first, ref, kinds, seed, run)
         for label, samples in flat.items():
             tallies = node_tallies(self.tree, {label: counted[label].counts, REFERENCE: found.counts})
             tally = tallies[label]
-            number = self._unmatched(label, samples.embeddings, ref, tallies, pairing, run.prefixed(label))
+            number = self._unmatched(label, samples.at_hand, ref, tallies, pairing, run.prefixed(label))
             made[label] = TrainingRun(
                 info=samples.info(),
                 members=tuple(tally.members.tolist()),
@@ -172,13 +176,13 @@ class BoardReference:
                 even=tuple(tally.even.tolist()),
                 within=tuple(tally.within.tolist()),
                 counted=tally.n,
-                examples=_examples(self.tree, counted[label], samples.embeddings),
+                examples=_examples(self.tree, counted[label], samples.at_hand),
                 unmatched=Measure.of(number, False, SHARES["unmatched"], Signature("unmatched", self.shared)),
                 measures=measures[label],
-                by=_by_values(samples.embeddings, self.settings),
+                by=_by_values(samples.at_hand, self.settings),
                 findings=faults.get(label),
                 share_floors=yardsticks.shares(tally.n) if pairing is None else {},
-                own=own_shares(label, samples.embeddings, ref, seed, run.prefixed(label), pairing),
+                own=own_shares(label, samples.at_hand, ref, seed, run.prefixed(label), pairing, kinds.get(label)),
                 columns={column.name: column.digest or "" for column in registered_columns()},
                 found=counted[label],
             )
@@ -193,16 +197,18 @@ class BoardReference:
             for name, runs in models.items()
         ]
 
-    def _count(self, models: Mapping[str, OpenedSet], run: Run) -> dict[str, Counted]:
+    def _count(self, models: Mapping[str, OpenedSet[SetInput]], run: Run) -> dict[str, Counted]:
         """Count training runs by label; no sample is far from kinds that were made of it."""
         kinds = self.kinds if self.found is None else _near(self.kinds)
-        runs = run.over(COUNT_MODELS, [model.embeddings.n for model in models.values()])
+        runs = run.over(COUNT_MODELS, [model.at_hand.n for model in models.values()])
         return {
-            label: count(samples.embeddings, kinds, far=True, run=each)
+            label: count(samples.at_hand, kinds, far=True, run=each)
             for (label, samples), each in zip(models.items(), runs, strict=True)
         }
 
-    def _measures(self, models: Mapping[str, OpenedSet], ref: Embeddings, run: Run) -> dict[str, dict[str, Measure]]:
+    def _measures(
+        self, models: Mapping[str, OpenedSet[SetInput]], ref: Embeddings, run: Run
+    ) -> dict[str, dict[str, Measure]]:
         """Compute all metrics of training runs, by label and metric."""
         measures: dict[str, dict[str, Measure]] = {label: {} for label in models}
         done, total = 0, len(self.settings.metrics) * len(models)
@@ -210,7 +216,7 @@ class BoardReference:
             measuring = Measuring(get_metric(metric), ref, run.prefixed(MEASURE))
             for label, samples in models.items():
                 run.progress(MEASURE, done, total)
-                measures[label][metric] = measuring.measure(label, samples.embeddings)
+                measures[label][metric] = measuring.measure(label, samples.at_hand)
                 done += 1
         run.progress(MEASURE, done, total)
         return measures
@@ -303,13 +309,16 @@ class BoardReference:
 
 
 def _find_faults(
-    models: Mapping[str, Embeddings], ref: Embeddings, seed: int, run: Run
+    models: Mapping[str, Embeddings], ref: Embeddings, kinds: Mapping[str, KindTree], seed: int, run: Run
 ) -> dict[str, tuple[Finding, ...]]:
-    """Return in what models, each by one training run, differ from the reference, whose pictures are measured once."""
+    """Return in what models, each by one training run, differ from the reference, whose pictures are measured once.
+
+    `kinds` are those of each model's samples and the reference.
+    """
     pictures, found = measure_pictures(ref), {}
     for number, (name, samples) in enumerate(models.items()):
         run.progress(FIND_FAULTS, number, len(models))
-        found[name] = differences_between(samples, ref, pictures, seed, replace(run, progress=silent))
+        found[name] = differences_between(samples, ref, pictures, seed, replace(run, progress=silent), kinds[name])
     run.progress(FIND_FAULTS, len(models), len(models))
     return found
 

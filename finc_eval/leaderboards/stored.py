@@ -19,6 +19,7 @@ from finc_eval.core.record import Record, settings_from
 from finc_eval.core.run import Run
 from finc_eval.core.storage import write_together
 from finc_eval.core.words import join_words
+from finc_eval.embeddings.opened import OpenedSet
 from finc_eval.embeddings.opening import label_sets
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.gallery.pictured import Thumbnails
@@ -37,8 +38,8 @@ from finc_eval.leaderboards.reference import TYPE_NAME, BoardReference
 from finc_eval.leaderboards.result import Leaderboard
 from finc_eval.leaderboards.settings import LeaderboardOptions, LeaderboardSettings
 from finc_eval.numerics.precision import arithmetic
-from finc_eval.partitions.counts import OpenedSet
 from finc_eval.partitions.settings import REFERENCE
+from finc_eval.sketches.opening import SetInput
 
 INDEX, REFERENCE_FILE, ENTRIES = "board.json", "reference.h5", "entries"
 LAYOUT = 1
@@ -180,7 +181,7 @@ class Board:
         both = {name: (repr(getattr(given, name)), repr(getattr(reference.settings, name))) for name in options}
         self._refuse_unlike(both, "leave the option out")
         opened, warnings, _ = open_models(sources, ref, reference.settings, run, extractor, [reference.space])
-        ref_set = opened[REFERENCE].embeddings
+        ref_set = opened[REFERENCE].at_hand
         both = {
             "the extractor of ref": (ref_set.space, reference.space),
             "the digest of ref": (ref_set.digest[:12], reference.digest[:12]),
@@ -349,7 +350,7 @@ class Board:
             )
         self._kept.check_own()
 
-    def _new_of(self, models: Mapping[str, Sequence[OpenedSet]]) -> dict[str, Sequence[OpenedSet]]:
+    def _new_of(self, models: Mapping[str, Sequence[OpenedSet[SetInput]]]) -> dict[str, Sequence[OpenedSet[SetInput]]]:
         """Return the models that the board lacks or has in a damaged file; refuse names that have other samples."""
         index, reference, new = self.index, self.reference(), dict(models)
         for name in [name for name in models if name in index.models]:
@@ -357,7 +358,7 @@ class Board:
                 entry = self._entry(name, index, reference)
             except DataError:
                 continue
-            if [run.info.digest for run in entry.runs] != [run.embeddings.digest for run in models[name]]:
+            if [run.info.digest for run in entry.runs] != [run.at_hand.digest for run in models[name]]:
                 raise UsageError(f"{name} is on the board with other samples: remove it first, or use another name")
             del new[name]
         return new

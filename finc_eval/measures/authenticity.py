@@ -21,9 +21,10 @@ from finc_eval.embeddings.search.neighbors import (
     radii,
     recall_notes,
 )
+from finc_eval.estimates.estimate import units_of
+from finc_eval.estimates.shares import share_interval
 from finc_eval.measures.inputs import Metric, MetricInputs
 from finc_eval.measures.score import Score
-from finc_eval.numerics.inference import wilson
 from finc_eval.numerics.names import SearchIndex
 
 
@@ -36,6 +37,8 @@ class Authenticity:
     # distance of that training sample to its nearest neighbor in the training set, shape (n,)
     spacings: NDArray[np.float64]
     recall: float | None = None  # share of the exact neighbors that were found; None if all are exact
+    # number of the unit of each sample, such as a video, shape (n,); None where each is its own
+    units: NDArray[np.int64] | None = None
 
     @property
     def authentic(self) -> NDArray[np.bool_]:
@@ -57,8 +60,11 @@ class Authenticity:
         return int((self.distances == 0).sum())
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """Return Wilson's interval of the percentage, over other generated samples and the same training set."""
-        low, high = wilson(self.percent / 100, len(self.distances), confidence)
+        """Return Wilson's interval of the percentage, over other generated samples and the same training set.
+
+        Samples of a group count as one as far as they are alike.
+        """
+        low, high = share_interval(self.authentic, self.units, confidence)
         return 100 * low, 100 * high
 
 
@@ -74,7 +80,7 @@ def authpct(gen: object, train: object, *, run: Run | None = None, index: Search
     nearest_of_train, spacings = nearest(x, y, 1, device=device, index=index), radii(y, 1, device, index)
     recall = least_recall(nearest_of_train.recall, spacings.recall)
     return Authenticity(
-        nearest_of_train.distances[:, 0], np.sqrt(spacings.squared[nearest_of_train.indices[:, 0]]), recall
+        nearest_of_train.distances[:, 0], np.sqrt(spacings.squared[nearest_of_train.indices[:, 0]]), recall, units_of(x)
     )
 
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from math import inf
 
+import numpy as np
+
 from finc_eval.baselines.fld import fld
 from finc_eval.baselines.ken import novelty
 from finc_eval.baselines.rarity import rarity
 from finc_eval.core.errors import DataError
 from finc_eval.embeddings.search.neighbors import recall_notes
-from finc_eval.estimates.estimate import Estimate
+from finc_eval.estimates.estimate import Estimate, units_of
+from finc_eval.estimates.shares import share_interval
 from finc_eval.measures.inputs import Metric, MetricInputs
 from finc_eval.measures.precision_recall import ball_notes
 from finc_eval.measures.score import Score
-from finc_eval.numerics.inference import normal_interval, wilson
 
 
 def _rarity(inputs: MetricInputs) -> list[Score]:
@@ -27,10 +29,12 @@ def _rarity(inputs: MetricInputs) -> list[Score]:
         )
     note = f"of the {len(scores)} samples inside a ball: rarity_outside is the share of samples without a score"
     notes = (note, *ball_notes(ref), *recall_notes(scored.recall))
-    interval = Estimate.of_mean(scores).within(0.0, inf) if len(scores) > 1 else None
+    units = units_of(gen, np.flatnonzero(scored.inside))
+    interval = Estimate.of_mean(scores, units).within(0.0, inf) if len(scores) > 1 else None
+    of_outside = share_interval(~scored.inside, units_of(gen))
     return [
         Score("rarity", float(scores.mean()), scored.signature, interval=interval, notes=notes),
-        Score("rarity_outside", outside, scored.signature, interval=wilson(outside, gen.n)),
+        Score("rarity_outside", outside, scored.signature, interval=of_outside),
     ]
 
 
@@ -42,8 +46,8 @@ def _ken(inputs: MetricInputs) -> list[Score]:
 
 def _fld(inputs: MetricInputs) -> list[Score]:
     scored = fld(*inputs.embeddings("gen", "ref", "test"), run=inputs.run)
-    interval = normal_interval(scored.fld, scored.standard_error)
     notes = ("0 is as good as samples of the training set", *((scored.warning,) if scored.warning else ()))
+    interval = scored.estimate.interval
     gap_notes = ("far below 0 if training samples are memorized",)
     return [
         Score("fld", scored.fld, scored.signature, interval=interval, higher_is_better=False, notes=notes),

@@ -31,15 +31,8 @@ from finc_eval.measures.gaussians.gaussian import (
     from_embeddings,
     symmetric,
 )
-from finc_eval.measures.inputs import (
-    MIN_INTERVAL_SAMPLES,
-    Estimator,
-    Metric,
-    MetricInputs,
-    biased_floor,
-    gaussian_statistics,
-    open_set,
-)
+from finc_eval.measures.gaussians.opened import gaussian_statistics, open_set
+from finc_eval.measures.inputs import MIN_INTERVAL_SAMPLES, Estimator, Metric, MetricInputs, biased_floor
 from finc_eval.measures.score import Score
 from finc_eval.sketches.sketch import Sketch
 
@@ -347,23 +340,8 @@ def _fd_infinity(inputs: MetricInputs) -> list[Score]:
 _POSITIVE = (0.0, inf)
 
 METRICS = (
-    Metric(
-        "fid",
-        "Fréchet inception distance",
-        _frechet,
-        "inception-fid",
-        estimator=_estimator,
-        bounds=_POSITIVE,
-        by_units=True,
-    ),
-    Metric(
-        "sfid",
-        "Fréchet distance of spatial features: where things are",
-        _frechet,
-        "inception-fid",
-        SPATIAL,
-        by_units=True,
-    ),
+    Metric("fid", "Fréchet inception distance", _frechet, "inception-fid", estimator=_estimator, bounds=_POSITIVE),
+    Metric("sfid", "Fréchet distance of spatial features: where things are", _frechet, "inception-fid", SPATIAL),
     Metric(
         "fd_dinov2",
         "Fréchet distance of DINOv2 ViT-L/14",
@@ -371,19 +349,9 @@ METRICS = (
         "dinov2-vitl14",
         estimator=_estimator,
         bounds=_POSITIVE,
-        by_units=True,
     ),
-    Metric(
-        "fd", "Fréchet distance in any embedding space", _frechet, estimator=_estimator, bounds=_POSITIVE, by_units=True
-    ),
-    Metric("fvd", "Fréchet video distance", _fvd, "i3d-rgb-k400", "logits", by_units=True),
-    Metric(
-        "fvmd",
-        "Fréchet distance of motion: the histograms of FVMD, of optical flow",
-        _frechet,
-        "motion",
-        "fvmd",
-        by_units=True,
-    ),
+    Metric("fd", "Fréchet distance in any embedding space", _frechet, estimator=_estimator, bounds=_POSITIVE),
+    Metric("fvd", "Fréchet video distance", _fvd, "i3d-rgb-k400", "logits"),
+    Metric("fvmd", "Fréchet distance of motion: the histograms of FVMD, of optical flow", _frechet, "motion", "fvmd"),
     Metric("fd_infinity", "Fréchet distance, extrapolated to infinitely many samples", _fd_infinity),
 )

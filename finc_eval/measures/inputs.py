@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import inf, log, sqrt
-from pathlib import Path
+from math import inf, log
 
 import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError, check_seed
-from finc_eval.core.files.on_disk import on_disk
 from finc_eval.core.places import shown_place
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
@@ -19,22 +17,17 @@ from finc_eval.core.words import join_words, plural
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.columns import words_of_missing
 from finc_eval.embeddings.needs import Check, Known, check_all
-from finc_eval.embeddings.opening import as_embeddings, form_of
 from finc_eval.embeddings.recipe import extractor_of
-from finc_eval.embeddings.repeats import describe_equal, mean_group_size
+from finc_eval.embeddings.repeats import describe_equal
 from finc_eval.embeddings.set_info import notes_on, unlike_files
 from finc_eval.embeddings.subset import Subset
 from finc_eval.estimates.estimate import Estimate
 from finc_eval.estimates.of_statistic import Statistic, estimate_statistic
-from finc_eval.measures.gaussians.gaussian import GaussianStatistics, blocks_of_sketches, from_embeddings
-from finc_eval.measures.gaussians.reference_statistics import read_statistics
+from finc_eval.measures.gaussians.opened import MetricSet
 from finc_eval.measures.score import Score
 from finc_eval.numerics.kernels import median_bandwidth
 from finc_eval.numerics.names import SearchIndex
-from finc_eval.sketches.opening import as_sketch
 from finc_eval.sketches.reference import bottom_rows
-
-MetricSet = Embeddings | GaussianStatistics
 
 MIN_INTERVAL_SAMPLES = 200  # number of samples of a set from which on metrics give a resampled interval and a floor
 
@@ -96,15 +89,6 @@ class Metric:
     # refused, and others of unlike versions compare.
     numbers_changed_in: tuple[str, ...] = ()
     at_equal_n: bool = False  # whether its number grows with the number of samples, so that unequal sets do not compare
-    by_units: bool = False  # whether the samples of a group count as one in the interval; else each counts
-
-    def error_factor(self, *sets: MetricSet) -> float:
-        """Return the factor by which the error of a score may be larger than its interval says, for grouped samples.
-
-        It is 1 where the interval knows groups, or the sets have none; else the samples of a group may be all alike.
-        """
-        held = [metric_set for metric_set in sets if isinstance(metric_set, Embeddings)]
-        return 1.0 if self.by_units else sqrt(max(map(mean_group_size, held), default=1.0))
 
     def is_defined_on(self, *sets: Embeddings) -> bool:
         """Return whether these embeddings are those that the metric is defined on."""
@@ -134,26 +118,6 @@ def needs_of_any(metrics: Sequence[Metric]) -> Check:
         raise DataError("; ".join(errors))
 
     return check
-
-
-def open_set(source: object, name: str) -> MetricSet:
-    """Open a set as embeddings or, if there are none, as its Gaussian statistics.
-
-    Embeddings are arrays, tensors or caches; sketches, `GaussianStatistics` and paths of all of these are sets, too.
-    """
-    if isinstance(source, GaussianStatistics):
-        return source
-    if (sketch := as_sketch(source)) is not None:
-        return blocks_of_sketches([sketch], sketch.name or name).statistics()
-    if isinstance(source, str | Path) and form_of(source) == "statistics":
-        return read_statistics(on_disk(source))
-    return as_embeddings(source, name)
-
-
-def gaussian_statistics(source: object, name: str = "embeddings", *, run: Run | None = None) -> GaussianStatistics:
-    """Fit a Gaussian to a set, in one pass and bounded memory."""
-    opened = open_set(source, name)
-    return from_embeddings(opened, run=run) if isinstance(opened, Embeddings) else opened
 
 
 def reference_bandwidth(ref: Embeddings) -> float:
@@ -366,9 +330,7 @@ def of_statistic(
         return estimate
 
     better = higher_is_better
-    return Metric(
-        name, description, compute, estimator=estimator, higher_is_better=better, bounds=bounds, by_units=True
-    )
+    return Metric(name, description, compute, estimator=estimator, higher_is_better=better, bounds=bounds)
 
 
 def _estimates_of(

@@ -97,7 +97,7 @@ def kid_interval(
     """
     kernel = _kernel(degree, gamma, coef)
     x, y = open_pair(gen, ref, least=3)
-    return unbiased_estimate(kernel_sums(x, y, kernel, run=run))
+    return unbiased_estimate(kernel_sums(x, y, kernel, run=run), x, y)
 
 
 def jedi(gen: object, ref: object, *, run: Run | None = None) -> float:
@@ -196,14 +196,14 @@ def _kid(
     floor = unbiased_floor(gen, ref, inputs.run)
     if min(gen.n, ref.n) < subset_size:
         sums = kernel_sums(gen, ref, function, run=inputs.run, visit=floor)
-        exact = unbiased_estimate(sums)
+        exact = unbiased_estimate(sums, gen, ref)
         interval = (exact.low, exact.high)
         note = f"of all pairs of samples: papers take subsets of {subset_size}, which the sets are too small for"
         signature = inputs.signature(subsets="all", **kernel)
         score = Score("kid_mean", exact.value, signature, interval=interval, higher_is_better=False, notes=(note,))
         return [replace(score, floor=floor.value(sums) if floor else None)]
     sums, estimate = _of_all_pairs((gen, ref), subsets, subset_size, KID_SEED, function, inputs.run, floor)
-    exact = unbiased_estimate(sums)
+    exact = unbiased_estimate(sums, gen, ref)
     interval = (exact.low, exact.high)
     signature = inputs.signature(subsets=f"{estimate.subsets}x{estimate.subset_size}", seed=estimate.seed, **kernel)
     note = f"the unbiased value and its interval are of all pairs of samples, not of {estimate.subsets} subsets"

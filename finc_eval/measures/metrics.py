@@ -22,6 +22,7 @@ from finc_eval.embeddings.array_files import holds_statistics
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.embeddings.embedding_set import take_arrays
 from finc_eval.embeddings.needs import needs_columns
+from finc_eval.embeddings.opened import Sets
 from finc_eval.embeddings.opening import form_of, name_of, open_sets
 from finc_eval.embeddings.recipe import ARRAY_SPACE, extractor_of
 from finc_eval.embeddings.repeats import LOOK
@@ -30,6 +31,7 @@ from finc_eval.extractors.settings import AnyExtractor, extraction_of
 from finc_eval.extractors.weights import MissingWeightsError
 from finc_eval.measures.frechet import SPATIAL
 from finc_eval.measures.gaussians.gaussian import GaussianStatistics
+from finc_eval.measures.gaussians.opened import OF_METRICS, MetricSet
 from finc_eval.measures.gaussians.reference_statistics import (
     beside_samples,
     check_place,
@@ -40,12 +42,10 @@ from finc_eval.measures.gaussians.reference_statistics import (
 from finc_eval.measures.inputs import (
     Metric,
     MetricInputs,
-    MetricSet,
     describe_sets,
     named,
     names_of_sets,
     needs_of_any,
-    open_set,
     rows_by_class,
     scores_by_class,
     scores_of,
@@ -243,7 +243,7 @@ def _scores(
         own_run = own_run.planned(LOOK, Stage.of_parts(COMPUTE, [COMPUTE] * len(group)))
         checks = [needs_columns(by), needs_of_any(group)]
         try:
-            sets = open_sets(sources, open_set, how, own_run, preferred=name, checks=checks)
+            sets = open_sets(sources, OF_METRICS, how, own_run, preferred=name, checks=checks)
         except (DataError, IncompatibleError) as error:
             if isinstance(error, MissingWeightsError):
                 error = MissingWeightsError(f"{error}{say_substitute(group)}")
@@ -256,8 +256,8 @@ def _scores(
             parts.append(Scores(gen, ref, (), reasons, provenance=Provenance.here(own_run.device)))
             continue
         if save_statistics is not None and not parts:
-            save_statistics_of(save_statistics, sets["ref"], own_run)
-        parts.append(compute_scores(sources, sets, group, by, index, own_run))
+            save_statistics_of(save_statistics, sets["ref"].held, own_run)
+        parts.append(compute_scores(sets, group, by, index, own_run))
     result = replace(
         parts[0],
         scores=tuple(score for part in parts for score in part.scores),
@@ -270,28 +270,21 @@ def _scores(
 
 
 def compute_scores(
-    sources: Mapping[str, object],
-    sets: Mapping[str, MetricSet],
-    chosen: Sequence[Metric],
-    by: str | None,
-    index: SearchIndex,
-    run: Run,
+    opened: Sets[MetricSet], chosen: Sequence[Metric], by: str | None, index: SearchIndex, run: Run
 ) -> Scores:
     """Compute metrics of opened sets, "gen", "ref" and perhaps "test". All metrics may be among the failures."""
     scores: list[Score] = []
     failures = {}
-    held, joined = join_columns(
-        {label: metric_set for label, metric_set in sets.items() if isinstance(metric_set, Embeddings)}, [by or ""]
-    )
-    names = names_of_sets(sets)
-    sets = {label: named(metric_set, names[label]) for label, metric_set in {**sets, **held}.items()}
+    held, joined = join_columns(opened.embeddings, [by or ""])
+    names = names_of_sets(opened.held)
+    sets = {label: named(metric_set, names[label]) for label, metric_set in {**opened.held, **held}.items()}
     of_sets = describe_sets(sets, run)
     classes = {} if by is None else {label: rows_by_class(metric_set, by) for label, metric_set in sets.items()}
     for done, metric in enumerate(chosen):
         run.progress(COMPUTE, done, len(chosen))
         try:
             used = {
-                label: named(_in_space(metric, sources[label], sets[label]), names[label])
+                label: named(_in_space(metric, opened[label].given, sets[label]), names[label])
                 for label in (*metric.sets, *metric.optional)
                 if label in sets
             }
@@ -300,7 +293,7 @@ def compute_scores(
         except (DataError, IncompatibleError) as error:
             failures[metric.name] = str(error)
             continue
-        notes = _notes(metric, sources, sets, used, run)
+        notes = _notes(metric, opened, sets, used, run)
         about = [note for labels, notes in of_sets.items() if used.keys() >= set(labels) for note in notes]
         scores += [
             replace(score, notes=tuple(dict.fromkeys((*score.notes, *notes, *about, *joined, *missing))))
@@ -318,11 +311,7 @@ def compute_scores(
 
 
 def _notes(
-    metric: Metric,
-    sources: Mapping[str, object],
-    sets: Mapping[str, MetricSet],
-    used: Mapping[str, MetricSet],
-    run: Run,
+    metric: Metric, opened: Sets[MetricSet], sets: Mapping[str, MetricSet], used: Mapping[str, MetricSet], run: Run
 ) -> list[str]:
     """Return what to know of the sets of a metric: an extractor that is assumed, statistics beside embeddings."""
     assumed = [
@@ -333,7 +322,9 @@ def _notes(
     if metric.compute is not METRICS["fd"].compute:
         return assumed
     beside = (
-        note_beside(sources[label], metric_set, used[label], run) for label, metric_set in sets.items() if label in used
+        note_beside(opened[label].given, metric_set, used[label], run)
+        for label, metric_set in sets.items()
+        if label in used
     )
     return [*assumed, *(note for note in beside if note)]
 

@@ -148,11 +148,5 @@ def _estimator(ref: Embeddings, run: Run) -> Estimator:
 
 
 METRICS = (
-    Metric(
-        "mind",
-        "Monge inception distance: sliced Wasserstein, 1000 directions",
-        _mind,
-        estimator=_estimator,
-        by_units=True,
-    ),
+    Metric("mind", "Monge inception distance: sliced Wasserstein, 1000 directions", _mind, estimator=_estimator),
 )

@@ -28,7 +28,6 @@ from finc_eval.measures.inputs import (
     split_reference,
 )
 from finc_eval.measures.score import Score
-from finc_eval.numerics.inference import normal_interval
 from finc_eval.numerics.kernels import PairKernel
 
 KERNEL_BLOCK = 2048  # rows per block of a kernel matrix: 32 MB of float64
@@ -46,7 +45,7 @@ class MmdEstimate:
 
     value: float  # estimate
     standard_error: float  # standard error of the estimate
-    low: float  # lower end of the interval, the value minus the normal quantile times the standard error
+    low: float  # lower end of the interval, the value minus Student's quantile times the standard error
     high: float  # upper end of the interval
 
 
@@ -73,21 +72,15 @@ class KernelSums:
         within = (self.xx.sum() + self.diagonal_x) / n**2 + (self.yy.sum() + self.diagonal_y) / m**2
         return float(within - 2 * self.xy.sum() / (n * m))
 
-    def standard_error(self) -> float:
-        """Return the standard error of the unbiased estimate, by the jackknife over samples, for n, m ≥ 3.
+    def derivatives(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the derivative of the unbiased estimate by the weight of each sample, shapes (n,) and (m,).
 
-        The row sums suffice for it. For sets of the same law, where the estimate is degenerate, the jackknife gives √2
-        times the error. Intervals are conservative there, and exact in the limit elsewhere.
+        It is twice the mean kernel of a sample with its own set less that with the other set. Divided by n − 2, it is
+        what the jackknife over samples gives, and so its influences are: for sets of the same law, where the estimate
+        is degenerate, the error is √2 times too large, and elsewhere exact in the limit.
         """
-        variance = self._variance(self.xx, self.xy, len(self.yy)) + self._variance(self.yy, self.yx, len(self.xx))
-        return float(variance**0.5)
-
-    @staticmethod
-    def _variance(within: torch.Tensor, across: torch.Tensor, others: int) -> float:
-        n = len(within)
-        inside = (within.sum() - 2 * within) / ((n - 1) * (n - 2))
-        without = inside - 2 * (across.sum() - across) / ((n - 1) * others)
-        return float((n - 1) * without.var(correction=0))
+        n, m = len(self.xx), len(self.yy)
+        return 2 * (self.xx / max(n - 2, 1) - self.xy / m), 2 * (self.yy / max(m - 2, 1) - self.yx / n)
 
 
 def kernel_sums(
@@ -149,7 +142,7 @@ def mmd(gen: object, ref: object, sigma: float, *, run: Run | None = None) -> Mm
     """Compute the unbiased MMD² of the Gaussian kernel exp(−‖x−y‖²/(2σ²)), with its standard error."""
     check_positive("sigma", sigma)
     x, y = open_pair(gen, ref, least=3)
-    return unbiased_estimate(kernel_sums(x, y, _gaussian_minus_one(sigma), run=run))
+    return unbiased_estimate(kernel_sums(x, y, _gaussian_minus_one(sigma), run=run), x, y)
 
 
 def cmmd(gen: object, ref: object, *, run: Run | None = None) -> float:
@@ -163,11 +156,11 @@ def cmmd(gen: object, ref: object, *, run: Run | None = None) -> float:
     return CMMD_SCALE * kernel_sums(x, y, _cmmd_kernel, run=run).biased()
 
 
-def unbiased_estimate(sums: KernelSums) -> MmdEstimate:
+def unbiased_estimate(sums: KernelSums, gen: Embeddings, ref: Embeddings) -> MmdEstimate:
     """Return the unbiased MMD² of these sums with its interval, which reaches 0, the least possible MMD²."""
-    value, error = sums.unbiased(), sums.standard_error()
-    low, high = normal_interval(value, error)
-    return MmdEstimate(value, error, low, max(high, 0.0))
+    found = estimate_mmd(sums, gen, ref)
+    low, high = found.interval
+    return MmdEstimate(found.value, found.standard_error, low, max(high, 0.0))
 
 
 def estimate_mmd(
@@ -175,12 +168,9 @@ def estimate_mmd(
 ) -> Estimate:
     """Return `scale` times the unbiased MMD², with the influence of each unit of both sets.
 
-    The derivative of the U-statistic by the weight of a sample is twice its mean kernel with its own set less that with
-    the other set. Samples of a group are one unit, or those of the same number in `units`, for the generated set.
+    Samples of a group are one unit, or those of the same number in `units`, for the generated set.
     """
-    n, m = len(sums.xx), len(sums.yy)
-    of_gen = 2 * scale * (sums.xx / (n - 1) - sums.xy / m).cpu().numpy()
-    of_ref = 2 * scale * (sums.yy / (m - 1) - sums.yx / n).cpu().numpy()
+    of_gen, of_ref = (scale * derivative.cpu().numpy() for derivative in sums.derivatives())
     of_units = ErrorSource.of_samples(of_gen, units_of(gen) if units is None else units)
     return Estimate.of(scale * sums.unbiased(), (of_units, ErrorSource.of_samples(of_ref, units_of(ref), name=REF)))
 
@@ -253,7 +243,7 @@ def _mmd(inputs: MetricInputs, *, sigma: float | None = None) -> list[Score]:
     gen, ref = open_pair(gen, ref, least=3)
     visitor = unbiased_floor(gen, ref, inputs.run)
     sums = kernel_sums(gen, ref, _gaussian_minus_one(sigma), run=inputs.run, visit=visitor)
-    estimate, floor = unbiased_estimate(sums), visitor.value(sums) if visitor else None
+    estimate, floor = unbiased_estimate(sums, gen, ref), visitor.value(sums) if visitor else None
     signature = inputs.signature(kernel="gaussian", sigma=f"{sigma:.6g}")
     interval = (estimate.low, estimate.high)
     return [Score(inputs.name, estimate.value, signature, interval=interval, floor=floor, higher_is_better=False)]
@@ -281,7 +271,7 @@ def biased_score(
     score = Score(inputs.name, scale * sums.biased(), signature, floor=floor, higher_is_better=False)
     if min(gen.n, ref.n) < 3:
         return score
-    exact = unbiased_estimate(sums)
+    exact = unbiased_estimate(sums, gen, ref)
     note = "the unbiased value and its interval leave out pairs of a sample with itself"
     interval = (scale * exact.low, scale * exact.high)
     return replace(score, unbiased=scale * exact.value, interval=interval, notes=(note,))

@@ -22,10 +22,10 @@ from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import open_pair
 from finc_eval.embeddings.search.distance_blocks import Key, Smallest, blocks
 from finc_eval.embeddings.search.neighbors import check_enough, index_signature, least_recall, radii, recall_notes
-from finc_eval.estimates.estimate import Estimate
+from finc_eval.estimates.estimate import Estimate, units_of
+from finc_eval.estimates.shares import share_interval
 from finc_eval.measures.inputs import Metric, MetricInputs
 from finc_eval.measures.score import Score
-from finc_eval.numerics.inference import wilson
 from finc_eval.numerics.names import SearchIndex
 
 Convention = Literal["kynkaanniemi", "prdc"]
@@ -59,19 +59,25 @@ class PrecisionRecall:
     signature: Signature  # everything that changes the numbers, except the generated set
     # share of the exact neighbors that were found for the radii; None if all are exact
     found_neighbors: float | None = None
+    # number of the unit of each sample, such as a video, shapes (n,) and (m,); None where each is its own
+    gen_units: NDArray[np.int64] | None = None
+    ref_units: NDArray[np.int64] | None = None
 
     def interval(self, metric: PRDCMetric, confidence: float = 0.95) -> tuple[float, float]:
         """Return an interval of a metric over other samples of the set that it averages over, all balls unchanged.
 
         Precision and density average over the generated set, recall and coverage over the reference. The balls belong
         to sets of this size. They would shrink with more samples, which the interval does not cover. Shares have
-        Wilson's interval. Density has Student's interval of a mean.
+        Wilson's interval. Density has Student's interval of a mean. Samples of a group count as one as far as they are
+        alike.
         """
         check_choice("metric", metric, get_args(PRDCMetric))
         if metric == "density":
-            low, high = Estimate.of_mean(self.balls / self.k).interval_at(confidence)
+            low, high = Estimate.of_mean(self.balls / self.k, self.gen_units).interval_at(confidence)
             return max(low, 0.0), high
-        return wilson(getattr(self, metric), len(self.balls if metric == "precision" else self.recalled), confidence)
+        if metric == "precision":
+            return share_interval(self.balls > 0, self.gen_units, confidence)
+        return share_interval(self.recalled if metric == "recall" else self.covered, self.ref_units, confidence)
 
 
 def precision_recall(
@@ -125,6 +131,8 @@ def precision_recall(
         k=k,
         signature=Signature.of("precision-recall", (x.n, y.n), y.space, *settings),
         found_neighbors=found_neighbors,
+        gen_units=units_of(x),
+        ref_units=units_of(y),
     )
 
 
@@ -162,14 +170,15 @@ def _shares_of(convention: Convention, keys: tuple[PRDCMetric, ...]) -> Callable
 def _realism(inputs: MetricInputs) -> list[Score]:
     gen, ref = inputs.embeddings()
     shares = precision_recall(gen, ref, convention="kynkaanniemi", run=inputs.run, index=inputs.index)
-    finite = shares.realism[np.isfinite(shares.realism)]
+    rows = np.flatnonzero(np.isfinite(shares.realism))
+    finite = shares.realism[rows]
     copies = gen.n - len(finite)
     if copies == gen.n:
         raise DataError(f"all {gen.n} samples of {gen.name} are copies of reference samples: their realism is infinite")
     notes = ball_notes(ref) + recall_notes(shares.found_neighbors)
     if copies:
         notes += (f"{copies} samples of infinite realism, copies of reference samples, are left out",)
-    interval = Estimate.of_mean(finite).within(0.0, inf) if len(finite) > 1 else None
+    interval = Estimate.of_mean(finite, units_of(gen, rows)).within(0.0, inf) if len(finite) > 1 else None
     signature = replace(shares.signature, metric="realism")
     return [Score("realism", float(finite.mean()), signature, interval=interval, higher_is_better=True, notes=notes)]
 

@@ -250,14 +250,12 @@ METRICS = (
         "effective number of kinds given the prompt, order 1",
         _conditional(1),
         needs=(_needs_prompts("conditional_vendi"),),
-        by_units=True,
     ),
     Metric(
         "conditional_rke",
         "effective number of kinds given the prompt, order 2",
         _conditional(2),
         needs=(_needs_prompts("conditional_rke"),),
-        by_units=True,
     ),
     Metric(
         "scendi",
@@ -265,7 +263,6 @@ METRICS = (
         _scendi,
         sets=("gen",),
         needs=(_needs_prompts("scendi"),),
-        by_units=True,
     ),
     Metric(
         "clip_score",
@@ -273,6 +270,5 @@ METRICS = (
         _clip_score,
         sets=("gen",),
         needs=(_needs_prompts("clip_score"),),
-        by_units=True,
     ),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
+from math import isfinite
 from typing import Any, ClassVar
 
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
@@ -24,9 +25,8 @@ class Score(Record, Shown):
         signature: everything that changes the value, except the generated set.
         unbiased: value without the bias that finite sets give it; None if it has none, or none that is known. The
             interval is around this number.
-        interval: 95 % interval over other samples of the same sets; None if no method is known. Groups, such as windows
-            of a video, count as one sample for Fréchet distances, MIND, Vendi scores, scores by prompts and metrics
-            with a jackknife; in all others each sample counts, and the interval of grouped samples is too narrow.
+        interval: 95 % interval over other samples of the same sets; None if no method is known. Samples of a group,
+            such as windows of a video, count as one as far as they are alike.
         of: class, if the value covers the samples of a class alone; None for whole sets.
         floor: value that the reference itself gets instead of the generated set; None if it was not computed.
         higher_is_better: whether a better generator has a larger value; None if neither direction is better.
@@ -45,10 +45,15 @@ class Score(Record, Shown):
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.interval is not None:
-            # Computed in another order, the number can lie a rounding error outside.
-            low, high = self.interval
-            object.__setattr__(self, "interval", (min(low, self.center), max(high, self.center)))
+        if self.interval is None:
+            return
+        low, high = self.interval
+        if isfinite(self.center) and not (isfinite(low) and isfinite(high)):
+            object.__setattr__(self, "interval", None)
+            object.__setattr__(self, "notes", (*self.notes, "no interval: all samples of a set are of one group"))
+            return
+        # Computed in another order, the number can lie a rounding error outside.
+        object.__setattr__(self, "interval", (min(low, self.center), max(high, self.center)))
 
     @property
     def center(self) -> float:

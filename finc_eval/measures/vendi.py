@@ -19,13 +19,13 @@ from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.subset import Subset
-from finc_eval.estimates.estimate import Estimate
+from finc_eval.estimates.estimate import Estimate, units_of
 from finc_eval.estimates.of_statistic import BLOCKS, Statistic, random_blocks
 from finc_eval.measures.gaussians.gaussian import MAX_COVARIANCE_SIZE, row_blocks
 from finc_eval.measures.inputs import MIN_INTERVAL_SAMPLES, Metric, MetricInputs, of_statistic, reference_bandwidth
 from finc_eval.measures.mmd import sums_within, unit_length
 from finc_eval.measures.score import Score
-from finc_eval.numerics.inference import jackknife_bias, normal_quantile
+from finc_eval.numerics.inference import jackknife_bias
 from finc_eval.numerics.kernels import gaussian_kernel
 from finc_eval.numerics.moments import Moments, weighted_sum
 
@@ -76,7 +76,7 @@ def vendi_interval(source: object, *, order: float = 1.0, run: Run | None = None
     )
     found = Estimate.of_blocks(whole, without)
     bias = jackknife_bias(whole, without)
-    return _interval(whole, found.half, found.standard_error, -bias, min(embeddings.n, embeddings.dim))
+    return _interval(whole, found, -bias, min(embeddings.n, embeddings.dim))
 
 
 def _spectra(embeddings: Embeddings, block_of: torch.Tensor, run: Run) -> Iterator[torch.Tensor]:
@@ -102,10 +102,11 @@ def _spectra(embeddings: Embeddings, block_of: torch.Tensor, run: Run) -> Iterat
         yield torch.linalg.eigvalsh(weighted_sum([(1 / n, part) for part in kept_parts]))
 
 
-def _interval(log_score: float, half: float, error: float, gain: float, most: int) -> VendiInterval:
-    """Return the interval of a score from its logarithm's interval. Scores lie between 1 and the rank of K."""
+def _interval(log_score: float, found: Estimate, gain: float, most: int) -> VendiInterval:
+    """Return the interval of a score from the error of its logarithm. Scores lie between 1 and the rank of K."""
+    half = min(found.half, 700.0)  # its exponential is finite
     low, value, high = (min(max(exp(end), 1.0), float(most)) for end in (log_score - half, log_score, log_score + half))
-    return VendiInterval(value, low, high, error, exp(gain) - 1)
+    return VendiInterval(value, low, high, found.standard_error, exp(gain) - 1)
 
 
 def _of_usable_size(source: object) -> Embeddings:
@@ -166,11 +167,11 @@ def rke_interval(source: object, sigma: float, *, run: Run | None = None) -> Ven
         raise DataError(f"{embeddings.name} has {n} sample: the interval of its RKE score needs at least two")
     means = squared_kernel_sums(embeddings, sigma, Run.of(run).torch_device) / n
     mean = float(means.mean())
-    error = 2 * float(means.std()) / n**0.5 / mean
+    of_logarithm = Estimate.of_mean((2 / mean * means).cpu().numpy(), units_of(embeddings))
     # Without the n pairs of a sample with itself, whose k² is 1.
     pairs = (n * mean - 1) / (n - 1)
     gain = log(mean / pairs) if pairs > 0 else inf
-    return _interval(-log(mean), normal_quantile() * error, error, gain, n)
+    return _interval(-log(mean), of_logarithm, gain, n)
 
 
 def squared_kernel_sums(embeddings: Embeddings, sigma: float, where: torch.device) -> torch.Tensor:
@@ -282,15 +283,9 @@ def _truncated(gen: Embeddings, ref: Embeddings, run: Run) -> Statistic:
 
 
 METRICS = (
-    Metric(
-        "vendi",
-        "Vendi score, the effective number of kinds: cosine kernel, order 1",
-        _vendi(1.0),
-        at_equal_n=True,
-        by_units=True,
-    ),
-    Metric("vendi_q2", "Vendi score of order 2", _vendi(2.0), at_equal_n=True, by_units=True),
-    Metric("vendi_qinf", "Vendi score of order infinity", _vendi(inf), at_equal_n=True, by_units=True),
+    Metric("vendi", "Vendi score, the effective number of kinds: cosine kernel, order 1", _vendi(1.0), at_equal_n=True),
+    Metric("vendi_q2", "Vendi score of order 2", _vendi(2.0), at_equal_n=True),
+    Metric("vendi_qinf", "Vendi score of order infinity", _vendi(inf), at_equal_n=True),
     Metric("rke", "effective number of kinds: Gaussian kernel, order 2", _rke, at_equal_n=True),
     of_statistic(
         "vendi_truncated",

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Unpack
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from finc_eval.core.errors import DataError, IncompatibleError
@@ -23,7 +22,7 @@ from finc_eval.core.signature import Signature
 from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.needs import needs_samples
-from finc_eval.embeddings.opening import as_embeddings, open_sets
+from finc_eval.embeddings.opening import open_embeddings
 from finc_eval.embeddings.recipe import check_alike, known_space
 from finc_eval.embeddings.same_names import join_columns
 from finc_eval.embeddings.search.neighbors import Neighbors, index_signature, least_recall, nearest, recall_notes
@@ -53,7 +52,7 @@ from finc_eval.memorization.settings import AUDIT_ALPHA, AUDIT_CONFIDENCE, MEASU
 from finc_eval.memorization.strata import TrainingKinds, copying_by_stratum
 from finc_eval.memorization.tails import power_table
 from finc_eval.memorization.verdict import attack_warnings, judge_guarantee, set_warnings
-from finc_eval.numerics.inference import holm
+from finc_eval.numerics.families import holm, level_of_each
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.partitions.answer import kind_id
 
@@ -243,7 +242,7 @@ def _attack(
         sets.get("reference"),
         delta=settings.stated_delta or 0.0,
         # 4: statements about each attack: the intervals of its AUC and of two rates, and its bound of ε.
-        confidence=1 - (1 - AUDIT_CONFIDENCE) / (4 * attack_count),
+        confidence=1 - level_of_each(1 - AUDIT_CONFIDENCE, 4 * attack_count),
         seed=settings.seed,
         device=run.device,
     )
@@ -321,8 +320,8 @@ def _copying(distances: _Distances, settings: AuditSettings, run: Run) -> tuple[
         *(tail(name, way.gen, way.fresh, AUDIT_CONFIDENCE) for name, way in nearness.ways.items()),
         *fitted,
     ]
-    adjusted = holm(torch.tensor([measure.p_value for measure in measures], dtype=torch.double), MEASURES_PART).tolist()
-    alpha = MEASURES_PART * AUDIT_ALPHA / len(measures)
+    adjusted = holm([measure.p_value for measure in measures], MEASURES_PART).tolist()
+    alpha = level_of_each(MEASURES_PART * AUDIT_ALPHA, len(measures))
     k, device = distances.neighbors, run.torch_device
     with run.step(PLANTED):
         power = power_table(
@@ -368,7 +367,7 @@ def _open_audit(
 ) -> tuple[dict[str, Embeddings], list[str]]:
     """Open the sets, check that they are of one space, distinct, and large enough; return sentences on their values."""
     given = {"gen": gen, "train": train, "holdout": holdout} | ({} if reference is None else {"reference": reference})
-    sets = open_sets(given, as_embeddings, extractor, run, checks=[NEEDS_OF_AUDIT])
+    sets = open_embeddings(given, extractor, run, checks=[NEEDS_OF_AUDIT])
     for label, embeddings in sets.items():
         if label != "gen":
             check_alike(sets["gen"].name, sets["gen"], embeddings.name, embeddings)

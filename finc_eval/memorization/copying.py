@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import hypot, sqrt
+from math import sqrt
 from typing import Literal
 
 import numpy as np
@@ -24,6 +24,7 @@ from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.search.neighbors import nearest
 from finc_eval.embeddings.subset import Subset
+from finc_eval.estimates.error_source import GEN, REF, ErrorSource
 from finc_eval.estimates.estimate import Estimate, difference, mean_of
 from finc_eval.measures.authenticity import Authenticity
 from finc_eval.measures.frechet import frechet_distance
@@ -31,7 +32,7 @@ from finc_eval.measures.gaussians.gaussian import from_embeddings
 from finc_eval.memorization.attacks import draw_samples
 from finc_eval.memorization.distances import SetDistances
 from finc_eval.memorization.tails import calibrated_distances, tail_p_value
-from finc_eval.numerics.inference import clopper_pearson, normal_interval, normal_quantile, upper_tail, wilson
+from finc_eval.numerics.inference import clopper_pearson, normal_quantile, upper_tail, wilson
 
 TailName = Literal["calibrated", "hash", "views"]  # names of the measures that look at the nearest samples alone
 
@@ -126,7 +127,7 @@ def nndr(gen: Closeness, fresh: Closeness, confidence: float) -> CopyingMeasure:
         *(float(np.median(fresh.ratios)), median_interval(fresh.ratios, confidence)),
         null=None,
         copies_lower=True,
-        p_value=upper_tail(-_mann_whitney(gen.ratios, fresh.ratios)[0]),
+        p_value=upper_tail(-_mann_whitney(gen.ratios, fresh.ratios).value),
     )
 
 
@@ -165,7 +166,8 @@ def dcr(gen: SetDistances, control: SetDistances, confidence: float) -> CopyingM
 
     With n members and m non-members, fresh samples are nearest to a member with probability q = n/(n + m). So odds are
     divided by n/m. The nearest samples of many are the same few, so that shares vary more than shares of independent
-    samples: with c_j samples nearest to the j-th real one, by q(1 − q) Σ c_j² / (Σ c_j)², the permutation variance.
+    samples: with c_j samples nearest to the j-th real one, by q(1 − q) Σ c_j² / (Σ c_j)², the permutation variance. So
+    the interval is Wilson's, of as many samples as are independent.
     """
     share, effective, q = _nearest_share(gen)
     return CopyingMeasure(
@@ -186,7 +188,7 @@ class CellTest:
     by_cell: tuple[float | None, ...]
     value: float  # C_T, the mean of Z weighted by the number of fresh samples in each cell
     deviation: float  # standard deviation of C_T if nothing is copied: less than 1 unless there is one cell
-    error: float  # standard error of C_T, whatever is copied; at least the deviation
+    estimate: Estimate  # C_T with its error, whatever is copied; at least the deviation
 
 
 def cell_test(
@@ -196,26 +198,24 @@ def cell_test(
     fresh_cells: NDArray[np.int64],
 ) -> CellTest:
     """Compute C_T from distances to the nearest training sample, shape (n,), and cells 0, 1, … of shape (n,)."""
-    tests: list[tuple[float, float] | None] = []
+    tests: list[Estimate | None] = []
     weights = []
     for cell in range(int(max(cells.max(), fresh_cells.max())) + 1):
         x, y = distances[cells == cell], fresh_distances[fresh_cells == cell]
         enough = min(len(x), len(y)) >= MIN_CELL_SAMPLES
         tests.append(_mann_whitney(x, y) if enough else None)
         weights.append(float(len(y)) if enough else 0.0)
-    by_cell = tuple(None if pair is None else pair[0] for pair in tests)
+    by_cell = tuple(None if test is None else test.value for test in tests)
     if not any(weights):
-        z, error = _mann_whitney(distances, fresh_distances)
-        return CellTest(by_cell, z, 1.0, max(error, 1.0))
+        whole = _mann_whitney(distances, fresh_distances)
+        return CellTest(by_cell, whole.value, 1.0, Estimate.of(whole.value, whole.sources, least=1.0))
     shares = np.array(weights) / sum(weights)
-    of_cells = np.array([(0.0, 0.0) if pair is None else pair for pair in tests])
     deviation = float(np.linalg.norm(shares))
-    return CellTest(
-        by_cell,
-        float(shares @ of_cells[:, 0]),
-        deviation,
-        max(float(np.linalg.norm(shares * of_cells[:, 1])), deviation),
-    )
+    of_cells = [test.times(share) for test, share in zip(tests, shares.tolist(), strict=True) if test is not None]
+    # The cells share no sample.
+    sources = [source for of_cell in of_cells for source in of_cell.sources]
+    value = float(sum(of_cell.value for of_cell in of_cells))
+    return CellTest(by_cell, value, deviation, Estimate.of(value, sources, least=deviation**2))
 
 
 def c_t(gen: CellTest, control: CellTest, confidence: float) -> CopyingMeasure:
@@ -225,8 +225,8 @@ def c_t(gen: CellTest, control: CellTest, confidence: float) -> CopyingMeasure:
     """
     return CopyingMeasure(
         "c_t",
-        *(gen.value, normal_interval(gen.value, gen.error, confidence)),
-        *(control.value, normal_interval(control.value, control.error, confidence)),
+        *(gen.value, gen.estimate.interval_at(confidence)),
+        *(control.value, control.estimate.interval_at(confidence)),
         null=0.0,
         copies_lower=True,
         p_value=upper_tail(-gen.value / gen.deviation),
@@ -249,7 +249,7 @@ def mifid(
     n = min(gen.n, fresh.n, 10_000)
     reference, directions = from_embeddings(train, run=run), UnitRows(train)
     values: list[tuple[float, tuple[float, float]]] = []
-    distances, variances = [], []
+    distances: list[Estimate] = []
     for embeddings in (gen, fresh):
         rows = rng.permutation(embeddings.n)[:n]
         # The distance to the training samples, and without each block of the generated samples.
@@ -258,25 +258,29 @@ def mifid(
             for kept in (rows, *(np.delete(rows, slice(block, None, MIFID_BLOCKS)) for block in range(MIFID_BLOCKS)))
         )
         nearest_rows = nearest(UnitRows(Subset(embeddings, np.sort(rows))), directions, 1, device=run.torch_device)
-        angles = nearest_rows.distances[:, 0] ** 2 / 2
-        distance, variance = float(angles.mean()), float(angles.var(ddof=1)) / n
-        value, relative = fid, Estimate.of_blocks(fid, without).half_at(confidence) / (fid + MIFID_EPSILON)
+        distance = Estimate.of_mean(nearest_rows.distances[:, 0] ** 2 / 2)
+        found = Estimate.of_blocks(fid, without)
         # 0.1: mean cosine distance below which MiFID divides by it; made for Inception's features.
-        if distance < 0.1:
-            value = fid / (distance + MIFID_EPSILON)
-            relative = hypot(relative, normal_quantile(confidence) * sqrt(variance) / (distance + MIFID_EPSILON))
-        values.append((value, (max(value * (1 - relative), 0.0), value * (1 + relative))))
+        if distance.value < 0.1:
+            found = _ratio(found, distance)
+        low, high = found.interval_at(confidence)
+        values.append((found.value, (max(low, 0.0), high)))
         distances.append(distance)
-        variances.append(variance)
-    difference, error = distances[0] - distances[1], sqrt(sum(variances))
     return CopyingMeasure(
         "mifid",
         *values[0],
         *values[1],
         null=None,
         copies_lower=False,
-        p_value=upper_tail(-difference / error) if error else float(difference >= 0),
+        p_value=difference(distances[1], distances[0], is_paired=False).upper_p,
     )
+
+
+def _ratio(fid: Estimate, distance: Estimate) -> Estimate:
+    """Estimate FID over a mean distance, as if the errors of both were independent."""
+    by = distance.value + MIFID_EPSILON
+    value = fid.value / by
+    return Estimate.of(value, (*fid.times(1 / by).sources, *distance.times(-value / by).sources))
 
 
 class UnitRows(Subset):
@@ -330,23 +334,26 @@ def fld_gap(
         *(control.value, control.interval_at(confidence)),
         null=None,
         copies_lower=True,
-        p_value=upper_tail((control.value - gap.value) / hypot(gap.standard_error, control.standard_error)),
+        p_value=difference(control, gap, is_paired=False).upper_p,
     )
 
 
 def median_interval(values: NDArray[np.float64], confidence: float) -> tuple[float, float]:
-    """Return the approximate interval of the median of numbers (n,), by order statistics."""
+    """Return the approximate interval of the median of numbers (n,), by order statistics.
+
+    The ranks of its ends are binomial, whatever the law of the numbers: it needs no error of the median.
+    """
     n, ascending = len(values), np.sort(values)
     half = normal_quantile(confidence) * sqrt(n) / 2
     low, high = int(n / 2 - half), int(n / 2 + half)
     return float(ascending[max(low, 0)]), float(ascending[min(high, n - 1)])
 
 
-def _mann_whitney(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float]:
-    """Return Z of the number of pairs in which x is the larger, and its standard error; 0 and 0 if all are equal.
+def _mann_whitney(x: NDArray[np.float64], y: NDArray[np.float64]) -> Estimate:
+    """Estimate Z of the number of pairs in which x is the larger; 0 without error if all are equal.
 
-    Z is corrected for ties. Its error, about 1 for samples of one law, is that of the share of pairs, by the place of
-    each sample in the other set (DeLong et al. 1988).
+    Z is corrected for ties. Its error, about 1 for samples of one law, is that of the share of pairs: the influence of
+    each sample is its place in the other set (DeLong et al. 1988). A set of one sample has no such error.
     """
     from scipy.stats import rankdata  # slow to import, and reports of other results load this module
 
@@ -356,12 +363,13 @@ def _mann_whitney(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float
     ties = float((tied.astype(np.float64) ** 3 - tied).sum()) / ((n + m) * (n + m - 1))
     variance = n * m / 12 * (n + m + 1 - ties)
     if variance <= 0:
-        return 0.0, 0.0
+        return Estimate.of(0.0, ())
     ranks = rankdata(values)
     # The number of samples of the other set that are smaller.
     above, below = ranks[:n] - rankdata(x), ranks[n:] - rankdata(y)
-    error = sqrt(n * float(above.var(ddof=1)) + m * float(below.var(ddof=1))) if min(n, m) > 1 else 0.0
-    return (float(above.sum()) - n * m / 2) / sqrt(variance), error / sqrt(variance)
+    slopes = [(count * places / sqrt(variance), name) for count, places, name in ((n, above, GEN), (m, below, REF))]
+    sources = [ErrorSource.of_samples(slope, None, name=name) for slope, name in slopes] if min(n, m) > 1 else []
+    return Estimate.of((float(above.sum()) - n * m / 2) / sqrt(variance), sources)
 
 
 def _nearest_share(measured: SetDistances) -> tuple[float, float, float]:

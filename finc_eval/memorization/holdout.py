@@ -23,7 +23,7 @@ from finc_eval.memorization.copying import CopyingMeasure, TailName
 from finc_eval.memorization.nearness import Near, Nearness, nearness_to
 from finc_eval.memorization.settings import AUDIT_ALPHA, AuditSettings
 from finc_eval.memorization.strata import Stratum
-from finc_eval.numerics.inference import holm
+from finc_eval.numerics.families import holm
 
 HOLDOUT_NEIGHBORS = 15
 """Neighbors of each sample in both sets together. Of 20 holdouts of 300 samples that lack 2 of 20 kinds, 10, 15 and 25
@@ -49,7 +49,7 @@ def holdout_p_value(train: Embeddings, holdout: Embeddings, seed: int, run: Run)
     groups = [np.arange(n) if keys is None else np.unique(keys, return_inverse=True)[1] for keys in hashes]
     p_values = [_neighbors_p(sets, groups, rng, run)]
     p_values += [_distance_p(target, sets, groups, rng, run) for target in (0, 1)]
-    return float(holm(torch.tensor(p_values, dtype=torch.float64)).min())
+    return float(holm(p_values).min())
 
 
 def _neighbors_p(sets: list[Subset], groups: list[NDArray[np.int64]], rng: np.random.Generator, run: Run) -> float:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from finc_eval.core.errors import DataError
@@ -18,7 +17,7 @@ from finc_eval.embeddings.base import Embeddings
 from finc_eval.memorization.copying import MIN_CELL_SAMPLES, CellTest
 from finc_eval.memorization.settings import STRATA_PART
 from finc_eval.memorization.tails import tail_p_value
-from finc_eval.numerics.inference import holm
+from finc_eval.numerics.families import holm
 from finc_eval.partitions.answer import kind_id
 from finc_eval.partitions.counts import Examples, count
 from finc_eval.partitions.kind import names_of_unions
@@ -112,6 +111,6 @@ def copying_by_stratum(
                 p_value=tail_p_value(ours, fresh),
             )
         )
-    adjusted = holm(torch.tensor([stratum.p_value for stratum in strata], dtype=torch.double), STRATA_PART).tolist()
+    adjusted = holm([stratum.p_value for stratum in strata], STRATA_PART).tolist()
     judged = [replace(stratum, p_value=p) for stratum, p in zip(strata, adjusted, strict=True)]
     return tuple(sorted(judged, key=lambda stratum: (stratum.p_value, -stratum.suspicious / stratum.generated)))

@@ -24,6 +24,7 @@ from finc_eval.core.record import Record
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.search.neighbors import nearest
 from finc_eval.numerics.attack_statistics import threshold_ranks
+from finc_eval.numerics.families import bonferroni
 
 
 def counts_below(scores: ArrayLike, fresh: ArrayLike) -> NDArray[np.int64]:
@@ -53,10 +54,8 @@ def tail_p_value(scores: ArrayLike, fresh: ArrayLike) -> float:
     n, m = np.size(scores), np.size(fresh)
     thresholds = threshold_ranks(m)
     counts = counts_below(scores, fresh)
-    adjusted = (
-        survival(n, m, k)[count] / part for k, count, part in zip(thresholds, counts, threshold_parts(m), strict=True)
-    )
-    return float(min(1.0, *adjusted))
+    p_values = [survival(n, m, k)[count] for k, count in zip(thresholds, counts, strict=True)]
+    return float(bonferroni(p_values, part=threshold_parts(m)).min())
 
 
 def least_copies(scores: ArrayLike, fresh: ArrayLike, alpha: float) -> int:

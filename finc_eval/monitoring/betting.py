@@ -10,8 +10,8 @@ Bets that have not begun have the value 1. The mixture of all bets, with 1/(s(s 
 martingale too. By Ville's inequality it ever reaches 1/α with probability α at most, however many evaluations there
 are.
 
-All followed things are one family. Their e-values are combined by closed testing with means of e-values (Vovk and
-Wang 2021, Annals of Statistics 49): the probability of any false alarm, ever, is at most α, whatever the dependence.
+All followed things are one family (`families.closed_e_values`; Vovk and Wang 2021, Annals of Statistics 49): the
+probability of any false alarm, ever, is at most α, whatever the dependence.
 """
 
 from __future__ import annotations
@@ -33,8 +33,6 @@ DATED = 1.92
 """Logarithm of a ratio of likelihoods up to which a start is not rejected at 5 %: half of the quantile of χ² with one
 degree of freedom. Of alarms of jumps by 1.5 to 3.3 from evaluation 4 or 11 on, 2 to 7 % are dated before the jump, and
 21 to 49 % if the start of the largest bet dates them."""
-
-MOST = 700.0  # logarithm of an e-value beyond which it does not grow in sums
 
 
 @dataclass(frozen=True)
@@ -100,20 +98,3 @@ def _ratio(inner: Array, squares: Array, spread: float) -> Array:
     grown = 1 + spread**2 * squares
     found: Array = spread**2 * inner**2 / (2 * grown) - np.log(grown) / 2
     return found
-
-
-def adjust(log_e: Array) -> Array:
-    """Return the logarithms of e-values, shape (k,), adjusted for the family: an alarm is one of at least log(1/α).
-
-    The adjusted e-value of a thing is the smallest mean of all e-values of a part of the family that it belongs to.
-    """
-    e = np.exp(np.clip(log_e, -MOST, MOST))
-    order = np.argsort(e, kind="stable")
-    sums = np.concatenate([[0.0], np.cumsum(e[order])])
-    found = np.empty(len(e))
-    for place, own in enumerate(order):
-        # The smallest others: those that come before, or, beyond its own place, all but itself.
-        sizes = np.arange(len(e))
-        others = np.where(sizes <= place, sums[:-1], sums[1:] - e[own])
-        found[own] = ((e[own] + others) / (sizes + 1)).min()
-    return np.log(found)

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from finc_eval.findings.causes import left_of
 from finc_eval.monitoring.evaluations import Evaluations
 from finc_eval.monitoring.exchange import Array, Counts
 from finc_eval.monitoring.followed import DIVERSITY, REPEATS, Alarm, is_share, looks_in_order, names_nothing
 from finc_eval.naming.evidence import MOST
 from finc_eval.naming.explained import ALIKE, STRONG
-from finc_eval.naming.questions import enrichment_p
-from finc_eval.numerics.inference import ALPHA
 
 LEAST = 0.1  # part of the samples below which too few are left without a thing: it is of the whole set
 
@@ -122,20 +121,15 @@ class Causes:
     def _explains(self, cause: Alarm, other: Alarm) -> bool:
         """Return whether hardly anything of a change is left among the samples without another thing.
 
-        That is at most half of it, or less than all of it, not significantly. Where most samples have the other thing,
-        such as a look of all, nothing is left.
+        Where most samples have the other thing, such as a look of all, nothing is left.
         """
         before, after = self._tables(cause, other)
         i, j = (self._place(alarm) for alarm in (cause, other))
         if not (before[0, 0] and after[0, 0] and before[i, i] + after[i, i] and before[j, j] + after[j, j]):
             return False  # no samples, or a thing without samples of its own, as diversity
-        rest = [table[0, 0] - table[i, i] for table in (before, after)]
-        if any(own < LEAST * table[0, 0] for own, table in zip(rest, (before, after), strict=True)):
-            return True
-        has = [table[j, j] - table[i, j] for table in (before, after)]
-        whole = after[j, j] / after[0, 0] - before[j, j] / before[0, 0]
-        left = (has[1] / rest[1] - has[0] / rest[0]) * np.sign(whole)
-        return bool(left <= MOST * abs(whole) or (left < abs(whole) and _p_value(has, rest) > ALPHA))
+        every = np.array([(table[j, j], table[0, 0]) for table in (after, before)])
+        shared = np.array([(table[i, j], table[i, i]) for table in (after, before)])
+        return left_of(every, every - shared, fewest=LEAST)[1]
 
     def _purity(self, alarm: Alarm) -> float:
         """Return which part of the samples of a thing have come, or are gone: 1 for a kind that is lost whole."""
@@ -174,13 +168,6 @@ def _leads(told: Alarm, new: Alarm) -> bool:
     return looks[told.name].leads_to(
         looks[new.name], is_more=told.after > told.before, other_is_more=new.after > new.before
     )
-
-
-def _p_value(has: Sequence[float], rest: Sequence[float]) -> float:
-    """Return the two-sided p-value of "as many have it", before and after, by Fisher's exact test."""
-    own, of_own, other, of_other = (np.array([round(count)]) for count in (has[1], rest[1], has[0], rest[0]))
-    more, less = enrichment_p(own, of_own, other, of_other), enrichment_p(other, of_other, own, of_own)
-    return float(2 * np.minimum(more, less)[0])
 
 
 def choose(

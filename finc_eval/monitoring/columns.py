@@ -15,14 +15,16 @@ from finc_eval.core.record import NOT_IN_JSON, Record
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.subset import Subset
-from finc_eval.monitoring.basis import Basis
+from finc_eval.monitoring.basis import FITTED, Basis
 from finc_eval.monitoring.evaluations import EvaluationPart, join_parts
 from finc_eval.monitoring.exchange import Array, Counts
 from finc_eval.monitoring.followed import FLAGS, LOOKS, SCORES
-from finc_eval.monitoring.measuring import PICTURES, measure, middles_of, without_fitted
+from finc_eval.monitoring.left_out import trace_all
+from finc_eval.monitoring.measuring import PICTURES, measure, middles_of, with_own_repeats, without_fitted
+from finc_eval.monitoring.seen import SeenRepeats
 from finc_eval.monitoring.shown import SHOWN, Ends
 from finc_eval.monitoring.steps import step_text
-from finc_eval.naming.columns import ColumnMeasurer, RegisteredColumn, registered_columns
+from finc_eval.naming.columns import ColumnMeasurer, RegisteredColumn, answers_of, registered_columns
 from finc_eval.naming.measured import column_measurer, looked_rows, read_column, read_numbers
 from finc_eval.naming.traits import Trait
 
@@ -45,6 +47,7 @@ class FollowedColumn(Record):
         middle: median of it in some samples of the reference.
         scale: standard deviation there, in which its values are compared; 1 if they are all the same.
         digest: digest of the code of its function; None of metadata, and of code that no digest holds.
+        answers: what such a function returns for pictures of chance; () of other columns, and where it fails on these.
         function: the function itself, while the process runs that the monitor began in.
     """
 
@@ -57,16 +60,29 @@ class FollowedColumn(Record):
     middle: float = 0.0
     scale: float = 1.0
     digest: str | None = None
+    answers: tuple[float, ...] = ()
     function: Annotated[object, *NOT_IN_JSON] = field(default=None, compare=False, repr=False)
 
     @classmethod
-    def of(cls, trait: Trait, values: Array, digest: str | None = None, function: object = None) -> FollowedColumn:
+    def of(cls, trait: Trait, values: Array, column: RegisteredColumn | None = None) -> FollowedColumn:
         """Describe a column by what it is called and by its values in the reference."""
         less, more, high = (word or trait.name for word in (trait.less, trait.more, trait.high))
         scale = float(values.std()) or 1.0
         is_flag = trait.least is not None
         middle = float(np.median(values))
-        return cls(trait.name, is_flag, less, more, high, trait.brings, middle, scale, digest, function)
+        digest = None if column is None else column.digest
+        answers = () if column is None or digest is not None else answers_of(column)
+        function = None if column is None else column.function
+        return cls(trait.name, is_flag, less, more, high, trait.brings, middle, scale, digest, answers, function)
+
+    def is_of(self, column: RegisteredColumn) -> bool:
+        """Return whether a registered column has its function, as far as anything shows it."""
+        if self.digest is not None:
+            return column.digest == self.digest
+        if self.function is not None:
+            return self.function is column.function
+        answers = answers_of(column)
+        return len(answers) == len(self.answers) and np.allclose(answers, self.answers, rtol=1e-4, atol=1e-6)
 
     def __getstate__(self) -> dict[str, object]:
         """Leave out the function, which another process may not be able to have."""
@@ -104,7 +120,7 @@ def follow_columns(reference: Embeddings, fitted: NDArray[np.int64], rest: NDArr
         measurer.keep()
         for column, own in measurer.found.items():
             trait = column.trait(own.is_flag)
-            found.append(FollowedColumn.of(trait, own.values, column.digest, column.function))
+            found.append(FollowedColumn.of(trait, own.values, column))
     halves = {"gen": Subset(reference, fitted), "ref": Subset(reference, rest)}
     looked = {label: looked_rows(one) for label, one in halves.items()}
     traits, values = read_numbers(halves, looked) or ((), {})
@@ -127,8 +143,7 @@ def find_registered(columns: Sequence[FollowedColumn]) -> list[RegisteredColumn]
         column = known.get(one.name)
         if column is None:
             raise IncompatibleError(f"this monitor follows the column {one.name!r}, which is not registered: {ANOTHER}")
-        is_same = one.function in (None, column.function) if one.digest is None else column.digest == one.digest
-        if not is_same:
+        if not one.is_of(column):
             raise IncompatibleError(
                 f"the column {one.name!r} has another function, or runs on another version of Python, than when this "
                 f"monitor began: {ANOTHER}"
@@ -138,12 +153,12 @@ def find_registered(columns: Sequence[FollowedColumn]) -> list[RegisteredColumn]
 
 
 def say_unchecked(columns: Sequence[FollowedColumn]) -> list[str]:
-    """Say which columns of a stored monitor may have another function now: those whose code no digest holds."""
+    """Say which columns of a stored monitor may have another function now: those that nothing checks."""
     return [
-        f"the column {one.name!r} uses what no digest holds, so that nobody can check whether its function is the same "
-        "as when this monitor began"
+        f"the column {one.name!r} uses what no digest holds, and fails on pictures of chance: nobody can check whether "
+        "its function is the same as when this monitor began"
         for one in columns
-        if one.digest is None and not one.name.startswith(METADATA)
+        if one.digest is None and not one.answers and not one.name.startswith(METADATA)
     ]
 
 
@@ -241,8 +256,8 @@ def measure_reference(
     prompts: NDArray[np.int64] | None,
     fits: Array | None,
     run: Run,
-) -> tuple[EvaluationPart, Array]:
-    """Measure a reference, and the medians of its scores, (scores,).
+) -> tuple[EvaluationPart, Array, SeenRepeats]:
+    """Measure a reference: the medians of its scores, (scores,), and its repeats, too.
 
     What is fitted to one part is counted in the other; what is not fitted at all is counted in both.
 
@@ -251,7 +266,7 @@ def measure_reference(
         rows: rows of the part that the basis is fitted to, and all others.
         basis: what is held fixed.
         columns: columns of the user.
-        rng: draws the units of diversity and repeats.
+        rng: draws the units of diversity.
         prompts: number of the prompt of each sample; None without prompts.
         fits: fit of each sample to its prompt; None if it is not known.
         run: device and portions.
@@ -273,8 +288,10 @@ def measure_reference(
     parts = without_fitted(part, basis), of_rest(middles=middles)
     each = zip(parts, rows, strict=True)
     whole = join_parts(with_columns(part, columns, Subset(reference, own), None) for part, own in each)
+    own = Subset(reference, rows[1][:FITTED])  # the radius of repeats follows from the others
+    whole, repeats = with_own_repeats(whole, basis, trace_all(own, basis, run))
     # Values of columns are from their median.
-    return whole, np.append(middles, np.zeros(sum(not one.is_flag for one in columns)))
+    return whole, np.append(middles, np.zeros(sum(not one.is_flag for one in columns))), repeats
 
 
 def _measure(columns: Sequence[FollowedColumn], samples: Embeddings, rows: NDArray[np.int64]) -> dict[str, Array]:

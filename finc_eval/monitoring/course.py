@@ -15,11 +15,12 @@ from finc_eval.core.serialize import SIGNIFICANT, Document
 from finc_eval.core.words import plural
 from finc_eval.findings.finding import Finding
 from finc_eval.gallery.thumbnails import Thumbnail
-from finc_eval.monitoring.betting import adjust, weigh
+from finc_eval.monitoring.betting import weigh
 from finc_eval.monitoring.evaluations import Evaluations
 from finc_eval.monitoring.exchange import Array
 from finc_eval.monitoring.followed import Alarm, CopiesAtStep
 from finc_eval.monitoring.steps import step_text
+from finc_eval.numerics.families import closed_e_values
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -149,7 +150,7 @@ def course_of(
     `names` are of all followed things, and `noise` is the squared norm of the covariance of φ in the reference.
     """
     places = np.flatnonzero(history.is_followed)
-    evidence = np.exp(adjust(weigh(history.scores[:, places]).log_e))
+    evidence = np.exp(closed_e_values(weigh(history.scores[:, places]).log_e))
     means, (reference, _) = history.means(), history.before_and_after(0)
     keep, why = _choose(history, alarms, noise)
     why += "".join(f" {_say_kept(copy)}" for copy in copies if copy.step == keep)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
+from types import MappingProxyType
 from typing import Self
 
 import numpy as np
@@ -43,6 +44,7 @@ class EvaluationPart:
     sums: Array  # sum over all samples, or pairs of samples, and their number, for what is shown, shape (things, 2)
     phi: Array  # sum of φ over all samples, shape (q,)
     traces: Array  # random projections of the first samples, by which those of the same seeds are known, shape (m, 16)
+    counted: NDArray[np.bool_]  # whether each of these samples counts in the tests, shape (m,)
     shared: Counts = field(default_factory=lambda: np.zeros((1, 1), np.int64))  # see `causes.count_shared`
     shown: ShownSamples = field(default_factory=lambda: ShownSamples())  # what is shown of the samples
     broken: int = 0  # samples that are left out because they are not finite
@@ -51,6 +53,7 @@ class EvaluationPart:
 
     def __add__(self, other: EvaluationPart) -> EvaluationPart:
         traces = np.concatenate([self.traces, other.traces])[:TRACED]
+        counted = np.concatenate([self.counted, other.counted])[:TRACED]
         return EvaluationPart(
             self.n + other.n,
             self.shares + other.shares,
@@ -58,6 +61,7 @@ class EvaluationPart:
             self.sums + other.sums,
             self.phi + other.phi,
             traces,
+            counted,
             self.shared + other.shared,
             self.shown + other.shown,
             self.broken + other.broken,
@@ -130,8 +134,10 @@ class Evaluations:
         """Mark whether there are samples of each thing at all, such as pictures for flags, shape (things,)."""
         return np.asarray(np.concatenate([self.shares[:, 1], self.bins.sum(1)]) > 0)
 
-    def add(self, step: float, part: EvaluationPart, seed: int) -> None:
-        """Add an evaluation, whose scores compare it to all before."""
+    def add(
+        self, step: float, part: EvaluationPart, seed: int, scored: Mapping[int, float] = MappingProxyType({})
+    ) -> None:
+        """Add an evaluation, whose scores compare it to all before; `scored` has those of shares of another law."""
         rng = np.random.default_rng([seed, self.count])
         draws = rng.bit_generator.state  # random parts of a bag serve all scores whose bags have one size
         bins, of_scores = self.bins.copy(), []
@@ -141,6 +147,7 @@ class Evaluations:
             of_scores.append(score_of_ranks(own, before, rng))
             before += np.bincount(own, minlength=BINS)
         scores = np.concatenate([score_of_shares(part.shares, self.shares, rng), of_scores])
+        scores[[*scored]] = [*scored.values()]
         phi, now = self.phi.copy(), np.append(part.phi, part.n)
         if self.count == 0:
             phi[1] = now

@@ -76,8 +76,13 @@ def score_of_ranks(evaluation: Counts, before: Counts, rng: np.random.Generator)
         return float("nan")
     others = _sums_of_parts(n, b, int(rng.integers(2**31)))  # the same for all scores that begin with the same state
     own = int(_places(evaluation, bag, rng).sum())
-    p = (np.count_nonzero(others < own) + rng.random() * (np.count_nonzero(others == own) + 1)) / (DRAWS + 1)
-    return float(_normal(np.array([p]))[0])
+    return score_among(own, others, rng)
+
+
+def score_among(own: int, others: Counts, rng: np.random.Generator) -> float:
+    """Return the score of the statistic of an evaluation among those of random parts of the bag, shape (draws,)."""
+    ties = rng.random() * (np.count_nonzero(others == own) + 1)
+    return float(_normal(np.array([(np.count_nonzero(others < own) + ties) / (len(others) + 1)]))[0])
 
 
 def _normal(p: Array) -> Array:

@@ -8,7 +8,7 @@ import numpy as np
 
 from finc_eval.core.words import plural
 from finc_eval.findings.finding import Finding, What
-from finc_eval.monitoring.betting import adjust, weigh
+from finc_eval.monitoring.betting import weigh
 from finc_eval.monitoring.columns import FollowedColumn
 from finc_eval.monitoring.evaluations import Evaluations
 from finc_eval.monitoring.followed import (
@@ -27,6 +27,7 @@ from finc_eval.monitoring.followed import (
 from finc_eval.monitoring.shown import BROKEN
 from finc_eval.monitoring.steps import step_text
 from finc_eval.naming.repeated import COPIES
+from finc_eval.numerics.families import closed_e_values
 
 WAIT = 2
 """Evaluations that a look without a word for its change waits for an alarm of its cause. Of 40 courses with one of ten
@@ -84,8 +85,8 @@ def reached(
     """
     followed = np.flatnonzero(history.is_followed)
     evidence = weigh(history.scores[:, followed])
-    adjusted = adjust(evidence.log_e)
-    waited = adjust(weigh(history.scores[:-WAIT, followed]).log_e)
+    adjusted = closed_e_values(evidence.log_e)
+    waited = closed_e_values(weigh(history.scores[:-WAIT, followed]).log_e)
     order, looks = np.argsort(-evidence.log_e, kind="stable"), looks_in_order()
     found = []
     for place in order[adjusted[order] >= -np.log(alpha)].tolist():

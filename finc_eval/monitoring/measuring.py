@@ -10,8 +10,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from PIL import Image
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from finc_eval.core.errors import UsageError
 from finc_eval.core.run import Run
@@ -24,15 +22,17 @@ from finc_eval.monitoring.causes import count_shared
 from finc_eval.monitoring.evaluations import TRACED, EvaluationPart, join_parts
 from finc_eval.monitoring.exchange import Array, Counts
 from finc_eval.monitoring.followed import FIT, FLAGS, LOOKS, NEW_KINDS, REPEATS, SCORES, SHARES
-from finc_eval.monitoring.naming import say_repeats, words_for
+from finc_eval.monitoring.naming import words_for
+from finc_eval.monitoring.seen import MOSTLY, SeenRepeats
 from finc_eval.monitoring.shown import SHOWN, Ends, ShownSamples
 from finc_eval.naming.measured import looked_rows
 from finc_eval.naming.properties import TEXT_COLUMNS
+from finc_eval.naming.repeated import Repeats
 from finc_eval.naming.traits import SIDE, TRAITS, Trait, measure_looks
 
 TOGETHER = 4  # samples of a unit of diversity: the mean of their six distances
-REPEATED = 8  # samples of a unit of repeats: of an evaluation of 64, eight units
 PICTURES = 64  # pictures in memory
+ALL = "all"  # label of the samples of an evaluation, which are a set of their own
 ORDER = 8
 """Order of the mean of the saturation over the pixels of a picture: vivid parts weigh more. Of photographs whose color
 is enhanced by 19 %, the mean rank moves by .24 standard deviations with the order 1, by .28 with 4 and by .30 with 8;
@@ -61,7 +61,7 @@ def measure(
     Args:
         embeddings: the samples.
         basis: what is held fixed.
-        rng: draws the units of diversity and repeats, and the samples of `alone`.
+        rng: draws the units of diversity, and the samples of `alone`.
         prompts: number of the prompt of each sample, for the diversity within prompts.
         alone: number of the group of each sample: in the tests, one sample of a group counts; None: all count.
         fits: fit of each sample to its prompt; None if it is not known.
@@ -104,25 +104,55 @@ def _of_rows(
     distance = basis.distances(rows, run)
     has = np.concatenate([basis.members[:, leaf], [distance > basis.far]])
     units = rows[torch.from_numpy(rng.permutation(np.flatnonzero(counted)))]
-    closest, _ = _distances(units, REPEATED)
-    repeats = closest <= basis.repeat
-    shares = np.concatenate(
-        [np.column_stack([has[:, counted].sum(1), np.full(len(has), counted.sum())]), [[repeats.sum(), len(repeats)]]]
-    )
-    _, between = _distances(units, TOGETHER)
+    shares = np.column_stack([has[:, counted].sum(1), np.full(len(has), counted.sum())])
+    between = _mean_distances(units, TOGETHER)
     inside = _within(rows, prompts)
-    again = _repeated(rows, basis.repeat, run)
-    sums = [*((one.sum(), n) for one in has), (again, n), *_empty(FLAGS), (distance.sum(), n)]
+    # Repeats are counted among the samples of all processes: see `with_repeats`.
+    sums = [*((one.sum(), n) for one in has), *_empty([REPEATS, *FLAGS]), (distance.sum(), n)]
     sums += [(between.sum(), len(between)), (inside.sum(), len(inside)), *_empty([FIT, *LOOKS])]
     scores = {"distance": distance[counted], "diversity": between, "diversity within prompts": inside}
     return EvaluationPart(
         n,
-        np.concatenate([shares, np.array(_empty(FLAGS), np.int64).reshape(-1, 2)]).astype(np.int64),
+        np.concatenate([shares, np.array(_empty([REPEATS, *FLAGS]), np.int64)]).astype(np.int64),
         (*(scores.get(name, np.empty(0)) for name in SCORES), *(np.empty(0) for _ in LOOKS)),
         np.array(sums, np.float64),
         basis.phi(rows).double().sum(0).cpu().numpy(),
         basis.trace(rows[:TRACED]),
+        counted[:TRACED],
     )
+
+
+def with_repeats(
+    part: EvaluationPart, basis: Basis, seen: SeenRepeats, rng: np.random.Generator, *, is_new: bool = True
+) -> tuple[EvaluationPart, SeenRepeats, dict[int, float]]:
+    """Count the repeats of an evaluation, and add its samples to all seen.
+
+    Args:
+        part: the evaluation, of all processes.
+        basis: what is held fixed.
+        seen: samples so far.
+        rng: draws random parts of all samples.
+        is_new: whether its samples are of new seeds; else they say nothing, and are not added.
+
+    Returns:
+        The evaluation with its repeats, all samples so far, and the score of the repeats by their place.
+    """
+    place, own = len(basis.nodes) + SHARES.index(REPEATS), part.traces[part.counted]
+    both, shares, sums = seen.with_evaluation(own), part.shares.copy(), part.sums.copy()
+    again = both.count_last(len(own))
+    shares[place] = sums[place] = again, len(own)
+    part = replace(part, shares=shares, sums=sums)
+    if not (is_new or again > MOSTLY * len(own)):  # a generator that has collapsed makes old samples of new seeds
+        return part, seen, {place: float("nan")}
+    return part, both, {place: both.score_last(len(own), rng)}
+
+
+def with_own_repeats(part: EvaluationPart, basis: Basis, traces: Array) -> tuple[EvaluationPart, SeenRepeats]:
+    """Count the repeats of a reference, by traces of the samples that nothing is fitted to, and begin with them."""
+    own = replace(part, traces=traces, counted=np.ones(len(traces), bool))
+    none = SeenRepeats.of(np.empty((0, TRACES)), basis.repeat)
+    whole, seen, _ = with_repeats(own, basis, none, np.random.default_rng(0))
+    return whole, seen
 
 
 def _with_fit(part: EvaluationPart, fit: Array, counted: NDArray[np.bool_]) -> EvaluationPart:
@@ -139,12 +169,12 @@ def _empty(names: Sequence[object]) -> list[tuple[int, int]]:
     return [(0, 0)] * len(names)
 
 
-def _distances(rows: torch.Tensor, size: int) -> tuple[Array, Array]:
-    """Return the smallest and the mean distance in disjoint units of consecutive rows; the rest is left out."""
+def _mean_distances(rows: torch.Tensor, size: int) -> Array:
+    """Return the mean distance in disjoint units of consecutive rows; the rest is left out."""
     whole = rows[: len(rows) // size * size].double().reshape(-1, size, rows.shape[1])
     one, other = np.triu_indices(size, 1)
-    found = _exact(whole, whole)[:, one, other].reshape(-1, len(one)).numpy()
-    return found.min(1, initial=np.inf), found.sum(1) / len(one)
+    found: Array = _exact(whole, whole)[:, one, other].reshape(-1, len(one)).numpy().sum(1) / len(one)
+    return found
 
 
 def _exact(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
@@ -159,14 +189,6 @@ def _within(rows: torch.Tensor, prompts: Groups) -> Array:
     several = [np.flatnonzero(prompts == one) for one in np.unique(prompts)]
     found = [torch.pdist(rows[torch.from_numpy(own)].double()).mean() for own in several if len(own) > 1]
     return np.array([float(one) for one in found])
-
-
-def _repeated(rows: torch.Tensor, within: float, run: Run) -> int:
-    """Return how many rows have another row within a distance."""
-    if len(rows) < 2:
-        return 0
-    own = nearest(rows, rows, 1, exclude_self=True, device=run.torch_device).distances[:, 0]
-    return int((own <= within).sum())
 
 
 def _look_at(
@@ -223,11 +245,11 @@ def _with_members(
     own = embeddings.rows_at(rows).cpu()
     leaf, _ = basis.tree.assign(own, run)
     distance = basis.distances(own, run)
-    groups = _groups(own, basis.repeat, run)
+    repeats = Repeats.of_rows({ALL: own}, None, basis.repeat)
     new = _are_new(own, distance, basis, run)
     flags, looks = (None, None) if values is None else _split_traits(values)
     none = np.zeros(len(rows), bool)
-    shares = [*basis.members[:, leaf], new, groups >= 0, *([none] * len(FLAGS) if flags is None else flags)]
+    shares = [*basis.members[:, leaf], new, repeats.is_again(ALL), *([none] * len(FLAGS) if flags is None else flags)]
     known = {"distance": distance, FIT: fits} | dict(
         zip(map(_name, LOOKS), looks if looks is not None else (), strict=False)
     )
@@ -241,7 +263,7 @@ def _with_members(
         if score is not None and len(score):
             order = rows[np.argsort(score, kind="stable")]
             ids[name] = _ids(embeddings, order), _ids(embeddings, order[::-1])
-    words = _words(embeddings, rows, new, groups, values is not None)
+    words = _words(embeddings, rows, new, repeats, values is not None)
     shown = replace(part.shown, ids=ids, words=words)
     return replace(part, shared=count_shared(np.array([*shares, *beyond])), shown=shown)
 
@@ -263,30 +285,16 @@ def _are_new(rows: torch.Tensor, distance: Array, basis: Basis, run: Run) -> NDA
     return np.asarray(far | (near < distance))
 
 
-def _groups(rows: torch.Tensor, within: float, run: Run) -> Indices:
-    """Return the number of the repeat of each row, −1 for rows that no other row repeats."""
-    found = np.full(len(rows), -1)
-    if len(rows) < 2:
-        return found
-    own = nearest(rows, rows, 1, exclude_self=True, device=run.torch_device).distances[:, 0]
-    again = np.flatnonzero(own <= within)
-    if len(again):
-        some = rows[torch.from_numpy(again)].double()
-        _, found[again] = connected_components(csr_array(_exact(some, some).numpy() <= within), directed=False)
-    return found
-
-
 def _words(
-    embeddings: Embeddings, rows: Indices, new: NDArray[np.bool_], groups: Indices, has_pictures: bool
+    embeddings: Embeddings, rows: Indices, new: NDArray[np.bool_], repeats: Repeats, are_pictures: bool
 ) -> dict[str, str]:
     """Return words for samples of new kinds, if there are more than a reference has, and for what repeats most."""
     found = {}
     if new.sum() > max(2, 2 * (1 - FAR) * len(new)):
         found[NEW_KINDS] = words_for(embeddings, [rows[new]])[0]
-    counts = np.bincount(groups[groups >= 0])
-    if len(counts):
-        thing = "picture" if has_pictures else "sample"
-        found[REPEATS] = say_repeats(len(counts), int(counts.sum()), thing)
+    chosen = repeats.added(ALL)
+    if len(chosen):
+        found[REPEATS] = repeats.say(chosen, int(repeats.has(chosen)[ALL].sum()), are_pictures=are_pictures)
     return found
 
 
@@ -324,6 +332,7 @@ def nothing(basis: Basis) -> EvaluationPart:
         np.zeros((shares + scores, 2)),
         np.zeros(basis.phi.size),
         np.empty((0, TRACES)),
+        np.empty(0, bool),
     )
 
 

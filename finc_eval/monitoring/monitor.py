@@ -17,7 +17,7 @@ from finc_eval.core.record import plain, structure
 from finc_eval.core.run import Run
 from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.embeddings.opening import as_embeddings, open_sets
+from finc_eval.embeddings.opening import open_embeddings
 from finc_eval.embeddings.set_info import notes_on
 from finc_eval.embeddings.subset import Subset
 from finc_eval.extractors.settings import AnyExtractor
@@ -50,16 +50,16 @@ from finc_eval.monitoring.left_out import (
     tell_broken,
     trace_all,
 )
-from finc_eval.monitoring.measuring import measure, nothing, numbers_of, one_of_each, prompts_of
+from finc_eval.monitoring.measuring import measure, nothing, numbers_of, one_of_each, prompts_of, with_repeats
 from finc_eval.monitoring.needed import say_needed
-from finc_eval.monitoring.seen import COPY, SeenSamples
+from finc_eval.monitoring.seen import COPY, SeenRepeats, SeenSamples
 from finc_eval.monitoring.shown import Strips
 from finc_eval.monitoring.steps import step_text
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.prompts.text import fit_to_prompts
 
 SAMPLES = 64  # samples of an evaluation, as long as there was none
-TYPE, LAYOUT = "monitor", 4  # type and layout of the file of a monitor
+TYPE, LAYOUT = "monitor", 5  # type and layout of the file of a monitor
 
 
 class Monitor:
@@ -68,8 +68,8 @@ class Monitor:
     Each evaluation compares the samples of a step to the reference and to all evaluations before. The monitor follows
     the shares of the kinds of the reference, new kinds, repeats, the distance to the reference, diversity, and, of
     pictures, their looks, such as saturation. If nothing changes, the probability that any alarm is ever raised is at
-    most `alpha`, however many evaluations there are. Samples are not kept: memory grows with the number of evaluations
-    alone, a few numbers each.
+    most `alpha`, however many evaluations there are. Samples are not kept: memory grows with the number of evaluations,
+    by a few numbers for each followed thing and 16 for each of at most 512 samples.
 
     Draw new seeds at each evaluation. Samples of the same seeds are not independent of those of the evaluation before,
     and alarms would not hold. The same prompts at each evaluation are fine.
@@ -127,7 +127,7 @@ class Monitor:
         self.prompts = frozenset() if own is None else frozenset(own)
         numbers, fits = None if own is None else numbers_of(own), self._fits(one, own)
         rng = np.random.default_rng([seed, 1])
-        whole, middles = measure_reference(
+        whole, middles, self.repeats = measure_reference(
             one, (fitted, rest), self.basis, self.columns, rng, prompts=numbers, fits=fits, run=self._run
         )
         self.history = Evaluations.of(whole, middles)
@@ -236,22 +236,24 @@ class Monitor:
         self.strips.add_left_out(whole.shown)
         found = tell_broken(step, whole, self.alarms)
         if not is_left_out:
-            self._warn_of_seeds(step, whole)
-            self.history.add(step, whole, self.seed)
+            is_new, rng = self._warn_of_seeds(step, whole), np.random.default_rng([self.seed, self.history.count, 1])
+            whole, self.repeats, score = with_repeats(whole, self.basis, self.repeats, rng, is_new=is_new)
+            self.history.add(step, whole, self.seed, score)
             self.seen = self.seen.with_evaluation(whole.traces)
             self.strips.add(step, whole.shown)
             found += self._new_alarms(step)
         self.alarms += found
         return found
 
-    def _warn_of_seeds(self, step: float, whole: EvaluationPart) -> None:
-        """Warn, once, if samples are those of the evaluation before or of the reference, slightly changed."""
+    def _warn_of_seeds(self, step: float, whole: EvaluationPart) -> bool:
+        """Return whether samples are new; warn, once, of those of an earlier set, slightly changed."""
         reference = self.seen.reference[: len(whole.traces)]
         text = say_same_seeds(step, whole.traces, self._traces, reference, self.basis)
         if text and not any(one.endswith(NEW_SEEDS) for one in self.warnings):
             self.warnings.append(text)
             warnings.warn(text, stacklevel=4)
         self._traces = whole.traces
+        return not text
 
     def _check_step(self, step: float) -> float:
         step = check_finite("step", step)
@@ -283,10 +285,8 @@ class Monitor:
 
     def _open(self, source: object, label: str) -> Embeddings:
         space = getattr(self, "space", None)
-        opened = open_sets(
-            {label: source}, as_embeddings, self._extractor, self._run, () if space is None else (space,)
-        )
-        return opened[label]
+        spaces = () if space is None else (space,)
+        return open_embeddings({label: source}, self._extractor, self._run, spaces)[label]
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -343,6 +343,7 @@ class Monitor:
             self.basis.write(file)
             self.history.write(file)
             self.seen.write(file)
+            self.repeats.write(file)
             self.strips.write(file)
 
     @classmethod
@@ -375,6 +376,7 @@ class Monitor:
             shares = len(found.basis.names) + len(SHARES) + len(FLAGS) + sum(one.is_flag for one in found.columns)
             found.history = Evaluations.read(file, len(found.names), shares, found.basis.phi.size)
             found.seen = SeenSamples.read(file, found.history.count, TRACES)
+            found.repeats = SeenRepeats.read(file, TRACES)
             found.strips = Strips.read(file)
             found.warnings += [*found.strips.notes, *say_unchecked(found.columns)]
         return found

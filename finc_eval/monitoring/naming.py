@@ -64,10 +64,3 @@ def unique_names(words: Sequence[str], nodes: Sequence[int]) -> tuple[str, ...]:
         f"kind {own}" if often[own] == 1 else f"kind {own}, {kind_id(node)}"
         for own, node in zip(words, nodes, strict=True)
     )
-
-
-def say_repeats(several: int, samples: int, thing: str) -> str:
-    """Return what is repeated, and how often, as a comparison says it: "one picture, 12 times"."""
-    if several == 1:
-        return f"one {thing}, {samples} times"
-    return f"{several} {thing}s, repeated {samples} times in all"

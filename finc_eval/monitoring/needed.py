@@ -11,6 +11,7 @@ from scipy.special import ndtri
 from finc_eval.core.words import plural
 from finc_eval.monitoring.betting import weigh
 from finc_eval.monitoring.exchange import Array
+from finc_eval.numerics.families import level_of_each
 
 MOST_EVALUATIONS = 200  # evaluations beyond which a change is called too small for evaluations of this size
 
@@ -47,7 +48,7 @@ def samples_alone(shift: float, reference: int, things: int, alpha: float) -> in
 
     At this number, its mean score is at the level of Bonferroni, for all followed things of this evaluation.
     """
-    variance = (shift / float(ndtri(1 - alpha / (2 * things)))) ** 2 - 1 / reference
+    variance = (shift / float(ndtri(1 - level_of_each(alpha / 2, things)))) ** 2 - 1 / reference
     return None if variance <= 0 else ceil(1 / variance)
 
 

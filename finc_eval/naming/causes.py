@@ -16,7 +16,8 @@ from finc_eval.embeddings.base import Embeddings
 from finc_eval.naming.evidence import MOST, TRAIT, Name
 from finc_eval.naming.properties import OTHERS_PER_SET, Indices, smallest_hashes
 from finc_eval.naming.questions import Counts, enrichment_p
-from finc_eval.numerics.inference import ALPHA, holm, hypergeometric_masses
+from finc_eval.numerics.families import bonferroni, holm
+from finc_eval.numerics.inference import ALPHA, hypergeometric_masses
 
 CauseKind = Literal["frequency", "appearance", "both"]
 
@@ -72,8 +73,8 @@ def frequency_or_appearance(labels: Mapping[str, Sequence[str]], members: Mappin
     order = np.argsort(-counts, kind="stable")
     largest = order[: int(np.searchsorted(np.cumsum(counts[order]), counts.sum() / 2)) + 1]
     more, less = samples[:, largest].sum(1)
-    frequency_p = float(enrichment_p(more, samples[0].sum(), less, samples[1].sum())) * len(known)
-    tests = torch.tensor([min(frequency_p, 1.0), stratified_p(inside, samples)], dtype=torch.float64)
+    frequency_p = bonferroni(enrichment_p(more, samples[0].sum(), less, samples[1].sum()), len(known))
+    tests = [float(frequency_p), stratified_p(inside, samples)]
     (often_p, looks_p), (often, looks) = holm(tests).tolist(), difference_parts(inside, samples)
     # 0.2: part of the difference below which a significant cause is not called one.
     is_often, is_looks = (

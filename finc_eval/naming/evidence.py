@@ -175,9 +175,17 @@ class UniqueNames:
 KIND_ID = re.compile(r"k\d+")  # id of a kind, which directions do not have
 
 
+UNNAMED = "unnamed kind "  # beginning of the words for a kind without a name
+
+
 def unnamed(mode_id: str) -> str:
     """Return the words for a kind without a name, such as "unnamed kind k9"; for directions, the id alone."""
-    return f"unnamed kind {mode_id}" if KIND_ID.fullmatch(mode_id) else mode_id
+    return f"{UNNAMED}{mode_id}" if KIND_ID.fullmatch(mode_id) else mode_id
+
+
+def is_unnamed(noun: str) -> bool:
+    """Return whether a noun is that of a kind without a name, whose id each division of samples gives anew."""
+    return noun.startswith(UNNAMED)
 
 
 def read_alike(one: HasName, other: HasName) -> bool:

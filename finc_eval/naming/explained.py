@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from finc_eval.naming.texture import Array
 from finc_eval.naming.traits import Trait
+from finc_eval.numerics.inference import ALPHA
 
 Has = dict[str, NDArray[np.bool_]]  # whether each measured sample has a look, by set
 
@@ -74,9 +75,9 @@ def explain(trait: Trait, tail: int, z: float, largest_tail: float, values: Mapp
     more_in = "gen" if tail == 0 or z > 0 else "ref"
     whole = False
     if trait.least is None and tail == 0:
-        whole, more_in, side = _whole_or_part(side * values["gen"], side * values["ref"], side)
+        whole, more_in, side, is_clear = _whole_or_part(side * values["gen"], side * values["ref"], side)
         moved = np.median(values["gen"]) != np.median(values["ref"])
-        if moved and abs(z) >= ALL * largest_tail:
+        if moved and abs(z) >= ALL * largest_tail and not is_clear:
             whole, more_in, side = True, "gen", 1 if z > 0 else -1
         whole = bool(whole and moved and abs(z) > largest_tail)
         if moved and not whole and _z_of_part(side, more_in, values) < STRONG * abs(z):
@@ -123,11 +124,13 @@ def _above(values: Array, thresholds: Array) -> Array:
     return np.asarray(1 - np.searchsorted(np.sort(values), thresholds, "left") / len(values))
 
 
-def _whole_or_part(gen: Array, ref: Array, side: int) -> tuple[bool, str, int]:
-    """Return whether the whole set has moved, rather than a part of one; and the set and the side of such a part.
+def _whole_or_part(gen: Array, ref: Array, side: int) -> tuple[bool, str, int, bool]:
+    """Return whether the whole set has moved, or a part of one; the set and the side of the part; whether it is clear.
 
     The generated set has the higher mean. The best explanation leaves the smallest Kolmogorov–Smirnov distance: all has
     moved, a part of the generated set has moved up or is a kind of its own, or such a part of the reference is lower.
+    A part is clear where its explanation is not rejected, and a move of all is: the tails of a heavy-tailed trait lie
+    beyond a part, and do not show it.
     """
     middle, other = float(np.median(gen)), float(np.median(ref))
     moved = distance(gen, ref + middle - other)
@@ -135,7 +138,10 @@ def _whole_or_part(gen: Array, ref: Array, side: int) -> tuple[bool, str, int]:
         moved = min(moved, distance(gen, ref * (middle / other)))
     ways = [(_with_part(gen, ref), "gen", side), (_with_part(-ref, -gen), "ref", -side)]
     found, label, of_part = min(ways)
-    return (True, "gen", side) if moved <= found + 0.02 else (False, label, of_part)
+    if moved <= found + 0.02:
+        return True, "gen", side, False
+    limit = float(np.sqrt(-np.log(ALPHA / 2) / 2 * (1 / len(gen) + 1 / len(ref))))  # of two samples of one law
+    return False, label, of_part, found <= limit < moved
 
 
 def _with_part(own: Array, rest: Array) -> float:

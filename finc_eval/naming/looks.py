@@ -21,19 +21,18 @@ from finc_eval.embeddings.repeats import REPEATS
 from finc_eval.naming.explained import STRONG, TAIL, Explained, Has, explain, name_cause
 from finc_eval.naming.measured import Measured, MeasuredSets, looked_rows, measure_sets
 from finc_eval.naming.questions import MOTION
-from finc_eval.naming.repeated import number_repeats, pixels_of, shares_of_repeats
+from finc_eval.naming.repeated import MIN_MEASURED, Repeats, pixels_of, shares_of_repeats
 from finc_eval.naming.texture import Array
 from finc_eval.naming.traits import Trait
 from finc_eval.numerics.blocks import MIN_BLOCKS, Blocked
-from finc_eval.numerics.exchanges import Exchanged, UnitSums, exchange_units, flip_blocks, step_down, unit_numbers
+from finc_eval.numerics.exchanges import Exchanged, UnitSums, exchange_units, flip_blocks, unit_numbers
+from finc_eval.numerics.families import step_down
 from finc_eval.numerics.inference import BESIDE_ALPHA
 
-MIN_MEASURED = 4  # samples of a set that no look explains yet, below which nothing more is said
 CLIPPED = 4.0  # standard deviations at which values count no further
 EXAMPLES = 8  # samples of a look that are shown
 
 REPEAT = "repeat"  # trait of the pictures that a set repeats
-REPEATED = 0.01  # share of a set that is one picture from which it is worth a word
 
 
 @dataclass(frozen=True)
@@ -189,17 +188,14 @@ def _find_repeats(
 ) -> list[tuple[Look, Has]]:
     """Return, for each set, the look of samples that it repeats more often than the other set.
 
-    A repeat counts that makes up at least `REPEATED` of a set. All repeats are one family, by the exchanges of looks.
-    Groups that are repeats themselves are taken apart: their samples are what is counted. Clips that move alike, such
-    as still ones, are not repeats.
+    All large repeats are one family, by the exchanges of looks. Groups that are repeats themselves are taken apart:
+    their samples are what is counted. Clips that move alike, such as still ones, are not repeats.
     """
     if any(extractor_of(one.space) == MOTION for one in sets.values()):
         return []
-    numbers, unlike = number_repeats(sets, rows)
-    counts = {label: np.bincount(one[one >= 0], minlength=len(unlike)) for label, one in numbers.items()}
-    large = [one >= max(MIN_MEASURED, REPEATED * len(rows[label])) for label, one in counts.items()]
-    kept = np.flatnonzero(np.any(large, axis=0))
-    table = {label: (one[:, None] == kept).astype(float) for label, one in numbers.items()}
+    repeats = Repeats.among(sets, rows)
+    kept = np.flatnonzero(np.any([*repeats.large.values()], axis=0))
+    table = {label: (one[:, None] == kept).astype(float) for label, one in repeats.numbers.items()}
     apart = {label: one.with_groups(None, None) if one.grouping == REPEATS else one for label, one in sets.items()}
     exchanged = _exchange(table, apart, rows, seed, blocks, exchanges) if len(kept) else None
     if exchanged is None:
@@ -210,22 +206,13 @@ def _find_repeats(
     for label, side in (("gen", 1), ("ref", -1)):
         often = (p_values <= BESIDE_ALPHA) & (side * z[0] > 0)
         if often.any():
-            is_near = bool((unlike[kept[often]] > 1).any())
-            has = {one: np.isin(each, kept[often]) for one, each in numbers.items()}
-            shares, known = shares_of_repeats(sets, rows, has, is_near)
-            name = _name_repeats(sets[label], int(often.sum()), shares[label], known, is_near)
+            has = repeats.has(kept[often])
+            shares, is_counted = shares_of_repeats(sets, rows, has, bool((repeats.unlike[kept[often]] > 1).any()))
+            times, are_pictures = round(shares[label] * sets[label].n), pixels_of(sets[label]) is not None
+            name = repeats.say(kept[often], times, are_pictures=are_pictures, is_counted=is_counted)
             look = _of_repeats(name, label, float(p_values[often].min()), has, shares, sets, rows)
             found.append((look, has))
     return found
-
-
-def _name_repeats(one: Embeddings, several: int, share: float, known: bool, is_near: bool) -> str:
-    """Return what a set repeats, and how often: "one picture, 40 times"; about how often without a count."""
-    thing = "sample" if pixels_of(one) is None else "picture"
-    times = f"{'about ' * (not known)}{round(share * one.n):,}"
-    if several == 1:
-        return f"{'nearly ' * is_near}one {thing}, {times} times"
-    return f"{several} {thing}s, {'nearly ' * is_near}repeated {times} times in all"
 
 
 def _of_repeats(

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from finc_eval.embeddings.base import Embeddings
@@ -15,7 +14,8 @@ from finc_eval.naming.classes import class_properties, is_class, overlap, within
 from finc_eval.naming.evidence import CLASSIFIER, MOST, TRAIT, Evidence, Name, divergence
 from finc_eval.naming.properties import TEXT_COLUMNS, metadata_properties, panel_of
 from finc_eval.naming.questions import Question, questions_of, trait_questions
-from finc_eval.numerics.inference import ALPHA, holm
+from finc_eval.numerics.families import holm
+from finc_eval.numerics.inference import ALPHA
 
 SECOND = 0.25
 """Share of the members from which a value stands in a name that describes fewer than most, or next to another value."""
@@ -52,7 +52,7 @@ def name_by_members(members: Sequence[Mapping[str, NDArray[np.int64]]], sets: Ma
         for question in questions_of(panel, properties)
     ]
     questions += trait_questions(panel)
-    adjusted = holm(torch.tensor([asked.evidence.p_value for asked in questions], dtype=torch.float64)).tolist()
+    adjusted = holm([asked.evidence.p_value for asked in questions]).tolist()
     found: list[list[Question]] = [[] for _ in members]
     for question, p_value in zip(questions, adjusted, strict=True):
         if p_value <= ALPHA:

@@ -106,8 +106,11 @@ def log_odds(members_with: Counts, others_with: Counts) -> Floats:
     """Compute z-scores of log-odds ratios of words, from the numbers of members and of others with each, shape (…, w).
 
     Monroe, Colaresi and Quinn 2008, "Fightin' Words", eq. 16 (δ), 20 (variance) and 22 (z). The informative Dirichlet
-    prior is the distribution of words in both parts together, α_w = 500 · f_w.
+    prior is the distribution of words in both parts together, α_w = 500 · f_w. A single word has no odds against
+    others: its z-score is 0.
     """
+    if members_with.shape[-1] == 1:
+        return np.zeros(np.broadcast_shapes(members_with.shape, others_with.shape))
     together = members_with + others_with + 1e-9
     prior = 500 * together / together.sum(-1, keepdims=True)
     ours, theirs = members_with + prior, others_with + prior

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 import torch
@@ -23,28 +25,100 @@ CLOSE = 0.1
 
 COPIES = "copies of the reference"  # name of what a set has of the reference, in all that is said
 
+MIN_MEASURED = 4  # samples of a set below which nothing is said of them
+REPEATED = 0.01  # share of a set that is one picture from which it is worth a word
+
 IN_MEMORY = 2**23  # distances at once; with a quarter of these, 10 000 samples take 2.6 times as long
 
 
-def number_repeats(sets: Mapping[str, Embeddings], rows: Mapping[str, Indices]) -> tuple[dict[str, Indices], Indices]:
-    """Number the repeats among some samples of all sets together, without a look at which sample is of which set.
+@dataclass(frozen=True, eq=False)
+class Repeats:
+    """The column "is a repeat": which samples of sets show the same picture.
 
-    Returns:
-        The number of the repeat of each of these samples by set, −1 for samples that nothing repeats; and for each
-        repeat how many unlike samples it has, 1 if all are equal.
+    Attributes:
+        numbers: number of the repeat of each sample, by set; −1 for samples that nothing repeats.
+        unlike: number of unlike samples of each repeat, shape (repeats,); 1 if all are equal.
     """
-    vectors = {label: one.rows_at(rows[label]).cpu() for label, one in sets.items()}
-    known = {label: one[rows[label]] for label, each in sets.items() if (one := pixels_of(each)) is not None}
-    if len(known) < len(sets):
-        known = {label: hash_rows(one).numpy().view(np.uint64) for label, one in vectors.items()}
-    _, first, equal = np.unique(np.concatenate([*known.values()]), return_index=True, return_inverse=True)
-    clump = join_close(torch.cat([*vectors.values()]).float()[torch.from_numpy(first)])
-    of_each = clump[equal.reshape(-1)]
-    often = np.flatnonzero(np.bincount(of_each) > 1)
-    numbers = np.full(int(clump.max()) + 1, -1)
-    numbers[often] = np.arange(len(often))
-    ends = np.cumsum([len(one) for one in known.values()])[:-1]
-    return dict(zip(known, np.split(numbers[of_each], ends), strict=True)), np.bincount(clump)[often]
+
+    numbers: dict[str, Indices]
+    unlike: Indices
+
+    @classmethod
+    def among(cls, sets: Mapping[str, Embeddings], rows: Mapping[str, Indices]) -> Self:
+        """Number the repeats among some samples of all sets together, whichever sample is of which set.
+
+        Samples are equal by their pixels where all sets know these, or else by their embeddings; nearly equal samples
+        count as equal (`CLOSE`).
+        """
+        vectors = {label: one.rows_at(rows[label]).cpu() for label, one in sets.items()}
+        known = {label: one[rows[label]] for label, each in sets.items() if (one := pixels_of(each)) is not None}
+        return cls.of_rows(vectors, known if len(known) == len(sets) else None)
+
+    @classmethod
+    def of_rows(
+        cls,
+        vectors: Mapping[str, torch.Tensor],
+        keys: Mapping[str, NDArray[np.uint64]] | None,
+        limit: float | None = None,
+    ) -> Self:
+        """Number the repeats among rows of sets.
+
+        Args:
+            vectors: embeddings by set, shape (n, d).
+            keys: digests by set, shape (n,), equal for equal samples; None: those of the rows.
+            limit: distance below which rows are repeats; default: `CLOSE` times their median nearest distance.
+        """
+        known = keys or {label: hash_rows(one).numpy().view(np.uint64) for label, one in vectors.items()}
+        _, first, equal = np.unique(np.concatenate([*known.values()]), return_index=True, return_inverse=True)
+        clump = join_close(torch.cat([*vectors.values()]).float()[torch.from_numpy(first)], limit)
+        of_each = clump[equal.reshape(-1)]
+        often = np.flatnonzero(np.bincount(of_each) > 1)
+        numbers = np.full(int(clump.max(initial=0)) + 1, -1)
+        numbers[often] = np.arange(len(often))
+        ends = np.cumsum([len(one) for one in known.values()])[:-1]
+        return cls(dict(zip(known, np.split(numbers[of_each], ends), strict=True)), np.bincount(clump)[often])
+
+    @property
+    def counts(self) -> dict[str, Indices]:
+        """Number of samples of each repeat by set, shape (repeats,)."""
+        return {label: np.bincount(one[one >= 0], minlength=len(self.unlike)) for label, one in self.numbers.items()}
+
+    @property
+    def large(self) -> dict[str, NDArray[np.bool_]]:
+        """Mask of the repeats that make up so much of a set that they are worth a word, by set, shape (repeats,)."""
+        return {
+            label: one >= max(MIN_MEASURED, REPEATED * len(self.numbers[label])) for label, one in self.counts.items()
+        }
+
+    def has(self, chosen: Indices) -> dict[str, NDArray[np.bool_]]:
+        """Mask of the samples that are some of the repeats, given by their numbers, by set, shape (n,)."""
+        return {label: np.isin(one, chosen) for label, one in self.numbers.items()}
+
+    def is_again(self, label: str) -> NDArray[np.bool_]:
+        """Mask of the samples of a set that another sample of this set repeats, shape (n,)."""
+        return self.has(np.flatnonzero(self.counts[label] > 1))[label]
+
+    def added(self, label: str, other: str | None = None) -> Indices:
+        """Return the numbers of what a set repeats, more often than another set: the large repeats, or the largest."""
+        own, before = self.counts[label], 0 if other is None else self.counts[other]
+        more = (own > 1) & (own > before)
+        large = np.flatnonzero(more & self.large[label])
+        return large if len(large) else np.flatnonzero(more & (own == own.max(initial=0)))[:1]
+
+    def say(self, chosen: Indices, times: int, *, are_pictures: bool, is_counted: bool = True) -> str:
+        """Return what some repeats are called, in all verbs: "one picture, 40 times".
+
+        Args:
+            chosen: numbers of the repeats, at least one.
+            times: number of samples that they are.
+            are_pictures: whether samples are pictures.
+            is_counted: whether all samples were looked at; else the number is about right.
+        """
+        thing, count = "picture" if are_pictures else "sample", f"{'about ' * (not is_counted)}{times:,}"
+        nearly = "nearly " * bool((self.unlike[chosen] > 1).any())
+        if len(chosen) == 1:
+            return f"{nearly}one {thing}, {count} times"
+        return f"{len(chosen):,} {thing}s, {nearly}repeated {count} times in all"
 
 
 def shares_of_repeats(
@@ -88,16 +162,18 @@ def pixels_of(one: Embeddings) -> NDArray[np.uint64] | None:
     return None if isinstance(one, CachedEmbeddings) and not one.are_images else one.content()
 
 
-def join_close(rows: torch.Tensor) -> Indices:
+def join_close(rows: torch.Tensor, limit: float | None = None) -> Indices:
     """Return the number of the clump of each of some samples, shape (n,): chains of nearly equal rows are one.
 
-    Where most rows are equal to another row, equal rows say nothing of the samples, and each is a clump of its own.
+    `limit` is the distance below which rows are nearly equal; default: `CLOSE` times the median nearest distance. Where
+    most rows are equal to another row, equal rows say nothing of the samples, and each is a clump of its own.
     """
     clump = np.arange(len(rows))
     if len(rows) < 2:
         return clump
     nearest = torch.cat([distances.min(1).values for distances in _distances(rows, torch.arange(len(rows)))])
-    some = torch.nonzero(nearest < (limit := CLOSE * nearest.median())).flatten()
+    limit = CLOSE * float(nearest.median()) if limit is None else limit
+    some = torch.nonzero(nearest < limit).flatten()
     if not len(some):
         return clump
     chain, start = np.arange(len(some)), 0

@@ -17,6 +17,7 @@ from scipy.optimize import brentq
 
 from finc_eval.core.errors import DataError, check_fraction
 from finc_eval.core.record import Record
+from finc_eval.numerics.families import level_of_each
 from finc_eval.numerics.inference import clopper_pearson, normal_quantile, share_bounds
 
 ROOT_MARGIN = 1e-12  # distance from 0 and 1 at which the search for an end of an interval stops
@@ -121,7 +122,7 @@ def auc_interval(value: float, members: int, non_members: int, confidence: float
     """Return Newcombe's interval of an AUC (2006, method 5): all θ at most z standard errors from the value.
 
     The error is Hanley and McNeil's at θ, not at the value: it is exact where scores say nothing (θ = ½). The interval
-    does not shrink to a point at an AUC of 1.
+    does not shrink to a point at an AUC of 1, as that of an `Estimate` would.
     """
     check_fraction("confidence", confidence)
     z, half = normal_quantile(confidence), (members + non_members) / 2
@@ -177,7 +178,7 @@ def epsilon_lower_bound(
     # The four cases: more members than non-members above a threshold or below it, and the reverse.
     cases = [(x, y), (-x, -y), (y, x), (-y, -x)]
     places = [(more, less, k) for more, less in cases for k in threshold_ranks(len(less))]
-    tail = (1 - confidence) / (2 * len(places))
+    tail = level_of_each((1 - confidence) / 2, len(places))
     best = 0.0
     for more, less, k in places:
         threshold = -np.partition(-less, k - 1)[k - 1]

@@ -19,7 +19,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from finc_eval.numerics.exchanges import EXACT_BLOCKS, TIE, all_signs, random_signs
+from finc_eval.numerics.exchanges import EXACT_BLOCKS, all_signs, random_signs
+from finc_eval.numerics.families import TIE, smallest_p
 from finc_eval.numerics.inference import POWER, detectable_share, normal_quantile
 
 Array = NDArray[np.float64]
@@ -209,7 +210,8 @@ class WithinBlocks:
     def intervals(self, confidence: float) -> tuple[Array, Array]:
         """Return the ends of an interval of each difference, shape (c, t).
 
-        The half-width has the normal error of the difference, and the share of a kind that may well have no sample.
+        The half-width has the normal error of the difference, and the share of a kind that may well have no sample. So
+        it is not that of an `Estimate`, which has no error where no sample is of the kind.
         """
         unseen = 1 - ((1 - confidence) / 2) ** (1 / self.samples)
         half = np.sqrt(normal_quantile(confidence) ** 2 * self.variance + unseen**2)
@@ -225,16 +227,10 @@ class WithinBlocks:
     def p_value(self) -> Array:
         """Return the p-value of "all sets have one law, given the block", of each contrast, shape (c,).
 
-        Two statistics see differences of many kinds and of a rare one: the sum of squares, and its largest term. The
-        smaller of their p-values is compared with its values under exchanges (Westfall and Young 1993).
+        Two statistics see differences of many kinds and of a rare one: the sum of squares, and its largest term
+        (`smallest_p`).
         """
         z = self.drawn if self.is_exact else np.concatenate([self.z[None].astype(np.float32), self.drawn])
         squares = np.round(z.astype(float) ** 2, 5)
         spread = 1 - self.shares.mean(0)
-        ranks = np.stack([_ranks(statistic) for statistic in (np.round(squares @ spread, 5), squares.max(2))]).min(0)
-        return np.asarray((ranks <= ranks[0]).mean(0))
-
-
-def _ranks(statistics: Array) -> Integers:
-    """Return how many statistics of each column are at least as large, shape (r, c)."""
-    return np.stack([np.searchsorted(np.sort(statistic), statistic, "right") for statistic in -statistics.T], 1)
+        return smallest_p(np.stack([np.round(squares @ spread, 5), squares.max(2)]))

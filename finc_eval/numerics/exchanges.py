@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 EXACT_BLOCKS = 11  # blocks up to which all exchanges of two sets are tried: 2¹¹ = 2 048
-TIE = 1e-9  # difference within which two statistics are equal: they are sums of rounded numbers
 
 EXCHANGED = 499
 """Random exchanges behind a p-value: a p-value of .05 has a standard error of .01."""
@@ -168,24 +167,6 @@ def all_signs(blocks: int) -> Array:
 def random_signs(rng: np.random.Generator, exchanges: int, blocks: int) -> Array:
     """Return random exchanges of both sets within blocks, as signs of the blocks, shape (r, B)."""
     return np.asarray(rng.integers(0, 2, (exchanges, blocks)) * 2.0 - 1)
-
-
-def step_down(z: Array, drawn: NDArray[np.float32], *, is_exact: bool = False) -> Array:
-    """Adjust two-sided tests for their family, shape (m,): rejecting those ≤ α keeps the family-wise error at α.
-
-    The p-value of a test is the share of exchanges whose largest statistic, of this test and later tests, is as large
-    (Westfall and Young 1993, step-down maxT). Tests that cannot be large add little to the maximum. Statistics have
-    shapes (m,) and, after exchanges, (r, m); `is_exact` says that these are all exchanges, the labels as they are among
-    them.
-    """
-    observed = np.abs(z)
-    order = np.argsort(-observed, kind="stable")
-    largest = np.maximum.accumulate(np.abs(drawn[:, order[::-1]]), axis=1)[:, ::-1]
-    reached = (largest >= observed[order] * (1 - 1e-5) - TIE).sum(0)
-    p = reached / len(drawn) if is_exact else (reached + 1) / (len(drawn) + 1)
-    adjusted = np.empty(len(z))
-    adjusted[order] = np.minimum(np.maximum.accumulate(p), 1.0)
-    return adjusted
 
 
 @dataclass(frozen=True, eq=False)

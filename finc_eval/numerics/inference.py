@@ -1,4 +1,4 @@
-"""Statistical inference: quantiles, intervals, exact tests of shares from counts, and corrections for many tests."""
+"""Statistical inference: quantiles, intervals, and exact tests of shares from counts."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from math import inf, isfinite, sqrt
 from typing import Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, betaincinv, gammaln, ndtr, ndtri, stdtr, stdtrit
 
 from finc_eval.core.errors import check_fraction, check_positive
 from finc_eval.core.memory import check_decoded
+from finc_eval.numerics.families import discrete_step_down, level_of_each
 
 Array = NDArray[np.float64]
 Number = Array | float
@@ -52,7 +52,7 @@ def upper_tail(z: float) -> float:
 
 def student_tail(t: float, degrees: float) -> float:
     """Return P(T ≥ t) of Student's t: the one-sided p-value of t standard errors that are estimated."""
-    return float(stdtr(degrees, -t))
+    return float(stdtr(degrees, -t)) if isfinite(degrees) else upper_tail(t)
 
 
 def student_quantile(degrees: float, confidence: float = DEFAULT_CONFIDENCE) -> float:
@@ -60,13 +60,7 @@ def student_quantile(degrees: float, confidence: float = DEFAULT_CONFIDENCE) -> 
     return upper_quantile((1 - check_fraction("confidence", confidence)) / 2, degrees)
 
 
-def normal_interval(value: float, standard_error: float, confidence: float = DEFAULT_CONFIDENCE) -> tuple[float, float]:
-    """Return the value minus and plus its normal quantile times the standard error."""
-    half = normal_quantile(confidence) * standard_error
-    return value - half, value + half
-
-
-def wilson(share: float, n: int, confidence: float = DEFAULT_CONFIDENCE) -> tuple[float, float]:
+def wilson(share: float, n: float, confidence: float = DEFAULT_CONFIDENCE) -> tuple[float, float]:
     """Return Wilson's interval of a share that was observed in n independent samples (Wilson 1927)."""
     z = normal_quantile(confidence)
     center = (share + z**2 / (2 * n)) / (1 + z**2 / n)
@@ -77,7 +71,7 @@ def wilson(share: float, n: int, confidence: float = DEFAULT_CONFIDENCE) -> tupl
 
 def critical_value(family: int) -> float:
     """Return the half-width, in standard errors, of `family` intervals that hold simultaneously (Bonferroni)."""
-    return upper_quantile((1 - DEFAULT_CONFIDENCE) / (2 * family))
+    return upper_quantile(level_of_each((1 - DEFAULT_CONFIDENCE) / 2, family))
 
 
 def least_variance(values: Array, ends: tuple[float, float]) -> float:
@@ -98,22 +92,7 @@ def jackknife_bias(value: float, *without: Sequence[float] | Array) -> float:
     return sum((len(values) - 1) * (float(np.mean(values)) - value) for values in without)
 
 
-def holm(p_values: torch.Tensor, part: float = 1.0) -> torch.Tensor:
-    """Return Holm's adjusted p-values, shape (t,): rejecting those ≤ α keeps the family-wise error at α (Holm 1979).
-
-    This family may spend `part` of α; others have the rest.
-    """
-    order = p_values.argsort()
-    steps = torch.arange(len(p_values), 0, -1, dtype=p_values.dtype)
-    adjusted = torch.empty_like(p_values)
-    adjusted[order] = (p_values[order] * steps / part).cummax(0).values.clamp_max(1.0)
-    return adjusted
-
-
 TIED_P_VALUES = 1 + 1e-9  # factor within which two p-values are equal: they are sums of rounded numbers
-
-TESTS_AT_ONCE = 256
-"""Tests whose correction is computed at once; most families end in the first lot, with adjusted p-values of 1."""
 
 
 class ShareTests:
@@ -163,23 +142,8 @@ class ShareTests:
 
     @cached_property
     def adjusted(self) -> Array:
-        """Adjusted p-values, shape (t,): rejecting those ≤ α keeps the family-wise error at α.
-
-        Step-down, with P(pᵢ ≤ p) instead of p (Westfall and Wolfinger 1997). Holm's correction is the same for
-        continuous tests, and Tarone's (1990) removal of tests that cannot become significant is a part of it.
-        """
-        order = self.p_values.argsort(kind="stable")
-        steps = np.ones(len(order))
-        for start in range(0, len(order), TESTS_AT_ONCE):
-            stop = min(start + TESTS_AT_ONCE, len(order))
-            reached = self._reach(self.p_values[order[start:stop]])[order]
-            left = np.cumsum(reached[::-1], axis=0)[::-1]
-            steps[start:stop] = left[np.arange(start, stop), np.arange(stop - start)]
-            if steps[stop - 1] >= 1:
-                break
-        adjusted = np.empty(len(order))
-        adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
-        return adjusted
+        """Adjusted p-values of the family, shape (t,), by `discrete_step_down`."""
+        return discrete_step_down(self.p_values, self._reach)
 
     def _reach(self, p: Array) -> Array:
         """Return P(pᵢ ≤ p) for each test and each p, shape (t, len(p)): the largest attainable p-value up to p."""

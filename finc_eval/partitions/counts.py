@@ -21,15 +21,16 @@ from finc_eval.core.run import Run
 from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.needs import Check, needs_columns, needs_groups, needs_samples
-from finc_eval.embeddings.opening import as_embeddings, open_sets
+from finc_eval.embeddings.opened import Form, OpenedSet, Sets
+from finc_eval.embeddings.opening import OF_EMBEDDINGS, Opener, as_embeddings, open_embedded, open_sets
 from finc_eval.embeddings.repeats import few_groups, mean_group_size
-from finc_eval.embeddings.set_info import SetInfo, notes_on, set_info
+from finc_eval.embeddings.set_info import notes_on
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.gallery.counts import KEPT, MAX_SHOWN
 from finc_eval.numerics.design_effects import Array, GroupedKinds, design_effects
 from finc_eval.partitions.kind_tree import Assignment, KindTree
 from finc_eval.partitions.tests import Tally
-from finc_eval.sketches.opening import as_sketch, group_sets
+from finc_eval.sketches.opening import SetInput, group_sets, open_sketch
 from finc_eval.sketches.sketch import Sketch
 
 COUNT = Stage("count kinds", cost=0.3)  # name of a pass over sets in the progress
@@ -257,38 +258,14 @@ MIN_SAMPLES = 20
 from .70."""
 
 
-@dataclass(frozen=True)
-class OpenedSet:
-    """A set to count."""
-
-    label: str
-    embeddings: Embeddings  # its embeddings; of a sketch, the sample that it holds
-    sketch: Sketch | None
-
-    @property
-    def space(self) -> str:
-        """Extractor, as name@digest."""
-        return self.embeddings.space
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Names of the columns of its metadata."""
-        return self.embeddings.columns
-
-    def info(self) -> SetInfo:
-        """Describe the set for a report."""
-        if self.sketch is None:
-            return set_info(self.label, self.embeddings, self.embeddings.n, self.embeddings.digest)
-        return set_info(self.sketch.name or self.label, None, self.sketch.n, "+".join(self.sketch.sources))
-
-    def warnings(self) -> list[str]:
-        """Warn of a sketch that holds only some of its samples, and of samples in few groups."""
-        warnings = notes_on(self.label, self.embeddings)
-        if self.sketch is not None and self.embeddings.n != self.sketch.n:
-            held = f"{self.embeddings.n:,} embeddings that it holds are counted, of {self.sketch.n:,} samples"
-            warnings.append(f"{self.label} is a sketch: the {held}, so smaller differences are missed")
-        n, name = self.embeddings.n, self.embeddings.grouping
-        return warnings + few_groups(self.label, n, mean_group_size(self.embeddings), name)
+def _notes_on(opened: OpenedSet[SetInput]) -> list[str]:
+    """Warn of a sketch that holds only some of its samples, and of samples in few groups."""
+    label, rows = opened.label, opened.at_hand
+    notes = notes_on(label, rows)
+    if isinstance(opened.held, Sketch) and rows.n != opened.held.n:
+        held = f"{rows.n:,} embeddings that it holds are counted, of {opened.held.n:,} samples"
+        notes.append(f"{label} is a sketch: the {held}, so smaller differences are missed")
+    return notes + few_groups(label, rows.n, mean_group_size(rows), rows.grouping)
 
 
 def countable_sets(
@@ -300,7 +277,7 @@ def countable_sets(
     spaces: Iterable[str] = (),
     columns: Iterable[str | None] = (),
     checks: Sequence[Check] = (),
-) -> tuple[dict[str, OpenedSet], tuple[str, ...]]:
+) -> tuple[Sets[SetInput], tuple[str, ...]]:
     """Open sets whose samples are counted, with groups of what is not independent, and return sentences on them.
 
     `preferred` is the extractor where none is named, and all sets are samples; `spaces` and `checks` as in
@@ -308,45 +285,40 @@ def countable_sets(
     """
     if len(sources) < 2:
         raise UsageError(f"at least two sets are needed to compare, got {len(sources)}")
-    opened = open_sets(
-        sources,
-        lambda source, label: countable_set(source, label, groups),
-        extractor,
-        run,
-        spaces,
-        preferred=preferred,
-        checks=[
-            needs_columns(*columns),
-            needs_groups(groups, len(sources)),
-            needs_samples(MIN_SAMPLES, _too_few),
-            *checks,
-        ],
-    )
-    grouped, sentences = group_sets({label: opened_set.embeddings for label, opened_set in opened.items()}, groups, run)
-    countable = {label: replace(opened_set, embeddings=grouped[label]) for label, opened_set in opened.items()}
-    return countable, (*(warning for opened_set in countable.values() for warning in opened_set.warnings()), *sentences)
+    checks = [
+        needs_columns(*columns),
+        needs_groups(groups, len(sources)),
+        needs_samples(MIN_SAMPLES, _too_few),
+        *checks,
+    ]
+    opened = open_sets(sources, openers_of(groups), extractor, run, spaces, preferred=preferred, checks=checks)
+    grouped, sentences = group_sets(opened.at_hand, groups, run)
+    countable = opened.with_rows(grouped)
+    return countable, (*(note for opened_set in countable.values() for note in _notes_on(opened_set)), *sentences)
 
 
-def countable_set(source: object, label: str, groups: str | None = None) -> OpenedSet:
-    """Open a set that is embedded."""
-    sketch = as_sketch(source)
-    if sketch is not None:
+def openers_of(groups: str | None = None) -> Mapping[Form, Opener[SetInput]]:
+    """Return how sets to count are opened: of a sketch, the samples that it keeps are counted, without groups."""
+
+    def open_counted(source: object, label: str) -> OpenedSet[Embeddings]:
+        opened = open_embedded(source, label)
+        if opened.held.n < MIN_SAMPLES:
+            raise _too_few(label, opened.held.n)
+        return opened
+
+    def open_kept(source: object, label: str) -> OpenedSet[Sketch]:
+        sketch = open_sketch(source)
         if groups is not None:
             raise UsageError(
                 f"{label} is a sketch, which does not keep the column {groups!r} that groups asks for: pass its "
                 "embeddings, or leave groups out"
             )
-        held = sketch.held(label)
-        if held is None:
-            raise DataError(
-                f"{label} is a sketch that keeps no samples, or not which groups they are of: pass its embeddings"
-            )
-        embeddings: Embeddings = held
-    else:
-        embeddings = as_embeddings(source, label)
-    if embeddings.n < MIN_SAMPLES:
-        raise _too_few(label, embeddings.n)
-    return OpenedSet(label, embeddings, sketch)
+        opened = OpenedSet(label, sketch)
+        if opened.at_hand.n < MIN_SAMPLES:
+            raise _too_few(label, opened.at_hand.n)
+        return replace(opened, stand_in=opened.at_hand)
+
+    return {**OF_EMBEDDINGS, "embeddings": open_counted, "sketch": open_kept}
 
 
 def _too_few(label: str, n: int) -> DataError:

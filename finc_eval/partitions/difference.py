@@ -18,6 +18,7 @@ from scipy.special import ndtr
 from finc_eval.core.errors import check_seed
 from finc_eval.core.record import Record
 from finc_eval.numerics.blocks import WithinBlocks
+from finc_eval.numerics.families import smallest_p
 from finc_eval.numerics.inference import DEFAULT_CONFIDENCE, normal_quantile
 from finc_eval.partitions.tests import EffectiveCounts
 
@@ -158,10 +159,9 @@ def permutation_p_value(
 ) -> float | None:
     """Return the p-value of "the sets have one law", from permuted labels; None if a set has too few samples.
 
-    Two statistics see differences of many kinds and of a rare one: Pearson's χ² and its largest term. The smaller of
-    their p-values is compared with its values under permutation (Westfall and Young 1993). For effective numbers, the
-    rounded sums are permuted, and each observed term is in units of its own variance. Each set must have `least`
-    effective samples.
+    Two statistics see differences of many kinds and of a rare one: Pearson's χ² and its largest term (`smallest_p`).
+    For effective numbers, the rounded sums are permuted, and each observed term is in units of its own variance. Each
+    set must have `least` effective samples.
     """
     a, b = EffectiveCounts.of(first), EffectiveCounts.of(second)
     total = np.rint(a.members + b.members).astype(np.int64)
@@ -174,10 +174,7 @@ def permutation_p_value(
     permuted = _permuted_statistics(tuple(total.tolist()), n, PERMUTATIONS, check_seed(seed))
     statistics = np.concatenate([observed, permuted], 1)
     # Rounding must not make equal tables differ.
-    ranks = np.stack(
-        [np.searchsorted(np.sort(statistic), statistic, "right") for statistic in -np.round(statistics, 9)]
-    ).min(0)
-    return float((ranks <= ranks[0]).mean())
+    return float(smallest_p(np.round(statistics, 9)))
 
 
 # 8: tables that are kept. The yardsticks of a board ask for one table in each of their splits of the reference.

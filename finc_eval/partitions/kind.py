@@ -19,6 +19,7 @@ from finc_eval.embeddings.base import Embeddings
 from finc_eval.gallery.counts import shown_if_muted
 from finc_eval.naming.evidence import Evidence, Name
 from finc_eval.naming.names import name_by_members
+from finc_eval.numerics.families import level_of_each
 from finc_eval.numerics.inference import ALPHA, DEFAULT_CONFIDENCE, clopper_pearson, mover, significant
 from finc_eval.partitions.counts import Counted, Examples, KindsOfSamples
 from finc_eval.partitions.tests import KindTests, Mix
@@ -296,7 +297,7 @@ class _Intervals:
         # Of two sets, both differences are one.
         differences = tests.members.size // 2 if len(tests.labels) == 2 else tests.members.size
         all_of_them = tests.members.size + differences * (1 if tests.mixes is None else 2)
-        confidence = 1 - (1 - DEFAULT_CONFIDENCE) / all_of_them
+        confidence = 1 - level_of_each(1 - DEFAULT_CONFIDENCE, all_of_them)
         self.low, self.high = clopper_pearson(k, n, confidence)
         self.share, self.rest = k / n, rest_k / rest_n
         rest_low, rest_high = clopper_pearson(rest_k, rest_n, confidence)

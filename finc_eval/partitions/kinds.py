@@ -25,6 +25,7 @@ from finc_eval.embeddings.repeats import LOOK
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.naming.properties import unused_columns
+from finc_eval.numerics.families import bonferroni
 from finc_eval.numerics.inference import ALPHA, significant
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.partitions.answer import divide
@@ -117,7 +118,7 @@ class Kinds(Mapped):
         """Return the smallest p-value of the sets, adjusted for their number."""
         known = [p for p in p_values if p is not None]
         tests = 1 if len(self.sets) == 2 else len(self.sets)
-        return min(1.0, tests * min(known)) if known else None
+        return float(bonferroni(min(known), tests)) if known else None
 
     @property
     def _most_different(self) -> Difference:
@@ -270,7 +271,7 @@ def _count(
     run = Run.of(run).planned(LOOK, *([] if divided else [DIVIDE]), COUNT)
     checks = [needs_values(settings.by), needs_pairs(settings.pairs)]
     opened, warnings = countable_sets(sets, settings.groups, run, extractor, checks=checks)
-    embeddings = {label: opened_set.embeddings for label, opened_set in opened.items()}
+    embeddings = opened.at_hand
     pairing, sentences = pair(embeddings, settings.pairs, settings.groups)
     embeddings = embeddings if pairing is None else pairing.sets
     answer = divide(
@@ -282,7 +283,7 @@ def _count(
         headings=headings,
         differences=answer.differences(settings.seed),
         detectable=answer.choice.tests.detectable(),
-        sets={label: opened_set.info() for label, opened_set in opened.items()},
+        sets=opened.infos,
         settings=settings,
         signature=Signature.of(
             Kinds.type_name,

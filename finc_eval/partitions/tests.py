@@ -14,7 +14,7 @@ from finc_eval.core.errors import DataError
 from finc_eval.core.record import Record
 from finc_eval.numerics.blocks import RADEMACHER, WithinBlocks
 from finc_eval.numerics.design_effects import MIN_INDEPENDENT
-from finc_eval.numerics.exchanges import step_down
+from finc_eval.numerics.families import bonferroni, step_down
 from finc_eval.numerics.inference import DEFAULT_CONFIDENCE, POWER, ShareTests, detectable_share, normal_quantile
 from finc_eval.partitions.kmeans import FIT_SAMPLES
 
@@ -71,7 +71,7 @@ class Mixes:
         return cls(np.array(plain), np.array(value), np.array(variance), np.array(unseen), sizes.sum(1))
 
     def intervals(self, confidence: float) -> tuple[Array, Array]:
-        """Return the ends of an interval of each part, shape (s, t)."""
+        """Return the ends of an interval of each part, shape (s, t), as those of `WithinBlocks.intervals`."""
         rare = (1 - ((1 - confidence) / 2) ** (1 / self.n.min())) * self.unseen
         half = np.sqrt(normal_quantile(confidence) ** 2 * self.variance + rare[:, None] ** 2)
         return np.maximum(self.value - half, -1), np.minimum(self.value + half, 1)
@@ -185,7 +185,7 @@ def test_kinds(tallies: Mapping[str, Tally], rho: float = 1.0, part: float = 1.0
         effects=effects,
         cautious=cautious,
         raw=family.p_values.reshape(-1, members.shape[1]),
-        adjusted=np.where(tested[:, None], np.minimum(family.adjusted.reshape(-1, members.shape[1]) / part, 1.0), 1.0),
+        adjusted=np.where(tested[:, None], bonferroni(family.adjusted, part=part).reshape(-1, members.shape[1]), 1.0),
         family=family,
     )
 
@@ -198,7 +198,7 @@ def test_within_blocks(tests: KindTests, within: WithinBlocks, part: float = 1.0
     """
     z = within.z
     adjusted = step_down(z.ravel(), within.drawn.reshape(len(within.drawn), -1), is_exact=within.is_exact)
-    adjusted = np.minimum(adjusted.reshape(z.shape) / part, 1.0)
+    adjusted = bonferroni(adjusted.reshape(z.shape), part=part)
     raw = np.concatenate([np.minimum(RADEMACHER * ndtr(-signed), 1.0) for signed in (z, -z)])
     of_sides = np.concatenate([np.where(signed > 0, adjusted, 1.0) for signed in (z, -z)])
     return replace(tests, raw=raw, adjusted=of_sides, within=within)

@@ -13,7 +13,7 @@ from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.repeats import sample_hashes
 from finc_eval.estimates.estimate import Estimate
-from finc_eval.numerics.exchanges import step_down
+from finc_eval.numerics.families import step_down
 from finc_eval.partitions.blocks import Pairing
 from finc_eval.partitions.kind_tree import KindTree, directions
 from finc_eval.prompts.text import difference_interval

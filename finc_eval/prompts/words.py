@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from finc_eval.naming.properties import split_words
-from finc_eval.numerics.exchanges import TIE
+from finc_eval.numerics.families import TIE, bonferroni, share_as_large
 from finc_eval.numerics.inference import ALPHA
 
 Array = NDArray[np.float64]
@@ -136,23 +136,18 @@ def choose(
             statistic * (wanted * (size >= FEWEST_PROMPTS)) for statistic in _statistics(has, data, prompt, rng)
         )
         largest = np.abs(drawn).max(1)[:, None]
-        p_values = _p_values(np.abs(z), largest) / part
-        alone = np.flatnonzero((_p_values(np.abs(z), np.abs(drawn)) <= ALPHA) & (z != 0))
+        p_values = bonferroni(share_as_large(np.abs(z), largest), part=part)
+        alone = np.flatnonzero((share_as_large(np.abs(z), np.abs(drawn)) <= ALPHA) & (z != 0))
         word = _clearest(phrases, has, alone, z, data, prompt, largest, part, known)
         if word is None:
             return
         rows = np.flatnonzero(np.asarray(has[:, [word]].todense()).ravel())
-        yield Chosen(word, float(z[word]), min(float(p_values[word]), 1.0), rows)
+        yield Chosen(word, float(z[word]), float(p_values[word]), rows)
         if phrases.texts[word]:
             left[rows] = 0
         else:  # what most prompts have in common is taken off, and their words are looked at
             wanted[word] = 0
             data = data - np.median(data, axis=0)
-
-
-def _p_values(z: Array, drawn: Array) -> Array:
-    """Return the share of the drawn statistics, shape (r, w) or (r, 1), that are as large as each of z."""
-    return np.asarray((1 + (drawn >= z - TIE).sum(0)) / (1 + len(drawn)))
 
 
 def _clearest(
@@ -191,7 +186,8 @@ def _clearest(
             if name not in text and text not in name:
                 alone[rows, row] = 0
     rest = np.abs(_observe(csr_matrix(alone), data, prompt)[0])
-    among = np.flatnonzero(_p_values(np.minimum(np.abs(z[words]), rest), drawn) / part <= ALPHA)
+    p_values = share_as_large(np.minimum(np.abs(z[words]), rest), drawn)
+    among = np.flatnonzero(bonferroni(p_values, part=part) <= ALPHA)
     if not len(among):
         return None
     largest = np.abs(z[words[among]])

@@ -16,7 +16,7 @@ from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.same_names import ID, names_of
 from finc_eval.naming.columns import is_look
 from finc_eval.naming.properties import TEXT_COLUMNS, common_word
-from finc_eval.naming.repeated import number_repeats
+from finc_eval.naming.repeated import Repeats, pixels_of
 from finc_eval.naming.traits import Trait
 from finc_eval.numerics.exchanges import unit_numbers
 from finc_eval.numerics.inference import ALPHA, share_bounds
@@ -343,23 +343,22 @@ def _fit_question(part: Aligned, fits: Mapping[str, Array]) -> Harm:
 
 
 def _repeats(part: Aligned) -> tuple[NDArray[np.bool_], NDArray[np.bool_], str]:
-    """Return which samples of both sets are repeats of others in their set, and what the most frequent is called."""
+    """Return which samples of both sets are repeats of others in their set, and what the repeats are called."""
     sets = {"gen": part.gen, "ref": part.ref}
-    numbers, _ = number_repeats(sets, dict(zip(sets, part.rows, strict=True)))
-    sizes = {label: np.bincount(groups[groups >= 0], minlength=1) for label, groups in numbers.items()}
-    own, before = (
-        (groups >= 0) & (sizes[label][np.maximum(groups, 0)] > 1) for label, groups in numbers.items()
-    )  # more often than once in its set: a sample and its own pair do not count
-    largest = int(sizes["gen"].max())
-    thing = "picture" if part.gen.content() is not None else "sample"
-    name = f"one {thing}, {largest} times" if len(sizes["gen"]) else "repeats"
+    repeats = Repeats.among(sets, dict(zip(sets, part.rows, strict=True)))
+    # More often than once in its set: a sample and its own pair do not count.
+    own, before = (repeats.is_again(label) for label in sets)
+    chosen = repeats.added("gen", "ref")
+    if not len(chosen):
+        return own, before, "repeats"
+    has = repeats.has(chosen)["gen"]
+    name = repeats.say(chosen, int(has.sum()), are_pictures=pixels_of(part.gen) is not None)
     if len(part.ids) == REPEATS:
         name += f" among {REPEATS:,}"
     column = next((candidate for candidate in TEXT_COLUMNS if candidate in part.gen.columns), None)
-    if column is not None and own.any():
+    if column is not None:
         texts = np.array(part.gen.column(column))[part.rows[0]]
-        most = numbers["gen"] == int(sizes["gen"].argmax())
-        if word := common_word(texts[most].tolist(), texts.tolist()):
+        if word := common_word(texts[has].tolist(), texts.tolist()):
             name += f", of {column}s with “{word}”"
     return own, before, name
 

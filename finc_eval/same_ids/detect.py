@@ -13,7 +13,6 @@ from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import form_of
 from finc_eval.embeddings.same_names import MAX_JOINED_VALUES, rows_of
-from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.partitions.counts import MIN_SAMPLES
 
 COMMON = 0.9  # part of the ids of both sets that must be the same: nearly all
@@ -33,18 +32,18 @@ LEAST_FLOOR = 20  # pairs of two runs of the baseline from which they are a floo
 PIXELS = "pixels"  # extractor without a network, whose vectors decide nothing about few pairs
 
 
-def extractor_of_few(sources: Mapping[str, object], extractor: AnyExtractor) -> AnyExtractor:
-    """Return an extractor without a network for few pairs of pictures, unless another is asked for."""
+def extractor_of_few(sources: Mapping[str, object]) -> str | None:
+    """Return an extractor without a network if all sets are folders or files of pictures, and are of few; else None."""
     paths = [source for source in sources.values() if isinstance(source, str | Path)]
-    if extractor is not None or len(paths) < len(sources) or any(form_of(path) != "samples" for path in paths):
-        return extractor
+    if len(paths) < len(sources) or any(form_of(path) != "samples" for path in paths):
+        return None
     from finc_eval.samples.opening import open_source  # the readers of samples, which arrays do not need
 
     try:
         is_few = min(len(open_source(path).ids) for path in paths) < MIN_SAMPLES
     except FincEvalError:
-        return extractor  # it is said where the set is opened
-    return PIXELS if is_few else extractor
+        return None  # it is said where the set is opened
+    return PIXELS if is_few else None
 
 
 def are_two_runs(sets: Mapping[str, Embeddings]) -> bool:

@@ -22,6 +22,7 @@ from finc_eval.naming.evidence import MOST
 from finc_eval.naming.properties import TEXT_COLUMNS, common_word, split_words
 from finc_eval.naming.questions import enrichment_p
 from finc_eval.naming.repeated import COPIES
+from finc_eval.numerics.families import bonferroni
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.same_ids.pairs import Aligned
 from finc_eval.same_ids.result import OTHER_PICTURES
@@ -164,9 +165,8 @@ def _best_answer(pairs: Aligned, known: KnownOfPairs, vague: Mask) -> tuple[_Ans
     inside = np.array([(answer.has & vague).sum() for answer in answers])
     common = inside / (sizes + broken - inside)
     best = int(common.argmax())
-    p_values = np.minimum(
-        sum(answer.ways for answer in answers) * enrichment_p(inside, sizes, broken - inside, n - sizes), 1.0
-    )
+    ways = sum(answer.ways for answer in answers)
+    p_values = bonferroni(enrichment_p(inside, sizes, broken - inside, n - sizes), ways)
     return (answers[best], float(p_values[best])) if common[best] >= MOST and p_values[best] <= ALPHA else None
 
 

@@ -19,6 +19,7 @@ from finc_eval.estimates.estimate import Estimate
 from finc_eval.naming.columns import is_look
 from finc_eval.naming.explained import STRONG
 from finc_eval.naming.traits import Trait
+from finc_eval.numerics.families import level_of_each
 from finc_eval.numerics.inference import ALPHA, share_bounds
 from finc_eval.same_ids.pairs import PairTable
 
@@ -279,4 +280,4 @@ def _verdict(low: float, high: float, margin: float) -> Verdict:
 
 def error_of(questions: int, alpha: float = ALPHA) -> float:
     """Return the one-sided error of each bound, so that all hold together at 1 − `alpha`."""
-    return alpha / 2 / max(questions, 1)
+    return level_of_each(alpha / 2, questions)

@@ -297,7 +297,7 @@ def _tell_part(loader: Any, drawn: int) -> None:
     warnings.warn(
         f"the loader gives {drawn:,} samples of a data set of {size:,} ({cause}): the set is taken to be these; pass a "
         "loader of all samples if a part is not what you mean",
-        stacklevel=4,
+        stacklevel=5,
     )
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from posixpath import splitext
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -31,13 +31,13 @@ from finc_eval.samples.hugging_face import DatasetSource, is_saved, open_dataset
 from finc_eval.samples.images import IMAGE_SUFFIXES
 from finc_eval.samples.in_memory import is_numbered, iterate
 from finc_eval.samples.metadata import read_prompts
-from finc_eval.samples.reading import BRACES, STORED, Color, Reading, only, split_glob
+from finc_eval.samples.reading import BRACES, EVERYTHING, STORED, Color, Reading, only, split_glob
 from finc_eval.samples.rows import ARRAY_SUFFIXES, ArraySource, NpzSource, images_of, is_tensor, open_array_file
 from finc_eval.samples.shards import random_subset
 from finc_eval.samples.source import Samples, Source, is_dataset, reason
 from finc_eval.samples.tables import ParquetSource
 from finc_eval.samples.tar import TarSource, open_tar_pattern, refuse_compressed
-from finc_eval.samples.video_files import open_clips
+from finc_eval.samples.video_files import open_path_of_clips, open_rows_of_clips, open_url_of_clips
 
 
 def open_source(
@@ -68,7 +68,7 @@ def open_source(
             an object with a length and numbered items (a dataset of torch or Hugging Face, a list of images);
             an iterable of images or batches;
             a function that takes a number and returns a batch of that many images.
-            With `clip` also videos: see `open_clips`.
+            With `clip` also videos: see `open_path_of_clips`.
         clip: choice of the frames of a clip; default: samples are images.
         n: number of samples to take, as a seeded subset of a larger set; default: all. Functions, and iterables without
             a length, need it.
@@ -102,8 +102,6 @@ def open_source(
     """
     if n is not None:
         check_count("n", n)
-    if isinstance(source, str | Path):
-        source = existing_path(source) or str(source)
     reading = Reading(include, exclude, image_key, range, color=color)  # type: ignore[arg-type]  # it takes a single pattern, too
     try:
         opened = _open_images(source, n, reading) if clip is None else _open_clips(source, clip, n, reading)
@@ -119,6 +117,12 @@ def open_source(
             f"{opened.name} has {plural(len(opened.ids), 'sample')}, but n is {n}: ask for at most as many"
         )
     return random_subset(opened, n, seed)
+
+
+def open_clips(source: Any, clip: Clip, reading: Reading = EVERYTHING) -> Source | None:
+    """Open a set of clips; None for images, and for a folder or .zip without videos and frames."""
+    form = _form_of(source)
+    return _OF_CLIPS[form](source, clip, reading) if form in _OF_CLIPS else None
 
 
 def _open_clips(source: Any, clip: Clip, n: int | None, reading: Reading) -> Source:
@@ -137,32 +141,63 @@ def _open_clips(source: Any, clip: Clip, n: int | None, reading: Reading) -> Sou
     )
 
 
+SamplesForm = Literal["place", "stream", "array", "dataset", "table", "numbered"]
+"""Forms of samples: a path, a pattern of paths or a URL; an iterator or a function; an array or a tensor; a dataset of
+Hugging Face; a data frame; and whatever else has a length and numbered items."""
+
+
 def _open_images(source: Any, n: int | None, reading: Reading) -> Source:
+    return _OPENERS[_form_of(source)](source, n, reading)
+
+
+def _form_of(source: Any) -> SamplesForm:
+    """Return the form of samples, by their type and not by what they hold."""
     if isinstance(source, str | Path):
-        return _open_path(source, reading)
+        return "place"
     is_iterable = hasattr(source, "__iter__") and not isinstance(source, Mapping | bytes)
-    if not is_numbered(source) and (callable(source) or is_iterable):
-        reading.refuse("the iterator", keys=True)
-        return iterate(source, n, reading)
+    has_numbers = is_numbered(source)
+    if not has_numbers and (callable(source) or is_iterable):
+        return "stream"
     if is_tensor(source) or isinstance(source, np.ndarray):
-        who = f"the tensor ({source.dtype})" if is_tensor(source) else "the array"
-        reading.refuse(who)
-        if np.ma.is_masked(source):
-            raise DataError(f"{who} has masked entries, which pixels cannot have: fill them, as by x.filled(0)")
-        source = np.asarray(source) if isinstance(source, np.ndarray) else source
-        return ArraySource(images_of(source, who, reading, alone=True), reading)
+        return "array"
     if is_dataset(source):
-        reading.refuse("the dataset", keys=True)
-        return open_dataset(source, "the dataset", reading=reading)
+        return "dataset"
     if hasattr(source, "columns") and hasattr(source, "to_numpy"):
-        raise UsageError("a table is not a set of images: pass the column of images or their paths, as list(x['path'])")
-    if is_numbered(source):
-        reading.refuse("the dataset", keys=True)
-        return DatasetSource(source, reading)
+        return "table"
+    if has_numbers:
+        return "numbered"
     raise UsageError(
         f"samples must be a path, an array, a dataset or an iterable, got {type(source).__name__}: "
         "turn it into a uint8 array of shape (n, height, width, 3)"
     )
+
+
+def _open_stream(source: Any, n: int | None, reading: Reading) -> Source:
+    reading.refuse("the iterator", keys=True)
+    return iterate(source, n, reading)
+
+
+def _open_array(source: Any, n: int | None, reading: Reading) -> Source:
+    who = f"the tensor ({source.dtype})" if is_tensor(source) else "the array"
+    reading.refuse(who)
+    if np.ma.is_masked(source):
+        raise DataError(f"{who} has masked entries, which pixels cannot have: fill them, as by x.filled(0)")
+    source = np.asarray(source) if isinstance(source, np.ndarray) else source
+    return ArraySource(images_of(source, who, reading, alone=True), reading)
+
+
+def _open_dataset(source: Any, n: int | None, reading: Reading) -> Source:
+    reading.refuse("the dataset", keys=True)
+    return open_dataset(source, "the dataset", reading=reading)
+
+
+def _refuse_table(source: Any, n: int | None, reading: Reading) -> Source:
+    raise UsageError("a table is not a set of images: pass the column of images or their paths, as list(x['path'])")
+
+
+def _open_numbered(source: Any, n: int | None, reading: Reading) -> Source:
+    reading.refuse("the dataset", keys=True)
+    return DatasetSource(source, reading)
 
 
 def existing_path(given: str | Path) -> Path | None:
@@ -186,33 +221,61 @@ def existing_path(given: str | Path) -> Path | None:
     )
 
 
-def _open_path(path: Path | str, reading: Reading) -> Source:
-    """Open a path that exists, or in a text the URL of a folder or a pattern."""
-    if isinstance(path, str):
-        return _open_pattern(path, reading)
+def _open_place(place: str | Path, n: int | None, reading: Reading) -> Source:
+    """Open a path, or the URL of a folder, or a pattern."""
+    path = existing_path(place)
+    return _open_pattern(str(place), reading) if path is None else _open_path(path, reading)
+
+
+def _open_clips_at(place: str | Path, clip: Clip, reading: Reading) -> Source | None:
+    """Open the clips at a path or behind a URL; None for anything else."""
+    path = existing_path(place)
+    return open_url_of_clips(str(place), clip, reading) if path is None else open_path_of_clips(path, clip, reading)
+
+
+def _open_path(path: Path, reading: Reading) -> Source:
+    """Open a folder, or a file by its suffix."""
     if path.is_dir():
-        if is_saved(path):
-            reading.refuse(str(path), keys=True)
-            return open_saved(path, reading)
-        if (path / "data.mdb").is_file():
-            raise _an_lmdb(path)
-        return _open_folder(FolderFiles(path), path, reading)
+        return _open_folder_of(path, reading)
     suffix = path.suffix.lower()
-    if suffix == ".zip":
-        reading.refuse(str(path), files=True)
-        return _image_files(ZipFiles(path), reading)
-    if suffix == ".tar":
-        return TarSource(place_of(path), [(path.stem, path)], reading)
-    reading.refuse(str(path), keys=True)
-    if suffix == ".npz":
-        return NpzSource(path, reading)
-    if suffix in ARRAY_SUFFIXES:
-        return open_array_file(path, reading)
-    if suffix == ".parquet":
-        return ParquetSource(place_of(path), [(path.stem, path)], reading)
-    if suffix in (".mdb", ".lmdb"):
+    if suffix not in _OF_FILES:
+        reading.refuse(str(path), keys=True)
+        raise _not_samples(path, suffix)
+    return _OF_FILES[suffix](path, reading)
+
+
+def _open_folder_of(path: Path, reading: Reading) -> Source:
+    """Open a folder on the local disk."""
+    if is_saved(path):
+        reading.refuse(str(path), keys=True)
+        return open_saved(path, reading)
+    if (path / "data.mdb").is_file():
         raise _an_lmdb(path)
-    raise _not_samples(path, suffix)
+    return _open_folder(FolderFiles(path), path, reading)
+
+
+def _open_zip(path: Path, reading: Reading) -> Source:
+    reading.refuse(str(path), files=True)
+    return _image_files(ZipFiles(path), reading)
+
+
+def _open_tar(path: Path, reading: Reading) -> Source:
+    return TarSource(place_of(path), [(path.stem, path)], reading)
+
+
+def _open_arrays(path: Path, reading: Reading) -> Source:
+    reading.refuse(str(path), keys=True)
+    return NpzSource(path, reading) if path.suffix.lower() == ".npz" else open_array_file(path, reading)
+
+
+def _open_parquet(path: Path, reading: Reading) -> Source:
+    reading.refuse(str(path), keys=True)
+    return ParquetSource(place_of(path), [(path.stem, path)], reading)
+
+
+def _refuse_lmdb(path: Path, reading: Reading) -> Source:
+    reading.refuse(str(path), keys=True)
+    raise _an_lmdb(path)
 
 
 def _an_lmdb(path: Path) -> DataError:
@@ -278,3 +341,29 @@ def _open_folder(files: Files, folder: str | Path, reading: Reading) -> Source:
             reading.refuse(files.name, files=suffix == ".tar", keys=True)
             return kind(files.name, shards, reading)
     raise NoImagesError(files.name, ignored)
+
+
+_OPENERS: Mapping[SamplesForm, Callable[[Any, int | None, Reading], Source]] = {
+    "place": _open_place,
+    "stream": _open_stream,
+    "array": _open_array,
+    "dataset": _open_dataset,
+    "table": _refuse_table,
+    "numbered": _open_numbered,
+}
+"""Function that opens samples, by their form: from the source, the number of samples, and what is read of them."""
+
+_OF_CLIPS: Mapping[SamplesForm, Callable[[Any, Clip, Reading], Source | None]] = {
+    "place": _open_clips_at,
+    "array": open_rows_of_clips,
+}
+"""Function that opens clips, by their form; other forms hold images."""
+
+_OF_FILES: Mapping[str, Callable[[Path, Reading], Source]] = {
+    ".zip": _open_zip,
+    ".tar": _open_tar,
+    ".parquet": _open_parquet,
+    **dict.fromkeys((".npz", *ARRAY_SUFFIXES), _open_arrays),
+    **dict.fromkeys((".mdb", ".lmdb"), _refuse_lmdb),
+}
+"""Function that opens a file of samples, by its suffix."""

@@ -1,4 +1,4 @@
-"""Sets of clips in files: windows of encoded videos, or of folders of frames. `open_clips` opens any set of clips."""
+"""Sets of clips in files: windows of encoded videos, or of folders of frames; and how sets of clips are opened."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from typing import IO, Any
 import numpy as np
 from PIL import Image
 
-from finc_eval.core.doors import open_file, with_home
+from finc_eval.core.doors import open_file
 from finc_eval.core.errors import DataError
 from finc_eval.core.memory import excess
 from finc_eval.core.places import is_url
@@ -52,38 +52,39 @@ FRAME_SUFFIXES = IMAGE_SUFFIXES - CLIP_SUFFIXES
 NUMBER = re.compile(r"([0-9]{1,18})")  # number in the name of a frame
 
 
-def open_clips(source: Any, clip: Clip, reading: Reading = EVERYTHING) -> Source | None:
-    """Open a set of clips; None for anything else, and for a folder or .zip without videos and frames.
+def open_rows_of_clips(source: Any, clip: Clip, reading: Reading = EVERYTHING) -> Source | None:
+    """Open a uint8 array or tensor of shape (n, frames, height, width, 3); None for other numbers of dimensions."""
+    if is_tensor(source):
+        source = tensor_values(source, "the tensor")
+    reading.refuse("the array")
+    if source.ndim != 5:
+        return None
+    check_clips(source.shape, source.dtype, "the array")
+    # Copies, so that what is decoded is what was hashed, whatever happens to the array.
+    return RowClips(ArraySource(source), lambda numbers: (source[number].copy() for number in numbers), clip)
 
-    `source` is one of
+
+def open_url_of_clips(text: str, clip: Clip, reading: Reading = EVERYTHING) -> Source | None:
+    """Open the URL of a folder as `open_path_of_clips` opens folders; None for a pattern."""
+    return _open_files(UrlFiles(text), clip, reading) if is_url(text) and not BRACES.search(text) else None
+
+
+def open_path_of_clips(path: Path, clip: Clip, reading: Reading = EVERYTHING) -> Source | None:
+    """Open a set of clips; None for any other file, and for a folder or .zip without videos and frames.
+
+    `path` is one of
         a folder or .zip of videos at any depth, GIF and animated WebP and PNG among them; images among the videos are
         ignored;
         a folder or .zip of folders of images, each with the frames of one video in natural order (frame2 before
         frame10); one whose numbers have gaps is a failure;
         a single video file;
-        a uint8 array or tensor of shape (n, frames, height, width, 3), or an .npz with one.
+        an .npz with a uint8 array of shape (n, frames, height, width, 3).
     Labels and prompts of videos are found as for images: by folder, or in a metadata.csv whose file_name is the video.
     Folders of frames and arrays count as having the rate `clip.fps`.
     """
-    if is_tensor(source):
-        source = tensor_values(source, "the tensor")
-    if isinstance(source, np.ndarray):
-        reading.refuse("the array")
-        if source.ndim != 5:
-            return None
-        check_clips(source.shape, source.dtype, "the array")
-        # Copies, so that what is decoded is what was hashed, whatever happens to the array.
-        return RowClips(ArraySource(source), lambda numbers: (source[number].copy() for number in numbers), clip)
-    if not isinstance(source, str | Path):
-        return None
-    if is_url(source):
-        return None if BRACES.search(str(source)) else _open_files(UrlFiles(str(source)), clip, reading)
-    path = with_home(source)
     suffix = path.suffix.lower()
     if path.is_dir():
         return _open_files(FolderFiles(path), clip, reading)
-    if not path.exists():
-        return None
     if suffix == ".zip":
         return _open_files(ZipFiles(path), clip, reading)
     if suffix not in CLIP_SUFFIXES | ANIMATION_SUFFIXES | {".npz"}:

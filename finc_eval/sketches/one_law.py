@@ -157,7 +157,7 @@ def sets_p_values(
         p_values = [
             flip_blocks(reduce(np.add, [of[row].sums for of in parts]), seed, exchanges).p_value() for row in rows
         ]
-    return dict(zip(sets, p_values * (2 if len(sets) == 2 else 1), strict=True))
+    return dict(zip(sets, p_values if len(p_values) == len(sets) else 2 * p_values, strict=True))
 
 
 def _is_testable(embeddings: Embeddings) -> bool:

@@ -9,9 +9,9 @@ from typing import cast
 
 from finc_eval.core.device import Device
 from finc_eval.core.run import Run
-from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.base import ArrayEmbeddings, Embeddings
 from finc_eval.embeddings.needs import no_groups
-from finc_eval.embeddings.opening import as_embeddings, form_of, unmerged_error
+from finc_eval.embeddings.opening import form_of, unmerged_error
 from finc_eval.embeddings.recipe import check_alike
 from finc_eval.embeddings.repeats import repeats_as_groups, warn_of_ungrouped
 from finc_eval.embeddings.same_names import join_columns
@@ -26,8 +26,11 @@ def as_sketch(source: object, device: Device = None) -> Sketch | None:
 
     Without a device a sketch in memory stays where it is, and a file is read to the CPU.
     """
-    if form_of(source) != "sketch":
-        return None
+    return open_sketch(source, device) if form_of(source) == "sketch" else None
+
+
+def open_sketch(source: object, device: Device = None) -> Sketch:
+    """Open a sketch, or the path of one, on a device; see `as_sketch`."""
     path = source if isinstance(source, str | Path) else None
     sketch = cast(Sketch, source) if path is None else Sketch.load(path, device or "cpu")
     sketch = sketch if device is None else sketch.to(device)
@@ -81,5 +84,5 @@ def view_rows(sets: Mapping[str, SetInput]) -> dict[str, Embeddings]:
         if isinstance(given_set, Embeddings):
             rows_by_set[label] = given_set
         elif len(rows := given_set.sample.rows):
-            rows_by_set[label] = as_embeddings(rows, label).with_groups(given_set.sample.keys, "sketch")
+            rows_by_set[label] = ArrayEmbeddings(rows, label).with_groups(given_set.sample.keys, "sketch")
     return rows_by_set

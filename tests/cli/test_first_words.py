@@ -14,7 +14,6 @@ from finc_eval.cli.app import app
 from finc_eval.cli.options import title_of
 from finc_eval.demo import example_sets
 
-
 FEW = {"features": 10, "modes": 1, "method": fe.Finc(clusters=False)}
 
 

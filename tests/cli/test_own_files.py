@@ -91,9 +91,7 @@ def elsewhere(made):
         copyfile(made / f"{name}.h5", made / "moved" / f"{name}-again.h5")
     for name in ("bare", "beside"):
         more = {} if name == "bare" else {"note": np.arange(3)}
-        np.savez(
-            made / f"{name}.npz", arr_0=shipped_digits()[0][100:130, ::2, ::2], **more
-        )
+        np.savez(made / f"{name}.npz", arr_0=shipped_digits()[0][100:130, ::2, ::2], **more)
     return made
 
 

@@ -122,7 +122,9 @@ def test_report_takes_samples_that_have_moved(folders, tmp_path):
     run("extract", tmp_path / "gen", "--out", tmp_path / "gen.h5")
     (tmp_path / "gen").rename(tmp_path / "moved")
     out = tmp_path / "c"
-    run("compare", "--gen", tmp_path / "gen.h5", "--ref", tmp_path / "ref", "--out", out, "--features", 20, "--modes", 1)
+    run(
+        "compare", "--gen", tmp_path / "gen.h5", "--ref", tmp_path / "ref", "--out", out, "--features", 20, "--modes", 1
+    )
     without = (out / "comparison.html").read_text()
     result = run("report", out / "comparison.h5", "--samples", f"gen={tmp_path / 'moved'}")
     assert result.exit_code == 0, result.stderr

@@ -103,12 +103,16 @@ def test_what_a_column_brings_is_not_said_beside_it():
     assert {one.trait for one in fe.compare(*sets, features=50).looks} & {"warmth", "green", "brightness"}
 
 
-@pytest.mark.parametrize(("bad", "worse"), [("more", True), ("less", False), (None, False)])
-def test_a_run_is_worse_on_the_bad_side_of_a_column_alone(bad, worse):
-    fe.register_column("mine", redness, less="less red", more="redder", bad=bad)
+def test_a_run_is_worse_on_the_bad_side_of_a_column_alone():
+    for name, bad in (("good", "less"), ("bad", "more"), ("neither", None)):
+        fe.register_column(name, redness, less=f"less {name}", more=f"more {name}", bad=bad)
     found = fe.compare(drawn(red=60)(1), drawn()(1), pairs="id", features=50).by_id
-    assert ("redder" in [one.name for one in found.worse]) == worse
-    assert ("redder" in found.looks) == (bad is None)
+    assert [f"more {name}" in [harm.name for harm in found.worse] for name in ("good", "bad", "neither")] == [
+        False,
+        True,
+        False,
+    ]
+    assert "more neither" in found.looks and not {"more good", "more bad"} & {*found.looks}
 
 
 @pytest.mark.parametrize("fraction", [0.0, 1.0])
@@ -192,16 +196,17 @@ def test_columns_of_seeds_and_numbers_of_rows_are_not_followed():
     assert not any(name.startswith("column") for name in fe.Monitor(held(pixels, values)).names)
 
 
-@pytest.mark.parametrize("missing", [1, 8, 20])
-def test_a_column_with_few_missing_values_is_compared_and_with_many_is_left_out(missing):
-    rng = np.random.default_rng(0)
-    texts = [
-        ["" if place < missing else f"{value:.3f}" for place, value in enumerate(rng.normal(by, 1, 80))]
-        for by in (2, 0)
-    ]
-    sets = [held(pictures(80, seed), {"score": own}) for seed, own in enumerate(texts, 1)]
-    names = [one.name for one in fe.compare(*sets, features=50).findings]
-    assert ("higher in “score”" in names) == (missing <= 8)
+def test_a_column_with_few_missing_values_is_compared_and_with_many_is_left_out():
+    def scores(seed, mean):
+        values = np.random.default_rng(seed).normal(mean, 1, (3, 80))
+        return {
+            f"lacks {missing}": ["" if row < missing else f"{value:.3f}" for row, value in enumerate(column)]
+            for missing, column in zip((1, 8, 20), values, strict=True)
+        }
+
+    sets = [held(pictures(80, seed), scores(seed, mean)) for seed, mean in ((1, 2), (2, 0))]
+    names = [finding.name for finding in fe.compare(*sets, features=50).findings]
+    assert [f"higher in “lacks {missing}”" in names for missing in (1, 8, 20)] == [True, True, False], names
 
 
 @pytest.mark.parametrize(("least", "is_said"), [(0, True), (1000, True)])
@@ -259,6 +264,45 @@ def test_a_monitor_with_a_lambda_goes_to_another_process():
     found = pickle.loads(pickle.dumps(followed()))
     found.update(1, drawn(score=0)(3))
     assert found.steps == [0, 1]
+
+
+class Scaled:
+    """A measurement with weights, which no digest holds."""
+
+    def __init__(self, weight):
+        self.weights = [weight]
+
+    def __call__(self, image):
+        return self.weights[0] * redness(image)
+
+
+@pytest.mark.parametrize(
+    ("now", "refused"),
+    [(Scaled(1.0), False), (Scaled(1.0 + 1e-7), False), (Scaled(1.1), True), (Scaled(-1.0), True), (redness, False)],
+    ids=["the same weights", "rounding", "other weights", "turned", "plain code of the same values"],
+)
+def test_a_stored_monitor_knows_a_function_without_a_digest_by_what_it_returns(now, refused, tmp_path):
+    fe.register_column("mine", Scaled(1.0), less="less red", more="redder")
+    followed().save(tmp_path / "m.h5")
+    fe.register_column("mine", now, less="less red", more="redder")
+    stored = fe.Monitor.load(tmp_path / "m.h5")
+    assert not any("'mine'" in warning for warning in stored.warnings)
+    if refused:
+        with pytest.raises(fe.IncompatibleError, match="has another function"):
+            stored.update(1, drawn(score=0)(3))
+    else:
+        stored.update(1, drawn(score=0)(3))
+    assert stored.steps == [0] + [1] * (not refused)
+
+
+def test_a_stored_monitor_warns_of_a_function_that_nothing_checks(tmp_path):
+    weights = [1.0]  # pictures of chance have 64 × 64 pixels
+    fe.register_column("mine", lambda image: weights[0] * redness(image) if image.width != 64 else None)
+    followed().save(tmp_path / "m.h5")
+    stored = fe.Monitor.load(tmp_path / "m.h5")
+    assert any("'mine'" in warning and "nobody can check" in warning for warning in stored.warnings)
+    stored.update(1, drawn(score=0)(3))
+    assert stored.steps == [0, 1]
 
 
 def test_all_outputs_say_a_column_and_escape_its_name(tmp_path):

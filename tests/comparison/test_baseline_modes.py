@@ -15,7 +15,8 @@ from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.subset import Subset
 from finc_eval.feature_maps.base import CosineFeatures
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
-from finc_eval.numerics.inference import holm, significant
+from finc_eval.numerics.families import holm
+from finc_eval.numerics.inference import significant
 
 BASELINES = ("ken", "rarity", "fld")
 
@@ -192,7 +193,7 @@ def test_the_signature_names_the_method_and_what_it_was_asked_for(found, planted
     assert dict(found["rarity"].signature.fields)["novel"] == "0.3"
     assert dict(found["rarity"].signature.fields)["neighbors"] == "3"
     assert "rotation" not in dict(found["ken"].signature.fields)
-    other = fe.compare(gen, ref, method=Rarity(novel=0.2, neighbors=5), features=100, modes=2)
+    other = fe.compare(gen, ref, method=Rarity(novel=0.2, neighbors=5), features=100, modes=4)
     assert other.signature.differences(found["rarity"].signature) == ["novel: 0.2 and 0.3", "neighbors: 5 and 3"]
     for name in ("ken", "fld"):
         with pytest.raises(FincEvalError, match="do not compare"):

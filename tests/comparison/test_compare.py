@@ -9,7 +9,6 @@ from finc_eval.core.serialize import LAYOUT
 from finc_eval.demo.planted import gray, shipped_digits
 from finc_eval.numerics.inference import significant
 
-
 DIRECTIONS = fe.Finc(clusters=False)
 
 

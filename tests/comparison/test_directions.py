@@ -24,7 +24,7 @@ from finc_eval.comparison.estimates import Estimates, Masses
 from finc_eval.core.errors import FincEvalError
 from finc_eval.core.signature import Signature
 from finc_eval.numerics.eigen import RESIDUAL_TOLERANCE, LowRank, top_eigenpairs, varimax
-from finc_eval.numerics.inference import critical_value, holm, significant
+from finc_eval.numerics.inference import critical_value, significant
 from finc_eval.numerics.moments import Moments
 
 
@@ -61,16 +61,6 @@ def test_matching_pairs_each_direction_with_its_noisy_copy():
     shuffled = -basis[:, torch.tensor([3, 0, 5, 1, 4, 2])]
     _, order = match((basis.T @ shuffled).square())
     assert torch.allclose(shuffled[:, order], -basis, atol=1e-6)
-
-
-def test_holm_gives_the_textbook_values():
-    adjusted = holm(torch.tensor([0.01, 0.04, 0.03, 0.005], dtype=torch.double))
-    np.testing.assert_allclose(adjusted.numpy(), [0.03, 0.06, 0.06, 0.02], atol=1e-12)
-
-
-def test_a_family_with_half_of_alpha_has_p_values_twice_as_large():
-    p_values = torch.tensor([0.01, 0.4, 0.005], dtype=torch.double)
-    assert holm(p_values, 0.5).tolist() == pytest.approx([0.04, 0.8, 0.03])
 
 
 def masses_of(n, mean, variance):

@@ -26,7 +26,7 @@ def test_a_comparison_groups_by_a_column_and_says_so_in_its_signature():
 
 def test_a_set_without_the_column_keeps_every_sample_for_itself():
     opened, _ = open_inputs({"gen": frames(0), "ref": frames(1, column="label")}, SETTINGS, Run())
-    assert len(np.unique(opened["gen"].group_hashes())) == 40 and opened["ref"].group_hashes() is None
+    assert len(np.unique(opened["gen"].held.group_hashes())) == 40 and opened["ref"].held.group_hashes() is None
     found = fe.compare(frames(0), frames(1, column="label"), SETTINGS)
     assert dict(found.signature.fields)["groups"] == "clip/none"
 

@@ -129,7 +129,8 @@ def test_the_test_of_sketches_is_that_of_the_covariance_of_both_sets_together(sh
     rng = np.random.default_rng(1)
     sets = [rng.normal(size=(n, 5)).astype(np.float32) + change for n, change in ((60, shift), (90, 0.0))]
     phi = fe.RandomFourierFeatures(dim=5, features=10, sigma=3.0, seed=0)
-    sketched = [SketchedSet(label, fe.Sketch.of(one, phi), None) for label, one in zip("ab", sets, strict=True)]
+    sketches = [fe.Sketch.of(one, phi) for one in sets]
+    sketched = [SketchedSet(label, one, sketch=one) for label, one in zip("ab", sketches, strict=True)]
     features = [phi(torch.from_numpy(one)).double().numpy() for one in sets]
     distance = ((features[0].mean(0) - features[1].mean(0)) ** 2).sum()
     expected = sketched_p_value(distance, np.cov(np.concatenate(features).T), (60, 90))
@@ -307,7 +308,8 @@ def test_a_direction_is_placed_in_the_kinds_with_half_of_its_best_samples(places
 def test_no_more_directions_are_fitted_than_a_half_of_the_samples_or_of_the_features_has(modes, features, n):
     """A third more directions than asked for; a half of five frequencies has two, with a cosine and a sine each."""
     phi = fe.RandomFourierFeatures(dim=4, features=features, sigma=2.0, seed=0)
-    sets = [SketchedSet(name, fe.Sketch.of(unit(n, 3).numpy(), phi), None) for name in ("gen", "ref")]
+    sketch = fe.Sketch.of(unit(n, 3).numpy(), phi)
+    sets = [SketchedSet(name, sketch, sketch=sketch) for name in ("gen", "ref")]
     settings = fe.Settings(features=features, modes=modes, method=fe.Finc(clusters=False))
     samples = min(sum(one.sketch.folds[fold].n for one in sets) for fold in (0, 1))
     assert direction_count(sets, settings) == min(ceil(1.3 * modes), samples, 2 * (features // 2))

@@ -93,7 +93,9 @@ def test_a_space_of_wide_rows_is_compared_with_one_of_narrow_rows(monkeypatch):
 def test_alpha_is_shared_by_the_spaces(moved):
     for one in moved.kinds:
         assert one.p_value == min(1.0, 2 * moved.kind_of(one).p_value)
-    alone = fe.compare(*({name: one[name] for name in ("content", "motion")} for one in sets(n=200)), features=20, modes=2)
+    alone = fe.compare(
+        *({name: one[name] for name in ("content", "motion")} for one in sets(n=200)), features=20, modes=2
+    )
     assert [one for one in alone.kinds if one.p_value > 0.05] == []
 
 

@@ -169,7 +169,7 @@ def test_sizes_of_sets_are_summed_in_words(sizes, words):
     assert join_sizes(sizes) == words
 
 
-GEN, REF = (rows[:, ::4] for rows in example_sets(300))
+GEN, REF = (rows[:, ::16] for rows in example_sets(300))
 POLICY = {"kinds": {"lose": 0.5, "new": 0.1, "moved": 0.5}, "metrics": {"kid": {"difference": "noise"}}}
 VERBS = {
     "compare": lambda run: fe.compare(GEN, REF, features=50, run=run),

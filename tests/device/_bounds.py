@@ -6,7 +6,7 @@ from _simulated import simulated
 
 import finc_eval as fe
 
-N, SMALL_BATCH = 150, 30
+N, SMALL_BATCH = 90, 30
 MORE_BATCHES = N // SMALL_BATCH - 1
 
 COPIES_PER_BATCH = 11

@@ -1,4 +1,5 @@
 import pytest
+from _quick import AUDITS, BOARDS, MAPS, ROTATIONS, YARDSTICKS, quick
 from _simulated import REASON, available
 
 from finc_eval.embeddings.search import distance_blocks
@@ -15,3 +16,9 @@ def simulated_device():
 def small_steps(monkeypatch):
     """Steps of exact distances as small as on a CPU, which computes what is simulated."""
     monkeypatch.setattr(distance_blocks, "GPU_PAIR_ENTRIES", distance_blocks.PAIR_ENTRIES)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick_results():
+    with quick(AUDITS, BOARDS, MAPS, ROTATIONS, YARDSTICKS):
+        yield

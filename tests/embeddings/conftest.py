@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from _extraction import N
-from _quick import BOARDS, MAPS, ROTATIONS, quick
+from _quick import AUDITS, BOARDS, MAPS, ROTATIONS, YARDSTICKS, quick
 from PIL import Image
 
 from finc_eval.embeddings import writer as cache_writer
@@ -38,5 +38,5 @@ def broken_folder(folder):
 
 @pytest.fixture(scope="module", autouse=True)
 def quick_results():
-    with quick(BOARDS, MAPS, ROTATIONS):
+    with quick(AUDITS, BOARDS, MAPS, ROTATIONS, YARDSTICKS):
         yield

@@ -86,10 +86,10 @@ def test_of_several_arrays_one_must_be_called_embeddings(tmp_path):
 
 
 def test_of_many_arrays_beside_the_embeddings_none_is_opened(tmp_path):
-    many = {f"a{number}": ROWS for number in range(1100)}
+    many = {f"a{number}": ROWS for number in range(300)}
     np.savez(tmp_path / "x.npz", embeddings=ROWS, ids=IDS, **many)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (1024, hard))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
     try:
         assert as_embeddings(tmp_path / "x.npz").ids_at(np.array([29])) == ("29.png",)
     finally:

@@ -18,8 +18,7 @@ from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.extractors.catalog import load_card
 from finc_eval.samples import files
 from finc_eval.samples.clips import Clip
-from finc_eval.samples.opening import open_source
-from finc_eval.samples.video_files import open_clips
+from finc_eval.samples.opening import open_clips, open_source
 
 extract = import_module("finc_eval.embeddings.extract").extract
 

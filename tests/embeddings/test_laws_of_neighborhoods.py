@@ -5,7 +5,11 @@ import pytest
 import torch
 
 import finc_eval as fe
-from finc_eval.embeddings.near_repeats import (
+from finc_eval.embeddings.opening import as_embeddings
+from finc_eval.embeddings.repeats import are_drawn_alike, few_groups
+from finc_eval.embeddings.search import distance_blocks
+from finc_eval.embeddings.search.distance_blocks import blocks, blocks_within, true_pairs
+from finc_eval.embeddings.search.near_repeats import (
     FAR,
     GAP,
     NEAR,
@@ -15,10 +19,6 @@ from finc_eval.embeddings.near_repeats import (
     _by_rank,
     near_repeats,
 )
-from finc_eval.embeddings.opening import as_embeddings
-from finc_eval.embeddings.repeats import are_drawn_alike, few_groups
-from finc_eval.embeddings.search import distance_blocks
-from finc_eval.embeddings.search.distance_blocks import blocks, blocks_within, true_pairs
 from finc_eval.embeddings.search.neighbors import nearest
 
 

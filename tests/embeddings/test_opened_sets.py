@@ -15,9 +15,9 @@ from finc_eval.comparison.inputs import sketch_sets
 from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
 from finc_eval.demo import example_sets
-from finc_eval.embeddings.opening import as_embeddings, form_of, label_sets, open_sets
+from finc_eval.embeddings.opening import as_embeddings, form_of, label_sets, open_embeddings
 from finc_eval.embeddings.recipe import known_space
-from finc_eval.measures.inputs import gaussian_statistics
+from finc_eval.measures.gaussians.opened import gaussian_statistics
 
 QUICK = {"features": 20, "modes": 1, "method": fe.Finc(clusters=False)}
 
@@ -267,7 +267,7 @@ def test_a_subset_does_not_replace_a_larger_set_of_embeddings(sets):
 
 def test_sets_keep_their_order(sets):
     fe.extract("ref", "pixels", "ref.h5")
-    opened = open_sets({"a": "gen", "b": "ref.h5"}, as_embeddings, None, Run())
+    opened = open_embeddings({"a": "gen", "b": "ref.h5"}, None, Run())
     assert list(opened) == ["a", "b"] and opened["a"].title == "gen"
 
 

@@ -7,9 +7,9 @@ from PIL import Image
 
 import finc_eval as fe
 from finc_eval.demo import example_sets
-from finc_eval.embeddings.near_repeats import near_repeat_warnings, near_repeats
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.repeats import describe_equal, repeats_as_groups, row_hashes, sample_hashes, share_of_repeats
+from finc_eval.embeddings.search.near_repeats import near_repeat_warnings, near_repeats
 from finc_eval.embeddings.subset import Subset
 from finc_eval.prompts.images import count_distinct
 

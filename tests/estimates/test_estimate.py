@@ -1,5 +1,7 @@
 """Errors from influences are those of textbooks: Welch's test, paired differences, clusters, and the jackknife."""
 
+from math import inf
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -202,3 +204,26 @@ def test_a_mean_over_uneven_units_errs_at_most_as_often_as_stated(cluster):
         beyond = sum(one.interval_at(1 - 2 * level)[0] > 0 for one in found)
         assert stats.binom.ppf(0.0005, runs, level * (0.4 + 0.6 * cluster)) <= beyond
         assert beyond <= stats.binom.ppf(0.999, runs, level)
+
+
+@pytest.mark.parametrize(
+    "value, variance, both, upper",
+    [
+        (0.0, 0.0, 1.0, 1.0),
+        (1e-9, 0.0, 0.0, 0.0),
+        (-1e-9, 0.0, 0.0, 1.0),
+        (1.96, 1.0, 0.05, 0.025),
+        (1.0, inf, 1.0, 1.0),
+    ],
+)
+def test_a_p_value_is_one_where_there_is_nothing_to_tell(value, variance, both, upper):
+    found = Estimate.of(value, (ErrorSource.of_variance("noise", variance),))
+    assert (found.p_value, found.upper_p) == pytest.approx((both, upper), abs=1e-4)
+
+
+@pytest.mark.parametrize("degrees", [3.0, 40.0, inf])
+def test_a_one_sided_p_value_is_half_of_the_two_sided_one_or_the_rest(degrees):
+    for value in (0.3, 2.0, 9.0):
+        found, below = (Estimate.of(sign * value, (ErrorSource.of_variance("a", 1.0, degrees),)) for sign in (1, -1))
+        assert found.upper_p == pytest.approx(found.p_value / 2, rel=1e-9)
+        assert below.upper_p == pytest.approx(1 - found.upper_p)

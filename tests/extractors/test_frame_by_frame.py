@@ -13,7 +13,7 @@ from finc_eval.extractors.network import Embedder
 from finc_eval.samples.clips import Clip
 
 IMAGES = load_card("efficientnet-lite0")
-FRAMES = 7
+FRAMES = 5
 
 
 def card_of_clips(frames, dimension):
@@ -35,7 +35,7 @@ def frames(clips):
 POOLED = {
     "mean": lambda rows: rows.mean(1),
     "mean and deviation": lambda rows: torch.cat([rows.mean(1), ((rows - rows.mean(1, True)) ** 2).mean(1).sqrt()], 1),
-    "thirds": lambda rows: torch.cat([rows[:, :3].mean(1), rows[:, 3:5].mean(1), rows[:, 5:].mean(1)], 1),
+    "thirds": lambda rows: torch.cat([rows[:, :2].mean(1), rows[:, 2:4].mean(1), rows[:, 4:].mean(1)], 1),
 }
 
 

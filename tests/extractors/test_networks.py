@@ -122,7 +122,9 @@ def test_efficientnet_lite0_is_timms(tmp_path, height, width):
     torch.save(plain.state_dict(), tmp_path / "net.pth")
     images = torch.randn(2, 3, height, width, generator=torch.Generator().manual_seed(0))
     for options in ({}, {"drop_rate": 0.2}):  # ours, and timm's own, which the options need
+        before = torch.get_rng_state()
         network = load_backbone(with_weights(card, tmp_path / "net.pth", options=options), CPU, tmp_path / "net.pth")
+        assert options or torch.equal(before, torch.get_rng_state()), "numbers are drawn, and the file has them"
         with torch.inference_mode():
             outputs = network(images)
             features = plain.forward_head(plain.forward_features(images), pre_logits=True)

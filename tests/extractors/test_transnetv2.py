@@ -75,9 +75,9 @@ def test_it_finds_a_cut_and_none_where_there_is_none(assets, network):
     clips = []
     for name in ("R6llTwEh07w.mp4", "SOX5yA1l24A.mp4"):
         with av.open(str(assets / "clips" / name)) as file:
-            frames = [frame.to_ndarray(format="rgb24") for frame in islice(file.decode(video=0), 50)]
+            frames = [frame.to_ndarray(format="rgb24") for frame in islice(file.decode(video=0), 30)]
         clips.append(resize_frames(np.stack(frames), CARD.preprocessing))
-    spliced = np.concatenate([clips[0][:25], clips[1][:25]])
+    spliced = np.concatenate([clips[0][:15], clips[1][:15]])
     of_one, of_both = outputs(network, np.stack([clips[0], spliced]))["cut"]
     assert of_one < 0 < of_both
 

@@ -15,8 +15,14 @@ from finc_eval.leaderboards.entry import ENTRY
 from finc_eval.leaderboards.reference import BoardReference
 
 
+@cache
+def comparison():
+    """Return a comparison, which is made once for all kinds of its files."""
+    return fe.compare(*sets(), features=15, sigma=2.0, modes=2)
+
+
 def make_comparison(path):
-    fe.compare(*sets(), features=15, sigma=2.0, modes=2).save(path)
+    comparison().save(path)
     path.with_suffix(".json").unlink()
 
 
@@ -43,8 +49,7 @@ def use_comparison(path):
 
 
 def make_result(path):
-    comparison = fe.compare(*sets(), features=15, sigma=2.0, modes=2)
-    comparison.to_json(path)
+    comparison().to_json(path)
 
 
 def make_scores(path):
@@ -123,8 +128,8 @@ def use_floor(path):
 
 
 def make_leaderboard(path):
-    gen, ref = sets()
-    fe.leaderboard({"gen": gen, "other": ref[:40]}, ref, metrics=("kid",)).to_json(path)
+    small_board(path).leaderboard().to_json(path)
+    shutil.rmtree(path.with_suffix(".board"))
 
 
 def make_evaluation(path):

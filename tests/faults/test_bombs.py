@@ -20,7 +20,7 @@ from finc_eval.embeddings.columns import metadata_table
 from finc_eval.samples import files, images
 from finc_eval.samples.clips import Clip
 from finc_eval.samples.opening import open_source
-from finc_eval.samples.video_files import open_clips
+from finc_eval.samples.video_files import open_path_of_clips
 
 LIMIT = "above the 2 MB of FINC_EVAL_MAX_DECODED"
 
@@ -62,7 +62,7 @@ def test_labels_and_rows_of_an_npz(tmp_path):
         open_source(large)
     clips = npz(tmp_path / "c.npz", images=((2, 20, 100, 100, 3), "|u1"))
     with pytest.raises(DataError, match=f"each row of images, .*{LIMIT}"):
-        open_clips(clips, Clip(2, 1, 1, "loop"))
+        open_path_of_clips(clips, Clip(2, 1, 1, "loop"))
 
 
 def test_metadata_of_a_zip_and_of_a_tar(tmp_path):
@@ -148,7 +148,7 @@ def test_windows_of_folders_of_frames(tmp_path):
     (tmp_path / "set" / "one").mkdir(parents=True)
     for number in range(4):
         (tmp_path / "set" / "one" / f"{number}.png").write_bytes(picture(300, 300))
-    (sample,) = open_clips(tmp_path / "set", Clip(4, 1, 1, "loop")).samples()
+    (sample,) = open_path_of_clips(tmp_path / "set", Clip(4, 1, 1, "loop")).samples()
     assert sample.error == f"a window of 4.32 MB when decoded, {LIMIT}"
 
 

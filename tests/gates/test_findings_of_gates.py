@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from _pictures import blur, darken, lose, release, repeat
 from _runs_of_scenes import OLD, noise, run_of, scenes
+from PIL import Image, ImageFilter
 
 import finc_eval as fe
 from finc_eval import report
+from finc_eval.demo.planted import shipped_digits
 from finc_eval.findings.finding import Finding
 from finc_eval.gates.page import comment
 from finc_eval.gates.pipelines import annotation_lines, junit_xml
@@ -163,6 +165,30 @@ def test_a_pass_says_that_most_pictures_are_others(new, is_said):
         others = sum((a != b).any() for a, b in zip(new, BEFORE, strict=True)) / len(BEFORE)
         assert one.kind == "pair" and one.share_gen == pytest.approx(others, abs=0.05) and not one.limits
         assert all((np.asarray(new[int(name[:4])]) != BEFORE[int(name[:4])]).any() for name in one.ids)
+
+
+FORMS = {
+    "mirrored": lambda one: one[:, ::-1],
+    "upside down": lambda one: one[::-1],
+    "in negative": lambda one: 255 - one,
+    "shifted": lambda one: np.roll(one, 4, 1),
+    "": lambda one: np.asarray(Image.fromarray(one).filter(ImageFilter.GaussianBlur(3))),
+}
+
+
+@pytest.mark.parametrize("form", FORMS, ids=[form or "blurred" for form in FORMS])
+def test_pictures_of_before_in_another_form_are_not_others(form):
+    """Their embeddings, which are pixels, are as far away as those of others."""
+    images, _ = shipped_digits()
+    chosen = np.random.default_rng(0).permutation(len(images))
+    old, ref, others = (images[chosen[start : start + 80]] for start in (0, 80, 160))
+    said = {}
+    for name, new in {"form": np.stack([FORMS[form](one) for one in old]), "others": others}.items():
+        sets = [fe.EmbeddingSet(np.float32(one.reshape(80, -1)) / 255, images=[*one]) for one in (new, old, ref)]
+        (said[name],) = [one for one in fe.gate(*sets, PAIRED).findings if one.kind == "pair"]
+    assert said["others"].name == "most pictures are others than before"
+    assert said["form"].name == "most pictures have changed"
+    assert said["form"].text.startswith(f"most pictures have changed{': ' * bool(form)}{form} (")
 
 
 def test_ids_that_no_policy_pairs_say_nothing():

@@ -11,6 +11,7 @@ from scipy import stats
 import finc_eval as fe
 from finc_eval.core.run import Run
 from finc_eval.demo.planted import shipped_digits
+from finc_eval.embeddings.opened import Sets
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.gates.divisions import by_tree, judge_kinds, sought_kinds
 from finc_eval.gates.evidence import PlainFact
@@ -99,7 +100,7 @@ def test_where_no_kind_can_be_judged_the_limit_is_undecided_and_says_how_many_sa
 def judged():
     """The kinds that a limit of one half judges with so many samples, counted in a large reference."""
     rows = [as_embeddings(release(4000, seed), "set") for seed in (1, 2, 3)]
-    sets = GateSets(rows[0], {"baseline": rows[1]}, None, rows[2], {}, None, {}, (), ("baseline",))
+    sets = GateSets(rows[0], {"baseline": rows[1]}, None, rows[2], Sets({}), None, (), ("baseline",))
     found = by_tree(sets, KindTree.fit(rows[2].rows_at(np.arange(4000))), Run())
     return found, lambda n, **limits: judge_kinds(found, KindLimits(lose=0.5, **limits), 0.5, n)
 

@@ -12,6 +12,7 @@ from scipy import stats
 import finc_eval as fe
 from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
+from finc_eval.embeddings.opened import Sets
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.estimates.error_source import GEN, REF, ErrorSource, unit_influences
 from finc_eval.estimates.estimate import Estimate
@@ -38,7 +39,7 @@ def labelled(**counts):
 
 
 def moved(gen, old, ref, margin):
-    sets = GateSets(labelled(**gen), {"baseline": labelled(**old)}, None, labelled(**ref), {}, None, {}, (), ())
+    sets = GateSets(labelled(**gen), {"baseline": labelled(**old)}, None, labelled(**ref), Sets({}), None, (), ())
     return _distance(sets, by_column(sets, "label"), margin, 0, Run(), SimpleNamespace(answer=None))
 
 
@@ -211,7 +212,7 @@ def test_a_score_is_worse_on_the_side_that_is_worse_in_its_unit(rule, unit, high
     measured = {"gen": Estimate.of(6.0, [ErrorSource.of_variance(GEN, 0.25)])}
     measured |= {f"baseline-{one}": Estimate.of(3.0 + one, [ErrorSource.of_variance(GEN, 0.16)]) for one in (0, 1, 2)}
     sets = GateSets(
-        labelled(a=40), {one: labelled(a=20) for one in [*measured][1:]}, None, labelled(a=40), {}, None, {}, (), ()
+        labelled(a=40), {one: labelled(a=20) for one in [*measured][1:]}, None, labelled(a=40), Sets({}), None, (), ()
     )
     limit_on = MetricLimit(**{rule: 0.1})
     (one,) = _relative("x", limit_on, measured, higher, sets, 0.05, Run())

@@ -11,6 +11,7 @@ import finc_eval as fe
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import ArrayEmbeddings
+from finc_eval.embeddings.opened import OpenedSet, Sets
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.repeats import mean_group_size
 from finc_eval.findings.finding import Finding
@@ -41,7 +42,7 @@ def sets_of(gen, ref, *baselines, pairs=None):
     labels = ["baseline"] if len(baselines) == 1 else [f"baseline-{one}" for one in range(1, len(baselines) + 1)]
     old = dict(zip(labels, baselines, strict=True))
     paired = {} if pairs is None else {labels[0]: np.asarray(pairs)}
-    return GateSets(gen, old, None, ref, {}, None, {}, (), tuple(labels), pairs=paired)
+    return GateSets(gen, old, None, ref, Sets({}), None, (), tuple(labels), pairs=paired)
 
 
 def of_size(n, group=1):
@@ -145,12 +146,12 @@ def test_pictures_all_of_one_brightness_have_a_spread_from_all_sets(looks_of):
 
 @pytest.mark.parametrize("of_gen, of_ref", [(1, 1), (4, 1), (2, 5)])
 @pytest.mark.parametrize("metric", ["fd", "kid"])
-def test_groups_widen_the_error_of_a_score_that_counts_each_sample(metric, of_gen, of_ref):
-    """The interval of a Fréchet distance knows groups; that of a kernel distance does not. The reference has a part."""
+def test_the_error_of_a_score_is_that_of_its_interval_which_knows_groups(metric, of_gen, of_ref):
+    """No metric is widened by the sizes of groups. The reference has a part of the error."""
     sets = sets_of(of_size(40, of_gen), of_size(120, of_ref), of_size(40))
     score = Score(metric, 3.0, Signature.of(metric, [40], "array-2"), interval=(2.0, 4.0), higher_is_better=False)
     found = _measure(score, sets, "gen")
-    error = 1 / stats.norm.ppf(0.975) * (sqrt(max(of_gen, of_ref)) if metric == "kid" else 1)
+    error = 1 / stats.norm.ppf(0.975)
     assert (found.value, found.standard_error) == (3.0, pytest.approx(error))
     assert sqrt(found.variance_of("ref")) == pytest.approx(error * sqrt(40 / 160))  # with endless generated samples
 
@@ -160,7 +161,8 @@ def test_copying_is_judged_by_what_fresh_samples_do_not_show(monkeypatch):
     found = SimpleNamespace(near=near, same_law=0.5, fresh=40, exact=2)
     monkeypatch.setattr(gate, "NearTraining", SimpleNamespace(of=lambda *_, **__: found))
     gen = of_size(50)
-    sets = SimpleNamespace(gen=gen, as_embedded=lambda _: gen, extractor=None)
+    opened = Sets({label: OpenedSet(label, gen, given=gen) for label in ("gen", "ref")})
+    sets = SimpleNamespace(gen=gen, opened=opened, extractor=None)
     share, exact = gate.copying_evidence(sets, CopyingLimits(near=0.02, exact=1), object(), Run())
     assert share.value == pytest.approx(0.2)
     counts = share.counts

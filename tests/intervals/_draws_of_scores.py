@@ -84,15 +84,19 @@ def generated_sets(rng, n, names, per_unit=1):
     yield from drawn_of(scores_of(names, OF_GEN, gen=gen, ref=fixed(n=240, dim=6)))
 
 
-def references(rng, n):
+def references(rng, n, per_unit=1):
     """Draw references against one generated set; coverage moves with the balls of references, and is not drawn."""
-    ref = gaussian(rng, n, name="ref")
+    ref = gaussian(rng, n, per_unit=per_unit, name="ref")
     yield from drawn_of(scores_of(["prdc"], ["recall"], gen=fixed(n=120, scale=0.8), ref=ref))
 
 
-def tests_of_training(rng, n):
+def tests_of_training(rng, n, per_unit=1):
     """Draw test sets for one generated set and one training set."""
-    sets = {"gen": fixed(n=60, shift=0.3), "ref": fixed(n=80, scale=1.1), "test": gaussian(rng, n, name="test")}
+    sets = {
+        "gen": fixed(n=60, shift=0.3),
+        "ref": fixed(n=80, scale=1.1),
+        "test": gaussian(rng, n, per_unit=per_unit, name="test"),
+    }
     yield from drawn_of(scores_of(["fld"], **sets))
 
 
@@ -108,14 +112,13 @@ def prompted(rng, prompts, images):
 QUICK = ("authpct", "prdc", "realism", "rarity", "rke", "inception_score", "vendi", "vendi_q2", "vendi_qinf")
 PAIRS = ("fd", "kid", "mmd", "cmmd", "jedi")
 DEAR = ("mind", "prd", "clipped")
-VENDI = ("vendi", "vendi_q2", "vendi_qinf")
 IN = (INTERVAL,)
 
 DESIGNS = (
     Design("two normal sets of 240", "small", IN, partial(two_sets, n=240, m=240, names=PAIRS), 40, 20),
     Design("normal sets of 400 and 600", "large", IN, partial(two_sets, n=400, m=600, names=PAIRS), 200, 0),
     Design(
-        "240 samples of 60 units", "clustered", IN, partial(two_sets, n=240, m=240, names=["fd"], per_unit=4), 300, 16
+        "240 samples of 60 units", "clustered", IN, partial(two_sets, n=240, m=240, names=PAIRS, per_unit=4), 300, 20
     ),
     Design("two normal sets of 200, dear metrics", "small", IN, partial(two_sets, n=200, m=200, names=DEAR), 100, 4),
     Design(
@@ -128,8 +131,10 @@ DESIGNS = (
     ),
     Design("generated sets of 240", "small", IN, partial(generated_sets, n=240, names=QUICK), 200, 10),
     Design(
-        "generated sets of 60 units", "clustered", IN, partial(generated_sets, n=240, names=VENDI, per_unit=4), 200, 20
+        "generated sets of 60 units", "clustered", IN, partial(generated_sets, n=240, names=QUICK, per_unit=4), 200, 12
     ),
+    Design("references of 60 units", "clustered", IN, partial(references, n=240, per_unit=4), 300, 30),
+    Design("test sets of 60 units", "clustered", IN, partial(tests_of_training, n=240, per_unit=4), 60, 0),
     Design(
         "generated sets, truncated Vendi",
         "small",

@@ -10,7 +10,7 @@ from finc_eval.cli.app import app
 from finc_eval.cli.verbs.leaderboard import score_sources
 from finc_eval.core.errors import UsageError
 
-N = 60
+N = 24
 IDS = [str(number) for number in range(N)]
 
 

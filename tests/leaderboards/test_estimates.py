@@ -7,8 +7,9 @@ from scipy.linalg import sqrtm
 from scipy.stats import norm
 
 from finc_eval.embeddings.base import ArrayEmbeddings
+from finc_eval.embeddings.subset import Subset
 from finc_eval.estimates.error_source import GEN, unit_influences
-from finc_eval.estimates.estimate import units_of
+from finc_eval.estimates.estimate import Estimate, units_of
 from finc_eval.leaderboards.ranks import joint_covariance, model_estimate
 from finc_eval.leaderboards.shares import ShareRule, estimate_unmatched, share_estimates
 from finc_eval.measures.frechet import frechet_interval
@@ -123,12 +124,21 @@ def test_a_frechet_distance_is_that_of_evaluate_without_its_bias():
     assert found.standard_error == pytest.approx(wanted.standard_error, rel=0.4)
 
 
-def test_influence_on_kid_gives_the_standard_error_of_the_jackknife():
+def test_influences_on_kid_are_those_of_the_jackknife_over_samples():
     rng = np.random.default_rng(0)
-    x, y = (ArrayEmbeddings(rng.normal(size=(n, 5)).astype(np.float32)) for n in (150, 200))
-    sums = kernel_sums(x, y, polynomial_kernel)
-    found = estimate_mmd(sums, x, y).as_known()
-    assert found.standard_error == pytest.approx(sums.standard_error(), rel=0.03)
+    x, y = (ArrayEmbeddings(rng.normal(size=(n, 5)).astype(np.float32)) for n in (30, 40))
+    values = [
+        [
+            kernel_sums(*(one if one is not of else part for one in (x, y)), polynomial_kernel).unbiased()
+            for part in (Subset(of, np.delete(np.arange(of.n), row)) for row in range(of.n))
+        ]
+        for of in (x, y)
+    ]
+    found = estimate_mmd(kernel_sums(x, y, polynomial_kernel), x, y)
+    wanted = Estimate.of_blocks(found.value, *values)
+    assert found.standard_error == pytest.approx(wanted.standard_error, rel=1e-6)
+    for name in ("gen", "ref"):
+        assert found.source(name).parts == pytest.approx(wanted.source(name).parts, rel=1e-5, abs=1e-9)
 
 
 def test_errors_are_shared_through_the_reference_alone():

@@ -22,7 +22,7 @@ from finc_eval.memorization.page import page as audit_page
 from finc_eval.memorization.page import show
 from finc_eval.memorization.result import Audit
 from finc_eval.memorization.settings import AuditSettings
-from finc_eval.numerics.inference import holm
+from finc_eval.numerics.families import holm
 
 pytestmark = pytest.mark.usefixtures("quick_audits")
 

@@ -9,7 +9,8 @@ from finc_eval.feature_maps.base import CosineFeatures
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
 from finc_eval.measures.frechet import fd_infinity, frechet_distance, frechet_interval, fvd, same_set_floor
 from finc_eval.measures.gaussians.gaussian import GaussianStatistics, blocks_of_embeddings
-from finc_eval.measures.inputs import gaussian_statistics, split_reference
+from finc_eval.measures.gaussians.opened import gaussian_statistics
+from finc_eval.measures.inputs import split_reference
 from finc_eval.sketches.sketch import Sketch
 
 DIM = 16

@@ -1,46 +1,100 @@
-"""`Metric.by_units`: whether an interval knows that samples of a group are alike; else a factor does."""
+"""Intervals of grouped samples: samples of a unit that are alike count as one, in every metric with an interval."""
+
+from math import sqrt
 
 import numpy as np
 import pytest
 
 from finc_eval.embeddings.base import ArrayEmbeddings
+from finc_eval.estimates.shares import share_interval
 from finc_eval.measures.inputs import MetricInputs
 from finc_eval.measures.registry import METRICS
+from finc_eval.numerics.inference import wilson
 
-OF_UNITS = ("fd", "sfid", "fvmd", "mind", "vendi", "vendi_q2", "vendi_qinf")
-OF_SAMPLES = ("kid", "mmd", "cmmd", "jedi", "rke", "fld")
+OF_KERNELS = ("kid", "mmd", "cmmd", "jedi", "rke")
+OF_MEANS = ("fld", "rarity", "realism", "precision_recall", "prdc", "authpct", "inception_score")
+OF_BLOCKS = ("fd", "sfid", "fvmd", "mind", "vendi", "vendi_q2", "vendi_qinf")
+LIKE_OTHERS = {"fid", "fd_dinov2", "fvd", "fwd", "prd", "clipped", "vendi_truncated"}  # the same code as one above
+BY_PROMPTS = {"clip_score", "conditional_rke", "conditional_vendi", "scendi"}  # units are prompts, whatever the groups
+WITHOUT = {"fd_infinity", "ken", "ndb"}  # no interval
 
 
-def sets_of_units(seed, samples):
-    """Three sets whose units have so many samples, which are nearly alike."""
+def sets_of_units(seed, samples, groups):
+    """Three sets whose units have so many samples, which are nearly alike, with these groups or without groups."""
     found, rng = {}, np.random.default_rng(seed)
     for label, n, shift in (("gen", 210, 0.4), ("ref", 220, 0.0), ("test", 205, 0.0)):
         rows = rng.normal(shift, 1, (n, 6)).repeat(samples, 0)
         rows += 1e-4 * np.random.default_rng(0).normal(size=rows.shape)
         one = ArrayEmbeddings(rows.astype("f4"), label)
         units = np.arange(n * samples, dtype=np.uint64) // np.uint64(samples)
-        found[label] = one if samples == 1 else one.with_groups(units, "video")
+        found[label] = one.with_groups(units, "video") if groups else one
     return found
 
 
-def width(metric, sets):
-    (score,) = [
-        one
-        for one in metric.compute(MetricInputs(metric.name, **{label: sets[label] for label in metric.sets}))
-        if one.interval is not None
-    ]
-    return score.interval[1] - score.interval[0]
+def widths(name, sets):
+    """Width of each interval of a metric, by key."""
+    metric, used = METRICS[name], {label: sets[label] for label in METRICS[name].sets}
+    if name == "authpct":  # where the training set repeats, all samples are authentic, whatever they are
+        used["ref"] = sets_of_units(9, 1, groups=False)["ref"]
+    scores = metric.compute(MetricInputs(name, **used))
+    return {one.key: one.interval[1] - one.interval[0] for one in scores if one.interval is not None}
 
 
-@pytest.mark.parametrize("name", [*OF_UNITS, *OF_SAMPLES])
-def test_samples_of_a_unit_that_are_alike_make_no_error_smaller(name):
-    """Three nearly equal samples of each unit say as much as a single one, by the interval or by the factor."""
-    metric = METRICS[name]
-    draws = range(6 if "vendi" in name else 1)  # ten blocks know an error to a quarter
-    alone, grouped = ([sets_of_units(seed, samples) for seed in draws] for samples in (1, 3))
-    factor = metric.error_factor(grouped[0]["gen"], grouped[0]["ref"])
-    assert factor == pytest.approx(1.0 if metric.by_units else 3**0.5)
-    widths = [np.mean([width(metric, sets) for sets in of_size]) for of_size in (alone, grouped)]
-    assert 0.75 < factor * widths[1] / widths[0] < 1.35  # 0.58 if samples of a unit counted as independent
-    assert metric.error_factor(alone[0]["gen"], alone[0]["ref"]) == metric.error_factor() == 1.0
-    assert metric.by_units == (name in OF_UNITS)
+@pytest.mark.parametrize("name", [*OF_KERNELS, *OF_MEANS, *OF_BLOCKS])
+def test_three_samples_of_a_unit_that_are_alike_say_as_much_as_one(name):
+    """The error of the same samples is sqrt(3) times as large with their groups as without."""
+    draws = range(6 if "vendi" in name else 2)  # ten blocks know an error to a quarter
+    grouped, plain = ([widths(name, sets_of_units(seed, 3, groups)) for seed in draws] for groups in (True, False))
+    assert plain[0]
+    for key in plain[0]:
+        ratio = np.mean([one[key] for one in grouped]) / np.mean([one[key] for one in plain])
+        assert sqrt(3) / 1.35 < ratio < sqrt(3) * 1.35, key
+
+
+@pytest.mark.parametrize("name", [*OF_KERNELS, *OF_MEANS])
+def test_groups_of_a_single_sample_change_no_interval(name):
+    grouped, plain = (widths(name, sets_of_units(0, 1, groups)) for groups in (True, False))
+    assert grouped == pytest.approx(plain, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", ["kid", "mmd", "cmmd", "jedi", "mind", "rarity", "realism"])
+def test_a_set_of_a_single_group_has_no_interval_and_says_why(name):
+    sets = sets_of_units(0, 1, groups=False)
+    sets["gen"] = sets["gen"].with_groups(np.zeros(210, np.uint64), "video")
+    score = METRICS[name].compute(MetricInputs(name, **{label: sets[label] for label in METRICS[name].sets}))[0]
+    assert np.isfinite(score.value) and score.interval is None and score.standard_error is None
+    assert score.notes[-1] == "no interval: all samples of a set are of one group"
+
+
+def test_every_metric_is_a_case():
+    assert {*OF_KERNELS, *OF_MEANS, *OF_BLOCKS} | LIKE_OTHERS | BY_PROMPTS | WITHOUT == set(METRICS)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.02, 0.3, 0.5, 0.97, 1.0])
+@pytest.mark.parametrize("size", [1, 4, 25])
+def test_a_share_of_units_that_are_all_alike_is_as_sure_as_of_one_sample_each(share, size):
+    units = 120
+    own = np.arange(units) < round(share * units)
+    found = share_interval(own.repeat(size), np.arange(units).repeat(size))
+    wanted = wilson(float(own.mean()), units)
+    assert found == pytest.approx(wanted, abs=1e-9 if size == 1 else 0.012)
+    assert share_interval(own) == wanted
+
+
+def test_a_share_of_units_whose_samples_are_independent_is_nearly_as_sure_as_without_units():
+    rng = np.random.default_rng(0)
+    has, units = rng.random(4000) < 0.3, np.arange(4000) // 4
+    grouped, plain = (np.ptp(share_interval(has, of)) for of in (units, None))
+    assert plain <= grouped < 1.1 * plain
+
+
+@pytest.mark.parametrize("spread", [0.0, 1.5])
+def test_the_interval_of_a_share_holds_it_with_units_of_unlike_sizes(spread):
+    rng, held = np.random.default_rng(3), 0
+    for _ in range(400):
+        units = np.arange(60).repeat(rng.integers(1, 12, 60))
+        p = 1 / (1 + np.exp(-(rng.normal(-1, spread, 60))))[units]
+        low, high = share_interval(rng.random(len(units)) < p, units)
+        truth = np.mean(1 / (1 + np.exp(-(np.random.default_rng(9).normal(-1, spread, 100_000)))))
+        held += low <= truth <= high
+    assert held >= 365  # 380 on average; fewer than 366 have a chance of .0007

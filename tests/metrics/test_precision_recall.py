@@ -43,7 +43,7 @@ def test_the_conventions_bring_their_own_k():
 
 @pytest.mark.parametrize("convention", ["kynkaanniemi", "prdc"])
 def test_every_number_is_that_of_its_definition(digits, convention):
-    gen, ref, k = digits[0][:150], digits[0][200:400], 4
+    gen, ref, k = digits[0][:150, ::8], digits[0][200:400, ::8], 4
     found = precision_recall(gen, ref, convention=convention, k=k)
     between = distances(gen, ref)
     inside = (np.less_equal if convention == "kynkaanniemi" else np.less)(between, radii(ref, k))

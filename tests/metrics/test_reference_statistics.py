@@ -10,8 +10,8 @@ from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.measures.frechet import frechet_distance
+from finc_eval.measures.gaussians.opened import gaussian_statistics
 from finc_eval.measures.gaussians.reference_statistics import note_beside, read_statistics, write_statistics
-from finc_eval.measures.inputs import gaussian_statistics
 
 
 def drawn(n, shift=0.0, seed=0, dim=6):

@@ -1,12 +1,10 @@
 """Bets are fair, however long one looks, and e-values of a family are combined as closed testing combines them."""
 
-from itertools import combinations
-
 import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from finc_eval.monitoring.betting import DRIFT, JUMP, adjust, weigh
+from finc_eval.monitoring.betting import DRIFT, JUMP, weigh
 
 
 def test_a_bet_is_the_mixture_that_it_says():
@@ -50,15 +48,6 @@ def test_looks_that_say_nothing_change_nothing():
     gaps = np.insert(z, [0, 4], np.nan, axis=0)
     assert weigh(np.full((5, 1), np.nan)).log_e[0] <= 1e-9
     assert weigh(gaps).log_e[0] > 0.5 * weigh(z).log_e[0]
-
-
-def test_adjusted_values_are_those_of_closed_testing():
-    rng = np.random.default_rng(0)
-    for size in (1, 2, 5, 7):
-        e = np.exp(rng.normal(0, 3, size))
-        parts = [part for count in range(1, size + 1) for part in combinations(range(size), count)]
-        wanted = [min(e[list(part)].mean() for part in parts if own in part) for own in range(size)]
-        assert np.allclose(np.exp(adjust(np.log(e))), wanted)
 
 
 @pytest.mark.parametrize("shape", ["jump", "drift"])

@@ -16,9 +16,10 @@ from finc_eval.monitoring.course import _choose
 from finc_eval.monitoring.evaluations import EvaluationPart, Evaluations
 from finc_eval.monitoring.exchange import score_of_shares
 from finc_eval.monitoring.followed import FLAGS, SCORES, SHARES, Alarm, say
-from finc_eval.monitoring.measuring import looks_of, measure, without_fitted
+from finc_eval.monitoring.measuring import looks_of, measure, with_repeats, without_fitted
 from finc_eval.monitoring.naming import name_kinds, unique_names
 from finc_eval.monitoring.needed import evaluations_needed, samples_alone, say_needed
+from finc_eval.monitoring.seen import SeenRepeats
 from finc_eval.monitoring.shown import MOST_STEPS, ShownSamples, Strips
 from finc_eval.naming.traits import TRAITS
 
@@ -30,7 +31,9 @@ def rows(n, seed=0, dim=4):
 def part(values, phi, shares=((1, 4),)):
     """The part of a look with one share and one score."""
     sums = [(float(shares[0][0]), float(shares[0][1])), (values.sum(), len(values))]
-    return EvaluationPart(len(phi), np.array(shares), (values,), np.array(sums), phi.sum(0), np.zeros((0, 16)))
+    return EvaluationPart(
+        len(phi), np.array(shares), (values,), np.array(sums), phi.sum(0), np.zeros((0, 16)), np.zeros(0, bool)
+    )
 
 
 def units(n, seed):
@@ -158,12 +161,12 @@ def test_a_look_is_measured_by_its_distances_in_units_of_samples(basis):
     ]
     assert score["diversity within prompts"] == pytest.approx(within, rel=1e-5)
     kinds = len(basis.nodes)
-    repeats = [
-        inside[np.ix_(unit, unit)][np.triu_indices(8, 1)].min() <= basis.repeat for unit in order[:48].reshape(6, 8)
-    ]
-    assert found.shares[kinds : kinds + 2].tolist() == [[(nearest > basis.far).sum(), 50], [sum(repeats), 6]]
-    twins = ((inside + np.diag(np.full(50, np.inf))).min(1) <= basis.repeat).sum()
-    assert twins == 3 and found.sums[kinds + 1].tolist() == [3, 50]
+    twins = ((inside + np.diag(np.full(50, np.inf))).min(1) < basis.repeat).sum()
+    none = SeenRepeats.of(basis.trace(torch.from_numpy(rows(40, 4))), basis.repeat)
+    whole, seen, scores = with_repeats(found, basis, none, np.random.default_rng(0))
+    assert found.shares[kinds : kinds + 2].tolist() == [[(nearest > basis.far).sum(), 50], [0, 0]]
+    assert twins == 3 and whole.sums[kinds + 1].tolist() == whole.shares[kinds + 1].tolist() == [3, 50]
+    assert len(seen.traces) == 90 and scores[kinds + 1] > 0
     first = len(found.shares)
     assert found.sums[first : first + 4] == pytest.approx(
         np.array([[nearest.sum(), 50], [sum(between), 12], [sum(within), 17], [own[:, 0].sum(dtype=float), 50]]),

@@ -22,7 +22,7 @@ from finc_eval.naming.explained import (
 )
 from finc_eval.naming.properties import common_word
 from finc_eval.naming.questions import _shares_apart, _some, enrichment_p, larger_p, log_odds
-from finc_eval.naming.traits import TRAITS
+from finc_eval.naming.traits import TRAITS, Trait
 
 PLACE = {trait.name: trait for trait in TRAITS}
 
@@ -85,9 +85,9 @@ def test_the_best_explanation_leaves_the_smallest_distance(case):
     change, way = WAYS[case]
     ref = np.exp(draw(0, 800) / 3) if "multiplied" in case else draw(0, 800)
     gen = change(np.exp(draw(1, 800) / 3) if "multiplied" in case else draw(1, 800))
-    assert _whole_or_part(gen, ref, 1) == way
+    assert _whole_or_part(gen, ref, 1)[:3] == way
     if not way[0]:  # what the reference has in its lower part is said of the reference
-        assert _whole_or_part(-ref, -gen, 1) == (False, "ref", -1)
+        assert _whole_or_part(-ref, -gen, 1)[:3] == (False, "ref", -1)
 
 
 def z_of(values):
@@ -211,6 +211,8 @@ def test_log_odds_are_those_of_monroe_and_others():
     y, x = ours + prior, theirs + prior
     delta = np.log(y / (y.sum() - y)) - np.log(x / (x.sum() - x))
     assert log_odds(ours, theirs) == pytest.approx(delta / np.sqrt(1 / y + 1 / x), rel=1e-4)
+    with np.errstate(all="raise"):
+        assert log_odds(ours[:, :1], theirs[:, :1]).tolist() == [[0.0]], "a single word has no others"
 
 
 def test_bits_are_those_of_two_shares():
@@ -251,3 +253,51 @@ def test_a_common_word_is_that_of_four_fifths_and_less_than_half_of_all():
     assert common_word(["cat"] * 3 + ["dog"], every) == ""
     assert common_word(["cat"] * 4, ["cat"] * 5 + ["dog"] * 5) == ""
     assert Counter(every)["cat"] == 4
+
+
+HEAVY = {
+    "exponential": lambda rng, n: rng.exponential(size=n),
+    "log-normal": lambda rng, n: np.exp(rng.normal(size=n)),
+    "log-normal, wide": lambda rng, n: np.exp(2 * rng.normal(size=n)),
+    "Cauchy": lambda rng, n: rng.standard_cauchy(n),
+    "Pareto": lambda rng, n: 1 + rng.pareto(1.0, n),
+    "t with 2 degrees": lambda rng, n: rng.standard_t(2, n),
+}
+
+
+def measured_score(values):
+    """The z of the mean of clipped values, and of the clearer tail, as all looks are tested."""
+    both = np.concatenate([*values.values()])
+    scale = 1.4826 * np.median(np.abs(both - np.median(both)))
+    columns = [np.clip((both - np.median(both)) / scale, -4, 4), both < np.quantile(both, 0.05)]
+    z = []
+    for one in [*columns, both > np.quantile(both, 0.95)]:
+        own, rest = np.split(one.astype(float), [len(values["gen"])])
+        z.append((own.mean() - rest.mean()) / (one.std() * np.sqrt(1 / len(own) + 1 / len(rest))))
+    return z[0], max(map(abs, z[1:]))
+
+
+@pytest.mark.parametrize("law", HEAVY.values(), ids=HEAVY)
+@pytest.mark.parametrize("part", [0.2, 0.3])
+def test_a_part_beyond_most_of_a_heavy_tailed_reference_is_a_part(law, part):
+    """The twentieth of both sets in a tail lies beyond the part: its share hardly differs."""
+    parts = []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        values = {"gen": law(rng, 300), "ref": law(rng, 300)}
+        place = 1.5 * np.quantile(values["ref"], 0.95)
+        values["gen"][: int(300 * part)] = place + 0.01 * values["gen"][: int(300 * part)]
+        parts.append(explain(Trait("v", "low", "high", "less", "more"), 0, *measured_score(values), values))
+    assert sum(one.whole for one in parts) <= 2
+    assert np.median([one.shares["gen"] for one in parts]) == pytest.approx(part, abs=0.06)
+
+
+@pytest.mark.parametrize("law", HEAVY.values(), ids=HEAVY)
+@pytest.mark.parametrize("factor", [3.0, 5.0])
+def test_a_heavy_tailed_set_that_moves_as_a_whole_is_whole(law, factor):
+    wholes = 0
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        values = {"gen": np.abs(law(rng, 300)) * factor, "ref": np.abs(law(rng, 300))}
+        wholes += explain(Trait("v", "low", "high", "less", "more"), 0, *measured_score(values), values).whole
+    assert wholes >= 8

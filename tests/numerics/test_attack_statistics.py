@@ -85,7 +85,7 @@ def test_the_bound_of_epsilon_stays_below_a_gaussian_guarantee_and_comes_near(rn
 def test_randomized_response_is_bounded_by_its_epsilon_from_both_sides(rng):
     epsilon = 1.0
     honest = np.e**epsilon / (1 + np.e**epsilon)
-    for _ in range(50):
+    for _ in range(20):
         members = (rng.random(4000) < honest).astype(float) + 1e-9 * rng.random(4000)
         others = (rng.random(4000) > honest).astype(float) + 1e-9 * rng.random(4000)
         for x, y in ((members, others), (-members, -others)):
@@ -93,7 +93,7 @@ def test_randomized_response_is_bounded_by_its_epsilon_from_both_sides(rng):
 
 
 def test_scores_that_say_nothing_bound_nothing(rng):
-    assert sum(epsilon_lower_bound(rng.normal(size=200), rng.normal(size=300)) > 0 for _ in range(200)) <= 10
+    assert sum(epsilon_lower_bound(rng.normal(size=200), rng.normal(size=300)) > 0 for _ in range(100)) <= 6
 
 
 @pytest.mark.parametrize(

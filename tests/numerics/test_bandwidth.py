@@ -16,6 +16,8 @@ from finc_eval.numerics.kernels import (
     stable_bandwidth,
 )
 
+QUICK = {"features": 50, "modes": 1, "method": fe.Finc(clusters=False)}
+
 
 def test_the_median_is_that_of_the_distances_of_all_pairs(digits):
     rows = digits[0][:150].astype(np.float64)
@@ -42,10 +44,10 @@ def test_the_bandwidth_is_that_of_the_reference_alone(digits):
     x = digits[0][:, ::12]
     expected = median_bandwidth(torch.from_numpy(x[:500]))
     for gen in (x[500:600], 100 * x[500:600]):
-        found = fe.compare(gen=gen, ref=x[:500], features=50, modes=1)
+        found = fe.compare(gen=gen, ref=x[:500], **QUICK)
         assert found.settings.sigma == pytest.approx(expected, rel=1e-6)
         assert found.sigma_rule == "0.5 x median distance of 500 reference samples"
-    given = fe.compare(gen=gen, ref=x[:500], features=50, modes=1, sigma=7.5)
+    given = fe.compare(gen=gen, ref=x[:500], **QUICK, sigma=7.5)
     assert (given.settings.sigma, given.sigma_rule) == (7.5, "given")
 
 
@@ -89,14 +91,17 @@ def test_planted_clusters_are_counted_at_a_good_bandwidth():
 )
 def test_a_bandwidth_far_off_carries_a_warning(digits, factor, words):
     x = digits[0][:, ::12]
-    default = fe.compare(gen=x[:400], ref=x[400:1000], features=50, modes=1)
+    default = fe.compare(gen=x[:100], ref=x[100:700], **QUICK)
     assert not any("sigma" in warning for warning in default.warnings)
     sigma = factor * default.settings.sigma
-    found = fe.compare(gen=x[:400], ref=x[400:1000], features=50, modes=1, sigma=sigma)
+    found = fe.compare(gen=x[:100], ref=x[100:700], **QUICK, sigma=sigma)
     assert [warning for warning in found.warnings if f"sigma {sigma:.4g} is {words}" in warning]
     assert len([warning for warning in found.warnings if "sigma" in warning]) == 1
     sketched = fe.compare(
-        gen=fe.Sketch.of(x[:400], found.feature_map), ref=fe.Sketch.of(x[400:1000], found.feature_map), modes=1
+        gen=fe.Sketch.of(x[:100], found.feature_map),
+        ref=fe.Sketch.of(x[100:700], found.feature_map),
+        modes=1,
+        method=QUICK["method"],
     )
     assert sketched.warnings == found.warnings
 

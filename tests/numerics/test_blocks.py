@@ -9,7 +9,7 @@ from scipy import stats
 
 from finc_eval.numerics import blocks
 from finc_eval.numerics.blocks import Blocked, WithinBlocks
-from finc_eval.numerics.exchanges import step_down
+from finc_eval.numerics.families import step_down
 
 
 def blocked(sizes, is_whole=False):
@@ -59,8 +59,8 @@ def test_exchanges_have_the_variance_that_is_computed():
 @pytest.mark.parametrize(
     ("sizes", "is_whole", "runs"),
     [
-        ((4, 4), False, 30),
-        ((3, 3), True, 50),
+        ((4, 4), False, 20),
+        ((3, 3), True, 30),
         pytest.param((3, 3), True, 300, marks=pytest.mark.long),
         *(pytest.param(sizes, False, 300, marks=pytest.mark.long) for sizes in ((1, 1), (1, 5), (2, 2, 2), (4, 4))),
     ],
@@ -103,13 +103,6 @@ def test_samples_of_a_block_that_hang_together_are_exchanged_as_a_whole():
     )
     assert together == pytest.approx(2 / 2**7)
     assert alone < together
-
-
-def test_step_down_counts_all_exchanges_of_larger_statistics():
-    drawn = np.array(list(product((-1.0, 1.0), repeat=3)), np.float32) @ np.diag([3, 2, 1]).astype(np.float32)
-    found = step_down(np.array([3.0, 2.0, 0.5]), drawn, is_exact=True)
-    np.testing.assert_allclose(found, [1, 1, 1])
-    assert step_down(np.array([9.0, 2.0, 0.5]), drawn)[0] == pytest.approx(1 / 9)
 
 
 def difference_in(block, cells, pairs):

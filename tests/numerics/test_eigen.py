@@ -153,7 +153,7 @@ def test_where_the_iteration_does_not_converge_a_full_decomposition_takes_over(f
 
 def test_more_eigenvalues_for_a_plot_come_without_vectors_and_within_a_percent(digits):
     x, labels = digits
-    gen, ref = x[:1800][labels[:1800] != 0], x[1800:3600]
+    gen, ref = x[:900][labels[:900] != 0], x[900:1800]
     phi = fe.Sketch.reference(ref, features=400).feature_map
     difference = fe.Sketch.of(gen, phi).covariance - fe.Sketch.of(ref, phi).covariance
     values, vectors = top_eigenpairs(difference, COUNT, spectrum=25)

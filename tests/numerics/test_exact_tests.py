@@ -46,13 +46,13 @@ def test_discrete_correction_is_never_above_holms_and_ignores_tests_that_cannot_
 def test_family_wise_error_of_many_discrete_tests_is_near_its_level():
     rng = np.random.default_rng(0)
     rejected = 0
-    for _ in range(400):
+    for _ in range(200):
         sizes = rng.integers(2, 40, 60)  # 60 independent kinds, sets of 30 and 270
         k = rng.hypergeometric(sizes, 300 - sizes, 30)
         total = sizes
         tests = ShareTests(np.r_[k, total - k], np.repeat([30, 270], 60), np.r_[total - k, k], np.repeat([270, 30], 60))
         rejected += tests.adjusted.min() <= 0.05
-    assert 0.02 * 400 < rejected <= 0.07 * 400
+    assert 0.02 * 200 < rejected <= 0.07 * 200
 
 
 def test_hypergeometric_tails_are_those_of_scipy():

@@ -13,7 +13,6 @@ from finc_eval.numerics.exchanges import (
     exchange_units,
     flip_blocks,
     sketched_p_value,
-    step_down,
     unit_numbers,
 )
 
@@ -194,14 +193,6 @@ def test_up_to_the_most_units_each_is_its_own():
     assert len(np.unique(unit_numbers(keys))) == MAX_UNITS
     more = np.arange(MAX_UNITS + 1, dtype=np.uint64) << np.uint64(20)
     assert len(np.unique(unit_numbers(more))) < MAX_UNITS
-
-
-def test_step_down_takes_equal_statistics_for_equal_and_has_tests_of_one_family_in_order():
-    observed, drawn = np.array([2.0, -1.0]), np.array([[2 * (1 - 5e-6), 0], [1.5, 0], [0, 1], [0.5, 0.5]], np.float32)
-    np.testing.assert_allclose(step_down(observed, drawn), [2 / 5, 2 / 5])
-    np.testing.assert_allclose(step_down(observed, drawn, is_exact=True), [1 / 4, 1 / 4])
-    np.testing.assert_allclose(step_down(np.array([2.01, -0.45]), drawn), [1 / 5, 3 / 5])
-    assert step_down(np.zeros(2), drawn).max() == 1
 
 
 def test_the_law_of_a_mean_of_one_value_is_the_normal_test():

@@ -4,7 +4,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import torch
 from scipy.stats import binomtest, norm, t
 
 from finc_eval.core.errors import UsageError
@@ -12,9 +11,7 @@ from finc_eval.numerics.inference import (
     ALPHA,
     BESIDE_ALPHA,
     critical_value,
-    holm,
     jackknife_bias,
-    normal_interval,
     normal_quantile,
     significant,
     student_quantile,
@@ -37,10 +34,6 @@ def test_the_bias_of_a_jackknife_of_a_variance_leaves_none():
     assert values.var() - jackknife_bias(values.var(), variances) == pytest.approx(values.var(ddof=1))
 
 
-def test_a_normal_interval_is_two_errors_wide_on_either_side():
-    assert normal_interval(1.0, 0.5) == pytest.approx((1 - 1.96 * 0.5, 1 + 1.96 * 0.5), abs=1e-4)
-
-
 @pytest.mark.parametrize(("found", "n"), [(0, 10), (3, 10), (10, 10), (81, 263)])
 def test_wilsons_interval_is_that_of_scipy(found, n):
     expected = binomtest(found, n).proportion_ci(0.95, method="wilson")
@@ -56,15 +49,6 @@ def test_a_confidence_is_refused_unless_it_lies_between_0_and_1(confidence):
 def test_simultaneous_intervals_are_bonferronis():
     assert critical_value(1) == pytest.approx(norm.ppf(0.975))
     assert critical_value(20) == pytest.approx(norm.ppf(1 - 0.05 / 40))
-
-
-@pytest.mark.parametrize("part", [1.0, 0.25])
-def test_holms_p_values_grow_by_the_tests_that_are_left_at_a_part_of_the_level(part):
-    p = torch.tensor([0.01, 0.2, 0.011, 0.9, 0.0001, 0.04])
-    adjusted = holm(p, part)
-    # Six tests; the third smallest is no less significant than the second.
-    expected = np.array([0.05, 0.4, 0.05, 0.9, 0.0006, 0.12]) / part
-    np.testing.assert_allclose(adjusted, np.minimum(expected, 1), rtol=1e-5)
 
 
 def test_what_is_exactly_at_the_level_is_significant():

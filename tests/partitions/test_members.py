@@ -18,7 +18,7 @@ from finc_eval.demo.planted import planted_sets
 @pytest.fixture(scope="module")
 def digits():
     """Digits with planted kinds."""
-    return [one.images[::16] for one in planted_sets()]
+    return [one.images[::24] for one in planted_sets()]
 
 
 @pytest.fixture(scope="module")

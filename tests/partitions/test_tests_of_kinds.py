@@ -8,7 +8,7 @@ from scipy import stats
 
 from finc_eval.core.errors import DataError
 from finc_eval.numerics.blocks import Blocked, WithinBlocks
-from finc_eval.numerics.exchanges import step_down
+from finc_eval.numerics.families import step_down
 from finc_eval.partitions.tests import FIT_SAMPLES, EffectiveCounts, Mixes, Tally
 from finc_eval.partitions.tests import test_kinds as tests_of
 from finc_eval.partitions.tests import test_within_blocks as tests_within

@@ -11,6 +11,7 @@ from scipy.stats import t
 import finc_eval as fe
 from finc_eval.core.run import Run
 from finc_eval.estimates.estimate import Estimate
+from finc_eval.numerics.families import share_as_large
 from finc_eval.partitions.blocks import pair
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.prompts.images import (
@@ -26,7 +27,7 @@ from finc_eval.prompts.images import (
 )
 from finc_eval.prompts.table import prompt_differences
 from finc_eval.prompts.text import hash_words
-from finc_eval.prompts.words import AXES, _observe, _p_values, _statistics, whiten
+from finc_eval.prompts.words import AXES, _observe, _statistics, whiten
 
 PROMPT = np.array([0, 0, 0, 1, 1, 2, 3, 3])
 HAS = csr_matrix(np.array([[1.0, 0, 1], [1, 1, 0], [1, 0, 0], [0, 1, 0]]))
@@ -69,7 +70,7 @@ def test_a_statistic_has_the_variance_of_all_signs(axes):
 
 def test_p_values_count_what_is_as_large_with_what_was_seen():
     drawn = np.array([[1.0], [2.0], [3.0], [2.0]])
-    assert _p_values(np.array([0.5, 2.0, 2.5, 9.0]), drawn) == pytest.approx([1, 4 / 5, 2 / 5, 1 / 5])
+    assert share_as_large(np.array([0.5, 2.0, 2.5, 9.0]), drawn) == pytest.approx([1, 4 / 5, 2 / 5, 1 / 5])
 
 
 def test_differences_are_divided_by_their_spread_along_their_axes():

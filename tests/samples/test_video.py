@@ -389,7 +389,7 @@ def test_damage_that_the_codec_can_tell_is_a_failure(codec):
         container.mux(stream.encode())
     data, clip, accepted = file.getvalue(), Clip(40, 1, 1, "hold"), 0
     (whole,) = pixels(data, clip)
-    for seed in range(20):
+    for seed in range(12):
         rng = np.random.default_rng(seed)
         start, length = int(rng.uniform(0.2, 0.85) * len(data)), int(rng.choice([1, 16, 200]))
         broken = data[:start] + rng.bytes(length) + data[start + length :]
@@ -398,7 +398,7 @@ def test_damage_that_the_codec_can_tell_is_a_failure(codec):
         except ValueError:
             continue
         accepted += bool((np.abs(window.astype(int) - whole).mean((1, 2, 3)) > 8).any())
-    assert accepted <= 2
+    assert accepted <= 1
 
 
 def test_a_file_that_is_all_boxes_is_not_walked_to_its_end():

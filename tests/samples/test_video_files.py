@@ -13,9 +13,8 @@ from PIL import Image
 from finc_eval.core.errors import FincEvalError
 from finc_eval.samples import clip_source, video_files
 from finc_eval.samples.clips import Clip, plan_windows
-from finc_eval.samples.opening import open_source
+from finc_eval.samples.opening import open_clips, open_source
 from finc_eval.samples.video import open_container
-from finc_eval.samples.video_files import open_clips
 
 CLIP = Clip(4, 2, 3, "refuse")
 
@@ -351,8 +350,11 @@ def test_an_npz_of_images_says_that_clips_are_needed(tmp_path):
 
 def test_what_holds_no_clips_is_left_to_others(tmp_path):
     (tmp_path / "a.txt").write_text("x")
-    for source in (tmp_path, tmp_path / "a.txt", tmp_path / "nothing.mp4", np.zeros((2, 4, 4, 3), np.uint8), object()):
+    for source in (tmp_path, tmp_path / "a.txt", str(tmp_path / "*.mp4"), np.zeros((2, 4, 4, 3), np.uint8), [1], print):
         assert open_clips(source, CLIP) is None
+    for source, message in ((tmp_path / "nothing.mp4", "does not exist"), (object(), "samples must be a path")):
+        with pytest.raises(FincEvalError, match=message):
+            open_source(source, clip=CLIP)
 
 
 # --- real clips -------------------------------------------------------------------------------------------------------

@@ -23,8 +23,7 @@ from finc_eval.embeddings.columns import metadata_table
 from finc_eval.embeddings.keys import hash_rows
 from finc_eval.private.synthesis.files import read_columns
 from finc_eval.samples.clips import Clip
-from finc_eval.samples.opening import open_source
-from finc_eval.samples.video_files import open_clips
+from finc_eval.samples.opening import open_clips, open_source
 
 LIST = r"the list of [\d,]+ (samples|clips|lines|rows) takes .* when decoded, above the .* of FINC_EVAL_MAX_DECODED"
 

@@ -15,8 +15,7 @@ from PIL import Image
 from finc_eval.samples import video, video_process
 from finc_eval.samples.clips import Clip
 from finc_eval.samples.images import decode, rgb
-from finc_eval.samples.opening import open_source
-from finc_eval.samples.video_files import open_clips
+from finc_eval.samples.opening import open_clips, open_source
 
 CLIP = Clip(frames=4, stride=1, windows=1, short="loop")
 TOO_LONG = "took more than 0.3 seconds"

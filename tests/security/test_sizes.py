@@ -31,8 +31,7 @@ from finc_eval.extractors import card
 from finc_eval.extractors.catalog import load_card
 from finc_eval.extractors.fetch import fetch_weights
 from finc_eval.samples.clips import Clip
-from finc_eval.samples.opening import open_source
-from finc_eval.samples.video_files import open_clips
+from finc_eval.samples.opening import open_clips, open_source
 
 TOO_LARGE = r"takes .* when decoded, above the .* of FINC_EVAL_MAX_DECODED"
 ZEROS = 1_500_000_000

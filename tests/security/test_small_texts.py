@@ -22,9 +22,8 @@ from finc_eval.naming.evidence import UniqueNames
 from finc_eval.private.synthesis.files import read_columns
 from finc_eval.private.synthesis.tabular import Table
 from finc_eval.samples.clips import Clip
-from finc_eval.samples.opening import open_source
+from finc_eval.samples.opening import open_clips, open_source
 from finc_eval.samples.tar import expand
-from finc_eval.samples.video_files import open_clips
 
 LONG_KEY = "has a key of more than 8 words"
 DOTS = ".".join("a" * 20_000)

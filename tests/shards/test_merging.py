@@ -181,8 +181,9 @@ def test_shards_whose_ids_are_not_those_of_their_set_are_refused(folder):
 
 
 def test_whole_sets_sketches_and_shards_in_the_place_of_the_result_are_refused(folder, tmp_path):
-    whole, parts = fe.extract(folder, "pixels", "whole.h5"), made(folder, 2)
-    fe.Sketch.reference(whole, features=20).save("sketch.h5")
+    fe.extract(folder, "pixels", "whole.h5")
+    parts = made(folder, 2)
+    fe.Sketch.reference(np.random.default_rng(0).normal(size=(40, 4)), features=20).save("sketch.h5")
     for given, out, why in (
         (["whole.h5"], "merged.h5", "whole.h5 holds a whole set, and merge joins shards"),
         ([*parts, "sketch.h5"], "merged.h5", "sketch.h5 is a sketch"),

@@ -140,13 +140,13 @@ def sketch(
     check_given([samples, feature_map_of], extraction.extractor)
     with work.running() as run:
         from finc_eval.embeddings.needs import needs_columns  # they load torch: wrong options need not wait
-        from finc_eval.embeddings.opening import as_embeddings, open_sets
+        from finc_eval.embeddings.opening import open_embeddings
 
         shared = None if feature_map_of is None else fe.Sketch.load(feature_map_of)
         spaces = [] if shared is None else [shared.space]
-        open_one = partial(as_embeddings, or_shard=extraction.shard is not None)
-        checks = [needs_columns(settings.groups)]
-        embeddings = open_sets({"samples": samples}, open_one, extraction, run, spaces, checks=checks)["samples"]
+        checks, or_shard = [needs_columns(settings.groups)], extraction.shard is not None
+        sources = {"samples": samples}
+        embeddings = open_embeddings(sources, extraction, run, spaces, or_shard=or_shard, checks=checks)["samples"]
         if (embeddings.shard and embeddings.shard.name) != extraction.shard:
             raise UsageError(f"{samples} is not shard {extraction.shard} of a set: sketch it without --shard")
         is_own = partial(_is_own, digest=embeddings.digest, settings=settings, shared=shared)

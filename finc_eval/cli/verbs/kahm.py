@@ -84,7 +84,7 @@ def fit(
     check_suffix(out, ".h5")
     with work.running() as run:
         checks = [_needs_labels(label, samples)]
-        embeddings = _open_sets({"samples": samples}, extraction, run, checks=checks)["samples"]
+        embeddings = _open_embedded({"samples": samples}, extraction, run, checks=checks)["samples"]
         labels = _labels(embeddings, label, samples)
         header = {"source": embeddings.digest, "settings": plain(settings), "classes": sorted(set(labels))}
         refuse_loss(out, lambda path: has_header(path, type="kahm", **header), force)
@@ -124,7 +124,7 @@ def classify(
     check_suffix(out, ".csv")
     with work.running() as run:
         fitted = fe.kahm.load_models(models, device=run.torch_device)
-        embeddings = _open_sets({"samples": samples}, extraction, run, [fitted.space])["samples"]
+        embeddings = _open_embedded({"samples": samples}, extraction, run, [fitted.space])["samples"]
         values = fitted.distances(embeddings).values
     known = embeddings.column(label) if label in embeddings.columns else None
     write_classes(out, embeddings.ids_between(0, embeddings.n), fitted.classes, values, known, force, as_json)
@@ -163,7 +163,7 @@ def fabricate(
     check_suffix(out, ".npz")
     with work.running() as run:
         checks = [_needs_labels(label, samples)]
-        embeddings = _open_sets({"samples": samples}, extraction, run, checks=checks)["samples"]
+        embeddings = _open_embedded({"samples": samples}, extraction, run, checks=checks)["samples"]
         labels = _labels(embeddings, label, samples)
         # 4: bytes on the disk for an entry of a fabricated sample.
         size = embeddings.n * embeddings.dim * 4
@@ -213,7 +213,7 @@ def membership(
     output = None if out is None else output_folder("kahm membership", "membership-score", sources, out, force)
     with work.running() as run:
         fitted = fe.kahm.load_models(models, device=run.torch_device)
-        sets = _open_sets({"members": members, "others": others}, extraction, run, [fitted.space])
+        sets = _open_embedded({"members": members, "others": others}, extraction, run, [fitted.space])
         if sets["members"].digest == sets["others"].digest:
             raise DataError(
                 f"{members} and {others} are the same samples: others are samples that the models have not seen"
@@ -262,7 +262,7 @@ def federate(
     with work.running() as run:
         match samples, named or None, exchange, gather, out:
             case str(asked), None, Path() as folder, None, None:
-                queries = _open_sets({"samples": asked}, extraction, run)["samples"]
+                queries = _open_embedded({"samples": asked}, extraction, run)["samples"]
                 fe.kahm.federated.ask(folder, queries.rows_at(np.arange(queries.n)).numpy())
                 asked_about = f"{folder}: asked about {plural(queries.n, 'sample')}"
                 print_json({"asked": queries.n}) if as_json else print(asked_about)
@@ -277,7 +277,7 @@ def federate(
                 write_classes(table, ids, distances.classes, distances.values, None, force, as_json)
             case str(asked), dict(parties), None, None, Path() as table:
                 fitted = [fe.kahm.load_models(path, device=run.torch_device) for path in parties.values()]
-                queries = _open_sets({"samples": asked}, extraction, run, [machine.space for machine in fitted])[
+                queries = _open_embedded({"samples": asked}, extraction, run, [machine.space for machine in fitted])[
                     "samples"
                 ]
                 distances = fe.kahm.federated.combine(
@@ -293,12 +293,12 @@ def federate(
                 )
 
 
-def _open_sets(
+def _open_embedded(
     sources: dict[str, Any], extraction: Extraction, run: Run, spaces: Sequence[str] = (), checks: Sequence[Check] = ()
 ) -> dict[str, Embeddings]:
-    from finc_eval.embeddings.opening import as_embeddings, open_sets  # loads torch: wrong options need not wait
+    from finc_eval.embeddings.opening import open_embeddings  # loads torch: wrong options need not wait
 
-    return open_sets(sources, as_embeddings, extraction, run, [space for space in spaces if space], checks=checks)
+    return open_embeddings(sources, extraction, run, [space for space in spaces if space], checks=checks)
 
 
 def _needs_labels(column: str, samples: str) -> Check:

@@ -43,7 +43,7 @@ def score(
     """
     check_given([comparison, samples], extraction.extractor)
     check_suffix(out, ".csv")
-    from finc_eval.embeddings.opening import as_embeddings, open_sets  # loads torch: wrong options need not wait
+    from finc_eval.embeddings.opening import open_embeddings  # loads torch: wrong options need not wait
     from finc_eval.embeddings.set_info import notes_on, set_info
 
     result = fe.Comparison.load(comparison)
@@ -52,7 +52,7 @@ def score(
     counts = np.zeros(len(result.kinds) + 1, int)  # samples of no kind, and of each
     with work.running() as run:
         sources = {"samples": samples}
-        embeddings = open_sets(sources, as_embeddings, extraction, run, [result.space])["samples"]
+        embeddings = open_embeddings(sources, extraction, run, [result.space])["samples"]
         with write_whole(out) as temporary, create_text(temporary) as file:
             write_rows(file, [columns])
             for batch, scores in result.score_batches(embeddings, result.directions):

@@ -10,7 +10,7 @@ import torch
 
 from finc_eval.core.errors import DataError, did_you_mean
 from finc_eval.extractors.card import Card
-from finc_eval.extractors.networks.tensors import fill_network
+from finc_eval.extractors.networks.tensors import WithoutDraws, fill_network
 
 LOADERS = {
     "pixels": "pixels",
@@ -49,7 +49,9 @@ def load_backbone(card: Card, device: torch.device, weights: Path | None = None)
     if hasattr(module, "load"):
         network = module.load(card, weights)
     else:
-        network = with_outputs(module, fill_network(module.create(card), card, weights))
+        with WithoutDraws():
+            made = module.create(card)
+        network = with_outputs(module, fill_network(made, card, weights))
     if card.output.frames is not None:
         network = FrameByFrame(network, card.output.frames)
     ready: torch.nn.Module = network.requires_grad_(False).eval().to(device)

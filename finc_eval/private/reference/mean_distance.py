@@ -17,7 +17,9 @@ from math import sqrt
 import torch
 from scipy.optimize import brentq
 
-from finc_eval.numerics.inference import normal_quantile, upper_tail
+from finc_eval.estimates.error_source import ErrorSource
+from finc_eval.estimates.estimate import Estimate
+from finc_eval.numerics.inference import normal_quantile
 from finc_eval.numerics.moments import Moments
 
 
@@ -79,10 +81,10 @@ def variance(ref: NoisyMean, gen: SampleMean) -> float:
 def interval(ref: NoisyMean, gen: SampleMean, confidence: float) -> tuple[float, float]:
     """Return all x that the estimate does not contradict: (Δ̂² − x)² ≤ z² (4κ max(x, 0) + 2 tr Σ²).
 
-    The idea is Wilson's interval of a share. κ = δᵀΣδ/Δ² is the variance of d along δ. The estimate ∓ z
-    standard errors would be too short: when the estimate is small by chance, its variance is underestimated as well,
-    and the interval ends below the truth. When δ is hardly known, κ is shrunk to its
-    average over the fluctuation of d, tr Σ²/tr Σ.
+    The idea is Wilson's interval of a share. It is not that of an `Estimate`, whose error does not depend on the truth.
+    κ = δᵀΣδ/Δ² is the variance of d along δ. The estimate ∓ z standard errors would be too short: when the estimate is
+    small by chance, its variance is underestimated as well, and the interval ends below the truth. When δ is hardly
+    known, κ is shrunk to its average over the fluctuation of d, tr Σ²/tr Σ.
     """
     z, value = normal_quantile(confidence), squared_distance(ref, gen)
     along, squared, trace = _fluctuation(ref, gen)
@@ -134,12 +136,16 @@ def noncentrality_interval(x: float, degrees: int, confidence: float) -> tuple[f
     return noncentrality(1 - tail), noncentrality(tail)
 
 
-def difference(ref: NoisyMean, first: SampleMean, other: SampleMean) -> float:
-    """Estimate Δ²(one) − Δ²(other). The squared noise and the reference's sampling are in both and cancel."""
-    return squared_distance(ref, first) - squared_distance(ref, other)
+def difference(ref: NoisyMean, first: SampleMean, other: SampleMean) -> Estimate:
+    """Estimate Δ²(one) − Δ²(other). The squared noise and the reference's sampling are in both and cancel.
+
+    Its variance is known from the release and the samples, so that its law is normal, and not Student's.
+    """
+    value = squared_distance(ref, first) - squared_distance(ref, other)
+    return Estimate.of(value, (ErrorSource.of_variance("noise, records and samples", _variance(ref, first, other)),))
 
 
-def difference_variance(ref: NoisyMean, first: SampleMean, other: SampleMean) -> float:
+def _variance(ref: NoisyMean, first: SampleMean, other: SampleMean) -> float:
     """Estimate the variance of `difference` over noise, records and two independent sets of generated samples.
 
     With g = q₁ − q₂ and Cᵢ = Sᵢ/nᵢ it is 4 gᵀ(s²I + S_P/m)g + Σᵢ (4 δᵢᵀCᵢδᵢ + 2 tr Cᵢ²). Only the noise along g is
@@ -154,11 +160,6 @@ def difference_variance(ref: NoisyMean, first: SampleMean, other: SampleMean) ->
         along = float(d @ sampling @ d) - float((sampling * (shared + sampling)).sum())
         total += 4 * max(along, 0.0) + 2 * float(sampling.square().sum())
     return total
-
-
-def two_sided(value: float, standard_error: float) -> float:
-    """Return the two-sided p-value of a normal estimate under the hypothesis that its true value is 0."""
-    return 2 * upper_tail(abs(value) / standard_error) if standard_error > 0 else float(value == 0)
 
 
 def smallest_detected(ref: NoisyMean, confidence: float) -> float:

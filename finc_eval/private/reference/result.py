@@ -15,7 +15,7 @@ from pydantic import computed_field
 from finc_eval.core.record import Record, plain
 from finc_eval.core.serialize import Document
 from finc_eval.core.signature import SignatureText
-from finc_eval.numerics.inference import holm, normal_interval
+from finc_eval.numerics.families import holm
 from finc_eval.private.dp.guarantee import Guarantee, epsilon_of
 from finc_eval.private.reference import mean_distance
 from finc_eval.private.reference.mean_distance import NoisyMean, SampleMean
@@ -272,13 +272,11 @@ def paired_differences(
     ref: NoisyMean, gens: Mapping[str, SampleMean], confidence: float
 ) -> tuple[PairedDifference, ...]:
     """Estimate the differences of all pairs of generators, in their order, with p-values adjusted by Holm."""
-    estimates = []
-    for first, second in combinations(gens, 2):
-        value = mean_distance.difference(ref, gens[first], gens[second])
-        error = sqrt(mean_distance.difference_variance(ref, gens[first], gens[second]))
-        estimates.append((first, second, value, error))
-    adjusted = holm(torch.tensor([mean_distance.two_sided(value, error) for *_, value, error in estimates]))
+    estimates = {
+        names: mean_distance.difference(ref, *(gens[name] for name in names)) for names in combinations(gens, 2)
+    }
+    adjusted = holm([found.p_value for found in estimates.values()])
     return tuple(
-        PairedDifference(*estimate, normal_interval(*estimate[2:], confidence), float(p))
-        for estimate, p in zip(estimates, adjusted, strict=True)
+        PairedDifference(*names, found.value, found.standard_error, found.interval_at(confidence), float(p))
+        for (names, found), p in zip(estimates.items(), adjusted, strict=True)
     )

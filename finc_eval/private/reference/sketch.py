@@ -26,7 +26,7 @@ from finc_eval.core.serialize import Shown
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.embeddings.needs import needs_labels
-from finc_eval.embeddings.opening import as_embeddings, open_sets
+from finc_eval.embeddings.opening import open_embeddings
 from finc_eval.embeddings.recipe import check_same_space
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.private.dp.gaussian_mechanism import class_features, class_indices
@@ -166,7 +166,7 @@ class PrivateSketch(Shown):
             return gen
         run, label = Run.of(run), "the generated set"
         checks = [needs_labels(label, self._no_labels(label))] if labels is None and self.classes is not None else []
-        embeddings = open_sets({label: gen}, as_embeddings, extractor, run, [self.space], checks=checks)[label]
+        embeddings = open_embeddings({label: gen}, extractor, run, [self.space], checks=checks)[label]
         check_same_space(label, embeddings.space, "the private sketch", self.space)
         if embeddings.n < 2:
             raise DataError("a score against a private sketch needs at least two samples, got one")

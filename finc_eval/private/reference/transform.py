@@ -14,7 +14,7 @@ from finc_eval.core.files.stored import StoredFile
 from finc_eval.core.files.writing import NewFile
 from finc_eval.core.run import Run
 from finc_eval.embeddings.recipe import ARRAY_SPACE, check_same_space
-from finc_eval.measures.inputs import gaussian_statistics
+from finc_eval.measures.gaussians.opened import gaussian_statistics
 from finc_eval.numerics.kernels import median_distance
 from finc_eval.private.dp.records import Records, open_records
 from finc_eval.private.reference.result import TransformHeader

@@ -42,27 +42,27 @@ def random_set(n, d, seed, scale=1.0, offset=0.0):
 
 
 SETS = {
-    "random": lambda: (random_set(150, 20, 0), random_set(200, 20, 1)),
-    "one entry": lambda: (random_set(150, 1, 0), random_set(200, 1, 1)),
-    "copies": lambda: (random_set(150, 20, 0)[np.arange(150) % 20], random_set(200, 20, 0)[np.arange(200) % 30]),
-    "all the same": lambda: (np.ones((150, 5), np.float32), np.ones((200, 5), np.float32)),
+    "random": lambda: (random_set(90, 20, 0), random_set(120, 20, 1)),
+    "one entry": lambda: (random_set(90, 1, 0), random_set(120, 1, 1)),
+    "copies": lambda: (random_set(90, 20, 0)[np.arange(90) % 20], random_set(120, 20, 0)[np.arange(120) % 30]),
+    "all the same": lambda: (np.ones((90, 5), np.float32), np.ones((120, 5), np.float32)),
     "a grid, full of ties": lambda: (
-        np.random.default_rng(0).integers(0, 3, (150, 3)).astype(np.float32),
-        np.random.default_rng(1).integers(0, 3, (200, 3)).astype(np.float32),
+        np.random.default_rng(0).integers(0, 3, (90, 3)).astype(np.float32),
+        np.random.default_rng(1).integers(0, 3, (120, 3)).astype(np.float32),
     ),
     "near copies far from the origin": lambda: (
-        random_set(150, 20, 0, 1e-4, 100.0),
-        random_set(200, 20, 1, 1e-4, 100.0),
+        random_set(90, 20, 0, 1e-4, 100.0),
+        random_set(120, 20, 1, 1e-4, 100.0),
     ),
     "clusters much tighter than far apart": lambda: (
-        random_set(150, 20, 0, 1e-4) + 100 * random_set(3, 20, 2)[np.arange(150) % 3],
-        random_set(200, 20, 1, 1e-4) + 100 * random_set(3, 20, 2)[np.arange(200) % 3],
+        random_set(90, 20, 0, 1e-4) + 100 * random_set(3, 20, 2)[np.arange(90) % 3],
+        random_set(120, 20, 1, 1e-4) + 100 * random_set(3, 20, 2)[np.arange(120) % 3],
     ),
-    "tiny": lambda: (random_set(150, 20, 0, 1e-30), random_set(200, 20, 1, 1e-30)),
-    "enormous": lambda: (random_set(150, 20, 0, 1e30), random_set(200, 20, 1, 1e30)),
+    "tiny": lambda: (random_set(90, 20, 0, 1e-30), random_set(120, 20, 1, 1e-30)),
+    "enormous": lambda: (random_set(90, 20, 0, 1e30), random_set(120, 20, 1, 1e30)),
     "one enormous outlier": lambda: (
-        random_set(150, 20, 0),
-        np.concatenate([random_set(199, 20, 1), np.full((1, 20), 1e25, np.float32)]),
+        random_set(90, 20, 0),
+        np.concatenate([random_set(119, 20, 1), np.full((1, 20), 1e25, np.float32)]),
     ),
 }
 

@@ -197,6 +197,7 @@ def test_more_branches_than_distinct_samples_are_no_error():
     assert fit_wide(rows, KahmSettings(1, branches=8)).n == 10
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize(("components", "accuracy"), [(10, 0.985), (20, 0.985)])
 def test_digits_are_told_apart(components, accuracy):
     right = []

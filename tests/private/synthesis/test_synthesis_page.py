@@ -26,9 +26,17 @@ def patients():
     return {"age": rng.integers(18, 40, 2000), "smokes": smokes, "ill": np.where(ill, "1", "0")}
 
 
+@pytest.fixture(scope="module")
+def stored():
+    return {}
+
+
 @pytest.fixture
-def made(patients):
-    return fe.privacy.synthesize_table(patients, TABLE, epsilon=5, ledger=None, steps=60)
+def made(patients, stored):
+    """A synthesis with the noise of the first test; no test changes it."""
+    if not stored:
+        stored["made"] = fe.privacy.synthesize_table(patients, TABLE, epsilon=5, ledger=None, steps=60)
+    return stored["made"]
 
 
 def test_columns_have_the_shares_of_the_synthetic_records_and_how_far_the_release_moved_them(made):

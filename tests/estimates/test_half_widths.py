@@ -1,0 +1,46 @@
+"""Half-widths are those of `Estimate`: whoever else takes a quantile of an error is listed here, with the reason."""
+
+import re
+from pathlib import Path
+
+import finc_eval
+
+QUANTILE = re.compile(r"\b((student|normal|upper)_quantile|ndtri|stdtrit|critical_value|norm\.ppf|t\.ppf|isf)\(")
+"""Calls that give a quantile of a law of errors."""
+
+OWNERS = {"estimates/estimate.py", "estimates/error_source.py", "numerics/inference.py"}
+
+EXACT = "exact or nearly exact bounds of shares, also of a share that no sample shows"
+NO_INTERVAL = "no interval of a number: "
+
+OTHERS = {
+    "comparison/assemble.py": EXACT + ", at a level of all directions",
+    "comparison/estimates.py": "all directions at once, from moments of sketches; no influence of samples is known",
+    "comparison/score_pass.py": "the same, for paired sets: as wide as Student's quantile",
+    "gates/evidence.py": "an `Estimate` at any level, and with other numbers of samples",
+    "gates/scores.py": NO_INTERVAL + "a margin for the noise of a baseline",
+    "gates/shares.py": EXACT + ", with the noise of training",
+    "judges/power.py": NO_INTERVAL + "what is detectable",
+    "measures/histograms.py": NO_INTERVAL + "the test of NDB in each bin, as published",
+    "measures/score.py": "the error behind an interval that is known",
+    "memorization/copying.py": "ranks of the ends of a median, which are binomial",
+    "monitoring/exchange.py": NO_INTERVAL + "a score of ranks",
+    "monitoring/needed.py": NO_INTERVAL + "numbers of samples",
+    "numerics/attack_statistics.py": "Newcombe's interval of an AUC, whose error is that at its ends",
+    "numerics/blocks.py": EXACT,
+    "partitions/difference.py": "a total variation bends at 0 and is no smooth function of samples",
+    "partitions/tests.py": EXACT,
+    "private/dp/gaussian_mechanism.py": NO_INTERVAL + "the noise of privacy",
+    "private/dp/guarantee.py": NO_INTERVAL + "what an attack can reach",
+    "private/reference/mean_distance.py": "an interval whose error depends on the truth, and the law of the noise",
+}
+
+
+def test_nobody_else_takes_quantiles_of_errors():
+    package = Path(finc_eval.__file__).parent
+    found = {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        if QUANTILE.search(path.read_text("utf-8"))
+    }
+    assert found == OWNERS | set(OTHERS)
