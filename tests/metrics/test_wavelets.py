@@ -54,7 +54,7 @@ def test_it_takes_pixels_alone():
         fe.metrics(rows, rows, "fwd")
 
 
-@pytest.mark.by_turns(2)
+@pytest.mark.by_turns(4)
 @pytest.mark.long
 def test_it_is_ranked_with_an_interval():
     rng = np.random.default_rng(1)
