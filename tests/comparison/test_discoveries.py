@@ -62,7 +62,7 @@ def test_colored_digits_are_found_at_demo_size(digits):
     assert found >= 9
 
 
-@pytest.mark.by_turns(2)
+@pytest.mark.by_turns(4)  # colored digits at demo size show the same
 @pytest.mark.long
 def test_colored_mnist_at_the_papers_size(mnist_test):
     images, labels = mnist_test

@@ -42,7 +42,7 @@ def sets(assets, tmp_path, monkeypatch):
     return [fe.extract(tmp_path / name, tmp_path / "card.toml") for name in ("kinetics", "actions")]
 
 
-@pytest.mark.by_turns(2)
+@pytest.mark.by_turns(4)
 @pytest.mark.long
 def test_kinetics_against_actions_by_windows_into_a_report_that_plays(sets, tmp_path):
     gen, ref = sets
