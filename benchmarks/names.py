@@ -30,7 +30,7 @@ from finc_eval.embeddings.subset import Subset
 from finc_eval.extractors.imagenet import imagenet_tree
 from finc_eval.naming.classes import WIDEST
 from finc_eval.naming.evidence import SHARES
-from finc_eval.naming.names import name_modes
+from finc_eval.naming.names import name_by_members
 
 DRAWS, NULL_RUNS, MEMBERS, ALPHA = 10, 400, 200, 0.05
 HELD_OUT, THINNED = 3, 2
@@ -208,7 +208,7 @@ def many_classes(draws=DRAWS):
             members = rng.permutation(inside)[: max(12, len(inside) // 2)]
             rest = np.setdiff1d(np.arange(source.n), inside)
             order = np.concatenate([members, rest])
-            (name,) = name_modes([{"gen": np.arange(len(members))}], {"gen": Unlabelled(source, order)})
+            (name,) = name_by_members([{"gen": np.arange(len(members))}], {"gen": Unlabelled(source, order)})
             words = said(name.text or "")
             kinds, named = kinds + 1, named + bool(words)
             true = np.mean([any(is_of(number, word) for word in words) for number in numbers[members]])
@@ -265,7 +265,7 @@ def artifacts(count=40):
         names = {}
         for place, what in enumerate(made):
             order = np.append(np.arange(place * count, (place + 1) * count), others)
-            (name,) = name_modes([{"gen": np.arange(count)}], {"gen": Unlabelled(source, order)})
+            (name,) = name_by_members([{"gen": np.arange(count)}], {"gen": Unlabelled(source, order)})
             names[what] = name.text
     return names
 
@@ -303,7 +303,7 @@ def prompts(runs=50, n=2000):
             texts[index][rng.integers(8)] = PLANTED
         rows = rng.normal(size=(n, 2)).astype(np.float32)
         gen = fe.EmbeddingSet(rows, metadata={"prompt": [" ".join(words) for words in texts]})
-        (name,) = name_modes([{"gen": np.arange(50)}], {"gen": gen})
+        (name,) = name_by_members([{"gen": np.arange(50)}], {"gen": gen})
         first += bool(name.evidence) and name.evidence[0].value == PLANTED
     return first, runs
 
@@ -327,7 +327,7 @@ def null(runs=NULL_RUNS, n=1500, modes=20):
             for name in ("gen", "ref")
         }
         members = [{name: rng.permutation(n)[:MEMBERS]} for name in sets for _ in range(modes // 2)]
-        names = name_modes(members, sets)
+        names = name_by_members(members, sets)
         described += any(name.evidence for name in names)
         named += any(name.text for name in names)
     return described, named, runs

@@ -3,7 +3,7 @@
 import contextlib
 import io
 import re
-from copy import deepcopy
+from copy import copy
 from xml.etree import ElementTree
 
 from _pages import Page
@@ -83,8 +83,11 @@ def plant(data, path, text):
 
 
 def planted(data, path, text):
-    """Return a copy of plain JSON types with a text at a place."""
-    made = deepcopy(data)
+    """Return plain JSON types with a text at a place; what is not above the place is that of `data`."""
+    made = part = copy(data)
+    for one in path[: -2 if path[-1] is NAME else -1]:
+        part[one] = copy(part[one])
+        part = part[one]
     plant(made, path, text)
     return made
 

@@ -32,6 +32,10 @@ MAPS = {"finc_eval.numerics.neighbor_embedding.STEPS": 30}
 """A fifth of the steps of a map."""
 
 
+EVERYTHING = (AUDITS, BOARDS, MAPS, ROTATIONS, YARDSTICKS)
+"""All of them: results whose numbers no test measures."""
+
+
 @contextmanager
 def quick(*tables):
     """Set the constants of some tables, inside of the block."""
@@ -43,6 +47,6 @@ def quick(*tables):
 
 @pytest.fixture(scope="module", autouse=True)
 def quick_results():
-    """For a room that imports it: boards and maps of few steps."""
-    with quick(BOARDS, MAPS):
+    """For a room that imports it: boards, maps, rotations and yardsticks of few steps."""
+    with quick(BOARDS, MAPS, ROTATIONS, YARDSTICKS):
         yield

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from _cpu import CpuSeconds
 from _kinds_of_cases import more_of_a_kind
-from _quick import AUDITS, BOARDS, quick
+from _quick import AUDITS, EVERYTHING, quick
 from _reports import FewReports, are_few
 from _stored import made_once
 from _turns import keep_turn, of_other_turns
@@ -42,7 +42,7 @@ def pytest_configure(config):
 def pytest_collection_modifyitems(items, config):
     for item in more_of_a_kind(items):
         item.add_marker(pytest.mark.long)
-        item.add_marker(pytest.mark.by_turns(2))  # unless the test says how many turns
+        item.add_marker(pytest.mark.by_turns(3))  # unless the test says how many turns
     if "::" not in "".join(config.args):  # a case that somebody names runs in any turn
         others = {*of_other_turns(items)}
         items[:] = [item for item in items if item not in others]
@@ -93,7 +93,7 @@ def documents(tmp_path_factory):
     """One result of every type, by the name of the type."""
     from _documents import one_of_each
 
-    with quick(AUDITS, BOARDS):
+    with quick(*EVERYTHING):  # whichever room asks first
         return made_once(tmp_path_factory, "documents", one_of_each)
 
 

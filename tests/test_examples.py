@@ -51,6 +51,7 @@ LONG = [
 """Names whose example takes a second, or is that of a function in another form."""
 
 
+@pytest.mark.by_turns(2)
 @pytest.mark.parametrize("name", [pytest.param(one, marks=[pytest.mark.long] * (one in LONG)) for one in PUBLIC])
 def test_the_example_of_a_public_name_runs(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

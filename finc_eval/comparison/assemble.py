@@ -23,7 +23,7 @@ from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.gallery.counts import MAX_SHOWN
 from finc_eval.naming.causes import CauseKind, frequency_or_appearance, look_different
-from finc_eval.naming.names import name_modes
+from finc_eval.naming.names import name_by_members
 from finc_eval.numerics.inference import ALPHA, clopper_pearson, critical_value, holm, mover, upper_tail
 from finc_eval.numerics.thresholds import thresholds_of
 from finc_eval.partitions.counts import KindsOfSamples
@@ -52,13 +52,13 @@ def assemble_directions(
     if not any(fit.full.vectors.shape[1] for fit in fits.values()):
         return []
     family = _Family.of(sets, fits, settings, is_paired=is_paired)
-    found = [one for role in fits for one in family.found(role)]
+    found = [entry for role in fits for entry in family.found(role)]
     if not settings.by_eigenvalue:
-        found.sort(key=lambda one: (one.direction.p_value > ALPHA, -one.lead))
+        found.sort(key=lambda entry: (entry.direction.p_value > ALPHA, -entry.lead))
     named: dict[str, tuple[Direction, Members]] = {}
-    for one in found:
-        name = next(name for name in _possible_ids(one.direction.role, one.samples) if name not in named)
-        named[name] = replace(one.direction, id=name), one.members
+    for candidate in found:
+        name = next(name for name in _possible_ids(candidate.direction.role, candidate.samples) if name not in named)
+        named[name] = replace(candidate.direction, id=name), candidate.members
     return list(named.values())
 
 
@@ -83,9 +83,9 @@ class _Counted:
     members: Members
     shares: Mapping[str, Interval]
 
-    def lead(self, own: str, other: str) -> float:
+    def lead(self, label: str, other: str) -> float:
         """Return the share of members in one set minus their share in another."""
-        return self.shares[own][1] - self.shares[other][1]
+        return self.shares[label][1] - self.shares[other][1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,11 +129,11 @@ class _Family:
         stop = 0
         for role, fit in fits.items():
             start, stop = stop, stop + fit.full.vectors.shape[1]
-            own, other = (sets[label] for label in SETS_OF[role])
-            paired = own.scores.paired_variance(other.scores) if is_paired else None
+            owner, other = (sets[label] for label in SETS_OF[role])
+            paired = owner.scores.paired_variance(other.scores) if is_paired else None
             columns[role] = range(start, stop)
-            estimates[role] = Estimates.of(own.masses, other.masses, settings.rho, paired)
-        p_values = [estimates[role].p_values()[one.start : one.stop] for role, one in columns.items()]
+            estimates[role] = Estimates.of(owner.masses, other.masses, settings.rho, paired)
+        p_values = [estimates[role].p_values()[span.start : span.stop] for role, span in columns.items()]
         # Intervals of shares hold simultaneously, each from two correlated halves.
         width = critical_value(settings.families * stop) * sqrt(1 + HALVES_CORRELATION)
         return cls(
@@ -144,22 +144,23 @@ class _Family:
             estimates=estimates,
             p_values=holm(torch.cat(p_values), settings.parts[0]),
             confidence=1 - 2 * upper_tail(width),
-            is_testable=all(one.sketched.is_testable for one in sets.values()),
+            is_testable=all(scored.sketched.is_testable for scored in sets.values()),
         )
 
     def found(self, role: Role) -> Iterator[_Found]:
         """Yield the directions of a role that have an excess and members."""
         settings, fit, places = self.settings, self.fits[role], self.columns[role]
-        own, other = (self.sets[label].scores.fitted for label in SETS_OF[role])
-        thresholds = thresholds_of(own, other, slice(places.start, places.stop))
+        owner, other = (self.sets[label].scores.fitted for label in SETS_OF[role])
+        thresholds = thresholds_of(owner, other, slice(places.start, places.stop))
         for rank, column in enumerate(places[: settings.modes]):
             excess = min(float(fit.full.excess[rank]), float(self.estimates[role].excess[column]))
             least = float(fit.full.eigenvalues[rank]) if settings.by_eigenvalue else excess
             if least <= NUMERICAL_ZERO:
                 continue
-            counted = {label: one.members(column, thresholds[:, rank]) for label, one in self.sets.items()}
+            counted = {label: scored.members(column, thresholds[:, rank]) for label, scored in self.sets.items()}
             shares = {
-                label: share_of(one, column, counted[label][0], self.confidence) for label, one in self.sets.items()
+                label: share_of(scored, column, counted[label][0], self.confidence)
+                for label, scored in self.sets.items()
             }
             more, less = (shares[label][1] for label in SETS_OF[role])
             if not settings.by_eigenvalue and more <= settings.rho * less:
@@ -174,7 +175,7 @@ class _Family:
         gen, ref = counted.shares["gen"], counted.shares["ref"]
         low, high = mover(gen, ref)
         masses = dict(zip(SETS_OF[role], (estimate.mass_first[column], estimate.mass_second[column]), strict=True))
-        drawn = {label: _drawn(one, counted.members[label]) for label, one in self.sets.items()}
+        drawn = {label: _drawn(scored, counted.members[label]) for label, scored in self.sets.items()}
         direction = Direction(
             id="",
             role=role,
@@ -212,7 +213,8 @@ class _Family:
         column = self.columns[role][rank]
         # Means of s₊² and of s₋² over each set.
         mean, mean_of_other = (
-            one.scores.energy[:, column] / one.scores.n for one in (self.sets[label] for label in SETS_OF[role])
+            scored.scores.energy[:, column] / scored.scores.n
+            for scored in (self.sets[label] for label in SETS_OF[role])
         )
         energy = mean - self.settings.rho * mean_of_other
         sign = 1 if energy[0] >= energy[1] else -1
@@ -224,26 +226,26 @@ class _Family:
         return self.estimates[role].interval(column, len(self.p_values), rho) if self.is_testable else (-rho, 1.0)
 
 
-def share_of(one: ScoredSet, column: int, members: int, confidence: float) -> Interval:
+def share_of(scored: ScoredSet, column: int, members: int, confidence: float) -> Interval:
     """Return the share of so many members of a direction, between the ends of its interval.
 
     Each sample is counted in the fold that is held out. The interval is that of Clopper and Pearson, of as many samples
     as are independent (Korn and Graubard 1998). It is [0, 1] where a set has too few, and for a sketch that keeps no
     samples, whose share is the mass.
     """
-    n = one.scores.n
+    n = scored.scores.n
     if not n:
-        return 0.0, float(one.masses.pooled()[0][column]), 1.0
-    if not one.sketched.is_testable:
+        return 0.0, float(scored.masses.pooled()[0][column]), 1.0
+    if not scored.sketched.is_testable:
         return 0.0, members / n, 1.0
-    effect = float(one.masses.effect[column])
+    effect = float(scored.masses.effect[column])
     low, high = clopper_pearson(members / effect, n / effect, confidence)
     return float(low), members / n, float(high)
 
 
-def _drawn(one: ScoredSet, members: torch.Tensor) -> tuple[str, ...]:
+def _drawn(scored: ScoredSet, members: torch.Tensor) -> tuple[str, ...]:
     """Return the ids of some members of a set, drawn at random."""
-    return one.sketched.ids_at(one.sketched.drawn(members)[:MAX_SHOWN])
+    return scored.sketched.ids_at(scored.sketched.drawn(members)[:MAX_SHOWN])
 
 
 def _tails(sets: Mapping[str, ScoredSet], energy: torch.Tensor, sign: int, column: int) -> tuple[Tail, Tail]:
@@ -254,7 +256,9 @@ def _tails(sets: Mapping[str, ScoredSet], energy: torch.Tensor, sign: int, colum
     total = float(energy.sum())
     tails = []
     for tail in (0, 1) if sign > 0 else (1, 0):
-        (gen_index, gen_best), (ref_index, ref_best) = (sets[one].scores.best(tail, column) for one in SETS_OF["over"])
+        (gen_index, gen_best), (ref_index, ref_best) = (
+            sets[label].scores.best(tail, column) for label in SETS_OF["over"]
+        )
         tails.append(
             Tail(
                 share=float(energy[tail]) / total if total > 0 else 0.5,
@@ -273,15 +277,17 @@ def name_directions(
     directions: Sequence[tuple[Direction, Members]], gen: SketchedSet, ref: SketchedSet
 ) -> list[Direction]:
     """Name the significant directions that refits find again, add causes, and link directions of one kind of sample."""
-    chosen = [(one, members) for one, members in directions if one.p_value <= ALPHA and one.firm]
+    chosen = [
+        (direction, members) for direction, members in directions if direction.p_value <= ALPHA and direction.firm
+    ]
     if not (chosen and gen.has_rows and ref.has_rows):
-        return [one for one, _ in directions]
-    both = {one.label: one for one in (gen, ref)}
-    sets = {label: one.at_hand for label, one in both.items()}
-    owners = [(SETS_OF[one.role][0], members) for one, members in chosen]
-    names = name_modes([{own: both[own].drawn(members[own])} for own, members in owners], sets)
-    typical = [{"gen": one.members("gen"), "ref": one.members("ref")} for one, _ in chosen]
-    links = look_different(names, [one.role for one, _ in chosen], typical, sets)
+        return [direction for direction, _ in directions]
+    both = {sketched.label: sketched for sketched in (gen, ref)}
+    sets = {label: sketched.at_hand for label, sketched in both.items()}
+    owners = [(SETS_OF[direction.role][0], members) for direction, members in chosen]
+    names = name_by_members([{name: both[name].drawn(members[name])} for name, members in owners], sets)
+    typical = [{"gen": of_both.members("gen"), "ref": of_both.members("ref")} for of_both, _ in chosen]
+    links = look_different(names, [direction.role for direction, _ in chosen], typical, sets)
     # Labels of the bottom-k samples, if both sets have them.
     labels = {}
     for label, embeddings in sets.items():
@@ -298,16 +304,16 @@ def name_directions(
         return frequency_or_appearance({label: labels[label] for label in ordered}, places).kind
 
     named = {
-        one.id: replace(
-            one,
+        direction.id: replace(
+            direction,
             name=name.text,
             evidence=name.evidence,
-            cause=cause(one.role, members),
+            cause=cause(direction.role, members),
             looks_different=None if link is None else chosen[link][0].id,
         )
-        for (one, members), name, link in zip(chosen, names, links, strict=True)
+        for (direction, members), name, link in zip(chosen, names, links, strict=True)
     }
-    return [named.get(one.id, one) for one, _ in directions]
+    return [named.get(direction.id, direction) for direction, _ in directions]
 
 
 def place_in_kinds(

@@ -61,33 +61,37 @@ def caveats(
             "shares depend on the seed: take more, such as the default"
         )
     found += _far_samples(scored)
-    if without := [one.label for one in sets if not one.has_rows]:
+    if without := [sketched.label for sketched in sets if not sketched.has_rows]:
         found.append(
             f"the sketch of {' and '.join(without)} keeps too few samples to divide into kinds, or not which groups "
             "they are of: the sets are compared by directions alone, which miss more of the small kinds"
         )
     if isinstance(settings.method, Fld):
-        constant = [constant_features(one.embeddings) for one in sets if one.embeddings is not None]
+        constant = [constant_features(sketched.embeddings) for sketched in sets if sketched.embeddings is not None]
         if count := int(np.logical_or(*constant).sum()):
             entries = f"{count} of the {sets[0].sketch.dim} features"
             found.append(f"{entries} are constant in one of the sets, and FLD leaves them out there")
-    for one in sets:
-        found += one.info().warnings(one.label)
-    for one in sets:
-        notes = notes_on(one.label, CachedEmbeddings(one.cache)) if one.cache else []
+    for sketched in sets:
+        found += sketched.info().warnings(sketched.label)
+    for sketched in sets:
+        notes = notes_on(sketched.label, CachedEmbeddings(sketched.cache)) if sketched.cache else []
         found += [note for note in notes if note not in found]
-    if copies and copies.count and not any(IN_BOTH in one for one in opened.warnings):
+    if copies and copies.count and not any(IN_BOTH in warning for warning in opened.warnings):
         are = "is an exact copy" if copies.count == 1 else "are exact copies"
         found.append(f"{plural(copies.count, 'generated sample')} {are} of reference samples")
     if not without:
-        found += unused_columns({one.label: one.at_hand for one in sets})
+        found += unused_columns({sketched.label: sketched.at_hand for sketched in sets})
         found += _without_pictures(sets) if rho == 1 else []
     return found
 
 
 def _without_pictures(sets: Sequence[SketchedSet]) -> list[str]:
     """Return a sentence if the looks of images were not measured, as they are gone; arrays of embeddings had none."""
-    gone = [one.label for one in sets if one.cache and not one.cache.clip and not CachedEmbeddings(one.cache).samples]
+    gone = [
+        sketched.label
+        for sketched in sets
+        if sketched.cache and not sketched.cache.clip and not CachedEmbeddings(sketched.cache).samples
+    ]
     if not gone:
         return []
     return [

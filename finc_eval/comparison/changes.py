@@ -121,7 +121,7 @@ class Changes(Pictured):
 
     @model_validator(mode="after")
     def _check_names(self) -> Self:
-        check_kinds((one.kind for one in self.changes), (), ("new", "old"))
+        check_kinds((change.kind for change in self.changes), (), ("new", "old"))
         check_names("set", ("new", "old"), self.sets)
         return self
 
@@ -137,7 +137,7 @@ class Changes(Pictured):
         """Gather the pictures of the samples that a page shows: what the comparisons show."""
         if self.kept is not None or self.compared is None:
             return super()._gather(samples)
-        old, new = (one.gallery.pictures for one in self.compared)
+        old, new = (comparison.gallery.pictures for comparison in self.compared)
         kept: Pictures = {"old": old["gen"], "new": new["gen"], "ref": {}}
         return replace(self, kept=kept).gallery_of(samples)
 
@@ -193,9 +193,9 @@ def compare_releases(old: Comparison | str | Path, new: Comparison | str | Path,
     tree = before.tree.tree
     nodes = {kind_id(node): node for node in range(tree.nodes)}
     both = {"new": after, "old": before}  # a change is the share of the first minus the share of the second
-    listed = {label: _listed(one, nodes) for label, one in both.items()}
+    listed = {label: _listed(comparison, nodes) for label, comparison in both.items()}
     known = np.array(sorted({*listed["old"], *listed["new"]}))
-    tests = test_kinds({label: one.counted_kinds.tallies["gen"] for label, one in both.items()})
+    tests = test_kinds({label: comparison.counted_kinds.tallies["gen"] for label, comparison in both.items()})
     only = np.ones_like(tests.adjusted)
     only[:, known] = tests.adjusted[:, known]
     p_old, p_new = _against_ref(before), _against_ref(after)
@@ -218,7 +218,7 @@ def compare_releases(old: Comparison | str | Path, new: Comparison | str | Path,
         for node, kind in zip(followed, describe_kinds(tests, followed, names, examples, kind_id), strict=True)
     ]
     return Changes(
-        changes=tuple(sorted(changes, key=lambda one: (ORDER.index(one.status), -abs(one.change)))),
+        changes=tuple(sorted(changes, key=lambda change: (ORDER.index(change.status), -abs(change.change)))),
         alpha=alpha,
         old=before.signature,
         new=after.signature,
@@ -247,14 +247,14 @@ def _check_alike(before: Comparison, after: Comparison) -> None:
         )
 
 
-def _listed(one: Comparison, nodes: Mapping[str, int]) -> dict[int, Kind]:
+def _listed(comparison: Comparison, nodes: Mapping[str, int]) -> dict[int, Kind]:
     """Return the kinds and headings of a comparison by their nodes; a heading of several branches is not a node."""
-    return {nodes[kind.id]: kind for kind in (*one.headings, *one.kinds) if kind.id in nodes}
+    return {nodes[kind.id]: kind for kind in (*comparison.headings, *comparison.kinds) if kind.id in nodes}
 
 
-def _against_ref(one: Comparison) -> NDArray[np.float64]:
+def _against_ref(comparison: Comparison) -> NDArray[np.float64]:
     """Return the adjusted p-value of each node in a comparison, shape (nodes,)."""
-    tests = test_kinds(one.counted_kinds.tallies, one.settings.rho, one.settings.parts[1])
+    tests = test_kinds(comparison.counted_kinds.tallies, comparison.settings.rho, comparison.settings.parts[1])
     found: NDArray[np.float64] = tests.adjusted.min(0)
     return found
 

@@ -206,7 +206,7 @@ def compare_opened(opened: OpenSets, settings: Settings, run: Run, kinds: KindTr
     answer = None
     if settings.has_kinds:
         answer = divide(
-            {one.label: one.at_hand for one in (gen, ref)},
+            {side.label: side.at_hand for side in (gen, ref)},
             kinds=kinds,
             rho=settings.rho,
             part=settings.parts[1],
@@ -219,7 +219,7 @@ def compare_opened(opened: OpenSets, settings: Settings, run: Run, kinds: KindTr
     scored = score_sets(opened.sets, list(fits.values()), units, run)
     is_paired = opened.pairing is not None and not opened.pairing.is_whole
     directions = assemble_directions(scored, fits, settings, is_paired=is_paired)
-    sums = {label: one.result() for label, one in units.items()}
+    sums = {label: features.result() for label, features in units.items()}
     tested = None if settings.rho != 1 else sets_p_value(opened, sums, settings.seed)
     law = MeanLaw.of(sums["gen"]) if "gen" in sums and opened.pairing is None else None
     return replace(_describe(opened, settings, fits, answer, scored, directions, run, kinds, tested), law=law)
@@ -227,7 +227,7 @@ def compare_opened(opened: OpenSets, settings: Settings, run: Run, kinds: KindTr
 
 def _separate(gen: SketchedSet, ref: SketchedSet) -> Separability | None:
     """Return how well a classifier tells the samples apart that the sketches kept."""
-    return separate(*(KeptSample(one.sketch.sample, one.sketch.samples_per_group) for one in (gen, ref)))
+    return separate(*(KeptSample(side.sketch.sample, side.sketch.samples_per_group) for side in (gen, ref)))
 
 
 def _fit(gen: SketchedSet, ref: SketchedSet, settings: Settings, run: Run) -> dict[Role, CrossFit]:
@@ -257,7 +257,7 @@ def _describe(
 ) -> Comparison:
     """Gather what a reader must know of the comparison."""
     gen, ref = opened.sets["gen"], opened.sets["ref"]
-    sets = {one.label: one.at_hand for one in (gen, ref) if one.has_rows or one.embeddings is not None}
+    sets = {side.label: side.at_hand for side in (gen, ref) if side.has_rows or side.embeddings is not None}
     directions, listed, headings, divided = _name(found_directions, opened, answer, sets, run)
     sample, error = opened.kernel_error
     copies, phi = copies_between(gen, ref), gen.sketch.feature_map
@@ -267,8 +267,8 @@ def _describe(
     found = Comparison(
         kinds=listed,
         headings=headings,
-        over=tuple(one for one in directions if one.role == "over"),
-        under=tuple(one for one in directions if one.role == "under"),
+        over=tuple(direction for direction in directions if direction.role == "over"),
+        under=tuple(direction for direction in directions if direction.role == "under"),
         difference=overall.value if overall else None,
         difference_interval=overall.interval if overall else None,
         difference_p_value=overall.p_value if overall else None,
@@ -292,7 +292,7 @@ def _describe(
         warnings=(*recall_notes(recall), *caveats(opened, settings, scored, sample, error, copies), *opened.warnings),
         feature_map=phi,
         divided=divided,
-        map=map_sets(sets, {one.label: one.kept for one in (gen, ref)}, listed, divided, run),
+        map=map_sets(sets, {side.label: side.kept for side in (gen, ref)}, listed, divided, run),
         provenance=Provenance.here(run.device),
     )
     return _with_captions(_with_findings(found, sets, seen, opened, run), opened, run)
@@ -313,7 +313,7 @@ def _name(
     # A kind can explain a direction even if it is too rare to be significant itself.
     alike = dict(zip(ROLES, answer.choice.tests.raw[:, list(answer.choice.listed)] <= ALPHA, strict=True))
     placed = [
-        place_in_kinds(one, sets[SETS_OF[one.role][0]], listed, alike[one.role], divided, run) for one in directions
+        place_in_kinds(each, sets[SETS_OF[each.role][0]], listed, alike[each.role], divided, run) for each in directions
     ]
     return placed, listed, headings, divided
 
@@ -352,39 +352,39 @@ def _of_pairs(
     return found | {"prompts": prompt_differences(opened.pairing, answer.kinds, settings.seed, run, opened.tower)}
 
 
-def _with_captions(found: Comparison, opened: OpenSets, run: Run) -> Comparison:
+def _with_captions(comparison: Comparison, opened: OpenSets, run: Run) -> Comparison:
     """Add what is known of the samples that may be shown, if there are pictures to show."""
-    shown = {label: one.embeddings for label, one in opened.sets.items() if one.embeddings is not None}
-    if len(shown) < 2 or found.gen.samples is None:
-        return found
-    most = found.showing(MAX_SHOWN)
-    return replace(found, captions=captions_of(shown, {label: most.shown_ids(label) for label in SET_NAMES}, run))
+    shown = {label: side.embeddings for label, side in opened.sets.items() if side.embeddings is not None}
+    if len(shown) < 2 or comparison.gen.samples is None:
+        return comparison
+    most = comparison.showing(MAX_SHOWN)
+    return replace(comparison, captions=captions_of(shown, {label: most.shown_ids(label) for label in SET_NAMES}, run))
 
 
 def _looks(sets: Mapping[str, Embeddings], opened: OpenSets, settings: Settings) -> SeenLooks:
     """Return the looks in which the sets differ, with the samples that have each, and what was measured."""
-    if settings.rho != 1 or not all(one.has_rows for one in opened.sets.values()):
+    if settings.rho != 1 or not all(side.has_rows for side in opened.sets.values()):
         return [], ()
     blocks = None if opened.pairing is None else opened.pairing.block
     return look_at(sets, settings.seed, blocks, known=opened.measured), opened.measured[0]
 
 
 def _with_findings(
-    found: Comparison, sets: Mapping[str, Embeddings], seen: SeenLooks, opened: OpenSets, run: Run
+    comparison: Comparison, sets: Mapping[str, Embeddings], seen: SeenLooks, opened: OpenSets, run: Run
 ) -> Comparison:
     """Return a comparison with what is said of the sets, and which kinds each look explains."""
-    if len(sets) == 2 and all(one.has_rows for one in opened.sets.values()):
-        kinds_of = kinds_of_rows(found.kinds, found.divided, run) if found.divided is not None else None
-        held = hold_compared(found, sets, *seen, kinds_of, run)
-        found = replace(found, looks=with_kinds(found.looks, held))
-        return replace(found, findings=findings_of(found, held))
-    return found
+    if len(sets) == 2 and all(side.has_rows for side in opened.sets.values()):
+        kinds_of = kinds_of_rows(comparison.kinds, comparison.divided, run) if comparison.divided is not None else None
+        held = hold_compared(comparison, sets, *seen, kinds_of, run)
+        comparison = replace(comparison, looks=with_kinds(comparison.looks, held))
+        return replace(comparison, findings=findings_of(comparison, held))
+    return comparison
 
 
 def _signature(
     gen: SketchedSet, ref: SketchedSet, settings: Settings, recall: float | None, kinds: KindTree | None
 ) -> Signature:
-    groups = dict.fromkeys(one.sketch.groups or "none" for one in (gen, ref))
+    groups = dict.fromkeys(side.sketch.groups or "none" for side in (gen, ref))
     return Signature.of(
         settings.method.name,
         (gen.sketch.n, ref.sketch.n),

@@ -185,8 +185,8 @@ class Direction(Record, Shown):
             label: {"share": row.pop(f"share_{label}"), "interval": row.pop(f"share_{label}_interval")}
             for label in ("gen", "ref")
         }
-        own = {"difference": row.pop("share_difference"), "excess_interval": row.pop("interval")}
-        return {**row, "shares": shares, **own, "interval": row.pop("share_difference_interval")}
+        renamed = {"difference": row.pop("share_difference"), "excess_interval": row.pop("interval")}
+        return {**row, "shares": shares, **renamed, "interval": row.pop("share_difference_interval")}
 
     @property
     def title(self) -> str:

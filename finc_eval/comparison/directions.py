@@ -120,7 +120,10 @@ class EigenProblem:
     _found: dict[tuple[int, ...], list[list[Eigenpairs]]] = field(default_factory=dict)
 
     def pairs(self, folds: Sequence[int], parts: Sequence[torch.Tensor]) -> list[list[Eigenpairs]]:
-        """Return the pairs of Λ and −Λ over some folds: of all entries of φ, and of those in each of `parts` alone."""
+        """Return the pairs of Λ and −Λ over some folds: of all entries of φ, and of those in each of `parts` alone.
+
+        A part holds numbers of entries of φ, shape (q′,).
+        """
         if tuple(folds) not in self._found:
             difference = covariance_difference(self.first, self.second, self.rho, folds)
             problems = [difference]
@@ -156,7 +159,7 @@ def eigen_directions(
         fit_directions(pairs, None if sample is None else partial(sample.scores, fold=fold, entries=entries))
         for pairs, entries in zip([whole, *restricted], [None, *parts], strict=True)
     )
-    return full, [one.vectors for one in others]
+    return full, [fitted.vectors for fitted in others]
 
 
 def pad(vectors: torch.Tensor, entries: torch.Tensor, size: int) -> torch.Tensor:
@@ -211,9 +214,9 @@ def cross_fit(
         halves.append(torch.where((full.vectors * paired).sum(0) < 0, -paired, paired))
     again = r_squared(full.vectors, [*halves, *refits], sets)
     reproduced = torch.zeros(len(again), count)
-    for place, one in enumerate(again):
-        rows, columns = (torch.arange(count),) * 2 if place < 2 else match(one)
-        reproduced[place, rows] = one[rows, columns].to(reproduced)
+    for place, similarity in enumerate(again):
+        rows, columns = (torch.arange(count),) * 2 if place < 2 else match(similarity)
+        reproduced[place, rows] = similarity[rows, columns].to(reproduced)
     return CrossFit(full, (halves[1], halves[0]), reproduced.mean(0))
 
 
@@ -224,7 +227,7 @@ def r_squared(
 
     Each fold of each set weighs the same.
     """
-    folds = [fold for one in sets for fold in one.folds]
+    folds = [fold for folded in sets for fold in folded.folds]
     columns = torch.cat([vectors, *refits], 1).to(folds[0].first)
     mean = torch.stack([fold.mean().to(columns) for fold in folds]).mean(0)  # one sketch may be of float64
     images = torch.stack([fold.apply(columns).to(columns) for fold in folds]).mean(0) - mean[:, None] * (mean @ columns)

@@ -75,8 +75,8 @@ class Estimates:
         """
         floors = variance_floors([first, second], [1.0, rho])
         (mass_first, variance_first), (mass_second, variance_second) = (
-            replace(one, variance=torch.maximum(one.variance, floor)).pooled()
-            for one, floor in zip((first, second), floors, strict=True)
+            replace(masses, variance=torch.maximum(masses.variance, floor)).pooled()
+            for masses, floor in zip((first, second), floors, strict=True)
         )
         variance = variance_first + rho**2 * variance_second if paired is None else paired
         error = ((1 + HALVES_CORRELATION) * variance).sqrt()
@@ -102,9 +102,9 @@ def variance_floors(sets: Sequence[Masses], scales: Sequence[float]) -> list[tor
     own, which has more power: there, what is too small in one set is too large in the other. `scales` are variances of
     each set relative to the first, inverted, under the null hypothesis: ρ for the set that ρ multiplies.
     """
-    sizes = torch.stack([one.n.sum() / one.effect for one in sets])
-    variances = [(one.n[:, None] * one.variance).sum(0) / one.n.sum() for one in sets]  # over both folds
-    spreads = torch.stack([scale * one for scale, one in zip(scales, variances, strict=True)])
+    sizes = torch.stack([masses.n.sum() / masses.effect for masses in sets])
+    variances = [(masses.n[:, None] * masses.variance).sum(0) / masses.n.sum() for masses in sets]  # over both folds
+    spreads = torch.stack([scale * variance for scale, variance in zip(scales, variances, strict=True)])
     pooled = (sizes * spreads).sum(0) / sizes.sum(0)
     weights = 1 - (sizes / sizes.amax(0)) ** 4
     return [weight * pooled / scale for weight, scale in zip(weights, scales, strict=True)]

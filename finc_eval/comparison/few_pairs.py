@@ -62,7 +62,7 @@ def compare_few(opened: OpenSets, settings: Settings, run: Run) -> Comparison:
         spectrum=Spectrum((), ()),
         kernel_error=None,
         copies=None,
-        warnings=(*(one for one in opened.warnings if one != opened.pairing.info.sentence), FEW),
+        warnings=(*(warning for warning in opened.warnings if warning != opened.pairing.info.sentence), FEW),
         pairs=opened.pairing.info,
         by_id=find_by_id(opened, None, (), None, run),
         feature_map=phi,

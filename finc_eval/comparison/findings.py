@@ -42,7 +42,7 @@ from finc_eval.prompts.table import PromptDifferences
 from finc_eval.sketches.one_law import KeptSample, separate, sets_p_values
 
 
-def findings_of(found: Compared, held: Sequence[Held] | None = None) -> tuple[Finding, ...]:
+def findings_of(comparison: Compared, held: Sequence[Held] | None = None) -> tuple[Finding, ...]:
     """Return what a comparison says, the largest first: looks, repeats, copies, kinds, words of prompts, directions.
 
     `held` are the causes among looks, copies, kinds and words, with their samples; default: what the comparison itself
@@ -50,23 +50,23 @@ def findings_of(found: Compared, held: Sequence[Held] | None = None) -> tuple[Fi
     comes first, and judges the looks of whole sets; nothing else is said where a whole run is at fault.
     """
     if held is None:
-        every = [*find_differences(found.looks, found.kinds, found.headings), *word_findings(found)]
+        every = [*find_differences(comparison.looks, comparison.kinds, comparison.headings), *word_findings(comparison)]
     else:
-        every = [one.finding for one in held]
-    if thing_of(found) == "direction":
-        names = KindNames(found.directions)
-        firm = [one for one in significant(found.directions, ALPHA) if one.firm]
-        every += [_direction_finding(one, names) for one in firm]
-    if not every and sets_differ(found):
-        every = [_slight_finding(found)]
-    if found.by_id is not None:
-        every = [one for one in every if not (one.whole or found.by_id.run)]
-    said = [replace(one, text=_sentence(one, found)) for one in in_order(every)]
-    return (*(() if found.by_id is None else of_pairs(found.by_id)), *said)
+        every = [each.finding for each in held]
+    if thing_of(comparison) == "direction":
+        names = KindNames(comparison.directions)
+        firm = [direction for direction in significant(comparison.directions, ALPHA) if direction.firm]
+        every += [_direction_finding(direction, names) for direction in firm]
+    if not every and sets_differ(comparison):
+        every = [_slight_finding(comparison)]
+    if comparison.by_id is not None:
+        every = [finding for finding in every if not (finding.whole or comparison.by_id.run)]
+    said = [replace(finding, text=_sentence(finding, comparison)) for finding in in_order(every)]
+    return (*(() if comparison.by_id is None else of_pairs(comparison.by_id)), *said)
 
 
 def hold_compared(
-    found: Compared,
+    comparison: Compared,
     sets: Mapping[str, Embeddings],
     looks: Sequence[tuple[Look, Members]],
     traits: Sequence[Trait],
@@ -77,95 +77,104 @@ def hold_compared(
 
     Pairs of the same ids say themselves which pictures are copies; and with ρ other than 1, kinds alone are compared.
     """
-    others = [] if found.by_id is not None or found.settings.rho != 1 else hold_copies(sets, run)
-    if found.prompts is not None:
-        others += hold_words(word_findings(found), found.prompts, sets)
-    return hold_findings(sets, looks, found.kinds, found.headings, kinds_of, traits, others)
+    others = [] if comparison.by_id is not None or comparison.settings.rho != 1 else hold_copies(sets, run)
+    if comparison.prompts is not None:
+        others += hold_words(word_findings(comparison), comparison.prompts, sets)
+    return hold_findings(sets, looks, comparison.kinds, comparison.headings, kinds_of, traits, others)
 
 
 def with_kinds(looks: Sequence[Look], held: Sequence[Held]) -> tuple[Look, ...]:
     """Return looks of parts of sets with the ids of the kinds that follow from them."""
-    brought = {one.key: one.finding.explains for one in held if one.finding.kind in ("look", "repeat", "column")}
-    return tuple(replace(one, kinds=() if one.whole else brought.get(one.name, ())) for one in looks)
+    brought = {each.key: each.finding.explains for each in held if each.finding.kind in ("look", "repeat", "column")}
+    return tuple(replace(look, kinds=() if look.whole else brought.get(look.name, ())) for look in looks)
 
 
-def word_findings(found: Compared) -> list[Finding]:
+def word_findings(comparison: Compared) -> list[Finding]:
     """Return the words of prompts whose images differ, at the level of all that a headline adds to kinds."""
-    if found.prompts is None:
+    if comparison.prompts is None:
         return []
     return [
         Finding(
-            one.text or "all prompts", "words", False, None, None, one.p_value, ids=one.sets["gen"].ids,
-            interval=one.interval, text=one.what,
+            word.text or "all prompts", "words", False, None, None, word.p_value, ids=word.sets["gen"].ids,
+            interval=word.interval, text=word.what,
         )
-        for one in found.prompts.clear
+        for word in comparison.prompts.clear
     ]  # fmt: skip
 
 
-def hold_words(found: Sequence[Finding], prompts: PromptDifferences, sets: Mapping[str, Embeddings]) -> list[Held]:
+def hold_words(findings: Sequence[Finding], prompts: PromptDifferences, sets: Mapping[str, Embeddings]) -> list[Held]:
     """Return words of prompts with the samples whose prompts have them; of all prompts and of fit, with none."""
     column, held = prompts.column, []
-    rows = {label: looked_rows(one) for label, one in sets.items()}
-    known = all(column in one.columns for one in sets.values())
+    rows = {label: looked_rows(samples) for label, samples in sets.items()}
+    known = all(column in samples.columns for samples in sets.values())
     texts = {label: [str(sets[label].column(column)[row]) for row in rows[label].tolist()] for label in rows if known}
-    for one, word in zip(found, prompts.clear, strict=True):
+    for finding, word in zip(findings, prompts.clear, strict=True):
         phrase = f" {' '.join(split_words(word.text))} "
         is_asked = known and word.what == "content" and bool(word.text)
         members = {
             label: np.array([is_asked and phrase in f" {' '.join(split_words(text))} " for text in texts[label]], bool)
             if known
-            else np.zeros(len(own), bool)
-            for label, own in rows.items()
+            else np.zeros(len(looked), bool)
+            for label, looked in rows.items()
         }
-        held.append(Held(one, members, one.name, None, None, {label: each.ids for label, each in word.sets.items()}))
+        held.append(
+            Held(finding, members, finding.name, None, None, {label: each.ids for label, each in word.sets.items()})
+        )
     return held
 
 
-def _direction_finding(one: Direction, names: KindNames) -> Finding:
-    more_in: SetLabel = "gen" if one.share_gen >= one.share_ref else "ref"
+def _direction_finding(direction: Direction, names: KindNames) -> Finding:
+    more_in: SetLabel = "gen" if direction.share_gen >= direction.share_ref else "ref"
     return Finding(
-        names.noun(one), "direction", False, one.share_gen, one.share_ref, one.p_value, (one.id,),
-        ids=tuple(one.typical(more_in)[:EXAMPLES]), interval=one.share_difference_interval,
+        names.noun(direction), "direction", False, direction.share_gen, direction.share_ref, direction.p_value,
+        (direction.id,), ids=tuple(direction.typical(more_in)[:EXAMPLES]),
+        interval=direction.share_difference_interval,
     )  # fmt: skip
 
 
-def _slight_finding(found: Compared) -> Finding:
+def _slight_finding(comparison: Compared) -> Finding:
     """Return that the sets differ as a whole, which nothing names."""
-    apart = found.separability
+    apart = comparison.separability
     share = CHANCE if apart is None or apart.interval[0] <= CHANCE else apart.value
     ids = () if apart is None else tuple(apart.surest.get("gen", ()))[:EXAMPLES]
     interval = None if apart is None else apart.interval
-    return Finding(SLIGHT, "sets", True, share, CHANCE, p_of_sets(found), ids=ids, interval=interval)
+    return Finding(SLIGHT, "sets", True, share, CHANCE, p_of_sets(comparison), ids=ids, interval=interval)
 
 
-def _sentence(one: Finding, found: Compared) -> str:
+def _sentence(finding: Finding, comparison: Compared) -> str:
     """Return a finding of two sets as a sentence with its shares."""
-    if one.kind == "sets":
-        return say_slight(found, one)
-    if one.kind == "words":
-        return _say_word(one, found)
-    if one.whole:
-        said = say_whole(one.name, one.share_gen or 0.0, "the generated set")
+    if finding.kind == "sets":
+        return say_slight(comparison, finding)
+    if finding.kind == "words":
+        return _say_word(finding, comparison)
+    if finding.whole:
+        said = say_whole(finding.name, finding.share_gen or 0.0, "the generated set")
         return f"{said[0].upper()}{said[1:]}."
-    if one.kind in ("kind", "direction"):
-        known = (*found.headings, *found.kinds) if one.kind == "kind" else found.directions
-        named = next(each for each in known if one.parts in ((each.id,), getattr(each, "children", ())))
-        shares = two_shares(one.share_gen or 0.0, one.share_ref or 0.0)
-        verb = "is" if one.kind == "kind" else "holds"
-        return f"The {KindNames(known).quoted(named, one.kind)} {verb} {shares[0]}{OF_GEN} (reference {shares[1]})."
-    if one.kind == "copy":
-        return f"{percent(one.share_gen or 0.0)}{OF_GEN} are {one.name}."
-    before = f"(reference {percent(one.share_ref or 0.0)})"
-    return f"{percent(one.share_gen or 0.0)}{OF_GEN} {predicate(one.name)} {before}."
+    if finding.kind in ("kind", "direction"):
+        known = (*comparison.headings, *comparison.kinds) if finding.kind == "kind" else comparison.directions
+        named = next(each for each in known if finding.parts in ((each.id,), getattr(each, "children", ())))
+        shares = two_shares(finding.share_gen or 0.0, finding.share_ref or 0.0)
+        verb = "is" if finding.kind == "kind" else "holds"
+        return f"The {KindNames(known).quoted(named, finding.kind)} {verb} {shares[0]}{OF_GEN} (reference {shares[1]})."
+    if finding.kind == "copy":
+        return f"{percent(finding.share_gen or 0.0)}{OF_GEN} are {finding.name}."
+    before = f"(reference {percent(finding.share_ref or 0.0)})"
+    return f"{percent(finding.share_gen or 0.0)}{OF_GEN} {predicate(finding.name)} {before}."
 
 
-def _say_word(one: Finding, found: Compared) -> str:
+def _say_word(finding: Finding, comparison: Compared) -> str:
     """Return how images of prompts with a word differ, in a sentence."""
-    assert found.prompts is not None
-    titles = dict(zip(("gen", "ref"), titles_of(found.gen, found.ref), strict=True))
-    own = [word for word in found.prompts.clear if (word.text or "all prompts", word.what) == (one.name, one.text)]
-    (sentence, *_) = replace(found.prompts, words=tuple(own)).sentences(titles)
-    return sentence if len(sentence.split()) <= MAX_SENTENCE else f"Images of prompts with {quote(one.name)} differ."
+    assert comparison.prompts is not None
+    titles = dict(zip(("gen", "ref"), titles_of(comparison.gen, comparison.ref), strict=True))
+    words = [
+        word
+        for word in comparison.prompts.clear
+        if (word.text or "all prompts", word.what) == (finding.name, finding.text)
+    ]
+    (sentence, *_) = replace(comparison.prompts, words=tuple(words)).sentences(titles)
+    return (
+        sentence if len(sentence.split()) <= MAX_SENTENCE else f"Images of prompts with {quote(finding.name)} differ."
+    )
 
 
 EXCHANGES_OF_BOARDS = 7999
@@ -189,7 +198,7 @@ def differences_between(
     looks = look_at(pair, seed, known=(traits, measured), exchanges=EXCHANGES_OF_BOARDS)
     slight, _ = find_slight(pair, seed, run, exchanges=EXCHANGES_OF_SETS)
     held = hold_findings(pair, looks, kinds, headings, kinds_of, traits, hold_copies(pair, run))
-    return (*(one.finding for one in held), *slight)
+    return (*(each.finding for each in held), *slight)
 
 
 def find_slight(
@@ -208,7 +217,7 @@ def find_slight(
     return (found,), {} if apart is None else apart.surest
 
 
-def clear_among(found: Sequence[Finding], sets: int) -> tuple[Finding, ...]:
+def clear_among(findings: Sequence[Finding], sets: int) -> tuple[Finding, ...]:
     """Return the findings that stay significant where so many sets are compared with one reference (Bonferroni).
 
     No p-value of a look is smaller than that of all its random exchanges, which the looks of more sets need. That a set
@@ -216,5 +225,7 @@ def clear_among(found: Sequence[Finding], sets: int) -> tuple[Finding, ...]:
     """
     looks = max(BESIDE_ALPHA / sets, 1 / (EXCHANGES_OF_BOARDS + 1))
     least = {"kind": ALPHA / sets, "sets": max(looks, 1 / (EXCHANGES_OF_SETS + 1))}
-    clear = [one for one in found if one.p_value is None or one.p_value <= least.get(one.kind, looks)]
-    return tuple([one for one in clear if one.kind != "sets"] or clear)
+    clear = [
+        finding for finding in findings if finding.p_value is None or finding.p_value <= least.get(finding.kind, looks)
+    ]
+    return tuple([finding for finding in clear if finding.kind != "sets"] or clear)

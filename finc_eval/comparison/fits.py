@@ -51,9 +51,9 @@ def direction_count(sets: Sequence[SketchedSet], settings: Settings) -> int:
     phi, wanted = sets[0].sketch.feature_map, ceil(OVERSAMPLING * settings.modes)
     # No fit has more directions with mass than it has samples, or entries of φ.
     if settings.by_eigenvalue:  # all that Algorithm 1 has, whether a half of the data has a counterpart or not
-        return min(wanted, sum(one.sketch.n for one in sets), phi.size)
+        return min(wanted, sum(sketched.sketch.n for sketched in sets), phi.size)
     halves = phi.halves()
-    smallest_half = min(sum(one.sketch.folds[fold].n for one in sets) for fold in (0, 1))
+    smallest_half = min(sum(sketched.sketch.folds[fold].n for sketched in sets) for fold in (0, 1))
     return min(wanted, smallest_half, phi.size if halves is None else min(len(half) for half in halves))
 
 
@@ -119,17 +119,19 @@ def expansion_directions(
     frequencies alone change φ, and not what the method finds.
     """
     sets = []
-    for one in (first, second):
-        embeddings = cast(Embeddings, one.embeddings)
+    for sketched in (first, second):
+        embeddings = cast(Embeddings, sketched.embeddings)
         if len(folds) == 1:
-            own = np.flatnonzero(fold_of(embeddings.id_keys()) == folds[0])
-            embeddings = Subset(embeddings, own, name=f"half of {one.label}")
+            inside = np.flatnonzero(fold_of(embeddings.id_keys()) == folds[0])
+            embeddings = Subset(embeddings, inside, name=f"half of {sketched.label}")
         sets.append(embeddings)
     found = find(*sets)
     raw = found.directions(first.sketch.feature_map)
     chosen, mean = [second.sketch.folds[fold] for fold in folds], None
     if found.eigenvalues is None:
-        mean = (torch.stack([one.first for one in chosen]).sum(0) / float(sum(one.n for one in chosen))).to(raw)
+        mean = (
+            torch.stack([moments.first for moments in chosen]).sum(0) / float(sum(moments.n for moments in chosen))
+        ).to(raw)
     vectors = unit_vectors(raw, mean)
     excess = mass(first, folds, vectors) - rho * mass(second, folds, vectors)
     order = torch.arange(len(excess), device=excess.device) if mean is None else excess.argsort(descending=True)
@@ -140,7 +142,10 @@ def expansion_directions(
 
 
 def unit_vectors(vectors: torch.Tensor, mean: torch.Tensor | None) -> torch.Tensor:
-    """Remove from each column its component along `mean`, and scale it to norm 1, in float32; zeros stay zeros."""
+    """Remove from each column its component along `mean`, and scale it to norm 1, in float32; zeros stay zeros.
+
+    `vectors` has shape (q, t), as the result, and `mean` shape (q,).
+    """
     if mean is not None:
         axis = mean / torch.linalg.vector_norm(mean)
         vectors = vectors - torch.outer(axis, axis @ vectors)
@@ -148,21 +153,21 @@ def unit_vectors(vectors: torch.Tensor, mean: torch.Tensor | None) -> torch.Tens
     return (vectors / norms).float()
 
 
-def mass(one: SketchedSet, folds: Sequence[int], vectors: torch.Tensor) -> torch.Tensor:
+def mass(sketched: SketchedSet, folds: Sequence[int], vectors: torch.Tensor) -> torch.Tensor:
     """Return vᵀCv over the samples of some folds, for every column: (q, t) → (t,)."""
-    chosen = [one.sketch.folds[fold] for fold in folds]
+    chosen = [sketched.sketch.folds[fold] for fold in folds]
     total = torch.stack([fold.n * (vectors * fold.apply(vectors)).sum(0) for fold in chosen]).sum(0)
     return total / float(sum(fold.n for fold in chosen))
 
 
 def baseline_fit(settings: Settings, gen: SketchedSet, ref: SketchedSet) -> Fit:
     """Return a baseline's fit: it finds the directions with more mass in its first set than in its second."""
-    method, modes = settings.method, settings.modes
-    for one in (gen, ref):
-        if one.embeddings is None:
+    method, clusters = settings.method, settings.modes
+    for sketched in (gen, ref):
+        if sketched.embeddings is None:
             raise DataError(
-                f"ken, rarity and fld need embeddings, and {one.label} is a sketch: pass the embeddings that it was "
-                "made from, or take finc"
+                f"ken, rarity and fld need embeddings, and {sketched.label} is a sketch: pass the embeddings that it "
+                "was made from, or take finc"
             )
     phi = gen.sketch.feature_map
     run = Run(phi.device)
@@ -172,11 +177,11 @@ def baseline_fit(settings: Settings, gen: SketchedSet, ref: SketchedSet) -> Fit:
             check_few_enough(gen.sketch.n + ref.sketch.n, "leave ken out")
             find = partial(ken_expansion, phi=phi, rho=settings.rho, count=direction_count([gen, ref], settings))
         case Rarity():
-            _check_enough_novel(method, (gen, ref), modes)
-            find = partial(rarity_expansion, method=method, clusters=modes, run=run, index=settings.index)
+            _check_enough_novel(method, (gen, ref), clusters)
+            find = partial(rarity_expansion, method=method, clusters=clusters, run=run, index=settings.index)
         case Fld():
-            _check_enough_novel(method, (gen, ref), modes)
-            find = partial(fld_expansion, method=method, clusters=modes, run=run)
+            _check_enough_novel(method, (gen, ref), clusters)
+            find = partial(fld_expansion, method=method, clusters=clusters, run=run)
         case _:
             raise TypeError(f"{method} is not a baseline")
 
@@ -187,16 +192,18 @@ def baseline_fit(settings: Settings, gen: SketchedSet, ref: SketchedSet) -> Fit:
     return fit
 
 
-def _check_enough_novel(method: Rarity | Fld, sets: Sequence[SketchedSet], modes: int) -> None:
-    if modes < 2:
-        raise UsageError(f"{method.name} makes a direction of each cluster and needs at least 2 of them, got {modes}")
-    for one in sets:
-        half = min(fold.n for fold in one.sketch.folds)
+def _check_enough_novel(method: Rarity | Fld, sets: Sequence[SketchedSet], clusters: int) -> None:
+    if clusters < 2:
+        raise UsageError(
+            f"{method.name} makes a direction of each cluster and needs at least 2 of them, got {clusters}"
+        )
+    for sketched in sets:
+        half = min(fold.n for fold in sketched.sketch.folds)
         novel = round(method.novel * half)
-        if novel <= modes:
+        if novel <= clusters:
             raise DataError(
-                f"{method.name} finds {novel} of the {half} samples of half of {one.label} novel, too few for {modes} "
-                "clusters: pass more samples, a larger novel share, or fewer directions"
+                f"{method.name} finds {novel} of the {half} samples of half of {sketched.label} novel, too few for "
+                f"{clusters} clusters: pass more samples, a larger novel share, or fewer directions"
             )
 
 
@@ -248,7 +255,7 @@ def constant_features(embeddings: Embeddings) -> NDArray[np.bool_]:
 
 
 def _clusters(x: Embeddings, novel: NDArray[np.int64], clusters: int, run: Run | None = None) -> KernelExpansion:
-    """Return the kernel means of clusters of some samples."""
+    """Return the kernel means of clusters of some samples of x; `novel` has their rows, shape (n,)."""
     coefficients = torch.zeros(len(novel), clusters, dtype=torch.double)
     coefficients[np.arange(len(novel)), spectral_clustering(x, novel, clusters, run=run)] = 1.0
     return KernelExpansion(x.rows_at(novel), coefficients)

@@ -73,28 +73,30 @@ class _Compared(Protocol):
 Compared = _Compared  # a `Comparison`, which imports this module
 
 
-def says(found: Compared) -> dict[str, str]:
+def says(comparison: Compared) -> dict[str, str]:
     """Return what was found in at most `MAX_WORDS` words: at most three findings, and then what may have been missed.
 
     A finding has the id of its kind or direction as its key, or the name of its look. The smallest findings are left to
     the tables where the words do not suffice. Two runs with the same ids have sentences of their own, which judge the
     looks of whole sets; looks of parts, and kinds, follow them.
     """
-    every = [one for one in found.findings if one.kind != "sets"]
-    keys = keys_of(found)
-    if found.by_id is not None:
-        beside = [one for one in every if one not in of_pairs(found.by_id)]
-        return found.by_id.sentences | {keys[one]: one.sentence for one in beside[:2]}
+    every = [finding for finding in comparison.findings if finding.kind != "sets"]
+    keys = keys_of(comparison)
+    if comparison.by_id is not None:
+        beside = [finding for finding in every if finding not in of_pairs(comparison.by_id)]
+        return comparison.by_id.sentences | {keys[finding]: finding.sentence for finding in beside[:2]}
     told: dict[str, str] = {}
-    count, missed = 0, _missed(found)
+    count, missed = 0, _missed(comparison)
     for count in range(min(LARGEST, len(every)), 0, -1):
-        told = {keys[one]: _later(one) if place else one.sentence for place, one in enumerate(every[:count])}
+        told = {
+            keys[finding]: _later(finding) if place else finding.sentence for place, finding in enumerate(every[:count])
+        }
         if _fits(told | missed):
             break
-    told = told or say_apart(found)
+    told = told or say_apart(comparison)
     if not told:
-        return {"nothing": _nothing(found)} | _say_ratio(found)
-    for more in (_count_rest(every[:count], every[count:]), _say_ratio(found)):
+        return {"nothing": _nothing(comparison)} | _say_ratio(comparison)
+    for more in (_count_rest(every[:count], every[count:]), _say_ratio(comparison)):
         if _fits(told | more | missed):
             told |= more
     return told | missed
@@ -104,22 +106,22 @@ def _fits(sentences: Mapping[str, str]) -> bool:
     return len(" ".join(sentences.values()).split()) <= MAX_WORDS
 
 
-def _later(one: Finding) -> str:
+def _later(finding: Finding) -> str:
     """Return the sentence of a kind or direction behind another, which has said of what its shares are."""
-    return one.sentence.replace(OF_GEN, "", 1) if one.kind in ("kind", "direction") else one.sentence
+    return finding.sentence.replace(OF_GEN, "", 1) if finding.kind in ("kind", "direction") else finding.sentence
 
 
-def keys_of(found: Compared) -> dict[Finding, str]:
+def keys_of(comparison: Compared) -> dict[Finding, str]:
     """Return the key of each finding: the id of a kind or direction, the name of a look, or "words 1"."""
-    heads, keys, words = {one.children: one.id for one in found.headings}, dict[Finding, str](), 0
-    for one in found.findings:
-        words += one.kind == "words"
-        alone = one.parts[0] if len(one.parts) == 1 else one.name
-        keys[one] = heads.get(one.parts, alone) if one.kind in ("kind", "direction") else one.name
-        if one.kind == "words":
-            keys[one] = f"words {words}"
-        elif one.whole and one.kind in ("look", "column"):
-            keys[one] = f"whole {one.name}"
+    heads, keys, words = {heading.children: heading.id for heading in comparison.headings}, dict[Finding, str](), 0
+    for finding in comparison.findings:
+        words += finding.kind == "words"
+        alone = finding.parts[0] if len(finding.parts) == 1 else finding.name
+        keys[finding] = heads.get(finding.parts, alone) if finding.kind in ("kind", "direction") else finding.name
+        if finding.kind == "words":
+            keys[finding] = f"words {words}"
+        elif finding.whole and finding.kind in ("look", "column"):
+            keys[finding] = f"whole {finding.name}"
     return keys
 
 
@@ -128,63 +130,63 @@ def of_pairs(by_id: ById) -> tuple[Finding, ...]:
     return by_id.findings
 
 
-def thing_of(found: Compared) -> str:
+def thing_of(comparison: Compared) -> str:
     """Return what the sets were divided into."""
-    return "kind" if found.difference is not None or found.kinds else "direction"
+    return "kind" if comparison.difference is not None or comparison.kinds else "direction"
 
 
 def _count_rest(said: Sequence[Finding], left: Sequence[Finding]) -> dict[str, str]:
     """Return how many kinds, and looks of the sets, differ that the headline does not name, in a sentence."""
-    counts = Counter(one.kind if one.kind in ("kind", "direction") else "look" for one in left)
-    counts["kind"] += sum(len(one.explains) for one in (*said, *left) if one.whole)
+    counts = Counter(finding.kind if finding.kind in ("kind", "direction") else "look" for finding in left)
+    counts["kind"] += sum(len(finding.explains) for finding in (*said, *left) if finding.whole)
     parts = [plural(counts[thing], f"more {thing}") for thing in ("kind", "direction", "look") if counts[thing]]
     verb = "differs" if counts.total() == 1 else "differ"
     return {"rest": f"{join_words(parts)}{' of the sets' * bool(counts['look'])} {verb}."} if parts else {}
 
 
-def p_of_sets(found: Compared) -> float | None:
+def p_of_sets(comparison: Compared) -> float | None:
     """Return the p-value of the sets: of their own test, or without it of the shares of kinds."""
-    return found.difference_p_value if found.sets_p_value is None else found.sets_p_value
+    return comparison.difference_p_value if comparison.sets_p_value is None else comparison.sets_p_value
 
 
-def sets_differ(found: Compared) -> bool:
+def sets_differ(comparison: Compared) -> bool:
     """Return whether the sets are said to differ."""
-    p_value = p_of_sets(found)
+    p_value = p_of_sets(comparison)
     return p_value is not None and p_value <= BESIDE_ALPHA
 
 
-def say_slight(found: Compared, one: Finding) -> str:
+def say_slight(comparison: Compared, finding: Finding) -> str:
     """Return that the sets differ though nothing names it, in a sentence."""
-    slight = f": {one.name}" * (found.sets_p_value is not None)
-    return f"The sets differ (p = {p_of_sets(found):.2g}), but no {thing_of(found)} does{slight}."
+    slight = f": {finding.name}" * (comparison.sets_p_value is not None)
+    return f"The sets differ (p = {p_of_sets(comparison):.2g}), but no {thing_of(comparison)} does{slight}."
 
 
-def say_apart(found: Compared) -> dict[str, str]:
+def say_apart(comparison: Compared) -> dict[str, str]:
     """Return that the sets differ though nothing names it, and how well they can be told apart, in sentences."""
-    if not (slight := [one for one in found.findings if one.kind == "sets"]):
+    if not (slight := [finding for finding in comparison.findings if finding.kind == "sets"]):
         return {}
     sentences = {"sets": slight[0].text}
-    if (apart := found.separability) is not None and apart.interval[0] > CHANCE:
+    if (apart := comparison.separability) is not None and apart.interval[0] > CHANCE:
         share = f"{percent(apart.value)} [{percent_range(apart.interval, CHANCE)}]"
         classifier = f"A classifier assigns {share} of held-out samples to their set; 50 % is chance."
         sentences["classifier"] = classifier
     return sentences
 
 
-def _nothing(found: Compared) -> str:
+def _nothing(comparison: Compared) -> str:
     """Return that nothing was found, and how rare a kind may have been missed, in a sentence."""
-    if (untested := say_untested(found)) is not None:
+    if (untested := say_untested(comparison)) is not None:
         return untested
     what = (
-        f"No {thing_of(found)} differs significantly"
-        if p_of_sets(found) is None
+        f"No {thing_of(comparison)} differs significantly"
+        if p_of_sets(comparison) is None
         else "The sets do not differ significantly"
     )
-    if found.detectable is None:
+    if comparison.detectable is None:
         return f"{what}."
     return (
-        f"{what}; kinds below {percent(found.detectable, 1)} may be missed."
-        if found.detectable < 1
+        f"{what}; kinds below {percent(comparison.detectable, 1)} may be missed."
+        if comparison.detectable < 1
         else f"{what}; {TOO_FEW}"
     )
 
@@ -192,28 +194,28 @@ def _nothing(found: Compared) -> str:
 TOO_FEW = "samples are too few for kinds."  # end of a sentence where no kind could have been found
 
 
-def _missed(found: Compared) -> dict[str, str]:
+def _missed(comparison: Compared) -> dict[str, str]:
     """Return how rare a kind may have been missed, or that none was tested, in a sentence; none if nothing is known."""
-    if (untested := say_untested(found)) is not None:
+    if (untested := say_untested(comparison)) is not None:
         return {"untested": untested}
-    if found.detectable is None:
+    if comparison.detectable is None:
         return {}
-    if found.detectable >= 1:
+    if comparison.detectable >= 1:
         return {"missed": TOO_FEW.capitalize()}
-    return {"missed": f"Kinds below {percent(found.detectable, 1)} may be missed."}
+    return {"missed": f"Kinds below {percent(comparison.detectable, 1)} may be missed."}
 
 
-def _say_ratio(found: Compared) -> dict[str, str]:
-    rho = found.settings.rho
+def _say_ratio(comparison: Compared) -> dict[str, str]:
+    rho = comparison.settings.rho
     return {} if rho == 1 else {"ratio": f"A kind counts above {rho:g} times the other set's share."}
 
 
-def short(found: Compared) -> str:
+def short(comparison: Compared) -> str:
     """Return how different the sets are, and in how many kinds, in a few words."""
-    kinds = [one for one in found.findings if one.kind == "kind"]
-    more, less = (sum(len(one.parts) for one in kinds if one.is_more is side) for side in (True, False))
+    kinds = [finding for finding in comparison.findings if finding.kind == "kind"]
+    more, less = (sum(len(finding.parts) for finding in kinds if finding.is_more is side) for side in (True, False))
     numbers = [f"more of {plural(more, 'kind')}", f"less of {plural(less, 'kind')}"]
-    return ", ".join([*([f"{_estimate(found)} different"] if found.difference is not None else []), *numbers])
+    return ", ".join([*([f"{_estimate(comparison)} different"] if comparison.difference is not None else []), *numbers])
 
 
 def more_and_less(kinds: Sequence[Kind]) -> tuple[list[Kind], list[Kind]]:
@@ -222,70 +224,74 @@ def more_and_less(kinds: Sequence[Kind]) -> tuple[list[Kind], list[Kind]]:
     return more, [kind for kind in kinds if kind.share_difference <= 0]
 
 
-def drifts(found: Compared) -> list[Direction]:
+def drifts(comparison: Compared) -> list[Direction]:
     """Return the directions that differ significantly, which refits find again, and which no kind shows."""
-    return [one for one in significant(found.directions, ALPHA) if one.firm and not is_shown(found, one)]
+    return [
+        direction
+        for direction in significant(comparison.directions, ALPHA)
+        if direction.firm and not is_shown(comparison, direction)
+    ]
 
 
-def is_shown(found: Compared, one: Direction) -> bool:
+def is_shown(comparison: Compared, direction: Direction) -> bool:
     """Return whether a kind shows a direction: it has its best samples, or the same name."""
-    kinds = significant(found.kinds, ALPHA)
-    return one.shown_by_kinds or any(read_alike(one, kind) for kind in kinds)
+    kinds = significant(comparison.kinds, ALPHA)
+    return direction.shown_by_kinds or any(read_alike(direction, kind) for kind in kinds)
 
 
-def _estimate(found: Compared) -> str:
-    assert found.difference is not None
-    assert found.difference_interval is not None
-    return f"{percent(found.difference)} [{percent_range(found.difference_interval)}]"
+def _estimate(comparison: Compared) -> str:
+    assert comparison.difference is not None
+    assert comparison.difference_interval is not None
+    return f"{percent(comparison.difference)} [{percent_range(comparison.difference_interval)}]"
 
 
-def details(found: Compared) -> dict[str, str]:
+def details(comparison: Compared) -> dict[str, str]:
     """Return what stands behind the headline, a sentence by key.
 
     How different the sets are over all kinds, what the kinds explain of it, and which directions they do not show.
     """
-    told = overall(found)
-    if significant(found.kinds, ALPHA) and found.difference and found.explained is not None:
-        part, whole = (f"{100 * one:.0f}" for one in (found.explained, found.difference))
+    told = overall(comparison)
+    if significant(comparison.kinds, ALPHA) and comparison.difference and comparison.explained is not None:
+        part, whole = (f"{100 * amount:.0f}" for amount in (comparison.explained, comparison.difference))
         told |= {"explained": f"Kinds that differ explain {part} of {whole} points."} if whole != "0" else {}
-    return told | say_drifts(found)
+    return told | say_drifts(comparison)
 
 
-def say_drifts(found: Compared) -> dict[str, str]:
+def say_drifts(comparison: Compared) -> dict[str, str]:
     """Return which directions no kind shows, in a sentence, where there are any."""
-    if found.explained is None or found.looks or not (alone := drifts(found)):
+    if comparison.explained is None or comparison.looks or not (alone := drifts(comparison)):
         return {}
-    names = UniqueNames(found.directions)
+    names = UniqueNames(comparison.directions)
     more = [f"{len(alone) - LARGEST} more"] if len(alone) > LARGEST else []
-    names_alone = join_words([*(names.title(one) for one in alone[:LARGEST]), *more])
+    names_alone = join_words([*(names.title(direction) for direction in alone[:LARGEST]), *more])
     what = "A direction differs" if len(alone) == 1 else f"{len(alone)} directions differ"
     shown = "that no kind shows, such as a change of style or quality over many kinds"
     return {"drifts": f"{what} {shown}: {names_alone}."}
 
 
-def overall(found: Compared) -> dict[str, str]:
+def overall(comparison: Compared) -> dict[str, str]:
     """Return how different the shares of kinds are in all, in a sentence, where that is known.
 
     The key says how sure that is: "change", "uncertain", "chance", or "untested".
     """
-    if found.difference is None:
+    if comparison.difference is None:
         return {}
-    change = f"{_estimate(found)} of the samples would have to change kind to make"
-    if found.difference_p_value is None:
+    change = f"{_estimate(comparison)} of the samples would have to change kind to make"
+    if comparison.difference_p_value is None:
         key, first = "untested", "A set has too few independent samples to test how different the sets are as a whole"
-    elif found.difference_p_value > ALPHA:
-        p_value = f"p = {found.difference_p_value:.2g}"
+    elif comparison.difference_p_value > ALPHA:
+        p_value = f"p = {comparison.difference_p_value:.2g}"
         key, first = "chance", f"Over all kinds together, the difference is within chance ({p_value})"
-    elif found.difference_interval is not None and found.difference_interval[0] == 0:
-        p_value = f"p = {found.difference_p_value:.2g}"
+    elif comparison.difference_interval is not None and comparison.difference_interval[0] == 0:
+        p_value = f"p = {comparison.difference_p_value:.2g}"
         key, first = "uncertain", f"Over all kinds together, the shares differ ({p_value}), but by an uncertain amount"
     else:
         return {"change": f"About {change} the sets alike."}
     return {key: f"{first}: an estimated {change} them alike."}
 
 
-def say_untested(found: Compared) -> str | None:
+def say_untested(comparison: Compared) -> str | None:
     """Return that nothing was tested, in a sentence; None if something was."""
-    if found.tested or found.kinds_tested:
+    if comparison.tested or comparison.kinds_tested:
         return None
     return "No kind of samples was tested: a set has too few independent samples."

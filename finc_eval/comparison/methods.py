@@ -80,8 +80,8 @@ class MethodComparison(SideBySide):
 
     @model_validator(mode="after")
     def _check_names(self) -> Self:
-        grouped = {(method, one) for group in self.groups for method, ids in group.modes.items() for one in ids}
-        found = {(method, one.id) for method, one in self.directions}
+        grouped = {(method, id) for group in self.groups for method, ids in group.modes.items() for id in ids}
+        found = {(method, direction.id) for method, direction in self.directions}
         if grouped != found or not all(any(group.modes.values()) for group in self.groups):
             raise ValueError("has groups that do not match its directions")
         return self
@@ -92,20 +92,21 @@ class MethodComparison(SideBySide):
 
     def shown_direction(self, group: DirectionGroup) -> Direction:
         """Return the direction that shows a group: its first significant, or else its first direction."""
-        directions = [one for method, one in self.directions if one.id in group.modes.get(method, ())]
-        return next((one for one in directions if one.p_value <= ALPHA), directions[0])
+        directions = [direction for method, direction in self.directions if direction.id in group.modes.get(method, ())]
+        return next((direction for direction in directions if direction.p_value <= ALPHA), directions[0])
 
     def shown_samples(self) -> Mapping[str, list[str]]:
         """Return the ids of the samples of both sets that a page shows: of one direction of each group."""
         directions = [self.shown_direction(group) for group in self.groups]
         return {
-            label: [name for one in directions for name in one.shown(label, self.shown)] for label in SETS_OF["over"]
+            label: [name for direction in directions for name in direction.shown(label, self.shown)]
+            for label in SETS_OF["over"]
         }
 
     def _frame_rows(self) -> list[dict[str, object]]:
         return [
-            {"method": method, "group": self.group_of(method, one).name, **one.frame_row()}
-            for method, one in self.directions
+            {"method": method, "group": self.group_of(method, direction).name, **direction.frame_row()}
+            for method, direction in self.directions
         ]
 
     def _summary(self) -> str:
@@ -154,7 +155,7 @@ def compare_methods(
     """
     run = Run.of(run)
     chosen = methods_of(methods)
-    run = run.planned(LOOK, SKETCH, *(Stage.of_parts(one.name, (DIRECTIONS, SCORE)) for one in chosen))
+    run = run.planned(LOOK, SKETCH, *(Stage.of_parts(each.name, (DIRECTIONS, SCORE)) for each in chosen))
     if not chosen:
         raise UsageError(f"no method was named: name some of {', '.join(DIRECTION_METHODS)}")
     opened = sketch_sets({"gen": gen, "ref": ref}, settings_of(settings, options), run, extractor)
@@ -172,14 +173,14 @@ def group_directions(comparisons: Mapping[str, Comparison], sets: Sequence[Sketc
     Directions are taken method by method, by rank. Each joins the group whose first direction it correlates with most,
     by `SAME_GROUP_CORRELATION` at least, or else is the first of a new group.
     """
-    samples = torch.cat([one.sample[0] for one in sets])
+    samples = torch.cat([sketch.sample[0] for sketch in sets])
     groups: list[DirectionGroup] = []
     for role in ROLES:
-        by_method = [(method, one) for method, comparison in comparisons.items() for one in comparison.directions]
-        found = [(method, one) for method, one in by_method if one.role == role]
+        by_method = [(method, listed) for method, comparison in comparisons.items() for listed in comparison.directions]
+        found = [(method, listed) for method, listed in by_method if listed.role == role]
         if not found:
             continue
-        vectors = torch.from_numpy(np.stack([one.direction for _, one in found])).to(samples)
+        vectors = torch.from_numpy(np.stack([listed.direction for _, listed in found])).to(samples)
         masses = (vectors @ samples.T).clamp_min(0).square()
         alike = masses.new_zeros(len(found), len(found))
         if len(samples) > 1:  # 0 for a direction that does not vary

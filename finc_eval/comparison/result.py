@@ -188,7 +188,7 @@ class Comparison(Mapped):
         """Part of `difference` that the significant kinds explain, at most all of it; None without kinds."""
         if self.difference is None:
             return None
-        sums = [abs(sum(kind.share_difference for kind in one)) for one in more_and_less(self.significant(ALPHA))]
+        sums = [abs(sum(kind.share_difference for kind in kinds)) for kinds in more_and_less(self.significant(ALPHA))]
         return min(self.difference, max(sums))
 
     @property
@@ -239,7 +239,7 @@ class Comparison(Mapped):
 
     def shown_ids(self, label: SetLabel) -> list[str]:
         """Return the ids of the samples of a set that a page shows."""
-        found = [name for one in self.directions for name in one.shown(label, self.shown)]
+        found = [name for direction in self.directions for name in direction.shown(label, self.shown)]
         found += shown_of((*self.kinds, *self.headings), SET_NAMES, self.shown)[label]
         found += (name for look in self.looks for name in look.examples.get(label, ())[: self.shown])
         pairs = self.copies.examples[:SHOWN_COPIES] if self.copies and self.shown else ()
@@ -250,7 +250,7 @@ class Comparison(Mapped):
         if self.by_id is not None and self.shown:
             found += self.by_id.shown()
         if label == "ref":
-            found += (other for one in significant(self.directions, ALPHA) for other in self.nearest(one))
+            found += (other for direction in significant(self.directions, ALPHA) for other in self.nearest(direction))
         return found
 
     def _counting(self) -> Self:
@@ -259,7 +259,9 @@ class Comparison(Mapped):
 
     def drawn_ids(self, label: str) -> tuple[str, ...]:
         """Return the ids of samples drawn at random, which a page shows where no kind, direction or look was found."""
-        differs = self.looks or self.significant(ALPHA) or any(one.p_value <= ALPHA for one in self.directions)
+        differs = (
+            self.looks or self.significant(ALPHA) or any(direction.p_value <= ALPHA for direction in self.directions)
+        )
         # 24: as many as a row of eight three times.
         return () if differs or self.map is None or not self.shown else self.map.drawn(label, 24)
 
@@ -269,7 +271,7 @@ class Comparison(Mapped):
         known = (
             captions[name].nearest for name in direction.typical("gen")[: (self.shown + 1) // 2] if name in captions
         )
-        return tuple(one[0] for one in known if one)
+        return tuple(ids[0] for ids in known if ids)
 
     def pictured_sets(self) -> Mapping[str, SetInfo]:
         """Return both sets."""
@@ -283,9 +285,12 @@ class Comparison(Mapped):
         """Return the members of all kinds and headings, and the samples that looks and directions keep."""
         lists = super().member_lists() if self.kinds else []
         which = "The samples that the result keeps of it, the most typical first."
-        lists += [Members(one.name, one.sentence, which, one.examples) for one in self.looks]
-        ends = ((one, {"gen": one.typical("gen"), "ref": one.typical("ref")}) for one in self.directions)
-        return lists + [Members(one.id, one.title, which, ids) for one, ids in ends]
+        lists += [Members(look.name, look.sentence, which, look.examples) for look in self.looks]
+        ends = (
+            (direction, {"gen": direction.typical("gen"), "ref": direction.typical("ref")})
+            for direction in self.directions
+        )
+        return lists + [Members(direction.id, direction.title, which, ids) for direction, ids in ends]
 
     def score(self, embeddings: object, modes: Sequence[Direction] | None = None) -> NDArray[np.float32]:
         """Score any samples on the directions: s = φ(x)·v is high for samples of the direction.
@@ -316,13 +321,13 @@ class Comparison(Mapped):
         if self.settings.text is not None:
             raise UsageError("directions of prompts and images together do not score images: compare without text")
         shape = (len(directions), self.feature_map.size)
-        vectors = np.array([one.direction for one in directions], np.float32).reshape(shape)
+        vectors = np.array([direction.direction for direction in directions], np.float32).reshape(shape)
         columns = torch.from_numpy(vectors.T).to(self.feature_map.device)
         for batch in rows.batches():
             yield batch, (self.feature_map(batch.rows) @ columns).cpu().numpy()
 
     def _write(self, file: NewFile) -> None:
-        directions = [one.direction for one in self.directions]
+        directions = [direction.direction for direction in self.directions]
         file.array("directions", np.array(directions, np.float32).reshape(len(directions), self.feature_map.size))
         write_feature_map(file, self.feature_map)
         if self.divided is not None:
@@ -354,21 +359,25 @@ class Comparison(Mapped):
         }
 
     def _frame_rows(self) -> Sequence[object]:
-        return [one.frame_row() for one in self.kinds or self.directions]
+        return [part.frame_row() for part in self.kinds or self.directions]
 
     def _lines(self) -> Iterator[str]:
-        return (one.say("reference", "" if one.p_value is None else f"p={one.p_value:.2g}") for one in self.findings)
+        return (
+            finding.say("reference", "" if finding.p_value is None else f"p={finding.p_value:.2g}")
+            for finding in self.findings
+        )
 
     def _summary(self) -> str:
         return f"{self.gen.n:,} generated, {self.ref.n:,} reference, {self.space}: {short(self)}"
 
 
-def as_comparison(one: object, name: str) -> Comparison:
+def as_comparison(given: object, name: str) -> Comparison:
     """Return a comparison, or read the one at a path."""
-    if isinstance(one, str | Path):
-        return Comparison.load(one)
-    if isinstance(one, Comparison):
-        return one
+    if isinstance(given, str | Path):
+        return Comparison.load(given)
+    if isinstance(given, Comparison):
+        return given
     raise UsageError(
-        f"{name} must be a comparison, as fe.compare returns it, or the path of a comparison, got {type(one).__name__}"
+        f"{name} must be a comparison, as fe.compare returns it, or the path of a comparison, got "
+        f"{type(given).__name__}"
     )

@@ -163,8 +163,8 @@ class DirectionScores:
         variance is B/(B − 1)·Σ e_b² over B groups. With few groups it is wider, as Student's quantile is.
         """
         parts = [
-            (one.group_sums - one.group_sizes[:, None] * (one.group_sums.sum(0) / one.n)) / one.n
-            for one in (self, other)
+            (scores.group_sums - scores.group_sizes[:, None] * (scores.group_sums.sum(0) / scores.n)) / scores.n
+            for scores in (self, other)
         ]
         blocks = len(self.group_sizes)
         wider = student_quantile(blocks - 1, FAR_TAIL) / normal_quantile(FAR_TAIL)
@@ -229,67 +229,70 @@ def score_sets(
     """
     phi = next(iter(sets.values())).sketch.feature_map
     none = torch.empty(phi.size, 0, device=phi.device)
-    shown = torch.cat([none, *(one.full.vectors for one in fits)], 1)
-    first, second = (torch.cat([none, *(one.scoring[fold] for one in fits)], 1) for fold in (0, 1))
-    runs = run.over(SCORE, [0 if one.embeddings is None else one.embeddings.n for one in sets.values()])
+    shown = torch.cat([none, *(fit.full.vectors for fit in fits)], 1)
+    first, second = (torch.cat([none, *(fit.scoring[fold] for fit in fits)], 1) for fold in (0, 1))
+    runs = run.over(SCORE, [0 if sketched.embeddings is None else sketched.embeddings.n for sketched in sets.values()])
     passed = {
-        label: _pass(one, shown, (first, second), units.get(label), each)
-        for (label, one), each in zip(sets.items(), runs, strict=True)
+        label: _pass(sketched, shown, (first, second), units.get(label), each)
+        for (label, sketched), each in zip(sets.items(), runs, strict=True)
     }
-    effects = _effects({label: one for label, (one, _) in passed.items() if sets[label].embeddings is not None})
+    effects = _effects({label: of_set for label, (of_set, _) in passed.items() if sets[label].embeddings is not None})
     found = {}
-    for label, one in sets.items():
+    for label, sketched in sets.items():
         scores, far = passed[label]
         if label in effects:
             masses = scores.masses(effects[label])
         else:
-            sketch = one.sketch
+            sketch = sketched.sketch
             masses = Masses.of_sketch(sketch.folds, (first, second), scores.powers, sketch.samples_per_group)
-        features, folds = one.sample
+        features, folds = sketched.sample
         with arithmetic():
             of_first, of_second = (features @ torch.cat([first, second], 1)).cpu().tensor_split(2, 1)
         sample = torch.where(folds[:, None] == 0, of_first, of_second)
-        found[label] = ScoredSet(one, scores, masses, sample, far)
+        found[label] = ScoredSet(sketched, scores, masses, sample, far)
     return found
 
 
 def _pass(
-    one: SketchedSet,
+    sketched: SketchedSet,
     shown: torch.Tensor,
     scoring: tuple[torch.Tensor, torch.Tensor],
     units: UnitFeatures | None,
     run: Run,
 ) -> tuple[DirectionScores, Far | None]:
     """Score a set, and look for samples far from all others; of a sketch, score the bottom-k sample."""
-    phi, hashes = one.sketch.feature_map, None if one.embeddings is None else one.embeddings.group_hashes()
+    phi, hashes = (
+        sketched.sketch.feature_map,
+        None if sketched.embeddings is None else sketched.embeddings.group_hashes(),
+    )
     groups = None if hashes is None else np.unique(hashes, return_inverse=True)[1]
     found = ScorePass(shown, scoring, None if groups is None else np.bincount(groups))
-    if one.embeddings is None:
-        features, folds = one.sample
+    if sketched.embeddings is None:
+        features, folds = sketched.sample
         for fold in (0, 1):
             index = send(rows_of(folds, fold), features.device)
             found.update(features[index], fold, index)
         return found.result(), None
     numbers = None if groups is None else send(torch.from_numpy(groups), phi.device)
-    far = FarSamples(one.sketch.sample.rows, phi.device)
-    for chunk in fold_chunks(one.embeddings, run, phi.prepared, SCORE):
-        own = None if numbers is None else numbers[chunk.index]
+    far = FarSamples(sketched.sketch.sample.rows, phi.device)
+    for chunk in fold_chunks(sketched.embeddings, run, phi.prepared, SCORE):
+        units_of_chunk = None if numbers is None else numbers[chunk.index]
         features = phi.apply(chunk.rows)
-        found.update(features, chunk.fold, chunk.index, own)
+        found.update(features, chunk.fold, chunk.index, units_of_chunk)
         if units is not None:
             units.update(features, chunk.index)
         far.update(chunk)
-    return found.result(), far.result(one.embeddings)
+    return found.result(), far.result(sketched.embeddings)
 
 
 def _effects(scores: Mapping[str, DirectionScores]) -> dict[str, torch.Tensor]:
     """Return the design effects of all directions in sets whose embeddings were scored."""
     if not scores:
         return {}
-    second, fourth = torch.stack([one.powers.sum(0) for one in scores.values()]).sum(0)
+    second, fourth = torch.stack([of_set.powers.sum(0) for of_set in scores.values()]).sum(0)
     typical = fourth / second.clamp_min(torch.finfo(second.dtype).tiny)
-    grouped = [one.grouped(typical) for one in scores.values()]
+    grouped = [of_set.grouped(typical) for of_set in scores.values()]
     return {
-        label: torch.from_numpy(np.maximum(effect, one.even))
-        for label, effect, one in zip(scores, design_effects(grouped), grouped, strict=True)
+        label: torch.from_numpy(np.maximum(effect, groups.even))
+        for label, effect, groups in zip(scores, design_effects(grouped), grouped, strict=True)
     }

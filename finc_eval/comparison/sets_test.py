@@ -25,12 +25,12 @@ from finc_eval.sketches.one_law import UnitFeatures, block_units
 
 def unit_features(opened: OpenSets, label: str) -> UnitFeatures | None:
     """Return what collects the sums of a set of embeddings; None for a sketch."""
-    one = opened.sets[label]
-    if one.embeddings is None:
+    sketched = opened.sets[label]
+    if sketched.embeddings is None:
         return None
-    phi = one.sketch.feature_map
+    phi = sketched.sketch.feature_map
     if opened.pairing is None:
-        return UnitFeatures(unit_numbers(one.embeddings.unit_keys()), None, phi.size, phi.device)
+        return UnitFeatures(unit_numbers(sketched.embeddings.unit_keys()), None, phi.size, phi.device)
     units, weights = block_units(opened.pairing.blocked, [*opened.pairing.block].index(label))
     return UnitFeatures(units, weights, phi.size, phi.device)
 
@@ -56,8 +56,8 @@ def _of_sketches(gen: SketchedSet, ref: SketchedSet) -> float:
     folds = [*gen.sketch.folds, *ref.sketch.folds]
     n, m = gen.sketch.n, ref.sketch.n
     means = [
-        torch.stack([fold.first.double().cpu() for fold in one.sketch.folds]).sum(0) / one.sketch.n
-        for one in (gen, ref)
+        torch.stack([fold.first.double().cpu() for fold in sketched.sketch.folds]).sum(0) / sketched.sketch.n
+        for sketched in (gen, ref)
     ]
     middle = (n * means[0] + m * means[1]) / (n + m)
     second = weighted_sum([(1 / (n + m), fold) for fold in folds]).double().cpu()
@@ -70,7 +70,7 @@ def read_law(file: StoredFile) -> MeanLaw | None:
     if (moments := file.header.get("law")) is None:
         return None
     mean = file.array("law", None, dtype="<f8")
-    trace, squares = (float(one) for one in moments)
+    trace, squares = (float(moment) for moment in moments)
     if not (np.isfinite(mean).all() and isfinite(trace) and isfinite(squares) and min(trace, squares) >= 0):
         raise ValueError("the mean of its features has numbers that are not finite")
     units = float(file.header.get("law_units", inf))

@@ -252,11 +252,11 @@ class Settings(SketchSettings):
     def signature(self) -> tuple[tuple[str, str], ...]:
         """Return the fields of a signature that the feature map, the sketches and neighbors do not already give."""
         given = {field.name for field in fields(SketchSettings)}
-        own = [(field.name, getattr(self, field.name)) for field in fields(self) if field.name not in given]
+        stated = [(field.name, getattr(self, field.name)) for field in fields(self) if field.name not in given]
         method = [(field.name, getattr(self.method, field.name)) for field in fields(self.method)]
         values = [
             (name, value)
-            for name, value in [*own, *method]
+            for name, value in [*stated, *method]
             if name not in ("method", "name", "index") and (value is not None or name not in ("pairs", "text", "by"))
         ]
         return tuple(
@@ -306,7 +306,7 @@ def methods_of(methods: Sequence[AnyMethod | str] | AnyMethod | str) -> tuple[An
     methods = [methods] if isinstance(methods, AnyMethod | str) else methods
     known = ", ".join(DIRECTION_METHODS)
     refusal = UsageError(f"clusters finds kinds, which have no direction: compare by {known}, or call kinds")
-    found = tuple(_directions_alone(by_name("method", one, METHODS), refusal) for one in methods)
+    found = tuple(_directions_alone(by_name("method", name, METHODS), refusal) for name in methods)
     for place, method in enumerate(found):
         if method.name in [other.name for other in found[:place]]:
             raise UsageError(f"method {method.name!r} is named twice: name it once")

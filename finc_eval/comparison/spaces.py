@@ -65,7 +65,7 @@ class SeenKind(Record):
     @property
     def seen_by(self) -> tuple[str, ...]:
         """Names of the spaces that see this kind."""
-        return (self.space, *(name for name, one in self.elsewhere.items() if one.jaccard >= SAME))
+        return (self.space, *(name for name, counterpart in self.elsewhere.items() if counterpart.jaccard >= SAME))
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class Spaces(SideBySide):
 
     @model_validator(mode="after")
     def _check_names(self) -> Self:
-        known = {name: {kind.id for kind in one.kinds} for name, one in self.comparisons.items()}
+        known = {name: {kind.id for kind in comparison.kinds} for name, comparison in self.comparisons.items()}
         named: list[tuple[str, str | None]] = [(kind.space, kind.id) for kind in self.kinds]
         named += [(space, other.id) for kind in self.kinds for space, other in kind.elsewhere.items()]
         for cluster in self.clusters:
@@ -145,18 +145,18 @@ class Spaces(SideBySide):
 
     def shown_samples(self) -> Mapping[str, list[str]]:
         """Return the ids of the samples of both sets that a page shows."""
-        found = shown_of((self.kind_of(one) for one in self.kinds), SET_NAMES, self.shown)
+        found = shown_of((self.kind_of(kind) for kind in self.kinds), SET_NAMES, self.shown)
         for cluster in self.clusters:
             for label, ids in cluster.ids.items():
                 found[label] += ids[: self.shown]
         return found
 
     def _frame_rows(self) -> list[dict[str, object]]:
-        rows = [(one, plain(self.kind_of(one))) for one in self.kinds]
-        return [{"space": one.space, **kind, "p_value": one.p_value, "seen_by": one.seen_by} for one, kind in rows]
+        rows = [(seen, plain(self.kind_of(seen))) for seen in self.kinds]
+        return [{"space": seen.space, **kind, "p_value": seen.p_value, "seen_by": seen.seen_by} for seen, kind in rows]
 
     def _summary(self) -> str:
-        return ", ".join(f"{name}: {sum(one.space == name for one in self.kinds)} kinds" for name in self.comparisons)
+        return ", ".join(f"{name}: {sum(kind.space == name for kind in self.kinds)} kinds" for name in self.comparisons)
 
 
 def compare_in_spaces(
@@ -185,21 +185,21 @@ def compare_in_spaces(
         both = {"gen": gen, "ref": ref}
         spaces = [(name, both, how) for name, how in extractions_by_space(extractors).items()]
     for name, given, extractor in spaces:
-        own = run.prefixed(name)
+        run_here = run.prefixed(name)
         sets, columns = take_arrays(given, labels, options)
         chosen = settings_of(settings, columns)
         if not chosen.has_kinds:
             raise UsageError("spaces are compared by their kinds: use method finc with clusters, or clusters")
-        opened[name] = sketch_sets(sets, chosen, own, extractor)
+        opened[name] = sketch_sets(sets, chosen, run_here, extractor)
         first = next(iter(opened))
-        for label, one in opened[name].sets.items():
-            mine, others = one.at_hand.id_keys(), opened[first].sets[label].at_hand.id_keys()
+        for label, sketched in opened[name].sets.items():
+            mine, others = sketched.at_hand.id_keys(), opened[first].sets[label].at_hand.id_keys()
             if not np.array_equal(mine, others):
                 raise IncompatibleError(
                     f"{label} has {len(others):,} samples in {first} and {len(mine):,} in {name}, which are not the "
                     "same in the same order: embed the same files, with as many windows of each video, in every space"
                 )
-        comparisons[name] = compare_opened(opened[name], opened[name].settings, own)
+        comparisons[name] = compare_opened(opened[name], opened[name].settings, run_here)
         if not comparisons[name].kinds:
             raise UsageError(f"{name} has no kinds to compare by: pass samples or embeddings, not sketches")
     return Spaces(
@@ -224,7 +224,9 @@ def _common(
     for label in SET_NAMES:
         # Batches of wide rows have fewer rows than those of another space.
         of_label = {name: found.sets[label].at_hand for name, found in opened.items()}
-        places = {name: one.counted_kinds.assign(of_label[name], run) for name, one in comparisons.items()}
+        places = {
+            name: comparison.counted_kinds.assign(of_label[name], run) for name, comparison in comparisons.items()
+        }
         for a, b in pairs:
             np.add.at(found[a, b], (places[a], places[b]), 1)
     return found
@@ -234,7 +236,10 @@ def _find_seen(
     comparisons: Mapping[str, Comparison], common: Mapping[tuple[str, str], NDArray[np.int64]]
 ) -> tuple[SeenKind, ...]:
     """Return the kinds that differ over all spaces, each with its counterparts."""
-    p_values = {name: [adjust(kind.p_value, comparisons) for kind in one.kinds] for name, one in comparisons.items()}
+    p_values = {
+        name: [adjust(kind.p_value, comparisons) for kind in comparison.kinds]
+        for name, comparison in comparisons.items()
+    }
 
     def counterpart(name: str, place: int, other: str) -> Counterpart:
         kinds, table = comparisons[other].kinds, common[name, other]
@@ -249,8 +254,8 @@ def _find_seen(
 
     return tuple(
         SeenKind(name, kind.id, p, {other: counterpart(name, place, other) for other in comparisons if other != name})
-        for name, one in comparisons.items()
-        for place, (kind, p) in enumerate(zip(one.kinds, p_values[name], strict=True))
+        for name, comparison in comparisons.items()
+        for place, (kind, p) in enumerate(zip(comparison.kinds, p_values[name], strict=True))
         if p <= ALPHA
     )
 
@@ -260,13 +265,17 @@ def _clusters(
 ) -> Iterator[ClusterOfSpace]:
     """Find samples that one space holds together and another does not, among the bottom-k samples of both sets."""
     ids = [
-        (label, sample) for label, one in next(iter(opened.values())).sets.items() for sample in one.sketch.sample.ids
+        (label, sample)
+        for label, sketched in next(iter(opened.values())).sets.items()
+        for sample in sketched.sketch.sample.ids
     ]
-    features = {name: torch.cat([one.sample[0] for one in found.sets.values()]) for name, found in opened.items()}
+    features = {
+        name: torch.cat([sketched.sample[0] for sketched in found.sets.values()]) for name, found in opened.items()
+    }
     for first, second in combinations(opened, 2):
         ends = extreme_eigenpairs(difference_of_kernels(features[first], features[second]), LARGEST)
         for (space, other), (values, vectors) in zip(((first, second), (second, first)), ends, strict=True):
-            rows = torch.cat([one.sketch.sample.rows for one in opened[space].sets.values()])
+            rows = torch.cat([sketched.sketch.sample.rows for sketched in opened[space].sets.values()])
             for value, vector in zip(values.tolist(), vectors.T.cpu(), strict=False):
                 best = vector.topk(min(MAX_SHOWN, len(vector))).indices
                 places = comparisons[space].counted_kinds.places(rows[best], run)
@@ -280,6 +289,6 @@ def _clusters(
 def difference_of_kernels(features: torch.Tensor, others: torch.Tensor) -> LowRank:
     """Return (K − K′)/n of the same samples in two spaces, both centered, by their random features: (n, q), (n, q′)."""
     n = len(features)
-    rows = torch.cat([(one - one.mean(0)).T for one in (features, others)])
+    rows = torch.cat([(rows_of_space - rows_of_space.mean(0)).T for rows_of_space in (features, others)])
     weights = torch.cat([rows.new_full((features.shape[1],), 1 / n), rows.new_full((others.shape[1],), -1 / n)])
     return LowRank(rows, weights)

@@ -59,11 +59,11 @@ class Point(Record):
     def significant(self) -> list[tuple[Direction, float | None]]:
         """Significant directions, each with its spreadness."""
         pairs = zip(self.comparison.directions, self.spreadness, strict=True)
-        return [(one, spreadness) for one, spreadness in pairs if one.p_value <= ALPHA]
+        return [(direction, spreadness) for direction, spreadness in pairs if direction.p_value <= ALPHA]
 
     def of(self, role: Role) -> list[Direction]:
         """Return the significant directions of a role."""
-        return [one for one, _ in self.significant if one.role == role]
+        return [direction for direction, _ in self.significant if direction.role == role]
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,14 +95,14 @@ class Sweep(SideBySide):
 
     def shown_samples(self) -> Mapping[str, list[str]]:
         """Return the ids of the samples of both sets that a page shows: the most typical of significant directions."""
-        directions = [one for found in self.significant.values() for one in found]
+        directions = [direction for found in self.significant.values() for direction in found]
         return {
-            label: [name for one in directions for name in one.typical(label)[: self.shown]]
+            label: [name for direction in directions for name in direction.typical(label)[: self.shown]]
             for label in SETS_OF["over"]
         }
 
     def _frame_rows(self) -> list[dict[str, object]]:
-        return [{self.parameter: value, **one.frame_row()} for value, one in self.directions]
+        return [{self.parameter: value, **direction.frame_row()} for value, direction in self.directions]
 
     def _summary(self) -> str:
         found = ", ".join(f"{value:.4g}: {len(directions)}" for value, directions in self.significant.items())
@@ -174,8 +174,8 @@ def sweep(
     settings_of_rho = [replace(chosen, rho=rho) for rho in ascending or RHOS]
     opened = sketch_sets(sources, chosen, run, extractor)
     first, second = (opened.sets[label].sketch for label in ("gen", "ref"))
-    cases = [(one.rho, first, second, replace(opened.settings, rho=one.rho)) for one in settings_of_rho]
-    points = _points(cases, {label: one.embeddings for label, one in opened.sets.items()}, run)
+    cases = [(of_rho.rho, first, second, replace(opened.settings, rho=of_rho.rho)) for of_rho in settings_of_rho]
+    points = _points(cases, {label: sketched.embeddings for label, sketched in opened.sets.items()}, run)
     return Sweep("rho", points, Settings.rho, opened.warnings, provenance=Provenance.here(run.device))
 
 
@@ -187,18 +187,20 @@ def _sweep_sigma(
     opened, sentences = open_inputs(sources, settings, run, extractor)
     warnings = (*sentences, *near_repeat_warnings(view_rows(opened), run))
     embeddings = {}
-    for label, one in opened.items():
-        if isinstance(one, Sketch):
+    for label, samples in opened.items():
+        if isinstance(samples, Sketch):
             raise DataError(f"{label} is a sketch, which has one bandwidth: pass its embeddings to try others")
-        embeddings[label] = one
-    rows = {label: bottom_rows(one) for label, one in embeddings.items()}
+        embeddings[label] = samples
+    rows = {label: bottom_rows(samples) for label, samples in embeddings.items()}
     sample = rows["ref"].cpu()
     median = median_distance(sample)
     chosen = [factor * median for factor in BANDWIDTH_FACTORS] if sigmas is None else sigmas
     maps = [center_features(sample, settings.features, sigma, settings, run.torch_device) for sigma in chosen]
     sketches = {
-        label: sketch_all(one, maps, precision=settings.precision, embedding=False, run=run.named(f"sketch {label}"))
-        for label, one in embeddings.items()
+        label: sketch_all(
+            samples, maps, precision=settings.precision, embedding=False, run=run.named(f"sketch {label}")
+        )
+        for label, samples in embeddings.items()
     }
     cases = [
         (sigma, gen, ref, replace(settings, sigma=sigma))
@@ -220,10 +222,10 @@ def _points(
         found = compare(gen, ref, settings, run=replace(run, progress=silent))
         whole = _trace(ref.sample.rows)
         spreadness: list[float | None] = []
-        for one in found.directions:
-            own, best = (gen, one.top_gen) if one.role == "over" else (ref, one.top_ref)
+        for direction in found.directions:
+            sketch, best = (gen, direction.top_gen) if direction.role == "over" else (ref, direction.top_ref)
             # 50: samples of a direction whose covariance is its spreadness.
-            spread = _trace(own.sample.rows[torch.from_numpy(best[:50])])
+            spread = _trace(sketch.sample.rows[torch.from_numpy(best[:50])])
             spreadness.append(spread / whole if whole > 0 and np.isfinite(spread) else None)
         infos = [
             replace(info, samples=None if given is None else given.samples)
@@ -235,12 +237,12 @@ def _points(
 
 
 def _trace(rows: torch.Tensor) -> float:
-    """Compute the trace of the covariance of embeddings; NaN for fewer than two."""
+    """Compute the trace of the covariance of embeddings, shape (n, d); NaN for fewer than two."""
     return float(rows.double().var(0).sum()) if len(rows) > 1 else float("nan")
 
 
 def _papers_rule(gen: torch.Tensor, ref: torch.Tensor, sigmas: Sequence[float], rho: float) -> float | None:
-    """Apply the papers' rule to KEN, by exact kernels of resamples of both sets."""
+    """Apply the papers' rule to KEN, by exact kernels of resamples of both sets, shapes (n, d) and (m, d)."""
 
     def score(sigma: float, rng: np.random.Generator) -> float:
         x, y = (rows[rng.choice(len(rows), min(RESAMPLE, len(rows)), replace=False)].cpu() for rows in (gen, ref))

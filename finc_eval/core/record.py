@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
+from functools import cache
 from inspect import Parameter, Signature, signature
 from math import isfinite
 from pathlib import Path
@@ -262,6 +263,12 @@ def schema(cls: type) -> dict[str, Any]:
     return described
 
 
+@cache
+def _read_schema(cls: type) -> dict[str, Any]:
+    """Return `schema`, which nobody may change: making that of a result takes tenths of a second."""
+    return schema(cls)
+
+
 def _describe(node: dict[str, Any]) -> None:
     """Divide a class's docstring into the descriptions of the object and of its properties."""
     summary, _, rest = node.get("description", "").partition("\n\nAttributes:\n")
@@ -330,7 +337,7 @@ def _describe_schema(node: dict[str, Any]) -> str:
 
 def _place(cls: type, location: tuple[int | str, ...]) -> tuple[list[str], dict[str, Any], list[str]]:
     """Return the keys that lead to a finding of pydantic, the schema of the value, and the keys of its table."""
-    definitions = schema(cls)
+    definitions = _read_schema(cls)
     path: list[str] = []
     node, known = definitions, list(definitions.get("properties", ()))
     for part in location:

@@ -97,7 +97,7 @@ def causes_of(held: Sequence[Held], *, among_kinds: bool = True) -> list[int | N
     Each look was found among the samples without the looks before it: none follows from another. What a whole set looks
     like has no samples of its own, and is not asked. Kinds follow from each other only `among_kinds`.
     """
-    parts = [place for place, one in enumerate(held) if one.is_part]
+    parts = [place for place, finding in enumerate(held) if finding.is_part]
     cause: list[int | None] = [None] * len(held)
     left: dict[tuple[int, int], Left] = {}
     for i, j in product(parts, repeat=2):
@@ -153,11 +153,11 @@ def _follow_kinds(held: Sequence[Held], cause: list[int | None]) -> None:
         i for i, root in enumerate(cause) if root is not None and held[root].finding.kind in ("kind", "words")
         and held[i].finding.kind == "kind"
     ]  # fmt: skip
-    for j, one in enumerate(held):
-        if cause[j] is None and one.is_part and one.finding.kind == "look":
-            found = [(i, _left(held[i].members, one.members)) for i in brought]
+    for j, look in enumerate(held):
+        if cause[j] is None and look.is_part and look.finding.kind == "look":
+            found = [(i, _left(held[i].members, look.members)) for i in brought]
             firm = [
-                i for i, (_, explains) in found if explains and not _left(one.members, held[i].members)[1]
+                i for i, (_, explains) in found if explains and not _left(look.members, held[i].members)[1]
             ]  # fmt: skip
             cause[j] = min(firm, key=lambda i: dict(found)[i][0]) if firm else None
 
@@ -183,14 +183,14 @@ def _first_cause(cause: Sequence[int | None], place: int) -> int | None:
 
 def _explain_jointly(held: Sequence[Held], cause: list[int | None]) -> None:
     """Give a kind that looks explain together, and none alone, to the look without which it differs least."""
-    looks = [i for i, one in enumerate(held) if one.is_part and one.finding.kind != "kind" and cause[i] is None]
+    looks = [i for i, look in enumerate(held) if look.is_part and look.finding.kind != "kind" and cause[i] is None]
     if len(looks) < 2:
         return
     together = {label: np.logical_or.reduce([held[i].members[label] for i in looks]) for label in SETS}
-    for j, one in enumerate(held):
-        if cause[j] is None and one.is_part and one.finding.kind == "kind" and _left(together, one.members)[1]:
-            best = min(looks, key=lambda i: _left(held[i].members, one.members)[0])
-            cause[j] = best if _left(held[best].members, one.members)[0] < 1 else None
+    for j, kind in enumerate(held):
+        if cause[j] is None and kind.is_part and kind.finding.kind == "kind" and _left(together, kind.members)[1]:
+            best = min(looks, key=lambda i: _left(held[i].members, kind.members)[0])
+            cause[j] = best if _left(held[best].members, kind.members)[0] < 1 else None
 
 
 def _left_of(one: Held, other: Held) -> Left:

@@ -161,6 +161,6 @@ def two_shares(own: float, other: float) -> tuple[str, str]:
 
 def part_in_words(share: float) -> str:
     """Return the name of a simple part of a set that a share is near to, or the share in percent."""
-    part, name = min(PARTS.items(), key=lambda one: abs(share / one[0] - 1))
+    part, name = min(PARTS.items(), key=lambda named: abs(share / named[0] - 1))
     # 0.1: relative error up to which a share is called by the name of a simple part.
     return name if abs(share / part - 1) <= 0.1 else two_shares(share, 0.0)[0]

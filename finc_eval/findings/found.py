@@ -53,20 +53,20 @@ def find_differences(
     What a look explains is what it says itself (`Look.kinds`). A look of the whole set explains all kinds. Where looks
     explain a kind under a heading, what is left are the other kinds under it.
     """
-    names, covered = KindNames((*headings, *kinds)), {one for look in looks for one in look.kinds}
-    left = [one for one in kinds if one.id not in covered]
-    heads = [one for one in headings if covered.isdisjoint(one.children)]
+    names, covered = KindNames((*headings, *kinds)), {id for look in looks for id in look.kinds}
+    left = [kind for kind in kinds if kind.id not in covered]
+    heads = [heading for heading in headings if covered.isdisjoint(heading.children)]
     found = [*map(look_finding, looks)]
     whole = next((place for place, look in enumerate(looks) if look.whole), None)
     if whole is not None:
         found[whole] = replace(found[whole], explains=tuple(kind.id for kind in significant(kinds, ALPHA)))
         left, heads = [], []
-    return in_order([*found, *(kind_finding(one, names) for one in top_level(left, heads))])
+    return in_order([*found, *(kind_finding(kind, names) for kind in top_level(left, heads))])
 
 
-def in_order(found: Sequence[Finding]) -> tuple[Finding, ...]:
+def in_order(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """Return findings in the order in which they are said: the largest first."""
-    return tuple(sorted(found, key=lambda one: -one.size))
+    return tuple(sorted(findings, key=lambda finding: -finding.size))
 
 
 def hold_findings(
@@ -91,39 +91,44 @@ def hold_findings(
         traits: traits that the looks are of.
         others: findings of other things, such as words of prompts, with their samples.
     """
-    rows = {label: looked_rows(one) for label, one in sets.items()}
+    rows = {label: looked_rows(samples) for label, samples in sets.items()}
     of_each = (
         {}
         if kinds_of is None or not significant(kinds, ALPHA)
-        else {label: np.array(kinds_of(one.rows_at(rows[label]))) for label, one in sets.items()}
+        else {label: np.array(kinds_of(samples.rows_at(rows[label]))) for label, samples in sets.items()}
     )
-    names, named = KindNames((*headings, *kinds)), {one.name: one for one in traits}
+    names, named = KindNames((*headings, *kinds)), {trait.name: trait for trait in traits}
     first = [*others, *(_hold_look(look, has, rows, named) for look, has in looks)]
     each = {kind.id: _hold_kind(kind, names, kinds, sets, rows, of_each) for kind in significant(kinds, ALPHA)}
     alone = causes_of([*first, *each.values()], among_kinds=False)
-    covered = {one for one, cause in zip(each, alone[len(first) :], strict=True) if cause is not None}
+    covered = {id for id, cause in zip(each, alone[len(first) :], strict=True) if cause is not None}
     # Where looks explain only some kinds of a heading, its kinds are said one by one.
-    heads = [one for one in headings if len(covered & {*one.children}) in (0, len(one.children))]
-    units = [each.get(one.id) or _hold_kind(one, names, kinds, sets, rows, of_each) for one in top_level(kinds, heads)]
+    heads = [heading for heading in headings if len(covered & {*heading.children}) in (0, len(heading.children))]
+    units = [
+        each.get(kind.id) or _hold_kind(kind, names, kinds, sets, rows, of_each) for kind in top_level(kinds, heads)
+    ]
     return explained([*first, *units])
 
 
 def explained(held: Sequence[Held]) -> list[Held]:
     """Return the findings that are causes, the largest first, each with what follows from it."""
     cause = causes_of(held)
-    whole = next((place for place, one in enumerate(held) if one.finding.kind == "look" and one.finding.whole), None)
+    whole = next(
+        (place for place, candidate in enumerate(held) if candidate.finding.kind == "look" and candidate.finding.whole),
+        None,
+    )
     if whole is not None:
-        follows = [one.finding.kind == "kind" and not one.is_asked_otherwise for one in held]
+        follows = [candidate.finding.kind == "kind" and not candidate.is_asked_otherwise for candidate in held]
         cause = [whole if is_brought else own for is_brought, own in zip(follows, cause, strict=True)]
     causes = []
-    for place, one in enumerate(held):
+    for place, candidate in enumerate(held):
         if cause[place] is None:
             brought = [other for other, own in zip(held, cause, strict=True) if own == place]
             keys = tuple(key for other in brought for key in (other.finding.parts or (other.key,)))
-            known = [each.finding.p_value for each in (one, *brought) if each.finding.p_value is not None]
-            finding = replace(one.finding, explains=keys, p_value=min(known, default=None))
-            causes.append(replace(one, finding=finding))
-    return sorted(causes, key=lambda one: -one.finding.size)
+            known = [each.finding.p_value for each in (candidate, *brought) if each.finding.p_value is not None]
+            finding = replace(candidate.finding, explains=keys, p_value=min(known, default=None))
+            causes.append(replace(candidate, finding=finding))
+    return sorted(causes, key=lambda said: -said.finding.size)
 
 
 def _hold_look(look: Look, has: Members, rows: Mapping[str, NDArray[np.int64]], traits: Mapping[str, Trait]) -> Held:
@@ -143,11 +148,11 @@ def _hold_kind(
     finding = kind_finding(kind, names)
     members = {label: np.isin(each, finding.parts) for label, each in of_each.items()}
     examples = {label: sets[label].ids_at(rows[label][has][:EXAMPLES]) for label, has in members.items()}
-    inside = [one for one in kinds if one.id in finding.parts]
-    said = [asked for one in inside for asked in _said_by(one)]
+    inside = [part for part in kinds if part.id in finding.parts]
+    said = [asked for part in inside for asked in _said_by(part)]
     asked = None
-    if said and all(each.source in one.columns for each in said for one in sets.values()):
-        asked = {label: np.asarray(have(one, rows[label], said).any(1)) for label, one in sets.items()}
+    if said and all(each.source in samples.columns for each in said for samples in sets.values()):
+        asked = {label: np.asarray(have(samples, rows[label], said).any(1)) for label, samples in sets.items()}
     return Held(finding, members, kind.id, None, asked, examples)
 
 
@@ -155,5 +160,5 @@ def _said_by(kind: Kind) -> list[Property]:
     """Return the values of columns and the words of prompts that name most of a kind."""
     if kind.name is None or kind.name.startswith(PARTLY):
         return []
-    said = [one for one in kind.evidence if one.in_name and one.source not in (TRAIT, CLASSIFIER)]
-    return [Property(one.source, one.value) for one in said]
+    said = [part for part in kind.evidence if part.in_name and part.source not in (TRAIT, CLASSIFIER)]
+    return [Property(part.source, part.value) for part in said]

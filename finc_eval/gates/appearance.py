@@ -23,7 +23,7 @@ from finc_eval.gates.sets import GEN, REF, GateSets
 from finc_eval.gates.shares import GainedShare, TwoCounts
 from finc_eval.naming.columns import is_look
 from finc_eval.naming.explained import TAIL
-from finc_eval.naming.looks import CLIPPED
+from finc_eval.naming.looks import CLIPPED, EXAMPLES
 from finc_eval.naming.measured import PictureLooks, measure_pictures, measure_sets
 from finc_eval.naming.texture import Array
 from finc_eval.naming.traits import Trait
@@ -46,6 +46,8 @@ class Beyond(LimitEvidence):
     trait: Trait  # what was measured
     old: LimitEvidence  # the gain on the baseline
     ref: LimitEvidence  # the gain on the reference
+    shares: tuple[float, float] | None = None  # of the release and of the baseline that look so; None of a whole set
+    clearest: tuple[int, ...] = ()  # rows of the release that show it, the clearest first
     # least level of the gain on the reference: α over the looks, however many limits there are
     level_of_ref: float = 0.0
 
@@ -57,7 +59,7 @@ class Beyond(LimitEvidence):
     def detectable(self, level: float) -> float | None:
         """Return the gain that is called a regression with probability 0.8; None if none would be."""
         found = [self.old.detectable(level), self.ref.detectable(max(level, self.level_of_ref))]
-        return None if None in found else max(one for one in found if one is not None)
+        return None if None in found else max(gain for gain in found if gain is not None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,35 +70,36 @@ class Clearest(LimitEvidence):
     surely: float | None = 0.0
     is_search: bool = True
     looks: tuple[Beyond, ...]
+    best: Beyond  # the look that is most surely beyond the limit
 
     @classmethod
     def of(cls, name: str, margin: float, looks: tuple[Beyond, ...], n: int) -> Clearest:
         """Return the evidence on a limit."""
-        best = max(looks, key=lambda one: (one.value > margin, one.bound("low", ALPHA / len(looks))))
-        return cls(name=name, value=best.value, margin=margin, looks=looks, n=n, note=best.note)
+        best = max(looks, key=lambda look: (look.value > margin, look.bound("low", ALPHA / len(looks))))
+        return cls(name=name, value=best.value, margin=margin, looks=looks, best=best, n=n, note=best.note)
 
     def bound(self, side: Side, level: float, factor: float = 1.0) -> float:
         """Return the bound of the largest gain; downwards, of those beyond the limit if there are any."""
         if side == "high":
-            return max(one.bound(side, level, factor) for one in self.looks)
-        beyond = [one for one in self.looks if one.value > self.margin] or self.looks
-        return max(one.bound(side, level / len(self.looks), factor) for one in beyond)
+            return max(look.bound(side, level, factor) for look in self.looks)
+        beyond = [look for look in self.looks if look.value > self.margin] or self.looks
+        return max(look.bound(side, level / len(self.looks), factor) for look in beyond)
 
     def beyond(self, level: float = ALPHA) -> frozenset[Trait]:
         """Return what was measured in the looks that are beyond the limit."""
         part = level / len(self.looks)
-        return frozenset(one.trait for one in self.looks if one.value > self.margin and one.bound("low", part) > 0)
+        return frozenset(look.trait for look in self.looks if look.value > self.margin and look.bound("low", part) > 0)
 
     def detectable(self, level: float) -> float | None:
         """Return the gain of any look that is called a regression with probability 0.8; None if none would be."""
         part = level / len(self.looks)
-        found = [one.detectable(part) for one in self.looks]
-        return max((one for one in found if one is not None), default=None)
+        found = [look.detectable(part) for look in self.looks]
+        return max((gain for gain in found if gain is not None), default=None)
 
 
 def pictures_of(sets: GateSets) -> dict[str, PictureLooks | None]:
     """Measure the pictures of each set, by label."""
-    return {label: measure_pictures(one) for label, one in sets.all.items()}
+    return {label: measure_pictures(samples) for label, samples in sets.all.items()}
 
 
 def look_evidence(
@@ -107,10 +110,10 @@ def look_evidence(
         for rule, margin in limits.given.items():
             name = against.rule(f"appearance.{rule}")
             found = list(_looks(against, pictures, name, alpha))
-            looks = tuple(replace(one, level_of_ref=alpha / len(found)) for one in found)
+            looks = tuple(replace(look, level_of_ref=alpha / len(found)) for look in found)
             clearest = Clearest.of(name, margin, looks, sets.gen.n) if looks else None
             # Columns of metadata alone may break a limit, and do not show that it holds.
-            is_shown = any(is_look(one.trait.name) for one in looks) or (
+            is_shown = any(is_look(look.trait.name) for look in looks) or (
                 clearest is not None and clearest.beyond(alpha)
             )
             missing = Missing(name=name, margin=margin, note=NO_PICTURES)
@@ -120,30 +123,38 @@ def look_evidence(
 def _looks(sets: GateSets, pictures: Mapping[str, PictureLooks | None], name: str, alpha: float) -> Iterator[Beyond]:
     """Yield each look of the release that has a word, of parts or of whole sets, as a gain on 0."""
     traits, measured = measure_sets(sets.all, pictures)
-    effects = {label: mean_group_size(one) for label, one in sets.all.items()}
-    units = {label: units_of(sets.all[label], one.rows) for label, one in measured.items()}
+    effects = {label: mean_group_size(samples) for label, samples in sets.all.items()}
+    units = {label: units_of(sets.all[label], looked.rows) for label, looked in measured.items()}
     for place, trait in enumerate(traits):
-        values = {label: one.values[:, place] for label, one in measured.items()}
+        values = {label: looked.values[:, place] for label, looked in measured.items()}
         if np.ptp(np.concatenate([*values.values()])) == 0:
             continue
         for side in (-1, 1):
+            found = None
             if name.startswith(PART) and (word := trait.high if side > 0 else trait.low):
-                yield _part(sets, trait, word, {key: side * one for key, one in values.items()}, effects, name)
+                found = _part(sets, trait, word, {key: side * of_set for key, of_set in values.items()}, effects, name)
             elif name.startswith(WHOLE) and trait.least is None and (word := trait.more if side > 0 else trait.less):
-                yield _whole(sets, trait, word, values, side, units, name, alpha)
+                found = _whole(sets, trait, word, values, side, units, name, alpha)
+            if found is not None:
+                first = np.argsort(-side * values[GEN], kind="stable")[:EXAMPLES]
+                yield replace(found, clearest=tuple(measured[GEN].rows[first].tolist()))
 
 
 def _part(
     sets: GateSets, trait: Trait, word: str, values: Mapping[str, Array], effects: Mapping[str, float], name: str
 ) -> Beyond:
-    """Return the gain of samples that look so: of samples beyond nearly all of the reference."""
+    """Return the gain of samples that look so: of samples beyond nearly all of the reference.
+
+    `values` has the trait of the samples of each set, shape (n,), so that more of it looks more so. `effects` has the
+    factor by which the samples of each set inform less than independent samples.
+    """
     if trait.least is None:
-        has = {label: one > np.quantile(values[REF], 1 - TAIL) for label, one in values.items()}
+        has = {label: of_set > np.quantile(values[REF], 1 - TAIL) for label, of_set in values.items()}
     else:
         side = 1 if word == trait.high else -1
-        has = {label: one >= trait.least if side > 0 else one > -trait.least for label, one in values.items()}
-    members = {label: float(one.sum()) / effects[label] for label, one in has.items()}
-    sizes = {label: len(one) / effects[label] for label, one in has.items()}
+        has = {label: of_set >= trait.least if side > 0 else of_set > -trait.least for label, of_set in values.items()}
+    members = {label: float(mask.sum()) / effects[label] for label, mask in has.items()}
+    sizes = {label: len(mask) / effects[label] for label, mask in has.items()}
     again, again_sizes = (np.array([[counts[label]] for label in sets.replicates]) for counts in (members, sizes))
     training = between_shares(again, again_sizes, len(sets.baselines))
     old, old_size = (sum(counts[label] for label in sets.baselines) for counts in (members, sizes))
@@ -152,10 +163,12 @@ def _part(
         TwoCounts(members[GEN], sizes[GEN], members[REF], sizes[REF]),
     ]
     both = [
-        GainedShare(name=name, value=one.share - one.old_share, margin=0.0, counts=one, n=sets.gen.n) for one in gains
+        GainedShare(name=name, value=gain.share - gain.old_share, margin=0.0, counts=gain, n=sets.gen.n)
+        for gain in gains
     ]
-    value = min(one.value for one in both)
-    return Beyond(name=name, value=value, margin=0.0, trait=trait, note=word, old=both[0], ref=both[1])
+    value = min(gain.value for gain in both)
+    shares = gains[0].share, gains[0].old_share
+    return Beyond(name=name, value=value, margin=0.0, trait=trait, note=word, old=both[0], ref=both[1], shares=shares)
 
 
 def _whole(
@@ -168,19 +181,23 @@ def _whole(
     name: str,
     alpha: float,
 ) -> Beyond:
-    """Return the shift of the mean in parts of the spread of the reference (1.48 × its median deviation)."""
+    """Return the shift of the mean in parts of the spread of the reference (1.48 × its median deviation).
+
+    `values` has the trait of the samples of each set, and `units` the number of the unit of each, shape (n,); None
+    where each sample is a unit.
+    """
     middle = np.median(values[REF])
     spread = 1.4826 * np.median(np.abs(values[REF] - middle)) or np.concatenate([*values.values()]).std()
     means = {}
-    for label, one in values.items():
-        shifted = np.clip(side * (one - middle) / spread, -CLIPPED, CLIPPED)
+    for label, of_set in values.items():
+        shifted = np.clip(side * (of_set - middle) / spread, -CLIPPED, CLIPPED)
         means[label] = Estimate.of_mean(shifted, units[label])
     old = [means[label] for label in sets.baselines]
     training = between_scores(np.array([means[label].value for label in sets.replicates]), len(old))
     change = ScoreChange(means[GEN], mean_of(old), training, in_parts=False).of_other_sets(alpha)
     of_ref = difference(means[GEN], means[REF], is_paired=False)
-    both = [Normal.of(one, name=name, margin=0.0) for one in (change, of_ref)]
+    both = [Normal.of(estimate, name=name, margin=0.0) for estimate in (change, of_ref)]
     # A retrained release varies on the reference, too: few replicates know that as poorly.
-    both[1] = replace(both[1], degrees=min(one.degrees for one in both))
-    value = min(one.value for one in both)
+    both[1] = replace(both[1], degrees=min(gain.degrees for gain in both))
+    value = min(gain.value for gain in both)
     return Beyond(name=name, value=value, margin=0.0, trait=trait, note=word, old=both[0], ref=both[1])

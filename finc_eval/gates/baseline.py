@@ -188,7 +188,7 @@ def write_bundle(folder: Path, verdict: Verdict, opened: OpenedSet, parent: Bund
             content=opened.embeddings.digest,
             overall=verdict.overall,
             reason=reason,
-            shares={one.name: one.shares["gen"] for one in verdict.limits if one.shares},
+            shares={limit.name: limit.shares["gen"] for limit in verdict.limits if limit.shares},
             scores=verdict.scores.get("gen", {}),
             provenance=verdict.provenance,
         )
@@ -209,10 +209,10 @@ class History:
         kept = _kept(folder)
         bundles = tuple(Bundle.open(kept.at(f"{name}/{STATED}").parent) for name in kept.numbered)
         parent: str | None = None
-        for number, one in enumerate(bundles, 1):
-            if (one.stated.number, one.stated.parent) != (number, parent):
-                raise DataError(f"{one.folder} does not follow the baseline before it: restore what is missing")
-            parent = one.checksum
+        for number, bundle in enumerate(bundles, 1):
+            if (bundle.stated.number, bundle.stated.parent) != (number, parent):
+                raise DataError(f"{bundle.folder} does not follow the baseline before it: restore what is missing")
+            parent = bundle.checksum
         return cls(kept.path, bundles, tuple(read_verdict(kept.at(name)) for name in kept.names_in(REFUSED, ".json")))
 
     def check_begun(self) -> None:
@@ -241,8 +241,8 @@ class History:
 
     def never_fired(self, limits: tuple[Limit, ...]) -> tuple[str, ...]:
         """Return a sentence on the rules of a policy that no release has ever broken: they may be too wide to."""
-        verdicts = [*(one.verdict for one in self.bundles), *self.refused]
-        judged = [*limits, *(limit for one in verdicts for limit in one.limits)]
+        verdicts = [*(bundle.verdict for bundle in self.bundles), *self.refused]
+        judged = [*limits, *(limit for verdict in verdicts for limit in verdict.limits)]
         fired = {limit.rule for limit in judged if limit.verdict == "regressed"}
         never = [rule for rule in dict.fromkeys(limit.rule for limit in limits) if rule not in fired]
         if not never or not verdicts:
@@ -268,8 +268,8 @@ class History:
         spaces = () if parent is None else (parent.stated.space,)
         samples = samples_of(gen)
         (opened,) = open_sets({"gen": samples}, countable_set, extractor, run, spaces).values()
-        own = isinstance(samples, Path) and parent is not None and samples == parent.samples
-        if parent is not None and (own or parent.stated.content == opened.embeddings.digest):
+        is_parents = isinstance(samples, Path) and parent is not None and samples == parent.samples
+        if parent is not None and (is_parents or parent.stated.content == opened.embeddings.digest):
             raise self._is_latest()
         return opened
 

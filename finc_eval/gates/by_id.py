@@ -67,48 +67,53 @@ def compare_runs(sets: GateSets, answer: Answer | None, seed: int, run: Run) -> 
     return MeasuredRuns.of(pairing, sets.again, cells, run, fits), answer
 
 
-def by_id_evidence(measured: MeasuredRuns, found: ById, limits: ByIdLimits) -> Iterator[LimitEvidence]:
+def by_id_evidence(measured: MeasuredRuns, by_id: ById, limits: ByIdLimits) -> Iterator[LimitEvidence]:
     """Yield the evidence on each limit."""
-    n, clauses = found.n, found.clauses
+    n, clauses = by_id.n, by_id.clauses
     counts: dict[str, tuple[int | None, int, Callable[[float], int], bool]] = {
         BROKEN: (
             limits.broken,
-            len(found.broken),
+            len(by_id.broken),
             lambda level: int(measured.judge(min(level, RATE)).broken.sum()),
-            found.verdict == "undecided" or measured.absent > 0,
+            by_id.verdict == "undecided" or measured.absent > 0,
         ),
-        WORSE: (limits.worse, len(found.worse), measured.count_worse, not measured.is_sure_of_rest),
+        WORSE: (limits.worse, len(by_id.worse), measured.count_worse, not measured.is_sure_of_rest),
     }
     for name, (margin, value, count, is_open) in counts.items():
         if margin is not None:
-            note = (name == BROKEN and found.doubt) or clauses[name.partition(".")[2]]
+            note = (name == BROKEN and by_id.doubt) or clauses[name.partition(".")[2]]
             yield SureCount(
                 name=name, value=float(value), margin=float(margin), n=n, note=note, count=count, is_open=is_open
             )
     if limits.changed is not None:
-        yield ChangedPairs(name=CHANGED, value=found.changed, margin=limits.changed, n=n, measured=measured)
+        yield ChangedPairs(name=CHANGED, value=by_id.changed, margin=limits.changed, n=n, measured=measured)
 
 
-def find_pair_findings(found: ById) -> dict[str, tuple[float, Finding]]:
+def find_pair_findings(by_id: ById) -> dict[str, tuple[float, Finding]]:
     """Return what is wrong with pairs by the rule that limits it, each with the share of pairs that it is about."""
     findings: dict[str, tuple[float, Finding]] = {}
-    own = found.of_pairs
-    if found.verdict == "broken":
-        words, told = found.clauses["broken"], found.run if own is None or own.kind == "pair" else own.text
+    of_pairs = by_id.of_pairs
+    if by_id.verdict == "broken":
+        words, told = (
+            by_id.clauses["broken"],
+            by_id.run if of_pairs is None or of_pairs.kind == "pair" else of_pairs.text,
+        )
         text = f"{told}: {words}" if told and told not in words else words
-        own = own or Finding(found.run or "broken pairs", "pair", False, None, None, None, ids=tuple(found.broken))
-        findings[BROKEN] = len(found.broken) / found.n, replace(own, text=text)
-    if found.worse:
-        worse = [one for one in found.findings if one.is_worse and one is not found.of_pairs]
-        named = worse[0] if worse else Finding(found.worse[0].name, "pair", False, None, None, None)
-        follows = (*named.explains, *(one.name for one in worse[1:]))
-        findings[WORSE] = max(map(share_of, found.worse)), replace(named, text=found.clauses["worse"], explains=follows)
+        of_pairs = of_pairs or Finding(
+            by_id.run or "broken pairs", "pair", False, None, None, None, ids=tuple(by_id.broken)
+        )
+        findings[BROKEN] = len(by_id.broken) / by_id.n, replace(of_pairs, text=text)
+    if by_id.worse:
+        worse = [finding for finding in by_id.findings if finding.is_worse and finding is not by_id.of_pairs]
+        named = worse[0] if worse else Finding(by_id.worse[0].name, "pair", False, None, None, None)
+        follows = (*named.explains, *(finding.name for finding in worse[1:]))
+        findings[WORSE] = max(map(share_of, by_id.worse)), replace(named, text=by_id.clauses["worse"], explains=follows)
     return findings
 
 
-def share_of(one: Margin) -> float:
+def share_of(margin: Margin) -> float:
     """Return the share of the pairs that something is about: a look is about all."""
-    return one.difference if one.is_share else 1.0
+    return margin.difference if margin.is_share else 1.0
 
 
 def find_other_pictures(sets: GateSets) -> Finding | None:

@@ -18,7 +18,7 @@ from finc_eval.embeddings.base import Embeddings
 from finc_eval.findings.causes import Held, causes_of
 from finc_eval.findings.finding import Finding
 from finc_eval.findings.found import hold_findings
-from finc_eval.gates.appearance import PART, WHOLE, Clearest
+from finc_eval.gates.appearance import PART, WHOLE, Beyond, Clearest
 from finc_eval.gates.by_id import SureCount, find_pair_findings
 from finc_eval.gates.divisions import ReleaseKinds
 from finc_eval.gates.kinds import KindEvidence
@@ -72,7 +72,7 @@ class Suspect(Held):
         """Return whether it is a look that the release has more of, by one of these traits or with it."""
         if self.trait is None or not self.finding.is_more:
             return False
-        brings = (self.trait.leads_to(one, is_more=True, other_is_more=True) for one in traits)
+        brings = (self.trait.leads_to(trait, is_more=True, other_is_more=True) for trait in traits)
         return self.trait in traits or any(brings)
 
     def holds(self, other: Suspect) -> bool:
@@ -105,7 +105,7 @@ class Said:
             ids=tuple(finding.ids or examples.get(GEN if finding.is_more else old or "", ())),
             interval=finding.interval if first is None else first.interval,
             explains=(*finding.explains, *dict.fromkeys(self.follows)),
-            limits=tuple(one.name for one in self.limits),
+            limits=tuple(limit.name for limit in self.limits),
             allowed=allowed,
             examples=examples,
         )
@@ -113,9 +113,9 @@ class Said:
     def _allow(self, limit: Limit) -> tuple[float | None, str]:
         """Return the end of what is allowed of the share, and by how much it is beyond, in words."""
         finding, allowed = self.suspect.finding, limit.margin
-        own, before = finding.shares or (0.0, 0.0)
+        now, before = finding.shares or (0.0, 0.0)
         if limit.rule == "kinds.lose":
-            allowed, lost = before * (1 - limit.margin), 1 - own / before if before else 0.0
+            allowed, lost = before * (1 - limit.margin), 1 - now / before if before else 0.0
             change = f"{in_percent(lost)} of it lost, "
         elif finding.whole or limit.rule.startswith(WHOLE):  # no share is allowed
             by = f"by {limit.number(limit.value)} of the spread; allowed {limit.margin:g}"
@@ -124,7 +124,7 @@ class Said:
             change = ""
         else:
             allowed = before + limit.margin
-            change = f"{in_percent(own - before)} more, "
+            change = f"{in_percent(now - before)} more, "
         return allowed, f"{change}allowed {limit.number(limit.margin)}"  # in the unit of the limit
 
 
@@ -148,9 +148,9 @@ def find_suspects(
     looks = look_at(pair, seed, known=(traits, measured))
     labels = {GEN: GEN, "ref": old}
     found = []
-    for one in hold_findings(pair, looks, kinds, headings, kinds_of, traits):
-        shown = {labels[key]: tuple(ids) for key, ids in one.examples.items()}
-        found.append(Suspect(**vars(one) | {"examples": shown}))
+    for finding in hold_findings(pair, looks, kinds, headings, kinds_of, traits):
+        shown = {labels[key]: tuple(ids) for key, ids in finding.examples.items()}
+        found.append(Suspect(**vars(finding) | {"examples": shown}))
     return found or _slight(pair, labels, answer, seed, run)
 
 
@@ -163,7 +163,7 @@ def _slight(
     slight, surest = find_slight(sets, seed, run, blocked=blocked)
     shown = {labels[key]: ids for key, ids in surest.items()}
     members = {key: np.ones(len(looked_rows(each)), bool) for key, each in pair.items()}
-    return [Suspect(one, members, examples=shown) for one in slight]
+    return [Suspect(finding, members, examples=shown) for finding in slight]
 
 
 def name_prompts(sets: GateSets, answer: Answer, seed: int, run: Run) -> str:
@@ -173,7 +173,7 @@ def name_prompts(sets: GateSets, answer: Answer, seed: int, run: Run) -> str:
         return ""
     found = clear_prompts(pairing, answer.kinds, seed, run)
     more = len(found) - NAMED_PROMPTS
-    named = [quote(one) for one in found[:NAMED_PROMPTS]] + [f"{more:,} more"] * (more > 0)
+    named = [quote(prompt) for prompt in found[:NAMED_PROMPTS]] + [f"{more:,} more"] * (more > 0)
     return f"samples of the {pairing.info.column}{'s' * (len(found) > 1)} {join_words(named)}" if found else ""
 
 
@@ -181,13 +181,13 @@ def copied_suspect(sets: GateSets, old: str, run: Run) -> Suspect:
     """Return the copies of the reference in a release as a finding beside those in an older one."""
     run = run.prefixed("copies")
     pair = {GEN: sets.gen, "ref": sets.all[old]}
-    has = {label: find_copies(one, sets.ref, run) for label, one in pair.items()}
+    has = {label: find_copies(samples, sets.ref, run) for label, samples in pair.items()}
     shares = {label: float(mask.mean()) for label, mask in has.items()}
     shown = {
         name: tuple(pair[label].ids_at(np.flatnonzero(has[label])[:EXAMPLES]))
         for label, name in ((GEN, GEN), ("ref", old))
     }
-    members = {label: has[label][looked_rows(one)] for label, one in pair.items()}
+    members = {label: has[label][looked_rows(samples)] for label, samples in pair.items()}
     return Suspect(Finding(COPIES, "copy", False, shares[GEN], shares["ref"], None), members, examples=shown)
 
 
@@ -205,49 +205,55 @@ def find_findings(
     """
     old = next(iter(sets.baselines), None)
     looks = [(limit, part.evidence) for limit, part in limits if isinstance(part.evidence, Clearest)]
-    said = _looks_beyond([one for one in looks if one[0].verdict == "regressed"], suspects)
+    said = _looks_beyond([look for look in looks if look[0].verdict == "regressed"], suspects, sets)
     rest: list[Said] = []
     if by_id is not None:
-        pairs = _say_pairs([one for one, _ in limits], by_id, [GEN, *sets.baselines])
-        beyond = [one for one in pairs if one.is_beyond]
+        pairs = _say_pairs([limit for limit, _ in limits], by_id, [GEN, *sets.baselines])
+        beyond = [pair for pair in pairs if pair.is_beyond]
         if beyond:
-            beyond[0].limits += [limit for one in said if one.suspect.finding.whole for limit in one.limits]
-            said = [*(one for one in said if not one.suspect.finding.whole), *beyond]
-        rest = [one for one in pairs if not one.is_beyond]
-        suspects = [one for one in suspects if not (one.finding.kind in OF_TRAITS and one.finding.whole)]
-    others = {one.name: _suspect_of(one, part, sets, suspects) for one, part in limits}
-    for limit, part in sorted(limits, key=lambda one: -_size(one[0])):
+            beyond[0].limits += [limit for cause in said if cause.suspect.finding.whole for limit in cause.limits]
+            said = [*(cause for cause in said if not cause.suspect.finding.whole), *beyond]
+        rest = [pair for pair in pairs if not pair.is_beyond]
+        suspects = [
+            suspect for suspect in suspects if not (suspect.finding.kind in OF_TRAITS and suspect.finding.whole)
+        ]
+    others = {limit.name: _suspect_of(limit, part, sets, suspects) for limit, part in limits}
+    for limit, part in sorted(limits, key=lambda judged: -_size(judged[0])):
         if limit.verdict == "regressed" and not isinstance(part.evidence, Clearest | SureCount):
-            own = others[limit.name] or Suspect.plain(_plain_finding(limit, part.noun, prompts))
-            _say_limit(limit, own, said, suspects)
-    said.sort(key=lambda one: -one.size)
-    settled = {one.name: one for one, _ in limits if one.verdict != "regressed"}
-    known = [(settled[name], one) for name, one in others.items() if name in settled and one is not None]
-    rest += _not_beyond(said, suspects, known, [one for one, _ in looks])
-    return tuple(one.finding(old) for one in (*said, *rest))
+            failed = others[limit.name] or Suspect.plain(_plain_finding(limit, part.noun, prompts))
+            _say_limit(limit, failed, said, suspects)
+    said.sort(key=lambda cause: -cause.size)
+    settled = {limit.name: limit for limit, _ in limits if limit.verdict != "regressed"}
+    known = [(settled[name], suspect) for name, suspect in others.items() if name in settled and suspect is not None]
+    rest += _not_beyond(said, suspects, known, [limit for limit, _ in looks])
+    return tuple(cause.finding(old) for cause in (*said, *rest))
 
 
 def _say_limit(limit: Limit, own: Suspect, said: list[Said], suspects: Sequence[Suspect]) -> None:
     """Add what a limit failed for: something that is said already, a finding that explains its samples, or its own."""
-    if known := next((one for one in said if one.suspect.is_same(own)), None):
+    if known := next((cause for cause in said if cause.suspect.is_same(own)), None):
         known.limits.append(limit)
         return
     is_users = "=" in limit.about  # a value of the user's own column has its name
-    same = [] if is_users else [one for one in suspects if one.is_same(own)]
+    same = [] if is_users else [suspect for suspect in suspects if suspect.is_same(own)]
     size = own.finding.size if own.members else _size(limit)
     best = _cause_among([*same, own])
     said.append(Said(best, best.finding.size if best.members else size, [limit]))
 
 
-def _cause_among(found: Sequence[Suspect]) -> Suspect:
+def _cause_among(suspects: Sequence[Suspect]) -> Suspect:
     """Return the finding that others with the same samples follow from: a picture that is repeated, or else by samples.
 
     Of several kinds, it is the first; of a look and a kind, it is the one without which less of the other is left.
     """
-    best = min(found, key=lambda one: one.finding.kind != "repeat")
-    for one in found:
-        if best.finding.kind != "repeat" and one.finding.kind != best.finding.kind and causes_of((best, one))[0] == 1:
-            best = one
+    best = min(suspects, key=lambda suspect: suspect.finding.kind != "repeat")
+    for suspect in suspects:
+        if (
+            best.finding.kind != "repeat"
+            and suspect.finding.kind != best.finding.kind
+            and causes_of((best, suspect))[0] == 1
+        ):
+            best = suspect
     return best
 
 
@@ -258,38 +264,54 @@ def _not_beyond(
 
     `known` has the samples of limits that did not regress, and `looks` are the limits on looks.
     """
-    held = [one for limit, one in known if limit.verdict != "undecided"]
+    held = [other for limit, other in known if limit.verdict != "undecided"]
     rest: list[Said] = []
-    for one in suspects:
-        if cause := next((other for other in said if other.suspect.is_same(one)), None):
-            cause.follows += [one.finding.name] if one is not cause.suspect else []
+    for suspect in suspects:
+        if cause := next((other for other in said if other.suspect.is_same(suspect)), None):
+            cause.follows += [suspect.finding.name] if suspect is not cause.suspect else []
             continue
-        if any(map(one.holds, held)) or one.finding.kind == "copy":
+        if any(map(suspect.holds, held)) or suspect.finding.kind == "copy":
             continue
-        if one.finding.kind == "sets" and not all(other.suspect.finding.kind == "metric" for other in (*said, *rest)):
+        if suspect.finding.kind == "sets" and not all(
+            other.suspect.finding.kind == "metric" for other in (*said, *rest)
+        ):
             continue  # the sets as a whole are said to differ only where nothing names it, as no metric does
-        limits = [limit for limit, other in known if limit.verdict == "undecided" and one.holds(other)][:1]
-        if one.finding.kind in OF_TRAITS:
-            rule = WHOLE if one.finding.whole else PART
+        limits = [limit for limit, other in known if limit.verdict == "undecided" and suspect.holds(other)][:1]
+        if suspect.finding.kind in OF_TRAITS:
+            rule = WHOLE if suspect.finding.whole else PART
             limits = [limit for limit in looks if limit.name == rule and limit.verdict == "held"]
-        rest.append(Said(one, one.finding.size, limits, is_beyond=False))
+        rest.append(Said(suspect, suspect.finding.size, limits, is_beyond=False))
     return rest
 
 
-def _looks_beyond(limits: Sequence[tuple[Limit, Clearest]], suspects: Sequence[Suspect]) -> list[Said]:
+def _looks_beyond(limits: Sequence[tuple[Limit, Clearest]], suspects: Sequence[Suspect], sets: GateSets) -> list[Said]:
     """Return the looks that are beyond some limits; without a suspect, what the limits themselves say, after all else.
 
     Samples that have such a look without a suspect are those of another finding, such as a picture that is repeated.
     """
     beyond = {trait for _, evidence in limits for trait in evidence.beyond()}
     found = []
-    for one in suspects:
-        if one.shows(beyond):
-            rule = WHOLE if one.finding.whole else PART
+    for suspect in suspects:
+        if suspect.shows(beyond):
+            rule = WHOLE if suspect.finding.whole else PART
             found.append(
-                Said(one, one.finding.size, sorted((each for each, _ in limits), key=lambda each: each.name != rule))
+                Said(
+                    suspect,
+                    suspect.finding.size,
+                    sorted((each for each, _ in limits), key=lambda each: each.name != rule),
+                )
             )
-    return found or [Said(Suspect.plain(_plain_finding(limit)), 0.0, [limit]) for limit, _ in limits]
+    return found or [
+        Said(Suspect.plain(_look_of(limit, evidence.best, sets), [GEN]), 0.0, [limit]) for limit, evidence in limits
+    ]
+
+
+def _look_of(limit: Limit, look: Beyond, sets: GateSets) -> Finding:
+    """Return the look that a limit is on as a finding, with its shares where a part has it."""
+    share, before = look.shares or (None, None)
+    ids, whole = tuple(sets.gen.ids_at(np.array(look.clearest, np.int64))), look.shares is None
+    plain = _plain_finding(limit)
+    return replace(plain, whole=whole, share_gen=share, share_ref=before, ids=ids)
 
 
 def _say_pairs(limits: Sequence[Limit], by_id: ById, labels: Sequence[str]) -> list[Said]:
@@ -309,7 +331,7 @@ def _suspect_of(limit: Limit, part: KindEvidence, sets: GateSets, suspects: Sequ
     """Return what a limit is on as a finding, with its samples; None for a limit on no samples in particular."""
     rule, _, inside = limit.rule.partition("@")
     if kind := NOT_OF_KINDS.get(rule):
-        return next((one for one in suspects if one.finding.kind == kind and one.finding.is_more), None)
+        return next((suspect for suspect in suspects if suspect.finding.kind == kind and suspect.finding.is_more), None)
     old = next(iter(sets.baselines), None)
     if rule not in NAMED or old is None or inside or old not in limit.shares:
         return None
@@ -328,9 +350,13 @@ def _plain_finding(limit: Limit, noun: str = "", prompts: str = "") -> Finding:
     told, name = limit.tell(noun), noun or name
     if prompts and limit.rule == MOVES:
         kind, name, told = "words", prompts, f"{told}: {prompts} surely changed"
-    share = limit.value if limit.is_share and kind != "metric" else None
     text = f"{told} (allowed {limit.number(limit.margin)})"
-    return Finding(name, kind, False, share, None, None, text=text, interval=limit.interval)
+    return Finding(name, kind, False, _share_of(limit), None, None, text=text, interval=limit.interval)
+
+
+def _share_of(limit: Limit) -> float | None:
+    """Return the share of the samples of the release that a limit measures; None for a number, or a difference."""
+    return limit.value if limit.rule.startswith(("basics.", "by_id.changed", MOVES)) and limit.is_share else None
 
 
 def _size(limit: Limit) -> float:

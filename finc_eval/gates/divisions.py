@@ -86,8 +86,8 @@ class CountedSets:
         if self.tree is None:
             return []
         if isinstance(self.tree, Nouns):
-            own = self.tree.members[kind]
-            around = np.flatnonzero((self.tree.members >= own).all(1) & (self.tree.members > own).any(1))
+            members = self.tree.members[kind]
+            around = np.flatnonzero((self.tree.members >= members).all(1) & (self.tree.members > members).any(1))
             return [int(noun) for noun in around]
         around = np.flatnonzero(self.tree.members[:, self.leaves(kind)[0]])
         return [node for node in around.tolist() if node > kind]
@@ -106,13 +106,13 @@ def by_tree(sets: GateSets, kinds: KindTree, run: Run, prefix: str = "") -> Coun
     """Count all sets by the nodes of a tree; `prefix` marks the kinds of this tree."""
     counted: dict[str, Counted] = {}
     cells: dict[str, NDArray[np.int32]] = {}
-    runs = run.over(COUNT, [one.n for one in sets.all.values()])
-    for (label, one), each in zip(sets.all.items(), runs, strict=True):
+    runs = run.over(COUNT, [samples.n for samples in sets.all.values()])
+    for (label, samples), each in zip(sets.all.items(), runs, strict=True):
         counter = Counter(kinds, run=each)
-        counted[label] = counter.of(one)
+        counted[label] = counter.of(samples)
         cells[label] = counter.kinds()
     names = [prefix + kind_id(node) for node in range(kinds.tree.nodes)]
-    tallies = node_tallies(kinds.tree, {label: one.counts for label, one in counted.items()})
+    tallies = node_tallies(kinds.tree, {label: count.counts for label, count in counted.items()})
     return CountedSets(names, kinds.tree, counted, tallies, cells, kinds.digest[:12], sets.ref)
 
 
@@ -122,7 +122,7 @@ def by_tree_of_all(sets: GateSets, seed: int, run: Run) -> CountedSets:
     The reference gives at most as many samples as all generators together. Otherwise, kinds would be of the
     reference alone, and what it lacks be hidden in them.
     """
-    generated = sum(independent(one) for label, one in sets.all.items() if label != REF)
+    generated = sum(independent(samples) for label, samples in sets.all.items() if label != REF)
     # The ids draw the samples of the reference.
     keys = sets.ref.unit_keys()
     last = np.unique(keys)[:generated][-1]
@@ -136,10 +136,10 @@ def by_classes(sets: GateSets) -> CountedSets | None:
     if classifier_of(sets.space) is None:
         return None
     seen: dict[str, NDArray[np.bool_]] = {}
-    for label, one in sets.all.items():
+    for label, samples in sets.all.items():
         # 4096: samples whose classes are weighed in memory together.
-        parts = np.array_split(np.arange(one.n), max(1, one.n // 4096))
-        chances = (probabilities(one, rows) for rows in parts)
+        parts = np.array_split(np.arange(samples.n), max(1, samples.n // 4096))
+        chances = (probabilities(samples, rows) for rows in parts)
         seen[label] = np.concatenate([class_weights(chance) >= SEEN for chance in chances if chance is not None])
     patterns, places = np.unique(np.packbits(np.concatenate([*seen.values()]), axis=1), axis=0, return_inverse=True)
     tree = imagenet_tree()
@@ -148,13 +148,13 @@ def by_classes(sets: GateSets) -> CountedSets | None:
     kept = np.sort(np.unique(every, axis=0, return_index=True)[1])
     kept = kept[every[kept].any(1)]
     members, nouns = every[kept], [tree.names[noun].replace(" ", "-") for noun in narrow[kept]]
-    ends = np.cumsum([one.n for one in sets.all.values()])[:-1]
+    ends = np.cumsum([samples.n for samples in sets.all.values()])[:-1]
     cells = dict(zip(sets.all, np.split(places.reshape(-1).astype(np.int32), ends), strict=True))
     counted = {}
-    for label, one in sets.all.items():
+    for label, samples in sets.all.items():
         drawn = draw_members(cells[label], len(patterns))
-        counted[label] = Counted(Counts.of(len(patterns), cells[label], one.group_hashes()), drawn, drawn)
-    tallies = tally_sets({label: one.counts.of_unions(members) for label, one in counted.items()})
+        counted[label] = Counted(Counts.of(len(patterns), cells[label], samples.group_hashes()), drawn, drawn)
+    tallies = tally_sets({label: count.counts.of_unions(members) for label, count in counted.items()})
     names = [OF_CLASSES + noun for noun in nouns]
     return CountedSets(names, Nouns(members), counted, tallies, cells, sets.space, sets.ref)
 
@@ -163,7 +163,7 @@ def by_column(sets: GateSets, column: str) -> CountedSets:
     """Count by the values of a column; samples without a value are of no kind, and count in the size of the set."""
     found = count_values(sets.all, column)
     names = [f"{column}={value}" if value else "" for value in found.values]
-    tallies = tally_sets({label: one.counts for label, one in found.counted.items()})
+    tallies = tally_sets({label: count.counts for label, count in found.counted.items()})
     return CountedSets(names, None, found.counted, tallies, found.cells, column, sets.ref)
 
 
@@ -184,7 +184,7 @@ class ReleaseKinds:
 
 def fewest(sets: GateSets) -> int:
     """Return the number of independent samples of the smallest set of a generator."""
-    return min(independent(one) for one in (sets.gen, *sets.baselines.values()))
+    return min(independent(samples) for samples in (sets.gen, *sets.baselines.values()))
 
 
 def independent(embeddings: Embeddings) -> int:
@@ -204,17 +204,17 @@ class JudgedKinds:
     # factor on the number of samples from which on kinds of `MOST` could be limited; None if they are
     enough: float | None = None
 
-    def unseen(self, rule: str, found: CountedSets) -> Iterator[str]:
+    def unseen(self, rule: str, counted: CountedSets) -> Iterator[str]:
         """Yield a sentence on what can be lost while all limits hold."""
         least = in_percent(self.smallest, 2)
-        if found.tree is not None:
+        if counted.tree is not None:
             if self.limited:
                 yield (
                     f"{rule} limits kinds of at least {least} of the reference: smaller kinds can be lost unseen; more "
                     "samples or a labelled column show more"
                 )
             return
-        every = zip(found.names, self.shares, strict=True)
+        every = zip(counted.names, self.shares, strict=True)
         rare = [name for name, share in every if name and 0 < share < self.smallest]
         if rare:
             yield (
@@ -223,22 +223,22 @@ class JudgedKinds:
             )
 
 
-def judge_kinds(found: CountedSets, limits: KindLimits, lose: float, size: int) -> JudgedKinds:
+def judge_kinds(counted: CountedSets, limits: KindLimits, lose: float, size: int) -> JudgedKinds:
     """Return the kinds with limits on losses, which follow from the reference and the numbers of samples alone."""
-    shares, least = found.shares(REF), limits.least
-    if found.tree is None or limits.only:
+    shares, least = counted.shares(REF), limits.least
+    if counted.tree is None or limits.only:
         smallest = least or 1 / size
-        kept = tuple(kind for kind in find_named(found, limits) if shares[kind] >= smallest)
+        kept = tuple(kind for kind in find_named(counted, limits) if shares[kind] >= smallest)
         return JudgedKinds(kept, shares, smallest, smallest)
-    assert isinstance(found.tree, Tree)  # what the last layer sees is searched alone
+    assert isinstance(counted.tree, Tree)  # what the last layer sees is searched alone
     if least is not None:
-        limited = _cut_at(found.tree, shares, least)
+        limited = _cut_at(counted.tree, shares, least)
     else:
         # With more kinds, one of them has lost more by chance, and so each must be larger.
         limited, kinds = (), 1
         while True:
             least = members_to_hold(lose, kinds) / size
-            limited = _cut_at(found.tree, shares, least)
+            limited = _cut_at(counted.tree, shares, least)
             if len(limited) <= kinds:
                 break
             kinds = len(limited)
@@ -246,45 +246,48 @@ def judge_kinds(found: CountedSets, limits: KindLimits, lose: float, size: int) 
     return JudgedKinds(limited, shares, min(least, 1.0), min(least, 1.0), enough)
 
 
-def sought_kinds(found: CountedSets, limits: KindLimits, size: int, others: Collection[int] = ()) -> JudgedKinds:
+def sought_kinds(counted: CountedSets, limits: KindLimits, size: int, others: Collection[int] = ()) -> JudgedKinds:
     """Return the kinds whose loss is a regression if it is seen, though they need not be shown to keep their shares."""
-    shares = found.shares(REF)
-    family = (shares >= COLUMN_SHARE).sum() if isinstance(found.tree, Nouns) else len(found.names)
+    shares = counted.shares(REF)
+    family = (shares >= COLUMN_SHARE).sum() if isinstance(counted.tree, Nouns) else len(counted.names)
     seen = max(members_to_lose(0.0, ALPHA / max(int(family), 1)) / size, limits.least or 0.0)
     is_large = shares >= seen
-    is_large[-1] &= isinstance(found.tree, Nouns)  # the root of a tree is not a kind
+    is_large[-1] &= isinstance(counted.tree, Nouns)  # the root of a tree is not a kind
     kinds = [kind for kind in np.flatnonzero(is_large).tolist() if kind not in others]
     return JudgedKinds(tuple(kinds), shares, seen, seen)
 
 
-def find_named(found: CountedSets, limits: KindLimits) -> list[int]:
+def find_named(counted: CountedSets, limits: KindLimits) -> list[int]:
     """Return the kinds that a policy names; all that have a name, if it names none."""
     if not limits.only:
-        return [kind for kind, name in enumerate(found.names) if name]
-    return sorted({kind for kinds in kinds_by_name(found, limits).values() for kind in kinds})
+        return [kind for kind, name in enumerate(counted.names) if name]
+    return sorted({kind for kinds in kinds_by_name(counted, limits).values() for kind in kinds})
 
 
-def kinds_by_name(found: CountedSets, limits: KindLimits) -> dict[str, list[int]]:
+def kinds_by_name(counted: CountedSets, limits: KindLimits) -> dict[str, list[int]]:
     """Return the kinds that each name in a policy means: values of its column, or else ids or names of kinds.
 
     All kinds are named once, whatever the number of names.
     """
     words = {value: f"{limits.column}={value}" if limits.column else value for value in limits.only}
     if limits.column:
-        words = dict(zip(words, named(words.values(), found.names), strict=True))
+        words = dict(zip(words, named(words.values(), counted.names), strict=True))
     known: dict[str, list[int]] = {}
-    for kind, name in enumerate(found.names):
+    for kind, name in enumerate(counted.names):
         known.setdefault(name, []).append(kind)
-    if found.tree is not None and not words.keys() <= known.keys():
-        for kind, called in found.called(range(len(found.names))).items():
+    if counted.tree is not None and not words.keys() <= known.keys():
+        for kind, called in counted.called(range(len(counted.names))).items():
             text = called.text or ""
-            for one in {text, text.partition(" (")[0]} - {found.names[kind]}:
-                known.setdefault(one, []).append(kind)
+            for alias in {text, text.partition(" (")[0]} - {counted.names[kind]}:
+                known.setdefault(alias, []).append(kind)
     return {value: known.get(word, []) if word else [] for value, word in words.items()}
 
 
 def _cut_at(tree: Tree, shares: NDArray[np.float64], least: float) -> tuple[int, ...]:
-    """Return the smallest nodes of at least this share that together cover every leaf; the root is left out."""
+    """Return the smallest nodes of at least this share that together cover every leaf; the root is left out.
+
+    `shares` has the share of each node, leaves first and the root last, shape (nodes,).
+    """
     large = shares >= least
     divided = np.r_[np.zeros(tree.leaves, bool), large[tree.joins].all(1)]
     return tuple(np.flatnonzero((large & ~divided)[:-1]).tolist())

@@ -114,7 +114,7 @@ class Normal(LimitEvidence):
     @classmethod
     def of(
         cls,
-        found: Estimate,
+        estimate: Estimate,
         *,
         name: str,
         margin: float,
@@ -128,7 +128,7 @@ class Normal(LimitEvidence):
         """Return the evidence of an estimate; more generated samples leave its error from REF and TRAINING."""
         return cls(
             name=name,
-            value=found.value,
+            value=estimate.value,
             margin=margin,
             n=n,
             harm=harm,
@@ -136,9 +136,9 @@ class Normal(LimitEvidence):
             error_unchanged=error_unchanged,
             growth=growth,
             note=note,
-            error=found.standard_error,
-            fixed=sqrt(found.variance_of(REF, TRAINING)),
-            degrees=found.degrees,
+            error=estimate.standard_error,
+            fixed=sqrt(estimate.variance_of(REF, TRAINING)),
+            degrees=estimate.degrees,
         )
 
     def bound(self, side: Side, level: float, factor: float = 1.0) -> float:

@@ -87,8 +87,8 @@ def first_policy(
         lines.append(Proposal("extractor", sets.space, "that the limits are for"))
     lines += _lose_lines(sets, run)
     new = new_evidence(sets, by_tree_of_all(sets, 0, run), KindLimits(new=NEW), NEW)
-    gains = [one.evidence for one in new if isinstance(one.evidence, GainedShare)]
-    floor = max((_floor(one, len(gains)) for one in gains), default=1.0)
+    gains = [part.evidence for part in new if isinstance(part.evidence, GainedShare)]
+    floor = max((_floor(gain, len(gains)) for gain in gains), default=1.0)
     lines.append(_line("kinds.new", NEW, floor, "share by which no kind may grow that the reference lacks"))
     lines += [*([] if is_by_id else _metric_line(sets, run)), *_look_lines(sets, AppearanceLimits(**rules))]
     return policy_text([*lines, *_basic_lines(sets, run), *_pair_lines(is_by_id, n if sets.again else None)])
@@ -124,16 +124,18 @@ def policy_text(lines: Sequence[str | Proposal]) -> str:
     """
     found: list[str] = []
     meant: dict[str, float | str] = {}
-    for one in lines:
-        if isinstance(one, str):
-            found.append(one)
-        elif (objection := one.objection(meant)) is None:
-            found.append(one.line)
-            meant[one.key] = one.value
-        elif isinstance(one.value, str):  # a setting, without which the limits would be others
-            raise DataError(f"{one.key}: {objection}")
+    for line in lines:
+        if isinstance(line, str):
+            found.append(line)
+        elif (objection := line.objection(meant)) is None:
+            found.append(line.line)
+            meant[line.key] = line.value
+        elif isinstance(line.value, str):  # a setting, without which the limits would be others
+            raise DataError(f"{line.key}: {objection}")
         else:
-            found.append(toml_comment(f"No limit {one.key}, which would be {one.value:.3g}: {objection} ({one.about})"))
+            found.append(
+                toml_comment(f"No limit {line.key}, which would be {line.value:.3g}: {objection} ({line.about})")
+            )
     text = "\n".join(found) + "\n"
     if Policy.parse(text) != Policy.of(meant):
         raise DataError(f"the policy would be read as something else than was meant, {meant}: report this")
@@ -161,7 +163,7 @@ def _basic_lines(sets: GateSets, run: Run) -> list[str | Proposal]:
 def _has_same_ids(sets: GateSets) -> bool:
     """Return whether the baselines, or else baseline and reference, are runs with the same prompts and seeds."""
     others = [*sets.baselines.values()][1:] or [sets.ref]
-    return any(are_two_runs({GEN: sets.gen, REF: one}) for one in others)
+    return any(are_two_runs({GEN: sets.gen, REF: other}) for other in others)
 
 
 def _pair_lines(is_by_id: bool, runs: int | None) -> list[str | Proposal]:
@@ -181,18 +183,18 @@ def _pair_lines(is_by_id: bool, runs: int | None) -> list[str | Proposal]:
     if is_by_id:
         return [*lines]
     about = "# If a release has the prompts and seeds of its baseline, in place of limits on the whole set:"
-    return [about, *(f"# {one.line}" for one in lines)]
+    return [about, *(f"# {line.line}" for line in lines)]
 
 
 def _look_lines(sets: GateSets, limits: AppearanceLimits) -> list[str | Proposal]:
     """Return the limits on looks, with the change that is seen; none where the looks are not known."""
     lines: list[str | Proposal] = []
-    for one in look_evidence(sets, limits, pictures_of(sets), ALPHA):
-        if isinstance(one, Clearest):
-            key, about = one.name, LOOKS_ABOUT[one.name]
-            seen = one.seen(ALPHA)
+    for evidence in look_evidence(sets, limits, pictures_of(sets), ALPHA):
+        if isinstance(evidence, Clearest):
+            key, about = evidence.name, LOOKS_ABOUT[evidence.name]
+            seen = evidence.seen(ALPHA)
             said = "" if seen is None else f"; seen from {in_percent(seen, 2) if key == PART else f'{seen:.2g}'}"
-            lines.append(Proposal(key, one.margin, f"{about}{said} at this n"))
+            lines.append(Proposal(key, evidence.margin, f"{about}{said} at this n"))
     return lines
 
 
@@ -211,9 +213,9 @@ def _lose_lines(sets: GateSets, run: Run) -> list[str | Proposal]:
     for lose in LOSE:
         limits = KindLimits(lose=lose)
         judged = judge_kinds(found, limits, lose, fewest(sets))
-        every = [one.evidence for one in lost_evidence(sets, found, judged, lose)]
-        losses = [one for one in every if isinstance(one, LostShare)]
-        least = max((_floor(one, len(losses)) for one in losses), default=1.0)
+        every = [part.evidence for part in lost_evidence(sets, found, judged, lose)]
+        losses = [loss for loss in every if isinstance(loss, LostShare)]
+        least = max((_floor(loss, len(losses)) for loss in losses), default=1.0)
         if least <= lose and judged.enough is None:
             break
     smallest = in_percent(judged.smallest, 2)
@@ -227,12 +229,12 @@ def _lose_lines(sets: GateSets, run: Run) -> list[str | Proposal]:
     return [_line("kinds.lose", lose, least, about)]
 
 
-def _floor(one: LostShare | GainedShare, family: int) -> float:
+def _floor(evidence: LostShare | GainedShare, family: int) -> float:
     """Return the margin that an unchanged release keeps, with probability 0.95 for all kinds together."""
-    mean, gain = max(one.counts.old_share * one.counts.size, 0.5), isinstance(one, GainedShare)
+    mean, gain = max(evidence.counts.old_share * evidence.counts.size, 0.5), isinstance(evidence, GainedShare)
     members = gammaincinv(mean + 1, 1 - ALPHA / family) if gain else gammaincinv(mean, ALPHA / family)
-    unlucky = one.with_members(float(members))
-    return replace(unlucky, value=max(unlucky.value, one.half(ALPHA / family))).bound("high", ALPHA)
+    unlucky = evidence.with_members(float(members))
+    return replace(unlucky, value=max(unlucky.value, evidence.half(ALPHA / family))).bound("high", ALPHA)
 
 
 def _metric_line(sets: GateSets, run: Run) -> list[str | Proposal]:
@@ -240,9 +242,9 @@ def _metric_line(sets: GateSets, run: Run) -> list[str | Proposal]:
     limit = MetricLimit(worse=NOISE, difference=NOISE)
     for metric in METRICS:
         found, _ = score_evidence(sets, {metric: limit}, ALPHA, run.prefixed(f"noise of {metric}"))
-        for one, rule, what in zip(found, ("worse", "difference"), ("part", "amount"), strict=True):
-            if isinstance(one, Normal):
-                least = 2 * one.half(ALPHA)
+        for evidence, rule, what in zip(found, ("worse", "difference"), ("part", "amount"), strict=True):
+            if isinstance(evidence, Normal):
+                least = 2 * evidence.half(ALPHA)
                 return [_line(f"metrics.{metric}.{rule}", 0.0, least, f"{what} by which it may be worse")]
     return []
 

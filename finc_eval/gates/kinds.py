@@ -73,14 +73,15 @@ class KindEvidence:
             return {}
         found, leaves = self.counts.found, self.counts.found.leaves(self.kind)
         return {
-            label: found.counted[label].examples(one, *leaves).top_ids for label, one in self.counts.sets.all.items()
+            label: found.counted[label].examples(samples, *leaves).top_ids
+            for label, samples in self.counts.sets.all.items()
         }
 
     def members(self, rows: Mapping[str, NDArray[np.int64]]) -> dict[str, NDArray[np.bool_]]:
         """Return which of these samples of each set, by label and index, are of the kind."""
         assert self.counts is not None
         found = self.counts.found
-        return {label: np.isin(found.cells[label][one], found.leaves(self.kind)) for label, one in rows.items()}
+        return {label: np.isin(found.cells[label][chosen], found.leaves(self.kind)) for label, chosen in rows.items()}
 
 
 @dataclass
@@ -103,7 +104,7 @@ class Gathered:
     @property
     def all(self) -> list[KindEvidence]:
         """All evidence, in the order of the policy."""
-        return [*self.kinds, *(KindEvidence(one) for one in self.others)]
+        return [*self.kinds, *(KindEvidence(evidence) for evidence in self.others)]
 
 
 def gather_on_kinds(gathered: Gathered, sets: GateSets, limits: KindLimits, seed: int, run: Run) -> None:
@@ -132,12 +133,12 @@ def gather_on_kinds(gathered: Gathered, sets: GateSets, limits: KindLimits, seed
             judged = judge_kinds(known, limits, limits.lose, fewest(against))
             if against is sets and not limits.only:
                 gathered.warnings += judged.unseen(sets.rule("kinds.lose"), known)
-            evidence += (KindEvidence(one) for one in _judge_unmatched(against, known, judged, limits, limits.lose))
+            evidence += (KindEvidence(each) for each in _judge_unmatched(against, known, judged, limits, limits.lose))
             lost = [*lost_evidence(against, known, judged, limits.lose)]
             for of, others in ((known, judged.limited), (fresh, ()), (classes, ())) if is_sought else ():
                 if of is not None and of.tree is not None:
                     sought = sought_kinds(of, limits, fewest(against), others)
-                    before = [one.evidence.name for one in lost]
+                    before = [part.evidence.name for part in lost]
                     lost += lost_evidence(against, of, sought, limits.lose, before)
             evidence += lost
         if limits.new is not None and fresh is not None:
@@ -147,7 +148,7 @@ def gather_on_kinds(gathered: Gathered, sets: GateSets, limits: KindLimits, seed
         gathered.warnings.append(
             f"{rule} sees kinds that the reference lacks: what is new among samples of its kinds is not seen"
         )
-    gathered.digests += dict.fromkeys(one.digest for one in (known, fresh) if one is not None)
+    gathered.digests += dict.fromkeys(counted.digest for counted in (known, fresh) if counted is not None)
 
 
 @dataclass(frozen=True)
@@ -163,14 +164,16 @@ class _Counts:
     retrained: Retrained
 
     @classmethod
-    def of(cls, sets: GateSets, found: CountedSets) -> _Counts:
-        effective = {label: (one.members / one.effects, one.n / one.effects) for label, one in found.tallies.items()}
+    def of(cls, sets: GateSets, counted: CountedSets) -> _Counts:
+        effective = {
+            label: (tally.members / tally.effects, tally.n / tally.effects) for label, tally in counted.tallies.items()
+        }
         (members, sizes), (again, again_sizes) = (
             [np.array([effective[label][part] for label in labels]) for part in (0, 1)]
             for labels in (sets.baselines, sets.replicates)
         )
         retrained = between_shares(again, again_sizes, len(sets.baselines))
-        return cls(sets, found, *effective[GEN], members.sum(0), sizes.sum(0), retrained)
+        return cls(sets, counted, *effective[GEN], members.sum(0), sizes.sum(0), retrained)
 
     @property
     def unlabeled(self) -> float:
@@ -197,12 +200,12 @@ class _Counts:
         if label not in self.sets.pairs:
             return None
         leaves = self.found.leaves(kind)
-        new, old = (np.isin(self.found.cells[one], leaves) for one in (GEN, label))
+        new, old = (np.isin(self.found.cells[side], leaves) for side in (GEN, label))
         return PairCounts.of(new, old[self.sets.pairs[label]], self.sets.gen.group_hashes())
 
 
 def lost_evidence(
-    sets: GateSets, found: CountedSets, judged: JudgedKinds, lose: float, before: Sequence[str] | None = None
+    sets: GateSets, counted: CountedSets, judged: JudgedKinds, lose: float, before: Sequence[str] | None = None
 ) -> Iterator[KindEvidence]:
     """Yield the evidence on kinds that may be lost.
 
@@ -211,9 +214,9 @@ def lost_evidence(
     shares its nodes of a tree with others, so that it is more of the kind that is lost than of the node. So a node is a
     regression if it surely lost something, and its estimate is beyond the limit.
     """
-    counts, rule, n = _Counts.of(sets, found), sets.rule("kinds.lose"), sets.gen.n
-    titles = {kind: f"{rule} {found.names[kind]}" for kind in judged.limited}
-    called = found.called(list(titles))
+    counts, rule, n = _Counts.of(sets, counted), sets.rule("kinds.lose"), sets.gen.n
+    titles = {kind: f"{rule} {counted.names[kind]}" for kind in judged.limited}
+    called = counted.called(list(titles))
     for kind, title in titles.items():
         both, pairs, real = counts.of_kind(kind), counts.pairs(kind), float(judged.shares[kind])
         found_counts = pairs or both
@@ -226,7 +229,7 @@ def lost_evidence(
             "least": judged.least,
             "unchanged": 0.0 if both.share <= real else None,
             "note": called[kind].text or "" if kind in called else "",
-            "surely": None if found.tree is None else 0.0,
+            "surely": None if counted.tree is None else 0.0,
             "is_search": before is not None,
         }
         evidence: LimitEvidence
@@ -234,42 +237,42 @@ def lost_evidence(
         regained = counts.unlabeled / both.size / max(both.old_share, judged.least)
         if value > lose >= value - regained:
             note = (
-                f"{found.digest} is missing for {counts.unlabeled:,.0f} more samples than in the baseline: "
-                f"{found.names[kind]} may be unlabeled and not lost"
+                f"{counted.digest} is missing for {counts.unlabeled:,.0f} more samples than in the baseline: "
+                f"{counted.names[kind]} may be unlabeled and not lost"
             )
             evidence = Missing(name=title, margin=lose, note=note)
         above = None
         if before is not None:
-            above = frozenset((*before, *(titles[one] for one in found.above(kind) if one in titles)))
-        yield KindEvidence(evidence, above, counts, kind, found.noun(kind, called))
+            above = frozenset((*before, *(titles[other] for other in counted.above(kind) if other in titles)))
+        yield KindEvidence(evidence, above, counts, kind, counted.noun(kind, called))
 
 
-def new_evidence(sets: GateSets, found: CountedSets, limits: KindLimits, margin: float) -> Iterator[KindEvidence]:
+def new_evidence(sets: GateSets, counted: CountedSets, limits: KindLimits, margin: float) -> Iterator[KindEvidence]:
     """Yield the evidence on kinds that the reference lacks.
 
     Nodes of a tree divide a new kind among them, so that it has gained more than a node has. So a node is a regression
     if it surely gained something, and its estimate is beyond the limit.
     """
-    counts, rule, n = _Counts.of(sets, found), sets.rule("kinds.new"), sets.gen.n
-    part, surely = (1.0, None) if found.tree is None else (IN_ONE, 0.0)
+    counts, rule, n = _Counts.of(sets, counted), sets.rule("kinds.new"), sets.gen.n
+    part, surely = (1.0, None) if counted.tree is None else (IN_ONE, 0.0)
     # 0.25: a kind that the reference has less of than this part of the limit on new kinds is one that it lacks.
-    lacked = found.shares(REF) < 0.25 * margin
-    if found.tree is None:
-        kinds = [kind for kind in find_named(found, limits) if lacked[kind]]
+    lacked = counted.shares(REF) < 0.25 * margin
+    if counted.tree is None:
+        kinds = [kind for kind in find_named(counted, limits) if lacked[kind]]
     else:
         # Of fewer samples than these, the share cannot be beyond the limit.
         kinds = np.flatnonzero(lacked & (counts.members + counts.old_members > margin * counts.size)).tolist()
-    titles = {kind: f"{rule} {found.names[kind]}" for kind in kinds}
+    titles = {kind: f"{rule} {counted.names[kind]}" for kind in kinds}
     for kind, title in titles.items():
         both, pairs = counts.of_kind(kind), counts.pairs(kind)
         shared: dict[str, Any] = {"name": title, "margin": margin, "n": n, "part": part, "surely": surely}
         evidence: LimitEvidence = GainedShare(value=both.share - both.old_share, counts=both, **shared)
         if pairs is not None:
             evidence = PairedGain(value=(pairs.gained - pairs.lost) / pairs.size, counts=pairs, **shared)
-        yield KindEvidence(evidence, None, counts, kind, found.noun(kind, {}))
+        yield KindEvidence(evidence, None, counts, kind, counted.noun(kind, {}))
     if not kinds:
         # Every kind is one of the reference's: none of the samples are of a new one.
-        old = float(sum(one.n for one in sets.baselines.values()))
+        old = float(sum(baseline.n for baseline in sets.baselines.values()))
         none, note = TwoCounts(0.0, float(n), 0.0, old), "the reference has every kind that was found"
         shared = {"name": rule, "value": 0.0, "margin": margin, "n": n, "part": part, "surely": surely, "note": note}
         yield KindEvidence(GainedShare(counts=none, **shared))
@@ -295,7 +298,7 @@ def _distance(
     new, old = counts([GEN], [*sets.baselines])
     whole, notes = total_variation(new, old, seed, is_design=bool(found)), missing_values(judged, found)
     if margin is not None and whole.value > margin:
-        now, before = (total_variation(*counts([*own], [REF]), seed).value for own in ((GEN,), sets.baselines))
+        now, before = (total_variation(*counts([*labels], [REF]), seed).value for labels in ((GEN,), sets.baselines))
         if now < before:
             ends = f"from {in_percent(before, 2)} to {in_percent(now, 2)}"
             notes.append(f"towards the reference, {ends} away: if that was wanted, raise moved for this release")
@@ -360,7 +363,7 @@ def compare_two(sets: GateSets, old: str, seed: int, run: Run) -> Answer:
 
 
 def _judge_unmatched(
-    sets: GateSets, found: CountedSets, judged: JudgedKinds, limits: KindLimits, margin: float
+    sets: GateSets, counted: CountedSets, judged: JudgedKinds, limits: KindLimits, margin: float
 ) -> Iterator[LimitEvidence]:
     """Yield what the policy names and no set has, what so few samples cannot judge, and a limit about nothing."""
     least, rule = in_percent(judged.smallest, 2), sets.rule("kinds.lose")
@@ -368,7 +371,7 @@ def _judge_unmatched(
         note = f"so few samples judge kinds of at least {least} of the reference: draw more samples, or set min_share"
         yield Unseen(name=rule, margin=margin, n=sets.gen.n, enough=judged.enough, note=note)
     limited = set(judged.limited)
-    for value, wanted in kinds_by_name(found, limits).items():
+    for value, wanted in kinds_by_name(counted, limits).items():
         if limited.isdisjoint(wanted):
             name = f"{limits.column}={value}" if limits.column else value
             note = f"{name} is less than {least} of the reference" if wanted else f"no set has {name}"
@@ -379,7 +382,7 @@ def _judge_unmatched(
 
 def _warn_of_unlabeled(sets: GateSets, column: str) -> str | None:
     """Say that values of a column are missing, if so unevenly that it would look like kinds lost, new or moved."""
-    missing = {label: sum(value == "" for value in one.column(column)) for label, one in sets.all.items()}
+    missing = {label: sum(value == "" for value in samples.column(column)) for label, samples in sets.all.items()}
     shares = [count / sets.all[label].n for label, count in missing.items()]
     # 0.01: difference between the shares of samples without a value from which values say nothing of kinds.
     if max(shares) - min(shares) <= 0.01:

@@ -48,12 +48,14 @@ def page(result: Verdict, samples: Mapping[str, Samples]) -> str:
     """Return the page: limits that did not hold come first, with their samples."""
     pictured = _choose_pictured(result)
     scale = forest_scale(share for limit in result.limits for share in limit.shares.values())
-    cards = {one.name: _card(result, one, scale, one in pictured) for one in result.by_urgency if one.shares}
+    cards = {limit.name: _card(result, limit, scale, limit in pictured) for limit in result.by_urgency if limit.shares}
     settled = [limit.name for limit in result.limits if limit.verdict in SETTLED]
     said = outline(result)
-    sections = [Section(one.title.split()[-1], one.title, table=one) for one in said.tables]
-    for one in _tables(result, {"What held": SETTLED}):
-        sections.append(Section("held", one.title, texts=[result.held], parts=[Section("", "Each of them", table=one)]))
+    sections = [Section(table.title.split()[-1], table.title, table=table) for table in said.tables]
+    for table in _tables(result, {"What held": SETTLED}):
+        sections.append(
+            Section("held", table.title, texts=[result.held], parts=[Section("", "Each of them", table=table)])
+        )
     sections += _map(result)
     if cards:
         shown = Cards(
@@ -85,7 +87,9 @@ def _map(result: Verdict) -> list[Section]:
         "of the set lies there. What surely changed since the baseline is in color: filled if it is more, and empty if "
         "it is less."
     )
-    rows: list[list[Cell | str]] = [[one.title, percent(one.before, 1), percent(one.share, 1)] for one in found.changes]
+    rows: list[list[Cell | str]] = [
+        [change.title, percent(change.before, 1), percent(change.share, 1)] for change in found.changes
+    ]
     table = TextTable("What surely changed", ["Kind", "Before", "Now"], rows, names=["Kind"])
     parts = [Section("", "As a table", table=table)] if rows else []
     return [Section("map", "On the map of the reference", legend, maps=maps_of_releases(found), parts=parts)]
@@ -96,15 +100,15 @@ def _seen(result: Verdict) -> list[Seen]:
     old = _baselines(result)[:1]
     return [
         Seen(
-            f"{_standing(result, one)}{one.text.partition(' (')[0]}",  # the headline has the numbers
+            f"{_standing(result, finding)}{finding.text.partition(' (')[0]}",  # the headline has the numbers
             tuple(
-                CardView(PAIR.get(label, "other"), label, "", (Grid(when, label, one.examples.get(label, ())),))
-                for label, when in zip((GEN, *old), _times(one), strict=False)
+                CardView(PAIR.get(label, "other"), label, "", (Grid(when, label, finding.examples.get(label, ())),))
+                for label, when in zip((GEN, *old), _times(finding), strict=False)
             ),
-            "other" if _standing(result, one) else "gen",
+            "other" if _standing(result, finding) else "gen",
         )
-        for one in result.findings[:PICTURED]
-        if one.examples
+        for finding in result.findings[:PICTURED]
+        if finding.examples
     ]
 
 
@@ -112,7 +116,7 @@ def _standing(result: Verdict, finding: ReleaseFinding) -> str:
     """Return how a finding stands that broke no limit, before its words; "" for a finding that did."""
     if finding.limit is None:
         return "Not limited: "
-    limit = next((one for one in result.limits if one.name == finding.limit), None)
+    limit = next((each for each in result.limits if each.name == finding.limit), None)
     if limit is None or limit.verdict not in (*FAILED, *SETTLED):
         return "Undecided: "
     if limit.verdict in FAILED:
@@ -134,8 +138,8 @@ def gallery(result: Verdict, samples: Mapping[str, Samples]) -> Gallery:
         label: [id for limit in _choose_pictured(result) for id in limit.examples.get(label, ())[:SHOWN_SAMPLES]]
         for label in result.sets
     }
-    for one in result.findings[:PICTURED]:
-        for label, ids in one.examples.items():
+    for finding in result.findings[:PICTURED]:
+        for label, ids in finding.examples.items():
             shown.setdefault(label, []).extend(ids)
     if result.by_id is not None:
         for label in (GEN, _baselines(result)[0]):
@@ -188,7 +192,7 @@ def outline(result: Verdict) -> Outline:
             *_differences(result),
             *id_tables(result.by_id, ["gen", *baselines[:1]]),
         ],
-        details=[one for one in (result.held, result.family) if one],
+        details=[sentence for sentence in (result.held, result.family) if sentence],
         warnings=result.warnings,
         failures=unreadable(result.sets),
         how=f"{HOW} {result.family}",
@@ -203,7 +207,7 @@ def says(result: Verdict) -> dict[str, str]:
     """Return the verdict in one line, and what its numbers cover, in a few plain sentences."""
     first = {"first": f"{FIRST[0].upper()}{FIRST[1:]}."} if result.first else {}
     limited = {limit.rule for limit in result.limits}
-    distances = {f"moved from {one.to}": one.say(limited) for one in result.distances}
+    distances = {f"moved from {distance.to}": distance.say(limited) for distance in result.distances}
     pairs = {} if result.by_id is None else result.by_id.sentences_beside(result.headline)
     return {"verdict": result.headline} | first | pairs | distances | {"noise": f"Covers {result.noise}."}
 
@@ -216,7 +220,7 @@ def _tables(result: Verdict, groups: Mapping[str, tuple[Verb, ...]]) -> list[Tex
         limits = [limit for limit in result.by_urgency if limit.verdict in verbs]
         rows = [_cells(result, limit, limit in pictured) for limit in limits]
         has_notes = any(limit.note or result.name_of(limit) for limit in limits)
-        one = TextTable(
+        table = TextTable(
             title,
             [*COLUMNS, "Note"] if has_notes else COLUMNS,
             rows if has_notes else [row[:-1] for row in rows],
@@ -224,16 +228,18 @@ def _tables(result: Verdict, groups: Mapping[str, tuple[Verb, ...]]) -> list[Tex
             muted=[verbs == SETTLED for _ in limits],
             legend="Pictures: the set with most of a kind." if any(limit in pictured for limit in limits) else "",
         )
-        tables += [one] if rows else []
+        tables += [table] if rows else []
     return tables
 
 
 def _differences(result: Verdict) -> list[TextTable]:
     """Return the table of the findings; none without findings."""
     rows: list[list[Cell | str]] = []
-    for one in result.findings:
-        standing = _standing(result, one).removesuffix(": ")
-        rows.append([one.text, f"{standing}: {one.limit}" if standing and one.limit else one.limit or standing])
+    for finding in result.findings:
+        standing = _standing(result, finding).removesuffix(": ")
+        rows.append(
+            [finding.text, f"{standing}: {finding.limit}" if standing and finding.limit else finding.limit or standing]
+        )
     return [TextTable("What differs", ["Finding", "Limit"], rows, words=["Limit"])] if rows else []
 
 
@@ -246,7 +252,7 @@ def _cells(result: Verdict, limit: Limit, is_pictured: bool) -> list[Cell | str]
         most = max(limit.shares, key=lambda label: limit.shares[label])
         samples = [(most, limit.examples.get(most, ())[:LEAD_SAMPLES])] if is_pictured else []
         name = Cell(limit.name, samples=samples, anchor=anchor(limit.name))
-    said = "; ".join(one for one in (result.name_of(limit), limit.note) if one)
+    said = "; ".join(text for text in (result.name_of(limit), limit.note) if text)
     note = said if limit.verdict not in SETTLED else Cell("", note=said)
     return [name, limit.verdict, limit.number(limit.value), ends, allowed, seen, needed, note]
 
@@ -258,7 +264,10 @@ def comment(result: Verdict, samples: Mapping[str, Samples], stem: str) -> tuple
     """
     told = result.findings[:PICTURED]
     old = next(iter(_baselines(result)), None)
-    shown = {label: [id for one in told for id in one.examples.get(label, ())[:LEAD_SAMPLES]] for label in result.sets}
+    shown = {
+        label: [id for finding in told for id in finding.examples.get(label, ())[:LEAD_SAMPLES]]
+        for label in result.sets
+    }
     found = read_gallery(result.sets, shown, samples)
     pictures: dict[str, bytes] = {}
     lines = [f"<!-- finc-eval: {result.mark} -->", MARKER, f"### {escape(result.headline)}", ""]
@@ -275,9 +284,11 @@ def comment(result: Verdict, samples: Mapping[str, Samples], stem: str) -> tuple
         limited = "" if finding.limits else " (no limit is on it)"
         lines.append(f"| {escape(finding.text)}{limited} | {' | '.join(cells)} |")
     notes = [result.held, *result.warnings, f"Covers {result.noise}."]
-    lines += ["", *(f"- {paragraph(one)}" for one in notes if one)]
-    sizes_so_far = np.cumsum([len(one.encode()) + 1 for one in lines])
-    return "\n".join(one for one, size in zip(lines, sizes_so_far, strict=True) if size < MAX_COMMENT) + "\n", pictures
+    lines += ["", *(f"- {paragraph(note)}" for note in notes if note)]
+    sizes_so_far = np.cumsum([len(line.encode()) + 1 for line in lines])
+    return "\n".join(
+        line for line, size in zip(lines, sizes_so_far, strict=True) if size < MAX_COMMENT
+    ) + "\n", pictures
 
 
 PAGE = Page(says, outline, draw=page, gallery=gallery)

@@ -60,9 +60,9 @@ class PairCounts:
         effect = 1.0
         if groups is not None:
             _, group, sizes = np.unique(groups, return_inverse=True, return_counts=True)
-            tables = [csr_matrix((np.ones(len(one)), (group, one.astype(int))), (len(sizes), 2)) for one in cells]
+            tables = [csr_matrix((np.ones(len(cell)), (group, cell.astype(int))), (len(sizes), 2)) for cell in cells]
             shares = [GroupedKinds.of(table, sizes.astype(float)) for table in tables]
-            effect = max(float(design_effects([one])[0][1]) for one in shares)
+            effect = max(float(design_effects([share])[0][1]) for share in shares)
         kept, lost, gained = (float(cell.sum()) / effect for cell in cells)
         return cls(kept, lost, gained, len(new) / effect)
 

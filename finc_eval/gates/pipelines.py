@@ -37,12 +37,12 @@ def junit_xml(verdict: Verdict) -> str:
         "noise": verdict.noise,
         "family": verdict.family,
         "signature": str(verdict.signature),
-    } | {f"finding {number}": one.text for number, one in enumerate(verdict.findings, 1)}
+    } | {f"finding {number}": finding.text for number, finding in enumerate(verdict.findings, 1)}
     cases = [
-        Case(f"gate.{one.rule}", one.name, tag, one.verdict, verdict.sentence_on(one))
-        if (tag := tags.get(one.verdict))
-        else Case(f"gate.{one.rule}", one.name)
-        for one in verdict.limits
+        Case(f"gate.{limit.rule}", limit.name, tag, limit.verdict, verdict.sentence_on(limit))
+        if (tag := tags.get(limit.verdict))
+        else Case(f"gate.{limit.rule}", limit.name)
+        for limit in verdict.limits
     ]
     nothing = Case("gate", "limits", "error", "missing", "the policy limits nothing")
     return suite_xml(stated, verdict.warnings, cases or [Case("gate", FIRST) if verdict.first else nothing])
@@ -56,17 +56,17 @@ def suite_xml(stated: Mapping[str, str], warnings: Iterable[str], cases: Sequenc
     suites = Element("testsuites")
     suite = SubElement(suites, "testsuite", name="finc-eval gate", time="0")
     properties = SubElement(suite, "properties")
-    for name, value in [*stated.items(), *(("warning", one) for one in warnings)]:
+    for name, value in [*stated.items(), *(("warning", warning) for warning in warnings)]:
         SubElement(properties, "property", name=name, value=visible(value))
-    for one in cases:
-        of, name = (one_line(visible(text)) for text in (one.of, one.name))
+    for given in cases:
+        of, name = (one_line(visible(text)) for text in (given.of, given.name))
         case = SubElement(suite, "testcase", classname=of, name=name, time="0")
-        if one.tag:
-            message = one_line(visible(one.message))
-            SubElement(case, one.tag, type=one.kind, message=message).text = message
+        if given.tag:
+            message = one_line(visible(given.message))
+            SubElement(case, given.tag, type=given.kind, message=message).text = message
     suite.set("tests", str(len(cases)))
     for tag, attribute in (("failure", "failures"), ("error", "errors")):
-        suite.set(attribute, str(sum(one.tag == tag for one in cases)))
+        suite.set(attribute, str(sum(given.tag == tag for given in cases)))
     indent(suites, " ")
     return '<?xml version="1.0" encoding="utf-8"?>\n' + tostring(suites, encoding="unicode") + "\n"
 
@@ -74,7 +74,9 @@ def suite_xml(stated: Mapping[str, str], warnings: Iterable[str], cases: Sequenc
 def annotation_lines(verdict: Verdict) -> Iterator[str]:
     """Yield the commands that annotate a run, the most urgent limits first; the last one counts the rest."""
     urgent = [
-        verdict.sentence_on(one) for one in verdict.by_urgency if one.verdict in ("regressed", "missing", "undecided")
+        verdict.sentence_on(limit)
+        for limit in verdict.by_urgency
+        if limit.verdict in ("regressed", "missing", "undecided")
     ]
     return annotate(urgent, "limits did not hold, see verdict.html")
 
@@ -82,8 +84,8 @@ def annotation_lines(verdict: Verdict) -> Iterator[str]:
 def annotate(sentences: Sequence[str], rest: str) -> Iterator[str]:
     """Yield the commands that annotate a run with sentences; the last one counts those that are left out."""
     shown = sentences if len(sentences) <= MAX_ANNOTATIONS else sentences[: MAX_ANNOTATIONS - 1]
-    for one in shown:
-        escaped = visible(one).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    for sentence in shown:
+        escaped = visible(sentence).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
         yield f"::error title=finc-eval gate::{escaped}"
     if len(shown) < len(sentences):
         yield f"::error title=finc-eval gate::{len(sentences) - len(shown)} more {rest}"

@@ -325,8 +325,11 @@ class Policy(Record):
     @property
     def columns(self) -> tuple[str, ...]:
         """Names of the columns that limits are on, which all sets must have."""
-        limited = [self.kinds, *(one.kinds for one in self.slices.values())]
-        found = [one.column for one in limited if one and one.column], [one.column for one in self.slices.values()]
+        limited = [self.kinds, *(part.kinds for part in self.slices.values())]
+        found = (
+            [limits.column for limits in limited if limits and limits.column],
+            [part.column for part in self.slices.values()],
+        )
         return tuple(dict.fromkeys(chain(*found)))
 
     def check_space(self, space: str) -> None:

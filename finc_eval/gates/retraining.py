@@ -72,18 +72,18 @@ class Retrained:
 def between_shares(members: Array, sizes: Array, baselines: int | None = None) -> Retrained:
     """Return the noise of training from the shares of replicates.
 
-    `members` and `sizes` are effective numbers, (R, t). Without enough replicates the noise is zero, with infinite
-    degrees of freedom.
+    `members` and `sizes` are effective numbers of R replicates and t kinds, shape (R, t). Without enough replicates the
+    noise is zero, with infinite degrees of freedom.
     """
-    replicates, modes = members.shape
+    replicates, kinds = members.shape
     if replicates < MIN_REPLICATES:
-        return Retrained(np.zeros(modes), inf)
+        return Retrained(np.zeros(kinds), inf)
     shares, size = members / sizes, sizes.mean(0)
     mean = shares.mean(0)
     sampling = mean * (1 - mean) / size
     # A kind that the replicates hardly have says nothing about how much training moves shares.
     observed = (members.mean(0) >= 1) & (sampling > 0)
-    ratios = np.divide(shares.var(0, ddof=1), sampling, out=np.full(modes, np.nan), where=observed)
+    ratios = np.divide(shares.var(0, ddof=1), sampling, out=np.full(kinds, np.nan), where=observed)
     ratios, degrees = moderate(ratios, replicates - 1)
     return Retrained(np.maximum(ratios - 1, 0) / size * (1 + 1 / (baselines or replicates)), degrees)
 
@@ -91,7 +91,7 @@ def between_shares(members: Array, sizes: Array, baselines: int | None = None) -
 def between_scores(values: Array, baselines: int | None = None) -> ErrorSource:
     """Return the error that training once more gives to a score minus the mean score of baselines.
 
-    Without enough replicates it is 0, and known.
+    `values` are the scores of replicates, shape (R,). Without enough replicates it is 0, and known.
     """
     if len(values) < MIN_REPLICATES:
         return ErrorSource.of_variance(TRAINING, 0.0)

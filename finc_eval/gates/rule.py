@@ -47,13 +47,13 @@ class Judged:
     @property
     def needed(self) -> int | None:
         """Number of samples of each generated set that would decide it; None if it is decided, or none would."""
-        one = self.evidence
+        evidence = self.evidence
 
         def decides(factor: float) -> bool:
-            return _verdict(one, self.near, self.far, factor) != "undecided"
+            return _verdict(evidence, self.near, self.far, factor) != "undecided"
 
         factor = smallest(decides, MAX_FACTOR, FACTOR_HALVINGS) if self.verdict == "undecided" else None
-        return None if factor is None else ceil(factor * one.n)
+        return None if factor is None else ceil(factor * evidence.n)
 
 
 def decide(
@@ -85,24 +85,26 @@ def judge(evidence: Sequence[LimitEvidence], alpha: float = 0.05, interim: int =
     α is for a false regression in any limit, and for a false pass; `interim` runs share it, each with more samples.
     """
     far, regressed = alpha / interim, frozenset[int]()
-    uncertain = [place for place, one in enumerate(evidence) if not one.certain]
+    uncertain = [place for place, limit in enumerate(evidence) if not limit.certain]
     while True:  # all limits of a run share the level of the bound that decides about a regression (Holm)
         near = far / max(len(uncertain) - len(regressed), 1)
         found = frozenset(place for place in uncertain if evidence[place].is_regression(near))
         if found == regressed:
             break
         regressed = found
-    return tuple(Judged(one, _verdict(one, near, far), near, far) for one in evidence)
+    return tuple(Judged(limit, _verdict(limit, near, far), near, far) for limit in evidence)
 
 
-def _verdict(one: LimitEvidence, near: float, far: float, factor: float = 1.0) -> Verb:
+def _verdict(evidence: LimitEvidence, near: float, far: float, factor: float = 1.0) -> Verb:
     """Return the verdict of one limit: what is surely there may be a regression before the margin is surely passed."""
-    verdict = decide(_bounds(one, near, far, factor), one.margin, harm=one.harm, unchanged=one.unchanged)
-    if verdict == "missing" or isnan(one.value):
+    verdict = decide(
+        _bounds(evidence, near, far, factor), evidence.margin, harm=evidence.harm, unchanged=evidence.unchanged
+    )
+    if verdict == "missing" or isnan(evidence.value):
         return "missing"
-    if one.is_regression(near, factor):
+    if evidence.is_regression(near, factor):
         return "regressed"
-    return "held" if one.is_search and verdict == "undecided" else verdict
+    return "held" if evidence.is_search and verdict == "undecided" else verdict
 
 
 def overall_of(verdicts: Sequence[Verb]) -> Overall:
@@ -119,12 +121,12 @@ def overall_of(verdicts: Sequence[Verb]) -> Overall:
 
 def family_sentence(judged: Sequence[Judged], alpha: float, interim: int) -> str:
     """Say which error the run keeps, over which family, and at which level the ends of intervals hold."""
-    facts = sum(one.evidence.certain for one in judged)
+    facts = sum(limit.evidence.certain for limit in judged)
     family = len(judged) - facts
     if not family:
         return "Nothing that was judged is a matter of chance."
     plain = f", besides {plural(facts, 'plain fact')}" if facts else ""
-    looks = any(one.evidence.spends_own for one in judged)
+    looks = any(limit.evidence.spends_own for limit in judged)
     added = f", and {alpha:g} more in each limit on looks if the release came to look like the reference" * looks
     near, far = (f"{100 * (1 - level):.4g} %" for level in (judged[0].near, judged[0].far))
     shared = f", and this run, 1 of {interim}, spends {alpha / interim:.2g} of it" if interim > 1 else ""
@@ -138,13 +140,13 @@ def family_sentence(judged: Sequence[Judged], alpha: float, interim: int) -> str
 def too_fine(evidence: Sequence[LimitEvidence], alpha: float, interim: int) -> Iterator[str]:
     """Yield a sentence on each limit that so few samples cannot show to hold, even for a release without a change."""
     found: dict[str, list[LimitEvidence]] = {}
-    for one in evidence:
-        same = one.without_change()
+    for limit in evidence:
+        same = limit.without_change()
         if same is not None and not _holds(same, alpha / interim):
-            found.setdefault(one.name.partition(" ")[0], []).append(same)
+            found.setdefault(limit.name.partition(" ")[0], []).append(same)
     for rule, every in found.items():
-        needed = [smallest(partial(_holds, one, alpha / interim), MAX_FACTOR, FACTOR_HALVINGS) for one in every]
-        ends = [one.bound(one.harm, alpha / interim) for one in every]
+        needed = [smallest(partial(_holds, limit, alpha / interim), MAX_FACTOR, FACTOR_HALVINGS) for limit in every]
+        ends = [limit.bound(limit.harm, alpha / interim) for limit in every]
         n, least = every[0].n, max(ends)
         kinds = f" for {plural(len(every), 'kind')}" if rule.startswith(("kinds.lose", "kinds.new")) else ""
         enough = [factor for factor in needed if factor is not None]
@@ -155,13 +157,13 @@ def too_fine(evidence: Sequence[LimitEvidence], alpha: float, interim: int) -> I
         )
 
 
-def _holds(one: LimitEvidence, level: float, factor: float = 1.0) -> bool:
+def _holds(evidence: LimitEvidence, level: float, factor: float = 1.0) -> bool:
     """Return whether the bound on the harmful side is within the margin."""
-    bound = one.bound(one.harm, level, factor)
-    return not (bound > one.margin if one.harm == "high" else bound < one.margin)
+    bound = evidence.bound(evidence.harm, level, factor)
+    return not (bound > evidence.margin if evidence.harm == "high" else bound < evidence.margin)
 
 
-def _bounds(one: LimitEvidence, near: float, far: float, factor: float = 1.0) -> tuple[float, float]:
+def _bounds(evidence: LimitEvidence, near: float, far: float, factor: float = 1.0) -> tuple[float, float]:
     """Return the interval: its near end decides a regression, its far end whether the limit holds."""
-    levels = (near, far) if one.harm == "high" else (far, near)
-    return one.bound("low", levels[0], factor), one.bound("high", levels[1], factor)
+    levels = (near, far) if evidence.harm == "high" else (far, near)
+    return evidence.bound("low", levels[0], factor), evidence.bound("high", levels[1], factor)

@@ -55,8 +55,8 @@ def score_evidence(
 def _scores(sets: GateSets, label: str, metrics: list[str], names: list[str], run: Run) -> dict[str, Score | str]:
     """Return each score, or the reason why there is none."""
     found: dict[str, Score | str] = {}
-    alone = any(get_metric(one).extractor for one in metrics)  # FID embeds samples by a network of its own
-    gen, ref = (sets.sources[one] if alone else sets.as_embedded(one) for one in (label, REF))
+    alone = any(get_metric(metric).extractor for metric in metrics)  # FID embeds samples by a network of its own
+    gen, ref = (sets.sources[side] if alone else sets.as_embedded(side) for side in (label, REF))
     are_samples = "samples" in (form_of(gen), form_of(ref))
     extractor = sets.extractor if are_samples else None  # no extractor is asked of embeddings
     try:
@@ -65,8 +65,10 @@ def _scores(sets: GateSets, label: str, metrics: list[str], names: list[str], ru
         return dict.fromkeys(names, str(error))
     for name in names:
         # The score kid_mean is the first one of the metric kid.
-        own = [one for one in scores if one.key == name] or [one for one in scores if one.signature.metric == name]
-        found[name] = own[0] if own else scores.failures.get(metric_of(name), f"{name} is not computed")
+        named = [score for score in scores if score.key == name] or [
+            score for score in scores if score.signature.metric == name
+        ]
+        found[name] = named[0] if named else scores.failures.get(metric_of(name), f"{name} is not computed")
     return found
 
 
@@ -117,12 +119,12 @@ def _relative(
 ) -> Iterator[LimitEvidence]:
     """Yield the evidence on differences to the baseline, in parts of the baseline's score or as they are."""
     asked = {rule: limit.given[rule] for rule in ("worse", "difference") if rule in limit.given}
-    known = {label: one for label, one in measured.items() if isinstance(one, Estimate)}
+    known = {label: estimate for label, estimate in measured.items() if isinstance(estimate, Estimate)}
     paired = paired_estimates(sets, name, run) if asked and len(known) == len(measured) else None
     for rule, wanted in asked.items():
         title = sets.rule(f"metrics.{name}") + f" {rule}"
         stated = 0.0 if isinstance(wanted, str) else float(wanted)
-        if why := [one for label in (GEN, *sets.baselines) if isinstance(one := measured[label], str)]:
+        if why := [reason for label in (GEN, *sets.baselines) if isinstance(reason := measured[label], str)]:
             yield Missing(name=title, margin=stated, note="; ".join(dict.fromkeys(why)))
             continue
         old = [known[label] for label in sets.baselines]
@@ -132,7 +134,7 @@ def _relative(
         if note := change.why_not(name, higher_is_better):
             yield Missing(name=title, margin=stated, note=note)
             continue
-        calm, margin = change.noise_if_unchanged(sets.gen.n, sum(one.n for one in sets.baselines.values()))
+        calm, margin = change.noise_if_unchanged(sets.gen.n, sum(baseline.n for baseline in sets.baselines.values()))
         found = change.in_pairs(*paired) if paired else change.of_other_sets(alpha)
         yield Normal.of(
             found.times(-1.0 if higher_is_better else 1.0),

@@ -139,8 +139,8 @@ class Verdict(Document):
 
     def __post_init__(self) -> None:
         self._store(findings=tuple(map(ReleaseFinding.of, self.findings)))
-        named = [one.name for one in self.limits if one.is_named and self.name_of(one)]  # once, by the finding
-        self._store(limits=tuple(replace(one, note="") if one.name in named else one for one in self.limits))
+        named = [limit.name for limit in self.limits if limit.is_named and self.name_of(limit)]  # once, by the finding
+        self._store(limits=tuple(replace(limit, note="") if limit.name in named else limit for limit in self.limits))
 
     @model_validator(mode="after")
     def _check_names(self) -> Self:
@@ -155,13 +155,23 @@ class Verdict(Document):
     def causes(self) -> tuple[Cause, ...]:
         """The findings by other names."""
         return tuple(
-            Cause(one.text, one.change(), one.share_gen, one.share_ref, one.allowed, one.limit, one.examples)
-            for one in self.findings
+            Cause(
+                finding.text,
+                finding.change(),
+                finding.share_gen,
+                finding.share_ref,
+                finding.allowed,
+                finding.limit,
+                finding.examples,
+            )
+            for finding in self.findings
         )
 
     def name_of(self, limit: Limit) -> str:
         """Return the name of the finding that a limit failed for, or was not decided for; "" if there is none."""
-        found = (one.name for one in self.findings if limit.name in one.limits and limit.verdict not in SETTLED)
+        found = (
+            finding.name for finding in self.findings if limit.name in finding.limits and limit.verdict not in SETTLED
+        )
         return next(found, "")
 
     def sentence_on(self, limit: Limit) -> str:
@@ -200,14 +210,14 @@ class Verdict(Document):
         "failed 1", "failed 2" … are what broke limits, "more" counts others; "likely 1" … are what is most likely wrong
         though no broken limit says it; "held", "missing", "pairs", "nothing" and "needed" say how the run stands.
         """
-        names = [one.name for one in self.of("regressed")]
-        broken = [one for one in self.findings if one.limit in names]
-        likely = [one for one in self.findings if one.limit not in names][:TOLD]
+        names = [limit.name for limit in self.of("regressed")]
+        broken = [finding for finding in self.findings if finding.limit in names]
+        likely = [finding for finding in self.findings if finding.limit not in names][:TOLD]
         parts: dict[str, str] = {}
         if self.overall == "regression":
-            named = [one for one in broken if one.share_gen is not None]
-            texts = [one.text for one in named or broken] or [one.tell() for one in self.of("regressed")]
-            parts = {f"failed {number}": one for number, one in enumerate(texts[:TOLD], 1)}
+            named = [finding for finding in broken if finding.share_gen is not None]
+            texts = [finding.text for finding in named or broken] or [limit.tell() for limit in self.of("regressed")]
+            parts = {f"failed {number}": text for number, text in enumerate(texts[:TOLD], 1)}
             if more := len(broken or names) - len(parts):
                 parts["more"] = plural(more, "more limit") + " failed"
             likely = [] if named else likely
@@ -216,7 +226,7 @@ class Verdict(Document):
             parts["held"] = "the limit held" if count == 1 else f"all {count} limits held" if count else "no limits"
         elif self.of("missing"):
             parts["missing"] = self.of("missing")[0].words
-        parts |= {f"likely {number}": self._likely(one) for number, one in enumerate(likely, 1)}
+        parts |= {f"likely {number}": self._likely(finding) for number, finding in enumerate(likely, 1)}
         return parts | (self._deciding(bool(likely)) if self.overall == "undecided" else {})
 
     def _likely(self, finding: ReleaseFinding) -> str:
@@ -234,14 +244,14 @@ class Verdict(Document):
         parts = {}
         if self.by_id is not None and self.by_id.doubt:  # more samples would decide nothing of that
             parts["pairs"] = self.by_id.doubt
-            waiting = tuple(one for one in waiting if not one.rule.startswith(PAIR_RULES))
+            waiting = tuple(limit for limit in waiting if not limit.rule.startswith(PAIR_RULES))
             if not waiting:
                 return parts
         if not is_likely:
             parts["nothing"] = "nothing was seen to be wrong"
-        rules = join_words([*dict.fromkeys(one.rule for one in waiting)][:TOLD])
-        needed = [one.needed for one in waiting]
-        enough = None not in needed and f"{max(one or 0 for one in needed):,} samples of each generated set"
+        rules = join_words([*dict.fromkeys(limit.rule for limit in waiting)][:TOLD])
+        needed = [limit.needed for limit in waiting]
+        enough = None not in needed and f"{max(count or 0 for count in needed):,} samples of each generated set"
         would = f"{enough} would decide" if enough else "too few samples to decide"
         return parts | {"needed": f"{would} {rules}"}
 
@@ -253,7 +263,7 @@ class Verdict(Document):
             found.setdefault(limit.rule, []).append(limit)
         named = []
         for rule, every in found.items():
-            seen = [one.detectable for one in every if one.detectable is not None]
+            seen = [limit.detectable for limit in every if limit.detectable is not None]
             worst = every[0].number(max(seen, key=abs)) if seen else ""
             count = f"{len(every)} × {rule}" if len(every) > 1 else rule
             named.append(f"{count}, seen from {worst}" if seen else count)
@@ -270,7 +280,7 @@ class Verdict(Document):
         return self.limits
 
     def _lines(self) -> Iterable[str]:
-        return (*(one.text for one in self.findings), *map(self.sentence_on, self.by_urgency))
+        return (*(finding.text for finding in self.findings), *map(self.sentence_on, self.by_urgency))
 
     def _summary(self) -> str:
         counts = ((len(self.of(verdict)), verdict) for verdict in VERBS)

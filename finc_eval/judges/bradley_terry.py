@@ -58,7 +58,10 @@ class Design:
 
     @classmethod
     def of(cls, left: Integers, right: Integers, outcome: Integers, models: int, differences: Array) -> Design:
-        """Return the design of votes; see `fit_strengths`. Without covariates, a row is two models on their sides."""
+        """Return the design of v votes; see `fit_strengths`. Without covariates, a row is two models on their sides.
+
+        `left`, `right` and `outcome` have shape (v,), and `differences` of covariates shape (v, covariates).
+        """
         pair, covariates = left * models + right, differences.shape[1]
         _, first, row = np.unique(
             pair if covariates == 0 else np.arange(len(pair)), return_index=True, return_inverse=True
@@ -98,7 +101,7 @@ class Design:
             yield slice(start, start + BATCH)
 
     def likelihood(self, parameters: Array) -> Likelihood:
-        """Return the log-likelihood with its derivatives."""
+        """Return the log-likelihood of parameters, shape (q,), with its slope (q,) and its information (q, q)."""
         value, slope, information = 0.0, np.zeros(len(parameters)), np.zeros((len(parameters),) * 2)
         for rows in self.batches():
             logs, centered = self.at(parameters, rows)
@@ -166,7 +169,7 @@ class StrengthFit:
         ridge = np.eye(size) * np.diag(self.information).mean() * 1e-6  # a cluster may hold a model
         for start in range(0, count, BATCH):
             stop = min(start + BATCH, count)
-            own = np.zeros((stop - start, size * size))
+            information = np.zeros((stop - start, size * size))
             first, last = np.searchsorted(owner, [start, stop])
             for place in range(first, last, BATCH):
                 some = slice(place, min(place + BATCH, last))
@@ -174,8 +177,8 @@ class StrengthFit:
                 each = np.einsum("ko,koq,kor->kqr", np.exp(logs) * votes[some][:, None], centered, centered)
                 where = (owner[some] - start, np.arange(some.stop - some.start))
                 shape = (stop - start, some.stop - some.start)
-                own += csr_array((np.ones(shape[1]), where), shape=shape) @ each.reshape(shape[1], -1)
-            rest = self.information - own.reshape(-1, size, size) + ridge
+                information += csr_array((np.ones(shape[1]), where), shape=shape) @ each.reshape(shape[1], -1)
+            rest = self.information - information.reshape(-1, size, size) + ridge
             found[start:stop] = -np.linalg.solve(rest, summed[start:stop, :, None])[:, :, 0]
         return found
 
@@ -217,7 +220,10 @@ def fit_strengths(
 
 
 def _separated(beaten: Array) -> tuple[tuple[int, ...], ...]:
-    """Return the sets of models that win all votes against others, best first; () if every model is bounded."""
+    """Return the sets of models that win all votes against others, best first; () if every model is bounded.
+
+    `beaten` counts the votes of each model (row) against each other model (column), shape (p, p).
+    """
     count, label = connected_components(beaten, directed=True, connection="strong")
     if count == 1:
         return ()
@@ -226,10 +232,10 @@ def _separated(beaten: Array) -> tuple[tuple[int, ...], ...]:
         wins[label[first], label[second]] += label[first] != label[second]
     left, order = [*range(count)], []
     while left:
-        best = next(one for one in left if not wins[left, one].any())
+        best = next(model for model in left if not wins[left, model].any())
         order.append(best)
         left.remove(best)
-    return tuple(tuple(np.flatnonzero(label == one).tolist()) for one in order)
+    return tuple(tuple(np.flatnonzero(label == group).tolist()) for group in order)
 
 
 def _with_prior(design: Design, parameters: Array, weight: float) -> Likelihood:
@@ -260,7 +266,10 @@ def _maximize(design: Design, prior: float) -> tuple[Array, bool]:
 
 
 def effective_clusters(cluster: Integers) -> float:
-    """Return the number of equal clusters that inform like these: (Σ m)² / Σ m² over clusters of m votes."""
+    """Return the number of equal clusters that inform like these: (Σ m)² / Σ m² over clusters of m votes.
+
+    `cluster` has the number of the cluster of each vote, shape (v,).
+    """
     sizes = np.bincount(cluster).astype(float)
     return float(sizes.sum() ** 2 / (sizes**2).sum())
 
@@ -303,16 +312,16 @@ def spread_of(fit: StrengthFit, *clusterings: Integers, of: Array | None = None)
 
 
 def positive_part(matrix: Array) -> Array:
-    """Return the nearest positive semidefinite matrix of a symmetric one."""
+    """Return the positive semidefinite matrix that is nearest to a symmetric matrix, shape (p, p)."""
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
     return np.asarray((vectors * values.clip(0)) @ vectors.T)
 
 
 def say_separated(separated: Sequence[Sequence[int]], names: Sequence[str]) -> str:
     """Say which models win all votes against the others."""
-    best, rest = separated[0], [one for part in separated[1:] for one in part]
-    won = join_words([names[one] for one in best])
-    others = join_words([names[one] for one in rest])
+    best, rest = separated[0], [model for part in separated[1:] for model in part]
+    won = join_words([names[model] for model in best])
+    others = join_words([names[model] for model in rest])
     return (
         f"{won} {'win' if len(best) > 1 else 'wins'} every vote against {others}: how much stronger is not known from "
         "these votes. Half a win and half a loss against a mean model are added for each model, which makes strengths "

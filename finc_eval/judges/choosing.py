@@ -60,20 +60,20 @@ def choose_judges(scores: Scores, wanted: Sequence[str]) -> tuple[dict[str, Samp
         UsageError: a name is not a column.
         DataError: nothing is left, or too many columns are.
     """
-    every = dict.fromkeys(judge for one in scores.values() for judge in one.judges)
-    if strange := [one for one in wanted if one not in every]:
+    every = dict.fromkeys(judge for table in scores.values() for judge in table.judges)
+    if strange := [name for name in wanted if name not in every]:
         raise UsageError(
             f"judges names {strange[0]!r}, which no scores have{did_you_mean(strange[0], [*every])}: the columns of "
             f"numbers are {_listed([*every])}"
         )
     if wanted:
-        named = {name: replace(one, known=frozenset(wanted)) for name, one in scores.items()}
+        named = {name: replace(table, known=frozenset(wanted)) for name, table in scores.items()}
         return _without(named, {*every} - {*wanted}), []
     reasons = not_judged(scores)
     kept, notes = _kept_anyway(scores, [*every], reasons)
     gone = {judge: reason for judge, reason in reasons.items() if judge not in kept}
     left = [judge for judge in every if judge not in gone]
-    names = join_words([one.name for one in scores.values()])
+    names = join_words([table.name for table in scores.values()])
     if not left and every:
         raise DataError(
             f"no column of {names:.200} is a score: {_because(gone)}; name a column that is one in judges (--judges)"
@@ -102,8 +102,8 @@ def _because(reasons: Mapping[str, str]) -> str:
 
 def _without(scores: Scores, gone: set[str]) -> dict[str, SampleScores]:
     return {
-        name: replace(one, judges={judge: own for judge, own in one.judges.items() if judge not in gone})
-        for name, one in scores.items()
+        name: replace(table, judges={judge: values for judge, values in table.judges.items() if judge not in gone})
+        for name, table in scores.items()
     }
 
 
@@ -115,7 +115,7 @@ def _kept_anyway(scores: Scores, every: Sequence[str], reasons: Mapping[str, str
     ):
         found = [judge for judge in every if reasons.get(judge) == reason]
         if found and all(judge in reasons for judge in every):
-            who = join_words([name for name, one in scores.items() if {*found} & one.judges.keys()])
+            who = join_words([name for name, table in scores.items() if {*found} & table.judges.keys()])
             return {*found}, [f"{_listed(found)} {said.format(who)}"]
     return set(), []
 
@@ -127,10 +127,10 @@ def not_judged(scores: Scores) -> dict[str, str]:
     constants, and columns that are the same for all models, as a property of prompts is.
     """
     pairs = _aligned(scores)
-    known = {judge for one in scores.values() for judge in one.known}
+    known = {judge for table in scores.values() for judge in table.known}
     found = {}
-    for judge in dict.fromkeys(judge for one in scores.values() for judge in one.judges):
-        columns = {name: one.judges[judge] for name, one in scores.items() if judge in one.judges}
+    for judge in dict.fromkeys(judge for table in scores.values() for judge in table.judges):
+        columns = {name: table.judges[judge] for name, table in scores.items() if judge in table.judges}
         reason = None if judge in known else _reason(judge, columns, pairs)
         if reason is not None:
             found[judge] = reason
@@ -138,6 +138,11 @@ def not_judged(scores: Scores) -> dict[str, str]:
 
 
 def _reason(judge: str, columns: Mapping[str, Array], pairs: Mapping[str, tuple[Integers, Integers]]) -> str | None:
+    """Return why a column is not a judgment; None if it may be.
+
+    `columns` has the values of each model, shape (n,), NaN for an empty cell. `pairs` has the rows of the first model
+    and the rows of each other model that are of the same samples, shape (m,) each.
+    """
     values = np.concatenate([*columns.values()])
     values = values[np.isfinite(values)]
     named = [word.lower() for word in WORDS.findall(judge)]
@@ -151,7 +156,7 @@ def _reason(judge: str, columns: Mapping[str, Array], pairs: Mapping[str, tuple[
         return TIME
     if is_whole and all(map(_is_counter, columns.values())):
         return COUNTER
-    if all(len(own) > 1 and np.nanmin(own) == np.nanmax(own) for own in columns.values()):
+    if all(len(column) > 1 and np.nanmin(column) == np.nanmax(column) for column in columns.values()):
         return CONSTANT
     return EQUAL if len(columns) > 1 and _are_equal(columns, pairs) else None
 
@@ -178,14 +183,14 @@ def _aligned(scores: Scores) -> dict[str, tuple[Integers, Integers]]:
     for row, key in enumerate(keys):
         places.setdefault(key, row)
     found = {}
-    for name, one in others:
-        own = one.keys
-        rows = [row for row, key in enumerate(own) if key in places]
-        if own == keys or not rows:
-            n = len(own) if len(own) == len(keys) else 0
+    for name, other in others:
+        other_keys = other.keys
+        rows = [row for row, key in enumerate(other_keys) if key in places]
+        if other_keys == keys or not rows:
+            n = len(other_keys) if len(other_keys) == len(keys) else 0
             found[name] = np.arange(n), np.arange(n)
         else:
-            found[name] = np.array([places[own[row]] for row in rows]), np.array(rows)
+            found[name] = np.array([places[other_keys[row]] for row in rows]), np.array(rows)
     return found
 
 
@@ -195,7 +200,9 @@ def _are_equal(columns: Mapping[str, Array], pairs: Mapping[str, tuple[Integers,
     if names[0] in pairs:  # the first model lacks the column
         return False
     for name in names[1:]:
-        own, other = pairs[name]
-        if len(own) < 2 or not np.array_equal(columns[names[0]][own], columns[name][other], equal_nan=True):
+        first_rows, other = pairs[name]
+        if len(first_rows) < 2 or not np.array_equal(
+            columns[names[0]][first_rows], columns[name][other], equal_nan=True
+        ):
             return False
     return True

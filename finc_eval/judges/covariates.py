@@ -74,21 +74,23 @@ def strengths_at_equal(votes: Votes, covariates: Sequence[Covariate]) -> EqualSt
     Raises:
         DataError: a covariate is not known, follows from the models or from others, or decides votes entirely.
     """
-    differences = np.column_stack([(one.left - one.right) / (one.unit or 1.0) for one in covariates])
+    differences = np.column_stack(
+        [(covariate.left - covariate.right) / (covariate.unit or 1.0) for covariate in covariates]
+    )
     known = np.isfinite(differences).all(1)
-    for one, own in zip(covariates, differences.T, strict=True):
-        if not np.isfinite(own).any():
-            raise DataError(f"no vote has a {one.name} of both samples that it shows: leave {one.name} out")
+    for covariate, difference in zip(covariates, differences.T, strict=True):
+        if not np.isfinite(difference).any():
+            raise DataError(f"no vote has a {covariate.name} of both samples that it shows: leave {covariate.name} out")
     left, right, outcome, prompt, voter = (
-        one[known] for one in (votes.left, votes.right, votes.outcome, votes.prompt, votes.voter)
+        column[known] for column in (votes.left, votes.right, votes.outcome, votes.prompt, votes.voter)
     )
     differences = differences[known]
     _check_free(votes, covariates, left, right, differences)
     fit = fit_strengths(left, right, outcome, len(votes.models), differences)
-    names = join_words([one.name for one in covariates])
+    names = join_words([covariate.name for covariate in covariates])
     if not fit.is_finite:
         raise DataError(f"{names} would explain some votes entirely, so that strengths have no bound: leave it out")
-    clusters = [np.unique(one, return_inverse=True)[1] for one in (prompt, voter)]
+    clusters = [np.unique(units, return_inverse=True)[1] for units in (prompt, voter)]
     lacking = votes.n - int(known.sum())
     are = "is" if lacking == 1 else "are"
     notes = [f"{plural(lacking, 'vote')} of {votes.n:,} without a known {names} {are} not counted at equal {names}"]
@@ -96,8 +98,8 @@ def strengths_at_equal(votes: Votes, covariates: Sequence[Covariate]) -> EqualSt
         fit=fit,
         spread=spread_of(fit, *clusters),
         effects=tuple(
-            _effect(one, fit, place, spread_of(fit, *clusters, of=fit.design.slopes[[place]]))
-            for place, one in enumerate(covariates)
+            _effect(covariate, fit, place, spread_of(fit, *clusters, of=fit.design.slopes[[place]]))
+            for place, covariate in enumerate(covariates)
         ),
         notes=tuple(notes[: bool(lacking)]),
     )
@@ -115,15 +117,15 @@ def _check_free(
     """Raise DataError for a covariate whose differences follow from the models and the covariates before it."""
     models = np.eye(len(votes.models))
     known = models[left] - models[right]
-    for place, one in enumerate(covariates):
-        own = differences[:, place]
-        rest = own - known @ np.linalg.lstsq(known, own, rcond=None)[0]
-        if rest @ rest <= 1e-9 * (own @ own):  # rounding leaves about 1e-30
+    for place, covariate in enumerate(covariates):
+        difference = differences[:, place]
+        rest = difference - known @ np.linalg.lstsq(known, difference, rcond=None)[0]
+        if rest @ rest <= 1e-9 * (difference @ difference):  # rounding leaves about 1e-30
             raise DataError(
-                f"{one.name} is the same whatever the model, or follows from the model"
+                f"{covariate.name} is the same whatever the model, or follows from the model"
                 f"{' and ' * (place > 0)}{join_words([each.name for each in covariates[:place]])}: leave it out"
             )
-        known = np.column_stack([known, own])
+        known = np.column_stack([known, difference])
 
 
 def read_covariates(votes: Votes, names: Sequence[str], sets: Mapping[str, Embeddings]) -> list[Covariate]:
@@ -135,7 +137,9 @@ def read_covariates(votes: Votes, names: Sequence[str], sets: Mapping[str, Embed
         UsageError: a name is not known, or the pictures of a model are not at hand.
     """
     found = []
-    shared = [name for name in sets[votes.models[0]].columns if all(name in sets[one].columns for one in votes.models)]
+    shared = [
+        name for name in sets[votes.models[0]].columns if all(name in sets[model].columns for model in votes.models)
+    ]
     for name in names:
         if name in votes.shown:
             left, right = _numbers_of(votes.shown[name])
@@ -143,12 +147,12 @@ def read_covariates(votes: Votes, names: Sequence[str], sets: Mapping[str, Embed
         elif name == SIDE:
             found.append(Covariate(name, np.ones(votes.n), np.zeros(votes.n)))
         elif name in shared:
-            columns = _numbers_of([sets[one].column(name) for one in votes.models])
+            columns = _numbers_of([sets[model].column(name) for model in votes.models])
             of_models = [values[:, None] for values in columns]
             found += _of_models(votes, (name,), sets, of_models)
-    looks = [name for name in names if name not in {one.name for one in found}]
-    known = [one.name for one in looks_of(sets[votes.models[0]])]
-    if strange := [one for one in looks if one not in known]:
+    looks = [name for name in names if name not in {covariate.name for covariate in found}]
+    known = [look.name for look in looks_of(sets[votes.models[0]])]
+    if strange := [look for look in looks if look not in known]:
         every = [*votes.shown, SIDE, *shared, *known]
         raise UsageError(
             f"covariates names {strange[0]!r}, which neither votes nor sets have{did_you_mean(strange[0], every)}: "
@@ -156,22 +160,22 @@ def read_covariates(votes: Votes, names: Sequence[str], sets: Mapping[str, Embed
         )
     if looks:
         found += _of_looks(votes, looks, known, sets)
-    return sorted(found, key=lambda one: names.index(one.name))
+    return sorted(found, key=lambda covariate: names.index(covariate.name))
 
 
 def _of_looks(
     votes: Votes, looks: Sequence[str], known: Sequence[str], sets: Mapping[str, Embeddings]
 ) -> list[Covariate]:
-    places, values = [known.index(one) for one in looks], []
+    places, values = [known.index(look) for look in looks], []
     for model in votes.models:
-        own = sets[model]
-        rows = np.unique(np.concatenate([*rows_by_prompt(votes, own), np.empty(0, np.int64)]).astype(np.int64))
-        measured = measure_rows(own, rows)
+        samples = sets[model]
+        rows = np.unique(np.concatenate([*rows_by_prompt(votes, samples), np.empty(0, np.int64)]).astype(np.int64))
+        measured = measure_rows(samples, rows)
         if measured is None:
             raise UsageError(
                 f"covariates names {join_words(looks)}, and the pictures of {model} are not at hand: pass its samples"
             )
-        values.append(np.full((own.n, len(looks)), np.nan))
+        values.append(np.full((samples.n, len(looks)), np.nan))
         values[-1][rows] = measured[:, places]
     return _of_models(votes, looks, sets, values)
 
@@ -186,13 +190,13 @@ def _of_models(
             if len(rows):
                 shown[place, prompt] = values[place][rows].mean(0)
     left, right = (shown[side, votes.prompt] for side in (votes.left, votes.right))
-    return [Covariate(name, left[:, one], right[:, one]) for one, name in enumerate(names)]
+    return [Covariate(name, left[:, column], right[:, column]) for column, name in enumerate(names)]
 
 
 def _numbers_of(columns: Sequence[Sequence[str]]) -> list[Array]:
     """Return columns as numbers; if any cell is another text, as the logarithms of the lengths of texts."""
-    numbers = [[number_of(one) for one in column] for column in columns]
-    if all(one is not None for column in numbers for one in column):
+    numbers = [[number_of(cell) for cell in column] for column in columns]
+    if all(number is not None for column in numbers for number in column):
         found = [np.array(column, float) for column in numbers]
-        return [np.where(np.isfinite(one), one, np.nan) for one in found]
-    return [np.log1p([len(one) if one else np.nan for one in column]) for column in columns]
+        return [np.where(np.isfinite(numbers), numbers, np.nan) for numbers in found]
+    return [np.log1p([len(cell) if cell else np.nan for cell in column]) for column in columns]

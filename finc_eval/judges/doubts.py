@@ -35,19 +35,19 @@ LOWER = words(
 def say_doubts(scores: Mapping[str, SampleScores]) -> list[str]:
     """Return sentences on scores of failed calls, and on judges of two scales."""
     found: list[str] = []
-    for judge in dict.fromkeys(judge for one in scores.values() for judge in one.judges):
-        columns = {name: one.judges[judge] for name, one in scores.items() if judge in one.judges}
-        known = {name: own[np.isfinite(own)] for name, own in columns.items()}
+    for judge in dict.fromkeys(judge for table in scores.values() for judge in table.judges):
+        columns = {name: table.judges[judge] for name, table in scores.items() if judge in table.judges}
+        known = {name: column[np.isfinite(column)] for name, column in columns.items()}
         found += _say_failed(judge, known)
-        found += _say_scales(judge, {name: _without_failed(own) for name, own in known.items()})
+        found += _say_scales(judge, {name: _without_failed(column) for name, column in known.items()})
     return found
 
 
 def say_direction(judges: Sequence[str], lower: Sequence[str]) -> list[str]:
     """Return which scores count as better where nobody said so."""
-    higher = [one for one in judges if one not in lower]
-    doubtful = [one for one in higher if not LOWER.isdisjoint(word.lower() for word in WORDS.findall(one))]
-    rest = [one for one in higher if one not in doubtful]
+    higher = [judge for judge in judges if judge not in lower]
+    doubtful = [judge for judge in higher if not LOWER.isdisjoint(word.lower() for word in WORDS.findall(judge))]
+    rest = [judge for judge in higher if judge not in doubtful]
     found = []
     if doubtful:
         found.append(
@@ -85,7 +85,10 @@ def say_stated(judge: str, ours: Mapping[str, float], stated: Mapping[str, float
 
 
 def failed(values: Array) -> list[float]:
-    """Return numbers far outside of the rest, as programs write them for a failed call, the lowest and the highest."""
+    """Return numbers far outside of the rest, as programs write them for a failed call, the lowest and the highest.
+
+    `values` are the scores of a model by one judge, shape (n,), without NaN.
+    """
     found: list[float] = []
     for _ in range(2):  # a table may have both: -1 and 999
         for end in (float(values.min()), float(values.max())) if len(values) else ():
@@ -121,10 +124,10 @@ def _without_failed(values: Array) -> Array:
 
 def _say_failed(judge: str, columns: Mapping[str, Array]) -> Iterator[str]:
     by_value: dict[float, list[str]] = {}
-    for name, own in columns.items():
-        for value in failed(own):
-            by_value.setdefault(value, []).append(f"{plural(int((own == value).sum()), 'sample')} of {name}")
-    rest = np.concatenate([_without_failed(own) for own in columns.values()])
+    for name, column in columns.items():
+        for value in failed(column):
+            by_value.setdefault(value, []).append(f"{plural(int((column == value).sum()), 'sample')} of {name}")
+    rest = np.concatenate([_without_failed(column) for column in columns.values()])
     for value, places in by_value.items():
         yield (
             f"{join_words(places)} have {judge} {figure(value)}, and all others lie from {figure(float(rest.min()))} "
@@ -135,15 +138,15 @@ def _say_failed(judge: str, columns: Mapping[str, Array]) -> Iterator[str]:
 def _say_scales(judge: str, columns: Mapping[str, Array]) -> Iterator[str]:
     """Yield that two models, or samples of one, have scores of unlike size."""
     ranges = {}
-    for name, own in columns.items():
-        sizes = np.abs(own[own != 0])
-        same_sign = len(own) and max((own >= 0).mean(), (own <= 0).mean()) >= CENTRAL[1]
+    for name, column in columns.items():
+        sizes = np.abs(column[column != 0])
+        same_sign = len(column) and max((column >= 0).mean(), (column <= 0).mean()) >= CENTRAL[1]
         if len(sizes) > 1 and same_sign:
             ranges[name] = (*np.quantile(sizes, CENTRAL).tolist(), float(np.median(sizes)))
             yield from _say_mixed(judge, name, sizes)
     if len(ranges) < 2:
         return
-    least, most = (end(ranges, key=lambda one: ranges[one][2]) for end in (min, max))
+    least, most = (end(ranges, key=lambda model: ranges[model][2]) for end in (min, max))
     (low, high, middle), (start, end, typical) = ranges[least], ranges[most]
     # Within parts of 1, a model may well err ten times as often as another.
     if start > high and typical > 1 and typical > (APART if high <= 1 else FAR_APART) * middle:
@@ -154,14 +157,17 @@ def _say_scales(judge: str, columns: Mapping[str, Array]) -> Iterator[str]:
 
 
 def _say_mixed(judge: str, name: str, sizes: Array) -> Iterator[str]:
-    """Yield that scores of one model fall into two groups whose sizes differ by a factor of 10 and more."""
+    """Yield that scores of one model fall into two groups whose sizes differ by a factor of 10 and more.
+
+    `sizes` are the absolute values of its scores that are not 0, shape (n,).
+    """
     ordered = np.sort(sizes)
     ratios = ordered[1:] / ordered[:-1]
     place = int(ratios.argmax())
     part = (place + 1) / len(ordered)
     # Probabilities may lie near 0 and near 1: two scales have a part beyond 1.
     if ratios[place] >= 10 and 0.1 <= part <= 0.9 and len(ordered) >= 2 * LEAST_REST and ordered[place + 1] > 1:
-        ends = [figure(one, ".3g") for one in (ordered[0], ordered[place], ordered[place + 1], ordered[-1])]
+        ends = [figure(size, ".3g") for size in (ordered[0], ordered[place], ordered[place + 1], ordered[-1])]
         yield (
             f"{judge} of {name} may have two scales: {ends[0]} to {ends[1]} in {plural(place + 1, 'sample')}, and "
             f"{ends[2]} to {ends[3]} in {len(ordered) - place - 1:,}: bring them to one"

@@ -24,18 +24,24 @@ def name_unnamed(tables: Mapping[str, Sequence[SampleScores]]) -> dict[str, list
     Raises:
         DataError: a model has several tables without a name that their files do not give.
     """
-    given = {model: [_name_in(one.unnamed, model) for one in own if one.unnamed] for model, own in tables.items()}
+    given = {
+        model: [_name_in(table.unnamed, model) for table in of_model if table.unnamed]
+        for model, of_model in tables.items()
+    }
     used = [sorted(names) for names in given.values() if names]
     by_file = (
         bool(used) and all(names == used[0] for names in used) and all(used[0]) and len({*used[0]}) == len(used[0])
     )
     for model, names in given.items():
         if len(names) > 1 and not by_file:
-            files = join_words([one.unnamed for one in tables[model] if one.unnamed])
+            files = join_words([table.unnamed for table in tables[model] if table.unnamed])
             raise DataError(f"{files} of {model} do not name their judges: write a heading to each, such as id,clip")
     return {
-        model: [_renamed(one, _name_in(one.unnamed, model)) if one.unnamed and by_file else one for one in own]
-        for model, own in tables.items()
+        model: [
+            _renamed(table, _name_in(table.unnamed, model)) if table.unnamed and by_file else table
+            for table in of_model
+        ]
+        for model, of_model in tables.items()
     }
 
 
@@ -45,8 +51,8 @@ def _name_in(path: str, model: str) -> str:
     return stem.replace(model, "").strip(" _-.")
 
 
-def _renamed(one: SampleScores, name: str) -> SampleScores:
-    return replace(one, judges={name if judge == SCORE else judge: own for judge, own in one.judges.items()})
+def _renamed(table: SampleScores, name: str) -> SampleScores:
+    return replace(table, judges={name if judge == SCORE else judge: values for judge, values in table.judges.items()})
 
 
 def join_tables(model: str, tables: Sequence[SampleScores]) -> SampleScores:
@@ -57,16 +63,16 @@ def join_tables(model: str, tables: Sequence[SampleScores]) -> SampleScores:
     """
     if len(tables) == 1:
         return tables[0]
-    keys = [_keys(one, tables, model) for one in tables]
+    keys = [_keys(table, tables, model) for table in tables]
     place: dict[Key, int] = {}
-    for own in keys:
-        for key in own:
+    for of_table in keys:
+        for key in of_table:
             place.setdefault(key, len(place))
-    rows = [np.array([place[key] for key in own], np.int64) for own in keys]
+    rows = [np.array([place[key] for key in of_table], np.int64) for of_table in keys]
     judges: dict[str, np.ndarray] = {}
     source: dict[str, np.ndarray] = {}
-    for number, (one, at) in enumerate(zip(tables, rows, strict=True)):
-        for judge, values in one.judges.items():
+    for number, (table, at) in enumerate(zip(tables, rows, strict=True)):
+        for judge, values in table.judges.items():
             known = judges.setdefault(judge, np.full(len(place), np.nan))
             of = source.setdefault(judge, np.zeros(len(place), np.int64))
             _check_alike(model, judge, tables, number, known[at], of[at])
@@ -75,17 +81,17 @@ def join_tables(model: str, tables: Sequence[SampleScores]) -> SampleScores:
     return _joined(tables, rows, len(place), judges)
 
 
-def _keys(one: SampleScores, tables: Sequence[SampleScores], model: str) -> list[Key]:
+def _keys(table: SampleScores, tables: Sequence[SampleScores], model: str) -> list[Key]:
     """Return the keys by which the samples of a table are found in the others."""
     if all(each.has_ids for each in tables):
-        return [(key[0], "", "") for key in one.keys]
+        return [(key[0], "", "") for key in table.keys]
     if all(each.has_prompts for each in tables):
-        found = [("", prompt, seed) for _, prompt, seed in one.keys]
+        found = [("", prompt, seed) for _, prompt, seed in table.keys]
         if len({*found}) < len(found):
-            raise DataError(f"{one.name} has a prompt several times without a seed: add a column seed, or id")
+            raise DataError(f"{table.name} has a prompt several times without a seed: add a column seed, or id")
         return found
     if not any(each.has_ids or each.has_prompts for each in tables) and len({each.n for each in tables}) == 1:
-        return [("", "", str(row)) for row in range(one.n)]
+        return [("", "", str(row)) for row in range(table.n)]
     names = join_words([each.name for each in tables])
     raise DataError(f"{names} of {model} name their samples in unlike ways: give each a column id, or each a prompt")
 
@@ -94,13 +100,13 @@ def _check_alike(
     model: str, judge: str, tables: Sequence[SampleScores], number: int, known: np.ndarray, of: np.ndarray
 ) -> None:
     """Raise DataError if a table before gave another score to a sample."""
-    own = tables[number].judges[judge]
-    unlike = np.flatnonzero(np.isfinite(known) & np.isfinite(own) & ~np.isclose(known, own, rtol=1e-6, atol=0))
+    given = tables[number].judges[judge]
+    unlike = np.flatnonzero(np.isfinite(known) & np.isfinite(given) & ~np.isclose(known, given, rtol=1e-6, atol=0))
     if len(unlike):
         row = int(unlike[0])
         raise DataError(
             f"{tables[int(of[row])].name} gives {judge} {known[row]:g} to {tables[number].ids[row]!r:.100} of {model}, "
-            f"and {tables[number].name} {own[row]:g} ({len(unlike):,} such): take one of them out"
+            f"and {tables[number].name} {given[row]:g} ({len(unlike):,} such): take one of them out"
         )
 
 
@@ -111,28 +117,28 @@ def _joined(
 
     def texts(of_table: Sequence[Sequence[str]]) -> tuple[str, ...]:
         found = [""] * n
-        for own, values in zip(rows, of_table, strict=True):
-            for row, value in zip(own.tolist(), values, strict=False):
+        for of_rows, values in zip(rows, of_table, strict=True):
+            for row, value in zip(of_rows.tolist(), values, strict=False):
                 found[row] = found[row] or value
         return tuple(found)
 
-    labels = dict.fromkeys(label for one in tables for label in one.labels)
-    ids = texts([one.ids for one in tables])
-    prompts = texts([one.prompts if one.has_prompts else () for one in tables])
+    labels = dict.fromkeys(label for table in tables for label in table.labels)
+    ids = texts([table.ids for table in tables])
+    prompts = texts([table.prompts if table.has_prompts else () for table in tables])
     # What a file states is of its own samples.
-    stated = [(judge, value) for one in tables for judge, value in one.stated.items()]
-    alone = {judge for judge in judges if sum(judge in one.judges for one in tables) == 1}
+    stated = [(judge, value) for table in tables for judge, value in table.stated.items()]
+    alone = {judge for judge in judges if sum(judge in table.judges for table in tables) == 1}
     return SampleScores(
-        name=join_words([one.name for one in tables]),
+        name=join_words([table.name for table in tables]),
         judges=judges,
         ids=ids,
         prompts=tuple(prompt or id for prompt, id in zip(prompts, ids, strict=True)),
-        has_ids=all(one.has_ids for one in tables),
-        has_prompts=any(one.has_prompts for one in tables),
-        labels={label: texts([one.labels.get(label, ()) for one in tables]) for label in labels},
-        seeds=texts([one.seeds for one in tables]),
-        has_names=all(one.has_names for one in tables),
-        known=frozenset[str]().union(*(one.known for one in tables)),
+        has_ids=all(table.has_ids for table in tables),
+        has_prompts=any(table.has_prompts for table in tables),
+        labels={label: texts([table.labels.get(label, ()) for table in tables]) for label in labels},
+        seeds=texts([table.seeds for table in tables]),
+        has_names=all(table.has_names for table in tables),
+        known=frozenset[str]().union(*(table.known for table in tables)),
         stated={judge: value for judge, value in stated if judge in alone},
-        notes=tuple(note for one in tables for note in one.notes),
+        notes=tuple(note for table in tables for note in table.notes),
     )

@@ -22,13 +22,13 @@ from finc_eval.samples.metadata import PROMPT_KEYS
 
 def check_names(scores: Mapping[str, SampleScores], models: Mapping[str, object]) -> None:
     """Raise DataError if no id of a model's scores is one of its samples, as far as that is known before the work."""
-    for name, own in scores.items():
-        if not (own.has_ids and own.has_names) or name not in models:
+    for name, table in scores.items():
+        if not (table.has_ids and table.has_names) or name not in models:
             continue
         first = next(iter(training_runs(models[name])), None)
         names = _names_in(first)
-        if names and not (match_ids(own.ids, names) >= 0).any() and not _has_prompt(own, names):
-            raise _no_sample(name, own, names[0])
+        if names and not (match_ids(table.ids, names) >= 0).any() and not _has_prompt(table, names):
+            raise _no_sample(name, table, names[0])
 
 
 def _names_in(source: object) -> list[str]:
@@ -47,7 +47,7 @@ def _names_in(source: object) -> list[str]:
 
 def _has_prompt(scores: SampleScores, names: Sequence[str]) -> bool:
     """Return whether samples may be found by their prompts: a set with files of metadata has some."""
-    kinds = {PurePosixPath(one).suffix.lower() for one in names}
+    kinds = {PurePosixPath(name).suffix.lower() for name in names}
     return scores.has_prompts and not kinds.isdisjoint((".csv", ".jsonl", ".json", ".txt", ".tsv"))
 
 
@@ -65,8 +65,8 @@ def rows_in(name: str, scores: SampleScores, samples: Embeddings) -> Integers:
         if (found >= 0).any():
             return found
     if scores.has_prompts and PROMPT_KEYS[0] in samples.columns:
-        own = samples.column(PROMPT_KEYS[0])
-        found = np.arange(scores.n) if list(scores.prompts) == own else match_ids(scores.prompts, own)
+        prompts = samples.column(PROMPT_KEYS[0])
+        found = np.arange(scores.n) if list(scores.prompts) == prompts else match_ids(scores.prompts, prompts)
         if (found >= 0).any():
             return found
     if scores.has_ids and scores.has_names:
@@ -78,15 +78,15 @@ def with_prompts(scores: SampleScores, samples: Embeddings, rows: Integers) -> S
     """Return scores with the prompts of the set, where their table has none and the set has a column of prompts."""
     if scores.has_prompts or PROMPT_KEYS[0] not in samples.columns:
         return scores
-    own = samples.column(PROMPT_KEYS[0])
-    known = tuple(own[row] or one if row >= 0 else one for row, one in zip(rows, scores.ids, strict=True))
+    prompts = samples.column(PROMPT_KEYS[0])
+    known = tuple(prompts[row] or id if row >= 0 else id for row, id in zip(rows, scores.ids, strict=True))
     return replace(scores, prompts=known, has_prompts=True)
 
 
 def _no_sample(name: str, scores: SampleScores, first: str) -> DataError:
-    own = f"{scores.ids[0]!r:.60}"
+    scored = f"{scores.ids[0]!r:.60}"
     return DataError(
-        f"no id of {scores.name} is a sample of {name} ({own} is not {first!r:.60}): write the names as the samples "
+        f"no id of {scores.name} is a sample of {name} ({scored} is not {first!r:.60}): write the names as the samples "
         "have them, or pass the scores of these samples"
     )
 

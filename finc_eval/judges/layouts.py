@@ -70,7 +70,7 @@ def scored(table: NamedColumns) -> Scored:
         if is_one(table):
             return read(table)
     values = table.value.values() if isinstance(table.value, Mapping) and table.n == 1 else ()
-    if not table.n or any(isinstance(one, Mapping | list) for one in values):
+    if not table.n or any(isinstance(value, Mapping | list) for value in values):
         raise DataError(f"{table.name} has a layout that is not known: {EXPECTED}")
     return Scored(table.columns)
 
@@ -98,7 +98,11 @@ def _is_vbench(table: NamedColumns) -> bool:
     value = table.value
     if not isinstance(value, Mapping) or not value:
         return False
-    dimensions = [one for one in value.values() if isinstance(one, list) and len(one) == 2 and isinstance(one[1], list)]
+    dimensions = [
+        scores
+        for scores in value.values()
+        if isinstance(scores, list) and len(scores) == 2 and isinstance(scores[1], list)
+    ]
     return len(dimensions) == len(value) and any(
         isinstance(each, Mapping) and "video_results" in each for _, videos in dimensions for each in videos
     )
@@ -108,11 +112,11 @@ def _vbench(table: NamedColumns) -> Scored:
     by_video: dict[str, dict[str, Any]] = {}
     stated = {}
     for dimension, (overall, videos) in table.value.items():
-        for number, one in enumerate(videos, start=1):
+        for number, video in enumerate(videos, start=1):
             where = f"video {number} of {dimension} in {table.name}"
-            own = one if isinstance(one, Mapping) else {}
-            path = str(_needed(own.get("video_path"), where, "video_path"))
-            given = own["video_results"] if "video_results" in own else _needed(None, where, "video_results")
+            entry = video if isinstance(video, Mapping) else {}
+            path = str(_needed(entry.get("video_path"), where, "video_path"))
+            given = entry["video_results"] if "video_results" in entry else _needed(None, where, "video_results")
             score = score_in(given, where, "video_results")
             by_video.setdefault(path, {"id": path, **_from_name(path)})[dimension] = score
         if not isnan(mean := score_in(overall, f"{dimension} in {table.name}", "the value")) and videos:
@@ -141,31 +145,33 @@ def _geneval(table: NamedColumns) -> Scored:
         for key, value in zip(("filename", "prompt", "tag", "correct"), values, strict=True):
             _needed(value, where, key)
         score = score_in(values[3], where, "correct")
-        for own, value in zip(names.values(), (*map(text_of, values[:3]), score), strict=True):
-            own.append(value)
+        for column, value in zip(names.values(), (*map(text_of, values[:3]), score), strict=True):
+            column.append(value)
         tasks.setdefault(text_of(values[2]), []).append(score)
-    means = [sum(own) / len(own) for own in tasks.values()]
+    means = [sum(scores) / len(scores) for scores in tasks.values()]
     stated = {"geneval": sum(means) / len(means)} if means else {}
     return Scored({**names}, ("geneval",), stated)
 
 
 def _atoms(scores: Any) -> bool:
-    return isinstance(scores, list) and bool(scores) and all(number_of(one) is not None for one in scores)
+    return isinstance(scores, list) and bool(scores) and all(number_of(score) is not None for score in scores)
 
 
 def _is_order(scores: list[Any]) -> bool:
     """Return whether numbers are 0, 1, 2, … in any order, as in the rankings that HPS writes."""
-    numbers = [number_of(one) for one in scores]
-    known = [one for one in numbers if one is not None]
+    numbers = [number_of(score) for score in scores]
+    known = [number for number in numbers if number is not None]
     return len(scores) > 1 and len(known) == len(numbers) and sorted(known) == [*range(len(scores))]
 
 
 def _is_geneval2(table: NamedColumns) -> bool:
     value = table.value
     if isinstance(value, list):
-        return bool(value) and all(isinstance(one, list) for one in value) and _any_atoms(value)
+        return bool(value) and all(isinstance(atoms, list) for atoms in value) and _any_atoms(value)
     results = value.get("results") if isinstance(value, Mapping) else None
-    return isinstance(results, list) and any(isinstance(one, Mapping) and "atom_scores" in one for one in results)
+    return isinstance(results, list) and any(
+        isinstance(result, Mapping) and "atom_scores" in result for result in results
+    )
 
 
 def _any_atoms(value: list[Any]) -> bool:
@@ -177,15 +183,19 @@ def _geneval2(table: NamedColumns) -> Scored:
     """Return the arithmetic and the geometric mean of the atoms of each image (Soft-TIFA)."""
     results = table.value["results"] if isinstance(table.value, Mapping) else table.value
     rows = []
-    for number, one in enumerate(results):
+    for number, result in enumerate(results):
         where = f"prompt {number + 1} of {table.name}"
-        has = isinstance(one, Mapping)
-        given = one.get("atom_scores") if has else one
+        has = isinstance(result, Mapping)
+        given = result.get("atom_scores") if has else result
         if not isinstance(given, list) or not given:
             raise DataError(f"{where} lacks atom_scores: the file is cut or mixed with another; make it again")
         atoms = [score_in(_needed(score, where, "an atom's score"), where, "an atom's score") for score in given]
         geometric = exp(sum(log(max(score, 1e-12)) for score in atoms) / len(atoms))
-        named = {"id": one.get("sample_id", number), "prompt": one.get("prompt", number)} if has else {"prompt": number}
+        named = (
+            {"id": result.get("sample_id", number), "prompt": result.get("prompt", number)}
+            if has
+            else {"prompt": number}
+        )
         rows.append({**named, "soft_tifa_am": sum(atoms) / len(atoms), "soft_tifa_gm": geometric})
     return Scored(gather_columns(rows, table.name), ("soft_tifa_am", "soft_tifa_gm"), has_names=False)
 
@@ -195,9 +205,11 @@ def _styles(table: NamedColumns) -> Mapping[str, Any]:
     value = table.value
     if isinstance(value, Mapping) and len(value) == 1 and isinstance(next(iter(value.values())), Mapping):
         value = next(iter(value.values()))
-    if not isinstance(value, Mapping) or not all(isinstance(one, list) and len(one) > 2 for one in value.values()):
+    if not isinstance(value, Mapping) or not all(
+        isinstance(scores, list) and len(scores) > 2 for scores in value.values()
+    ):
         return {}
-    mostly = (2 * sum(number_of(each) is not None for each in one) > len(one) for one in value.values())
+    mostly = (2 * sum(number_of(each) is not None for each in scores) > len(scores) for scores in value.values())
     return value if value and all(mostly) else {}
 
 
@@ -228,8 +240,8 @@ def _image_reward(table: NamedColumns) -> Scored:
     judge = judge if judge in IMAGE_REWARD_SCORES else "image_reward"
     rows = (
         {"id": name, "prompt": prompt, "seed": seed, judge: score}
-        for row, own in enumerate(table.rows())
-        for name, prompt, seed, score in _rewards(own, table.place(row))
+        for row, record in enumerate(table.rows())
+        for name, prompt, seed, score in _rewards(record, table.place(row))
     )
     return Scored(gather_columns(rows, table.name), (judge,), has_names=False)
 
@@ -247,7 +259,7 @@ def _is_lmms(table: NamedColumns) -> bool:
 
 
 def _lmms(table: NamedColumns) -> Scored:
-    ids = [text_of(_needed(one, table.place(row), "doc_id")) for row, one in enumerate(table.columns["doc_id"])]
+    ids = [text_of(_needed(doc, table.place(row), "doc_id")) for row, doc in enumerate(table.columns["doc_id"])]
     prompts = [_prompt_of(row, id) for row, id in zip(table.rows(), ids, strict=True)]
     if len({*prompts}) < len(prompts):  # one question about many pictures does not say which sample it is
         prompts = ids
@@ -256,14 +268,14 @@ def _lmms(table: NamedColumns) -> Scored:
         for place, (row, id, prompt) in enumerate(zip(table.rows(), ids, prompts, strict=True))
     ]
     columns = gather_columns(rows, table.name)
-    return Scored(columns, tuple(one for one in columns if one not in ("id", "prompt")), has_names=False)
+    return Scored(columns, tuple(column for column in columns if column not in ("id", "prompt")), has_names=False)
 
 
 def _prompt_of(row: Row, id: str) -> str:
     """Return the prompt of a logged sample, or else the text that the model was given."""
     doc = row.get("doc")
     found = doc.get("prompt") if isinstance(doc, Mapping) else None
-    return next((one for one in (found, row.get("input")) if isinstance(one, str) and one), id)
+    return next((text for text in (found, row.get("input")) if isinstance(text, str) and text), id)
 
 
 def _numbers(values: Mapping[str, Any], where: str, before: str = "") -> Iterator[tuple[str, float]]:

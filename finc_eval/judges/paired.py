@@ -51,12 +51,12 @@ def mean_scores(values: Mapping[str, Array], prompts: Mapping[str, Sequence[str]
         prompts: prompt of each of these samples.
     """
     models = tuple(values)
-    names = sorted({one for own in prompts.values() for one in own})
+    names = sorted({prompt for texts in prompts.values() for prompt in texts})
     number = {name: place for place, name in enumerate(names)}
     table = np.full((len(models), len(names)), np.nan)
     squares, degrees, sizes = 0.0, 0, []
     for place, model in enumerate(models):
-        block = np.array([number[one] for one in prompts[model]], np.int64)
+        block = np.array([number[prompt] for prompt in prompts[model]], np.int64)
         count = np.bincount(block, minlength=len(names))
         total = np.bincount(block, values[model], minlength=len(names))
         has = count > 0
@@ -95,4 +95,4 @@ def floor_of_shares(means: Means) -> Array:
         return np.zeros(len(means.values))
     is_sure = np.isin(means.values, (0.0, 1.0))
     rows = zip(means.table, known, is_sure, strict=True)
-    return np.array([least_variance(row[own], (0.0, 1.0)) if sure else 0.0 for row, own, sure in rows])
+    return np.array([least_variance(row[has], (0.0, 1.0)) if sure else 0.0 for row, has, sure in rows])

@@ -65,7 +65,7 @@ class Division:
         """Divide rows by a text of each; rows without one are in no part."""
         names = sorted({*texts} - {""})
         place = {name: number for number, name in enumerate(names)} | {"": -1}
-        return cls(tuple(names), np.array([place[one] for one in texts], np.int64), np.eye(len(names), dtype=bool))
+        return cls(tuple(names), np.array([place[text] for text in texts], np.int64), np.eye(len(names), dtype=bool))
 
     @property
     def parts(self) -> range:
@@ -83,7 +83,7 @@ class Division:
     @classmethod
     def joined(cls, parts: Sequence[Division]) -> Division:
         """Return one division of the rows of several divisions into the same parts."""
-        return cls(parts[0].names, np.concatenate([one.cell for one in parts]), parts[0].members)
+        return cls(parts[0].names, np.concatenate([part.cell for part in parts]), parts[0].members)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,8 +106,8 @@ def without_twins(gains: Sequence[Gains], better: int) -> list[Gains]:
     if len(gains) != 2:
         return [*gains]
     other = gains[1 - better]
-    own = {by: one for by, one in other.divisions.items() if by in (KIND, LOOK)}
-    return [gains[better], *([replace(other, divisions=own, has_words=False)] if own else [])]
+    divisions = {by: division for by, division in other.divisions.items() if by in (KIND, LOOK)}
+    return [gains[better], *([replace(other, divisions=divisions, has_words=False)] if divisions else [])]
 
 
 def find_parts(judge: str, gains: Sequence[Gains], prompts: Sequence[str], seed: int = 0) -> tuple[JudgedPart, ...]:
@@ -116,16 +116,16 @@ def find_parts(judge: str, gains: Sequence[Gains], prompts: Sequence[str], seed:
     Labels and kinds are tested by the means inside and outside, prompts as clusters (Bonferroni, half of the error),
     words under random signs (`prompts.words`, the other half), each without the parts before it.
     """
-    family = sum(len(_testable(one, by, _known(one, by))) for one in gains for by in one.divisions)
-    tested = [part for one in gains for by in one.divisions for part in _divided(judge, one, by, family)]
-    of_models = [one for one in gains if one.model]
-    spoken = [one for one in of_models if one.has_words]
-    words = [part for one in spoken for part in _words(judge, one, prompts, seed, 0.5 / len(spoken))]
-    clear = sorted((one for one in (*tested, *words) if one.p_value <= ALPHA), key=_by_certainty)
-    found = [one for one in clear if not _follows(one, clear, len(of_models))]
-    groups = dict.fromkeys(one.by for one in found)
+    family = sum(len(_testable(gain, by, _known(gain, by))) for gain in gains for by in gain.divisions)
+    tested = [part for gain in gains for by in gain.divisions for part in _divided(judge, gain, by, family)]
+    of_models = [gain for gain in gains if gain.model]
+    spoken = [gain for gain in of_models if gain.has_words]
+    words = [part for gain in spoken for part in _words(judge, gain, prompts, seed, 0.5 / len(spoken))]
+    clear = sorted((part for part in (*tested, *words) if part.p_value <= ALPHA), key=_by_certainty)
+    found = [part for part in clear if not _follows(part, clear, len(of_models))]
+    groups = dict.fromkeys(part.by for part in found)
     return tuple(
-        one for by in groups for one in [each for each in found if each.by == by][:6]
+        part for by in groups for part in [each for each in found if each.by == by][:6]
     )  # 6: parts of a division that a board keeps
 
 
@@ -133,20 +133,20 @@ def _by_certainty(part: JudgedPart) -> tuple[float, float]:
     return part.p_value, -abs(part.value - part.elsewhere)
 
 
-def _follows(part: JudgedPart, found: Sequence[JudgedPart], models: int) -> bool:
+def _follows(part: JudgedPart, parts: Sequence[JudgedPart], models: int) -> bool:
     """Return whether a part follows from the clearest model there.
 
     If one of p models loses d against the mean of the others, each of them gains d / (p − 1), and the mean of all
     models moves by less than d.
     """
-    first = next((one for one in found if one.name and (one.by, one.part) == (part.by, part.part)), part)
+    first = next((each for each in parts if each.name and (each.by, each.part) == (part.by, part.part)), part)
     if first is part:
         return False
     if not part.name:
         return abs(first.value - first.elsewhere) >= abs(part.value - part.elsewhere)
-    own, other = (one.value - one.elsewhere for one in (part, first))
-    halves = [(one.interval[1] - one.interval[0]) / 2 for one in (part, first)]
-    return abs(own + other / (models - 1)) <= halves[0] + halves[1] / (models - 1)
+    gain, other = (judged.value - judged.elsewhere for judged in (part, first))
+    halves = [(judged.interval[1] - judged.interval[0]) / 2 for judged in (part, first)]
+    return abs(gain + other / (models - 1)) <= halves[0] + halves[1] / (models - 1)
 
 
 def _known(gains: Gains, by: str) -> Integers:
@@ -157,8 +157,10 @@ def _known(gains: Gains, by: str) -> Integers:
 def _testable(gains: Gains, by: str, rows: Integers) -> list[int]:
     """Return the parts with enough prompts inside and outside, among some rows."""
     prompt, division = gains.prompt[rows], gains.divisions[by].at(rows)
-    prompts = [[len(np.unique(prompt[rows])) for rows in (one, ~one)] for one in map(division.inside, division.parts)]
-    return [part for part, (own, others) in enumerate(prompts) if min(own, others) >= FEWEST]
+    prompts = [
+        [len(np.unique(prompt[rows])) for rows in (inside, ~inside)] for inside in map(division.inside, division.parts)
+    ]
+    return [part for part, (inside, others) in enumerate(prompts) if min(inside, others) >= FEWEST]
 
 
 def _divided(judge: str, gains: Gains, by: str, family: int) -> Iterator[JudgedPart]:
@@ -170,10 +172,10 @@ def _divided(judge: str, gains: Gains, by: str, family: int) -> Iterator[JudgedP
     while True:
         values, prompt, division = gains.values[rows], gains.prompt[rows], gains.divisions[by].at(rows)
         parts = _testable(gains, by, rows)
-        found = [_compare(judge, gains.model, by, values, prompt, division, one) for one in parts]
+        found = [_compare(judge, gains.model, by, values, prompt, division, part) for part in parts]
         # Bonferroni: half of the error for all parts by this judge.
-        clear = [replace(one, p_value=min(2 * family * one.p_value, 1.0)) for one in found]
-        clear = [one for one in clear if one.p_value <= ALPHA]
+        clear = [replace(part, p_value=min(2 * family * part.p_value, 1.0)) for part in found]
+        clear = [part for part in clear if part.p_value <= ALPHA]
         if not clear:
             return
         first = min(clear, key=_by_certainty)
@@ -189,11 +191,14 @@ def _compare(
     Few answers in a part may all be right, so that their own variance is 0; the variance of all answers is not.
     """
     inside = division.inside(part)
-    own = len(np.unique(prompt[inside]))
+    count = len(np.unique(prompt[inside]))
     mean, ends = _mean(values, prompt, inside)
-    p_value = max(one.p_value if one.standard_error > 0 else 1.0 for one in _differences(values, prompt, inside))
+    p_value = max(
+        difference.p_value if difference.standard_error > 0 else 1.0
+        for difference in _differences(values, prompt, inside)
+    )
     elsewhere = float(values[~inside].mean())
-    return JudgedPart(judge, model, by, division.names[part], mean, ends, elsewhere, own, p_value)
+    return JudgedPart(judge, model, by, division.names[part], mean, ends, elsewhere, count, p_value)
 
 
 def _mean(values: Array, prompt: Integers, inside: NDArray[np.bool_]) -> tuple[float, tuple[float, float]]:
@@ -201,9 +206,9 @@ def _mean(values: Array, prompt: Integers, inside: NDArray[np.bool_]) -> tuple[f
 
     Where most prompts gain the same, the variance is at least that with two prompts more at each end of all gains.
     """
-    own, means = np.unique(prompt[inside], return_inverse=True)[1], _prompt_means(values, prompt)
+    clusters, means = np.unique(prompt[inside], return_inverse=True)[1], _prompt_means(values, prompt)
     least = least_variance(_prompt_means(values[inside], prompt[inside]), (float(means.min()), float(means.max())))
-    found = Estimate.of_mean(values[inside], own, least=least)
+    found = Estimate.of_mean(values[inside], clusters, least=least)
     return found.value, found.interval
 
 
@@ -214,7 +219,10 @@ def _prompt_means(values: Array, prompt: Integers) -> Array:
 
 
 def _differences(values: Array, prompt: Integers, inside: NDArray[np.bool_]) -> tuple[Estimate, Estimate]:
-    """Estimate the mean inside minus the mean outside, with prompts as clusters, and as if all prompts vary alike."""
+    """Estimate the mean inside minus the mean outside, with prompts as clusters, and as if all prompts vary alike.
+
+    `values` are gains, `prompt` the number of the prompt of each, and `inside` marks the part: shape (n,) each.
+    """
     names, units = np.unique(prompt, return_inverse=True)
     sources = [ErrorSource.of_samples(values[rows], units[rows], len(names)) for rows in (inside, ~inside)]
     gap = float(values[inside].mean() - values[~inside].mean())
@@ -224,7 +232,7 @@ def _differences(values: Array, prompt: Integers, inside: NDArray[np.bool_]) -> 
         squares += float(((means - means.mean()) ** 2).sum())
         counts.append(len(means))
     free = sum(counts) - 2.0
-    pooled = ErrorSource.of_variance(sources[0].name, squares / free * sum(1 / one for one in counts), free)
+    pooled = ErrorSource.of_variance(sources[0].name, squares / free * sum(1 / count for count in counts), free)
     return Estimate.of(gap, (sources[0].minus(sources[1]),)), Estimate.of(gap, (pooled,))
 
 
@@ -236,7 +244,7 @@ def _words(judge: str, gains: Gains, prompts: Sequence[str], seed: int, part: fl
         if len(used) < 2 * FEWEST:
             return
         per_prompt = _prompt_means(values, block)
-        phrases = Phrases.of([prompts[one] for one in used])
+        phrases = Phrases.of([prompts[number] for number in used])
         found = next(choose(phrases, per_prompt - per_prompt.mean(), np.arange(len(used)), seed, part), None)
         if found is None or len(found.rows) == len(used):
             return

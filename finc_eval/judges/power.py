@@ -55,7 +55,9 @@ def plan(
     have: int,
     means: Means | None = None,
 ) -> tuple[MarginPlan, ...]:
-    """Plan for each two neighbors by value; `values` are higher for better models.
+    """Plan for each two neighbors by value.
+
+    `values` are higher for better models, shape (p,), and `covariance` is theirs, shape (p, p).
 
     The error shrinks with the root of the number of units of the same kind: new prompts, or votes of new voters on new
     prompts in the same mix.

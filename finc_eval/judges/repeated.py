@@ -40,7 +40,7 @@ def once(texts: Mapping[str, Sequence[str]], columns: Mapping[str, Sequence[Any]
     rows = _without_runs(codes, _least_run(texts["winner"]))
     rows = rows[_without_multiples(codes[rows])]
     if any(texts["voter"]):
-        left = {name: [own[row] for row in rows] for name, own in texts.items()}
+        left = {name: [column[row] for row in rows] for name, column in texts.items()}
         rows = rows[_without_excess(left, codes[rows])]
     if gone := n - len(rows):
         stand = "stands" if gone == 1 else "stand"
@@ -59,9 +59,9 @@ def _further(texts: Mapping[str, Sequence[str]], columns: Mapping[str, Sequence[
     found = []
     for name, values in columns.items():
         if name not in texts and name.strip():
-            own = [exact_text(one) for one in values]
-            if not all(one.isdecimal() for one in own) or len({*own}) < len(own):
-                found.append(own)
+            cells = [exact_text(value) for value in values]
+            if not all(cell.isdecimal() for cell in cells) or len({*cells}) < len(cells):
+                found.append(cells)
     return found
 
 
@@ -86,17 +86,17 @@ def _least_run(winners: Sequence[str]) -> int:
 def _without_runs(codes: Integers, least: int) -> Integers:
     """Return the rows without runs of at least so many rows that stand before, in the same order."""
     before: dict[int, list[int]] = {}
-    kept, row, own = [], 0, codes.tolist()
-    while row < len(own):
-        places = before.setdefault(own[row], [])
+    kept, row, listed = [], 0, codes.tolist()
+    while row < len(listed):
+        places = before.setdefault(listed[row], [])
         # A copied run begins at one of the equal rows before: the first and the last few of them are tried.
-        size = max((_length(own, row, place) for place in (*places[:8], *places[-8:])), default=0)
-        if size >= least and len({*own[row : row + size]}) >= LEAST_RUN:
+        size = max((_length(listed, row, place) for place in (*places[:8], *places[-8:])), default=0)
+        if size >= least and len({*listed[row : row + size]}) >= LEAST_RUN:
             row += size
             continue
         # A long run of few unlike rows stays as a whole: it is not looked through again from its next row.
         for place in range(row, row + (size if size >= least else 1)):
-            before.setdefault(own[place], []).append(place)
+            before.setdefault(listed[place], []).append(place)
             kept.append(place)
         row = kept[-1] + 1
     return np.array(kept, np.int64)
@@ -136,11 +136,11 @@ def _without_excess(texts: Mapping[str, Sequence[str]], codes: Integers) -> Inte
     n = len(codes)
     first = np.sort(np.unique(codes, return_index=True)[1])
     alike, expected, agree = n - len(first), n * (n - 1) / 2, AGREE
-    for name, own in texts.items():
-        share = _agreement(own)
+    for name, column in texts.items():
+        share = _agreement(column)
         expected *= share
         agree = max(agree, share) if name == "winner" else agree
-    pairs = _codes([own for name, own in texts.items() if name != "winner"])
+    pairs = _codes([column for name, column in texts.items() if name != "winner"])
     again = n - len(np.unique(pairs))
     # Twice the expected number and 4 more: a Poisson variable is above that in less than 1 % of tables.
     if alike > 2 * expected + 4 or binom.sf(alike - 1, again, agree) < CHANCE:
@@ -157,7 +157,7 @@ def _both_ways(texts: Mapping[str, Sequence[str]], rows: Integers) -> list[str]:
             sides = sorted((texts["left"][row], texts["right"][row]))
             key = (texts["voter"][row], texts["prompt"][row], *sides, "" if pairs is None else pairs[row])
             winners.setdefault(key, set()).add(texts["winner"][row])
-    twice = [key for key, own in winners.items() if len({one for one in own if one.lower() != "tie"}) > 1]
+    twice = [key for key, votes in winners.items() if len({winner for winner in votes if winner.lower() != "tie"}) > 1]
     if not twice:
         return []
     voters = plural(len({key[0] for key in twice}), "voter")

@@ -47,29 +47,29 @@ def read_scores(source: object, models: Sequence[str], wanted: Sequence[str] = (
     """
     found: dict[str, list[SampleScores]] = {}
     for part in source if is_several(source) else [source]:
-        for name, one in _read_part(part, models, wanted):
-            found.setdefault(name, []).append(one)
-    return {name: join_tables(name, own) for name, own in name_unnamed(found).items()}
+        for name, table in _read_part(part, models, wanted):
+            found.setdefault(name, []).append(table)
+    return {name: join_tables(name, tables) for name, tables in name_unnamed(found).items()}
 
 
 def is_several(source: object) -> TypeGuard[Sequence[object]]:
     """Return whether scores are several tables: a list with a path in it, beside which are tables by model."""
-    return isinstance(source, list | tuple) and any(isinstance(one, str | Path) for one in source)
+    return isinstance(source, list | tuple) and any(isinstance(table, str | Path) for table in source)
 
 
 def _read_part(source: object, models: Sequence[str], wanted: Sequence[str]) -> Iterator[tuple[str, SampleScores]]:
     """Yield models and their scores from tables by model, or from one table with a column "model"."""
     if isinstance(source, Mapping) and source and not any(map(is_number, source.values())):
-        if strange := [str(one) for one in source if one not in models]:
+        if strange := [str(model) for model in source if model not in models]:
             if find_column(source, MODEL) is None:
                 raise UsageError(
                     f"scores are given for {join_words(strange[:5])}, which the board does not have"
                     f"{did_you_mean(strange[0], models)}: it has {join_words(list(models))}"
                 )
         else:
-            for name, own in source.items():
-                for one in own if _are_tables(own) else [own]:
-                    yield str(name), scores_of(read_table(one, f"scores of {name}"), wanted)
+            for name, given in source.items():
+                for part in given if _are_tables(given) else [given]:
+                    yield str(name), scores_of(read_table(part, f"scores of {name}"), wanted)
             return
     table = read_table(source, "scores")
     layout = scored(table)
@@ -86,29 +86,29 @@ def _are_tables(source: object) -> bool:
     """Return whether what is given for a model is several tables, and not rows or numbers of one."""
     if not isinstance(source, list | tuple) or not source:
         return False
-    if any(isinstance(one, str | Path) or hasattr(one, "columns") for one in source):
+    if any(isinstance(table, str | Path) or hasattr(table, "columns") for table in source):
         return True
-    values = [value for one in source if isinstance(one, Mapping) for value in one.values()]
-    return bool(values) and all(isinstance(one, list | tuple | np.ndarray) for one in values)
+    values = [value for row in source if isinstance(row, Mapping) for value in row.values()]
+    return bool(values) and all(isinstance(value, list | tuple | np.ndarray) for value in values)
 
 
 def _by_model(
     table: NamedColumns, layout: Scored, column: str, models: Sequence[str], wanted: Sequence[str]
 ) -> Iterator[tuple[str, SampleScores]]:
-    names = [text_of(one) for one in layout.columns[column]]
+    names = [text_of(cell) for cell in layout.columns[column]]
     rows: dict[str, list[int]] = {}
     for row, name in enumerate(names):
         rows.setdefault(name, []).append(row)
-    if strange := [one for one in rows if one not in models]:
+    if strange := [model for model in rows if model not in models]:
         raise DataError(
             f"{table.place(rows[strange[0]][0])} has the model {strange[0]!r}, which the board does not have"
             f"{did_you_mean(strange[0], models)}: it has {join_words(list(models))}"
         )
-    for name, own in rows.items():
-        columns = {key: [values[row] for row in own] for key, values in layout.columns.items() if key != column}
+    for name, of_model in rows.items():
+        columns = {key: [values[row] for row in of_model] for key, values in layout.columns.items() if key != column}
 
-        def place(row: int, own: Sequence[int] = own) -> str:
-            return table.place(own[row])
+        def place(row: int, of_model: Sequence[int] = of_model) -> str:
+            return table.place(of_model[row])
 
         yield name, scores_in(replace(layout, columns=columns), f"{table.name}, {name}", place, wanted)
 
@@ -126,13 +126,13 @@ def scores_in(
     `place` says where a row is in messages; `wanted` are scores whatever their names are.
     """
     place = place or NamedColumns(name, layout.columns).place
-    columns = {key: own for key, own in layout.columns.items() if str(key).strip()}
-    free = [one for one in columns if one.strip() not in wanted and not _is_score(one, columns[one])]
+    columns = {key: values for key, values in layout.columns.items() if str(key).strip()}
+    free = [head for head in columns if head.strip() not in wanted and not _is_score(head, columns[head])]
     key, text, seed = (find_column(free, *keys) for keys in (ID_KEYS, PROMPT_KEYS, SEED_KEYS))
     judges: dict[str, Array] = {}
     labels: dict[str, tuple[str, ...]] = {}
     notes: list[str] = []
-    for column in [one for one in columns if one not in (key, text, seed)]:
+    for column in [other for other in columns if other not in (key, text, seed)]:
         found = _values_of(columns[column], column, place, wanted)
         if found is None:
             notes += _say_unread(column.strip(), columns[column], place)
@@ -142,17 +142,19 @@ def scores_in(
         elif not np.isnan(found).all():
             judges[column.strip()] = found
     if not judges:
-        raise _without_judge(columns, [one for one in columns if one not in (key, text, seed)], name)
+        raise _without_judge(columns, [other for other in columns if other not in (key, text, seed)], name)
     n = len(next(iter(columns.values())))
-    ids, prompts, seeds = ([*map(text_of, columns[one])] if one is not None else [""] * n for one in (key, text, seed))
+    ids, prompts, seeds = (
+        [*map(text_of, columns[head])] if head is not None else [""] * n for head in (key, text, seed)
+    )
     has_ids = any(ids)
     _check_once(name, ids, prompts, seeds, has_ids)
-    named = [one or str(number) for number, one in enumerate(ids)]
+    named = [id or str(number) for number, id in enumerate(ids)]
     return SampleScores(
         name=name,
         judges=judges,
         ids=tuple(named),
-        prompts=tuple(prompt or one for prompt, one in zip(prompts, named, strict=True)),
+        prompts=tuple(prompt or id for prompt, id in zip(prompts, named, strict=True)),
         has_ids=has_ids,
         has_prompts=text is not None,
         labels=labels,
@@ -192,11 +194,13 @@ def _without_judge(columns: Columns, others: Sequence[str], name: str) -> DataEr
     """Return the error for a table without a number."""
     known = [*columns]
     said = join_words([*known[:10], plural(len(known) - 10, "more column")] if len(known) > 11 else known)
-    numbers = (map(number_of, columns[one]) for one in others)
-    if any(all(one is not None and np.isnan(one) for one in own) for own in numbers):
+    numbers = (map(number_of, columns[column]) for column in others)
+    if any(all(number is not None and np.isnan(number) for number in cells) for cells in numbers):
         return DataError(f"{name} has no number in any row of {said}: fill some in, or leave it out")
-    texts = ((one, value) for one in others for value in columns[one] if isinstance(value, str) and value.strip())
-    example = next((f" (the first {one} is {quote(value.strip()[:40])})" for one, value in texts), "")
+    texts = (
+        (column, value) for column in others for value in columns[column] if isinstance(value, str) and value.strip()
+    )
+    example = next((f" (the first {column} is {quote(value.strip()[:40])})" for column, value in texts), "")
     return DataError(f"{name} has no column of numbers, only {said or 'nothing'}{example}: {EXPECTED}")
 
 
@@ -209,7 +213,7 @@ def _values_of(
         return None
     numbers = [number_of(value) for value in values]
     if None in numbers:
-        known = sum(one is not None for one in numbers)
+        known = sum(number is not None for number in numbers)
         if not is_wanted and len(numbers) - known > known / 9:  # few cells that are not numbers are mistakes
             return None
         row = numbers.index(None)
@@ -259,10 +263,10 @@ def match_ids(scored: Sequence[str], samples: Iterable[str]) -> NDArray[np.int64
         rows: dict[str, int] = {}
         formed = [*map(form, samples)]
         count = Counter(formed)
-        for row, one in enumerate(formed):
-            if count[one] == 1:
-                rows[one] = row
-        found = np.array([rows.get(form(one), -1) for one in scored], np.int64)
+        for row, id in enumerate(formed):
+            if count[id] == 1:
+                rows[id] = row
+        found = np.array([rows.get(form(id), -1) for id in scored], np.int64)
         if (found >= 0).any():
             return found
     return np.full(len(scored), -1)

@@ -81,8 +81,8 @@ class Strengths:
         for number, model in enumerate(self.votes.models):
             rows, points = self.votes.points(number)
             expected = np.where(self.votes.left[rows] == number, left[rows], 1 - left[rows])
-            own = {by: one.at(rows) for by, one in divisions.get(model, {}).items()}
-            gains.append(Gains(model, points - expected, self.votes.prompt[rows], own))
+            of_rows = {by: division.at(rows) for by, division in divisions.get(model, {}).items()}
+            gains.append(Gains(model, points - expected, self.votes.prompt[rows], of_rows))
         return find_parts(VOTES, without_twins(gains, int(self.fit.strengths.argmax())), self.votes.prompts, seed)
 
     def upset(self) -> Upset | None:
@@ -108,7 +108,10 @@ class Strengths:
         return None if best is None else Upset(best[0], self.votes.n, names[first], names[best[1]])
 
     def _fewest(self, order: Integers, first: int, other: int, start: int, most: int) -> int | None:
-        """Return how many of these votes must go for `other` to be above `first`, at most `most`; by bisection."""
+        """Return how many of these votes must go for `other` to be above `first`, at most `most`; by bisection.
+
+        `order` has the places of votes, shape (v,); the first of them go first.
+        """
         low, high = 0, min(max(start, 1), most)
         while high >= 1 and not self._is_above(order[high:], first, other):
             if high >= most:
@@ -133,6 +136,6 @@ def record_of(votes: Votes) -> dict[str, tuple[int, float, float, float]]:
     found = {}
     for number, model in enumerate(votes.models):
         _, points = votes.points(number)
-        shares = [float((points == one).mean()) for one in (1.0, 0.5, 0.0)]
+        shares = [float((points == outcome).mean()) for outcome in (1.0, 0.5, 0.0)]
         found[model] = (len(points), shares[0], shares[1], shares[2])
     return found

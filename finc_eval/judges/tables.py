@@ -57,10 +57,10 @@ class NamedColumns:
 
     def place(self, row: int) -> str:
         """Return where a row is, by its index from 0."""
-        for one in self.tables:
-            if row < one.n:
-                return one.place(row)
-            row -= one.n
+        for table in self.tables:
+            if row < table.n:
+                return table.place(row)
+            row -= table.n
         return f"row {row + self.first} of {self.name}"
 
     def rows(self) -> Iterator[dict[str, Any]]:
@@ -70,7 +70,7 @@ class NamedColumns:
 
     def texts(self, column: str | None) -> list[str]:
         """Return a column as texts; empty texts without it."""
-        return [text_of(one) for one in self.columns[column]] if column is not None else [""] * self.n
+        return [text_of(cell) for cell in self.columns[column]] if column is not None else [""] * self.n
 
     @classmethod
     def joined(cls, tables: Sequence[NamedColumns]) -> NamedColumns:
@@ -100,18 +100,18 @@ def read_table(source: object, name: str) -> NamedColumns:
     if isinstance(source, str | Path):
         return _read_file(source)
     if hasattr(source, "to_dicts") and hasattr(source, "get_columns"):  # polars
-        return NamedColumns(name, checked({one.name: one.to_list() for one in source.get_columns()}, name))
+        return NamedColumns(name, checked({column.name: column.to_list() for column in source.get_columns()}, name))
     if hasattr(source, "to_dict") and hasattr(source, "reset_index"):  # pandas, whose index may be the ids
         named = getattr(source, "index", None)
         whole: Any = source if getattr(named, "name", None) is None else source.reset_index()
-        return NamedColumns(name, checked({str(one): whole[one].tolist() for one in whole.columns}, name))
+        return NamedColumns(name, checked({str(column): whole[column].tolist() for column in whole.columns}, name))
     if isinstance(source, Mapping):
         return NamedColumns(name, checked(columns_of(source, name), name))
     if isinstance(source, np.ndarray):
         source = source.tolist()
     if isinstance(source, Sequence) and source and not isinstance(source, bytes):
-        if all(isinstance(one, Mapping) for one in source):
-            rows = ({str(key): value for key, value in one.items()} for one in source)
+        if all(isinstance(row, Mapping) for row in source):
+            rows = ({str(key): value for key, value in row.items()} for row in source)
             return NamedColumns(name, checked(gather_columns(rows, name), name))
         if all(map(is_number, source)):
             return NamedColumns(name, {SCORE: list(source)})
@@ -122,12 +122,12 @@ def read_table(source: object, name: str) -> NamedColumns:
 
 def checked(columns: Columns, name: str) -> Columns:
     """Return columns; DataError if a name is a number as data has it, so that a first row is lost in the heading."""
-    lost = [one for one in columns if is_data(one) and not one.strip().isdigit()]
+    lost = [heading for heading in columns if is_data(heading) and not heading.strip().isdigit()]
     if lost:
         raise DataError(
             f"{name} have a column called {lost[0]!r}, which is data: read the table without a heading (header=None)"
         )
-    if columns and all(one == str(place) for place, one in enumerate(columns)):
+    if columns and all(heading == str(place) for place, heading in enumerate(columns)):
         return _headed([*columns.values()], name)
     return columns
 
@@ -139,12 +139,12 @@ def columns_of(columns: Mapping[Any, Any], name: str) -> Columns:
         UsageError: the lengths differ.
     """
     values = [*columns.values()]
-    if any(map(is_number, values)) and all(one is None or is_number(one) for one in values):
+    if any(map(is_number, values)) and all(value is None or is_number(value) for value in values):
         return {"id": [str(key) for key in columns], SCORE: values}
-    if values and all(isinstance(one, Mapping) and any(map(is_number, one.values())) for one in values):
-        return gather_columns(({"id": str(key), **one} for key, one in columns.items()), name)
+    if values and all(isinstance(value, Mapping) and any(map(is_number, value.values())) for value in values):
+        return gather_columns(({"id": str(key), **row} for key, row in columns.items()), name)
     lists = {str(key): _listed(value) for key, value in columns.items() if np.ndim(value) == 1}
-    sizes = {len(one) for one in lists.values()}
+    sizes = {len(column) for column in lists.values()}
     if len(lists) < len(columns) or len(sizes) != 1:
         raise UsageError(f"{name} must have columns of equal lengths, got {plural(len(sizes), 'length')}")
     return lists
@@ -197,13 +197,13 @@ def _of_mapping(value: Mapping[str, Any], name: str) -> Columns:
     try:
         return columns_of(value, name)
     except (UsageError, ValueError, DataError):
-        return {key: [one] for key, one in value.items()}
+        return {key: [cell] for key, cell in value.items()}
 
 
 def _read_csv(text: str, name: str) -> tuple[Columns, int]:
     """Read CSV, and find the number of its first row: 1 without a heading."""
     heading = next((row for row in CsvLines(text, name) if any(map(str.strip, row))), [])
-    known = {one.strip().lower().replace(" ", "_") for one in heading} & HEADINGS
+    known = {cell.strip().lower().replace(" ", "_") for cell in heading} & HEADINGS
     if known or not any(map(is_data, heading)):
         columns, rows = csv_body(text, name)
         if not (found := cells_by_column(columns, rows, name)):
@@ -234,20 +234,20 @@ def _headed(columns: Sequence[list[Any]], name: str) -> Columns:
     Raises:
         DataError: the columns do not say which of them is the judge.
     """
-    numbers = [one for one in columns if all(number_of(value) is not None for value in one)]
-    texts = [one for one in columns if not any(one is own for own in numbers)]
+    numbers = [column for column in columns if all(number_of(value) is not None for value in column)]
+    texts = [column for column in columns if not any(column is own for own in numbers)]
     if len(columns) == 2 and len(numbers) == 2 and _counts(columns[0]) and not _counts(columns[1]):
         numbers, texts = [columns[1]], [columns[0]]
     if len(numbers) != 1 or len(texts) > 1:
-        first = ", ".join(text_of(one[0]) for one in columns)
+        first = ", ".join(text_of(column[0]) for column in columns)
         raise DataError(f"{name} has no heading (its first row is {first:.100}): write one, such as id,clip,prompt")
     return {"id": texts[0], SCORE: numbers[0]} if texts else {SCORE: numbers[0]}
 
 
 def _counts(values: Sequence[Any]) -> bool:
     """Return whether values are different whole numbers, such as ids."""
-    found = [number_of(one) for one in values]
-    return all(one is not None and one.is_integer() for one in found) and len({*found}) == len(found)
+    found = [number_of(value) for value in values]
+    return all(number is not None and number.is_integer() for number in found) and len({*found}) == len(found)
 
 
 def text_of(value: object) -> str:

@@ -65,30 +65,30 @@ def vote_page(models: Mapping[str, Samples], number: int = 100, seed: int = 0, e
     check_count("number", number)
     check_seed(seed)
     check_count("edge", edge, least=16, most=MAX_EDGE)
-    sources = {name: _open(one) for name, one in models.items()}
-    ballots = draw_ballots({name: _by_prompt(one) for name, one in sources.items()}, number, seed)
+    sources = {name: _open(samples) for name, samples in models.items()}
+    ballots = draw_ballots({name: _by_prompt(source) for name, source in sources.items()}, number, seed)
     pictures, places = _pictures(sources, ballots, edge, seed)
     salt = seed & 0xFFFFFFFF
-    width = max(len(json.dumps(one.names).encode()) for one in ballots)
-    page = sha256_of(json.dumps([one.names for one in ballots] + [one.prompt for one in ballots]))[:8]
-    several = len({(one.prompt, *sorted(one.names)) for one in ballots}) < len(ballots)
+    width = max(len(json.dumps(ballot.names).encode()) for ballot in ballots)
+    page = sha256_of(json.dumps([ballot.names for ballot in ballots] + [ballot.prompt for ballot in ballots]))[:8]
+    several = len({(ballot.prompt, *sorted(ballot.names)) for ballot in ballots}) < len(ballots)
     trials = [
         [
-            one.prompt,
-            places[one.left],
-            places[one.right],
-            encode(one.names, salt + place, width),
+            ballot.prompt,
+            places[ballot.left],
+            places[ballot.right],
+            encode(ballot.names, salt + place, width),
             # What tells apart the pairs of one prompt, and the prompt as it is shown if that is not its text.
             f"{page}-{place}" if several else "",
-            *([shown] if (shown := spell_controls(one.prompt)) != one.prompt else []),
+            *([shown] if (shown := spell_controls(ballot.prompt)) != ballot.prompt else []),
         ]
-        for place, one in enumerate(ballots)
+        for place, ballot in enumerate(ballots)
     ]
     data: dict[str, object] = {
         "columns": [*COLUMNS, PAIR] if several else COLUMNS,
         "formula": FORMULA_LETTERS,
         "salt": salt,
-        "pictures": [one.uri for one in pictures],
+        "pictures": [picture.uri for picture in pictures],
         "trials": trials,
     }
     data["id"] = sha256_of(json.dumps(data))[:16]
@@ -130,21 +130,21 @@ def draw_ballots(samples: Mapping[str, Mapping[str, Sequence[int]]], number: int
     rng, waiting = np.random.default_rng(seed), []
     for first, second in combinations(samples, 2):
         pairs = [
-            (prompt, one, other)
+            (prompt, row, other)
             for prompt in sorted(samples[first].keys() & samples[second].keys())
-            for one, other in zip(samples[first][prompt], samples[second][prompt], strict=False)
+            for row, other in zip(samples[first][prompt], samples[second][prompt], strict=False)
         ]
         waiting.append([(first, second, *pairs[place]) for place in rng.permutation(len(pairs))])
-    if empty := [pair for pair, own in zip(combinations(samples, 2), waiting, strict=True) if not own]:
+    if empty := [pair for pair, drawn in zip(combinations(samples, 2), waiting, strict=True) if not drawn]:
         raise DataError(
             f"{join_words(empty[0])} have no prompt and no name of a sample in common: give both the same names of "
             "files, or prompts in their metadata"
         )
-    found = [own[turn] for turn in range(max(map(len, waiting))) for own in waiting if turn < len(own)][:number]
+    found = [drawn[turn] for turn in range(max(map(len, waiting))) for drawn in waiting if turn < len(drawn)][:number]
     ballots = []
     for place in rng.permutation(len(found)):
-        first, second, prompt, one, other = found[place]
-        sides = [(first, one), (second, other)]
+        first, second, prompt, sample, other = found[place]
+        sides = [(first, sample), (second, other)]
         left = int(rng.integers(2))
         ballots.append(Ballot(prompt, sides[left], sides[1 - left]))
     return ballots
@@ -154,7 +154,7 @@ def _pictures(
     sources: Mapping[str, Source], ballots: Sequence[Ballot], edge: int, seed: int
 ) -> tuple[list[Thumbnail], dict[tuple[str, int], int]]:
     """Return the pictures in a random order, and the place of each sample's picture."""
-    wanted = sorted({side for one in ballots for side in (one.left, one.right)})
+    wanted = sorted({side for ballot in ballots for side in (ballot.left, ballot.right)})
     order = np.random.default_rng(seed + 1).permutation(len(wanted)).tolist()
     places = {wanted[row]: place for place, row in enumerate(order)}
     found: dict[int, Thumbnail] = {}
@@ -179,7 +179,7 @@ def encode(names: Sequence[str], salt: int, width: int) -> str:
     This hides names from readers of a page, and is not encryption.
     """
     data = json.dumps(list(names)).encode().ljust(width)
-    return base64.b64encode(bytes(one ^ mask for one, mask in zip(data, _masks(salt, width), strict=True))).decode()
+    return base64.b64encode(bytes(byte ^ mask for byte, mask in zip(data, _masks(salt, width), strict=True))).decode()
 
 
 def _masks(salt: int, width: int) -> list[int]:

@@ -73,28 +73,28 @@ def read_votes(source: object, models: Sequence[str], covariates: Sequence[str] 
         UsageError: a model is called "tie".
         DataError: a column is missing, a row cannot be read, or a model is not on the board.
     """
-    if named := [one for one in models if one.lower() == TIED]:
+    if named := [model for model in models if model.lower() == TIED]:
         raise UsageError(f"a model is called {named[0]!r}, as a vote for neither is: rename it")
-    if isinstance(source, list | tuple) and source and all(isinstance(one, str | Path) for one in source):
-        tables = [read_table(one, "votes") for one in source]
+    if isinstance(source, list | tuple) and source and all(isinstance(part, str | Path) for part in source):
+        tables = [read_table(part, "votes") for part in source]
     else:
         tables = [read_table(source, "votes")]
-    for one in tables:
-        _check_columns(one)
-    table = NamedColumns.joined([_usual(one) for one in tables])
+    for part in tables:
+        _check_columns(part)
+    table = NamedColumns.joined([_usual(part) for part in tables])
     check_list(table.n, table.name, "votes", BYTES_PER_VOTE)
-    texts = {name: [exact_text(one) for one in table.columns.get(name, [None] * table.n)] for name in COLUMNS}
+    texts = {name: [exact_text(cell) for cell in table.columns.get(name, [None] * table.n)] for name in COLUMNS}
     for name in ("left", "right", "winner"):
-        texts[name] = [one if one in models else one.strip() for one in texts[name]]
+        texts[name] = [text if text in models else text.strip() for text in texts[name]]
     for number, row in enumerate(zip(*(texts[name] for name in COLUMNS[:4]), strict=True)):
         _check(table, number, *row)
     shown = dict.fromkeys((*texts["left"], *texts["right"]))
-    if strange := sorted(one for one in shown if one not in models):
+    if strange := sorted(model for model in shown if model not in models):
         raise _not_on_the_board(table, texts, strange, models)
     pairs = {PAIR: table.texts(PAIR)} if PAIR in table.columns else {}
     rows, notes = once(texts | pairs, table.columns)
-    texts = {name: [own[row] for row in rows] for name, own in texts.items()}
-    votes = _votes(texts, [one for one in models if one in shown], any(texts["voter"]))
+    texts = {name: [column[row] for row in rows] for name, column in texts.items()}
+    votes = _votes(texts, [model for model in models if model in shown], any(texts["voter"]))
     return replace(votes, notes=(*votes.notes, *notes), shown=_shown(table, covariates, rows))
 
 
@@ -113,7 +113,7 @@ def _check_columns(table: NamedColumns) -> None:
 def _usual(table: NamedColumns) -> NamedColumns:
     """Return a table whose columns of votes have their usual names, without capitals and spaces."""
     names = {find_column(table.columns, name): name for name in (*COLUMNS, PAIR)}
-    return replace(table, columns={names.get(one, one): own for one, own in table.columns.items()})
+    return replace(table, columns={names.get(column, column): values for column, values in table.columns.items()})
 
 
 def _not_on_the_board(
@@ -122,13 +122,13 @@ def _not_on_the_board(
     shown = {*strange[:5]}
     places: dict[str, str] = {}
     for row, both in enumerate(zip(texts["left"], texts["right"], strict=True)):
-        for one in shown.intersection(both):
-            places.setdefault(one, table.place(row))
+        for model in shown.intersection(both):
+            places.setdefault(model, table.place(row))
         if len(places) == len(shown):
             break
     more = [f"{len(strange) - 5:,} more"] * (len(strange) > 5)
     return DataError(
-        f"{join_words([*(f'{one!r:.100} ({places[one]})' for one in strange[:5]), *more])} of the votes "
+        f"{join_words([*(f'{model!r:.100} ({places[model]})' for model in strange[:5]), *more])} of the votes "
         f"{'is' if len(strange) == 1 else 'are'} not on the board{did_you_mean(strange[0], models)}: the board has "
         f"{join_words(list(models))}"
     )
@@ -140,8 +140,8 @@ def _shown(
     """Return the columns of covariates on both sides, for those that the table has."""
     found: dict[str, tuple[Sequence[str], Sequence[str]]] = {}
     for name in covariates:
-        own = name.lower().replace(" ", "_")
-        keys = [find_column(table.columns, f"{side}_{own}", f"{own}_{side}") for side in ("left", "right")]
+        plain = name.lower().replace(" ", "_")
+        keys = [find_column(table.columns, f"{side}_{plain}", f"{plain}_{side}") for side in ("left", "right")]
         if None not in keys:
             left, right = (table.texts(key) for key in keys)
             found[name] = [left[row] for row in rows], [right[row] for row in rows]
@@ -152,16 +152,16 @@ def _numbered(texts: Sequence[str]) -> tuple[tuple[str, ...], Integers]:
     """Return unlike texts in order, and the place of each text among them."""
     names = tuple(sorted({*texts}))
     places = {name: place for place, name in enumerate(names)}
-    return names, np.array([places[one] for one in texts], np.int64)
+    return names, np.array([places[text] for text in texts], np.int64)
 
 
 def _votes(texts: dict[str, list[str]], models: list[str], has_voters: bool) -> Votes:
     number = {name: place for place, name in enumerate(models)}
-    left, right = (np.array([number[one] for one in texts[side]], np.int64) for side in ("left", "right"))
+    left, right = (np.array([number[text] for text in texts[side]], np.int64) for side in ("left", "right"))
     winner = texts["winner"]
     outcome = [
-        LEFT if one == first else RIGHT if one == second else TIE
-        for one, first, second in zip(winner, texts["left"], texts["right"], strict=True)
+        LEFT if name == first else RIGHT if name == second else TIE
+        for name, first, second in zip(winner, texts["left"], texts["right"], strict=True)
     ]
     # Not by np.unique: its texts are all as long as the longest, and lose NUL at their ends.
     (prompts, prompt), (voters, voter) = (_numbered(texts[name]) for name in ("prompt", "voter"))

@@ -48,12 +48,12 @@ def assemble(
 ) -> Leaderboard:
     """Rank measured models, and by what others measured of them, if there is any."""
     found = JudgmentResults() if judged is None else judged.results(asked.seed)
-    check_order(asked.rank_by, (*reference.settings.metrics, *(one.key for one in found.columns)))
-    ranked = [_rank(one, entries) for one in (*_columns(reference, entries, asked), *found.columns)]
-    infos = {label: run.info for one in entries for label, run in zip(one.labels(), one.runs, strict=True)} | {
+    check_order(asked.rank_by, (*reference.settings.metrics, *(column.key for column in found.columns)))
+    ranked = [_rank(column, entries) for column in (*_columns(reference, entries, asked), *found.columns)]
+    infos = {label: run.info for entry in entries for label, run in zip(entry.labels(), entry.runs, strict=True)} | {
         REFERENCE: reference.info
     }
-    sizes = [run.counted for one in entries for run in one.runs]
+    sizes = [run.counted for entry in entries for run in entry.runs]
     kinds, headings, places = _kinds(reference, entries, embeddings)
     covers, few = _noise(entries)
     by, joined = _by_values(reference, entries)
@@ -82,7 +82,7 @@ def _warnings(
     reference: BoardReference, entries: Sequence[Entry], first: Sequence[str], last: Sequence[str]
 ) -> tuple[str, ...]:
     """Return all that is to be known before trusting the numbers, each sentence once."""
-    of_entries = [text for one in entries for text in one.warnings]
+    of_entries = [text for entry in entries for text in entry.warnings]
     found = [
         *_same_samples(entries),
         *first,
@@ -102,7 +102,7 @@ def _unlike_columns(entries: Sequence[Entry]) -> Iterator[str]:
             known.setdefault(column, {})[entry.name] = digest
     for column, digests in known.items():
         first, *others = digests
-        unlike = [one for one in others if digests[one] != digests[first]]
+        unlike = [name for name in others if digests[name] != digests[first]]
         if unlike:
             yield (
                 f"the column {quote(column)} was measured of {join_words(unlike)} by another function than of {first}: "
@@ -112,19 +112,19 @@ def _unlike_columns(entries: Sequence[Entry]) -> Iterator[str]:
 
 def _columns(reference: BoardReference, entries: Sequence[Entry], asked: LeaderboardSettings) -> list[Column]:
     """Return the numbers of all models: what is unmatched, what shares of kinds say, and metrics."""
-    leaves = reference.leaves([reference.tally, *(run.tally for one in entries for run in one.runs)])
-    tallies = {one.name: [run.tally.at(leaves) for run in one.runs] for one in entries}
+    leaves = reference.leaves([reference.tally, *(run.tally for entry in entries for run in entry.runs)])
+    tallies = {entry.name: [run.tally.at(leaves) for run in entry.runs] for entry in entries}
     space = ("fx", reference.space)
     shared = (space, *reference.shared, *asked.signature())
-    unmatched = {one.name: [run.unmatched for run in one.runs] for one in entries}
-    own = {one.name: [run.own for run in one.runs] for one in entries}
+    unmatched = {entry.name: [run.unmatched for run in entry.runs] for entry in entries}
+    own = {entry.name: [run.own for run in entry.runs] for entry in entries}
     return [
         metric_column("unmatched", unmatched, Signature("unmatched", shared), (0.0, 1.0), own),
         *share_columns(tallies, reference.tally.at(leaves), shared, own),
         *(
             metric_column(
                 metric,
-                {one.name: [run.measures.get(metric) for run in one.runs] for one in entries},
+                {entry.name: [run.measures.get(metric) for run in entry.runs] for entry in entries},
                 Signature(metric, (reference.shared[0], space)),
             )
             for metric in reference.settings.metrics
@@ -145,7 +145,7 @@ def check_order(rank_by: str, metrics: Sequence[str], how: str = "add it to metr
 
 def _unequal(reference: BoardReference, entries: Sequence[Entry]) -> list[str]:
     """Warn of metrics that grow with the number of samples, of sets that have unlike numbers."""
-    sizes = [run.counted for one in entries for run in one.runs]
+    sizes = [run.counted for entry in entries for run in entry.runs]
     named = [name for name in reference.settings.metrics if METRICS[name].at_equal_n]
     grow = f"the values of {join_words(named)} grow with their number"
     found = []
@@ -162,10 +162,10 @@ def _unequal(reference: BoardReference, entries: Sequence[Entry]) -> list[str]:
 
 def _noise(entries: Sequence[Entry]) -> tuple[str, list[str]]:
     """Return the noise that ranks and intervals cover, and a warning if few training runs show it."""
-    repeated = [one for one in entries if len(one.runs) > 1]
+    repeated = [entry for entry in entries if len(entry.runs) > 1]
     if not repeated:
         return SAMPLING_ONLY, []
-    runs, names = sum(len(one.runs) for one in repeated), join_words([one.name for one in repeated])
+    runs, names = sum(len(entry.runs) for entry in repeated), join_words([entry.name for entry in repeated])
     alike = ", taken to be alike for all models" if len(repeated) < len(entries) else ""
     covers = f"sampling noise, and training noise as {plural(runs, 'run')} of {names} show it{alike}"
     if runs - len(repeated) >= 4:  # degrees of freedom, as of three runs of each of two models
@@ -180,9 +180,9 @@ def _kinds(
     reference: BoardReference, entries: Sequence[Entry], embeddings: Mapping[str, Embeddings] | None
 ) -> tuple[tuple[Kind, ...], tuple[Kind, ...], KindPlaces]:
     """Return the kinds of all samples, the headings, and a map; training runs of a model are one set."""
-    tallies = {one.name: Tally.pooled([run.tally for run in one.runs]) for one in entries}
+    tallies = {entry.name: Tally.pooled([run.tally for run in entry.runs]) for entry in entries}
     choice = Choice.of(reference.tree, test_kinds(tallies | {REFERENCE: reference.tally}))
-    examples = {one.name: one.runs[0].examples for one in entries} | {REFERENCE: reference.examples}
+    examples = {entry.name: entry.runs[0].examples for entry in entries} | {REFERENCE: reference.examples}
     names = reference.names
     if embeddings is not None:
         names = names_of_nodes(
@@ -200,11 +200,11 @@ def _kind_names(
 
     def names(ids: Sequence[str]) -> dict[str, str]:
         nodes = {reference.id_of(node): node for node in range(reference.tree.nodes)}
-        wanted = {one: nodes[one] for one in dict.fromkeys(ids)}
+        wanted = {id: nodes[id] for id in dict.fromkeys(ids)}
         if not wanted or embeddings is None:
-            return {one: one for one in wanted}
+            return {id: id for id in wanted}
         found = names_of_nodes(reference.tree, tuple(wanted.values()), reference.counted(entries), embeddings)
-        return {one: (node in found and found[node].text) or one for one, node in wanted.items()}
+        return {id: (node in found and found[node].text) or id for id, node in wanted.items()}
 
     return names
 
@@ -213,7 +213,7 @@ def _by_values(reference: BoardReference, entries: Sequence[Entry]) -> tuple[Sha
     """Return the shares of the values of a column, None if the board has none, and sentences on values."""
     if reference.by is None or reference.settings.by is None:
         return None, ()
-    models = {one.name: [run.by for run in one.runs if run.by is not None] for one in entries}
+    models = {entry.name: [run.by for run in entry.runs if run.by is not None] for entry in entries}
     counts, joined = join_spellings(models | {REFERENCE: [reference.by]}, reference.settings.by)
     return shares_of(counts, reference.settings.by), joined
 
@@ -223,7 +223,7 @@ def _rank(column: Column, entries: Sequence[Entry]) -> tuple[Criterion, dict[str
     ranked = sorted(column.estimates)
     estimates = [column.estimates[name] for name in ranked]
     ranking = rank(
-        np.array([one.value for one in estimates]),
+        np.array([estimate.value for estimate in estimates]),
         joint_covariance(estimates).reshape(len(ranked), len(ranked)),
         higher_is_better=column.higher_is_better,
         best=None if column.higher_is_better or isinf(column.bounds[0]) else column.bounds[0],
@@ -266,14 +266,14 @@ def _unranked(column: Column, entries: Sequence[Entry]) -> dict[str, Standing]:
     """Return what is known of each model by a number without its estimate, by name."""
     low, high = column.bounds
     found = {}
-    for one in entries:
-        floor, value, reason = one.floor(column.key), column.values.get(one.name), column.reasons.get(one.name)
+    for entry in entries:
+        floor, value, reason = entry.floor(column.key), column.values.get(entry.name), column.reasons.get(entry.name)
         floor = None if floor is None else min(max(floor, low), high)
         interval = None
-        if (own := column.shown.get(one.name)) is not None:  # known, and not comparable
-            value, *ends = np.clip([own.value, *own.interval], low, high).tolist()
+        if (estimate := column.shown.get(entry.name)) is not None:  # known, and not comparable
+            value, *ends = np.clip([estimate.value, *estimate.interval], low, high).tolist()
             interval = (ends[0], ends[1])
-        found[one.name] = Standing(value, interval, None, None, reason, floor=floor)
+        found[entry.name] = Standing(value, interval, None, None, reason, floor=floor)
     return found
 
 
@@ -287,11 +287,11 @@ def _rows(
     entries: Sequence[Entry], ranked: Sequence[tuple[Criterion, dict[str, Standing]]], rank_by: str
 ) -> tuple[Row, ...]:
     """Return the rows, the best estimate first, and unranked models last."""
-    runs = {one.name: len(one.runs) for one in entries}
+    runs = {entry.name: len(entry.runs) for entry in entries}
     scores = {name: {criterion.key: standings[name] for criterion, standings in ranked} for name in runs}
     main = next(criterion for criterion, _ in ranked if criterion.key == rank_by)
     order = [*main.names, *(name for name in runs if name not in main.names)]
-    clear = {one.name: _clear(one, len(entries)) for one in entries}
+    clear = {entry.name: _clear(entry, len(entries)) for entry in entries}
     return tuple(
         Row(
             name,
@@ -299,7 +299,7 @@ def _rows(
             scores[name][rank_by].group,
             scores[name],
             runs[name],
-            findings=tuple(replace(one, text=one.say("reference")) for one in clear[name] or ()),
+            findings=tuple(replace(finding, text=finding.say("reference")) for finding in clear[name] or ()),
             is_searched=clear[name] is not None,
         )
         for name in order
@@ -308,9 +308,9 @@ def _rows(
 
 def _same_samples(entries: Sequence[Entry]) -> list[str]:
     names: dict[str, list[str]] = {}
-    for one in entries:
-        for run in one.runs:
-            names.setdefault(run.info.digest, []).append(one.name)
+    for entry in entries:
+        for run in entry.runs:
+            names.setdefault(run.info.digest, []).append(entry.name)
     return [
         f"{join_words(found)} have the same samples: remove all but one, or pass the samples of each model"
         for found in names.values()

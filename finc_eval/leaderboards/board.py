@@ -152,11 +152,11 @@ def measure_models(
     pairing = pairing if paired else None
     whole = {name: runs[0].embeddings for name, runs in by_model(sources, opened).items()}
     if pairing is not None:
-        opened = {label: replace(one, embeddings=pairing.sets[label]) for label, one in opened.items()}
+        opened = {label: replace(samples, embeddings=pairing.sets[label]) for label, samples in opened.items()}
     reference = BoardReference.of(opened, asked, run)
     check_order(asked.rank_by, (*reference.settings.metrics, *keys))  # before the work
     judged = None if judged is None else judged.joined(whole, reference, run)
-    sets = {label: one.embeddings for label, one in opened.items()}
+    sets = {label: samples.embeddings for label, samples in opened.items()}
     entries = reference.entries(by_model(sources, opened), sets[REFERENCE], (), run, pairing)
     made = Provenance.here(run.device)
     return MeasuredModels(reference, entries, asked, warnings, sets, pairing is not None, made, judged)
@@ -204,8 +204,8 @@ def runs_by_model(models: Mapping[str, object]) -> dict[str, list[object]]:
     if REFERENCE in models:
         raise UsageError(f'a model cannot be called "{REFERENCE}": pass the reference as ref, or rename the model')
     found = {}
-    for name, one in models.items():
-        found[name] = training_runs(one)
+    for name, given in models.items():
+        found[name] = training_runs(given)
         if not found[name]:
             raise UsageError(f"{name} is an empty list: pass a set, or one set per training run")
     return found
@@ -221,13 +221,12 @@ def open_models(
     checks: Sequence[Check] = (),
 ) -> _Opened:
     """Open the sets of all training runs, by label, and pair them; see `countable_sets` and `pair`."""
-    labels = {run_label(name, number): one for name, runs in models.items() for number, one in enumerate(runs)}
+    labels = {run_label(name, number): source for name, runs in models.items() for number, source in enumerate(runs)}
     if len(labels) < sum(map(len, models.values())):
         raise UsageError("a model is called as the second run of another would be: rename it")
     defined = [metric for name in settings.metrics if (metric := get_metric(name)).extractor is not None]
-    preferred = dict.fromkeys(metric.extractor for metric in defined)
-    if len(preferred) > 1:
-        names = join_words([f"{one.name} by {one.extractor}" for one in defined])
+    if len(preferred := dict.fromkeys(metric.extractor for metric in defined)) > 1:
+        names = join_words([f"{metric.name} by {metric.extractor}" for metric in defined])
         raise UsageError(
             f"a board has one extractor, and its metrics ask for several, {names}: make a board for each, and put them "
             "side by side (leaderboard render --beside)"
@@ -250,10 +249,11 @@ def open_models(
             f"{defined[0].name} is defined on {by}, and ref is not embedded by it: pass samples, and leave the "
             f"extractor out{say_substitute(defined)}"
         )
-    pairing, sentences = pair({label: one.embeddings for label, one in opened.items()}, settings.pairs, settings.groups)
+    embeddings = {label: samples.embeddings for label, samples in opened.items()}
+    pairing, sentences = pair(embeddings, settings.pairs, settings.groups)
     warnings += tuple(sentences)
     for name, runs in by_model(models, opened).items():
-        digests = [one.embeddings.digest for one in runs]
+        digests = [samples.embeddings.digest for samples in runs]
         for number, digest in enumerate(digests):
             if digest in digests[:number]:
                 raise UsageError(

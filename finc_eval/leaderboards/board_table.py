@@ -40,16 +40,18 @@ def ranks(rank_set: tuple[int, int] | None) -> str:
 def board_table(board: Leaderboard) -> TextTable:
     """Return the table of a board: its models, and below them what samples of the reference get."""
     sides = () if board.panel is None else board.panel.sides
-    own, main = f"{sides[0].label}: " if sides else "", board.criterion()
-    criteria = sorted(board.criteria, key=lambda one: one.key != board.rank_by)  # what orders the rows comes first
-    columns = ["Model", f"{own}Rank", f"{own}Group", *(own + heading(one) for one in criteria)]
+    prefix, main = f"{sides[0].label}: " if sides else "", board.criterion()
+    criteria = sorted(
+        board.criteria, key=lambda criterion: criterion.key != board.rank_by
+    )  # what orders the rows comes first
+    columns = ["Model", f"{prefix}Rank", f"{prefix}Group", *(prefix + heading(criterion) for criterion in criteria)]
     for side in sides[1:]:
         columns += [f"{side.label}: Rank", f"{side.label}: {heading(main)}"]
     rows = [_cells_of(board, row, criteria) for row in board.rows]
     muted = [row.rank_set is None for row in board.rows]
     real = about_real_data(board)
     if real:
-        floors = [_floors(one, [row.scores[one.key].floor for row in board.rows]) for one in criteria]
+        floors = [_floors(criterion, [row.scores[criterion.key].floor for row in board.rows]) for criterion in criteria]
         rows.append([REAL_DATA, "–", "–", *floors, *["–", "–"] * len(sides[1:])])
         muted.append(True)
     legend = [
@@ -58,7 +60,7 @@ def board_table(board: Leaderboard) -> TextTable:
         *["All ranks of a space hold together with probability 0.95."] * bool(sides),
         *real,
     ]
-    return TextTable("The board", columns, rows, bold=f"{own}Rank", muted=muted, legend=" ".join(legend))
+    return TextTable("The board", columns, rows, bold=f"{prefix}Rank", muted=muted, legend=" ".join(legend))
 
 
 def _cells_of(board: Leaderboard, row: Row, criteria: Sequence[Criterion]) -> list[Cell | str]:
@@ -68,13 +70,13 @@ def _cells_of(board: Leaderboard, row: Row, criteria: Sequence[Criterion]) -> li
     notes = [f"{row.runs} training runs"] * (row.runs > 1) + ["depends on the space"] * is_moved
     mark = colors_of(board).get(row.name, "")
     where, note = anchor(row.name, of="model"), ", ".join(notes)
-    faults = "; ".join(one.words for one in row.findings[:LARGEST])  # the headline has the numbers
+    faults = "; ".join(finding.words for finding in row.findings[:LARGEST])  # the headline has the numbers
     name = Cell(row.name, f"({faults})" if faults else "", anchor=where, note=note, mark=mark)
     cells: list[Cell | str] = [name, ranks(row.rank_set), "–" if row.group is None else str(row.group)]
-    for one in criteria:
-        found = row.scores[one.key]
-        is_ranked = one.key != board.rank_by and found.rank_set is not None
-        cells.append(_number(one, found, f"rank {ranks(found.rank_set)}" if is_ranked else ""))
+    for criterion in criteria:
+        found = row.scores[criterion.key]
+        is_ranked = criterion.key != board.rank_by and found.rank_set is not None
+        cells.append(_number(criterion, found, f"rank {ranks(found.rank_set)}" if is_ranked else ""))
     for place in (side.places[row.name] for side in sides[1:]):
         cells += [ranks(place.rank_set), _number(board.criterion(), place)]
     return cells
@@ -83,13 +85,13 @@ def _cells_of(board: Leaderboard, row: Row, criteria: Sequence[Criterion]) -> li
 def findings_table(board: Leaderboard) -> list[TextTable]:
     """Return in what each model differs from the reference, and what follows from that; none without findings."""
     rows: list[list[Cell | str]] = []
-    ids = {part for row in board.rows for one in row.findings for part in one.parts}
+    ids = {part for row in board.rows for finding in row.findings for part in finding.parts}
     for row in board.rows:
-        for one in row.findings:
-            shares = ["–", "–"] if one.shares is None else [bare_percent(share) for share in one.shares]
-            below = join_words([name for name in one.explains if name not in ids and not KIND_ID.fullmatch(name)])
-            said = one.words if one.name in one.words else one.name
-            adjusted = "–" if one.p_value is None else p_value(one.p_value)
+        for finding in row.findings:
+            shares = ["–", "–"] if finding.shares is None else [bare_percent(share) for share in finding.shares]
+            below = join_words([name for name in finding.explains if name not in ids and not KIND_ID.fullmatch(name)])
+            said = finding.words if finding.name in finding.words else finding.name
+            adjusted = "–" if finding.p_value is None else p_value(finding.p_value)
             rows.append([row.name, said, *shares, adjusted, below or "–"])
     columns = ["Model", "Finding", "Model, %", "Reference, %", "p", "From it follows"]
     legend = "p is adjusted for all that was asked of a model, and not for the number of models."
@@ -101,11 +103,11 @@ def findings_table(board: Leaderboard) -> list[TextTable]:
 
 def about_real_data(board: Leaderboard) -> list[str]:
     """Say what the row of real data is; nothing where no number has a floor."""
-    if all(one.floor is None for row in board.rows for one in row.scores.values()):
+    if all(score.floor is None for row in board.rows for score in row.scores.values()):
         return []
     half = board.sets[REFERENCE].n // 2
     sizes = sorted({min(board.sets[row.name].n, half) for row in board.rows})
-    parts = " to ".join(f"{one:,}" for one in dict.fromkeys([sizes[0], sizes[-1]]))
+    parts = " to ".join(f"{size:,}" for size in dict.fromkeys([sizes[0], sizes[-1]]))
     return [
         f"The row “{REAL_DATA}” is of a part of the reference instead of a model: {parts} of its samples against its "
         f"others. Shares are means over {SPLITS} such parts, at the model's number of samples. The row is not ranked."
@@ -114,7 +116,7 @@ def about_real_data(board: Leaderboard) -> list[str]:
 
 def _floors(criterion: Criterion, floors: Sequence[float | None]) -> str:
     """Write what real data get by a number, from the lowest to the highest for models of unlike sizes."""
-    known = sorted(one for one in floors if one is not None)
+    known = sorted(floor for floor in floors if floor is not None)
     ends = dict.fromkeys(written(criterion, end) for end in (known[:1] + known[-1:]))
     return " to ".join(ends) or "–"
 
@@ -140,7 +142,7 @@ def estimate_text(criterion: Criterion, standing: Standing | Place) -> str:
 def _number(criterion: Criterion, standing: Standing | Place, rank: str = "") -> Cell:
     """Return a cell of the board: the number and its rank, which a page has further below; small, the interval."""
     small = _interval(criterion, standing)
-    text = ", ".join(one for one in (estimate_text(criterion, standing), rank) if one)
+    text = ", ".join(part for part in (estimate_text(criterion, standing), rank) if part)
     return Cell(text, html=Markup("{} <small>{}</small>").format(_value(criterion, standing), small))
 
 

@@ -78,7 +78,7 @@ def share_columns(
     counts = {name: [run.effective() for run in runs] for name, runs in models.items()}
     reasons = {name: text for name, runs in counts.items() if (text := too_few(runs)) is not None}
     owners = [name for name, sets in counts.items() if name not in reasons for _ in sets]
-    sets = [one.members for name, own in counts.items() if name not in reasons for one in own]
+    sets = [tally.members for name, tallies in counts.items() if name not in reasons for tally in tallies]
     found = []
     for key, rule in RULES.items():
         runs: dict[str, list[Estimate]] = {name: [] for name in owners}
@@ -105,8 +105,8 @@ def own_estimates(key: str, own: OwnShares) -> dict[str, list[Estimate]]:
     found = {}
     for name, runs in own.items():
         measures = [run.get(key) for run in runs]
-        estimates = [one.estimate() for one in measures if one is not None]
-        known = [one for one in estimates if one is not None]
+        estimates = [measure.estimate() for measure in measures if measure is not None]
+        known = [estimate for estimate in estimates if estimate is not None]
         if len(known) == len(runs):
             found[name] = known
     return found
@@ -142,14 +142,14 @@ def metric_column(
     runs: dict[str, list[Estimate]] = {}
     values, reasons, title, better = {}, {}, metric, False
     for name, measures in models.items():
-        known = [one for one in measures if one is not None]
-        estimates = [found for one in known if (found := one.estimate()) is not None]
-        title = next((one.title for one in known), title)
+        known = [measure for measure in measures if measure is not None]
+        estimates = [found for measure in known if (found := measure.estimate()) is not None]
+        title = next((measure.title for measure in known), title)
         if len(estimates) == len(measures):
             runs[name] = estimates
-            better = better or any(one.higher_is_better for one in known)
+            better = better or any(measure.higher_is_better for measure in known)
             continue
-        reasons[name] = next((one.reason for one in known if one.reason is not None), NOT_MEASURED)
+        reasons[name] = next((measure.reason for measure in known if measure.reason is not None), NOT_MEASURED)
         if len(measures) == 1 and known and known[0].value is not None:
             values[name] = known[0].value
     return Column(
@@ -195,7 +195,7 @@ def _over_runs(runs: Sequence[Estimate], training: float, degrees: float) -> Est
     which it was measured beyond, and, with caution, those of the interval.
     """
     mean = mean_of(runs, shared=(REF,))
-    shared = [one for one in mean.sources if one.name == REF]
-    own = ((GEN, mean.variance_of(GEN)), (TRAINING, training))
-    found = Estimate.of(mean.value, [*(ErrorSource.of_variance(*one, degrees) for one in own), *shared])
+    shared = [source for source in mean.sources if source.name == REF]
+    parts = ((GEN, mean.variance_of(GEN)), (TRAINING, training))
+    found = Estimate.of(mean.value, [*(ErrorSource.of_variance(*source, degrees) for source in parts), *shared])
     return replace(found, interval=found.interval_at(degrees=degrees))

@@ -104,8 +104,8 @@ class Entry(Record):
 
     def with_pictures(self, ref: Tally, leaves: int) -> Entry:
         """Return the entry with pictures, most of the kinds that it has more of than the reference, by their tally."""
-        first, own = self.runs[0], self.runs[0].tally
-        excess = own.members[:leaves] / own.n - ref.members[:leaves] / ref.n
+        first, tally = self.runs[0], self.runs[0].tally
+        excess = tally.members[:leaves] / tally.n - ref.members[:leaves] / ref.n
         return replace(self, pictures=pictures_to_keep(first.info, first.examples, excess))
 
     def labels(self) -> list[str]:
@@ -114,7 +114,7 @@ class Entry(Record):
 
     def floor(self, key: str) -> float | None:
         """Return the mean of the floors of its training runs by a number; None if one has none."""
-        found = [one for run in self.runs if (one := run.floor(key)) is not None]
+        found = [floor for run in self.runs if (floor := run.floor(key)) is not None]
         return float(np.mean(found)) if len(found) == len(self.runs) else None
 
     def check_belongs(self, signature: Signature, where: str) -> None:
@@ -128,7 +128,9 @@ class Entry(Record):
         made = self.provenance.versions.get(PROGRAM, "0")
         for run in self.runs:
             for metric in run.measures:
-                changed = [one for one in get_metric(metric).numbers_changed_in if _version(made) < _version(one)]
+                changed = [
+                    version for version in get_metric(metric).numbers_changed_in if _version(made) < _version(version)
+                ]
                 if changed:
                     raise IncompatibleError(
                         f"{where} was made by {PROGRAM} {made}, and {metric} is another number from {changed[0]} on: "
@@ -149,8 +151,8 @@ def _upgrade(data: dict[str, Any]) -> dict[str, Any]:
     runs = [dict(run) for run in data["runs"]]
     for run in runs:
         found = run.get("findings") or ()
-        if any("what" in one for one in found):
-            run["findings"] = [{RENAMED.get(key, key): value for key, value in one.items()} for one in found]
+        if any("what" in finding for finding in found):
+            run["findings"] = [{RENAMED.get(key, key): value for key, value in finding.items()} for finding in found]
     return data | {"runs": runs}
 
 

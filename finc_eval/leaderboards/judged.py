@@ -95,7 +95,7 @@ class Judgments:
     @property
     def judges(self) -> tuple[str, ...]:
         """Names of all judges, in the order of the tables."""
-        return (*self.columns, *dict.fromkeys(name for one in self.scores.values() for name in one.judges))
+        return (*self.columns, *dict.fromkeys(name for table in self.scores.values() for name in table.judges))
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -124,16 +124,16 @@ class Judgments:
         """
         scores = dict(self.scores)
         if self.columns:
-            for name, one in sets.items():
-                check_columns(self.columns, one.columns, name)
-                known = [column for column in (*PROMPT_KEYS[:1], "seed") if column in one.columns]
-                texts = {column: list(one.column(column)) for column in (*self.columns, *known)}
-                table = Scored({"id": list(one.ids_between(0, one.n)), **texts}, self.columns)
+            for name, samples in sets.items():
+                check_columns(self.columns, samples.columns, name)
+                known = [column for column in (*PROMPT_KEYS[:1], "seed") if column in samples.columns]
+                texts = {column: list(samples.column(column)) for column in (*self.columns, *known)}
+                table = Scored({"id": list(samples.ids_between(0, samples.n)), **texts}, self.columns)
                 scores[name] = scores_in(table, name, wanted=self.columns)
-        rows = {name: rows_in(name, own, sets[name]) for name, own in scores.items()}
-        found = {name: with_prompts(own, sets[name], rows[name]) for name, own in scores.items()}
+        rows = {name: rows_in(name, scored, sets[name]) for name, scored in scores.items()}
+        found = {name: with_prompts(scored, sets[name], rows[name]) for name, scored in scores.items()}
         dividing = Dividing(reference.kinds, sets, reference.settings.by, run)
-        missing = [text for name, own in found.items() for text in say_missing(name, own, rows[name], sets[name])]
+        missing = [text for name, scored in found.items() for text in say_missing(name, scored, rows[name], sets[name])]
         return replace(
             self,
             scores=found,
@@ -191,7 +191,7 @@ def _check_needed(
 
 
 def _check_known(setting: str, names: Sequence[str], judges: Sequence[str]) -> None:
-    if strange := [one for one in names if one not in judges]:
+    if strange := [name for name in names if name not in judges]:
         raise UsageError(
             f"{setting} names {strange[0]!r}, which no scores have{did_you_mean(strange[0], judges)}: the judges are "
             f"{join_words(judges) or 'none'}"
@@ -208,7 +208,7 @@ def _columns_of(scores: object) -> tuple[str, ...]:
     given = str(scores).split(",") if is_text else scores
     if not isinstance(given, list | tuple) or not is_several(given):
         return ()
-    names = [one.strip() for one in given if isinstance(one, str) and one.strip() and not is_file(one)]
+    names = [name.strip() for name in given if isinstance(name, str) and name.strip() and not is_file(name)]
     if names and len(names) < len(given):
         raise UsageError(
             f"scores names {join_words(names)} beside files, and no file is called so: give files alone, or names of "
@@ -243,18 +243,18 @@ def _of_strengths(names: Sequence[str], fit: StrengthFit, spread: Spread) -> dic
 
 def _add_scores(made: JudgmentResults, judged: Judgments, judge: str, seed: int) -> None:
     kept = {
-        name: np.flatnonzero(np.isfinite(one.judges[judge]))
-        for name, one in judged.scores.items()
-        if judge in one.judges and np.isfinite(one.judges[judge]).any()
+        name: np.flatnonzero(np.isfinite(table.judges[judge]))
+        for name, table in judged.scores.items()
+        if judge in table.judges and np.isfinite(table.judges[judge]).any()
     }
     values = {name: judged.scores[name].judges[judge][rows] for name, rows in kept.items()}
     prompts = {name: [judged.scores[name].prompts[row] for row in rows] for name, rows in kept.items()}
     reasons = {name: NO_SCORES for name in judged.models if name not in kept}
-    for name in [name for name, own in prompts.items() if len({*own}) < 2]:
+    for name in [name for name, texts in prompts.items() if len({*texts}) < 2]:
         reasons[name] = f"its scores are of {plural(len({*prompts[name]}), 'prompt')}, and an interval needs two"
-        for one in (kept, values, prompts):
-            del one[name]
-    made.stated[judge] = {name: one.stated[judge] for name, one in judged.scores.items() if judge in one.stated}
+        for by_model in (kept, values, prompts):
+            del by_model[name]
+    made.stated[judge] = {name: table.stated[judge] for name, table in judged.scores.items() if judge in table.stated}
     better = judge not in judged.lower
     said = "higher" if better else "lower"
     signature = Signature(_plain(judge), (("prompts", "0"), ("better", said)))
@@ -270,7 +270,7 @@ def _add_scores(made: JudgmentResults, judged: Judgments, judge: str, seed: int)
     made.columns.append(Column(judge, title, better, signature, bounds, estimates, {}, reasons))
     made.notes += [f"{name} is not ranked by {judge}: {reason}" for name, reason in reasons.items()]
     made.remarks += say_stated(judge, dict(zip(means.models, means.values.tolist(), strict=True)), made.stated[judge])
-    if any(one.has_prompts for one in judged.scores.values()) or means.is_paired:
+    if any(table.has_prompts for table in judged.scores.values()) or means.is_paired:
         made.notes += _say_prompts(judge, means, prompts)
     made.parts += find_parts(judge, *_gains(judged, means, kept, prompts, judge), seed)
     sign = 1.0 if better else -1.0
@@ -289,7 +289,7 @@ def _plain(name: str) -> str:
 
 def _are_answers(values: Mapping[str, Array]) -> bool:
     """Return whether scores are zeros and ones, so that their means are shares."""
-    return all(bool(np.isin(one, (0.0, 1.0)).all()) for one in values.values())
+    return all(bool(np.isin(value, (0.0, 1.0)).all()) for value in values.values())
 
 
 def _estimates(
@@ -298,23 +298,23 @@ def _estimates(
     """Return estimates of models by name from their joint influences, shape (p, b)."""
     found = {}
     for place, name in enumerate(names):
-        own = 0.0 if floors is None else float(floors[place])
-        found[name] = [model_estimate(float(values[place]), own, influences[place], degrees=degrees)]
+        least = 0.0 if floors is None else float(floors[place])
+        found[name] = [model_estimate(float(values[place]), least, influences[place], degrees=degrees)]
     return found
 
 
 def _say_prompts(judge: str, means: Means, prompts: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """Yield what to know of prompts that not all models have."""
-    own = {name: {*texts} for name, texts in prompts.items()}
-    every = set().union(*own.values())
-    lacking = {name: len(every - texts) for name, texts in own.items() if every - texts}
-    if not lacking or len(own) < 2:
+    known = {name: {*texts} for name, texts in prompts.items()}
+    every = set().union(*known.values())
+    lacking = {name: len(every - texts) for name, texts in known.items() if every - texts}
+    if not lacking or len(known) < 2:
         return
     if means.is_paired:
         who = join_words([f"{name} lacks {count:,}" for name, count in lacking.items()])
         yield f"{judge}: of {len(every):,} prompts, {who}; means are over the {means.prompts[0]:,} that all models have"
     else:
-        shared = len(set.intersection(*own.values()))
+        shared = len(set.intersection(*known.values()))
         yield (
             f"{judge}: models share {shared:,} of {len(every):,} prompts, so that each has the mean of its own, and "
             "easier prompts count for a model"
@@ -325,13 +325,13 @@ def _gains(
     judged: Judgments, means: Means, kept: Mapping[str, Integers], prompts: Mapping[str, Sequence[str]], judge: str
 ) -> tuple[list[Gains], list[str]]:
     """Return the gains of models over the others, and of parts over others whatever the model; and the prompts."""
-    names = sorted({one for own in prompts.values() for one in own})
+    names = sorted({prompt for texts in prompts.values() for prompt in texts})
     number = {name: place for place, name in enumerate(names)}
     gains, level = [], []
     for place, model in enumerate(means.models):
-        block = np.array([number[one] for one in prompts[model]], np.int64)
+        block = np.array([number[prompt] for prompt in prompts[model]], np.int64)
         values = judged.scores[model].judges[judge][kept[model]]
-        division = {by: one.at(kept[model]) for by, one in judged.divisions.get(model, {}).items()}
+        division = {by: parts.at(kept[model]) for by, parts in judged.divisions.get(model, {}).items()}
         level.append(Gains("", values - values.mean(), block, division))
         if len(means.models) < 2:
             continue
@@ -342,9 +342,9 @@ def _gains(
         else:
             inside, against = np.ones(len(block), bool), np.full(len(block), means.values[others].mean())
         rows = np.flatnonzero(inside)
-        own = {by: one.at(rows) for by, one in division.items()}
-        gains.append(Gains(model, (values - against)[rows], block[rows], own))
-    shared = {by: Division.joined([one.divisions[by] for one in level]) for by in level[0].divisions}
-    every = np.concatenate([one.values for one in level]), np.concatenate([one.prompt for one in level])
+        of_rows = {by: parts.at(rows) for by, parts in division.items()}
+        gains.append(Gains(model, (values - against)[rows], block[rows], of_rows))
+    shared = {by: Division.joined([gain.divisions[by] for gain in level]) for by in level[0].divisions}
+    every = np.concatenate([gain.values for gain in level]), np.concatenate([gain.prompt for gain in level])
     better = means.values.argmax() if judge not in judged.lower else means.values.argmin()
     return [*without_twins(gains, int(better)), Gains("", *every, shared)], names

@@ -19,19 +19,19 @@ TRAINED = "scores and votes are of each model as a whole: their ranks and interv
 KindNames = Callable[[Sequence[str]], Mapping[str, str]]
 
 
-def with_judged(board: Leaderboard, judged: Judgments, found: JudgmentResults, kind_names: KindNames) -> Leaderboard:
+def with_judged(board: Leaderboard, judged: Judgments, results: JudgmentResults, kind_names: KindNames) -> Leaderboard:
     """Return the board with what scores and votes say besides their columns."""
     trained = [TRAINED] if any(row.runs > 1 for row in board.rows) else []
-    names = kind_names([one.part for one in found.parts if one.by == KIND])
-    parts = [replace(one, part=names[one.part]) if one.by == KIND else one for one in found.parts]
+    names = kind_names([part.part for part in results.parts if part.by == KIND])
+    parts = [replace(part, part=names[part.part]) if part.by == KIND else part for part in results.parts]
     return replace(
         board,
-        warnings=tuple(dict.fromkeys((*board.warnings, *found.remarks, *trained))),
-        scores=tuple(one for judge in judged.judges for one in _scores(board, judge, found)),
-        votes=() if judged.votes is None else tuple(_votes(board, judged.votes, found)),
+        warnings=tuple(dict.fromkeys((*board.warnings, *results.remarks, *trained))),
+        scores=tuple(standing for judge in judged.judges for standing in _scores(board, judge, results)),
+        votes=() if judged.votes is None else tuple(_votes(board, judged.votes, results)),
         covariates=() if judged.votes is None or judged.votes.equal is None else judged.votes.equal.effects,
         parts=tuple(parts),
-        plan=tuple(found.plans) if board.settings.plan else (),
+        plan=tuple(results.plans) if board.settings.plan else (),
         upset=None if judged.votes is None else judged.votes.upset(),
     )
 
@@ -41,38 +41,52 @@ def _best_first(board: Leaderboard, key: str) -> list[str]:
     return [*ranked, *(row.name for row in board.rows if row.name not in ranked)]
 
 
-def _scores(board: Leaderboard, judge: str, found: JudgmentResults) -> list[ScoreStanding]:
+def _scores(board: Leaderboard, judge: str, results: JudgmentResults) -> list[ScoreStanding]:
     better = board.criterion(judge).higher_is_better
-    means = found.means.get(judge)
+    means = results.means.get(judge)
     prompts = {} if means is None else dict(zip(means.models, means.prompts, strict=True))
     standings = {name: board[name].scores[judge] for name in _best_first(board, judge)}
-    stated = found.stated.get(judge, {})
+    stated = results.stated.get(judge, {})
     return [
         ScoreStanding(
-            judge, name, one.value, one.interval, one.rank_set, better, prompts.get(name, 0), stated.get(name)
+            judge,
+            name,
+            standing.value,
+            standing.interval,
+            standing.rank_set,
+            better,
+            prompts.get(name, 0),
+            stated.get(name),
         )
-        for name, one in standings.items()
+        for name, standing in standings.items()
     ]
 
 
-def _votes(board: Leaderboard, votes: Strengths, found: JudgmentResults) -> list[VoteStanding]:
-    record, equal = record_of(votes.votes), _at_equal(found)
+def _votes(board: Leaderboard, votes: Strengths, results: JudgmentResults) -> list[VoteStanding]:
+    record, equal = record_of(votes.votes), _at_equal(results)
     standings = {name: board[name].scores[VOTES] for name in _best_first(board, VOTES)}
     return [
         VoteStanding(
-            name, one.value, one.interval, one.rank_set, *record.get(name, (0, 0.0, 0.0, 0.0)), *equal.get(name, ())
+            name,
+            standing.value,
+            standing.interval,
+            standing.rank_set,
+            *record.get(name, (0, 0.0, 0.0, 0.0)),
+            *equal.get(name, ()),
         )
-        for name, one in standings.items()
+        for name, standing in standings.items()
     ]
 
 
-def _at_equal(found: JudgmentResults) -> dict[str, tuple[float, tuple[float, float], tuple[int, int]]]:
+def _at_equal(results: JudgmentResults) -> dict[str, tuple[float, tuple[float, float], tuple[int, int]]]:
     """Return strengths at equal covariates, with their intervals and rank sets, by model."""
-    if not found.equal:
+    if not results.equal:
         return {}
-    estimates = [one for (one,) in found.equal.values()]
-    ranking = rank(np.array([one.value for one in estimates]), joint_covariance(estimates), higher_is_better=True)
+    estimates = [estimate for (estimate,) in results.equal.values()]
+    ranking = rank(
+        np.array([estimate.value for estimate in estimates]), joint_covariance(estimates), higher_is_better=True
+    )
     return {
-        name: (one.value, one.interval, ranks)
-        for name, one, ranks in zip(found.equal, estimates, ranking.rank_sets, strict=True)
+        name: (estimate.value, estimate.interval, ranks)
+        for name, estimate, ranks in zip(results.equal, estimates, ranking.rank_sets, strict=True)
     }

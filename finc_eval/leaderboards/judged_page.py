@@ -20,7 +20,7 @@ SAID = 5  # models that are first by one number and last by another, which a sum
 
 def judges_of(board: Leaderboard) -> list[str]:
     """Return the keys of the numbers that come from votes and scores."""
-    return [*[VOTES] * bool(board.votes), *dict.fromkeys(one.judge for one in board.scores)]
+    return [*[VOTES] * bool(board.votes), *dict.fromkeys(score.judge for score in board.scores)]
 
 
 def first_by_judges(board: Leaderboard) -> str:
@@ -41,16 +41,16 @@ def contradictions(board: Leaderboard) -> list[str]:
     Numbers by which no two models can be distinguished contradict nothing.
     """
     keys, found = judges_of(board), {}
-    able = [one for one in board.criteria if one.separable_pairs]
+    able = [criterion for criterion in board.criteria if criterion.separable_pairs]
     for first, last in permutations(able, 2):
         name = first.names[0]
         if name == last.names[-1] and {first.key, last.key} & {*keys}:
-            best, worst = (board[name].scores[one.key].rank_set for one in (first, last))
+            best, worst = (board[name].scores[criterion.key].rank_set for criterion in (first, last))
             sure = best is not None and worst is not None and best[1] < worst[0]
             text = f"{name} is first by {first.key} and last by {last.key}{', surely apart' * sure}."
             text += _why_last(board, name, last.key)
             found[text] = sure
-    said = sorted(found, key=lambda one: not found[one])
+    said = sorted(found, key=lambda sentence: not found[sentence])
     more = len(said) - SAID
     return said[:SAID] + [f"{plural(more, 'more contradiction')} of first and last."] * (more > 0)
 
@@ -60,49 +60,51 @@ def _why_last(board: Leaderboard, name: str, key: str) -> str:
     if key not in judges_of(board):
         return f" Its fault: {board[name].fault}." if board[name].fault else ""
     sign = 1 if board.criterion(key).higher_is_better else -1
-    worse = (one for one in board.parts if (one.judge, one.name) == (key, name) and sign * one.value < 0)
-    found = next((one for one in worse if sign * (one.value - one.elsewhere) < 0), None)
+    worse = (part for part in board.parts if (part.judge, part.name) == (key, name) and sign * part.value < 0)
+    found = next((part for part in worse if sign * (part.value - part.elsewhere) < 0), None)
     return "" if found is None else f" It loses most on {_where(found)}."
 
 
 def at_equal(board: Leaderboard) -> str:
     """Return who would be first if all models showed the same of the covariates, in a sentence; "" without any."""
-    ranked = [one for one in board.votes if one.equal is not None]
+    ranked = [vote for vote in board.votes if vote.equal is not None]
     if not board.covariates or not ranked:
         return ""
-    best = max(ranked, key=lambda one: one.equal or 0)
+    best = max(ranked, key=lambda vote: vote.equal or 0)
     low, high = best.equal_rank_set or (1, len(ranked))
     ranks = "rank 1" if (low, high) == (1, 1) else f"ranks {low} to {high}"
-    names = join_words([one.name for one in board.covariates])
-    moved = [one.name for one in ranked if one.equal_rank_set != one.rank_set]
+    names = join_words([covariate.name for covariate in board.covariates])
+    moved = [vote.name for vote in ranked if vote.equal_rank_set != vote.rank_set]
     others = f"the rank sets of {join_words(moved)} change" if moved else "no rank set changes"
     return f"If all models showed the same {names}, {best.name} would be first by votes ({ranks}); {others}."
 
 
-def _covariate_sentence(one: CovariateEffect) -> str:
+def _covariate_sentence(covariate: CovariateEffect) -> str:
     """Return what a covariate does to votes, in a sentence."""
-    low, high = (figure(end, "+.2f") for end in one.interval)
-    if one.name == SIDE:
+    low, high = (figure(end, "+.2f") for end in covariate.interval)
+    if covariate.name == SIDE:
         more = "The left side"
     else:
-        more = f"One standard deviation more {one.name} ({figure(one.unit, '.3g')})"
-    sure = "" if one.p_value <= ALPHA else ", which may be nothing"
-    return f"{more} changes the log odds of winning by {figure(one.effect, '+.2f')} [{low}, {high}]{sure}."
+        more = f"One standard deviation more {covariate.name} ({figure(covariate.unit, '.3g')})"
+    sure = "" if covariate.p_value <= ALPHA else ", which may be nothing"
+    return f"{more} changes the log odds of winning by {figure(covariate.effect, '+.2f')} [{low}, {high}]{sure}."
 
 
 def judge_details(board: Leaderboard) -> list[str]:
     """Return what to know of votes and scores: directions, how few votes decide, and what disagrees."""
     found = []
     if board.upset is not None:
-        one = board.upset
+        upset = board.upset
         found.append(
-            f"Without {plural(one.votes, 'vote')} of {one.of:,}, {one.then} would be first by votes instead of "
-            f"{one.first}."
+            f"Without {plural(upset.votes, 'vote')} of {upset.of:,}, {upset.then} would be first by votes instead of "
+            f"{upset.first}."
         )
     elif board.votes:
         found.append(f"No number of votes that could be left out would change who is first by {VOTES}.")
-    found += [at_equal(board)] * bool(at_equal(board)) + [_covariate_sentence(one) for one in board.covariates]
-    return [*found, *contradictions(board), *(part_sentence(board, one) for one in board.parts)]
+    found += [at_equal(board)] * bool(at_equal(board)) + [
+        _covariate_sentence(covariate) for covariate in board.covariates
+    ]
+    return [*found, *contradictions(board), *(part_sentence(board, part) for part in board.parts)]
 
 
 def part_sentence(board: Leaderboard, part: JudgedPart) -> str:
@@ -115,15 +117,15 @@ def part_sentence(board: Leaderboard, part: JudgedPart) -> str:
         )
     if part.judge == VOTES:
         here, elsewhere = (
-            f"{points(abs(one)).removeprefix('+')} points {'more' if one > 0 else 'less'}"
-            for one in (part.value, part.elsewhere)
+            f"{points(abs(value)).removeprefix('+')} points {'more' if value > 0 else 'less'}"
+            for value in (part.value, part.elsewhere)
         )
         return f"By votes, {part.name} wins {here} than its strength says on {where}, and {elsewhere} elsewhere."
     sign = 1 if board.criterion(part.judge).higher_is_better else -1
     here, elsewhere = (
-        f"{_amount(one)} {'better' if sign * one > 0 else 'worse'}" for one in (part.value, part.elsewhere)
+        f"{_amount(value)} {'better' if sign * value > 0 else 'worse'}" for value in (part.value, part.elsewhere)
     )
-    others = [one.name for one in board.scores if one.judge == part.judge and one.name != part.name]
+    others = [score.name for score in board.scores if score.judge == part.judge and score.name != part.name]
     against = others[0] if len(others) == 1 else "the others"
     return f"By {part.judge}, {part.name} is {here} than {against} on {where}, and {elsewhere} elsewhere."
 
@@ -142,13 +144,13 @@ def _amount(value: float) -> str:
 
 def judge_tables(board: Leaderboard) -> Iterator[TextTable]:
     """Yield the tables of stated scores, of votes, of parts and of plans, those that have rows."""
-    if any(one.reported is not None for one in board.scores):
+    if any(score.reported is not None for score in board.scores):
         yield _reported_table(board)
     if board.votes:
         rows = [
-            [one.name, f"{one.votes:,}", percent(one.won), percent(one.tied), percent(one.lost)]
-            for one in board.votes
-            if one.votes
+            [vote.name, f"{vote.votes:,}", percent(vote.won), percent(vote.tied), percent(vote.lost)]
+            for vote in board.votes
+            if vote.votes
         ]
         yield TextTable("Votes", ["Model", "Votes", "Won", "Tied", "Lost"], rows)
     if board.covariates:
@@ -162,9 +164,9 @@ def judge_tables(board: Leaderboard) -> Iterator[TextTable]:
 def _reported_table(board: Leaderboard) -> TextTable:
     """Return scores beside what the files of benchmarks state for whole models."""
     rows = [
-        [one.judge, one.name, figure(one.value), figure(one.reported)]
-        for one in board.scores
-        if one.reported is not None
+        [score.judge, score.name, figure(score.value), figure(score.reported)]
+        for score in board.scores
+        if score.reported is not None
     ]
     legend = (
         "“Stated” is the number that a benchmark's own file has for the model, or that its own rule gives, such as "
@@ -175,16 +177,16 @@ def _reported_table(board: Leaderboard) -> TextTable:
 
 def _equal_table(board: Leaderboard) -> TextTable:
     """Return strengths as people voted, and at equal covariates."""
-    names = join_words([one.name for one in board.covariates])
+    names = join_words([covariate.name for covariate in board.covariates])
     columns = ["Model", "Strength", "Rank", f"At equal {names}", "Rank then"]
     rows = [
         [
-            one.name,
-            *_strength(one.value, one.interval, one.rank_set),
-            *_strength(one.equal, one.equal_interval, one.equal_rank_set),
+            vote.name,
+            *_strength(vote.value, vote.interval, vote.rank_set),
+            *_strength(vote.equal, vote.equal_interval, vote.equal_rank_set),
         ]
-        for one in board.votes
-        if one.equal is not None
+        for vote in board.votes
+        if vote.equal is not None
     ]
     return TextTable(f"Votes at equal {names}", columns, rows)
 
@@ -198,7 +200,7 @@ def _parts_table(board: Leaderboard) -> TextTable:
         "a vote beyond what strengths say. Without a model: the score of such samples beyond the mean of their "
         "model."
     )
-    return TextTable("Where judges prefer", columns, [_cells(one) for one in board.parts], legend=legend)
+    return TextTable("Where judges prefer", columns, [_cells(part) for part in board.parts], legend=legend)
 
 
 def _plan_table(board: Leaderboard) -> TextTable:
@@ -206,16 +208,16 @@ def _plan_table(board: Leaderboard) -> TextTable:
     columns = ["By", "First", "Next", "Margin", "Detectable", "At hand", "Needed", "Seeds"]
     rows = [
         [
-            one.judge,
-            one.first,
-            one.second,
-            gap_text(board.criterion(one.judge), one.margin),
-            gap_text(board.criterion(one.judge), one.detectable),
-            f"{plural(one.have, one.unit[:-1])}",
-            "–" if one.needed is None else plural(one.needed, one.unit[:-1]),
-            "–" if one.seeds is None else f"{one.seeds:,}",
+            margin.judge,
+            margin.first,
+            margin.second,
+            gap_text(board.criterion(margin.judge), margin.margin),
+            gap_text(board.criterion(margin.judge), margin.detectable),
+            f"{plural(margin.have, margin.unit[:-1])}",
+            "–" if margin.needed is None else plural(margin.needed, margin.unit[:-1]),
+            "–" if margin.seeds is None else f"{margin.seeds:,}",
         ]
-        for one in board.plan
+        for margin in board.plan
     ]
     legend = (
         "What decides each margin in 80 % of repetitions, among all pairs of the board: prompts or votes of "

@@ -56,12 +56,12 @@ class Measure(Record):
 
     @classmethod
     def of(
-        cls, found: Estimate, higher_is_better: bool, title: str, signature: Signature, floor: float | None = None
+        cls, estimate: Estimate, higher_is_better: bool, title: str, signature: Signature, floor: float | None = None
     ) -> Measure:
         """Keep an estimate."""
-        shared = found.source(REF)
+        shared = estimate.source(REF)
         parts = None if shared is None else tuple(shared.parts.tolist())
-        known = found.value, found.interval, found.variance_of(GEN), parts
+        known = estimate.value, estimate.interval, estimate.variance_of(GEN), parts
         return cls(*known, higher_is_better, title, None, signature, floor)
 
     def estimate(self) -> Estimate | None:

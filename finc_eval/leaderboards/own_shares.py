@@ -33,8 +33,8 @@ def own_shares(
     run = replace(run, progress=silent)
     kinds = KindTree.of_sets([model, ref], seed, run).pruned(MAIN_LEVEL)
     sets = {label: model, REFERENCE: ref}
-    tallies = tally_sets({name: count(one, kinds, run=run).counts for name, one in sets.items()})
-    own, others = (one.effective() for one in tallies.values())
+    tallies = tally_sets({name: count(samples, kinds, run=run).counts for name, samples in sets.items()})
+    own, others = (tally.effective() for tally in tallies.values())
     if pairing is not None:
         unmatched = estimate_unmatched_within(pairing.of(label, REFERENCE), kinds, seed, run)
     else:
@@ -58,7 +58,7 @@ def _counted_shares(
     return found
 
 
-def _kept(key: str, found: Estimate, fields: tuple[tuple[str, str], ...]) -> Measure:
+def _kept(key: str, estimate: Estimate, fields: tuple[tuple[str, str], ...]) -> Measure:
     """Keep an estimate; what its error owes to the reference is one number, which training runs of a model share."""
-    kept = tuple(ErrorSource.of_variance(one.name, one.variance) for one in found.sources)
-    return Measure.of(replace(found, sources=kept), False, SHARES[key], Signature(key, fields))
+    kept = tuple(ErrorSource.of_variance(source.name, source.variance) for source in estimate.sources)
+    return Measure.of(replace(estimate, sources=kept), False, SHARES[key], Signature(key, fields))

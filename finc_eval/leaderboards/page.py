@@ -81,7 +81,7 @@ def page(board: Leaderboard, samples: Mapping[str, Samples]) -> str:
         judgments=judge_details(board),
         colors=colors_of(board),
         panel=panel_sentences(board),
-        criteria=[(one.key, _about(one)) for one in board.criteria],
+        criteria=[(criterion.key, _about(criterion)) for criterion in board.criteria],
         noise=_noise(board),
         sight=sight(board),
         reference=REFERENCE,
@@ -102,14 +102,18 @@ def gallery(board: Leaderboard, samples: Mapping[str, Samples]) -> Gallery:
 
 def _as_shown(board: Leaderboard, samples: Mapping[str, Samples]) -> Leaderboard:
     """Return the board with the samples that can be shown of sets whose pictures were kept, and are not given."""
-    kept = {label: own for label, own in (board.kept or {}).items() if label not in samples}
-    kinds, headings = (tuple(as_shown(one, kept) for one in some) for some in (board.kinds, board.headings))
+    kept = {label: thumbnails for label, thumbnails in (board.kept or {}).items() if label not in samples}
+    kinds, headings = (tuple(as_shown(kind, kept) for kind in some) for some in (board.kinds, board.headings))
     return replace(board, kinds=kinds, headings=headings)
 
 
 def outline(board: Leaderboard) -> Outline:
     """Return what the board says in all outputs."""
-    by = [f"By {one.key}: {header(one)}. {_not_fid(one)}".strip() for one in board.criteria if one.key != board.rank_by]
+    by = [
+        f"By {criterion.key}: {header(criterion)}. {_not_fid(criterion)}".strip()
+        for criterion in board.criteria
+        if criterion.key != board.rank_by
+    ]
     models = []
     for row in board.rows:
         labels = [run_label(row.name, number) for number in range(row.runs)]
@@ -122,7 +126,7 @@ def outline(board: Leaderboard) -> Outline:
         title=f"{_models(board)} against {board.sets[REFERENCE].name}",
         says=says(board),
         sets=sizes(board.sets),
-        signatures=[*dict.fromkeys([board.signature, *(one.signature for one in board.criteria)])],
+        signatures=[*dict.fromkeys([board.signature, *(criterion.signature for criterion in board.criteria)])],
         call=call("leaderboard", *given, settings=board.settings),
         tables=[
             board_table(board),
@@ -225,7 +229,7 @@ def header(criterion: Criterion) -> str:
 def group_sentences(board: Leaderboard) -> list[str]:
     """Return one sentence per group of models that cannot be distinguished from its first; it names all of them."""
     return [
-        f"Group {number}: {join_words([board[one].titled for one in others])} cannot be distinguished from "
+        f"Group {number}: {join_words([board[name].titled for name in others])} cannot be distinguished from "
         f"{board[first].titled}."
         for number, (first, *others) in enumerate(board.groups, 1)
         if others
@@ -234,7 +238,10 @@ def group_sentences(board: Leaderboard) -> list[str]:
 
 def disagreement_sentences(board: Leaderboard) -> list[str]:
     """Return one sentence per pair of models that numbers rank in opposite orders, the first pairs of the board."""
-    pairs = [(one.first, one.second, one.first_better_by, one.second_better_by) for one in board.disagreements()]
+    pairs = [
+        (disagreement.first, disagreement.second, disagreement.first_better_by, disagreement.second_better_by)
+        for disagreement in board.disagreements()
+    ]
     return _opposite(pairs, "by different numbers")
 
 
@@ -242,7 +249,10 @@ def panel_sentences(board: Leaderboard) -> list[str]:
     """Return where the boards of a panel disagree, one sentence each, or that they do not."""
     if board.panel is None:
         return []
-    pairs = [(one.first, one.second, one.first_better, one.second_better) for one in board.panel.reversals]
+    pairs = [
+        (reversal.first, reversal.second, reversal.first_better, reversal.second_better)
+        for reversal in board.panel.reversals
+    ]
     found = _opposite(pairs, "on different boards")
     for name in board.panel.moved:
         places = [f"{ranks(side.places[name].rank_set)} by {side.label}" for side in board.panel.sides]
@@ -264,12 +274,12 @@ def _opposite(pairs: Sequence[tuple[str, str, Sequence[str], Sequence[str]]], ho
 def _noise(board: Leaderboard) -> list[str]:
     """Return the noise of training that was measured, a sentence per number; one for all without any."""
     found = [
-        f"By {one.key}, two training runs of one model differ by "
-        f"{gap_text(one, one.training_error)} (standard deviation, without the noise of sampling)."
-        for one in board.criteria
-        if one.training_error
+        f"By {criterion.key}, two training runs of one model differ by "
+        f"{gap_text(criterion, criterion.training_error)} (standard deviation, without the noise of sampling)."
+        for criterion in board.criteria
+        if criterion.training_error
     ]
-    none = [one.key for one in board.criteria if one.training_error == 0]
+    none = [criterion.key for criterion in board.criteria if criterion.training_error == 0]
     alike = f"By {join_words(none)}, training runs of one model differ no more than samples of a single run."
     return [*found, alike] if none else found
 
@@ -279,10 +289,10 @@ def _kinds_table(board: Leaderboard, names: UniqueNames) -> TextTable:
     colors = colors_of(board)
 
     def share(label: str, kind: Kind) -> Cell:
-        own, ref = kind.shares[label], kind.shares[REFERENCE].interval
-        side = "more" if own.interval[0] > ref[1] else "less" if own.interval[1] < ref[0] else ""
+        model, ref = kind.shares[label], kind.shares[REFERENCE].interval
+        side = "more" if model.interval[0] > ref[1] else "less" if model.interval[1] < ref[0] else ""
         mark = f"{side} {colors.get(label, '')}".strip() if side else ""
-        return Cell(percent(own.share, 1), f"{share_interval(own.interval)} {side}".strip(), mark=mark)
+        return Cell(percent(model.share, 1), f"{share_interval(model.interval)} {side}".strip(), mark=mark)
 
     def name(kind: Kind) -> Cell:
         samples = [(kind.set_with_most, kind.shares[kind.set_with_most].top_ids[:LEAD_SAMPLES])]
@@ -290,7 +300,7 @@ def _kinds_table(board: Leaderboard, names: UniqueNames) -> TextTable:
 
     labels = [REFERENCE, *(row.name for row in board.rows)]
     columns: dict[str, Callable[[Kind], Cell]] = {"Kind": name, **{label: partial(share, label) for label in labels}}
-    differ = [one for one in board.kinds if one.p_value <= ALPHA]
+    differ = [kind for kind in board.kinds if kind.p_value <= ALPHA]
     return TextTable.of("Kinds", columns, differ, nothing=NO_KIND, marks=colors)
 
 
@@ -308,25 +318,25 @@ def _pairs_table(board: Leaderboard, names: UniqueNames) -> TextTable | None:
         return Cell(str(len(found)), names.title(found[0])) if found else Cell("–")
 
     models = [row.name for row in board.rows]
-    rows = [[Cell(one), *(cell(one, other) for other in models)] for one in models]
+    rows = [[Cell(model), *(cell(model, other) for other in models)] for model in models]
     return TextTable("Pairs", ["More than", *models], rows)
 
 
 def _profile(board: Leaderboard, row: Row) -> dict[str, object]:
     main, facts = board.criterion(), []
-    for one in board.criteria:
-        found = row.scores[one.key]
+    for criterion in board.criteria:
+        found = row.scores[criterion.key]
         ranked = "not ranked" if found.rank_set is None else f"rank {ranks(found.rank_set)}"
-        text = f"{estimate_text(one, found)}, {ranked}"
+        text = f"{estimate_text(criterion, found)}, {ranked}"
         if found.value is not None and found.floor is not None:
-            text += f"; real data of the same size {written(one, found.floor)}"
-        facts.append((heading(one), text))
+            text += f"; real data of the same size {written(criterion, found.floor)}"
+        facts.append((heading(criterion), text))
     return {
         "row": row,
         "color": colors_of(board).get(row.name, ""),
         "better": [
-            ("Surely better than", [one for one in main.names if main.better(row.name, one, board.alpha)]),
-            ("Surely worse than", [one for one in main.names if main.better(one, row.name, board.alpha)]),
+            ("Surely better than", [name for name in main.names if main.better(row.name, name, board.alpha)]),
+            ("Surely worse than", [name for name in main.names if main.better(name, row.name, board.alpha)]),
         ],
         "makes": [
             ("Makes more of", board.more_of(row.name, REFERENCE)[:PROFILE_KINDS]),
@@ -346,7 +356,7 @@ def _about(criterion: Criterion) -> str:
 
 
 def _not_fid(criterion: Criterion) -> str:
-    return " ".join(f"It is {one}." for one in not_fid(criterion.key, criterion.signature.space))
+    return " ".join(f"It is {reason}." for reason in not_fid(criterion.key, criterion.signature.space))
 
 
 def _reasons(board: Leaderboard) -> list[str]:

@@ -43,9 +43,11 @@ class KeptPicture(Record):
     data: str
 
     @classmethod
-    def of(cls, name: str, one: Thumbnail) -> KeptPicture:
+    def of(cls, name: str, thumbnail: Thumbnail) -> KeptPicture:
         """Return a picture as it is kept."""
-        return cls(name, one.kind, one.width, one.height, base64.b64encode(one.data).decode("ascii"))
+        return cls(
+            name, thumbnail.kind, thumbnail.width, thumbnail.height, base64.b64encode(thumbnail.data).decode("ascii")
+        )
 
     @property
     def stated(self) -> tuple[str, bytes, str, int, int]:
@@ -66,8 +68,8 @@ def pictures_to_keep(
     if info.samples is None:
         return ()
     order = np.argsort(-weights, kind="stable").tolist()
-    first = [one for kind in order for one in examples[kind].top_ids[:1]][:KEPT_PICTURES]
-    more = [one for kind in order for one in examples[kind].top_ids[1:LEAD_SAMPLES]][: KEPT_PICTURES - len(first)]
+    first = [id for kind in order for id in examples[kind].top_ids[:1]][:KEPT_PICTURES]
+    more = [id for kind in order for id in examples[kind].top_ids[1:LEAD_SAMPLES]][: KEPT_PICTURES - len(first)]
     found, _ = read_thumbnails(info.samples, {*first, *more}, info.clip, KEPT_EDGE)
     return tuple(KeptPicture.of(name, found[name]) for name in sorted(found))
 
@@ -78,7 +80,7 @@ def as_shown(kind: Kind, kept: Mapping[str, Thumbnails]) -> Kind:
     They are typical ones: no samples were kept because they had been drawn at random.
     """
     shares = {
-        label: replace(part, top_ids=tuple(one for one in part.top_ids if one in kept[label]), drawn_ids=())
+        label: replace(part, top_ids=tuple(id for id in part.top_ids if id in kept[label]), drawn_ids=())
         if kept.get(label)
         else part
         for label, part in kind.shares.items()

@@ -66,9 +66,9 @@ class Ranking:
         left, found, apart = list(self.order), [], self.separable
         while left:
             anchor = left[0]
-            group = tuple(one for one in left if one == anchor or not apart[anchor, one])
+            group = tuple(model for model in left if model == anchor or not apart[anchor, model])
             found.append(group)
-            left = [one for one in left if one not in group]
+            left = [model for model in left if model not in group]
         return tuple(found)
 
     @property
@@ -98,7 +98,7 @@ class Ranking:
         within = np.clip(found, *bounds)
         return replace(
             self,
-            order=tuple(sorted(self.order, key=lambda one: -worth[one])),
+            order=tuple(sorted(self.order, key=lambda model: -worth[model])),
             p_values=np.where(worth[:, None] < worth, 1.0, self.p_values),
             gaps=np.abs(within[:, None] - within),
         )
@@ -139,11 +139,14 @@ def rank(
 def _adjust(worth: Array, covariance: Array) -> Array:
     """Return the step-down p-values of "a is not better than b" for all ordered pairs (Romano and Wolf 2005).
 
+    `worth` is higher for better models, shape (p,), with its covariance (p, p); the result has a row for each a and a
+    column for each b, shape (p, p), and 1 on the diagonal.
+
     The largest statistic is compared with the largest of all ordered pairs under equality, the next one with the
     largest of the pairs that are left, and so on. A pair stays in the family when its reverse has left it.
     """
-    own = covariance.diagonal()
-    error = np.sqrt(np.maximum(own[:, None] + own - 2 * covariance, 0))
+    variances = covariance.diagonal()
+    error = np.sqrt(np.maximum(variances[:, None] + variances - 2 * covariance, 0))
     gaps = worth[:, None] - worth
     first, second = np.nonzero(~np.eye(len(gaps), dtype=bool))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -190,9 +193,11 @@ def joint_covariance(estimates: Sequence[Estimate]) -> Array:
     of a single comparison of all p·(p − 1) (Bonferroni).
     """
     confidence = 1 - (1 - DEFAULT_CONFIDENCE) / max(len(estimates) * (len(estimates) - 1), 1)
-    wider = [[source.widened(confidence) for source in one.sources] for one in estimates]
-    covariance = np.diag([sum(one.variance for one in own if one.name != REF) for own in wider]).astype(float)
-    shared = {place: one.parts for place, own in enumerate(wider) for one in own if one.name == REF}
+    wider = [[source.widened(confidence) for source in estimate.sources] for estimate in estimates]
+    covariance = np.diag(
+        [sum(source.variance for source in sources if source.name != REF) for sources in wider]
+    ).astype(float)
+    shared = {place: source.parts for place, sources in enumerate(wider) for source in sources if source.name == REF}
     if shared:
         parts = np.stack([*shared.values()])
         covariance[np.ix_([*shared], [*shared])] += parts @ parts.T

@@ -81,14 +81,14 @@ class BoardReference:
     @classmethod
     def of(cls, sets: Mapping[str, OpenedSet], settings: LeaderboardSettings, run: Run) -> BoardReference:
         """Divide a reference and models into kinds, blind to which set a sample is from."""
-        embeddings = {label: one.embeddings for label, one in sets.items()}
+        embeddings = {label: samples.embeddings for label, samples in sets.items()}
         ref = embeddings[REFERENCE]
         models = [embeddings[label] for label in sorted(embeddings.keys() - {REFERENCE})]  # in any order, one number
         kinds = KindTree.of_sets([*models, ref], settings.seed, run).pruned(MAIN_LEVEL)
         found, tree = count(ref, _near(kinds), far=True, run=run.named(COUNT_REFERENCE)), kinds.tree.with_another()
         fd, kid = DEFAULT_METRICS
         # A smaller model adds kid, and takes fd from nobody.
-        full = {has_full_rank(ref, ref) and has_full_rank(one, ref) for one in models}
+        full = {has_full_rank(ref, ref) and has_full_rank(model, ref) for model in models}
         suitable = tuple(name for name, needed in ((fd, True in full), (kid, False in full)) if needed)
         return cls(
             kinds=kinds,
@@ -112,7 +112,7 @@ class BoardReference:
     def leaves(self, tallies: Iterable[Tally]) -> NDArray[np.int64]:
         """Return kinds that do not overlap, by which numbers are computed: the far one only if it has samples."""
         last = self.kinds.tree.leaves
-        return np.arange(last + any(one.members[last] for one in tallies))
+        return np.arange(last + any(tally.members[last] for tally in tallies))
 
     def with_names(self, entries: Sequence[Entry], sets: Mapping[str, Embeddings]) -> BoardReference:
         """Return the reference with names of all nodes: models that come later can name none."""
@@ -126,8 +126,8 @@ class BoardReference:
 
     def counted(self, entries: Sequence[Entry]) -> dict[str, Counted]:
         """Return the counted sets by label, of those that were not read from a file."""
-        runs = {label: run.found for one in entries for label, run in zip(one.labels(), one.runs, strict=True)}
-        return {label: one for label, one in (runs | {REFERENCE: self.found}).items() if one is not None}
+        runs = {label: run.found for entry in entries for label, run in zip(entry.labels(), entry.runs, strict=True)}
+        return {label: counts for label, counts in (runs | {REFERENCE: self.found}).items() if counts is not None}
 
     def id_of(self, node: int) -> str:
         """Return the id of a node."""
@@ -153,33 +153,33 @@ class BoardReference:
         pairing: Pairing | None = None,
     ) -> list[Entry]:
         """Measure models, each by its training runs; of paired sets, what is unmatched is measured within blocks."""
-        flat = {run_label(name, number): one for name, runs in models.items() for number, one in enumerate(runs)}
+        flat = {run_label(name, number): each for name, runs in models.items() for number, each in enumerate(runs)}
         measures = self._measures(flat, ref, run)
         found = self.found or count(ref, self.kinds, far=True, run=run.named(COUNT_REFERENCE))
         counted = self._count(flat, run)
         made: dict[str, TrainingRun] = {}
         yardsticks, seed = Yardsticks(ref, self.settings.seed, run), self.settings.seed
-        first = {name: one.embeddings for name, (one, *_) in models.items()}
+        first = {name: samples.embeddings for name, (samples, *_) in models.items()}
         faults = _find_faults(first, ref, self.settings.seed, run)
-        for label, one in flat.items():
+        for label, samples in flat.items():
             tallies = node_tallies(self.tree, {label: counted[label].counts, REFERENCE: found.counts})
             tally = tallies[label]
-            number = self._unmatched(label, one.embeddings, ref, tallies, pairing, run.prefixed(label))
+            number = self._unmatched(label, samples.embeddings, ref, tallies, pairing, run.prefixed(label))
             made[label] = TrainingRun(
-                info=one.info(),
+                info=samples.info(),
                 members=tuple(tally.members.tolist()),
                 effects=tuple(tally.effects.tolist()),
                 even=tuple(tally.even.tolist()),
                 within=tuple(tally.within.tolist()),
                 counted=tally.n,
-                examples=_examples(self.tree, counted[label], one.embeddings),
+                examples=_examples(self.tree, counted[label], samples.embeddings),
                 unmatched=Measure.of(number, False, SHARES["unmatched"], Signature("unmatched", self.shared)),
                 measures=measures[label],
-                by=_by_values(one.embeddings, self.settings),
+                by=_by_values(samples.embeddings, self.settings),
                 findings=faults.get(label),
                 share_floors=yardsticks.shares(tally.n) if pairing is None else {},
-                own=own_shares(label, one.embeddings, ref, seed, run.prefixed(label), pairing),
-                columns={one.name: one.digest or "" for one in registered_columns()},
+                own=own_shares(label, samples.embeddings, ref, seed, run.prefixed(label), pairing),
+                columns={column.name: column.digest or "" for column in registered_columns()},
                 found=counted[label],
             )
         return [
@@ -196,10 +196,10 @@ class BoardReference:
     def _count(self, models: Mapping[str, OpenedSet], run: Run) -> dict[str, Counted]:
         """Count training runs by label; no sample is far from kinds that were made of it."""
         kinds = self.kinds if self.found is None else _near(self.kinds)
-        runs = run.over(COUNT_MODELS, [one.embeddings.n for one in models.values()])
+        runs = run.over(COUNT_MODELS, [model.embeddings.n for model in models.values()])
         return {
-            label: count(one.embeddings, kinds, far=True, run=each)
-            for (label, one), each in zip(models.items(), runs, strict=True)
+            label: count(samples.embeddings, kinds, far=True, run=each)
+            for (label, samples), each in zip(models.items(), runs, strict=True)
         }
 
     def _measures(self, models: Mapping[str, OpenedSet], ref: Embeddings, run: Run) -> dict[str, dict[str, Measure]]:
@@ -208,9 +208,9 @@ class BoardReference:
         done, total = 0, len(self.settings.metrics) * len(models)
         for metric in self.settings.metrics:
             measuring = Measuring(get_metric(metric), ref, run.prefixed(MEASURE))
-            for label, one in models.items():
+            for label, samples in models.items():
                 run.progress(MEASURE, done, total)
-                measures[label][metric] = measuring.measure(label, one.embeddings)
+                measures[label][metric] = measuring.measure(label, samples.embeddings)
                 done += 1
         run.progress(MEASURE, done, total)
         return measures
@@ -231,7 +231,7 @@ class BoardReference:
         is_design = bool(designs({label: model, REFERENCE: ref}))
         number = estimate_unmatched(own, others, self.settings.seed, is_design=is_design)
         # Nothing of the reference is far: no leaf beyond those of its tree has any of it.
-        padded = (one.padded(self.tree.leaves) if one.name == REF else one for one in number.sources)
+        padded = (source.padded(self.tree.leaves) if source.name == REF else source for source in number.sources)
         return replace(number, sources=tuple(padded))
 
     def check_counts(self, entry: Entry, where: str) -> None:
@@ -270,7 +270,7 @@ class BoardReference:
             "settings": plain(self.settings),
             "provenance": plain(self.provenance),
             "by": plain(self.by),
-            "pictures": None if self.pictures is None else [plain(one) for one in self.pictures],
+            "pictures": None if self.pictures is None else [plain(picture) for picture in self.pictures],
         }
 
     @classmethod
@@ -282,7 +282,7 @@ class BoardReference:
             members = file.array("members", nodes, dtype="<i8")
             effects, even, within = (file.array(name, nodes, dtype="<f8") for name in EFFECTS)
             kinds.tree.with_another().check_sums(members, header["n"])
-            examples = tuple(structure(Examples, one, str(path)) for one in header["examples"])
+            examples = tuple(structure(Examples, part, str(path)) for part in header["examples"])
             if len(examples) != nodes or not {*map(int, header["names"])} <= {*range(nodes)}:
                 raise ValueError("its examples or names are not of its kinds")
             return cls(
@@ -298,7 +298,7 @@ class BoardReference:
                 by=structure(ValueCounts, found, str(path)) if (found := header.get("by")) else None,
                 pictures=None
                 if (kept := header.get("pictures")) is None
-                else tuple(structure(KeptPicture, one, str(path)) for one in kept),
+                else tuple(structure(KeptPicture, picture, str(path)) for picture in kept),
             )
 
 
@@ -307,9 +307,9 @@ def _find_faults(
 ) -> dict[str, tuple[Finding, ...]]:
     """Return in what models, each by one training run, differ from the reference, whose pictures are measured once."""
     pictures, found = measure_pictures(ref), {}
-    for number, (name, one) in enumerate(models.items()):
+    for number, (name, samples) in enumerate(models.items()):
         run.progress(FIND_FAULTS, number, len(models))
-        found[name] = differences_between(one, ref, pictures, seed, replace(run, progress=silent))
+        found[name] = differences_between(samples, ref, pictures, seed, replace(run, progress=silent))
     run.progress(FIND_FAULTS, len(models), len(models))
     return found
 
@@ -323,5 +323,5 @@ def _near(kinds: KindTree) -> KindTree:
     return replace(kinds, radius=inf)
 
 
-def _examples(tree: Tree, found: Counted, embeddings: Embeddings) -> tuple[Examples, ...]:
-    return tuple(found.examples(embeddings, *tree.leaves_of(node)) for node in range(tree.nodes))
+def _examples(tree: Tree, counted: Counted, embeddings: Embeddings) -> tuple[Examples, ...]:
+    return tuple(counted.examples(embeddings, *tree.leaves_of(node)) for node in range(tree.nodes))

@@ -104,12 +104,12 @@ class Panel(Record, Shown):
             {
                 "name": name,
                 "board": side.label,
-                "value": one.value,
-                "interval": one.interval,
-                **dict(zip(("rank.low", "rank.high"), one.rank_set or (None, None), strict=True)),
+                "value": place.value,
+                "interval": place.interval,
+                **dict(zip(("rank.low", "rank.high"), place.rank_set or (None, None), strict=True)),
             }
             for side in self.sides
-            for name, one in side.places.items()
+            for name, place in side.places.items()
         ]
 
 
@@ -118,8 +118,8 @@ def opposite_orders(
 ) -> Iterator[tuple[str, str, tuple[str, ...], tuple[str, ...]]]:
     """Yield the pairs of models that two criteria rank in opposite orders, both surely, with the labels of each."""
     for first, second in combinations(names, 2):
-        better = tuple(label for label, one in criteria.items() if one.better(first, second, alpha))
-        worse = tuple(label for label, one in criteria.items() if one.better(second, first, alpha))
+        better = tuple(label for label, criterion in criteria.items() if criterion.better(first, second, alpha))
+        worse = tuple(label for label, criterion in criteria.items() if criterion.better(second, first, alpha))
         if better and worse:
             yield first, second, better, worse
 
@@ -198,7 +198,7 @@ class Leaderboard(Document):
 
     @model_validator(mode="after")
     def _check_names(self) -> Self:
-        keys, names = {one.key for one in self.criteria}, {row.name for row in self.rows}
+        keys, names = {criterion.key for criterion in self.criteria}, {row.name for row in self.rows}
         check_kinds(self.kinds, self.headings, {*names, REFERENCE})
         check_kinds(self.by.kinds if self.by else (), (), {*names, REFERENCE})
         check_names("number", [self.rank_by], keys)
@@ -208,12 +208,12 @@ class Leaderboard(Document):
             check_names("set", (run_label(row.name, number) for number in range(row.runs)), self.sets)
             check_names("number", row.scores, keys)
             check_names("number", keys, row.scores)
-        for one in self.criteria:
-            check_names("model", (*one.names, *(name for group in one.groups for name in group)), names)
-            if not all(one.groups) or bool(one.groups) != bool(one.names):
-                raise ValueError(f"has groups of {one.key} without models")
-            if {len(one.names)} != {len(one.p_values), *map(len, one.p_values)} and one.names:
-                raise ValueError(f"has not a p-value of {one.key} for each two of its models")
+        for criterion in self.criteria:
+            check_names("model", (*criterion.names, *(name for group in criterion.groups for name in group)), names)
+            if not all(criterion.groups) or bool(criterion.groups) != bool(criterion.names):
+                raise ValueError(f"has groups of {criterion.key} without models")
+            if {len(criterion.names)} != {len(criterion.p_values), *map(len, criterion.p_values)} and criterion.names:
+                raise ValueError(f"has not a p-value of {criterion.key} for each two of its models")
         return self
 
     @computed_field  # type: ignore[prop-decorator]
@@ -268,7 +268,7 @@ class Leaderboard(Document):
         Raises:
             UsageError: the models are not ranked by it.
         """
-        keys = [one.key for one in self.criteria]
+        keys = [criterion.key for criterion in self.criteria]
         wanted = self.rank_by if by is None else by
         if wanted not in keys:
             raise UsageError(
@@ -294,9 +294,9 @@ class Leaderboard(Document):
 
     def disagreements(self) -> tuple[Disagreement, ...]:
         """Return the pairs of models that numbers rank in opposite orders, both surely."""
-        criteria = {one.key: one for one in self.criteria}
+        criteria = {criterion.key: criterion for criterion in self.criteria}
         found = opposite_orders([row.name for row in self.rows], criteria, self.alpha)
-        return tuple(Disagreement(*one) for one in found)
+        return tuple(Disagreement(*order) for order in found)
 
     def more_of(self, first: str, second: str) -> tuple[Kind, ...]:
         """Return the kinds that one model surely makes more of than another, the largest difference first.
@@ -314,8 +314,8 @@ class Leaderboard(Document):
         for name in (first, second):
             if name != REFERENCE:
                 self[name]
-        found = [one for one in self.kinds if one.shares[first].interval[0] > one.shares[second].interval[1]]
-        return tuple(sorted(found, key=lambda one: one.shares[second].share - one.shares[first].share))
+        found = [kind for kind in self.kinds if kind.shares[first].interval[0] > kind.shares[second].interval[1]]
+        return tuple(sorted(found, key=lambda kind: kind.shares[second].share - kind.shares[first].share))
 
     def beside(self, others: Mapping[str, Leaderboard], label: str | None = None) -> Leaderboard:
         """Return the board with the ranks of the same models on other boards, such as by other extractors.
@@ -331,42 +331,45 @@ class Leaderboard(Document):
             UsageError: a board does not rank by the number that orders the rows here, or two boards have one label.
             IncompatibleError: the models of two boards differ.
         """
-        own = label or self.extractor
-        if own in others:
-            raise UsageError(f"two boards are called {own!r}: give this board a label, or rename the other")
+        name_here = label or self.extractor
+        if name_here in others:
+            raise UsageError(f"two boards are called {name_here!r}: give this board a label, or rename the other")
         if not others:
             raise UsageError("at least two boards are needed side by side, got 1")
         names, sides, criteria = [row.name for row in self.rows], [], {}
-        for label, board in {own: self, **others}.items():
+        for label, board in {name_here: self, **others}.items():
             criteria[label] = board.criterion(self.rank_by)
             if unlike := sorted({*names} ^ {row.name for row in board.rows}):
                 raise IncompatibleError(
-                    f"the boards {own} and {label} differ in {join_words(unlike)}: rank the same models"
+                    f"the boards {name_here} and {label} differ in {join_words(unlike)}: rank the same models"
                 )
             standings = {row.name: row.scores[self.rank_by] for row in board.rows}
-            places = {name: Place(one.value, one.interval, one.rank_set) for name, one in standings.items()}
+            places = {
+                name: Place(standing.value, standing.interval, standing.rank_set)
+                for name, standing in standings.items()
+            }
             sides.append(Side(label, criteria[label].signature, places))
-        reversals = tuple(Reversal(*one) for one in opposite_orders(names, criteria, self.alpha))
+        reversals = tuple(Reversal(*order) for order in opposite_orders(names, criteria, self.alpha))
         moved = []
         for name in names:
-            known = [one for side in sides if (one := side.places[name].rank_set) is not None]
+            known = [ranks for side in sides if (ranks := side.places[name].rank_set) is not None]
             if known and max(low for low, _ in known) > min(high for _, high in known):
                 moved.append(name)
         return replace(self, panel=Panel(self.rank_by, tuple(sides), reversals, tuple(moved)))
 
     def _frame_rows(self) -> list[dict[str, object]]:
-        own = [_cells(row, key, one) for row in self.rows for key, one in row.scores.items()]
+        lines = [_cells(row, key, score) for row in self.rows for key, score in row.scores.items()]
         if self.panel is None:
-            return own
+            return lines
         first, *others = self.panel.sides
         further = [_cells(row, self.rank_by, side.places[row.name]) for side in others for row in self.rows]
-        spaces = [first.label] * len(own) + [side.label for side in others for _ in self.rows]
-        return [{"space": space, **line} for space, line in zip(spaces, [*own, *further], strict=True)]
+        spaces = [first.label] * len(lines) + [side.label for side in others for _ in self.rows]
+        return [{"space": space, **line} for space, line in zip(spaces, [*lines, *further], strict=True)]
 
     def _lines(self) -> Iterator[str]:
         for row in self.rows:
             low, high = row.rank_set or ("–", "–")
-            numbers = ", ".join(f"{key} {figure(one.value)}" for key, one in row.scores.items())
+            numbers = ", ".join(f"{key} {figure(score.value)}" for key, score in row.scores.items())
             yield f"{low if low == high else f'{low}–{high}'}  {row.titled}: {numbers}"
 
     def _summary(self) -> str:

@@ -67,9 +67,9 @@ def estimate_unmatched(model: EffectiveCounts, ref: EffectiveCounts, seed: int, 
     found = total_variation(model, ref, seed, is_design=is_design)
     p, q = model.members / model.n, ref.members / ref.n
     slope = np.sign(p - q) / 2
-    own = float(model.spread * p @ (slope - slope @ p) ** 2) / model.n
+    variance = float(model.spread * p @ (slope - slope @ p) ** 2) / model.n
     of_ref = (slope @ q - slope) * np.sqrt(ref.spread * q / ref.n)
-    return model_estimate(found.value, own, of_ref, interval=found.interval)
+    return model_estimate(found.value, variance, of_ref, interval=found.interval)
 
 
 def estimate_unmatched_within(pairing: Pairing, kinds: KindTree, seed: int, run: Run) -> Estimate:
@@ -92,8 +92,8 @@ def share_estimates(rule: ShareRule, models: Sequence[Array], ref: Array) -> lis
 
     `models` and `ref` have the number of samples of each kind, (kinds,), effective if samples are grouped.
     """
-    choosing = CHOOSING * min(float(one.sum()) for one in models), CHOOSING * float(ref.sum())
-    return [_share(rule, one, ref, choosing) for one in models]
+    choosing = CHOOSING * min(float(model.sum()) for model in models), CHOOSING * float(ref.sum())
+    return [_share(rule, model, ref, choosing) for model in models]
 
 
 def _share(rule: ShareRule, model: Array, ref: Array, choosing: tuple[float, float]) -> Estimate:
@@ -116,12 +116,16 @@ def _share(rule: ShareRule, model: Array, ref: Array, choosing: tuple[float, flo
     by_chance = WEIGHTS @ (drawn - WEIGHTS @ drawn) ** 2 - slope**2 * squared
     # One sample more or less: where no kind is near ρ, all of these vanish.
     least = (a / n) ** 2 + (b / m) ** 2
-    own = float(p @ of_model**2) / n + float(np.maximum(by_chance, 0).sum()) + least
-    return model_estimate(float(counted.sum()), own, of_ref * np.sqrt(q / m))
+    variance = float(p @ of_model**2) / n + float(np.maximum(by_chance, 0).sum()) + least
+    return model_estimate(float(counted.sum()), variance, of_ref * np.sqrt(q / m))
 
 
 def _count(excess: Array, least: Array, squared: Array, spread: Array) -> tuple[Array, Array]:
-    """Return what each kind adds to the share, and the derivative with respect to its excess."""
+    """Return what each kind adds to the share, and the derivative with respect to its excess.
+
+    Arguments are by kind, shape (t,), and broadcast: excess, the least excess that counts, its variance, and the spread
+    of its estimate in the part of the data that chooses.
+    """
     v = (excess - least) / spread
     density = np.exp(-(v**2) / 2) / np.sqrt(2 * np.pi)
     value = excess * ndtr(v) - squared / spread * density

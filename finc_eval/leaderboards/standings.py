@@ -132,7 +132,8 @@ class Row(Record):
             return data
         unknown = {"whole": False, "share_gen": None, "share_ref": None, "p_value": None}
         found = [
-            {"name": one.partition(" (")[0], "kind": "sets", "text": one, **unknown} for one in data.get("faults", ())
+            {"name": fault.partition(" (")[0], "kind": "sets", "text": fault, **unknown}
+            for fault in data.get("faults", ())
         ]
         return {**data, "findings": found, "is_searched": data.get("fault_size") is not None}
 
@@ -140,13 +141,13 @@ class Row(Record):
     @property
     def faults(self) -> tuple[str, ...]:
         """The largest of its findings in words."""
-        return tuple(one.told("reference") for one in self.findings[:LARGEST])
+        return tuple(finding.told("reference") for finding in self.findings[:LARGEST])
 
     @computed_field  # type: ignore[prop-decorator]
     @property
     def fault_size(self) -> float | None:
         """Difference of the shares of the largest finding; 0 where nothing was found, None where nobody looked."""
-        return max((one.size for one in self.findings), default=0.0) if self.is_searched else None
+        return max((finding.size for finding in self.findings), default=0.0) if self.is_searched else None
 
     @computed_field  # type: ignore[prop-decorator]
     @property

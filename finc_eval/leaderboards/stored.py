@@ -112,9 +112,11 @@ class Board:
             raise DataError(f"{self.folder} is not a stored board: pass the folder of a board, or add models")
         path = self._kept.at(INDEX)
         index, _ = BOARD_INDEX.read(path)
-        for name, one in index.models.items():
-            if one.file != _entry(name):
-                raise DataError(f"{path} lists the file {one.file!r:.100} for {name}, not {_entry(name)}: {ADD_AGAIN}")
+        for name, model in index.models.items():
+            if model.file != _entry(name):
+                raise DataError(
+                    f"{path} lists the file {model.file!r:.100} for {name}, not {_entry(name)}: {ADD_AGAIN}"
+                )
         return index
 
     @property
@@ -187,11 +189,11 @@ class Board:
         named = by_model(sources, opened)
         new = self._new_of(named)
         entries = reference.entries(new, ref_set, warnings, run) if new else []
-        entries = [one.with_pictures(reference.tally, reference.tree.leaves) for one in entries]
+        entries = [entry.with_pictures(reference.tally, reference.tree.leaves) for entry in entries]
         with self._kept.alone(INDEX), write_together(and_list=True):
             missing = self._new_of(new)  # another process may have added some of them
             if missing:
-                self._write(None, [one for one in entries if one.name in missing])
+                self._write(None, [entry for entry in entries if entry.name in missing])
         return tuple(missing)
 
     @arithmetic()
@@ -263,7 +265,7 @@ class Board:
                 if name not in index.models and (_entry(name) in listed or not file.exists()):
                     raise UsageError(f"{name!r} is not on the board{did_you_mean(name, index.models)}")
                 files.append(file)
-            kept = {name: one for name, one in index.models.items() if name not in names}
+            kept = {name: model for name, model in index.models.items() if name not in names}
             if len(kept) < len(index.models):
                 BOARD_INDEX.write(self.folder / INDEX, replace(index, models=kept))
             for file in files:
@@ -308,12 +310,12 @@ class Board:
             asked = replace(asked, rank_by=rank_by)
             command += ["--rank-by", rank_by]
         made = replace(reference.provenance, command=Provenance.here().command or shlex.join(command))
-        pictures = {one.name: one.pictures for one in entries} | {REFERENCE: reference.pictures}
+        pictures = {entry.name: entry.pictures for entry in entries} | {REFERENCE: reference.pictures}
         kept: dict[str, Thumbnails] = {}
         notes = []
-        for label, own in pictures.items():
-            if own is not None:
-                kept[label], note = kept_thumbnails(one.stated for one in own)
+        for label, kept_pictures in pictures.items():
+            if kept_pictures is not None:
+                kept[label], note = kept_thumbnails(picture.stated for picture in kept_pictures)
                 notes += [f"{label}: {note}: add the model again"] if note else []
         with content_of(self.folder, ADD_AGAIN):
             board = assemble(reference, entries, asked, ())
@@ -322,8 +324,8 @@ class Board:
     def _keep(self, measured: MeasuredModels) -> None:
         """Write a new board."""
         reference = measured.reference
-        entries = [replace(one, warnings=measured.warnings) for one in measured.entries]
-        pictured = [one.with_pictures(reference.tally, reference.tree.leaves) for one in entries]
+        entries = [replace(entry, warnings=measured.warnings) for entry in measured.entries]
+        pictured = [entry.with_pictures(reference.tally, reference.tree.leaves) for entry in entries]
         with write_together():
             self._write(reference.with_names(entries, measured.sets).with_pictures(), pictured)
 
@@ -362,10 +364,12 @@ class Board:
 
     def _refuse_unlike(self, fields: Mapping[str, tuple[str, str]], advice: str) -> None:
         """Refuse fields whose value of a call and value of the board differ."""
-        for field, (here, own) in fields.items():
-            if here != own:
+        for field, (here, there) in fields.items():
+            if here != there:
                 where = self.folder / REFERENCE_FILE
-                raise IncompatibleError(f"{field} is {here} here and {own} in {where}: {advice}, or make another board")
+                raise IncompatibleError(
+                    f"{field} is {here} here and {there} in {where}: {advice}, or make another board"
+                )
 
 
 def _entry(name: str) -> str:

@@ -53,8 +53,8 @@ class Yardsticks:
     def _measure(self, n: int) -> dict[str, float]:
         splits = [self._shares_of(*pair) for pair in self._splits(n)]
         m, part = self._ref.n, min(n, self._ref.n // 2)
-        keys = dict.fromkeys(key for one in splits for key in one)
-        found = {key: float(np.mean([one[key] for one in splits if key in one])) for key in keys}
+        keys = dict.fromkeys(key for split in splits for key in split)
+        found = {key: float(np.mean([split[key] for split in splits if key in split])) for key in keys}
         if "unmatched" in found:
             found["unmatched"] *= ((1 / n + 1 / m) / (1 / part + 1 / (m - part))) ** 0.5
         return {key: float(np.clip(value, 0, 1)) for key, value in found.items()}
@@ -70,8 +70,8 @@ class Yardsticks:
             cells = self._assigned()
             part, rest = tally_sets(
                 {
-                    str(place): Counts.of(self._kinds, cells[one.rows], None if groups is None else groups[one.rows])
-                    for place, one in enumerate(parts)
+                    str(place): Counts.of(self._kinds, cells[half.rows], None if groups is None else groups[half.rows])
+                    for place, half in enumerate(parts)
                 }
             ).values()
             yield part.effective(), rest.effective()

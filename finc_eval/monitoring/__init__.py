@@ -1,1 +1,1 @@
-"""A monitor for training: which kinds die and which looks drift, with alarms that hold at every look."""
+"""A monitor for training: which kinds die and which looks drift, with alarms that hold at every evaluation."""

@@ -117,7 +117,7 @@ class Basis:
     def are_the_same(self, traces: NDArray[np.float64], before: NDArray[np.floating]) -> bool:
         """Return whether most samples are much nearer to one of an earlier set than nearest samples are.
 
-        That is the sample at the same place, as generators give it for the same seeds.
+        That is the sample at the same place, as generators give it for the same seeds. Both are traces, shape (n, 16).
         """
         if traces.shape != before.shape or not len(traces):
             return False
@@ -146,7 +146,7 @@ class Basis:
         center = torch.from_numpy(file.array("basis/center", fitted.shape[1]))
         nodes = file.array("basis/nodes", None, dtype="<i8")
         words = tuple(file.texts("basis/words", len(nodes)).all())
-        is_whole = all(one.isfinite().all() for one in (fitted, frequencies, center)) and min(repeat, noise) >= 0
+        is_whole = all(tensor.isfinite().all() for tensor in (fitted, frequencies, center)) and min(repeat, noise) >= 0
         if not (is_whole and 0 <= far < np.inf and len(nodes) and nodes.min() >= 0 and nodes.max() < tree.tree.nodes):
             raise ValueError("what it holds fixed is not of a reference")
         phi = RandomFourierFeatures(fitted.shape[1], FEATURES, center=center, frequencies=frequencies, **header)

@@ -91,7 +91,7 @@ def _sums(z: Array, seen: NDArray[np.bool_], evaluation: Array) -> tuple[tuple[A
 
 
 def _likelihood(inner: Array, squares: Array) -> Array:
-    """Return the largest log-likelihood of a change of any size, less that of no change: S² / 2G."""
+    """Return the largest log-likelihood of a change of any size, less that of no change: S² / 2G, of any shape."""
     return np.asarray(inner**2 / (2 * np.maximum(squares, 1)))
 
 

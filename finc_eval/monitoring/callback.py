@@ -95,7 +95,7 @@ class MonitorCallback:
         return alarms
 
     def _is_time(self, step: float) -> bool:
-        """Return whether to look now: not at a step that was looked at, nor at an earlier one."""
+        """Return whether to evaluate now: neither at a step that has an evaluation, nor at an earlier step."""
         last = max([self._last, *self.monitor.steps[-1:]])
         if step % self.every or step == last:
             return False

@@ -53,8 +53,8 @@ class Causes:
         """
         chosen = choose(new, told, self.follows)
         causes = [alarm for alarm, cause in chosen if alarm is cause]
-        left = [one for one in told if one.name not in known]
-        return chosen, [(one, cause) for cause in causes for one in left if self.precedes(cause, one)]
+        left = [alarm for alarm in told if alarm.name not in known]
+        return chosen, [(alarm, cause) for cause in causes for alarm in left if self.precedes(cause, alarm)]
 
     def follows(self, new: Alarm, told: Alarm) -> bool:
         """Return whether an alarm follows from another, which names the same cause, or a better one.
@@ -93,21 +93,21 @@ class Causes:
             return False
         return self._is_of_nearly_all(told) and self._spreads(new) < STRONG * self._spreads(told)
 
-    def _is_of_nearly_all(self, one: Alarm) -> bool:
-        _, after = self._tables(one, one)
-        place = self._place(one)
+    def _is_of_nearly_all(self, alarm: Alarm) -> bool:
+        _, after = self._tables(alarm, alarm)
+        place = self._place(alarm)
         return bool(after[place, place] > (1 - LEAST) * after[0, 0])
 
     def _is_strong(self, told: Alarm, new: Alarm) -> bool:
         """Return whether a look has moved about as much as another, by spreads, which may then follow from it."""
         return self._is_share(new) or self._spreads(told) >= ALIKE * self._spreads(new)
 
-    def _spreads(self, one: Alarm) -> float:
+    def _spreads(self, alarm: Alarm) -> float:
         """Return by how many standard deviations of the reference a score has moved; ∞ of a share."""
         return (
             np.inf
-            if self._is_share(one)
-            else abs(one.after - one.before) / self.history.spread_of(self._place(one) - 1)
+            if self._is_share(alarm)
+            else abs(alarm.after - alarm.before) / self.history.spread_of(self._place(alarm) - 1)
         )
 
     def _at_one_time(self, one: Alarm, other: Alarm) -> bool:
@@ -126,7 +126,7 @@ class Causes:
         such as a look of all, nothing is left.
         """
         before, after = self._tables(cause, other)
-        i, j = (self._place(one) for one in (cause, other))
+        i, j = (self._place(alarm) for alarm in (cause, other))
         if not (before[0, 0] and after[0, 0] and before[i, i] + after[i, i] and before[j, j] + after[j, j]):
             return False  # no samples, or a thing without samples of its own, as diversity
         rest = [table[0, 0] - table[i, i] for table in (before, after)]
@@ -137,10 +137,10 @@ class Causes:
         left = (has[1] / rest[1] - has[0] / rest[0]) * np.sign(whole)
         return bool(left <= MOST * abs(whole) or (left < abs(whole) and _p_value(has, rest) > ALPHA))
 
-    def _purity(self, one: Alarm) -> float:
+    def _purity(self, alarm: Alarm) -> float:
         """Return which part of the samples of a thing have come, or are gone: 1 for a kind that is lost whole."""
-        before, after = self._tables(one, one)
-        place = self._place(one)
+        before, after = self._tables(alarm, alarm)
+        place = self._place(alarm)
         shares = [table[place, place] / max(table[0, 0], 1) for table in (before, after)]
         return float(abs(shares[1] - shares[0]) / max(*shares, 1e-12))
 
@@ -178,7 +178,7 @@ def _leads(told: Alarm, new: Alarm) -> bool:
 
 def _p_value(has: Sequence[float], rest: Sequence[float]) -> float:
     """Return the two-sided p-value of "as many have it", before and after, by Fisher's exact test."""
-    own, of_own, other, of_other = (np.array([round(one)]) for one in (has[1], rest[1], has[0], rest[0]))
+    own, of_own, other, of_other = (np.array([round(count)]) for count in (has[1], rest[1], has[0], rest[0]))
     more, less = enrichment_p(own, of_own, other, of_other), enrichment_p(other, of_other, own, of_own)
     return float(2 * np.minimum(more, less)[0])
 
@@ -193,16 +193,23 @@ def choose(
         told: alarms that were raised, the first first.
         follows: whether an alarm follows from another.
     """
-    left = sorted((one for one in new if all(one.name != other.name for other in told)), key=names_nothing)
+    left = sorted(
+        (candidate for candidate in new if all(candidate.name != other.name for other in told)), key=names_nothing
+    )
     found: list[tuple[Alarm, Alarm]] = []
     for alarm in left:
-        cause = next((one for one in told if follows(alarm, one)), None)
+        cause = next((earlier for earlier in told if follows(alarm, earlier)), None)
         found += [] if cause is None else [(alarm, cause)]
-    left = [one for one in left if all(one is not alarm for alarm, _ in found)]
+    left = [candidate for candidate in left if all(candidate is not alarm for alarm, _ in found)]
     while left:
         first = next(
-            (one for one in left if not any(follows(one, other) and not follows(other, one) for other in left)), left[0]
+            (
+                candidate
+                for candidate in left
+                if not any(follows(candidate, other) and not follows(other, candidate) for other in left)
+            ),
+            left[0],
         )
-        found += [(one, first) for one in left if one is first or follows(one, first)]
-        left = [one for one in left if one is not first and not follows(one, first)]
+        found += [(candidate, first) for candidate in left if candidate is first or follows(candidate, first)]
+        left = [candidate for candidate in left if candidate is not first and not follows(candidate, first)]
     return found

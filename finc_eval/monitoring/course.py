@@ -109,16 +109,16 @@ class Course(Document):
             alpha: probability of any false alarm; alarms were raised with that of the monitor.
         """
         check_fraction("alpha", alpha)
-        alarms = {one.name: one.step for one in self.alarms}
+        alarms = {alarm.name: alarm.step for alarm in self.alarms}
         courses = [
-            Drawable(one.name, one.values, one.reference, alarms.get(one.name))
-            for one in sorted(self.followed, key=lambda one: -one.evidence)
+            Drawable(thing.name, thing.values, thing.reference, alarms.get(thing.name))
+            for thing in sorted(self.followed, key=lambda thing: -thing.evidence)
         ]
-        return draw_courses(self.steps, [one for one in courses if one.alarm is not None] or courses[:DRAWN])
+        return draw_courses(self.steps, [course for course in courses if course.alarm is not None] or courses[:DRAWN])
 
     def _frame_rows(self) -> list[dict[str, Any]]:
         distances = zip(DISTANCES, (self.to_reference, self.to_first, self.to_previous), strict=True)
-        courses = [(one.name, one.reference, one.values) for one in self.followed]
+        courses = [(thing.name, thing.reference, thing.values) for thing in self.followed]
         return [
             {"name": name, "step": step, "samples": n, "value": value, "reference": reference}
             for name, reference, values in [*courses, *((name, None, values) for name, values in distances)]
@@ -126,7 +126,9 @@ class Course(Document):
         ]
 
     def _summary(self) -> str:
-        names = "".join(f": {one.name}" if place == 0 else f", {one.name}" for place, one in enumerate(self.findings))
+        names = "".join(
+            f": {finding.name}" if place == 0 else f", {finding.name}" for place, finding in enumerate(self.findings)
+        )
         return f"{plural(len(self.steps), 'evaluation')}, {plural(len(self.alarms), 'alarm')}{names}"
 
 
@@ -150,7 +152,7 @@ def course_of(
     evidence = np.exp(adjust(weigh(history.scores[:, places]).log_e))
     means, (reference, _) = history.means(), history.before_and_after(0)
     keep, why = _choose(history, alarms, noise)
-    why += "".join(f" {_say_kept(one)}" for one in copies if one.step == keep)
+    why += "".join(f" {_say_kept(copy)}" for copy in copies if copy.step == keep)
     distances: list[list[float]] = history.distances.T.tolist()
     return Course(
         tuple(history.steps.tolist()),
@@ -196,7 +198,7 @@ def _choose(history: Evaluations, alarms: Sequence[Alarm], noise: float) -> tupl
     """
     if not history.count:
         return None, "There was no evaluation yet."
-    first = min((one.since if one.likely is None else one.likely for one in alarms), default=np.inf)
+    first = min((alarm.since if alarm.likely is None else alarm.likely for alarm in alarms), default=np.inf)
     among = history.steps < first
     is_late = bool(among.any())
     places = np.flatnonzero(among | (not is_late))
@@ -230,12 +232,12 @@ def draw_courses(steps: Sequence[float], courses: Sequence[Drawable]) -> Figure:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(SIZE[0], SIZE[1] * len(courses)), layout="constrained")
-    for axes, one in zip(figure.subplots(len(courses), squeeze=False, sharex=True).flat, courses, strict=True):
-        axes.plot(steps, np.array(one.values, np.float64), marker=".")
-        if one.reference is not None:
-            axes.axhline(one.reference, linestyle="--", color="gray")
-        if one.alarm is not None:
-            axes.axvline(one.alarm, color="red")
-        axes.set_title(one.name, fontsize="small", parse_math=False)
+    for axes, course in zip(figure.subplots(len(courses), squeeze=False, sharex=True).flat, courses, strict=True):
+        axes.plot(steps, np.array(course.values, np.float64), marker=".")
+        if course.reference is not None:
+            axes.axhline(course.reference, linestyle="--", color="gray")
+        if course.alarm is not None:
+            axes.axvline(course.alarm, color="red")
+        axes.set_title(course.name, fontsize="small", parse_math=False)
     axes.set_xlabel("Step")
     return figure

@@ -92,11 +92,11 @@ def reached(
         thing = int(followed[place])
         dated = weigh(history.dating_scores(thing)[:, None])
         start = int(dated.start[0])
-        name, (before, after) = names[thing], (float(one[thing]) for one in history.before_and_after(start))
+        name, (before, after) = names[thing], (float(means[thing]) for means in history.before_and_after(start))
         own, (since, likely) = words.get(name, ""), history.steps[[start, int(dated.likely[0])]].tolist()
         column, is_more = columns.get(name), after > before
         called = name_of(name, is_more, own) if column is None else column.called(is_more=is_more)
-        if any(one == called and other != name for other, one in said.items()):
+        if any(sentence == called and other != name for other, sentence in said.items()):
             called = name.removeprefix("kind ")  # with its id
         size = since, before, after, history.spread_of(thing)
         text = say(name, *size, own) if column is None else column.say(*size)
@@ -159,7 +159,7 @@ def _root(thing: str, follows: Follows) -> str:
 
 
 def _of_copies(copies: Sequence[CopiesAtStep], ids: tuple[str, ...]) -> Finding:
-    most = max(copies, key=lambda one: one.count / one.of)
+    most = max(copies, key=lambda counted: counted.count / counted.of)
     share = f"{most.count:,} of {plural(most.of, 'sample')}"
     if len(copies) == 1:
         which = f"{share} of step {step_text(most.step)} {'is' if most.count == 1 else 'are'}"

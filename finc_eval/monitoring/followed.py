@@ -17,10 +17,11 @@ DISTANCE, DIVERSITY = "distance", "diversity"
 SCORES = (DISTANCE, DIVERSITY, "diversity within prompts", FIT)  # scores besides looks
 MOVED = (DISTANCE, DIVERSITY)  # scores that causes with a name move, as they change the embeddings
 LOOKLESS = ("mark", "pixels", "shape")  # traits of many pictures together, and of their size
-FLAGS = tuple(one for one in TRAITS if one.least is not None)  # looks that a picture has or has not
-LOOKS = tuple(one for one in TRAITS if one.least is None and one.name not in LOOKLESS)
+FLAGS = tuple(trait for trait in TRAITS if trait.least is not None)  # looks that a picture has or has not
+LOOKS = tuple(trait for trait in TRAITS if trait.least is None and trait.name not in LOOKLESS)
 LIKE = "samples like "  # beginning of the words for a kind that has no name
-RELATIVE = (*(one.name for one in LOOKS if one.is_length), *SCORES)  # scores that are lengths: they change in percent
+# Scores that are lengths: they change in percent.
+RELATIVE = (*(look.name for look in LOOKS if look.is_length), *SCORES)
 
 
 @dataclass(frozen=True)
@@ -54,13 +55,13 @@ class Alarm(Record):
 
 def is_share(name: str) -> bool:
     """Return whether a followed thing is a share of samples, rather than a score."""
-    return name not in SCORES and all(one.name != name for one in LOOKS)
+    return name not in SCORES and all(look.name != name for look in LOOKS)
 
 
 def looks_in_order() -> dict[str, Trait]:
     """Return the followed looks of samples by name, in the order in which they name a cause."""
-    followed = {one.name for one in (*FLAGS, *LOOKS)}
-    return {one.name: one for one in TRAITS if one.name in followed}
+    followed = {trait.name for trait in (*FLAGS, *LOOKS)}
+    return {trait.name: trait for trait in TRAITS if trait.name in followed}
 
 
 def names_nothing(alarm: Alarm) -> bool:
@@ -104,7 +105,7 @@ def say(name: str, since: float, before: float, after: float, spread: float, wor
         return start + _of_score(name, after > before, size)
     size = f"{_percent(before)} → {_percent(after)} %"
     start_of_share = start + ("more " if after > before else "fewer ")
-    flag = next((one for one in FLAGS if one.name == name), None)
+    flag = next((look for look in FLAGS if look.name == name), None)
     if flag is not None:
         return f"{start_of_share}pictures are {flag.high}: {size}"
     if name == NEW_KINDS:
@@ -146,7 +147,7 @@ def words_of(name: str, more: bool) -> str:
             return f"samples of a prompt are {'more' if more else 'less'} diverse"
         case "fit":
             return f"samples fit their prompts {'better' if more else 'less'}"
-    trait: Trait = next(one for one in LOOKS if one.name == name)
+    trait: Trait = next(look for look in LOOKS if look.name == name)
     if more:
         return trait.more or trait.high or f"changed in {name}"
     return trait.less or f"less {trait.high}"

@@ -26,9 +26,11 @@ Floats = NDArray[np.floating]
 NEW_SEEDS = "alarms hold only if each evaluation has new seeds"
 
 
-def trace_all(one: Embeddings, basis: Basis, run: Run) -> Array:
+def trace_all(samples: Embeddings, basis: Basis, run: Run) -> Array:
     """Return the traces of all samples of a set, shape (n, 16)."""
-    return np.concatenate([np.empty((0, TRACES)), *(basis.trace(each.rows.cpu()) for each in one.batches(run.portion))])
+    return np.concatenate(
+        [np.empty((0, TRACES)), *(basis.trace(each.rows.cpu()) for each in samples.batches(run.portion))]
+    )
 
 
 def split_broken(samples: Any) -> tuple[Any, Marks | None]:
@@ -39,37 +41,39 @@ def split_broken(samples: Any) -> tuple[Any, Marks | None]:
     is_list = isinstance(samples, list | tuple)
     if not is_list and len(getattr(samples, "shape", ())) not in (4, 5):
         return samples, None
-    broken = np.array([_is_broken(one) for one in samples], np.bool_)
+    broken = np.array([_is_broken(sample) for sample in samples], np.bool_)
     if not broken.any():
         return samples, None
     kept = np.flatnonzero(np.logical_not(broken)).tolist()
     return [samples[place] for place in kept] if is_list else samples[kept], broken
 
 
-def _is_broken(one: Any) -> bool:
+def _is_broken(picture: Any) -> bool:
     """Return whether a picture, an array or a tensor, holds NaN or Inf."""
-    if len(getattr(one, "shape", ())) < 3 or "float" not in str(getattr(one, "dtype", "")):
+    if len(getattr(picture, "shape", ())) < 3 or "float" not in str(getattr(picture, "dtype", "")):
         return False
-    return not np.isfinite(float(one.sum()))  # a sum is finite if its entries are
+    return not np.isfinite(float(picture.sum()))  # a sum is finite if its entries are
 
 
-def find_left_out(one: Embeddings, basis: Basis, seen: SeenSamples, run: Run) -> tuple[Marks, Marks]:
+def find_left_out(samples: Embeddings, basis: Basis, seen: SeenSamples, run: Run) -> tuple[Marks, Marks]:
     """Mark the samples of an evaluation that are not finite, and those of the reference, shape (n,) each."""
-    finite = one.is_finite()
-    traces = np.full((one.n, TRACES), np.nan)
+    finite = samples.is_finite()
+    traces = np.full((samples.n, TRACES), np.nan)
     if finite.any():
         rows = np.flatnonzero(finite)
-        traces[rows] = trace_all(one if len(rows) == one.n else Subset(one, rows), basis, run)
+        traces[rows] = trace_all(samples if len(rows) == samples.n else Subset(samples, rows), basis, run)
         finite = np.isfinite(traces).all(1)  # numbers near the largest of float32 have projections beyond it
-    known = np.zeros(one.n, bool)
+    known = np.zeros(samples.n, bool)
     known[finite] = seen.in_reference(traces[finite])
     return ~finite, known
 
 
-def show_left_out(one: Embeddings, broken: Marks, known: Marks) -> ShownSamples:
+def show_left_out(samples: Embeddings, broken: Marks, known: Marks) -> ShownSamples:
     """Return ids of the samples that `find_left_out` marks, shape (n,) each."""
     marked = {name: marks for name, marks in zip(LEFT_OUT, (broken, known), strict=True) if marks.any()}
-    return ShownSamples({}, {name: ((), one.ids_at(np.flatnonzero(marks)[:SHOWN])) for name, marks in marked.items()})
+    return ShownSamples(
+        {}, {name: ((), samples.ids_at(np.flatnonzero(marks)[:SHOWN])) for name, marks in marked.items()}
+    )
 
 
 def say_left_out(step: float, whole: EvaluationPart, same: float | None) -> tuple[list[str], bool]:
@@ -113,7 +117,7 @@ def _are(count: int) -> str:
 
 def tell_broken(step: float, whole: EvaluationPart, alarms: Sequence[Alarm]) -> list[Alarm]:
     """Return an alarm of samples that are not finite, if there are such, unless one was raised already."""
-    if not whole.broken or any(one.name == BROKEN for one in alarms):
+    if not whole.broken or any(alarm.name == BROKEN for alarm in alarms):
         return []
     size = f"{whole.broken:,} of {whole.brought:,}"
     text = f"since step {step_text(step)} samples are {BROKEN} (NaN or Inf), and are left out: {size}"
@@ -125,7 +129,7 @@ def say_same_seeds(
 ) -> str:
     """Say that samples are those of the evaluation before or of the reference, slightly changed; "" if they are not."""
     earlier = {"the evaluation before": before, "the reference": reference}
-    same = next((name for name, one in earlier.items() if basis.are_the_same(traces, one)), None)
+    same = next((name for name, others in earlier.items() if basis.are_the_same(traces, others)), None)
     if same is None:
         return ""
     said = f"the samples of step {step_text(step)} are those of {same}, in the same order and hardly changed"

@@ -12,7 +12,7 @@ from finc_eval.core.words import join_words, quote
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.monitoring.followed import LIKE
 from finc_eval.naming.evidence import MOST
-from finc_eval.naming.names import SECOND, name_modes
+from finc_eval.naming.names import SECOND, name_by_members
 from finc_eval.partitions.answer import kind_id
 
 NAMED_BY = 64  # members that a kind is named by, at most: 25 kinds are measured by fewer than 2 000 samples
@@ -33,7 +33,7 @@ def name_kinds(reference: Embeddings, rows: Rows, has: NDArray[np.bool_]) -> tup
 def words_for(one: Embeddings, groups: Sequence[Rows]) -> tuple[str, ...]:
     """Return the words for groups of samples of a set, at least one sample each."""
     few = [rows[:NAMED_BY] for rows in groups]
-    names = name_modes([{"gen": rows} for rows in few], {"gen": one})
+    names = name_by_members([{"gen": rows} for rows in few], {"gen": one})
     labels = np.array(one.column(LABEL)) if LABEL in one.columns else None
     found = []
     for rows, name in zip(few, names, strict=True):

@@ -32,10 +32,11 @@ def evaluations_needed(shift: float, reference: int, samples: int, things: int, 
     apart = shift * reference / before
     scores: Array = apart / np.sqrt(1 / samples + 1 / before)
     needed = np.log(things / alpha)
-    # 10: portions of the numbers of looks. In each, a number of looks is a thing whose further looks say nothing.
+    # 10: portions of the numbers of evaluations. In each, a number is a thing whose further evaluations say nothing.
     for counts in np.array_split(np.arange(1, MOST_EVALUATIONS + 1), 10):
-        look = np.arange(counts[-1])[:, None]
-        reached = counts[weigh(np.where(look < counts, scores[: len(look), None], np.nan)).log_e >= needed]
+        evaluation = np.arange(counts[-1])[:, None]
+        known = np.where(evaluation < counts, scores[: len(evaluation), None], np.nan)
+        reached = counts[weigh(known).log_e >= needed]
         if len(reached):
             return int(reached[0])
     return None
@@ -57,13 +58,15 @@ def say_needed(reference: int, samples: int, things: int, alpha: float) -> str:
     """Return what evaluations of this size can find, on average, in a sentence."""
     gone = SHARE / np.sqrt(SHARE * (1 - SHARE))
     found = [evaluations_needed(shift, reference, samples, things, alpha) for shift in (SHIFT, float(gone))]
-    words = ["is not found" if one is None else f"has an alarm after {plural(one, 'evaluation')}" for one in found]
+    words = [
+        "is not found" if count is None else f"has an alarm after {plural(count, 'evaluation')}" for count in found
+    ]
     first = (
         f"With {plural(samples, 'sample')} an evaluation and {reference:,} of the reference, on average a shift of all "
     )
     alone = [samples_alone(shift, reference, things, alpha) for shift in (SHIFT, float(gone))]
     counts = " and ".join(
-        dict.fromkeys("a larger reference" if one is None else plural(one, "sample") for one in alone)
+        dict.fromkeys("a larger reference" if count is None else plural(count, "sample") for count in alone)
     )
     return first + (
         f"samples by {SHIFT:g} of their standard deviations {words[0]}, and a kind of {100 * SHARE:.0f} % that "

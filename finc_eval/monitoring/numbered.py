@@ -122,7 +122,7 @@ def are_grouped(texts: Sequence[str]) -> bool:
 def _without_codes(text: str) -> str:
     """Return a text without hashes and sizes."""
     return HEX.sub(
-        lambda one: one[0] if PLAIN_HEX.fullmatch(one[0]) else NOTHING, SIZE.sub(NOTHING, UUID.sub(NOTHING, text))
+        lambda match: match[0] if PLAIN_HEX.fullmatch(match[0]) else NOTHING, SIZE.sub(NOTHING, UUID.sub(NOTHING, text))
     )
 
 
@@ -142,14 +142,14 @@ def fields_of(text: str, *, dates: bool, thousands: bool) -> list[Field]:
     text = UUID.sub(NOTHING, text)
     found = []
     if dates:
-        for one in split_dates(text):
-            found.append(Field("date", NumberKind.WEAK, float(re.sub("[^0-9]", "", one)), one))
+        for date in split_dates(text):
+            found.append(Field("date", NumberKind.WEAK, float(re.sub("[^0-9]", "", date)), date))
         text = DATE.sub(NOTHING, text)
     text = _without_codes(text)
     if thousands:
-        text = GROUPED.sub(lambda one: one[0].replace("_", ""), text)
+        text = GROUPED.sub(lambda match: match[0].replace("_", ""), text)
     tokens = [*TOKEN.finditer(text)]  # numbers of more than 18 digits are neither a number nor a word
-    return found + [_field(tokens, place) for place, one in enumerate(tokens) if one["number"]]
+    return found + [_field(tokens, place) for place, token in enumerate(tokens) if token["number"]]
 
 
 def _field(tokens: list[re.Match[str]], place: int) -> Field:
@@ -161,8 +161,10 @@ def _field(tokens: list[re.Match[str]], place: int) -> Field:
     behind = tokens[place + 1]["word"] if place + 1 < len(tokens) else None
     if behind and place + 2 < len(tokens) and tokens[place + 2]["number"]:
         behind = None  # it is the word of the next number
-    words = [one.lower() for one in (word, before, behind) if one]
-    clear = [one for one in words if kind_of(one) in (NumberKind.STEP, NumberKind.EPOCH, NumberKind.NEVER)]
+    words = [near.lower() for near in (word, before, behind) if near]
+    clear = [
+        candidate for candidate in words if kind_of(candidate) in (NumberKind.STEP, NumberKind.EPOCH, NumberKind.NEVER)
+    ]
     if behind and clear and clear[0] == behind.lower() and kind_of(clear[0]) is NumberKind.NEVER:
         clear = []
     label = clear[0] if clear else (before or "").lower()

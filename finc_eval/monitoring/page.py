@@ -36,7 +36,7 @@ HOW = (
 
 def says(course: Course) -> dict[str, str]:
     """Return the samples that no alarm judges, the alarms, and which step to keep."""
-    copies = [one.text for one in course.findings if one.kind == "copy"]
+    copies = [finding.text for finding in course.findings if finding.kind == "copy"]
     found = {"copies": _sentence(copies)} if copies else {}
     found["alarms"] = _say_findings(course)
     if course.keep is not None:
@@ -50,7 +50,7 @@ def _sentence(clauses: Sequence[str]) -> str:
 
 
 def _say_findings(course: Course) -> str:
-    found = [one.text for one in course.findings if one.kind != "copy"]
+    found = [finding.text for finding in course.findings if finding.kind != "copy"]
     if not found:
         return f"No alarm in {plural(len(course.steps), 'evaluation')}."
     more = len(found) - NAMED
@@ -59,8 +59,8 @@ def _say_findings(course: Course) -> str:
 
 def _alarms_said(course: Course) -> dict[str, Alarm]:
     """Return the alarm of each finding, by the name of the finding."""
-    said = {one.name for one in course.findings}
-    return {one.finding: one for one in course.alarms if one.finding in said}
+    said = {finding.name for finding in course.findings}
+    return {alarm.finding: alarm for alarm in course.alarms if alarm.finding in said}
 
 
 def outline(course: Course) -> Outline:
@@ -80,23 +80,23 @@ def outline(course: Course) -> Outline:
 
 
 def _alarms(course: Course) -> TextTable:
-    last = {one.name: one.values[-1] for one in course.followed if one.values}
+    last = {thing.name: thing.values[-1] for thing in course.followed if thing.values}
     alarms = _alarms_said(course)
 
     def of_alarm(write: Callable[[Alarm], str]) -> Callable[[Finding], str]:
-        return lambda one: write(alarms[one.name]) if one.name in alarms else "–"
+        return lambda finding: write(alarms[finding.name]) if finding.name in alarms else "–"
 
     return TextTable.of(
         "Alarms",
         {
-            "What": lambda one: one.name,
+            "What": lambda finding: finding.name,
             "Raised at step": of_alarm(lambda alarm: step_text(alarm.step)),
-            "What has changed": lambda one: one.text,
+            "What has changed": lambda finding: finding.text,
             "Before": of_alarm(lambda alarm: number(alarm.before)),
             "Since then": of_alarm(lambda alarm: number(alarm.after)),
             "Last evaluation": of_alarm(lambda alarm: _value(last.get(alarm.name))),
-            "What follows from it": lambda one: join_words(one.explains) or "–",
-            "Samples": lambda one: ", ".join(one.ids[:NAMED]) or "–",
+            "What follows from it": lambda finding: join_words(finding.explains) or "–",
+            "Samples": lambda finding: ", ".join(finding.ids[:NAMED]) or "–",
         },
         course.findings,
         words=["What has changed", "What follows from it", "Samples"],
@@ -108,13 +108,13 @@ def _things(course: Course) -> TextTable:
     return TextTable.of(
         "Followed things",
         {
-            "What": lambda one: one.name,
-            "Reference": lambda one: _value(one.reference),
-            "First evaluation": lambda one: _value(one.values[0] if one.values else None),
-            "Last evaluation": lambda one: _value(one.values[-1] if one.values else None),
-            "Evidence": lambda one: f"{one.evidence:.2g}",
+            "What": lambda thing: thing.name,
+            "Reference": lambda thing: _value(thing.reference),
+            "First evaluation": lambda thing: _value(thing.values[0] if thing.values else None),
+            "Last evaluation": lambda thing: _value(thing.values[-1] if thing.values else None),
+            "Evidence": lambda thing: f"{thing.evidence:.2g}",
         },
-        sorted(course.followed, key=lambda one: -one.evidence),
+        sorted(course.followed, key=lambda thing: -thing.evidence),
         legend=f"An alarm is raised at an evidence of {1 / course.alpha:g}. Shares are parts of 1.",
     )
 
@@ -133,12 +133,12 @@ def _value(value: float | None) -> str:
 def page(course: Course, _: Mapping[str, Any]) -> str:
     """Return the page."""
     said = outline(course)
-    alarmed = {one.name for one in _alarms_said(course).values()}
-    first = [one for one in course.followed if one.name in alarmed]
-    rest = [one for one in course.followed if one.name not in alarmed]
+    alarmed = {alarm.name for alarm in _alarms_said(course).values()}
+    first = [thing for thing in course.followed if thing.name in alarmed]
+    rest = [thing for thing in course.followed if thing.name not in alarmed]
     alarms, things, distances = said.tables
     sections = [
-        Section("alarms", alarms.title, table=alarms, figure=Markup("").join(_draw(course, one) for one in first)),
+        Section("alarms", alarms.title, table=alarms, figure=Markup("").join(_draw(course, thing) for thing in first)),
         *_strips(course),
         Section("things", things.title, table=things, texts=said.details, parts=_folded(course, rest)),
         Section("distances", distances.title, table=distances),
@@ -147,40 +147,43 @@ def page(course: Course, _: Mapping[str, Any]) -> str:
 
 
 def _folded(course: Course, rest: Sequence[Followed]) -> list[Section]:
-    drawn = Markup("").join(_draw(course, one) for one in rest if course.steps)
+    drawn = Markup("").join(_draw(course, thing) for thing in rest if course.steps)
     return [Section("courses", "Courses of things without an alarm", figure=drawn)] if drawn else []
 
 
-def _draw(course: Course, one: Followed) -> Markup:
+def _draw(course: Course, thing: Followed) -> Markup:
     """Draw the course of a thing with its reference, and a mark at its alarm."""
-    known = [(step, value) for step, value in zip(course.steps, one.values, strict=True) if value is not None]
-    ends = [value for _, value in known] + ([] if one.reference is None else [one.reference])
+    known = [(step, value) for step, value in zip(course.steps, thing.values, strict=True) if value is not None]
+    ends = [value for _, value in known] + ([] if thing.reference is None else [thing.reference])
     if not known:
         return Markup("")
     across = Axis(min(course.steps), max(course.steps), LEFT, WIDTH - EDGE)
     up = Axis(min(ends), max(ends), HEIGHT - EDGE, EDGE)
     parts = [line([(across.at(step), up.at(value)) for step, value in known], "gen", width=1.5)]
-    if one.reference is not None:
-        parts.append(line([(LEFT, up.at(one.reference)), (WIDTH - EDGE, up.at(one.reference))], "ref", dashes="4 3"))
+    if thing.reference is not None:
+        parts.append(
+            line([(LEFT, up.at(thing.reference)), (WIDTH - EDGE, up.at(thing.reference))], "ref", dashes="4 3")
+        )
     for alarm in _alarms_said(course).values():
-        if alarm.name == one.name:
+        if alarm.name == thing.name:
             value = dict(known).get(alarm.step, ends[-1])
             parts.append(mark("gen", (across.at(alarm.step), up.at(value)), alarm.text))
     parts += [text((LEFT - 4, up.at(value) + 4), number(value), anchor="end") for value in {min(ends), max(ends)}]
     parts += [
         text((across.at(step), HEIGHT - 6), step_text(step)) for step in sorted({course.steps[0], course.steps[-1]})
     ]
-    parts.append(text((LEFT, 14), one.name, anchor="start"))
+    parts.append(text((LEFT, 14), thing.name, anchor="start"))
     ends_of_it = [f"{number(value)} at step {step_text(step)}" for step, value in (known[0], known[-1])]
     description = f"From {' to '.join(ends_of_it)}"
-    return drawing(f"Course of {one.name}", description, (WIDTH, HEIGHT), parts)
+    return drawing(f"Course of {thing.name}", description, (WIDTH, HEIGHT), parts)
 
 
 def _strips(course: Course) -> list[Section]:
     """Return the pictures of each kind by step: of the kinds with an alarm, or else of eight."""
     pictures = dict(sorted(course.pictures.items()))
     names = list(dict.fromkeys(name for found in pictures.values() for name in found))
-    chosen = [name for name in names if name in {one.name for one in _alarms_said(course).values()}] or names[:STRIPS]
+    alarmed = {alarm.name for alarm in _alarms_said(course).values()}
+    chosen = [name for name in names if name in alarmed] or names[:STRIPS]
     if not chosen:
         return []
     head = Markup("<tr><th></th>{}</tr>").format(
@@ -192,8 +195,10 @@ def _strips(course: Course) -> list[Section]:
             printable(name),
             Markup("").join(
                 Markup("<td>–</td>")
-                if (one := found.get(name)) is None
-                else cell.format(one.uri, one.width, one.height, printable(f"{name} at step {step_text(step)}"))
+                if (picture := found.get(name)) is None
+                else cell.format(
+                    picture.uri, picture.width, picture.height, printable(f"{name} at step {step_text(step)}")
+                )
                 for step, found in pictures.items()
             ),
         )

@@ -90,7 +90,7 @@ class SeenSamples:
         known = np.isfinite(marked).all(1)
         near = np.zeros(len(marked), bool)
         near[known] = self._near(cKDTree(rounded.astype(np.float64)), marked[known], 1)[:, 0]
-        found, of = (one.reshape(len(steps), MARKED).sum(1) for one in (near, known))
+        found, of = (marks.reshape(len(steps), MARKED).sum(1) for marks in (near, known))
         for evaluation in np.flatnonzero((of > 0) & (found >= MOSTLY * of)).tolist():
             if self._are_copies(int(found[evaluation]), int(of[evaluation]), rounded):
                 return steps[evaluation]

@@ -74,16 +74,19 @@ class Strips:
         self.pictures[step] = dict(shown.pictures)
         if len(self.pictures) > MOST_STEPS:
             steps = sorted(self.pictures)
-            gaps = {one: after - before for before, one, after in zip(steps, steps[1:], steps[2:], strict=False)}
-            del self.pictures[min(gaps, key=lambda one: gaps[one])]
+            gaps = {middle: after - before for before, middle, after in zip(steps, steps[1:], steps[2:], strict=False)}
+            del self.pictures[min(gaps, key=lambda middle: gaps[middle])]
 
     def write(self, file: NewFile) -> None:
         """Write the pictures into a file."""
-        entries = [(step, name, one) for step, found in self.pictures.items() for name, one in found.items()]
-        index = [[step, name, one.kind, one.width, one.height, len(one.data)] for step, name, one in entries]
+        entries = [(step, name, picture) for step, found in self.pictures.items() for name, picture in found.items()]
+        index = [
+            [step, name, picture.kind, picture.width, picture.height, len(picture.data)]
+            for step, name, picture in entries
+        ]
         file.header["strips"] = index
-        file.header["shown"] = [[one.ids, one.words] for one in (self.reference, self.last)]
-        file.array("strips", np.frombuffer(b"".join(one.data for *_, one in entries), np.uint8))
+        file.header["shown"] = [[shown_of.ids, shown_of.words] for shown_of in (self.reference, self.last)]
+        file.array("strips", np.frombuffer(b"".join(picture.data for *_, picture in entries), np.uint8))
 
     @classmethod
     def read(cls, file: StoredFile) -> Self:

@@ -95,28 +95,34 @@ def _read_steps(names: Sequence[str]) -> dict[str, float]:
     for level in range(max(map(len, parts))):
         fields = _fields([own[level] if level < len(own) else "" for own in parts])
         if level and len(names) == 1:  # nothing is compared to the folders: a word must say that a number is a step
-            fields = [[one for one in fields[0] if one.kind in COUNTS or one.is_checkpoint]]
+            fields = [[field for field in fields[0] if field.kind in COUNTS or field.is_checkpoint]]
         steps, problem = _read_level(names, fields)
         if steps:
             return dict(zip(names, steps, strict=True))
         problems.append(problem)
-    raise UsageError(next((one for one in problems if one), "") or _say_missing(names, [[] for _ in names]))
+    raise UsageError(
+        next((sentence for sentence in problems if sentence), "") or _say_missing(names, [[] for _ in names])
+    )
 
 
 def _fields(texts: Sequence[str]) -> list[list[Field]]:
     """Return the numbers of all texts; what looks like a date is a date if it is one in all of them."""
     thousands = are_grouped(texts)
     dated = [fields_of(text, dates=True, thousands=thousands) for text in texts]
-    if len({sum(one.kind is NumberKind.WEAK for one in own) for own in dated}) == 1 and any(map(split_dates, texts)):
+    if len({sum(field.kind is NumberKind.WEAK for field in own) for own in dated}) == 1 and any(
+        map(split_dates, texts)
+    ):
         return dated
     return [fields_of(text, dates=False, thousands=thousands) for text in texts]
 
 
 def _read_level(names: Sequence[str], fields: Sequence[Sequence[Field]]) -> tuple[list[float], str]:
     """Return the step of each name from the numbers in one part of each path, or nothing and why not."""
-    labels = [{one.label for one in own} for own in fields]
-    some = {one for one in ENDS if len(names) == 1 or not all(one in own for own in labels)}
-    usable = [[one for one in own if one.kind is not NumberKind.NEVER and one.label not in some] for own in fields]
+    labels = [{field.label for field in own} for own in fields]
+    some = {end for end in ENDS if len(names) == 1 or not all(end in own for own in labels)}
+    usable = [
+        [field for field in own if field.kind is not NumberKind.NEVER and field.label not in some] for own in fields
+    ]
     if not any(usable):
         return [], _say_missing(names, fields) if any(fields) else ""
     if not all(usable):
@@ -126,8 +132,8 @@ def _read_level(names: Sequence[str], fields: Sequence[Sequence[Field]]) -> tupl
     if differ:
         return _choose(names, differ)
     alone = [_alone(own, columns) for own in usable]
-    if all(alone) and len({(one.kind, one.unit) for one in alone if one is not None}) == 1:
-        steps = [one.value for one in alone if one is not None]
+    if all(alone) and len({(field.kind, field.unit) for field in alone if field is not None}) == 1:
+        steps = [field.value for field in alone if field is not None]
         return (steps, "") if len(names) == 1 or len(set(steps)) > 1 else ([], _say_equal(names, steps))
     return [], _say_unclear(names, usable, columns)
 
@@ -141,16 +147,16 @@ def _common(fields: Sequence[Sequence[Field]]) -> dict[tuple[str, str, int], lis
     for own in fields:
         seen: Counter[tuple[str, str]] = Counter()
         row = {}
-        for one in own:
-            key = one.label, one.unit
-            row[(*key, seen[key])] = one
+        for field in own:
+            key = field.label, field.unit
+            row[(*key, seen[key])] = field
             seen[key] += 1
         rows.append(row)
     return {key: [row[key] for row in rows] for key in rows[0] if all(key in row for row in rows)}
 
 
 def _all_differ(column: Sequence[Field]) -> bool:
-    return len({one.value for one in column}) == len(column)
+    return len({field.value for field in column}) == len(column)
 
 
 def _choose(names: Sequence[str], differ: Columns) -> tuple[list[float], str]:
@@ -158,10 +164,12 @@ def _choose(names: Sequence[str], differ: Columns) -> tuple[list[float], str]:
     for kind in (NumberKind.STEP, NumberKind.EPOCH, NumberKind.PLAIN, NumberKind.WEAK):
         among = {key: column for key, column in differ.items() if column[0].kind is kind}
         if kind is NumberKind.STEP and among:
-            among |= {key: one for key, one in differ.items() if _contradicts(one, [*among.values()])}
-        if kind is NumberKind.PLAIN and (saved := {key: one for key, one in among.items() if one[0].is_checkpoint}):
+            among |= {key: column for key, column in differ.items() if _contradicts(column, [*among.values()])}
+        if kind is NumberKind.PLAIN and (
+            saved := {key: column for key, column in among.items() if column[0].is_checkpoint}
+        ):
             among = saved
-        columns = {tuple(one.value for one in column): column for column in among.values()}
+        columns = {tuple(field.value for field in column): column for column in among.values()}
         if len(columns) > 1 and kind is NumberKind.PLAIN:
             columns = _rising(names, columns) or columns
         if len(columns) == 1:
@@ -177,8 +185,8 @@ def _contradicts(column: Sequence[Field], steps: Sequence[Sequence[Field]]) -> b
     Steps begin again in each epoch then, or "steps" are those of a sampler.
     """
     may_be = column[0].kind is NumberKind.EPOCH
-    may_be |= column[0].kind is NumberKind.PLAIN and all(one[0].label == "steps" for one in steps)
-    return may_be and any(_order(column) != _order(one) for one in steps)
+    may_be |= column[0].kind is NumberKind.PLAIN and all(step[0].label == "steps" for step in steps)
+    return may_be and any(_order(column) != _order(step) for step in steps)
 
 
 def _order(column: Sequence[Field]) -> list[int]:
@@ -199,7 +207,7 @@ def _rising(names: Sequence[str], columns: Valued) -> Valued:
 
 
 def _rises(values: Sequence[float], order: Sequence[int]) -> bool:
-    return all(values[one] < values[other] for one, other in pairwise(order))
+    return all(values[place] < values[other] for place, other in pairwise(order))
 
 
 def _natural(name: str) -> list[tuple[str, int]]:
@@ -211,11 +219,13 @@ def _alone(own: Sequence[Field], columns: Columns) -> Field | None:
 
     Of several, a step goes before an epoch.
     """
-    shared = [one for key, column in columns.items() if len(column) > 1 and not _all_differ(column) for one in column]
-    left = [one for one in own if not any(one is other for other in shared)] or [*own]
+    shared = [
+        field for key, column in columns.items() if len(column) > 1 and not _all_differ(column) for field in column
+    ]
+    left = [field for field in own if not any(field is other for other in shared)] or [*own]
     for kind in (NumberKind.STEP, NumberKind.EPOCH, NumberKind.PLAIN, NumberKind.WEAK):
-        among = [one for one in left if one.kind is kind]
-        among = [one for one in among if one.is_checkpoint] or among
+        among = [field for field in left if field.kind is kind]
+        among = [field for field in among if field.is_checkpoint] or among
         if among:
             return among[0] if len(among) == 1 else None
     return None
@@ -233,7 +243,7 @@ def _say_missing(names: Sequence[str], fields: Sequence[Sequence[Field]], missin
     first = names[odd[0]]
     others = f", and neither has {_short(names[odd[1]], names)}" if len(odd) == 2 else ""
     others = f", nor have {len(odd) - 1} others" if len(odd) > 2 else others
-    why = next((f" ({one.text} goes with {quote(one.label)})" for one in fields[odd[0]] if one.label), "")
+    why = next((f" ({field.text} goes with {quote(field.label)})" for field in fields[odd[0]] if field.label), "")
     return f"{_short(first, names)} has {NO_STEP}{why}{others}: pass {_way_out(first, names)}"
 
 
@@ -247,7 +257,7 @@ def _say_several(names: Sequence[str], columns: Sequence[Sequence[Field]]) -> st
 
 
 def _say_column(column: Sequence[Field]) -> str:
-    values = ", ".join([one.text for one in column[:SHOWN]] + (["…"] if len(column) > SHOWN else []))
+    values = ", ".join([field.text for field in column[:SHOWN]] + (["…"] if len(column) > SHOWN else []))
     return f"{values} (after {quote(column[0].label)})" if column[0].label else values
 
 
@@ -260,13 +270,15 @@ def _say_equal(names: Sequence[str], steps: Sequence[float]) -> str:
 
 def _say_unclear(names: Sequence[str], fields: Sequence[Sequence[Field]], columns: Columns) -> str:
     """Return the sentence on names of which no number is the step of all."""
-    for column in sorted(columns.values(), key=lambda one: one[0].kind is not NumberKind.STEP):
-        place = next((at for at in range(len(column)) if column[at].value in [one.value for one in column[:at]]), None)
+    for column in sorted(columns.values(), key=lambda candidate: candidate[0].kind is not NumberKind.STEP):
+        place = next(
+            (at for at in range(len(column)) if column[at].value in [field.value for field in column[:at]]), None
+        )
         if place is not None and column[0].kind in COUNTS:
             first = next(at for at in range(place) if column[at].value == column[place].value)
             return _say_equal([names[first], names[place]], [column[place].value])
     several = max(range(len(names)), key=lambda at: len(fields[at]))
-    numbers = [one.text for one in fields[several]]
+    numbers = [field.text for field in fields[several]]
     return (
         f"the names do not say their steps in one way: {_short(names[several], names)} has {join_words(numbers)}; pass "
         f"each step as {WAY_OUT}, such as {_way_out(names[several], names, fields[several][0].value)}"

@@ -1,1 +1,1 @@
-"""Names of modes: properties that members have more often than other samples, each with its evidence."""
+"""Names of kinds and directions: properties that members have more often than other samples, each with its evidence."""

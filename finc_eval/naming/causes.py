@@ -1,4 +1,4 @@
-"""Why one set has more of a mode: frequency or appearance, and which modes of the two sets show one kind of sample."""
+"""Why one set has more of a direction: frequency or appearance, and which directions show one kind of sample."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CauseKind = Literal["frequency", "appearance", "both"]
 NEIGHBORS = 10  # nearest samples of the other set that are looked at for each member
 
 LIFT = 3.0
-"""Times as often as by chance that members of linked modes are near each other.
+"""Times as often as by chance that members of linked directions are near each other.
 
 Chosen on four draws of digits, one of which was slanted, blurred or thickened in gen. In ten other draws, 17 of 19
 linked pairs were of one digit, and the altered digit was linked in 8."""
@@ -31,7 +31,7 @@ linked pairs were of one digit, and the altered digit was linked in 8."""
 
 @dataclass(frozen=True)
 class LookCause(Record):
-    """Cause of a mode: how often its labels are drawn, what samples of a label look like, or both.
+    """Cause of a direction: how often its labels are drawn, what samples of a label look like, or both.
 
     The difference of the shares of members is the sum of two parts (Kitagawa 1955): Σ (p_l − q_l)·(g_l + r_l)/2 from
     the frequencies p_l and q_l of the labels, and Σ (p_l + q_l)/2·(g_l − r_l) from the shares g_l and r_l of members
@@ -53,7 +53,7 @@ class LookCause(Record):
 
 
 def frequency_or_appearance(labels: Mapping[str, Sequence[str]], members: Mapping[str, NDArray[np.int64]]) -> LookCause:
-    """Find out why one of two sets has more of a mode.
+    """Find out why one of two sets has more of a direction.
 
     Members must come from directions and thresholds that were chosen on other samples, and samples must be independent.
     A missing label is ""; the first set is the one that has more.
@@ -70,8 +70,8 @@ def frequency_or_appearance(labels: Mapping[str, Sequence[str]], members: Mappin
     # The fewest labels that make at least half of the members.
     counts = inside.sum(0)
     order = np.argsort(-counts, kind="stable")
-    own = order[: int(np.searchsorted(np.cumsum(counts[order]), counts.sum() / 2)) + 1]
-    more, less = samples[:, own].sum(1)
+    largest = order[: int(np.searchsorted(np.cumsum(counts[order]), counts.sum() / 2)) + 1]
+    more, less = samples[:, largest].sum(1)
     frequency_p = float(enrichment_p(more, samples[0].sum(), less, samples[1].sum())) * len(known)
     tests = torch.tensor([min(frequency_p, 1.0), stratified_p(inside, samples)], dtype=torch.float64)
     (often_p, looks_p), (often, looks) = holm(tests).tolist(), difference_parts(inside, samples)
@@ -80,7 +80,7 @@ def frequency_or_appearance(labels: Mapping[str, Sequence[str]], members: Mappin
         p_value <= ALPHA and part >= 0.2 * (often + looks) for p_value, part in ((often_p, often), (looks_p, looks))
     )
     kinds: tuple[CauseKind | None, ...] = (None, "appearance", "frequency", "both")
-    return LookCause(kinds[2 * is_often + is_looks], tuple(known[label] for label in own), often_p, looks_p)
+    return LookCause(kinds[2 * is_often + is_looks], tuple(known[label] for label in largest), often_p, looks_p)
 
 
 def stratified_p(members: Counts, samples: Counts) -> float:
@@ -98,7 +98,10 @@ def stratified_p(members: Counts, samples: Counts) -> float:
 
 
 def difference_parts(members: Counts, samples: Counts) -> tuple[float, float]:
-    """Return the parts of the difference of the shares of members: of frequency and of appearance (Kitagawa 1955)."""
+    """Return the parts of the difference of the shares of members: of frequency and of appearance (Kitagawa 1955).
+
+    Both arguments count by set and label, shape (2, labels): members, and all samples.
+    """
     frequency = samples / samples.sum(1, keepdims=True)
     with np.errstate(invalid="ignore"):
         rate = members / samples
@@ -110,7 +113,7 @@ def difference_parts(members: Counts, samples: Counts) -> tuple[float, float]:
 
 
 OWN, OTHER = {"over": "gen", "under": "ref"}, {"over": "ref", "under": "gen"}
-"""The set that has more of a mode of each role, and the one that has less."""
+"""The set that has more of a direction of each role, and the one that has less."""
 
 
 def look_different(
@@ -119,30 +122,30 @@ def look_different(
     members: Sequence[Mapping[str, Indices]],
     sets: Mapping[str, Embeddings],
 ) -> list[int | None]:
-    """Link over- and under-represented modes that show the same kind of sample.
+    """Link over- and under-represented directions that show the same kind of sample.
 
-    Two modes show one kind if the strongest label, word or class of each describes most members of the other. If these
-    do not decide, two modes show one kind if each is what the other set has in place of the other: of the samples of
-    the other set that are nearest to the members of one mode, the members of the other mode are three times as many as
-    by chance, both ways. `members` in the set that has more of a mode are used; the result is the number of the linked
-    mode, or None.
+    Two directions show one kind if the strongest label, word or class of each describes most members of the other. If
+    these do not decide, two directions show one kind if each is what the other set has in place of the other: of the
+    samples of the other set that are nearest to the members of one direction, the members of the other direction are
+    three times as many as by chance, both ways. `members` in the set that has more of a direction are used; the result
+    is the number of the linked direction, or None.
     """
-    own = [np.asarray(mode.get(OWN[role], ()), np.int64) for role, mode in zip(roles, members, strict=True)]
+    places = [np.asarray(rows.get(OWN[role], ()), np.int64) for role, rows in zip(roles, members, strict=True)]
     pools = {}
-    for name, one in sets.items():
-        mine = [found for role, found in zip(roles, own, strict=True) if OWN[role] == name]
-        pools[name] = np.unique(np.concatenate([smallest_hashes(one, OTHERS_PER_SET), *mine]))
+    for name, samples in sets.items():
+        mine = [found for role, found in zip(roles, places, strict=True) if OWN[role] == name]
+        pools[name] = np.unique(np.concatenate([smallest_hashes(samples, OTHERS_PER_SET), *mine]))
     rows = {name: sets[name].rows_at(pool) for name, pool in pools.items()}
-    lifts = np.zeros((len(own), len(own)))
+    lifts = np.zeros((len(places), len(places)))
     for i, role in enumerate(roles):
         own_rows, pool = rows[OWN[role]], pools[OTHER[role]]
-        at = own_rows[torch.from_numpy(np.searchsorted(pools[OWN[role]], own[i])).to(own_rows.device)]
+        at = own_rows[torch.from_numpy(np.searchsorted(pools[OWN[role]], places[i])).to(own_rows.device)]
         distances = torch.cdist(at, rows[OTHER[role]])
         nearest = pool[distances.topk(min(NEIGHBORS, len(pool)), largest=False).indices.cpu().numpy()]
-        for j in range(len(own)):
-            if roles[j] != role and len(own[i]) and len(own[j]):
-                lifts[i, j] = np.isin(nearest, own[j]).mean() * len(pool) / len(own[j])
-    lifts = np.minimum(lifts, lifts.T)  # the smaller one of the two directions
+        for j in range(len(places)):
+            if roles[j] != role and len(places[i]) and len(places[j]):
+                lifts[i, j] = np.isin(nearest, places[j]).mean() * len(pool) / len(places[j])
+    lifts = np.minimum(lifts, lifts.T)  # the smaller one of both ways
     for i, j in product(range(len(names)), repeat=2):
         if roles[i] != roles[j] and (same := same_kind(names[i], names[j])) is not None:
             lifts[i, j] = LIFT + lifts[i, j] if same else 0
@@ -150,7 +153,7 @@ def look_different(
 
 
 def same_kind(one: Name, other: Name) -> bool | None:
-    """Return whether the first source that names both modes says the same of them; None without such a source.
+    """Return whether the first source that names both directions says the same of them; None without such a source.
 
     The strongest value of each must describe most members of the other too: classes such as tusker and African elephant
     come in either order.
@@ -163,7 +166,7 @@ def same_kind(one: Name, other: Name) -> bool | None:
 def _values_of_most(name: Name) -> dict[str, list[str]]:
     """Return, by source, the values that most members have, the strongest first; traits are left out."""
     found: dict[str, list[str]] = {}
-    for one in name.evidence:
-        if one.source != TRAIT:
-            found.setdefault(one.source, []).extend([one.value] if one.share_members >= MOST else [])
+    for part in name.evidence:
+        if part.source != TRAIT:
+            found.setdefault(part.source, []).extend([part.value] if part.share_members >= MOST else [])
     return found

@@ -48,13 +48,13 @@ def class_properties(panel: SampledSets) -> Iterator[Properties]:
     Modes are left out in whose members the layer is unsure: an artifact is not an animal.
     """
     sets = list(panel.by_set())
-    if not any(classifier_of(one.space) for one, _, _ in sets):
+    if not any(classifier_of(samples.space) for samples, _, _ in sets):
         return
     tree = imagenet_tree()
     known = np.zeros(panel.members.shape[1], bool)
     weights, entropy = np.zeros((len(known), len(tree.names)), np.float32), np.full(len(known), np.nan)
-    for one, rows, place in sets:
-        if (chance := probabilities(one, rows)) is not None:
+    for samples, rows, place in sets:
+        if (chance := probabilities(samples, rows)) is not None:
             known[place], weights[place] = True, class_weights(chance)
             entropy[place] = torch.special.entr(chance).sum(1).numpy()
     yield Properties(
@@ -69,19 +69,19 @@ def class_properties(panel: SampledSets) -> Iterator[Properties]:
 
 
 def _are_sure(panel: SampledSets, entropy: Floats, known: Mask) -> Mask:
-    """Return for which modes the layer is as sure of most members as it is of most other samples of every set."""
+    """Return for which kinds the layer is as sure of most members as it is of most other samples of every set."""
     found = []
     for members, others in zip(panel.members & known, panel.others & known, strict=True):
         of_sets = [entropy[place][others[place]] for _, _, place in panel.by_set()]
-        limits = [np.quantile(one, UNSURE) for one in of_sets if len(one)]
+        limits = [np.quantile(entropies, UNSURE) for entropies in of_sets if len(entropies)]
         found.append(bool(members.any() and limits and np.median(entropy[members]) <= min(limits)))
     return np.array(found, bool)
 
 
-def probabilities(one: Embeddings, rows: Indices) -> torch.Tensor | None:
+def probabilities(samples: Embeddings, rows: Indices) -> torch.Tensor | None:
     """Return the probability of each class in samples; None without a last layer."""
-    classifier = classifier_of(one.space)
-    return None if classifier is None else classifier.probabilities(one.rows_at(rows))
+    classifier = classifier_of(samples.space)
+    return None if classifier is None else classifier.probabilities(samples.rows_at(rows))
 
 
 def class_weights(chance: torch.Tensor) -> NDArray[np.float32]:
@@ -120,9 +120,9 @@ def _places(name: str) -> list[int]:
 
 
 def sum_up(members: Floats, others: Floats, tree: ClassTree) -> tuple[Floats, Floats]:
-    """Return how well classes and nouns sum up what members are seen as more than others, twice (modes, names).
+    """Return how well classes and nouns sum up what members are seen as more than others, twice (kinds, names).
 
-    Arguments are mean weights of members and others of each mode, shape (modes, names). What members are seen as more
+    Arguments are mean weights of members and others of each kind, shape (kinds, names). What members are seen as more
     is a distribution over classes. The first result is the part s of it that is below each noun. The second is the
     divergence of s from the part of all classes that are below it: the name with the most has nearly all of what
     members are seen as, and little else.
@@ -147,5 +147,5 @@ def classifier_of(space: str) -> Classifier | None:
 
     try:
         return load_classifier(card) if space in spaces_of(card) else None
-    except DataError:  # the weights cannot be used: the mode goes without this evidence
+    except DataError:  # the weights cannot be used: the kind goes without this evidence
         return None

@@ -103,7 +103,7 @@ def register_column(
         >>> fe.register_column("redness", redness, less="less red", more="redder", brings=["warmth", "green"])
         >>> fe.unregister_column("redness")
     """
-    looks = [one.name for one in (*TRAITS, *LOOKS_OF_CLIPS)]
+    looks = [trait.name for trait in (*TRAITS, *LOOKS_OF_CLIPS)]
     if not isinstance(name, str) or not name.strip() or len(name) > MOST_LETTERS or not name.isprintable():
         raise UsageError(f"a column must have a name of 1 to {MOST_LETTERS} printable letters, got {name!r}")
     if name in (*looks, *RESERVED) or name.startswith(("column ", "kind ")):
@@ -119,7 +119,7 @@ def register_column(
         check_choice("bad", bad, ("less", "more"))
     brought = (brings,) if isinstance(brings, str) else tuple(brings or ())
     known = [*looks, *_REGISTERED]
-    if strange := [one for one in brought if one not in known]:
+    if strange := [look for look in brought if look not in known]:
         raise UsageError(
             f"brings names {strange[0]!r}, which is not a look or a registered column"
             f"{did_you_mean(str(strange[0]), known)}: take {join_words(known, 'or')}"
@@ -156,7 +156,7 @@ def registered_columns() -> tuple[RegisteredColumn, ...]:
 
 def is_look(trait: str) -> bool:
     """Return whether a trait, by its name, is built in, rather than registered or a column of metadata."""
-    return any(one.name == trait for one in (*TRAITS, *LOOKS_OF_CLIPS))
+    return any(look.name == trait for look in (*TRAITS, *LOOKS_OF_CLIPS))
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +182,7 @@ class ColumnMeasurer:
         """
         self._ids, self._content = ids, None if content is None else content.tolist()
         self._columns = tuple(columns)
-        self._digests = [None if content is None else one.digest for one in self._columns]
+        self._digests = [None if content is None else column.digest for column in self._columns]
         self._values = np.full((len(self._columns), len(ids)), np.nan)
         self._flags = np.ones(len(self._columns), bool)
         self._fresh: list[KeptColumn] = [{} for _ in self._columns]
@@ -245,16 +245,16 @@ def _measure(column: RegisteredColumn, image: Image.Image, sample: str) -> tuple
     return number, isinstance(value, bool | np.bool_)
 
 
-def _shown(found: object) -> str:
-    text = repr(found)
-    return text if len(text) <= 60 else f"{type(found).__name__} {text[:60]}…"
+def _shown(returned: object) -> str:
+    text = repr(returned)
+    return text if len(text) <= 60 else f"{type(returned).__name__} {text[:60]}…"
 
 
 def join_columns(
     sets: Sequence[dict[RegisteredColumn, ColumnValues]], sizes: Sequence[int]
 ) -> tuple[tuple[Trait, ...], list[Array]]:
     """Return the traits of the columns that all sets have, and their values in each set, shape (n, columns)."""
-    shared = [one for one in sets[0] if all(one in found for found in sets)] if sets else []
-    traits = tuple(one.trait(all(found[one].is_flag for found in sets)) for one in shared)
-    values = [np.array([found[one].values for one in shared], np.float64) for found in sets]
-    return traits, [one.reshape(len(shared), size).T for one, size in zip(values, sizes, strict=True)]
+    shared = [column for column in sets[0] if all(column in found for found in sets)] if sets else []
+    traits = tuple(column.trait(all(found[column].is_flag for found in sets)) for column in shared)
+    values = [np.array([found[column].values for column in shared], np.float64) for found in sets]
+    return traits, [table.reshape(len(shared), size).T for table, size in zip(values, sizes, strict=True)]

@@ -62,7 +62,7 @@ def _of_value(value: object, above: list[object]) -> Iterator[str]:
     if value is None or value is ... or isinstance(value, bool | int | float | complex | str | bytes):
         yield f"{type(value).__name__} {value!r}"
     elif type(value) in (tuple, frozenset):
-        parts = ["\1".join(_of_value(one, above)) for one in value]  # type: ignore[attr-defined]
+        parts = ["\1".join(_of_value(part, above)) for part in value]  # type: ignore[attr-defined]
         yield "\2".join([type(value).__name__, *(parts if isinstance(value, tuple) else sorted(parts))])
     elif isinstance(value, FunctionType):
         yield from _of_function(value, above)
@@ -73,8 +73,8 @@ def _of_value(value: object, above: list[object]) -> Iterator[str]:
 
 
 def _of_function(function: FunctionType, above: list[object]) -> Iterator[str]:
-    if any(one is function for one in above):  # it calls itself
-        yield f"again {[one is function for one in above].index(True)}"
+    if any(other is function for other in above):  # it calls itself
+        yield f"again {[other is function for other in above].index(True)}"
         return
     package = (function.__module__ or "").partition(".")[0]
     if package in PURE:
@@ -103,11 +103,11 @@ def _of_code(code: CodeType, above: list[object]) -> Iterator[str]:
     """Yield the instructions of a code object, its names and its constants; names of its own variables say nothing."""
     if READ & {*code.co_names}:
         raise _Unseen
-    for one in dis.get_instructions(code):
-        is_cell = one.opname == "STORE_DEREF" and one.argval in code.co_freevars
-        if one.opname in CHANGES or is_cell:
+    for instruction in dis.get_instructions(code):
+        is_cell = instruction.opname == "STORE_DEREF" and instruction.argval in code.co_freevars
+        if instruction.opname in CHANGES or is_cell:
             raise _Unseen
-        if one.opname == "IMPORT_NAME" and str(one.argval).partition(".")[0] not in PURE:
+        if instruction.opname == "IMPORT_NAME" and str(instruction.argval).partition(".")[0] not in PURE:
             raise _Unseen
     yield code.co_code.hex()
     yield f"{code.co_argcount} {code.co_kwonlyargcount} {code.co_posonlyargcount} {code.co_flags} {code.co_names}"
@@ -118,9 +118,9 @@ def _of_code(code: CodeType, above: list[object]) -> Iterator[str]:
 
 def _globals_of(code: CodeType) -> Iterator[str]:
     """Yield the names that a code object, and those inside it, look up in their module."""
-    for one in dis.get_instructions(code):
-        if one.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
-            yield str(one.argval)
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            yield str(instruction.argval)
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _globals_of(constant)

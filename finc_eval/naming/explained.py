@@ -37,12 +37,12 @@ class Explained:
     @property
     def has(self) -> Has:
         """Masks of the samples that have the look; none where the whole set has moved."""
-        return {label: (one >= self.threshold) & (not self.whole) for label, one in self.order.items()}
+        return {label: (values >= self.threshold) & (not self.whole) for label, values in self.order.items()}
 
     @property
     def shares(self) -> dict[str, float]:
         """Share of each set that has the look; of a whole set, beyond the middle of both sets."""
-        return {label: float((one >= self.threshold).mean()) for label, one in self.order.items()}
+        return {label: float((values >= self.threshold).mean()) for label, values in self.order.items()}
 
     @property
     def gap(self) -> float:
@@ -52,7 +52,7 @@ class Explained:
 
     def leads_to(self, other: Explained) -> bool:
         """Return whether another look may follow from this one; see `Trait.leads_to`."""
-        is_more, other_is_more = (one.more_in == "gen" for one in (self, other))
+        is_more, other_is_more = (look.more_in == "gen" for look in (self, other))
         return self.trait.leads_to(other.trait, is_more=is_more, other_is_more=other_is_more)
 
     def ends(self, other: Explained) -> bool:
@@ -68,7 +68,7 @@ def explain(trait: Trait, tail: int, z: float, largest_tail: float, values: Mapp
         tail: 0 for the mean of its values, −1 and 1 for the shares below and above a tail.
         z: difference of the generated set from the reference, in standard errors.
         largest_tail: |z| of the clearer tail of the trait: a set that has moved as a whole shows it less than the mean.
-        values: values of the trait, by set.
+        values: values of the trait in the samples of each set, shape (n,), by set.
     """
     side = (1 if z > 0 else -1) if tail == 0 else tail
     more_in = "gen" if tail == 0 or z > 0 else "ref"
@@ -85,7 +85,7 @@ def explain(trait: Trait, tail: int, z: float, largest_tail: float, values: Mapp
         side, more_in = -side, OTHER[more_in]  # what the reference seldom has is said
     if whole and more_in == "ref":  # said of the generated set, in the other direction
         more_in, side = "gen", -side
-    order = {label: side * one for label, one in values.items()}
+    order = {label: side * of_set for label, of_set in values.items()}
     own, rest = order[more_in], order[OTHER[more_in]]
     if whole:
         threshold = float(np.median(np.concatenate([own, rest])))
@@ -106,7 +106,7 @@ def _z_of_part(side: int, more_in: str, values: Mapping[str, Array]) -> float:
 
 
 def threshold_of(own: Array, rest: Array) -> float:
-    """Return the value from which samples have a look.
+    """Return the value from which samples have a look, by the values of one set (n,) and of the other set (m,).
 
     Shares of both sets differ nearly most there, among the values that a tail of the other set exceeds at most: of
     these, it is the value that fewest of the other set exceed, so that the share is that of the look.
@@ -155,7 +155,10 @@ def _without_part(own: Array, rest: Array) -> float:
 
 
 def _moved_part(own: Array, rest: Array, part: float) -> float:
-    """Return how far a set is from the other set, of which a part has moved by what the means differ."""
+    """Return how far a set is from the other set, of which a part has moved by what the means differ.
+
+    `own` and `rest` are values of both sets, shapes (n,) and (m,); `part` is a share of the other set.
+    """
     ends = np.quantile(np.concatenate([own, rest]), [0.01, 0.99])
     step = (np.clip(own, *ends).mean() - np.clip(rest, *ends).mean()) / part
     values = np.concatenate([own, rest, rest + step])
@@ -164,7 +167,7 @@ def _moved_part(own: Array, rest: Array, part: float) -> float:
 
 
 def distance(own: Array, rest: Array) -> float:
-    """Return the Kolmogorov–Smirnov distance of two samples."""
+    """Return the Kolmogorov–Smirnov distance of two samples of numbers, shapes (n,) and (m,)."""
     values = np.concatenate([own, rest])
     return float(np.abs(_above(own, values) - _above(rest, values)).max())
 
@@ -175,15 +178,15 @@ STRONG = 0.5
 of a part of a set must have."""
 
 
-def name_cause(found: list[Explained], order: list[str]) -> Explained:
+def name_cause(looks: list[Explained], order: list[str]) -> Explained:
     """Return the trait that names a cause, among those that show it: the first one in the order of the traits.
 
-    The first of `found` is the clearest, unless another ends it. Others show the same cause if it brings the clearest
+    The first of `looks` is the clearest, unless another ends it. Others show the same cause if it brings the clearest
     with it, or if most of the samples are the same.
     """
-    first = next((one for one in found if one.ends(found[0])), found[0])
-    same = [one for one in found if one is first or _is_same(first, one)]
-    return min(same, key=lambda one: order.index(one.trait.name))
+    first = next((look for look in looks if look.ends(looks[0])), looks[0])
+    same = [look for look in looks if look is first or _is_same(first, look)]
+    return min(same, key=lambda look: order.index(look.trait.name))
 
 
 def _is_same(first: Explained, other: Explained) -> bool:

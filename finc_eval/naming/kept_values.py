@@ -47,9 +47,9 @@ def keep_values(digest: str, fresh: KeptColumn) -> None:
         with write_whole(path) as temporary, create_file(temporary) as file:
             keys = np.array([*kept], np.uint64)
             np.savez(file, keys=keys, values=np.array(values, np.float64), flags=np.array(flags, np.bool_))
-        by_age = sorted(path.parent.glob("*.npz"), key=lambda one: one.stat().st_mtime)
-        for one in by_age[: max(0, len(by_age) - MOST_FILES)]:
-            one.unlink(missing_ok=True)
+        by_age = sorted(path.parent.glob("*.npz"), key=lambda entry: entry.stat().st_mtime)
+        for old in by_age[: max(0, len(by_age) - MOST_FILES)]:
+            old.unlink(missing_ok=True)
     except (DataError, OSError):
         return
 
@@ -70,7 +70,7 @@ def _read(digest: str) -> KeptColumn:
         file = NpzFile(path)
         expected = {"keys": np.uint64, "values": np.float64, "flags": np.bool_}
         headers = {name: file.header(name) for name in expected if name in file.names}
-        sizes = {one.shape for one in headers.values()}
+        sizes = {header.shape for header in headers.values()}
         is_whole = len(headers) == len(expected) and len(sizes) == 1 and len(next(iter(sizes))) == 1
         if not is_whole or any(headers[name].dtype != kind for name, kind in expected.items()):
             return {}

@@ -45,9 +45,9 @@ class PictureLooks:
 MeasuredSets = tuple[tuple[Trait, ...], dict[str, Measured]]  # traits, and measurements by set
 
 
-def looked_rows(one: Embeddings) -> NDArray[np.int64]:
+def looked_rows(samples: Embeddings) -> NDArray[np.int64]:
     """Return the indices of the samples whose looks are compared: at most `LOOKED`, drawn by their ids."""
-    return smallest_hashes(one, LOOKED)
+    return smallest_hashes(samples, LOOKED)
 
 
 def measure_sets(
@@ -57,36 +57,40 @@ def measure_sets(
 
     `pictures` has what `measure_pictures` returns for some of the sets, where it is known.
     """
-    rows = {label: looked_rows(one) for label, one in sets.items()}
+    rows = {label: looked_rows(samples) for label, samples in sets.items()}
     of_pictures = _pictures(sets, pictures)
     parts = [part for part in (_motion(sets, rows), of_pictures, read_numbers(sets, rows)) if part is not None]
     if len(sets) < 2 or not parts:
         return (), {}
     traits = tuple(trait for found, _ in parts for trait in found)
     return traits, {
-        label: Measured(own, np.concatenate([values[label] for _, values in parts], 1)) for label, own in rows.items()
+        label: Measured(of_set, np.concatenate([values[label] for _, values in parts], 1))
+        for label, of_set in rows.items()
     }
 
 
 def _motion(sets: Mapping[str, Embeddings], rows: Rows) -> Parts | None:
     """Read off embeddings how clips move; None for embeddings of another extractor."""
-    if any(extractor_of(one.space) != MOTION for one in sets.values()):
+    if any(extractor_of(samples.space) != MOTION for samples in sets.values()):
         return None
-    found = {label: motion.measurements(one.rows_at(rows[label])).cpu().numpy() for label, one in sets.items()}
+    found = {label: motion.measurements(samples.rows_at(rows[label])).cpu().numpy() for label, samples in sets.items()}
     return LOOKS_OF_CLIPS, {label: measure_clips(values) for label, values in found.items()}
 
 
-def measure_pictures(one: Embeddings) -> PictureLooks | None:
+def measure_pictures(samples: Embeddings) -> PictureLooks | None:
     """Measure the pictures of `looked_rows` of a set; None if they are not at hand."""
-    rows = looked_rows(one)
-    return _measure_at(one, rows, column_measurer(one, rows))
+    rows = looked_rows(samples)
+    return _measure_at(samples, rows, column_measurer(samples, rows))
 
 
-def _measure_at(one: Embeddings, rows: NDArray[np.int64], columns: ColumnMeasurer) -> PictureLooks | None:
-    """Measure the pictures of some samples, a few at a time; None if they are not at hand."""
+def _measure_at(samples: Embeddings, rows: NDArray[np.int64], columns: ColumnMeasurer) -> PictureLooks | None:
+    """Measure the pictures of some samples, a few at a time; None if they are not at hand.
+
+    `rows` has the indices of the samples, shape (n,), and `columns` measures what users registered.
+    """
     parts = [(np.empty((0, len(TRAITS))), np.empty((0, SIDE**2), np.int8))]
     for start in range(0, len(rows), 64):  # pictures in memory
-        images = one.images_at(rows[start : start + 64])
+        images = samples.images_at(rows[start : start + 64])
         if images is None:
             return None
         parts.append(measure_looks(images))
@@ -96,23 +100,23 @@ def _measure_at(one: Embeddings, rows: NDArray[np.int64], columns: ColumnMeasure
     return PictureLooks(values, residuals, columns.found)
 
 
-def column_measurer(one: Embeddings, rows: NDArray[np.int64]) -> ColumnMeasurer:
+def column_measurer(samples: Embeddings, rows: NDArray[np.int64]) -> ColumnMeasurer:
     """Return what measures the registered columns of some samples, which knows the values that are kept of these."""
     columns = registered_columns()
-    content = one.content() if columns else None
-    return ColumnMeasurer(columns, one.ids_at(rows), None if content is None else content[rows])
+    content = samples.content() if columns else None
+    return ColumnMeasurer(columns, samples.ids_at(rows), None if content is None else content[rows])
 
 
-def looks_of(one: Embeddings) -> tuple[Trait, ...]:
+def looks_of(samples: Embeddings) -> tuple[Trait, ...]:
     """Return the looks that each sample of a set has by itself: of motion, or else of pictures."""
-    return LOOKS_OF_CLIPS if extractor_of(one.space) == MOTION else tuple(t for t in TRAITS if t.name != "mark")
+    return LOOKS_OF_CLIPS if extractor_of(samples.space) == MOTION else tuple(t for t in TRAITS if t.name != "mark")
 
 
-def measure_rows(one: Embeddings, rows: NDArray[np.int64]) -> Array | None:
+def measure_rows(samples: Embeddings, rows: NDArray[np.int64]) -> Array | None:
     """Measure the `looks_of` of some samples, shape (n, looks); None if the pictures are not at hand."""
-    if extractor_of(one.space) == MOTION:
-        return measure_clips(motion.measurements(one.rows_at(rows)).cpu().numpy())
-    found = _measure_at(one, rows, ColumnMeasurer((), (), None))
+    if extractor_of(samples.space) == MOTION:
+        return measure_clips(motion.measurements(samples.rows_at(rows)).cpu().numpy())
+    found = _measure_at(samples, rows, ColumnMeasurer((), (), None))
     return None if found is None else found.values[:, [trait.name != "mark" for trait in TRAITS]]
 
 
@@ -121,35 +125,35 @@ def _pictures(sets: Mapping[str, Embeddings], known: Mapping[str, PictureLooks |
     values: dict[str, Array] = {}
     residuals: list[NDArray[np.int8]] = []
     columns: list[dict[RegisteredColumn, ColumnValues]] = []
-    for label, one in sets.items():
-        found = known[label] if label in known else measure_pictures(one)
+    for label, samples in sets.items():
+        found = known[label] if label in known else measure_pictures(samples)
         if found is not None and not {*registered_columns()} <= {*found.columns}:  # registered since it was measured
-            found = measure_pictures(one)
+            found = measure_pictures(samples)
         if found is None:
             return None
         values[label] = found.values.copy()
         residuals.append(found.residuals)
-        columns.append({one: found.columns[one] for one in registered_columns()})
-    ends = np.cumsum([len(one) for one in values.values()])[:-1]
+        columns.append({column: found.columns[column] for column in registered_columns()})
+    ends = np.cumsum([len(value) for value in values.values()])[:-1]
     place = [trait.name for trait in TRAITS].index("mark")
-    for own, marked in zip(values.values(), np.split(marks(np.concatenate(residuals)), ends), strict=True):
-        own[:, place] = marked
+    for table, marked in zip(values.values(), np.split(marks(np.concatenate(residuals)), ends), strict=True):
+        table[:, place] = marked
     asked, of_users = join_columns(columns, [*map(len, values.values())])
     joined = zip(values.items(), of_users, strict=True)
-    return (*asked, *TRAITS), {label: np.concatenate([users, own], 1) for (label, own), users in joined}
+    return (*asked, *TRAITS), {label: np.concatenate([users, looks], 1) for (label, looks), users in joined}
 
 
 def read_numbers(sets: Mapping[str, Embeddings], rows: Rows) -> Parts | None:
     """Read the columns of metadata that hold numbers in all sets; None without any."""
     first, *others = sets.values()
-    shared = [name for name in first.columns if all(name in one.columns for one in others)]
+    shared = [name for name in first.columns if all(name in other.columns for other in others)]
     traits: list[Trait] = []
     columns: list[dict[str, Array]] = []
     for name in shared:
-        if name in ("label", *TEXT_COLUMNS) or any(name == one.grouping for one in sets.values()):
+        if name in ("label", *TEXT_COLUMNS) or any(name == samples.grouping for samples in sets.values()):
             continue
-        found = {label: read_column(one, name, rows[label]) for label, one in sets.items()}
-        numbers = {label: one for label, one in found.items() if one is not None}
+        found = {label: read_column(samples, name, rows[label]) for label, samples in sets.items()}
+        numbers = {label: column for label, column in found.items() if column is not None}
         if len(numbers) == len(sets) and _are_measurements([*numbers.values()]):
             in_words = quote(name)
             traits.append(
@@ -161,15 +165,16 @@ def read_numbers(sets: Mapping[str, Embeddings], rows: Rows) -> Parts | None:
             break
     if not traits:
         return None
-    return tuple(traits), {label: np.column_stack([one[label] for one in columns]) for label in sets}
+    return tuple(traits), {label: np.column_stack([column[label] for column in columns]) for label in sets}
 
 
-def read_column(one: Embeddings, name: str, rows: NDArray[np.int64]) -> Array | None:
+def read_column(samples: Embeddings, name: str, rows: NDArray[np.int64]) -> Array | None:
     """Return the numbers of a column; None if a sample has another text, or too many have no number.
 
-    Samples that lack a number take that of another sample, at random: their law is that of the others.
+    Samples that lack a number take that of another sample, at random: their law is that of the others. `rows` has the
+    indices of the samples, and the result their numbers, shape (n,).
     """
-    values, missing = one.column(name), {"", *one.missing_as(name)}
+    values, missing = samples.column(name), {"", *samples.missing_as(name)}
     texts = [values[row] for row in rows.tolist()]
     try:
         numbers = np.array([np.nan if text in missing else float(text) for text in texts])
@@ -191,4 +196,4 @@ def _are_measurements(numbers: list[Array]) -> bool:
     both = np.concatenate(numbers)
     if (both != np.round(both)).any():
         return len(np.unique(both)) > 2
-    return len(np.unique(both)) > 20 and any(len(np.unique(one)) < len(one) for one in numbers)
+    return len(np.unique(both)) > 20 and any(len(np.unique(number)) < len(number) for number in numbers)

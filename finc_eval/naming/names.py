@@ -1,4 +1,4 @@
-"""Names of modes, from what their members have and other samples do not."""
+"""Names of kinds and directions, from what their members have and other samples do not."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ SUCH_AS = " such as "  # between a noun and the class below it that says most, a
 BOTH = 0.6  # share of the members that two values must describe together, where neither describes most
 
 
-def name_modes(members: Sequence[Mapping[str, NDArray[np.int64]]], sets: Mapping[str, Embeddings]) -> list[Name]:
-    """Name modes by properties that their members have more often than other samples.
+def name_by_members(members: Sequence[Mapping[str, NDArray[np.int64]]], sets: Mapping[str, Embeddings]) -> list[Name]:
+    """Name kinds or directions by properties that their members have more often than other samples.
 
     The properties are, in this order: values of metadata columns, the labels first, with ranges of numbers and dates,
     and words of prompts (Fisher's exact test; words are ranked by log-odds, Monroe, Colaresi and Quinn 2008); classes
     of the extractor's own last layer, where its weights are at hand; visual traits, where pictures are, and traits of
-    motion, for embeddings by `motion` (Mann and Whitney's test). The p-values of all modes are adjusted together (Holm
+    motion, for embeddings by `motion` (Mann and Whitney's test). The p-values of all kinds are adjusted together (Holm
     1979). Members are compared with up to 1000 other samples of each set, by ranges and traits with samples of their
     own set alone. The samples of a group count once. All members are in the denominators of shares, also those without
     a value.
@@ -52,36 +52,49 @@ def name_modes(members: Sequence[Mapping[str, NDArray[np.int64]]], sets: Mapping
         for question in questions_of(panel, properties)
     ]
     questions += trait_questions(panel)
-    adjusted = holm(torch.tensor([one.evidence.p_value for one in questions], dtype=torch.float64)).tolist()
+    adjusted = holm(torch.tensor([asked.evidence.p_value for asked in questions], dtype=torch.float64)).tolist()
     found: list[list[Question]] = [[] for _ in members]
     for question, p_value in zip(questions, adjusted, strict=True):
         if p_value <= ALPHA:
             supported = replace(question, evidence=replace(question.evidence, p_value=p_value))
-            found[question.mode].append(supported)
+            found[question.kind].append(supported)
     return [_name(mine) for mine in found]
 
 
-def _name(found: list[Question]) -> Name:
-    """Name one mode from its significant properties, which come in the order of their sources."""
+def _name(questions: list[Question]) -> Name:
+    """Name one kind from its significant properties, which come in the order of their sources."""
     by_source = [
-        _best(sorted(group, key=lambda one: (-one.strength, " to " in one.evidence.value)))
-        for _, group in groupby(found, lambda one: one.evidence.source)
+        _best(sorted(group, key=lambda question: (-question.strength, " to " in question.evidence.value)))
+        for _, group in groupby(questions, lambda question: question.evidence.source)
     ]
-    phrases = [phrase for group in by_source if (phrase := _phrase([one for one in group if one.large]))]
-    noun = max(phrases, key=lambda one: (one.is_label, one.information), default=None)
-    traits = [one.evidence for group in by_source for one in group if one.large and one.evidence.source == TRAIT]
-    if noun and not noun.is_label and noun.share < BOTH and any(one.information > noun.information for one in traits):
+    phrases = [phrase for group in by_source if (phrase := _phrase([question for question in group if question.large]))]
+    noun = max(phrases, key=lambda phrase: (phrase.is_label, phrase.information), default=None)
+    traits = [
+        question.evidence
+        for group in by_source
+        for question in group
+        if question.large and question.evidence.source == TRAIT
+    ]
+    if (
+        noun
+        and not noun.is_label
+        and noun.share < BOTH
+        and any(trait.information > noun.information for trait in traits)
+    ):
         noun = None
     # 2: traits that stand in a name.
-    words = [*([noun.text] if noun else []), *(one.value for one in traits[:2])]
+    words = [*([noun.text] if noun else []), *(trait.value for trait in traits[:2])]
     said = [*(noun.said if noun else ()), *traits[:2]]
-    others = [one.evidence for group in by_source for one in group if one.evidence not in said]
+    others = [question.evidence for group in by_source for question in group if question.evidence not in said]
     shared = tuple(
-        one.evidence
-        for one in found
-        if one.large and one.evidence.share_members >= MOST and one.evidence.source != TRAIT and not one.is_range
+        question.evidence
+        for question in questions
+        if question.large
+        and question.evidence.share_members >= MOST
+        and question.evidence.source != TRAIT
+        and not question.is_range
     )
-    return Name(", ".join(words) or None, (*(replace(one, in_name=True) for one in said), *others), shared)
+    return Name(", ".join(words) or None, (*(replace(part, in_name=True) for part in said), *others), shared)
 
 
 @dataclass(frozen=True)
@@ -100,12 +113,12 @@ class _Phrase:
     @property
     def share(self) -> float:
         """Share of the members that have one of the values."""
-        return min(1.0, sum(one.share_members for one in self.values))
+        return min(1.0, sum(value.share_members for value in self.values))
 
     @property
     def information(self) -> float:
         """Bits by which the values together, or the example, tell a member from another sample."""
-        together = divergence(self.share, min(1.0, sum(one.share_others for one in self.values)))
+        together = divergence(self.share, min(1.0, sum(value.share_others for value in self.values)))
         return max([together, *(one.information for one in self.example)])
 
     @property
@@ -122,42 +135,47 @@ def _best(group: list[Question]) -> list[Question]:
     noun that its last word is.
     """
     if group[0].is_range:
-        return next(([one] for one in group if one.evidence.share_members >= MOST), group[:1])
+        return next(([question] for question in group if question.evidence.share_members >= MOST), group[:1])
     if group[0].evidence.source != CLASSIFIER:
         return group
     kept: list[Question] = []
     # What most members have goes first: a class of a third of them lies below a noun that names them.
-    for one in sorted(group, key=lambda one: not (one.large and one.evidence.share_members >= MOST)):
-        if not any(overlap(one.evidence.value, other.evidence.value) for other in kept):
-            kept.append(one)
+    for question in sorted(
+        group, key=lambda candidate: not (candidate.large and candidate.evidence.share_members >= MOST)
+    ):
+        if not any(overlap(question.evidence.value, other.evidence.value) for other in kept):
+            kept.append(question)
     if within(group[0].evidence.value, kept[0].evidence.value) and group[0].evidence.share_members >= SECOND:
         kept.insert(1, group[0])
     # A layer mistakes spiders for other spiders: "spider such as barn spider", and not "barn spider".
     first = kept[0].evidence
-    generic = [one for one in group if is_class(first.value) and first.value.endswith(f" {one.evidence.value}")]
+    generic = [
+        question for question in group if is_class(first.value) and first.value.endswith(f" {question.evidence.value}")
+    ]
     return [*generic[: int(first.share_members >= MOST)], *kept]
 
 
-def _phrase(found: list[Question]) -> _Phrase | None:
+def _phrase(questions: list[Question]) -> _Phrase | None:
     """Say what members have of one source, from its values, the strongest first; None if they share nothing."""
-    values = [one.evidence for one in found]
+    values = [question.evidence for question in questions]
     source = values[0].source if values else TRAIT
-    most = [one for one in values if one.share_members >= MOST]
-    some = [one.evidence for one in sorted(found, key=lambda one: -one.part) if one.part >= SECOND][:2]
-    both = len(some) == 2 and sum(one.part for one in found if one.evidence in some) >= BOTH
+    most = [value for value in values if value.share_members >= MOST]
+    strongest = sorted(questions, key=lambda question: -question.part)
+    some = [question.evidence for question in strongest if question.part >= SECOND][:2]
+    both = len(some) == 2 and sum(question.part for question in questions if question.evidence in some) >= BOTH
     if source == TRAIT:
         return None
     example: list[Evidence] = []
     if source == CLASSIFIER:
         # The classes after the first are its neighbors, and mostly wrong: a lion is not a cheetah.
         shown, verb = most[:1] or (some if both else []), "looks like "
-        example = [one for one in values[1:2] if most and within(one.value, most[0].value)]
+        example = [value for value in values[1:2] if most and within(value.value, most[0].value)]
     elif source in TEXT_COLUMNS:
         shown, verb = most[:2], f"{source} with "
     else:
         shown = some if both or not most else most[:1]
         verb = ("" if both else "mostly " if most else "partly ") + ("" if source == "label" else f"{source} ")
-    words = " and ".join(f"“{one.value}”" if source in TEXT_COLUMNS else one.value for one in shown)
-    words = SUCH_AS.join([words, *(one.value for one in example)])
-    shares = ", ".join(f"{100 * one.share_members:.0f} %" for one in (*shown, *example))
+    words = " and ".join(f"“{value.value}”" if source in TEXT_COLUMNS else value.value for value in shown)
+    words = SUCH_AS.join([words, *(value.value for value in example)])
+    shares = ", ".join(f"{100 * value.share_members:.0f} %" for value in (*shown, *example))
     return _Phrase(f"{verb}{words} ({shares})", tuple(shown), tuple(example)) if shown else None

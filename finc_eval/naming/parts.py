@@ -41,27 +41,27 @@ class Property:
 
 def said_by(name: Name) -> list[Property]:
     """Return the properties that a name says, without traits and ranges."""
-    shared = {(one.source, one.value) for one in name.shared}
-    said = [one for one in name.evidence if one.in_name and (one.source, one.value) in shared]
-    return [Property(one.source, one.value) for one in said]
+    shared = {(part.source, part.value) for part in name.shared}
+    said = [part for part in name.evidence if part.in_name and (part.source, part.value) in shared]
+    return [Property(part.source, part.value) for part in said]
 
 
 def shared_by(name: Name) -> list[Property]:
     """Return the properties that most members have, and the words that all labels of its name have."""
-    found = [Property(one.source, one.value) for one in name.shared]
-    labels = [WORD.findall(one.value) for one in name.evidence if one.in_name and one.source == "label"]
+    found = [Property(part.source, part.value) for part in name.shared]
+    labels = [WORD.findall(part.value) for part in name.evidence if part.in_name and part.source == "label"]
     words = [word for word in (labels[0] if labels else ()) if all(word in other for other in labels)]
     return found + [Property("label", word, is_word=True) for word in dict.fromkeys(words)]
 
 
-def have(one: Embeddings, rows: Indices, properties: Sequence[Property]) -> Mask:
+def have(samples: Embeddings, rows: Indices, properties: Sequence[Property]) -> Mask:
     """Return which samples have which properties, shape (samples, properties)."""
     found = np.zeros((len(rows), len(properties)), bool)
-    chance = probabilities(one, rows) if any(each.source == CLASSIFIER for each in properties) else None
+    chance = probabilities(samples, rows) if any(each.source == CLASSIFIER for each in properties) else None
     seen = None if chance is None else class_weights(chance) >= SEEN
     names = imagenet_tree().names if seen is not None else ()
-    columns = {each.source for each in properties} & {*one.columns}
-    values = {name: np.array(one.column(name), object)[rows] for name in columns}
+    columns = {each.source for each in properties} & {*samples.columns}
+    values = {name: np.array(samples.column(name), object)[rows] for name in columns}
     words = {name: [{*WORD.findall(text)} for text in mine] for name, mine in values.items()}
     for name in columns & {*TEXT_COLUMNS}:
         words[name] = [{*split_words(text)} for text in values[name]]
@@ -76,6 +76,10 @@ def have(one: Embeddings, rows: Indices, properties: Sequence[Property]) -> Mask
     return found
 
 
-def is_known(one: Embeddings, each: Property) -> bool:
+def is_known(samples: Embeddings, each: Property) -> bool:
     """Return whether a set says who has a property."""
-    return each.source in one.columns if each.source != CLASSIFIER else probabilities(one, np.arange(1)) is not None
+    return (
+        each.source in samples.columns
+        if each.source != CLASSIFIER
+        else probabilities(samples, np.arange(1)) is not None
+    )

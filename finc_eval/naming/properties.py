@@ -29,15 +29,15 @@ Mask = NDArray[np.bool_]
 class SampledSets:
     """Members and other samples, numbered through: the first set, then the second.
 
-    Groups count once: of the samples of a group that are members of a mode, one drawn at random stands for all, and no
+    Groups count once: of the samples of a group that are members of a kind, one drawn at random stands for all, and no
     other sample of the group is among the others. The first of each would be of one seed, where seeds are in order.
     """
 
     sets: Mapping[str, Embeddings]
     rows: Mapping[str, Indices]  # for each set, the indices of its samples in the panel
-    members: Mask  # mask of the members of each mode, shape (modes, samples)
-    others: Mask  # mask of the samples that each mode is compared with, shape (modes, samples)
-    same_sets: Mask  # mask of the samples of the sets that have its members, shape (modes, samples)
+    members: Mask  # mask of the members of each kind, shape (kinds, samples)
+    others: Mask  # mask of the samples that each kind is compared with, shape (kinds, samples)
+    same_sets: Mask  # mask of the samples of the sets that have its members, shape (kinds, samples)
 
     def by_set(self) -> Iterator[tuple[Embeddings, Indices, slice]]:
         """Yield each set, its indices, and their place in the panel."""
@@ -49,37 +49,37 @@ class SampledSets:
 
 def panel_of(members: Sequence[Mapping[str, Indices]], sets: Mapping[str, Embeddings]) -> SampledSets:
     """Choose the others, and gather all samples."""
-    drawn = {name: smallest_hashes(one, OTHERS_PER_SET) for name, one in sets.items()}
+    drawn = {name: smallest_hashes(samples, OTHERS_PER_SET) for name, samples in sets.items()}
     rows = {
-        name: np.unique(np.concatenate([drawn[name], *(mode[name] for mode in members if name in mode)]))
+        name: np.unique(np.concatenate([drawn[name], *(rows_of[name] for rows_of in members if name in rows_of)]))
         for name in sets
     }
     groups = np.empty(0, np.uint64)
-    for number, (name, one) in enumerate(sets.items()):
-        hashes = one.group_hashes()
+    for number, (name, samples) in enumerate(sets.items()):
+        hashes = samples.group_hashes()
         # Samples that stand for themselves get numbers of their own.
         alone = (rows[name].astype(np.uint64) << np.uint64(4)) + np.uint64(number)
         groups = np.append(groups, alone if hashes is None else hashes[rows[name]])
     drawn_mask = np.concatenate([np.isin(rows[name], drawn[name]) for name in sets])
-    order = np.concatenate([without_fold(one.id_keys()[rows[name]]) for name, one in sets.items()]).argsort()
+    order = np.concatenate([without_fold(samples.id_keys()[rows[name]]) for name, samples in sets.items()]).argsort()
     inside, outside, same = [], [], []
-    for mode in members:
-        same.append(np.concatenate([np.full(len(rows[name]), name in mode) for name in sets]))
-        is_member = np.concatenate([np.isin(rows[name], mode.get(name, ())) for name in sets])
+    for rows_of in members:
+        same.append(np.concatenate([np.full(len(rows[name]), name in rows_of) for name in sets]))
+        is_member = np.concatenate([np.isin(rows[name], rows_of.get(name, ())) for name in sets])
         inside.append(_one_of_each(groups, is_member, order))
         outside.append(_one_of_each(groups, drawn_mask & ~np.isin(groups, groups[is_member]), order))
     shape = (len(members), len(groups))
     return SampledSets(sets, rows, *(np.array(masks, bool).reshape(shape) for masks in (inside, outside, same)))
 
 
-def smallest_hashes(one: Embeddings, count: int) -> Indices:
+def smallest_hashes(samples: Embeddings, count: int) -> Indices:
     """Return the indices of the samples with the smallest id hashes: a random sample that does not depend on order."""
-    keys = without_fold(one.id_keys())
+    keys = without_fold(samples.id_keys())
     return np.arange(len(keys)) if len(keys) <= count else np.sort(np.argpartition(keys, count)[:count])
 
 
 def _one_of_each(groups: NDArray[np.uint64], mask: Mask, order: Indices) -> Mask:
-    """Choose of each group the sample of the mask that comes first in an order."""
+    """Mark, of each group, the sample of the mask that comes first in an order; all have shape (n,)."""
     ordered = order[mask[order]]
     chosen = np.zeros(len(groups), bool)
     chosen[ordered[np.unique(groups[ordered], return_index=True)[1]]] = True
@@ -103,9 +103,9 @@ def split_words(text: str) -> list[str]:
 
 def common_word(texts: Sequence[str], every: Sequence[str]) -> str:
     """Return the rarest word that most of some texts have, of all texts; "" if none is rarer among the others."""
-    own, of_all = (Counter(word for text in some for word in set(split_words(text))) for some in (texts, every))
-    most = [word for word, count in own.items() if count >= 0.8 * len(texts)]
-    word = min(most, key=lambda one: (of_all[one], one), default="")
+    counts, of_all = (Counter(word for text in some for word in set(split_words(text))) for some in (texts, every))
+    most = [word for word, count in counts.items() if count >= 0.8 * len(texts)]
+    word = min(most, key=lambda candidate: (of_all[candidate], candidate), default="")
     return word if word and of_all[word] < len(every) / 2 else ""
 
 
@@ -127,7 +127,7 @@ class Properties:
     # of classes and nouns: how much of the best classes of each sample is of each, shape (samples, w), and the tree
     weights: NDArray[np.float32] | None = None
     tree: ClassTree | None = None
-    asked: NDArray[np.bool_] | None = None  # modes that may have the properties, shape (modes,); None for all
+    asked: NDArray[np.bool_] | None = None  # kinds that may have the properties, shape (kinds,); None for all
     are_ranges: bool = False  # whether the properties are ranges of numbers or dates, which lie in each other
 
 
@@ -151,7 +151,7 @@ def metadata_properties(panel: SampledSets) -> Iterator[Properties]:
     """
     for name, per_set in columns_of(panel):
         values = [value for mine in per_set for value in mine]
-        has = [np.full(len(rows), name in one.columns) for one, rows, _ in panel.by_set()]
+        has = [np.full(len(rows), name in samples.columns) for samples, rows, _ in panel.by_set()]
         known = np.concatenate(has)
         if name in TEXT_COLUMNS:
             yield properties_of(name, [split_words(value) for value in values], known)
@@ -171,11 +171,11 @@ def missing_value(column: str) -> str:
 
 def columns_of(panel: SampledSets) -> Iterator[tuple[str, list[list[str]]]]:
     """Yield the name of each column of the metadata, the labels first and texts last, and its values in each set."""
-    columns = dict.fromkeys(name for one in panel.sets.values() for name in one.columns)
+    columns = dict.fromkeys(name for samples in panel.sets.values() for name in samples.columns)
     for name in sorted(columns, key=lambda name: (name in TEXT_COLUMNS, name != "label")):
         per_set = []
-        for one, rows, _ in panel.by_set():
-            column = one.column(name) if name in one.columns else None
+        for samples, rows, _ in panel.by_set():
+            column = samples.column(name) if name in samples.columns else None
             per_set.append([""] * len(rows) if column is None else [column[row] for row in rows.tolist()])
         yield name, per_set
 
@@ -186,7 +186,7 @@ def unused_columns(sets: Mapping[str, Embeddings]) -> list[str]:
         name: why
         for name, per_set in columns_of(panel_of((), sets))
         if name not in TEXT_COLUMNS
-        and not any(name == one.grouping for one in sets.values())
+        and not any(name == samples.grouping for samples in sets.values())
         and (name == "label" or not ranges_of([value for mine in per_set for value in mine]))
         and (why := why_unused(per_set)) is not None
     }
@@ -209,7 +209,7 @@ def why_unused(per_set: Sequence[Sequence[str]]) -> str | None:
 def ranges_of(values: Sequence[str]) -> list[list[str]] | None:
     """Return the ranges that each value lies in, none for a missing one; None for values of another kind.
 
-    The ranges depend on the values of all samples together, not on which of them are members of a mode, so that each is
+    The ranges depend on the values of all samples together, not on which of them are members of a kind, so that each is
     a property with a test of its own.
     """
     given = np.array([value != "" for value in values])
@@ -263,19 +263,19 @@ def _bin(numbers: NDArray[np.float64], write: Callable[[float], str]) -> list[li
     edges = np.unique(np.quantile(numbers, np.linspace(0, 1, BINS + 1)[1:-1]))
     part = np.searchsorted(edges, numbers, side="left")
     parts = np.unique(part)
-    low = {int(one): numbers[part == one].min() for one in parts}
-    high = {int(one): numbers[part == one].max() for one in parts}
+    low = {int(code): numbers[part == code].min() for code in parts}
+    high = {int(code): numbers[part == code].max() for code in parts}
     last = len(parts) - 1
-    inside: dict[int, list[str]] = {int(one): [] for one in parts}
+    inside: dict[int, list[str]] = {int(code): [] for code in parts}
     for first, start in enumerate(parts):
         for end in range(first, last + 1):
             if (first, end) == (0, last):
                 continue
             least, most = write(low[int(start)]), write(high[int(parts[end])])
             text = least if least == most else f"{least} to {most}"
-            for one in parts[first : end + 1]:
-                inside[int(one)].append(text)
-    return [inside[int(one)] for one in part]
+            for code in parts[first : end + 1]:
+                inside[int(code)].append(text)
+    return [inside[int(code)] for code in part]
 
 
 def _short(number: float, numbers: NDArray[np.float64]) -> str:

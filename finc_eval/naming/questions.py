@@ -1,4 +1,4 @@
-"""Questions about a mode: do its members have a property, or more of a trait, than others? With their tests."""
+"""Questions about a kind: do its members have a property, or more of a trait, than others? With their tests."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from finc_eval.naming.properties import TEXT_COLUMNS, Indices, Properties, Sampl
 MIN_WITH = 3
 """Samples that must have a property before it is tested; rarer ones cannot become significant (Tarone 1990)."""
 
-MORE = 0.2  # difference between the shares of members and others from which a property describes a mode
+MORE = 0.2  # difference between the shares of members and others from which a property describes a kind
 
 
 @dataclass(frozen=True)
 class Question:
-    """A property, asked of a mode."""
+    """A property, asked of a kind."""
 
-    mode: int
+    kind: int
     evidence: Evidence  # the property, its shares, and its p-value
     strength: float  # strength of the property among all of its source, the largest first
     large: bool  # whether the difference is large enough for a name
@@ -37,7 +37,7 @@ class Question:
 
 
 def questions_of(panel: SampledSets, properties: Properties) -> Iterator[Question]:
-    """Yield one question for each mode and property, with the p-value of Fisher's exact test."""
+    """Yield one question for each kind and property, with the p-value of Fisher's exact test."""
     member = (panel.members & properties.known).astype(np.int64)
     compared = panel.others & panel.same_sets if properties.are_ranges else panel.others
     other = (compared & properties.known).astype(np.int64)
@@ -60,16 +60,16 @@ def questions_of(panel: SampledSets, properties: Properties) -> Iterator[Questio
     enough = members_with + others_with >= MIN_WITH
     if properties.asked is not None:
         enough &= properties.asked[:, None]
-    for mode, value in np.argwhere(enough):
-        ours, theirs = float(share_members[mode, value]), float(share_others[mode, value])
-        evidence = Evidence(properties.source, properties.values[value], ours, theirs, float(p_values[mode, value]))
+    for kind, value in np.argwhere(enough):
+        ours, theirs = float(share_members[kind, value]), float(share_others[kind, value])
+        evidence = Evidence(properties.source, properties.values[value], ours, theirs, float(p_values[kind, value]))
         yield Question(
-            mode=int(mode),
+            kind=int(kind),
             evidence=evidence,
-            strength=float(strength[mode, value]),
+            strength=float(strength[kind, value]),
             large=ours - theirs >= MORE,
             is_range=properties.are_ranges,
-            part=float(part[mode, value]),
+            part=float(part[kind, value]),
         )
 
 
@@ -187,6 +187,7 @@ def measure(image: Image.Image) -> NDArray[np.float64]:
     width, height = image.size
     shown = np.asarray(image.convert("RGB").resize((SIDE, SIDE), Image.Resampling.BOX))
     gray = (shown / 255) @ np.array(motion.LUMA)
+    deviation = gray.std()
     laplacian = 4 * gray[1:-1, 1:-1] - gray[:-2, 1:-1] - gray[2:, 1:-1] - gray[1:-1, :-2] - gray[1:-1, 2:]
     channels = np.moveaxis(shown, 2, 0)  # a reduction of so short an axis is slow, and of bytes it is fast
     largest, smallest = (reduce(how, channels) / 255 for how in (np.maximum, np.minimum))
@@ -200,8 +201,8 @@ def measure(image: Image.Image) -> NDArray[np.float64]:
     return np.array(
         [
             gray.mean(),
-            gray.std(),
-            laplacian.std() / max(gray.std(), 1 / 255),  # relative to the contrast
+            deviation,
+            laplacian.std() / max(deviation, 1 / 255),  # relative to the contrast
             saturation.mean(),
             *_shares_of_hues(channels[:, colored] / 255, colored.size),
             width * height,
@@ -224,18 +225,18 @@ def _shares_of_hues(colors: Floats, pixels: int) -> list[float]:
 
 
 def trait_questions(panel: SampledSets) -> Iterator[Question]:
-    """Yield the tests of all traits of all modes; nothing where no pictures are at hand.
+    """Yield the tests of all traits of all kinds; nothing where no pictures are at hand.
 
     Members are compared with others of their own sets: what all pictures of a set look like, as by a brighter camera,
-    does not mark a mode.
+    does not mark a kind.
     """
     wanted = np.zeros(panel.members.shape[1], bool)
     members = [_some(mask, 50) for mask in panel.members]
     others = [_some(mask, 300) for mask in panel.others & panel.same_sets]
     for own, other in zip(members, others, strict=True):
-        if min(len(own), len(other)) >= FEWEST:  # pictures of others are not read: nothing is asked of their modes
+        if min(len(own), len(other)) >= FEWEST:  # pictures of others are not read: nothing is asked of their kinds
             wanted[own] = wanted[other] = True
-    if all(extractor_of(one.space) == MOTION for one in panel.sets.values()):
+    if all(extractor_of(samples.space) == MOTION for samples in panel.sets.values()):
         moving = _measure(panel, wanted, motion.MEASURED, _motion)
         yield from _ask(members, others, moving, motion.MEASURED, MOTION_TRAITS)
     yield from _ask(members, others, _measure(panel, wanted, MEASURED, _looks), MEASURED, TRAITS)
@@ -252,9 +253,9 @@ def _ask(
     names: Sequence[str],
     traits: Mapping[str, tuple[str, int]],
 ) -> Iterator[Question]:
-    """Yield the tests of some traits of all modes, from measurements (samples, names)."""
+    """Yield the tests of some traits of all kinds, from measurements (samples, names)."""
     columns, signs = zip(*((names.index(name), sign) for name, sign in traits.values()), strict=True)
-    for mode, (own, other) in enumerate(zip(members, others, strict=True)):
+    for kind, (own, other) in enumerate(zip(members, others, strict=True)):
         mine, theirs = (rows[~np.isnan(rows[:, 0])] for rows in (measured[own], measured[other]))
         if len(mine) < FEWEST or len(theirs) < FEWEST:
             continue
@@ -266,16 +267,19 @@ def _ask(
         strengths = auc + further / (MOST_DEVIATIONS * len(mine) * len(theirs))
         for name, p_value, area, strength, *both in zip(traits, p_values, auc, strengths, *shares, strict=True):
             evidence = Evidence(TRAIT, name, float(both[0]), float(both[1]), float(p_value))
-            # 0.7: chance that a member has more of a trait than another sample from which the trait describes the mode.
-            yield Question(mode, evidence, float(strength), bool(area >= 0.7), part=float(both[0]))
+            # 0.7: chance that a member has more of a trait than another sample from which the trait describes the kind.
+            yield Question(kind, evidence, float(strength), bool(area >= 0.7), part=float(both[0]))
 
 
 def _shares_apart(members: Floats, others: Floats) -> tuple[Floats, Floats]:
-    """Return the shares of members and others above the value that tells them apart best, for each column."""
+    """Return the shares of members and others above the value that tells them apart best, for each column.
+
+    Arguments are measurements, shapes (members, columns) and (others, columns); results have shape (columns,).
+    """
     pairs = []
     for mine, theirs in zip(members.T, others.T, strict=True):
         values = np.unique(np.concatenate([mine, theirs]))
-        own, rest = (1 - np.searchsorted(np.sort(one), values, "left") / len(one) for one in (mine, theirs))
+        own, rest = (1 - np.searchsorted(np.sort(side), values, "left") / len(side) for side in (mine, theirs))
         best = int((own - rest).argmax())
         pairs.append((own[best], rest[best]))
     shares = np.array(pairs)
@@ -283,7 +287,7 @@ def _shares_apart(members: Floats, others: Floats) -> tuple[Floats, Floats]:
 
 
 def _some(mask: NDArray[np.bool_], count: int) -> NDArray[np.int64]:
-    """Return at most `count` of the samples, spread evenly over the sets."""
+    """Return the places of at most `count` marked samples, spread evenly over the sets."""
     chosen = np.flatnonzero(mask)
     return chosen[np.linspace(0, len(chosen) - 1, min(count, len(chosen))).round().astype(np.int64)]
 
@@ -291,17 +295,17 @@ def _some(mask: NDArray[np.bool_], count: int) -> NDArray[np.int64]:
 def _measure(panel: SampledSets, wanted: NDArray[np.bool_], names: Sequence[str], read: Read) -> NDArray[np.float64]:
     """Measure the wanted samples, shape (samples, names); NaN for others, and where there is nothing to read."""
     measured = np.full((len(wanted), len(names)), np.nan)
-    for one, rows, place in panel.by_set():
+    for samples, rows, place in panel.by_set():
         asked = np.flatnonzero(wanted[place])
-        if len(asked) and (found := read(one, rows[asked])) is not None:
+        if len(asked) and (found := read(samples, rows[asked])) is not None:
             measured[place.start + asked] = found
     return measured
 
 
-def _looks(one: Embeddings, rows: Indices) -> list[NDArray[np.float64]] | None:
-    images = one.images_at(rows)
+def _looks(samples: Embeddings, rows: Indices) -> list[NDArray[np.float64]] | None:
+    images = samples.images_at(rows)
     return None if images is None else [measure(image) for image in images]
 
 
-def _motion(one: Embeddings, rows: Indices) -> NDArray[np.float64]:
-    return np.asarray(motion.measurements(one.rows_at(rows)).cpu().numpy())
+def _motion(samples: Embeddings, rows: Indices) -> NDArray[np.float64]:
+    return np.asarray(motion.measurements(samples.rows_at(rows)).cpu().numpy())

@@ -93,7 +93,7 @@ def shades(gray: Pixels) -> Array:
 def _moving_mean(counts: NDArray[np.int64], inside: NDArray[np.bool_], side: int) -> Array:
     """Return the means of counts, (n, 256), over a number of codes around each, of those inside."""
     total, number = (
-        np.cumsum(np.pad(one.astype(np.int64), ((0, 0), (side // 2 + 1, side // 2))), 1) for one in (counts, inside)
+        np.cumsum(np.pad(codes.astype(np.int64), ((0, 0), (side // 2 + 1, side // 2))), 1) for codes in (counts, inside)
     )
     found: Array = (total[:, side:] - total[:, :-side]) / np.maximum(number[:, side:] - number[:, :-side], 1)
     return found
@@ -112,14 +112,14 @@ def at_multiples(steps: list[Pixels], side: int, apart: int | None = None) -> Ar
     both, so that one seam, such as that of a collage, does not count.
     """
     inside, beside = np.zeros((2, len(steps[0])))
-    for one in steps:
-        place = np.arange(1, one.shape[1] + 1)
+    for step in steps:
+        place = np.arange(1, step.shape[1] + 1)
         counted = place % apart > 0 if apart else place > 0
         there = counted & (place % side == 0)
         count = max(1, there.sum())
         left_out = int(LARGEST_STEPS * count) / count
-        inside += _trimmed_mean(one[:, there], left_out) if there.any() else 0.0
-        beside += _trimmed_mean(one[:, counted & ~there], left_out)
+        inside += _trimmed_mean(step[:, there], left_out) if there.any() else 0.0
+        beside += _trimmed_mean(step[:, counted & ~there], left_out)
     return np.asarray(np.log((inside + STEP) / (beside + STEP)), np.float64)
 
 
@@ -194,7 +194,7 @@ def marks(residuals: NDArray[np.int8]) -> Array:
 
 
 def _template(residuals: NDArray[np.int8]) -> Array:
-    """Return the mean residual, 0 where it is not significant."""
+    """Return the mean of the residuals of pictures, (n, pixels), by pixel; 0 where it is not significant."""
     mean = residuals.mean(0, dtype=np.float64)
     error = np.sqrt((residuals.astype(np.float32) ** 2).mean(0) / len(residuals)) + 1e-9
     return np.asarray(np.where(np.abs(mean) > LEAST_MARK * error, mean, 0.0) / RESIDUAL, np.float64)

@@ -142,7 +142,7 @@ LOOKS_OF_CLIPS = (
 def measure_clips(values: Array) -> Array:
     """Return the traits of clips, (n, traits), in the order of `LOOKS_OF_CLIPS`, from `motion.measurements`."""
     known = dict(zip(motion.MEASURED, values.T, strict=True))
-    periods = [one for name, one in known.items() if name.startswith("flicker")]
+    periods = [period for name, period in known.items() if name.startswith("flicker")]
     known |= {"still": known["repetition"] >= 0.95, "flicker": np.sum(periods, 0)}
     return np.column_stack([known[trait.name] for trait in LOOKS_OF_CLIPS]).astype(np.float64)
 
@@ -240,8 +240,8 @@ def tone(light: Pixels) -> dict[str, Pixels]:
 def has_frame(pixels: Pixels, deviation: Pixels) -> NDArray[np.bool_]:
     """Return whether two opposite edges of pictures, (n, h, w, 3) in [0, 1], have one color and the rest has not."""
     found = np.zeros(len(pixels), bool)
-    for one, other in ((pixels[:, 0], pixels[:, -1]), (pixels[:, :, 0], pixels[:, :, -1])):
-        both = np.concatenate([one, other], 1)
+    for edge, other in ((pixels[:, 0], pixels[:, -1]), (pixels[:, :, 0], pixels[:, :, -1])):
+        both = np.concatenate([edge, other], 1)
         spread = np.abs(both - np.median(both, axis=1, keepdims=True)).mean((1, 2))
         found |= (spread <= FRAME) & (deviation > FRAME)
     return found

@@ -18,7 +18,7 @@ from finc_eval.core.serialize import Shown
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.gallery.counts import shown_if_muted
 from finc_eval.naming.evidence import Evidence, Name
-from finc_eval.naming.names import name_modes
+from finc_eval.naming.names import name_by_members
 from finc_eval.numerics.inference import ALPHA, DEFAULT_CONFIDENCE, clopper_pearson, mover, significant
 from finc_eval.partitions.counts import Counted, Examples, KindsOfSamples
 from finc_eval.partitions.tests import KindTests, Mix
@@ -227,7 +227,7 @@ def names_of_unions(
     for pieces in unions.values():
         most = labels[int(shares[:, list(pieces)].sum(1).argmax())]
         members.append({most: counted[most].samples(counted[most].drawn, pieces)})
-    return dict(zip(unions, name_modes(members, embeddings), strict=True))
+    return dict(zip(unions, name_by_members(members, embeddings), strict=True))
 
 
 def kinds_of_rows(kinds: Sequence[Kind], divided: KindsOfSamples, run: Run) -> Callable[[torch.Tensor], list[str]]:

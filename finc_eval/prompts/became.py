@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from finc_eval.core.words import quote
 from finc_eval.embeddings.subset import Subset
 from finc_eval.naming.evidence import CLASSIFIER, MOST
-from finc_eval.naming.names import name_modes
+from finc_eval.naming.names import name_by_members
 from finc_eval.naming.questions import enrichment_p
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.blocks import Pairing
@@ -40,5 +40,5 @@ def name_change(rows: NDArray[np.int64], phrases: Phrases, images: Mapping[str, 
         return quote(phrases.texts[clear[(near - there)[clear].argmax()]])
     parts = {label: Subset(pairing.sets[label], each.rows(*rows)) for label, each in images.items()}
     label = next(iter(parts))
-    (name,) = name_modes([{label: np.arange(parts[label].n)}], parts)
+    (name,) = name_by_members([{label: np.arange(parts[label].n)}], parts)
     return next((reason.value for reason in name.evidence if reason.in_name and reason.source == CLASSIFIER), "")

@@ -35,10 +35,10 @@ SCALES = (0.5, 0.8), (0.75, 0.85)
 BASE = 0.85  # quantile at which the tail begins
 
 LOGARITHMS: dict[str, Callable[[dict[str, Array]], Array]] = {
-    "mse": lambda one: np.log(one["mse"] + 0.001),
-    "relative": lambda one: np.log((one["mse"] + 0.001) / (one["detail"] + 0.001)),
-    "structure": lambda one: np.log(1 - one["structure"] + 0.01),
-    "coarse": lambda one: np.log(1 - one["coarse"] + 0.02),
+    "mse": lambda measured: np.log(measured["mse"] + 0.001),
+    "relative": lambda measured: np.log((measured["mse"] + 0.001) / (measured["detail"] + 0.001)),
+    "structure": lambda measured: np.log(1 - measured["structure"] + 0.01),
+    "coarse": lambda measured: np.log(1 - measured["coarse"] + 0.02),
 }
 """Logarithms of the measures of pictures, with what no eye sees added. Twice as much for structure hides how the bulk
 spreads: where noise is of many sizes, 9 of 139 runs then have a list instead of 5. SSIM is not among them: where
@@ -81,7 +81,7 @@ def is_seen(table: PairTable) -> NDArray[np.bool_]:
 def is_blank(table: PairTable, floor: PairTable | None = None) -> NDArray[np.bool_]:
     """Return which first pictures show nothing while the second does, however many; none where some of the floor do."""
     blank = [
-        one.values.get("blank", np.zeros(len(one))) > 0.5 for one in (table, floor) if one is not None
+        pairs.values.get("blank", np.zeros(len(pairs))) > 0.5 for pairs in (table, floor) if pairs is not None
     ]  # of frames
     return blank[0] if len(blank) < 2 or not blank[1].any() else np.zeros(len(table), bool)
 

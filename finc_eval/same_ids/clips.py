@@ -35,14 +35,14 @@ LEAST_MOTION = 0.25  # pixels of motion from frame to frame; below, noise of 2/2
 
 def frames_of(clips: Clips) -> list[list[Image.Image]]:
     """Return the frames of each clip that are measured."""
-    return [[Image.fromarray(one[place]) for place in spread_evenly(len(one), FRAMES)] for one in clips]
+    return [[Image.fromarray(clip[place]) for place in spread_evenly(len(clip), FRAMES)] for clip in clips]
 
 
 def thumbnails_of_clips(clips: Clips) -> Thumbs:
     """Return the thumbnails of as many frames of each clip, one under the other, (n, 8 × 16, 16, 3)."""
     found = [
-        make_thumbnails([one[place] for place in np.linspace(0, len(one) - 1, FRAMES).round().astype(int)])
-        for one in clips
+        make_thumbnails([clip[place] for place in np.linspace(0, len(clip) - 1, FRAMES).round().astype(int)])
+        for clip in clips
     ]
     return np.stack(found).reshape(len(clips), FRAMES * THUMB, THUMB, 3)
 
@@ -56,8 +56,8 @@ def measure_motion(first: Clips, second: Clips) -> dict[str, Array]:
     """
     found = np.zeros((2, len(first)))
     for row, pair in enumerate(zip(first, second, strict=True)):
-        steps = max(1, min(STEPS, *(len(one) - 1 for one in pair)))  # a clip may be cut short
-        own, other = (_flow(one, pair[1].shape[1:3], steps) for one in pair)
+        steps = max(1, min(STEPS, *(len(clip) - 1 for clip in pair)))  # a clip may be cut short
+        own, other = (_flow(clip, pair[1].shape[1:3], steps) for clip in pair)
         scale = float(other.norm(dim=1).mean()) + LEAST_MOTION
         found[:, row] = float((own - other).norm(dim=1).mean()) / scale, float(own.norm(dim=1).mean()) / scale
     return dict(zip(MOTION, found, strict=True))
@@ -79,9 +79,9 @@ def moves_otherwise(first: Thumbs, second: Thumbs) -> NDArray[np.str_]:
 
     Only what differs between the frames of a clip counts, where the second clip moves at all.
     """
-    moves = [one.reshape(len(one), FRAMES, -1).astype(np.float32) for one in (first, second)]
-    own, other = (one - one.mean(1, keepdims=True) for one in moves)
-    strength = [np.sqrt((one**2).mean((1, 2))) for one in (own, other)]
+    moves = [thumbs.reshape(len(thumbs), FRAMES, -1).astype(np.float32) for thumbs in (first, second)]
+    own, other = (move - move.mean(1, keepdims=True) for move in moves)
+    strength = [np.sqrt((moved**2).mean((1, 2))) for moved in (own, other)]
     inner = np.einsum("nak,nbk->nab", own, other)
     norms = np.linalg.norm(own, axis=2)[:, :, None] * np.linalg.norm(other, axis=2)[:, None] + 1e-6
     alike = inner / norms  # (n, 8, 8): frames of the first with frames of the second

@@ -126,30 +126,30 @@ class MeasuredRuns:
         Nothing is shown to be as good where more than a few pairs are broken, unclear or absent, or all are of another
         size.
         """
-        found = [margin for one in self.questions for margin in one.judge(self._error(one.count, alpha))]
+        found = [margin for question in self.questions for margin in question.judge(self._error(question.count, alpha))]
         verdict = self.judge()
         if self.is_sure_of_rest:
             return found
         doubtful = "size" if verdict.is_resized else "not worse"
         return [
-            replace(one, verdict="undecided") if one.verdict == "not worse" or doubtful == "size" else one
-            for one in found
+            replace(margin, verdict="undecided") if margin.verdict == "not worse" or doubtful == "size" else margin
+            for margin in found
         ]
 
     def count_worse(self, alpha: float) -> int:
         """Return the number of things that are surely worse by more than their margin."""
-        return sum(one.verdict == "worse" for one in self.margins(alpha))
+        return sum(margin.verdict == "worse" for margin in self.margins(alpha))
 
     def _error(self, bounds: int, alpha: float = ALPHA) -> float:
         """Return the error of each bound of a question: all questions have the same part of the whole error."""
-        return error_of(bounds * sum(one.count > 0 for one in self.questions), alpha)
+        return error_of(bounds * sum(question.count > 0 for question in self.questions), alpha)
 
     def answer(self) -> ById:
         """Answer all questions at 95 %."""
         judged, margins = self.judge(), self.margins()
         changed, interval = self.changed()
         looks = [] if judged.is_resized else self.looks(self._error(1))
-        worse = [one for one in margins if one.verdict == "worse"]
+        worse = [margin for margin in margins if margin.verdict == "worse"]
         order, ids = np.argsort(-_distance(self.nearest), kind="stable"), self.pairs.ids
         return ById(
             changed,
@@ -158,8 +158,8 @@ class MeasuredRuns:
             [str(ids[place]) for place in order if judged.broken[place]],
             reasons_of(self.pairs, self.nearest, judged),
             worse,
-            [one for one in margins if one.verdict == "not worse"],
-            [one for one in margins if one.verdict == "undecided"],
+            [margin for margin in margins if margin.verdict == "not worse"],
+            [margin for margin in margins if margin.verdict == "undecided"],
             _neutral(looks),
             tuple(ids[order[:SHOWN]].tolist()),
             tuple(ids.tolist()),
@@ -176,15 +176,15 @@ class MeasuredRuns:
 
 def _short(values: Array) -> tuple[float, ...]:
     """Return numbers with six digits."""
-    return tuple(float(f"{one:.6g}") for one in values.tolist())
+    return tuple(float(f"{value:.6g}") for value in values.tolist())
 
 
 def _baselines(pairing: Pairing, pairs: Aligned, again: Mapping[str, Embeddings]) -> dict[str, Aligned]:
     """Return each further run of the baseline, paired with the reference; the first of all is the reference."""
     found = {"ref": pairs}
-    for label, one in again.items():
-        names, _ = names_of({"ref": pairing.sets["ref"], label: one}, ID)
-        run = align({label: names[label], "ref": names["ref"]}, {label: one, "ref": pairing.sets["ref"]})
+    for label, samples in again.items():
+        names, _ = names_of({"ref": pairing.sets["ref"], label: samples}, ID)
+        run = align({label: names[label], "ref": names["ref"]}, {label: samples, "ref": pairing.sets["ref"]})
         if len(run.ids) < (least := least_of_run(len(pairs.ids))):
             raise few_of_run(label, len(run.ids), least)
         found[label] = run
@@ -200,9 +200,9 @@ def _floor(runs: Mapping[str, Aligned], run: Run) -> PairTable | None:
     (_, ref), *again = runs.items()
     if not again:
         return None
-    ids = reduce(np.intersect1d, [one.ids for _, one in again])
-    found = [one.part(np.searchsorted(one.ids, ids)) for _, one in again]
-    sets = [(ref.ref, found[0].rows[1]), *((one.gen, one.rows[0]) for one in found)]
+    ids = reduce(np.intersect1d, [pairs.ids for _, pairs in again])
+    found = [pairs.part(np.searchsorted(pairs.ids, ids)) for _, pairs in again]
+    sets = [(ref.ref, found[0].rows[1]), *((pairs.gen, pairs.rows[0]) for pairs in found)]
     measured = {
         (first, second): measure(Aligned(ids, sets[second][0], sets[first][0], (sets[second][1], sets[first][1])), run)
         for first, second in combinations(range(len(sets)), 2)
@@ -210,12 +210,12 @@ def _floor(runs: Mapping[str, Aligned], run: Run) -> PairTable | None:
     if len(measured) == 1:
         return measured[0, 1]
     tables = [
-        reduce(PairTable.nearest, [one for pair, one in measured.items() if number in pair])
+        reduce(PairTable.nearest, [measures for pair, measures in measured.items() if number in pair])
         for number in range(len(sets))
     ]
     return PairTable(
-        {name: np.concatenate([one.values[name] for one in tables]) for name in tables[0].values},
-        np.concatenate([one.others for one in tables]),
+        {name: np.concatenate([table.values[name] for table in tables]) for name in tables[0].values},
+        np.concatenate([table.others for table in tables]),
         None,
         owner=np.repeat(np.arange(len(tables)), len(ids)),
     )
@@ -291,7 +291,7 @@ def _known(pairs: Aligned, kinds: tuple[NDArray[np.int64], Sequence[str]] | None
 def _neutral(looks: Sequence[MovedLook]) -> list[str]:
     """Return the looks that are neither better nor worse and follow from no other look, those that moved most first."""
     causes = [cause for cause, _ in causes_among(list(looks)) if not cause.trait.bad]
-    return [one.margin.name for one in sorted(causes, key=lambda one: -one.margin.difference)]
+    return [look.margin.name for look in sorted(causes, key=lambda cause: -cause.margin.difference)]
 
 
 def _questions(
@@ -319,7 +319,7 @@ def _questions(
     asked = np.random.default_rng(0).permutation(len(pairs.ids))[:REPEATS]
     first, second, name = known.repeated or _repeats(pairs.part(np.sort(asked)))
     found.append(Harm(1, partial(judge_repeats, (first, second), name)))
-    found += [Harm(1, partial(judge_diversity, one)) for one in _diversity(pairs)]
+    found += [Harm(1, partial(judge_diversity, spreads)) for spreads in _diversity(pairs)]
     bounds = max(1, bad + others)
     return found, lambda error: find_moved(looks, units, error / bounds)
 
@@ -346,16 +346,16 @@ def _repeats(part: Aligned) -> tuple[NDArray[np.bool_], NDArray[np.bool_], str]:
     """Return which samples of both sets are repeats of others in their set, and what the most frequent is called."""
     sets = {"gen": part.gen, "ref": part.ref}
     numbers, _ = number_repeats(sets, dict(zip(sets, part.rows, strict=True)))
-    sizes = {label: np.bincount(one[one >= 0], minlength=1) for label, one in numbers.items()}
+    sizes = {label: np.bincount(groups[groups >= 0], minlength=1) for label, groups in numbers.items()}
     own, before = (
-        (one >= 0) & (sizes[label][np.maximum(one, 0)] > 1) for label, one in numbers.items()
+        (groups >= 0) & (sizes[label][np.maximum(groups, 0)] > 1) for label, groups in numbers.items()
     )  # more often than once in its set: a sample and its own pair do not count
     largest = int(sizes["gen"].max())
     thing = "picture" if part.gen.content() is not None else "sample"
     name = f"one {thing}, {largest} times" if len(sizes["gen"]) else "repeats"
     if len(part.ids) == REPEATS:
         name += f" among {REPEATS:,}"
-    column = next((one for one in TEXT_COLUMNS if one in part.gen.columns), None)
+    column = next((candidate for candidate in TEXT_COLUMNS if candidate in part.gen.columns), None)
     if column is not None and own.any():
         texts = np.array(part.gen.column(column))[part.rows[0]]
         most = numbers["gen"] == int(sizes["gen"].argmax())
@@ -366,7 +366,7 @@ def _repeats(part: Aligned) -> tuple[NDArray[np.bool_], NDArray[np.bool_], str]:
 
 def _diversity(part: Aligned) -> Iterator[tuple[Array, Array]]:
     """Yield the mean squared distances of the images of each prompt in both sets, if prompts have several."""
-    column = next((one for one in TEXT_COLUMNS if one in part.gen.columns), None)
+    column = next((candidate for candidate in TEXT_COLUMNS if candidate in part.gen.columns), None)
     if column is None:
         return
     texts = np.array(part.gen.column(column))[part.rows[0]]
@@ -381,8 +381,8 @@ def _diversity(part: Aligned) -> Iterator[tuple[Array, Array]]:
         some = slice(start, start + together)
         first = ends[some] - count[some] - (ends[start] - count[start])
         chosen = order[ends[start] - count[start] : ends[some][-1]]
-        for spread, one, rows in zip(spreads, (part.gen, part.ref), part.rows, strict=True):
-            vectors = one.rows_at(rows[chosen]).cpu().double().numpy()
+        for spread, samples, rows in zip(spreads, (part.gen, part.ref), part.rows, strict=True):
+            vectors = samples.rows_at(rows[chosen]).cpu().double().numpy()
             inner = np.add.reduceat((vectors**2).sum(1), first)
             inner -= (np.add.reduceat(vectors, first) ** 2).sum(1) / count[some]
             spread[some] = 2 * inner / np.maximum(count[some] - 1, 1)

@@ -21,10 +21,10 @@ WHOLE: Window = (1.0, 0.5)
 CROPPED, FRAMED, SHIFTED, MOVED = "cropped", "within bars", "shifted", "moved a little"
 
 CROPS: list[tuple[tuple[Window, Window], tuple[Window, Window], str]] = [
-    *(((WHOLE, WHOLE), ((one, down), (one, right)), CROPPED) for one, down, right in product(PARTS, PLACES, PLACES)),
-    *(((WHOLE, WHOLE), sides, CROPPED) for one in PARTS for sides in (((one, 0.5), WHOLE), (WHOLE, (one, 0.5)))),
-    *((((one, 0.5), (one, 0.5)), (WHOLE, WHOLE), FRAMED) for one in PARTS),
-    *((sides, (WHOLE, WHOLE), FRAMED) for one in PARTS for sides in (((one, 0.5), WHOLE), (WHOLE, (one, 0.5)))),
+    *(((WHOLE, WHOLE), ((part, down), (part, right)), CROPPED) for part, down, right in product(PARTS, PLACES, PLACES)),
+    *(((WHOLE, WHOLE), sides, CROPPED) for part in PARTS for sides in (((part, 0.5), WHOLE), (WHOLE, (part, 0.5)))),
+    *((((part, 0.5), (part, 0.5)), (WHOLE, WHOLE), FRAMED) for part in PARTS),
+    *((sides, (WHOLE, WHOLE), FRAMED) for part in PARTS for sides in (((part, 0.5), WHOLE), (WHOLE, (part, 0.5)))),
     *(
         (
             ((1 - by * (down != 0.5), down), (1 - by * (right != 0.5), right)),
@@ -72,7 +72,7 @@ def _stretch(part: float, start: float) -> NDArray[np.float32]:
 def liken_rest(first: Thumbs, second: Thumbs) -> Array:
     """Return the correlation of thumbnails without a quarter, where it is largest, (n,): a part may be painted over."""
     x, y = (some.reshape(len(some), -1, THUMB, 3).astype(float) / 255 for some in (first, second))
-    sums = [one.sum(3) for one in (x, y, x * x, y * y, x * y)]
+    sums = [values.sum(3) for values in (x, y, x * x, y * y, x * y)]
     found = np.full(len(first), -1.0)
     for rows, columns in REPAINTED:
         for top, left in product(range(0, THUMB - rows + 1, 2), range(0, THUMB - columns + 1, 2)):
@@ -80,7 +80,7 @@ def liken_rest(first: Thumbs, second: Thumbs) -> Array:
             kept[top : top + rows, left : left + columns] = False
             kept = np.tile(kept, (x.shape[1] // THUMB, 1))
             count = 3 * int(kept.sum())
-            mean_x, mean_y, xx, yy, xy = (one[:, kept].sum(1) / count for one in sums)
+            mean_x, mean_y, xx, yy, xy = (total[:, kept].sum(1) / count for total in sums)
             spread = np.sqrt((xx - mean_x**2 + FAINT**2) * (yy - mean_y**2 + FAINT**2))
             found = np.maximum(found, (xy - mean_x * mean_y) / spread)
     return found

@@ -35,13 +35,13 @@ PIXELS = "pixels"  # extractor without a network, whose vectors decide nothing a
 
 def extractor_of_few(sources: Mapping[str, object], extractor: AnyExtractor) -> AnyExtractor:
     """Return an extractor without a network for few pairs of pictures, unless another is asked for."""
-    paths = [one for one in sources.values() if isinstance(one, str | Path)]
-    if extractor is not None or len(paths) < len(sources) or any(form_of(one) != "samples" for one in paths):
+    paths = [source for source in sources.values() if isinstance(source, str | Path)]
+    if extractor is not None or len(paths) < len(sources) or any(form_of(path) != "samples" for path in paths):
         return extractor
     from finc_eval.samples.opening import open_source  # the readers of samples, which arrays do not need
 
     try:
-        is_few = min(len(open_source(one).ids) for one in paths) < MIN_SAMPLES
+        is_few = min(len(open_source(path).ids) for path in paths) < MIN_SAMPLES
     except FincEvalError:
         return extractor  # it is said where the set is opened
     return PIXELS if is_few else extractor

@@ -82,31 +82,37 @@ def find_findings(
     """
     broken = [_of_pairs(pairs, judged, known)] if judged.broken.any() else []
     of_looks = [_of_look(cause, follows) for cause, follows in causes_among(list(looks))]
-    names = {one.name for one in (*broken, *of_looks)}
+    names = {finding.name for finding in (*broken, *of_looks)}
     # Copies and repeats among the broken pairs are what repeats.
-    are_said = {"look", "part"} | ({"repeats"} if any(one.kind in ("copy", "repeat") for one in broken) else set())
+    are_said = {"look", "part"} | (
+        {"repeats"} if any(finding.kind in ("copy", "repeat") for finding in broken) else set()
+    )
     others = [_of_margin(margin) for margin in worse if margin.what not in are_said]
-    others = [one for one in others if one.name not in names]
+    others = [finding for finding in others if finding.name not in names]
     # A fault of all pairs that is a look, such as gray, is said once.
-    broken = [one for one in broken if one.kind != "pair" or one.name not in {look.name for look in of_looks}]
-    found = sorted([*broken, *of_looks, *others], key=lambda one: -one.size)
-    return tuple(one if one.ids else replace(one, ids=furthest[:SHOWN_IDS]) for one in found)
+    broken = [
+        finding for finding in broken if finding.kind != "pair" or finding.name not in {look.name for look in of_looks}
+    ]
+    found = sorted([*broken, *of_looks, *others], key=lambda finding: -finding.size)
+    return tuple(finding if finding.ids else replace(finding, ids=furthest[:SHOWN_IDS]) for finding in found)
 
 
 def _of_look(cause: MovedLook, follows: Sequence[MovedLook]) -> Finding:
     margin = cause.margin
     kind: What = "look" if is_look(cause.trait.name) else "column"
+    share, before = margin.shares or (None, None)
     return Finding(
-        margin.name, kind, True, None, None, None, text=margin.sentence_part, interval=margin.interval,
-        explains=tuple(one.margin.name for one in follows), is_worse=cause.is_bad,
+        margin.name, kind, margin.shares is None, share, before, None, text=margin.sentence_part,
+        interval=margin.interval, explains=tuple(look.margin.name for look in follows), is_worse=cause.is_bad,
     )  # fmt: skip
 
 
 def _of_margin(margin: Margin) -> Finding:
     kind = MARGIN_KINDS.get(margin.what, "metric")
     name = KIND_NUMBER.sub("", margin.name) or margin.name
+    share, before = margin.shares or (None, None)
     return Finding(
-        name, kind, not margin.is_share, None, None, None, text=margin.sentence_part, interval=margin.interval,
+        name, kind, margin.shares is None, share, before, None, text=margin.sentence_part, interval=margin.interval,
         is_worse=True,
     )  # fmt: skip
 
@@ -133,7 +139,7 @@ def _of_pairs(pairs: Aligned, judged: RunVerdict, known: KnownOfPairs) -> Findin
 
 def _say(answer: _Answer, share: float) -> str:
     """Say what broken pairs are, with the share of the pairs."""
-    own, before = two_shares(*answer.shares)
+    now, before = two_shares(*answer.shares)
     show = f"{percent(share)} of the pairs"
     match answer.kind:
         case "words":
@@ -142,7 +148,7 @@ def _say(answer: _Answer, share: float) -> str:
             return f"{show} are {COPIES}: pictures of other ids"
         case "repeat":
             return f"{answer.name}, in {show}"
-    return f"{quote(answer.name)} is {own} of the samples (reference {before}): {show} show another picture"
+    return f"{quote(answer.name)} is {now} of the samples (reference {before}): {show} show another picture"
 
 
 def _best_answer(pairs: Aligned, known: KnownOfPairs, vague: Mask) -> tuple[_Answer, float] | None:
@@ -154,12 +160,12 @@ def _best_answer(pairs: Aligned, known: KnownOfPairs, vague: Mask) -> tuple[_Ans
     if not answers:
         return None
     n, broken = len(vague), int(vague.sum())
-    sizes = np.array([one.has.sum() for one in answers])
-    inside = np.array([(one.has & vague).sum() for one in answers])
+    sizes = np.array([answer.has.sum() for answer in answers])
+    inside = np.array([(answer.has & vague).sum() for answer in answers])
     common = inside / (sizes + broken - inside)
     best = int(common.argmax())
     p_values = np.minimum(
-        sum(one.ways for one in answers) * enrichment_p(inside, sizes, broken - inside, n - sizes), 1.0
+        sum(answer.ways for answer in answers) * enrichment_p(inside, sizes, broken - inside, n - sizes), 1.0
     )
     return (answers[best], float(p_values[best])) if common[best] >= MOST and p_values[best] <= ALPHA else None
 
@@ -171,35 +177,36 @@ def _answers(pairs: Aligned, known: KnownOfPairs, vague: Mask) -> Iterator[_Answ
         shares = float(again.mean()), float(repeated_before.mean())
         yield _Answer("repeat", name, again & ~repeated_before, shares)
     if (contents := pairs.contents()) is not None:
-        own, before = contents.T
-        _, place, times = np.unique(own, return_inverse=True, return_counts=True)
+        now, before = contents.T
+        _, place, times = np.unique(now, return_inverse=True, return_counts=True)
         # Of ids that are exchanged, each picture is still there once.
-        copied = np.isin(own, before) & (own != before) & (times[place.reshape(-1)] > 1)
+        copied = np.isin(now, before) & (now != before) & (times[place.reshape(-1)] > 1)
         yield _Answer("copy", COPIES, copied, (float(copied.mean()), 0.0))
-    column = next((one for one in TEXT_COLUMNS if one in pairs.gen.columns), None)
+    column = next((candidate for candidate in TEXT_COLUMNS if candidate in pairs.gen.columns), None)
     if column is not None:
         texts = np.array(pairs.gen.column(column))[pairs.rows[0]]
         if word := common_word(texts[vague].tolist(), texts.tolist()):
             words = [set(split_words(text)) for text in texts.tolist()]
-            asks = np.array([word in own for own in words])
+            asks = np.array([word in of_pair for of_pair in words])
             yield _Answer("words", word, asks, (float(vague.mean()), 0.0), len(set().union(*words)))
-    for names, own, before in _groups(pairs, known):
+    for names, now, before in _groups(pairs, known):
         for number, name in enumerate(names):
-            shares = float((own == number).mean()), float((before == number).mean())
+            shares = float((now == number).mean()), float((before == number).mean())
             if name and shares[0] != shares[1]:
-                has = own == number if shares[0] > shares[1] else before == number
+                has = now == number if shares[0] > shares[1] else before == number
                 yield _Answer("kind", name, has, shares)
 
 
 def _groups(pairs: Aligned, known: KnownOfPairs) -> Iterator[tuple[list[str], NDArray[np.int64], NDArray[np.int64]]]:
     """Yield names, and the number of that of both samples of each pair: of labels, and of kinds with a name."""
-    if all("label" in one.columns for one in (pairs.gen, pairs.ref)):
+    if all("label" in samples.columns for samples in (pairs.gen, pairs.ref)):
         sides = [
-            np.array(one.column("label"))[rows] for one, rows in zip((pairs.gen, pairs.ref), pairs.rows, strict=True)
+            np.array(samples.column("label"))[rows]
+            for samples, rows in zip((pairs.gen, pairs.ref), pairs.rows, strict=True)
         ]
         labels, numbers = np.unique(np.concatenate(sides), return_inverse=True)
         first, second = np.split(numbers.reshape(-1), 2)
         yield labels.tolist(), first, second
     if known.cells is not None:
-        own, before, kinds = known.cells
-        yield [KIND_NUMBER.sub("", name) for name in kinds], own, before
+        now, before, kinds = known.cells
+        yield [KIND_NUMBER.sub("", name) for name in kinds], now, before

@@ -40,7 +40,7 @@ class Lpips:
             DataError: a file is missing or is not the right one.
         """
         files = [check_weights(card), check_weights(card.with_lpips())]
-        trunk, linear = (None if one is None else one[0] for one in files)
+        trunk, linear = (None if file is None else file[0] for file in files)
         assert trunk is not None and linear is not None
         network = fill_network(loader_module(card).create(card), card, trunk).requires_grad_(False).eval().to(device)
         self.device, self._layers = device, [*islice(network.get_submodule("features").children(), LAYERS[-1] + 1)]
@@ -49,9 +49,10 @@ class Lpips:
             heads = [tensors[f"lin{number}.model.1.weight"] for number in range(len(LAYERS))]
         except KeyError as error:
             raise DataError(f"{linear} has no {error}: it does not hold the linear layers of LPIPS") from error
-        self._heads = [one.float().reshape(-1, 1, 1).to(device) for one in heads]
+        self._heads = [head.float().reshape(-1, 1, 1).to(device) for head in heads]
         self._mean, self._std = (
-            torch.tensor(one, device=device)[:, None, None] for one in (card.preprocessing.mean, card.preprocessing.std)
+            torch.tensor(values, device=device)[:, None, None]
+            for values in (card.preprocessing.mean, card.preprocessing.std)
         )
 
     def measure(self, first: Sequence[NDArray[np.uint8]], second: Sequence[NDArray[np.uint8]]) -> Array:
@@ -66,8 +67,8 @@ class Lpips:
         for place, layer in enumerate(self._layers):
             values = layer(values)
             if place in LAYERS:
-                one, other = values / (values.norm(dim=1, keepdim=True) + 1e-10)
-                total += float(((one - other) ** 2 * next(heads)).sum(0).mean())
+                unit, other = values / (values.norm(dim=1, keepdim=True) + 1e-10)
+                total += float(((unit - other) ** 2 * next(heads)).sum(0).mean())
         return total
 
 

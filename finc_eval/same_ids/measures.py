@@ -48,20 +48,20 @@ def measure_pairs(first: Sequence[NDArray[np.uint8]], second: Sequence[NDArray[n
     """
     count = max(1, TOGETHER // max(first[0][..., 0].size, 1))
     some = [slice(at, at + count) for at in range(0, len(first), count)]
-    parts = [_measure(np.stack([first[one], second[one]], 1)) for one in some]
-    return {name: np.concatenate([one[name] for one in parts]) for name in parts[0]}
+    parts = [_measure(np.stack([first[block], second[block]], 1)) for block in some]
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
 def _measure(pairs: NDArray[np.uint8]) -> dict[str, Array]:
     """Measure pairs of shape (n, 2, h, w, 3)."""
     both = torch.from_numpy(pairs).float()
-    one, other = both.unbind(1)
+    new, other = both.unbind(1)
     light = both @ (torch.tensor(LUMA) / 255)
     is_blank = _is_blank(light)
     scales = _similarities(light)
-    steps = [[_mean_square(side.diff(dim=axis)) for axis in (1, 2)] for side in (other, one)]
+    steps = [[_mean_square(side.diff(dim=axis)) for axis in (1, 2)] for side in (other, new)]
     return {
-        "mse": _mean_square(one.sub_(other)),
+        "mse": _mean_square(new.sub_(other)),
         "ssim": scales[0][0],
         "ms_ssim": _product([*(similar for _, similar, _ in scales[:-1]), scales[-1][0]]),
         "structure": _product([alone for *_, alone in scales]),
@@ -85,14 +85,17 @@ def _mean_square(codes: torch.Tensor) -> Array:
 
 
 def psnr(squares: Array) -> Array:
-    """Return the peak signal-to-noise ratio in dB, infinite for equal pictures, from mean squared differences."""
+    """Return the peak signal-to-noise ratio in dB, infinite for equal pictures.
+
+    `squares` are mean squared differences of pictures in [0, 1], of any shape.
+    """
     return np.asarray(np.where(squares > 0, -10 * np.log10(np.maximum(squares, np.finfo(float).tiny)), np.inf))
 
 
 def _product(scales: Sequence[Array]) -> Array:
     """Return the product of a similarity at several scales, (n,) each, to the powers of MS-SSIM."""
     weights = np.array(SCALES[: len(scales)]) / sum(SCALES[: len(scales)])
-    powers = [np.maximum(one, 0) ** weight for one, weight in zip(scales, weights, strict=True)]
+    powers = [np.maximum(similarity, 0) ** weight for similarity, weight in zip(scales, weights, strict=True)]
     return np.asarray(np.prod(powers, axis=0))
 
 
@@ -160,7 +163,7 @@ def _weigh(places: int, step: int) -> torch.Tensor:
 
 
 def _halve(light: torch.Tensor) -> torch.Tensor:
-    """Return light of half the size, by means of four pixels."""
+    """Return light, (n, 2, h, w), of half the size, by means of four pixels."""
     if any(side % 2 for side in light.shape[2:]):
         return avg_pool2d(light, 2, padding=[side % 2 for side in light.shape[2:]])
     rows = light[..., ::2, :] + light[..., 1::2, :]  # an eighth of the time of avg_pool2d

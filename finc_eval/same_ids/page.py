@@ -32,33 +32,33 @@ LEGEND_OF_LPIPS = " LPIPS: by AlexNet, version 0.1."
 LEGEND_OF_CLIPS = " Of clips: means over frames. Motion: difference of both flows, in parts of the second's."
 
 
-def id_tables(found: ById | None, labels: Iterable[str]) -> list[TextTable]:
+def id_tables(by_id: ById | None, labels: Iterable[str]) -> list[TextTable]:
     """Return the pairs that are shown, of the sets with these labels, their spread, and what is worse."""
-    if found is None:
+    if by_id is None:
         return []
     sets = tuple(labels)
-    values = {name: np.array(one) for name, one in found.measured.items()}
+    values = {name: np.array(column) for name, column in by_id.measured.items()}
     alike = {"psnr": psnr(values["mse"])} if "mse" in values else {}
-    alike |= {name: one for name, one in values.items() if name in TITLES}
-    apart = {name: title for name, title in APART.items() if name in found.measured}
-    place = {name: row for row, name in enumerate(found.ids)}
+    alike |= {name: column for name, column in values.items() if name in TITLES}
+    apart = {name: title for name, title in APART.items() if name in by_id.measured}
+    place = {name: row for row, name in enumerate(by_id.ids)}
     pairs: list[list[Cell | str]] = [
         [
             Cell(name, samples=[(label, (name,)) for label in sets], is_stacked=True),
-            found.reasons.get(name, "not recognized" if name in found.unclear else "not broken"),
-            *(number(float(one[place[name]])) for one in alike.values()),
-            *(number(found.measured[one][place[name]]) for one in apart),
+            by_id.reasons.get(name, "not recognized" if name in by_id.unclear else "not broken"),
+            *(number(float(column[place[name]])) for column in alike.values()),
+            *(number(by_id.measured[measure][place[name]]) for measure in apart),
         ]
-        for name in found.shown()
+        for name in by_id.shown()
     ]
     headings = [TITLES[name] for name in alike]
     spread = [
-        [TITLES[name], *(number(float(np.quantile(one, part, method="lower"))) for part in QUANTILES.values())]
-        for name, one in alike.items()
+        [TITLES[name], *(number(float(np.quantile(column, part, method="lower"))) for part in QUANTILES.values())]
+        for name, column in alike.items()
     ]
     tables = [
         TextTable(
-            "Broken pairs" if found.broken else "Pairs not recognized" if found.unclear else "Pairs furthest apart",
+            "Broken pairs" if by_id.broken else "Pairs not recognized" if by_id.unclear else "Pairs furthest apart",
             ["Id", "What it is", *headings, *apart.values()],
             pairs,
             words=["What it is"],
@@ -67,17 +67,17 @@ def id_tables(found: ById | None, labels: Iterable[str]) -> list[TextTable]:
     ]
     if spread:
         tables.append(TextTable("All pairs", ["Measure", *QUANTILES], spread))
-    margins = [*found.worse, *found.undecided, *found.not_worse]
+    margins = [*by_id.worse, *by_id.undecided, *by_id.not_worse]
     if not margins:
         return tables
-    rows = [[one.name, one.verdict, *_numbers(one)] for one in margins]
+    rows = [[margin.name, margin.verdict, *_numbers(margin)] for margin in margins]
     columns = ["Thing", "Verdict", "Worse by", "Interval", "Margin"]
     legend = "Of kinds and repeats in percent of the samples, else in standard deviations of the reference."
     return [*tables, TextTable("Is anything worse?", columns, rows, words=["Verdict"], legend=legend)]
 
 
-def _numbers(one: Margin) -> list[str]:
+def _numbers(shown: Margin) -> list[str]:
     def write(value: float) -> str:
-        return percent(value, 1) if one.is_share else f"{value:.2f}"
+        return percent(value, 1) if shown.is_share else f"{value:.2f}"
 
-    return [write(one.difference), f"{write(one.interval[0])}, {write(one.interval[1])}", write(one.margin)]
+    return [write(shown.difference), f"{write(shown.interval[0])}, {write(shown.interval[1])}", write(shown.margin)]

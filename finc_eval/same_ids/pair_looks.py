@@ -36,19 +36,19 @@ class PairLooks:
             contents: digests of both pictures of each of these pairs, shape (m, 2); None if they are unknown.
         """
         self._kept = KeptPairs(contents, len(rows[0]), LOOKS)
-        self._columns = [column_measurer(one, own) for one, own in zip(sets, rows, strict=True)]
+        self._columns = [column_measurer(samples, rows_of_set) for samples, rows_of_set in zip(sets, rows, strict=True)]
 
     @property
     def missing(self) -> Rows:
         """Pairs that are to be measured, by their number among these pairs."""
-        first, second = (one.missing for one in self._columns)
+        first, second = (column.missing for column in self._columns)
         return np.union1d(self._kept.missing, np.union1d(first, second))
 
     def add(self, some: Rows, pictures: Sequence[Sequence[Image.Image]]) -> None:
         """Measure both pictures of some pairs, given by their number."""
-        self._kept.add(some, np.column_stack([measure_looks(one)[0] for one in pictures]))
-        for measurer, one in zip(self._columns, pictures, strict=True):
-            measurer.add(some.tolist(), one)
+        self._kept.add(some, np.column_stack([measure_looks(picture)[0] for picture in pictures]))
+        for measurer, side in zip(self._columns, pictures, strict=True):
+            measurer.add(some.tolist(), side)
 
     def write(self) -> None:
         """Keep on the disk what was measured."""
@@ -59,32 +59,34 @@ class PairLooks:
     def found(self) -> TraitsOfPairs:
         """Return the values of built-in looks and of registered columns; NaN of pairs that could not be read."""
         n = len(self._kept.values)
-        traits, values = join_columns([one.found for one in self._columns], [n, n])
+        traits, values = join_columns([column.found for column in self._columns], [n, n])
         looks = np.split(self._kept.values, 2, axis=1)
         first, second = (np.concatenate(both, 1) for both in zip(looks, values, strict=True))
         return (*TRAITS, *traits), (first, second)
 
 
 def with_numbers(
-    found: TraitsOfPairs | None, sets: tuple[Embeddings, Embeddings], rows: tuple[Rows, Rows]
+    of_pairs: TraitsOfPairs | None, sets: tuple[Embeddings, Embeddings], rows: tuple[Rows, Rows]
 ) -> TraitsOfPairs | None:
     """Add the columns of metadata that hold numbers in both sets; None where nothing is measured at all."""
     labels = ("gen", "ref")
     numbers = read_numbers(dict(zip(labels, sets, strict=True)), dict(zip(labels, rows, strict=True)))
     if numbers is None:
-        return found
+        return of_pairs
     traits, values = numbers
-    if found is None:
+    if of_pairs is None:
         return traits, (values["gen"], values["ref"])
-    first, second = (np.concatenate([own, values[label]], 1) for own, label in zip(found[1], labels, strict=True))
-    return (*found[0], *traits), (first, second)
+    first, second = (
+        np.concatenate([of_looks, values[label]], 1) for of_looks, label in zip(of_pairs[1], labels, strict=True)
+    )
+    return (*of_pairs[0], *traits), (first, second)
 
 
-def spread_over(found: TraitsOfPairs | None, looked: Rows, n: int) -> TraitsOfPairs | None:
+def spread_over(of_pairs: TraitsOfPairs | None, looked: Rows, n: int) -> TraitsOfPairs | None:
     """Return the values of all n pairs, NaN for pairs that are not among those looked at."""
-    if found is None:
+    if of_pairs is None:
         return None
-    traits, values = found
+    traits, values = of_pairs
     first, second = (np.full((n, len(traits)), np.nan) for _ in values)
     first[looked], second[looked] = values
     return traits, (first, second)

@@ -75,18 +75,18 @@ class Aligned:
         if first is None or second is None:
             return chosen, None
         whole = [
-            (place, one, other)
-            for place, one, other in zip(chosen.tolist(), first, second, strict=True)
-            if one is not None and other is not None
+            (place, new, other)
+            for place, new, other in zip(chosen.tolist(), first, second, strict=True)
+            if new is not None and other is not None
         ]
         return np.array([place for place, *_ in whole], np.int64), (
-            [one for _, one, _ in whole],
+            [new for _, new, _ in whole],
             [other for *_, other in whole],
         )
 
     def contents(self) -> NDArray[np.uint64] | None:
         """Return the digests of both pictures of each pair, (n, 2); None if they are unknown, and for clips."""
-        first, second = (pixels_of(one) for one in (self.gen, self.ref))
+        first, second = (pixels_of(samples) for samples in (self.gen, self.ref))
         if first is None or second is None or self.are_clips:
             return None
         return np.column_stack([first[self.rows[0]], second[self.rows[1]]])
@@ -119,7 +119,7 @@ class PairTable:
             return self
         traits = None if self.traits is None else (self.traits[0][chosen], self.traits[1][chosen])
         thumbs = None if self.thumbs is None else (self.thumbs[0][chosen], self.thumbs[1][chosen])
-        values = {name: own[chosen] for name, own in self.values.items()}
+        values = {name: measure[chosen] for name, measure in self.values.items()}
         owner = None if self.owner is None else self.owner[chosen]
         others = self.others[chosen]
         return replace(self, values=values, others=others, traits=traits, thumbs=thumbs, nearest_id=None, owner=owner)
@@ -129,7 +129,9 @@ class PairTable:
         name = "mse" if "mse" in self.values and "mse" in other.values else "distance"
         takes = (self.values[name] <= other.values[name]) | np.isnan(other.values[name])
         values = {
-            key: np.where(takes, one, other.values[key]) for key, one in self.values.items() if key in other.values
+            key: np.where(takes, measure, other.values[key])
+            for key, measure in self.values.items()
+            if key in other.values
         }
         thumbs = self.thumbs
         if thumbs is not None and other.thumbs is not None:
@@ -138,8 +140,11 @@ class PairTable:
 
 
 def align(names: Mapping[str, NDArray[np.str_]], sets: Mapping[str, Embeddings]) -> Aligned:
-    """Pair the samples of two sets by their names; of samples with one name, the first counts."""
-    (gen, first), (ref, second) = ((one, names[label]) for label, one in sets.items())
+    """Pair the samples of two sets by their names; of samples with one name, the first counts.
+
+    `names` has the name of each sample by the label of its set, shape (n,) each.
+    """
+    (gen, first), (ref, second) = ((samples, names[label]) for label, samples in sets.items())
     ids, *rows = np.intersect1d(first, second, return_indices=True)
     return Aligned(ids, gen, ref, (rows[0].astype(np.int64), rows[1].astype(np.int64)))
 
@@ -165,25 +170,29 @@ def measure_in_space(pairs: Aligned) -> tuple[Array, Array]:
     n = len(pairs.ids)
     drawn = np.random.default_rng(0).permutation(n)[:OTHERS]
     compared = pairs.ref.rows_at(pairs.rows[1][drawn]).cpu().double()
-    own, typical, near = np.empty(n), np.empty(n), np.empty(n)
+    distance, typical, near = np.empty(n), np.empty(n), np.empty(n)
     for start in range(0, n, OTHERS):
         some = slice(start, start + OTHERS)
         first, second = (
-            one.rows_at(rows[some]).cpu().double() for one, rows in zip((pairs.gen, pairs.ref), pairs.rows, strict=True)
+            samples.rows_at(rows[some]).cpu().double()
+            for samples, rows in zip((pairs.gen, pairs.ref), pairs.rows, strict=True)
         )
         mine = (first - second).norm(dim=1)
         length = second.norm(dim=1)
         apart = torch.cdist(first, compared)
         apart[torch.from_numpy(drawn)[None] == torch.arange(start, start + len(first))[:, None]] = torch.inf
-        own[some] = mine
+        distance[some] = mine
         # Without another id, the length of a vector stands for the distance of two.
         typical[some] = apart.median(1).values if n > 1 else length
         near[some] = (apart <= mine[:, None]).double().mean(1)
-    return own / max(float(np.median(typical)), np.finfo(float).tiny), near
+    return distance / max(float(np.median(typical)), np.finfo(float).tiny), near
 
 
 def _nearest_ids(pairs: Aligned, distance: Array, others: Array) -> tuple[NDArray[np.int64], Array]:
-    """Return the nearest other id of the samples that are not nearest to their own, and its distance; -1 of others."""
+    """Return the nearest other id of the samples that are not nearest to their own, and its distance; -1 of others.
+
+    `distance` to the own sample and the part of `others` that are nearer have shape (pairs,), and so have both results.
+    """
     asked = np.flatnonzero(others > 0)
     place, near = np.full(len(distance), -1), np.full(len(distance), np.inf)
     mine = (pairs.gen.rows_at(pairs.rows[0][asked]) - pairs.ref.rows_at(pairs.rows[1][asked])).cpu().double()
@@ -195,11 +204,14 @@ def _nearest_ids(pairs: Aligned, distance: Array, others: Array) -> tuple[NDArra
 
 
 def nearest_others(pairs: Aligned, places: NDArray[np.int64]) -> tuple[NDArray[np.int64], Array]:
-    """Return the place of the nearest other sample of the reference, and its distance, for new samples at places."""
-    own = pairs.gen.rows_at(pairs.rows[0][places]).cpu().double()
+    """Return the place of the nearest other sample of the reference, and its distance, for new samples at places.
+
+    `places` are numbers of pairs, shape (m,); both results have that shape.
+    """
+    vectors = pairs.gen.rows_at(pairs.rows[0][places]).cpu().double()
     found, least = np.zeros(len(places), np.int64), np.full(len(places), np.inf)
     for start in range(0, len(pairs.ids), OTHERS):
-        apart = torch.cdist(own, pairs.ref.rows_at(pairs.rows[1][start : start + OTHERS]).cpu().double()).numpy()
+        apart = torch.cdist(vectors, pairs.ref.rows_at(pairs.rows[1][start : start + OTHERS]).cpu().double()).numpy()
         apart[places[:, None] == np.arange(start, start + apart.shape[1])] = np.inf
         nearer = apart.min(1) < least
         found = np.where(nearer, start + apart.argmin(1), found)
@@ -219,7 +231,7 @@ def _pictures(
     of_looked = None if contents is None else contents[looked]
     looks = PairLooks((pairs.gen, pairs.ref), (pairs.rows[0][looked], pairs.rows[1][looked]), of_looked)
     shape = (2, (FRAMES if pairs.are_clips else 1) * THUMB, THUMB, 3)
-    thumbs = KeptPairs(contents, n, [f"thumbs {one}" for one in range(np.prod(shape) // BYTES)])
+    thumbs = KeptPairs(contents, n, [f"thumbs {number}" for number in range(np.prod(shape) // BYTES)])
     missing = np.union1d(np.union1d(kept.missing, thumbs.missing), looked[looks.missing])
     parts = (missing[start : start + together] for start in range(0, len(missing), together))
     done = n - len(missing)
@@ -231,18 +243,20 @@ def _pictures(
             continue
         values = (measure_clips if pairs.are_clips else measure_pictures)(*pixels, lpips)
         kept.add(some, np.column_stack([values[name] for name in names]))
-        small = [(thumbnails_of_clips if pairs.are_clips else make_thumbnails)(one) for one in pixels]
+        small = [(thumbnails_of_clips if pairs.are_clips else make_thumbnails)(side) for side in pixels]
         thumbs.add(some, np.stack(small, 1).reshape(len(some), -1).view(np.float64))
         _, places, among = np.intersect1d(some, looked, return_indices=True)
         if len(places):
-            looks.add(among, [[picture(one[place]) for place in places] for one in pixels])
+            looks.add(among, [[picture(side[place]) for place in places] for side in pixels])
         run.progress(PAIRS, done, n)
     if len(kept.missing) == n:
         return None  # no picture is as it was embedded
-    for one in (kept, thumbs, looks):
-        one.write()
+    for store in (kept, thumbs, looks):
+        store.write()
     known = np.delete(np.arange(n), kept.missing)
-    found = {name: own for name, own in zip(names, kept.values.T, strict=True) if not np.isnan(own[known]).any()}
+    found = {
+        name: measure for name, measure in zip(names, kept.values.T, strict=True) if not np.isnan(measure[known]).any()
+    }
     first, second = thumbs.values.view(np.uint8).reshape(n, *shape).swapaxes(0, 1)
     found["coarse"] = correlate(first, second)
     return found, looks.found() if with_traits else None, (first, second)
@@ -251,14 +265,14 @@ def _pictures(
 def measure_clips(first: Clips, second: Clips, lpips: Lpips | None = None) -> dict[str, Array]:
     """Measure pairs of clips: their frames as pictures, on average, and their motion."""
     parts = []
-    for one, other in zip(frames_of(first), frames_of(second), strict=True):
-        count = min(len(one), len(other))
+    for new, other in zip(frames_of(first), frames_of(second), strict=True):
+        count = min(len(new), len(other))
         parts.append(
-            {name: values.mean() for name, values in measure_pictures(one[:count], other[:count], lpips).items()}
+            {name: values.mean() for name, values in measure_pictures(new[:count], other[:count], lpips).items()}
         )
-    found = {name: np.array([one[name] for one in parts]) for name in parts[0]}
+    found = {name: np.array([part[name] for part in parts]) for name in parts[0]}
     frames = {"frames": first, "frames before": second}
-    found |= {name: np.array([float(len(one)) for one in side]) for name, side in frames.items()}
+    found |= {name: np.array([float(len(clip)) for clip in side]) for name, side in frames.items()}
     return found | measure_motion(first, second)
 
 
@@ -269,13 +283,13 @@ def measure_pictures(
 ) -> dict[str, Array]:
     """Measure pairs of pictures of any sizes; the first takes the size of the second."""
     alike: dict[tuple[int, ...], list[int]] = {}
-    before = [_colors(one) for one in second]
-    own = [_colors(one, other.shape) for one, other in zip(first, before, strict=True)]
+    before = [_colors(image) for image in second]
+    now = [_colors(image, other.shape) for image, other in zip(first, before, strict=True)]
     for place, pixels in enumerate(before):
         alike.setdefault(pixels.shape, []).append(place)
     found: dict[str, Array] = {}
     for places in alike.values():
-        both = [[one[place] for place in places] for one in (own, before)]
+        both = [[colors[place] for place in places] for colors in (now, before)]
         values = measure_pairs(*both) | ({} if lpips is None else {"lpips": lpips.measure(*both)})
         for name, some in values.items():
             found.setdefault(name, np.empty(len(second)))[places] = some
@@ -286,7 +300,7 @@ def _sizes(*both: Sequence[Image.Image | NDArray[np.uint8]]) -> dict[str, Array]
     """Return the sizes of the first pictures, and of the second."""
     found: dict[str, Array] = {}
     for names, some in zip((SIZES, SIZES_BEFORE), both, strict=True):
-        shapes = np.array([(1, *picture(one).size[::-1]) for one in some], float).reshape(-1, len(names))
+        shapes = np.array([(1, *picture(image).size[::-1]) for image in some], float).reshape(-1, len(names))
         found |= dict(zip(names, shapes.T, strict=True))
     return found
 

@@ -33,7 +33,7 @@ def reasons_of(pairs: Aligned, table: PairTable, judged: RunVerdict) -> dict[str
     vague, pixels = pairs.read(vague[:SHOWN]) if "mse" in table.values else (vague, None)
     if pixels is None or not len(vague):
         return found
-    pictures = ([picture(one) for one in side] for side in pixels)
+    pictures = ([picture(image) for image in side] for side in pixels)
     nearest, _ = nearest_others(pairs, vague)
     for place, other, first, second in zip(vague.tolist(), nearest.tolist(), *pictures, strict=True):
         if reason := _reason(first, second, pairs, table, (place, other)):
@@ -52,13 +52,13 @@ def _cause(pairs: Aligned, judged: RunVerdict, place: int) -> str:
 def _reason(first: Image.Image, second: Image.Image, pairs: Aligned, table: PairTable, places: tuple[int, int]) -> str:
     """Return what is seen at second sight; "" for nothing more."""
     place, _ = places
-    own, before = (_light(one, second.size) for one in (first, second))
-    if own.std() < BLANK:
-        return "black" if own.mean() < DARK else "white" if own.mean() > LIGHT else "blank"
+    now, before = (_light(image, second.size) for image in (first, second))
+    if now.std() < BLANK:
+        return "black" if now.mean() < DARK else "white" if now.mean() > LIGHT else "blank"
     coarse = float(table.values["coarse"][place])
     if "motion" in table.values and table.values["motion"][place] > UNLIKE_MOTION and coarse >= UNLIKE:
         return "frozen" if table.values["speed"][place] < UNLIKE_MOTION else "moving otherwise"
-    if (moved := _shift(own, before)) is not None:
+    if (moved := _shift(now, before)) is not None:
         return f"shifted by {moved[1]:+d}, {moved[0]:+d} pixels"
     if table.values["structure"][place] >= ALIKE:
         return "in other colors or light"
@@ -73,21 +73,21 @@ def _light(image: Image.Image, size: tuple[int, int]) -> Array:
     return np.asarray(image.convert("L").resize(size), float) / 255
 
 
-def _shift(own: Array, before: Array) -> tuple[int, int] | None:
+def _shift(now: Array, before: Array) -> tuple[int, int] | None:
     """Return by how many rows and columns a picture is shifted, by phase correlation; None if it is not."""
-    window = np.hanning(own.shape[0])[:, None] * np.hanning(own.shape[1])
-    product = np.fft.rfft2((own - own.mean()) * window) * np.conj(np.fft.rfft2((before - before.mean()) * window))
-    peak = np.fft.irfft2(product / np.maximum(np.abs(product), 1e-12), own.shape)
+    window = np.hanning(now.shape[0])[:, None] * np.hanning(now.shape[1])
+    product = np.fft.rfft2((now - now.mean()) * window) * np.conj(np.fft.rfft2((before - before.mean()) * window))
+    peak = np.fft.irfft2(product / np.maximum(np.abs(product), 1e-12), now.shape)
     down, right = np.unravel_index(int(peak.argmax()), peak.shape)
-    moved = [int(at) - (side if at > side // 2 else 0) for at, side in zip((down, right), own.shape, strict=True)]
-    if moved == [0, 0] or any(abs(by) > side // 2 for by, side in zip(moved, own.shape, strict=True)):
+    moved = [int(at) - (side if at > side // 2 else 0) for at, side in zip((down, right), now.shape, strict=True)]
+    if moved == [0, 0] or any(abs(by) > side // 2 for by, side in zip(moved, now.shape, strict=True)):
         return None
     inner, outer = (
-        tuple(slice(max(sign * by, 0), side + min(sign * by, 0)) for by, side in zip(moved, own.shape, strict=True))
+        tuple(slice(max(sign * by, 0), side + min(sign * by, 0)) for by, side in zip(moved, now.shape, strict=True))
         for sign in (1, -1)
     )
-    left = float(((own[inner] - before[outer]) ** 2).mean())
-    return (moved[0], moved[1]) if left <= LEFT * float(((own - before) ** 2).mean()) else None
+    left = float(((now[inner] - before[outer]) ** 2).mean())
+    return (moved[0], moved[1]) if left <= LEFT * float(((now - before) ** 2).mean()) else None
 
 
 def _same_as(first: Image.Image, pairs: Aligned, places: tuple[int, int]) -> str | None:
@@ -95,5 +95,5 @@ def _same_as(first: Image.Image, pairs: Aligned, places: tuple[int, int]) -> str
     pictures = pairs.ref.images_at(pairs.rows[1][[*places]])
     if pictures is None:
         return None
-    mine, other = (float(measure_pictures([first], [one])["mse"][0]) for one in pictures)
+    mine, other = (float(measure_pictures([first], [picture])["mse"][0]) for picture in pictures)
     return str(pairs.ids[places[1]]) if other <= SAME * mine else None

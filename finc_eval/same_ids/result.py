@@ -98,7 +98,7 @@ class ById(Record, Shown):
 
     def shown(self) -> list[str]:
         """Return the ids of the pairs that a page shows: those that are broken, or else those furthest apart."""
-        return (self.broken or [*self.unclear, *(one for one in self.furthest if one not in self.unclear)])[:SHOWN]
+        return (self.broken or [*self.unclear, *(id for id in self.furthest if id not in self.unclear)])[:SHOWN]
 
     @property
     def table(self) -> pd.DataFrame:
@@ -123,11 +123,11 @@ class ById(Record, Shown):
     @property
     def sentences(self) -> dict[str, str]:
         """Say the verdict, what changed, what is broken and what is worse, in a sentence each."""
-        return {key: f"{one[0].upper()}{one[1:]}." for key, one in self.clauses.items()}
+        return {key: f"{clause[0].upper()}{clause[1:]}." for key, clause in self.clauses.items()}
 
     def sentences_beside(self, headline: str) -> dict[str, str]:
         """Return the sentences without what a headline says."""
-        return {key: self.sentences[key] for key, one in self.clauses.items() if one not in headline}
+        return {key: self.sentences[key] for key, clause in self.clauses.items() if clause not in headline}
 
     @property
     def clauses(self) -> dict[str, str]:
@@ -140,7 +140,9 @@ class ById(Record, Shown):
     @property
     def of_pairs(self) -> Finding | None:
         """The finding of what the broken pairs are; None where no pair is broken, or all have a look."""
-        return next((one for one in self.findings if one.kind == "pair" or OTHER_PICTURES in one.explains), None)
+        return next(
+            (finding for finding in self.findings if finding.kind == "pair" or OTHER_PICTURES in finding.explains), None
+        )
 
     @property
     def doubt(self) -> str:
@@ -164,7 +166,8 @@ class ById(Record, Shown):
         thing, count = "pairs" if self.n > 1 else "pair", len(self.unclear)
         first = next(iter(self.findings), None)
         of_all = first.name if first is not None and first.kind in ("look", "column") else ""
-        but = f", but the run {predicate(of_all)}" if of_all else ""
+        joined = "and" if self.verdict == "broken" else "but"
+        but = f", {joined} the run {predicate(of_all)}" if of_all else ""
         if self.verdict == "broken":
             if self.of_pairs is None and of_all:  # that is what is wrong with the pairs
                 return f"broken: the run {predicate(of_all)}"
@@ -177,9 +180,11 @@ class ById(Record, Shown):
         return f"clean: {'all ' * (self.n > 1)}{self.n:,} {thing} show{'s' * (self.n == 1)} the same{but}"
 
     def _say_changed(self) -> str:
-        names = [one.name for one in self.findings if one.kind in ("look", "column") and not one.is_worse]
-        have = [one.removeprefix("with ") for one in names[:NAMED] if one.startswith("with ")]
-        are = [one for one in names[:NAMED] if not one.startswith("with ")]
+        names = [
+            finding.name for finding in self.findings if finding.kind in ("look", "column") and not finding.is_worse
+        ]
+        have = [name.removeprefix("with ") for name in names[:NAMED] if name.startswith("with ")]
+        are = [name for name in names[:NAMED] if not name.startswith("with ")]
         looks = f"; on average they are {join_words(are)}" if are else ""
         looks += f"; more of them have {join_words(have)}" if have else ""
         if self.unread:
@@ -216,28 +221,28 @@ class ById(Record, Shown):
             return f"no pair is surely broken{unclear}"
         if not self.broken:
             return "no pair is broken"
-        looks = [self.reasons[one] for one in self.broken]
-        counts = Counter(ANOTHER if one.startswith(PICTURE_OF) else OWN_WAY.sub("", one) for one in looks)
+        looks = [self.reasons[id] for id in self.broken]
+        counts = Counter(ANOTHER if look.startswith(PICTURE_OF) else OWN_WAY.sub("", look) for look in looks)
         what = join_words([f"{count:,} {reason}" for reason, count in counts.most_common()])
         return f"{_pairs_are(len(self.broken), 'pair')} broken ({what}): {join_first(self.broken, NAMED)}"
 
     def _say_worse(self) -> str:
-        if worse := [one.text for one in self.findings if one.is_worse and one is not self.of_pairs]:
+        if worse := [finding.text for finding in self.findings if finding.is_worse and finding is not self.of_pairs]:
             more = f" and {len(worse) - NAMED} more" if len(worse) > NAMED else ""
             return f"worse: {join_words(worse[:NAMED])}{more}"
         if not self.not_worse:
             return "whether anything is worse is undecided" if self.undecided else "what is worse is not judged"
-        looks = any(one.what == "look" for one in self.not_worse)
+        looks = any(margin.what == "look" for margin in self.not_worse)
         by = " by more than a quarter of a standard deviation" if looks else ""
         return "; ".join([f"nothing is{'' if by else ' surely'} worse{by}", *self._undecided()])
 
     def _undecided(self) -> list[str]:
-        shares = [one for one in self.undecided if one.is_share]
-        others = [one.name for one in self.undecided if one not in shares]
+        shares = [margin for margin in self.undecided if margin.is_share]
+        others = [margin.name for margin in self.undecided if margin not in shares]
         found = []
         if shares:
-            limit = 100 * max(one.interval[1] for one in shares)
-            found = [f"{join_words([one.name for one in shares])} are undecided below {limit:.2g} points"]
+            limit = 100 * max(margin.interval[1] for margin in shares)
+            found = [f"{join_words([margin.name for margin in shares])} are undecided below {limit:.2g} points"]
         return [*found, *([f"undecided: {join_words(others[:NAMED])}"] if others else [])]
 
 

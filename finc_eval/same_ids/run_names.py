@@ -33,7 +33,7 @@ ONE_PICTURE = 0.98  # correlation from which pictures of unlike ids are one pict
 
 def natural_order(ids: Sequence[str]) -> Places:
     """Return the places of ids in the order of the numbers in them: "2.png" before "10.png"."""
-    keys = [[(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", one)] for one in ids]
+    keys = [[(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", id)] for id in ids]
     return np.array(sorted(range(len(keys)), key=keys.__getitem__), np.int64)
 
 
@@ -49,13 +49,16 @@ def name_turn(turn: int, n: int) -> str:
 def name_sizes(table: PairTable) -> str:
     """Name a run in which all samples are of another size."""
     found = [np.unique(np.stack([table.values[name] for name in names], 1), axis=0) for names in (SIZES, SIZES_BEFORE)]
-    if any(len(one) > 1 for one in found):
+    if any(len(size) > 1 for size in found):
         return "all are of another size"
     return f"all are of another {change_of_size(found[0][0], found[1][0])}"
 
 
 def name_run(table: PairTable, seen: SeenPairs, is_broken: NDArray[np.bool_], ids: Sequence[str]) -> str:
-    """Name what is behind most of the broken pairs of a run; "" where no cause is, and for too few of them."""
+    """Name what is behind most of the broken pairs of a run; "" where no cause is, and for too few of them.
+
+    `is_broken` marks pairs, shape (n,), in the order of `ids`.
+    """
     order, n = natural_order(ids), len(ids)
     places = np.flatnonzero(is_broken[order])  # in the order of the ids
     if len(places) < min(LEAST_NAMED, n):
@@ -109,7 +112,10 @@ def _ordinal(number: int) -> str:
 
 
 def _exchange(table: PairTable, seen: SeenPairs, order: Places, places: Places) -> str:
-    """Say how ids are exchanged, where a rule tells the other id of most of the broken pairs."""
+    """Say how ids are exchanged, where a rule tells the other id of most of the broken pairs.
+
+    `order` has the numbers of all pairs in the natural order of their ids, and `places` those of broken pairs there.
+    """
     n, number = len(order), np.empty(len(order), np.int64)
     number[order] = np.arange(n)
     known = places[seen.other[order[places]] >= 0]
@@ -128,7 +134,9 @@ def _exchange(table: PairTable, seen: SeenPairs, order: Places, places: Places) 
         return f"ids are reversed{_part(places, n)}"
     if len(is_other) < MOST * len(places):
         return ""
-    block = next((one for one in BLOCKS if one <= n / 2 and (is_other // one == other // one).all()), None)
+    block = next(
+        (length for length in BLOCKS if length <= n / 2 and (is_other // length == other // length).all()), None
+    )
     return f"ids are exchanged within blocks of {block}" if block else ""
 
 
@@ -138,7 +146,11 @@ def _part(places: Places, n: int) -> str:
 
 
 def _holds(table: PairTable, seen: SeenPairs, order: Places, places: Places, others: Places) -> bool:
-    """Return whether most of the broken pairs show the picture of these other ids, or what is as like it."""
+    """Return whether most of the broken pairs show the picture of these other ids, or what is as like it.
+
+    `order` has the numbers of all pairs in the natural order of their ids; `places` of broken pairs, and the places of
+    the `others` that they may show, are in that order, shape (m,) each.
+    """
     first, second = order[places], order[others]
     if table.thumbs is None or seen.likeness is None:
         return bool((seen.other[first] == second).mean() >= MOST)
@@ -151,6 +163,6 @@ def _is_one_picture(table: PairTable, is_broken: NDArray[np.bool_]) -> bool:
     """Return whether all broken pairs show one picture, while the reference has several."""
     if table.thumbs is None or is_broken.sum() < LEAST_NAMED:
         return False
-    first, second = (as_units(one[is_broken]) for one in table.thumbs)
+    first, second = (as_units(thumb[is_broken]) for thumb in table.thumbs)
     # A correlation with the first of them; nothing correlates with blank pictures.
     return bool((first @ first[0] >= ONE_PICTURE).mean() >= NEARLY_ALL > (second @ second[0] >= ONE_PICTURE).mean())

@@ -101,7 +101,7 @@ def see(table: PairTable) -> SeenPairs:
     turns = best_turn(likeness, margins(sides, len(table)))
     turns = np.where(turns > 0, turns, exchange(likeness))
     is_turned = shown == "turned"
-    causes[is_turned] = [TURNS[one].name for one in turns[is_turned]]
+    causes[is_turned] = [TURNS[turn].name for turn in turns[is_turned]]
     crops = _add_crops(table, likeness, shown, causes)
     _add_noise(table, shown, causes)
     _add_gray(table, shown, causes)
@@ -115,7 +115,10 @@ def see(table: PairTable) -> SeenPairs:
 
 
 def _mark(shown: Words, causes: Words, found: Words, over: Sequence[str]) -> None:
-    """Set the cause where one was found and what is shown so far is among `over`."""
+    """Set the cause where one was found and what is shown so far is among `over`.
+
+    `shown`, `causes` and `found` have a word for each pair, shape (n,); the first two are changed in place.
+    """
     chosen = (found != "") & np.isin(shown, over)
     shown[chosen], causes[chosen] = found[chosen], found[chosen]
 
@@ -129,7 +132,7 @@ def _add_crops(
     asked = asked[np.linspace(0, len(asked) - 1, min(len(asked), MAX_CROPS)).round().astype(int)]
     if not len(asked):
         return None
-    first, second = (one[asked] for one in table.thumbs)
+    first, second = (thumb[asked] for thumb in table.thumbs)
     names, found = np.array(crop_names()), liken_crops(first, second)
     most = np.maximum(likeness.own, likeness.near)[asked]
     moved = found[:, names == MOVED].max(1)
@@ -161,7 +164,7 @@ def _add_noise(table: PairTable, shown: Words, causes: Words) -> None:
 def _add_gray(table: PairTable, shown: Words, causes: Words) -> None:
     """Flag pictures that lost all color; whatever else changed is not of the color."""
     assert table.thumbs is not None
-    chroma = [np.ptp(one, axis=3).mean((1, 2)) for one in table.thumbs]
+    chroma = [np.ptp(thumb, axis=3).mean((1, 2)) for thumb in table.thumbs]
     is_gray = (chroma[0] < np.maximum(GRAY, GRAYER * chroma[1])) & (chroma[1] > COLORED)
     _mark(shown, causes, np.where(is_gray, TURNED_GRAY, ""), (SAME, UNCLEAR))
 
@@ -189,7 +192,7 @@ def change_of_size(now: Array, before: Array) -> str:
 
 def size_name(size: Array) -> str:
     """Name the size of a sample, (frames, height, width), such as "64 × 48 pixels"."""
-    frames, height, width = (int(one) for one in size)
+    frames, height, width = (int(extent) for extent in size)
     return f"{width} × {height} pixels" + (f", {frames} frames" if frames > 1 else "")
 
 

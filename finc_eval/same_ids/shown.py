@@ -111,7 +111,7 @@ class Turn:
 
 
 def _turn(place: str, color: str, sign: str) -> Turn:
-    parts = [one for one in (place, color, sign) if one]
+    parts = [part for part in (place, color, sign) if part]
     return Turn(", ".join(parts), len(parts), bool(color))
 
 
@@ -163,7 +163,11 @@ def make_thumbnails(pictures: Sequence[Image.Image | NDArray[np.uint8]]) -> Thum
         picture(image).convert("RGB").resize((THUMB, THUMB), Image.Resampling.BOX, reducing_gap=2)
         for image in pictures
     ]
-    return np.stack([np.asarray(one, np.uint8) for one in small]) if small else np.empty((0, THUMB, THUMB, 3), np.uint8)
+    return (
+        np.stack([np.asarray(thumbnail, np.uint8) for thumbnail in small])
+        if small
+        else np.empty((0, THUMB, THUMB, 3), np.uint8)
+    )
 
 
 def as_units(thumbs: Thumbs) -> Units:
@@ -198,15 +202,15 @@ def liken(first: Thumbs, second: Thumbs) -> Likeness:
         >>> TURNS[found.turned[0].argmax()].name
         'mirrored'
     """
-    one, other = as_units(first), as_units(second)
+    new, other = as_units(first), as_units(second)
     own = correlate(first, second)
-    near, place, nearer = np.full(len(one), -1.0), np.full(len(one), -1), np.zeros(len(one))
+    near, place, nearer = np.full(len(new), -1.0), np.full(len(new), -1), np.zeros(len(new))
     asked = np.flatnonzero(own < 1 - NEARER)
     for start in range(0, len(asked), NEAR_BLOCK):
         rows = asked[start : start + NEAR_BLOCK]
-        near[rows], place[rows], nearer[rows] = _nearest(one[rows], other, rows, own[rows])
+        near[rows], place[rows], nearer[rows] = _nearest(new[rows], other, rows, own[rows])
     colors = _turn_all(*(_colors(some) for some in (first, second)))[:, :EXCHANGES]
-    return Likeness(own, near, place, nearer, _turn_all(one, other), colors, _alike(other))
+    return Likeness(own, near, place, nearer, _turn_all(new, other), colors, _alike(other))
 
 
 def _colors(thumbs: Thumbs) -> Units:
@@ -221,7 +225,8 @@ def _nearest(
 ) -> tuple[Array, NDArray[np.int64], Array]:
     """Return the largest correlation of some thumbnails with those of other ids, where it is, and how many are nearer.
 
-    `own` has their numbers among the others, and `values_of_own` their correlation with these.
+    `some` and `others` are thumbnails as units, shapes (n, d) and (m, d). `own` has their numbers among the others, and
+    `values_of_own` their correlation with these, shape (n,) each.
     """
     most, place, nearer = np.full(len(some), -1.0), np.full(len(some), -1), np.zeros(len(some))
     for start in range(0, len(others), NEAR_BLOCK):
@@ -235,22 +240,22 @@ def _nearest(
     return most, place, nearer / max(len(others) - 1, 1)
 
 
-def _turn_all(one: Units, other: Units) -> Array:
+def _turn_all(new: Units, other: Units) -> Array:
     """Return the correlations of all turns of the first thumbnails with the second, (n, turns)."""
-    frames = one.shape[1] // (3 * THUMB * THUMB)
+    frames = new.shape[1] // (3 * THUMB * THUMB)
     starts = np.arange(frames)[:, None] * THUMB * THUMB
     orders = [(starts + order.ravel()).ravel() for order in _TURNED.values()]
     colors = [*permutations(range(3))]
-    found = np.empty((len(one), len(orders), len(colors)))
-    for start in range(0, len(one), NEAR_BLOCK):
+    found = np.empty((len(new), len(orders), len(colors)))
+    for start in range(0, len(new), NEAR_BLOCK):
         some = slice(start, start + NEAR_BLOCK)
-        first, second = (units[some].reshape(-1, frames * THUMB * THUMB, 3) for units in (one, other))
+        first, second = (units[some].reshape(-1, frames * THUMB * THUMB, 3) for units in (new, other))
         for number, order in enumerate(orders):
             # (n, 3, 3): the products of each channel of the turned picture with each channel of the other one.
             channels = first[:, order].transpose(0, 2, 1) @ second
             for place, color in enumerate(colors):
                 found[some, number, place] = channels[:, color, range(3)].sum(1)
-    flat = found.reshape(len(one), -1)
+    flat = found.reshape(len(new), -1)
     return np.concatenate([flat, -flat], 1)
 
 
@@ -263,28 +268,30 @@ def _alike(units: Units) -> float:
 
 
 def tell_shown(
-    found: Likeness, structure: Array, squares: Array, is_blank: NDArray[np.bool_], sides: Array | None = None
+    likeness: Likeness, structure: Array, squares: Array, is_blank: NDArray[np.bool_], sides: Array | None = None
 ) -> NDArray[np.str_]:
     """Say what each pair shows, (n,) of `Shown`, by the last row of a table that holds.
 
     Args:
-        found: how alike the thumbnails are.
+        likeness: how alike the thumbnails are.
         structure: structure of each pair, in [0, 1] (`measure_pairs`).
         squares: mean squared difference of each pair, of values in [0, 1].
         is_blank: whether the first picture shows nothing while the second does.
         sides: shorter side of each second picture in pixels; default: none is small.
     """
-    least = np.where(is_small(sides, len(found.own)), SAME_SMALL, min(SAME_OWN, SAME_STRUCTURE))
-    answer = np.full(len(found.own), "unclear", dtype="<U15")
-    is_same = (found.own >= least) & (structure >= least) & (found.own > np.maximum(found.alike, found.near))
+    least = np.where(is_small(sides, len(likeness.own)), SAME_SMALL, min(SAME_OWN, SAME_STRUCTURE))
+    answer = np.full(len(likeness.own), "unclear", dtype="<U15")
+    is_same = (
+        (likeness.own >= least) & (structure >= least) & (likeness.own > np.maximum(likeness.alike, likeness.near))
+    )
     answer[is_same] = "same"
-    is_far = (found.own < OTHER_OWN) & (structure < OTHER_STRUCTURE)
-    is_strange = (answer == "unclear") & (found.nearer >= STRANGE) & (len(found.own) >= LEAST_OTHERS)
+    is_far = (likeness.own < OTHER_OWN) & (structure < OTHER_STRUCTURE)
+    is_strange = (answer == "unclear") & (likeness.nearer >= STRANGE) & (len(likeness.own) >= LEAST_OTHERS)
     answer[is_far | is_strange] = "another picture"
-    more = margins(sides, len(found.own))
-    answer[(found.near >= NEAR) & (found.near > found.own + more)] = "another id"
-    answer[best_turn(found, more) > 0] = "turned"
-    answer[(exchange(found) > 0) & (structure >= SAME_STRUCTURE)] = "turned"
+    more = margins(sides, len(likeness.own))
+    answer[(likeness.near >= NEAR) & (likeness.near > likeness.own + more)] = "another id"
+    answer[best_turn(likeness, more) > 0] = "turned"
+    answer[(exchange(likeness) > 0) & (structure >= SAME_STRUCTURE)] = "turned"
     answer[squares <= UNSEEN_SQUARES] = "same"
     answer[is_blank] = "blank"
     return answer
@@ -306,11 +313,11 @@ def usual_correlation(own: Array) -> float:
     return min(NEAR, float(np.quantile(alike, 0.25)))
 
 
-def exchange(found: Likeness) -> NDArray[np.int64]:
+def exchange(likeness: Likeness) -> NDArray[np.int64]:
     """Return the exchange of channels that the colors of each pair show, by its number in `TURNS`; 0 where none."""
-    best = found.colors[:, 1:].argmax(1) + 1
-    value = found.colors[np.arange(len(best)), best]
-    return np.where((value >= NEAR) & (value > found.colors[:, 0] + EXCHANGED), best, 0)
+    best = likeness.colors[:, 1:].argmax(1) + 1
+    value = likeness.colors[np.arange(len(best)), best]
+    return np.where((value >= NEAR) & (value > likeness.colors[:, 0] + EXCHANGED), best, 0)
 
 
 def margins(sides: Array | None, n: int) -> Array:
@@ -318,21 +325,21 @@ def margins(sides: Array | None, n: int) -> Array:
     return np.full(n, NEARER) if sides is None else np.where(sides < SMALL, NEARER_SMALL, NEARER)
 
 
-def best_turn(found: Likeness, more: Array | float = NEARER) -> NDArray[np.int64]:
+def best_turn(likeness: Likeness, more: Array | float = NEARER) -> NDArray[np.int64]:
     """Return the turn that each pair shows by so much more, by its number in `TURNS`; 0 where it shows none."""
-    recolors = np.array([one.recolors for one in TURNS])
-    parts = np.array([one.parts for one in TURNS])
-    plain = np.where(recolors, -1, found.turned)
-    most = np.maximum(found.own, found.near)
+    recolors = np.array([turn.recolors for turn in TURNS])
+    parts = np.array([turn.parts for turn in TURNS])
+    plain = np.where(recolors, -1, likeness.turned)
+    most = np.maximum(likeness.own, likeness.near)
     # Of turns that fit as well, the simplest: symmetric pictures fit several.
     chosen = plain - 0.01 * parts
     best = chosen[:, 1:].argmax(1) + 1
-    value = np.take_along_axis(found.turned, best[:, None], 1)[:, 0]
-    least = usual_correlation(found.own)
+    value = np.take_along_axis(likeness.turned, best[:, None], 1)[:, 0]
+    least = usual_correlation(likeness.own)
     is_turned = (value >= least) & (value > most + (more if least == NEAR else RECOLORED))
-    colored = np.where(recolors, found.turned - 0.01 * parts, -1)
+    colored = np.where(recolors, likeness.turned - 0.01 * parts, -1)
     other = colored.argmax(1)
-    beyond = np.take_along_axis(found.turned, other[:, None], 1)[:, 0]
+    beyond = np.take_along_axis(likeness.turned, other[:, None], 1)[:, 0]
     is_recolored = (beyond >= NEAR) & (beyond > np.maximum(most, plain.max(1)) + RECOLORED)
     return np.where(is_recolored, other, np.where(is_turned, best, 0))
 
@@ -351,7 +358,7 @@ def red_blues(thumbs: Thumbs) -> Array:
 def steps(pictures: Sequence[NDArray[np.uint8]]) -> Array:
     """Return the root of the mean squared step from pixel to pixel of pictures (h, w, 3), in steps of 1/255."""
     found = np.empty(len(pictures))
-    for row, one in enumerate(pictures):
-        squares = [float(np.square(np.diff(one.astype(np.float32), axis=axis)).mean()) for axis in (0, 1)]
+    for row, image in enumerate(pictures):
+        squares = [float(np.square(np.diff(image.astype(np.float32), axis=axis)).mean()) for axis in (0, 1)]
         found[row] = np.sqrt(np.mean(squares))
     return found

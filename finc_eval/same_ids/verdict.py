@@ -132,22 +132,22 @@ def _least_gain(table: PairTable) -> float:
     return max(GAINED, float(margins(sides, len(table)).mean()))
 
 
-def turn_of_all(found: Likeness, least: float = GAINED) -> int:
+def turn_of_all(likeness: Likeness, least: float = GAINED) -> int:
     """Return the symmetry or exchange of channels that all pairs show, by its number in `TURNS`; 0 for none.
 
     `least` is the least mean gain of correlation.
     """
-    gains = found.turned - found.own[:, None]
+    gains = likeness.turned - likeness.own[:, None]
     # Many pairs tell a symmetry together, also where another sampler has made other details.
     near = NEAR if len(gains) < MANY_ALIKE else OTHER_OWN
-    holds = [turn for turn in range(1, len(TURNS)) if _is_of_all(found.turned[:, turn], gains[:, turn], least, near)]
+    holds = [turn for turn in range(1, len(TURNS)) if _is_of_all(likeness.turned[:, turn], gains[:, turn], least, near)]
     if not holds:
-        gains = found.colors - found.colors[:, :1]
+        gains = likeness.colors - likeness.colors[:, :1]
         gains[np.abs(gains) < EXCHANGED] = 0  # too little color to tell
-        holds = [turn for turn in range(1, EXCHANGES) if _is_of_all(found.colors[:, turn], gains[:, turn])]
-        return max(holds, key=lambda one: float(found.colors[:, one].mean()), default=0)
+        holds = [turn for turn in range(1, EXCHANGES) if _is_of_all(likeness.colors[:, turn], gains[:, turn])]
+        return max(holds, key=lambda turn: float(likeness.colors[:, turn].mean()), default=0)
     # Of symmetries that fit as well, the simplest.
-    return max(holds, key=lambda one: found.turned[:, one].mean() - 0.02 * TURNS[one].parts, default=0)
+    return max(holds, key=lambda turn: likeness.turned[:, turn].mean() - 0.02 * TURNS[turn].parts, default=0)
 
 
 def _is_of_all(values: Array, gains: Array, least: float = GAINED, near: float = NEAR) -> bool:
@@ -166,8 +166,8 @@ def crop_of_all(seen: SeenPairs, n: int) -> str:
     if len(asked) < n / 2 or (seen.causes[asked] == "").all():
         return ""
     names, gains = np.array(crop_names()), found - seen.likeness.own[asked][:, None]
-    holds = [one for one in range(len(names)) if _is_of_all(found[:, one], gains[:, one])]
-    best = max(holds, key=lambda one: float(found[:, one].mean()), default=None)
+    holds = [crop for crop in range(len(names)) if _is_of_all(found[:, crop], gains[:, crop])]
+    best = max(holds, key=lambda crop: float(found[:, crop].mean()), default=None)
     if best is None or names[best] not in seen.causes:
         return ""
     return f"all pictures are {names[best]}" if n > 1 else f"the picture is {names[best]}"

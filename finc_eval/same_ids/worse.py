@@ -48,6 +48,7 @@ class Margin(Record):
         interval: bounds of it, which hold at 95 % for all things together.
         margin: the difference up to which it counts as not worse.
         verdict: "worse" if it surely is by more than the margin, "not worse" if it surely is not, else "undecided".
+        shares: shares of the samples of the run and of the reference that have it; None where all samples move.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Margin(Record):
     interval: tuple[float, float]
     margin: float
     verdict: Verdict
+    shares: tuple[float, float] | None = None
 
     @property
     def is_share(self) -> bool:
@@ -92,16 +94,16 @@ def judge_looks(table: PairTable, units: NDArray[np.int64], error: float) -> lis
     """Judge the looks of all pairs: those that are worse first, the clearest of these first.
 
     A look that is worse as it changes with another one is left out. Of looks that are about as clear, the first in the
-    order of all traits is the cause.
+    order of all traits is the cause. `units` has the number of the independent unit of each pair, shape (n,).
     """
     found: list[MovedLook] = []
     for trait, moved, before in _moves(table):
         if side := trait.bad:
             name = _word(trait, is_more=side > 0) or trait.low or trait.name
-            found.append(MovedLook(trait, side > 0, _judge_look(trait, name, side * moved, before, units, error)))
-    worse_ones = [one for one in found if one.margin.verdict == "worse"]
-    others = [one.margin for one in found if one.margin.verdict != "worse"]
-    return [*(one.margin for one, _ in causes_among(worse_ones)), *others]
+            found.append(MovedLook(trait, side > 0, _judge_look(trait, name, (moved, before), side, units, error)))
+    worse_ones = [look for look in found if look.margin.verdict == "worse"]
+    others = [look.margin for look in found if look.margin.verdict != "worse"]
+    return [*(margin.margin for margin, _ in causes_among(worse_ones)), *others]
 
 
 def find_moved(table: PairTable, units: NDArray[np.int64], error: float) -> list[MovedLook]:
@@ -112,8 +114,8 @@ def find_moved(table: PairTable, units: NDArray[np.int64], error: float) -> list
         # Where a reference does not vary, rounding alone would count as much.
         has_unit = before.std() > 0 or trait.bad or trait.least is not None or not is_look(trait.name)
         if (name := _word(trait, is_more=is_more)) and moved.any() and has_unit:
-            one = _judge_look(trait, name, moved if is_more else -moved, before, units, error)
-            found += [MovedLook(trait, is_more, one)] * (one.verdict == "worse")
+            margin = _judge_look(trait, name, (moved, before), 1 if is_more else -1, units, error)
+            found += [MovedLook(trait, is_more, margin)] * (margin.verdict == "worse")
     return found
 
 
@@ -124,30 +126,37 @@ def causes_among(left: Sequence[MovedLook]) -> Iterator[tuple[MovedLook, list[Mo
     cause of what it brings, however clear that is.
     """
     while left:
-        clearest = max(left, key=lambda one: one.margin.interval[0])
-        asked = (one for one in left if one.trait.is_asked and one.leads_to(clearest))
-        clear = (one for one in left if one.margin.interval[0] >= STRONG * clearest.margin.interval[0])
+        clearest = max(left, key=lambda look: look.margin.interval[0])
+        asked = (look for look in left if look.trait.is_asked and look.leads_to(clearest))
+        clear = (look for look in left if look.margin.interval[0] >= STRONG * clearest.margin.interval[0])
         cause = next(asked, None) or next(clear)
-        follows = [one for one in left if cause.leads_to(one)]
+        follows = [look for look in left if cause.leads_to(look)]
         yield cause, follows
-        left = [one for one in left if one is not cause and one not in follows]
+        left = [look for look in left if look is not cause and look not in follows]
 
 
 def _moves(table: PairTable) -> Iterator[tuple[Trait, Array, Array]]:
     """Yield how each trait of each pair moved, and its value before, (n,) each, without what no eye sees."""
     for place, trait in enumerate(table.looks if table.traits is not None else ()):
-        own, before = (values[:, place] for values in table.traits or ())
+        now, before = (values[:, place] for values in table.traits or ())
         if trait.least is not None:
-            own, before = ((values >= trait.least).astype(float) for values in (own, before))
-        yield trait, np.maximum(own, trait.unseen) - np.maximum(before, trait.unseen), before
+            now, before = ((values >= trait.least).astype(float) for values in (now, before))
+        yield trait, np.maximum(now, trait.unseen) - np.maximum(before, trait.unseen), before
 
 
-def _judge_look(trait: Trait, name: str, moved: Array, before: Array, units: NDArray[np.int64], error: float) -> Margin:
-    """Judge how far a look moved: in spreads of the reference, or as a share of what a sample has or has not."""
+def _judge_look(
+    trait: Trait, name: str, of_pairs: tuple[Array, Array], side: int, units: NDArray[np.int64], error: float
+) -> Margin:
+    """Judge how far a look moved to one side: in spreads of the reference, or as a share of what a sample has or not.
+
+    `of_pairs` has how each pair moved, and its value before, (n,) each.
+    """
+    moved, before = of_pairs
     if trait.least is not None:
-        return _judge_mean(name, "part", moved, units, error, SHARE_MARGIN)
+        shares = float((before + moved).mean()), float(before.mean())
+        return _judge_mean(name, "part", side * moved, units, error, SHARE_MARGIN, shares)
     least = _least_spread(trait, before + moved, before)
-    in_spreads = _in_spreads(moved, before, least) if moved.any() else moved
+    in_spreads = _in_spreads(side * moved, before, least) if moved.any() else moved
     return _judge_mean(name, "look", in_spreads, units, error)
 
 
@@ -156,13 +165,13 @@ def _word(trait: Trait, *, is_more: bool) -> str | None:
     return (trait.more or trait.high) if is_more else trait.less
 
 
-def _least_spread(trait: Trait, own: Array, before: Array) -> float:
+def _least_spread(trait: Trait, now: Array, before: Array) -> float:
     """Return the standard deviation that a reference has at least; of a column that no sample of it has, that of both.
 
     That is of columns that a user registered: of built-in traits it is known.
     """
     is_known = trait.least_spread > 0 or before.std() > 0 or not trait.is_asked
-    return trait.least_spread if is_known else float(np.concatenate([own, before]).std())
+    return trait.least_spread if is_known else float(np.concatenate([now, before]).std())
 
 
 def _in_spreads(differences: Array, before: Array, least: float = 0.0) -> Array:
@@ -179,12 +188,21 @@ def _in_spreads(differences: Array, before: Array, least: float = 0.0) -> Array:
 
 
 def _judge_mean(
-    name: str, what: What, worse: Array, units: NDArray[np.int64], error: float, margin: float = MARGIN
+    name: str,
+    what: What,
+    worse: Array,
+    units: NDArray[np.int64],
+    error: float,
+    margin: float = MARGIN,
+    shares: tuple[float, float] | None = None,
 ) -> Margin:
-    """Judge the mean of differences by Student's t, of sums over independent units."""
+    """Judge the mean of differences by Student's t, of sums over independent units.
+
+    `worse` has the difference of each pair, above 0 where it is worse, and `units` the number of its unit: shape (n,).
+    """
     found = Estimate.of_mean(worse, units)
     ends = found.interval_at(1 - 2 * error)
-    return Margin(name, what, found.value, ends, margin, _verdict(*ends, margin))
+    return Margin(name, what, found.value, ends, margin, _verdict(*ends, margin), shares)
 
 
 def judge_kinds(cells: tuple[NDArray[np.int64], NDArray[np.int64]], names: Sequence[str], error: float) -> list[Margin]:
@@ -192,14 +210,14 @@ def judge_kinds(cells: tuple[NDArray[np.int64], NDArray[np.int64]], names: Seque
 
     `cells` has the kind of both samples of each pair; `names` those of the kinds.
     """
-    own, before = cells
-    n, moved = len(own), own != before
+    now, before = cells
+    n, moved = len(now), now != before
     lost = np.bincount(before[moved], minlength=len(names))
-    gained = np.bincount(own[moved], minlength=len(names))
+    gained = np.bincount(now[moved], minlength=len(names))
     low, high = _flips(lost, gained, n, error)
     worse = [
         Margin(names[kind], "kind", float(lost[kind] - gained[kind]) / n, (float(low[kind]), float(high[kind])),
-               SHARE_MARGIN, "worse")
+               SHARE_MARGIN, "worse", (float((now == kind).mean()), float((before == kind).mean())))
         for kind in np.argsort(-low, kind="stable")
         if low[kind] > SHARE_MARGIN
     ]  # fmt: skip
@@ -212,42 +230,45 @@ def judge_kinds(cells: tuple[NDArray[np.int64], NDArray[np.int64]], names: Seque
 
 def judge_repeats(repeated: tuple[NDArray[np.bool_], NDArray[np.bool_]], name: str, error: float) -> list[Margin]:
     """Judge whether samples are repeats of others more often: any that the reference does not have are worse."""
-    own, before = repeated
-    n, more, fewer = len(own), int((own & ~before).sum()), int((before & ~own).sum())
+    now, before = repeated
+    n, more, fewer = len(now), int((now & ~before).sum()), int((before & ~now).sum())
     _, high = _flips(np.array([more]), np.array([fewer]), n, error)
     # Whether more samples became repeats than ceased to be: the exact sign test (McNemar 1947), inverted.
     flips = more + fewer
     low = (2 * float(share_bounds(more, flips, error)[0]) - 1) * flips / n if flips else 0.0
     difference = (more - fewer) / n
     ends = (low, float(high[0]))
-    is_worse = low > 0 and difference > REPEATS_MARGIN
+    is_worse, shares = low > 0 and difference > REPEATS_MARGIN, (float(now.mean()), float(before.mean()))
     verdict: Verdict = "worse" if is_worse else "not worse" if ends[1] <= REPEATS_MARGIN else "undecided"
-    return [Margin(name if is_worse else "repeats", "repeats", difference, ends, REPEATS_MARGIN, verdict)]
+    return [Margin(name if is_worse else "repeats", "repeats", difference, ends, REPEATS_MARGIN, verdict, shares)]
 
 
 def judge_diversity(diversity: tuple[Array, Array], error: float) -> list[Margin]:
     """Judge how much more alike the images of a prompt are; none for few prompts of several images.
 
-    `diversity` has the mean squared distance of the images of each prompt, in both sets.
+    `diversity` has the mean squared distance of the images of each prompt, in both sets, shape (prompts,).
     """
-    own, before = diversity
+    now, before = diversity
     spread = float(before.std()) if len(before) else 0.0
     if len(before) < 10 or spread == 0:  # too few for a mean
         return []
-    worse = _in_spreads(before - own, before)
+    worse = _in_spreads(before - now, before)
     return [_judge_mean("less diverse within a prompt", "diversity", worse, np.arange(len(worse)), error)]
 
 
 def judge_fit(fits: tuple[Array, Array], units: NDArray[np.int64], error: float) -> list[Margin]:
-    """Judge how much less images fit their prompts; `fits` has the CLIPScore of both images of each pair."""
-    own, before = fits
+    """Judge how much less images fit their prompts; `fits` has the CLIPScore of both images of each pair, (n,)."""
+    now, before = fits
     spread = float(before.std())
-    worse = _in_spreads(before - own, before) if spread > 0 else before - own
+    worse = _in_spreads(before - now, before) if spread > 0 else before - now
     return [_judge_mean("less fitting to the prompts", "fit", worse, units, error)]
 
 
 def _flips(more: NDArray[np.int64], fewer: NDArray[np.int64], n: int, error: float) -> tuple[Array, Array]:
-    """Return bounds of (more − fewer) / n of paired samples: exact ones of both shares, each at half of the error."""
+    """Return bounds of (more − fewer) / n of paired samples: exact ones of both shares, each at half of the error.
+
+    `more` and `fewer` count the pairs of each kind, shape (kinds,), among n pairs.
+    """
     first, second = (share_bounds(count, n, error / 2) for count in (more, fewer))
     return first[0] - second[1], first[1] - second[0]
 

@@ -9,7 +9,7 @@ from video_faults import FAULTS, TRAITS
 from finc_eval.embeddings.base import ArrayEmbeddings
 from finc_eval.extractors.catalog import load_card
 from finc_eval.extractors.network import Embedder
-from finc_eval.naming.names import name_modes
+from finc_eval.naming.names import name_by_members
 
 N, FAULTY = 48, 12
 
@@ -41,7 +41,7 @@ def test_a_quarter_of_clips_with_a_fault_is_named_by_it(scenes, clean, fault):
     faulty = embed([FAULTS[fault](scenes[row], rng, scenes[row + FAULTY]) for row in range(FAULTY)])
     made = ArrayEmbeddings(torch.cat([faulty, clean[FAULTY:]]))
     made.space = "motion@00000000"
-    (name,) = name_modes([{"gen": np.arange(FAULTY)}], {"gen": made})
+    (name,) = name_by_members([{"gen": np.arange(FAULTY)}], {"gen": made})
     found = [evidence.value for evidence in name.evidence]
     if fault in SMALL and name.text is None:
         return

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from _quick import AUDITS, BOARDS, MAPS, ROTATIONS, YARDSTICKS, quick
+from _quick import EVERYTHING, quick
 from _stored import made_once
 from _verbs import done
 
@@ -50,7 +50,7 @@ def arrays(tmp_path_factory):
 
 @pytest.fixture(scope="module", autouse=True)
 def quick_results():
-    with quick(AUDITS, BOARDS, MAPS, ROTATIONS, YARDSTICKS):
+    with quick(*EVERYTHING):
         yield
 
 
@@ -68,7 +68,7 @@ def compared_once(folders, tmp_path_factory):
             patch.setenv("FINC_EVAL_CACHE", str(place / "cache"))
             patch.setattr("finc_eval.core.progress.LONG", inf)  # on a busy machine short work takes long
             sets = ("--gen", folders / "gen", "--ref", folders / "ref")
-            result = done("compare", *sets, "--features", 100, "--out", place / "c")
+            result = done("compare", *sets, "--features", 40, "--out", place / "c")
         return SimpleNamespace(stdout=result.stdout, stderr=result.stderr), place / "c"
 
     return made_once(tmp_path_factory, "digits compared", make)

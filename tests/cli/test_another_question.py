@@ -16,7 +16,10 @@ from finc_eval.cli.question import HOW, SETS, WHERE, suffix_of
 
 @pytest.fixture(scope="module")
 def sets(tmp_path_factory):
-    """Sets of 24 pictures. Two sets are called samples; gen and ref have labels, and the same names of files."""
+    """Sets of 24 pictures. Two sets are called samples; all have labels, and the same names of files.
+
+    Three of them are files of 24 embeddings, too, for where it does not matter what a result is of.
+    """
     folder = tmp_path_factory.mktemp("sets")
     rows = "".join(f"{number:02}.png,{number % 2}\n" for number in range(24))
     for seed, name in enumerate(("gen", "ref", "a/samples", "b/samples", "third")):
@@ -26,6 +29,8 @@ def sets(tmp_path_factory):
             pixels = rng.integers(0, 100 + 100 * (number % 2), (8, 8, 3), dtype=np.uint8)
             Image.fromarray(pixels).save(place / f"{number:02}.png")
         (place / "metadata.csv").write_text(f"file_name,label\n{rows}")
+        if "/" not in name:
+            np.save(folder / f"{name}.npy", rng.normal(size=(24, 4)))
     return folder
 
 
@@ -38,8 +43,8 @@ def place(sets, tmp_path, monkeypatch, tmp_path_factory):
 
 
 def done(command):
-    words = [*command.split(), "--quiet", *(["--extractor", "pixels"] if "--extractor" not in command else [])]
-    result = run(*words)
+    extractor = [] if "--extractor" in command or ".npy" in command else ["--extractor", "pixels"]
+    result = run(*command.split(), "--quiet", *extractor)
     assert result.exit_code in (0, 1, 2), result.output
     return result
 
@@ -48,8 +53,13 @@ def files(place):
     return {path: path.read_bytes() for path in sorted(place.rglob("reports/*/*")) if path.is_file()}
 
 
-TWO = "compare --gen gen --ref ref --features 20"
+QUICK = "compare --gen gen.npy --ref ref.npy --features 20 --modes 1 --no-clusters"
+TWO = "compare --gen gen --ref ref --features 20 --modes 1"
+NAME = "gen-vs-ref-no-clusters-features20-modes1"
+"""Name of the folder of the quick comparison."""
+
 PAIRS = [
+    (QUICK, f"{QUICK} --seed 1"),
     (TWO, f"{TWO} --n 20"),
     (f"{TWO} --n 20", TWO),
     (TWO, f"{TWO} --pairs id"),
@@ -63,12 +73,16 @@ PAIRS = [
     (f"{TWO} --pairs id", f"{TWO} --pairs id --again third"),
     ("kinds x=gen y=ref", "kinds x=gen y=ref --by label"),
     ("kinds x=gen y=ref", "kinds x=third y=ref"),
-    ("leaderboard a=gen --ref ref --metrics fd", "leaderboard a=gen --ref ref --metrics kid"),
+    ("leaderboard a=gen.npy --ref ref.npy --metrics fd", "leaderboard a=gen.npy --ref ref.npy --metrics kid"),
     ("leaderboard a=gen b=third --ref ref", "leaderboard a=gen b=a/samples --ref ref"),
+    (
+        "evaluate --gen gen.npy --ref ref.npy --features 20 --modes 2",
+        "evaluate --gen gen.npy --ref ref.npy --features 20 --modes 2 --seed 1",
+    ),
     ("evaluate --gen gen --ref ref --features 20", "evaluate --gen gen --ref ref --features 20 --n 20"),
     (
-        "gate --gen gen --baseline third --ref ref --policy p.toml",
-        "gate --gen gen --baseline third --ref ref --policy p.toml --interim 2",
+        "gate --gen gen.npy --baseline third.npy --ref ref.npy --policy p.toml",
+        "gate --gen gen.npy --baseline third.npy --ref ref.npy --policy p.toml --interim 2",
     ),
     (
         "compare sweep --gen gen --ref ref --parameter rho --features 20 --values 1",
@@ -92,17 +106,18 @@ def test_the_first_result_is_still_there_after_another_question(place, first, se
     after = files(place)
     assert {path: after[path] for path in before} == before
     assert len(after) == 2 * len(before)
-    if first == TWO:
+    if first == QUICK:
+        assert {path.parent.name for path in after} == {NAME, f"{NAME}-seed1"}
         done(second)
         assert files(place).keys() == after.keys()  # the same question has the same folder
 
 
 @pytest.mark.one_of_each
-@pytest.mark.parametrize(("first", "second"), [PAIRS[0], PAIRS[8]])
+@pytest.mark.parametrize(("first", "second"), [PAIRS[0], PAIRS[9]])
 def test_a_named_folder_refuses_another_question(place, first, second):
     done(f"{first} --out out")
     before = {path: path.read_bytes() for path in (place / "out").iterdir()}
-    result = run(*second.split(), "--out", "out", "--extractor", "pixels")
+    result = run(*second.split(), "--out", "out", *([] if ".npy" in second else ["--extractor", "pixels"]))
     assert result.exit_code == 3
     (sentence,) = [line for line in result.stderr.splitlines() if line.startswith("finc-eval: ")]
     assert "did not make it, or made it with other settings: choose another --out, or pass --force" in sentence
@@ -111,13 +126,13 @@ def test_a_named_folder_refuses_another_question(place, first, second):
 
 
 def test_a_default_folder_says_which_settings_differ(place):
-    done(TWO)
     done(f"{TWO} --n 20 --pairs id")
-    names = {path.name for path in (place / "reports").iterdir()}
-    assert names == {"gen-vs-ref-extractor-pixels-features20", "gen-vs-ref-extractor-pixels-features20-n20-pairs-id"}
-    (place / "finc-eval.toml").write_text('[compare]\nfeatures = 20\npairs = "id"\n[extract]\nextractor = "pixels"\n')
+    names = ["gen-vs-ref-extractor-pixels-features20-modes1-n20-pairs-id"]
+    assert [path.name for path in (place / "reports").iterdir()] == names
+    defaults = '[compare]\nfeatures = 20\nmodes = 1\npairs = "id"\n[extract]\nextractor = "pixels"\n'
+    (place / "finc-eval.toml").write_text(defaults)
     assert run("compare", "--gen", "./gen/", "--ref", "ref", "--n", 20, "--features", 20).exit_code == 0
-    assert {path.name for path in (place / "reports").iterdir()} == names
+    assert [path.name for path in (place / "reports").iterdir()] == names
 
 
 def test_files_of_one_name_are_of_one_question(place):

@@ -4,6 +4,7 @@ import csv
 
 import numpy as np
 import pytest
+from _stored import made_once
 from _verbs import run
 from PIL import Image
 
@@ -25,23 +26,32 @@ def write(folder, seed, mean=0.0, pictures=None):
 
 
 VERBS = {
-    "compare": "compare --gen {0}/gen --ref {0}/ref --out {0}/out",
+    "compare": "compare --gen {0}/gen --ref {0}/ref --features 20 --modes 1 --out {0}/out",
     "gate": "gate --gen {0}/gen --baseline {0}/old --ref {0}/ref --policy {0}/policy.toml",
     "leaderboard": "leaderboard {0}/gen {0}/old --ref {0}/ref --out {0}/out",
     "monitor": "monitor {0}/step-0 {0}/step-1 {0}/step-2 {0}/step-3 {0}/step-4 --ref {0}/ref",
-    "same ids": "compare --gen {0}/gen --ref {0}/old --pairs id --out {0}/out",
+    "same ids": "compare --gen {0}/gen --ref {0}/old --pairs id --features 20 --modes 1 --out {0}/out",
 }
 
 
+@pytest.fixture(scope="session")
+def sets(tmp_path_factory):
+    def make(folder):
+        write(folder / "gen", 1, mean=2.5)
+        write(folder / "old", 2, pictures=1)
+        write(folder / "ref", 3)
+        for step in range(5):
+            write(folder / f"step-{step}", 10 + step, mean=2.5 * (step > 0))
+        (folder / "policy.toml").write_text("[appearance]\nwhole = 0.3\n")
+        return folder
+
+    return made_once(tmp_path_factory, "scored", make)
+
+
 @pytest.mark.parametrize("verb", VERBS)
-def test_the_numbers_of_a_column_of_metadata_are_named(verb, tmp_path, monkeypatch):
+def test_the_numbers_of_a_column_of_metadata_are_named(verb, sets, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    write(tmp_path / "gen", 1, mean=2.5)
-    write(tmp_path / "old", 2, pictures=1)
-    write(tmp_path / "ref", 3)
-    for step in range(5):
-        write(tmp_path / f"step-{step}", 10 + step, mean=2.5 * (step > 0))
-    (tmp_path / "policy.toml").write_text("[appearance]\nwhole = 0.3\n")
-    result = run(*VERBS[verb].format(tmp_path).split(), "--extractor", "pixels")
+    words = VERBS[verb].replace("{0}/out", str(tmp_path / "out")).format(sets)
+    result = run(*words.split(), "--extractor", "pixels")
     assert result.exit_code == int(verb == "gate"), result.output
     assert "higher in “score”" in " ".join(result.output.split())

@@ -60,7 +60,8 @@ def files(tmp_path):
 
 def dp_generate(folder, *more, data="patients.csv", out="made.csv", epsilon=1):
     given = ["private", "generate", "--data", folder / data, "--out", folder / out, "--ledger", folder / "ledger"]
-    return CliRunner().invoke(app, [str(part) for part in (*given, "--epsilon", epsilon, *more)])
+    steps = () if "--steps" in more else ("--steps", 3)
+    return CliRunner().invoke(app, [str(part) for part in (*given, "--epsilon", epsilon, *steps, *more)])
 
 
 @pytest.mark.one_of_each

@@ -15,6 +15,9 @@ from finc_eval.cli.options import title_of
 from finc_eval.demo import example_sets
 
 
+FEW = {"features": 10, "modes": 1, "method": fe.Finc(clusters=False)}
+
+
 def run(*arguments):
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
@@ -155,7 +158,7 @@ def test_a_device_that_is_not_here_is_a_usage_error_in_python(device):
 def test_the_names_of_samples_that_cannot_be_read_are_told(digits):
     for name in ("gen", "ref"):
         fe.extract(digits, "pixels", f"{name}.h5", n=None)
-    warnings = fe.compare("gen.h5", "ref.h5", features=10).warnings
+    warnings = fe.compare("gen.h5", "ref.h5", **FEW).warnings
     reason = "no image that can be recognized"
     sentence = f"2 samples of gen could not be read and are left out: a.png ({reason}) and b.png ({reason})"
     assert sentence in warnings
@@ -173,7 +176,7 @@ def test_a_set_has_one_title_whatever_form_it_has(digits):
     embeddings = fe.extract(digits, "pixels", "e.h5")
     fe.Sketch.reference(embeddings, features=10).save("s.h5")
     assert {title_of(str(place), "ref") for place in (digits, "e.h5", "s.h5")} == {"digits"}
-    found = fe.compare(embeddings, "s.h5", features=10)
+    found = fe.compare(embeddings, "s.h5", **FEW)
     assert (found.gen.name, found.ref.name) == ("digits", "digits")
     assert fe.metrics("e.h5", "e.h5", ["vendi"]).ref == "digits"
     assert fe.kinds({"a": "e.h5", "b": "s.h5"}).sets["b"].name == "digits"

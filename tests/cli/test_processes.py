@@ -18,12 +18,6 @@ from finc_eval.cli.app import PARTS, VERBS, load_verb
 MAIN = [sys.executable, "-c", "from finc_eval.cli import main; main()"]
 
 
-def test_unknown_flags_are_errors_with_exit_code_3():
-    result = subprocess.run([*MAIN, "compare", "--generated", "a"], capture_output=True, text=True)
-    assert result.returncode == 3
-    assert "--generated" in result.stderr
-
-
 def test_help_teaches_and_loads_nothing_heavy():
     code = (
         "import sys, finc_eval, finc_eval.cli\n"
@@ -138,6 +132,12 @@ def told_by_main(told, words):
     with told.open("w") as sys.stderr:
         sys.argv = ["finc-eval", *map(str, words)]
         main()
+
+
+def test_unknown_flags_are_errors_with_exit_code_3(tmp_path):
+    process = forked(told_by_main, tmp_path / "told", ("compare", "--generated", "a"))
+    assert exit_code(process) == 3
+    assert "--generated" in (tmp_path / "told").read_text()
 
 
 def test_ctrl_c_ends_quietly_and_the_same_command_goes_on(tmp_path):

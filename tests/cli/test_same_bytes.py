@@ -17,7 +17,7 @@ SETS = "--gen gen.npy --ref ref.npy"
 PICTURES = "--gen gen --ref ref --extractor pixels"
 COMMANDS = {
     "compare": f"compare {SETS} --features 60 --modes 3",
-    "compare pictures": f"compare {PICTURES} --features 30 --modes 3",
+    "compare pictures": f"compare {PICTURES} --features 20 --modes 1",
     "leaderboard": "leaderboard one=gen.npy two=new.npy --ref ref.npy --metrics fd,kid",
     "gate": "gate --gen new.npy --baseline gen.npy --ref ref.npy --policy gate.toml",
     "evaluate": "evaluate --gen gen --ref ref --extractor pixels --features 30",
@@ -39,6 +39,7 @@ def folder(tmp_path_factory):
 
 
 @pytest.mark.one_of_each
+@pytest.mark.by_turns(3)
 @pytest.mark.parametrize(
     "name",
     [

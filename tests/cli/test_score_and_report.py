@@ -50,8 +50,8 @@ def test_score_writes_a_row_a_sample(folders, compared, tmp_path):
 
 
 def test_samples_scored_by_finc_alone_are_of_no_kind(arrays, tmp_path):
-    sets = ("--gen", arrays / "gen.npy", "--ref", arrays / "ref.npy", "--features", 50, "--out", tmp_path / "c")
-    done("compare", *sets, "--no-clusters")
+    sets = ("--gen", arrays / "gen.npy", "--ref", arrays / "ref.npy", "--features", 20, "--out", tmp_path / "c")
+    done("compare", *sets, "--no-clusters", "--modes", 2)
     comparison = tmp_path / "c" / "comparison.h5"
     result = run("score", arrays / "ref.npy", "--comparison", comparison, "--out", tmp_path / "s.csv")
     assert result.exit_code == 0, result.stderr
@@ -81,7 +81,7 @@ def test_score_names_what_it_could_not_read(folders, compared, tmp_path):
 
 def test_a_comparison_without_directions_scores_samples_all_the_same(arrays, tmp_path):
     ref = arrays / "ref.npy"
-    done("compare", "--gen", ref, "--ref", ref, "--features", 50, "--out", tmp_path / "c")
+    done("compare", "--gen", ref, "--ref", ref, "--features", 20, "--out", tmp_path / "c")
     comparison = tmp_path / "c" / "comparison.h5"
     result = run("score", arrays / "gen.npy", "--comparison", comparison, "--out", tmp_path / "s.csv")
     assert result.exit_code == 0, result.stderr
@@ -122,7 +122,7 @@ def test_report_takes_samples_that_have_moved(folders, tmp_path):
     run("extract", tmp_path / "gen", "--out", tmp_path / "gen.h5")
     (tmp_path / "gen").rename(tmp_path / "moved")
     out = tmp_path / "c"
-    run("compare", "--gen", tmp_path / "gen.h5", "--ref", tmp_path / "ref", "--out", out, "--features", 30)
+    run("compare", "--gen", tmp_path / "gen.h5", "--ref", tmp_path / "ref", "--out", out, "--features", 20, "--modes", 1)
     without = (out / "comparison.html").read_text()
     result = run("report", out / "comparison.h5", "--samples", f"gen={tmp_path / 'moved'}")
     assert result.exit_code == 0, result.stderr

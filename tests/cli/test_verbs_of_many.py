@@ -86,7 +86,7 @@ def test_methods_prints_the_groups_against_the_methods_and_writes_page_and_twin(
 
 
 def test_two_extractors_compare_in_both_of_their_spaces(folders, tmp_path):
-    sets = ("--gen", folders / "gen", "--ref", folders / "ref", "--features", 50, "--n", 40)
+    sets = ("--gen", folders / "gen", "--ref", folders / "ref", "--features", 20, "--modes", 1, "--n", 40)
     extractors = ("--extractor", pixel_card(tmp_path / "other.toml"), "--extractor", "pixels")
     result = run("compare", *sets, *extractors, "--out", tmp_path / "out")
     assert result.exit_code == 0, result.stderr

@@ -78,11 +78,11 @@ def scaled(image):
 
 
 def test_a_constant_that_the_function_reads_is_a_part_of_it(monkeypatch):
-    sets = pictures(40, 1, red=80), pictures(40, 2)
-    fe.register_column("mine", scaled)
-    first = values_of(sets)
+    pixels = pictures(6, 1, red=80)
+    _, first = measured(scaled, pixels)
     monkeypatch.setitem(globals(), "SCALE", 3.0)
-    assert values_of(sets) == pytest.approx(3 * first)
+    asked, second = measured(scaled, pixels)
+    assert asked == 6 and second.values == pytest.approx(3 * first.values)
 
 
 def helper(image):

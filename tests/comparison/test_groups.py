@@ -8,7 +8,7 @@ from finc_eval.comparison.inputs import open_inputs
 from finc_eval.core.errors import UsageError
 from finc_eval.core.run import Run
 
-SETTINGS = fe.Settings(features=20, modes=2, groups="clip")
+SETTINGS = fe.Settings(features=20, modes=2, groups="clip", method=fe.Finc(clusters=False))
 
 
 def frames(seed: int, n: int = 120, column: str = "clip"):
@@ -20,7 +20,8 @@ def test_a_comparison_groups_by_a_column_and_says_so_in_its_signature():
     found = fe.compare(frames(0), frames(1), SETTINGS)
     assert found.settings.groups == "clip"
     assert dict(found.signature.fields)["groups"] == "clip"
-    assert "groups" not in dict(fe.compare(frames(0), frames(1), features=20).signature.fields)
+    alone = fe.compare(frames(0), frames(1), SETTINGS, groups=None)
+    assert "groups" not in dict(alone.signature.fields)
 
 
 def test_a_set_without_the_column_keeps_every_sample_for_itself():
@@ -52,11 +53,12 @@ def test_sweeps_group_too():
 def test_exact_repeats_are_counted_once_and_near_repeats_are_named():
     rows = np.random.default_rng(0).normal(size=(300, 4)).astype(np.float32)
     ref = np.random.default_rng(1).normal(size=(300, 4)).astype(np.float32)
-    copied = fe.compare(np.repeat(rows[:60], 5, 0), ref, features=20)
+    copied = fe.compare(np.repeat(rows[:60], 5, 0), ref, SETTINGS, groups=None)
     assert any("gen has only 60 distinct samples among 300" in warning for warning in copied.warnings)
     assert dict(copied.signature.fields)["groups"] == "exact repeats/none"
     near = np.repeat(rows[:150], 2, 0) + np.float32(0.001) * rows
-    assert any("have a near-copy in gen" in warning for warning in fe.compare(near, ref, features=20).warnings)
+    found = fe.compare(near, ref, SETTINGS, groups=None)
+    assert any("have a near-copy in gen" in warning for warning in found.warnings)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +91,7 @@ def test_a_collapsed_generator_is_a_finding():
     rng = np.random.default_rng(0)
     few, ref = rng.normal(size=(13, 4)) + 3, rng.normal(size=(300, 4))
     gen = few[[0] * 240 + [*range(1, 13)] * 5].astype(np.float32)
-    found = fe.compare(gen, ref, features=50)
+    found = fe.compare(gen, ref, method="clusters", features=50)
     assert "80 % of the generated set is one sample, 240 times (reference 0 %)." in found.headline
     largest = max(found.significant(), key=lambda kind: kind.share_gen)
     assert largest.share_gen >= 0.8 > 0.01 > largest.share_ref and largest.p_value < 1e-6
@@ -106,7 +108,7 @@ def test_a_set_whose_few_distinct_samples_lie_in_one_half_is_refused():
 def test_the_sample_of_a_sketch_shows_that_repeats_are_draws_of_a_discrete_law():
     atoms = np.random.default_rng(0).normal(size=(30, 4)).astype(np.float32)
     gen, ref = (atoms[np.random.default_rng(seed).integers(30, size=300)] for seed in (1, 2))
-    found = fe.compare(gen, fe.Sketch.reference(ref, features=20))
+    found = fe.compare(gen, fe.Sketch.reference(ref, features=20), modes=2)
     assert any("gen has only 30 distinct samples" in note and "count as independent" in note for note in found.warnings)
     assert "groups" not in dict(found.signature.fields)
 
@@ -140,8 +142,8 @@ def test_samples_without_a_group_give_a_warning(metadata, note):
 
 
 VERBS = {
-    "compare": lambda gen, ref, groups: fe.compare(gen, ref, features=20, groups=groups),
-    "sweep": lambda gen, ref, groups: fe.sweep(gen, ref, "rho", [1], features=20, groups=groups),
+    "compare": lambda gen, ref, groups: fe.compare(gen, ref, features=20, modes=2, groups=groups),
+    "sweep": lambda gen, ref, groups: fe.sweep(gen, ref, "rho", [1], features=20, modes=2, groups=groups),
     "kinds": lambda gen, ref, groups: fe.kinds({"gen": gen, "ref": ref}, groups=groups),
     "leaderboard": lambda gen, ref, groups: fe.leaderboard({"gen": gen}, ref, metrics=["fd"], groups=groups),
 }
@@ -164,14 +166,14 @@ def test_a_gate_refuses_a_set_without_the_groups_of_its_policy():
 
 
 def test_a_pairing_by_prompt_is_not_told_to_name_groups():
-    """Four near-copies of each of 60 prompts are images of one prompt, which the pairing knows."""
+    """Four near-copies of each of 40 prompts are images of one prompt, which the pairing knows."""
     rng = np.random.default_rng(0)
-    middles = rng.normal(size=(60, 8)) * 9
-    prompts = [f"prompt {number}" for number in range(60) for _ in range(4)]
+    middles = rng.normal(size=(40, 8)) * 9
+    prompts = [f"prompt {number}" for number in range(40) for _ in range(4)]
     sets = [
-        fe.EmbeddingSet(np.repeat(middles, 4, 0) + rng.normal(size=(240, 8)) * s, metadata={"prompt": prompts})
+        fe.EmbeddingSet(np.repeat(middles, 4, 0) + rng.normal(size=(160, 8)) * s, metadata={"prompt": prompts})
         for s in (0.01, 1)
     ]
-    alone, paired = (fe.compare(*sets, pairs=pairs, features=50) for pairs in (None, "prompt"))
+    alone, paired = (fe.compare(*sets, SETTINGS, groups=None, pairs=pairs) for pairs in (None, "prompt"))
     assert any("near-copy" in one for one in alone.warnings)
     assert not any("near-copy" in one for one in paired.warnings)

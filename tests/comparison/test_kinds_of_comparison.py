@@ -47,6 +47,12 @@ def found(without_two):
     return fe.compare(*without_two, features=100)
 
 
+@pytest.fixture(scope="module")
+def of_kinds(without_two):
+    """The same without directions."""
+    return fe.compare(*without_two, method="clusters", features=50)
+
+
 def test_the_shares_of_all_kinds_add_to_one(found):
     for label in ("gen", "ref"):
         assert sum(kind.shares[label].share for kind in found.kinds) == pytest.approx(1)
@@ -56,7 +62,7 @@ def test_the_shares_of_all_kinds_add_to_one(found):
 
 def test_no_two_kinds_overlap_and_a_heading_is_the_sum_of_its_kinds():
     (gen, _), (ref, in_ref) = nested([0, 2, 0, 4] + [8] * 8, 800, 0), nested([8] * 12, 800, 1)
-    found = fe.compare(gen, ref, features=50)
+    found = fe.compare(gen, ref, method="clusters", features=50)
     tree = found.divided.tree.tree
     leaves = {kind.id: tree.members[int(kind.id[1:])] for kind in (*found.kinds, *found.headings)}
     assert sum(leaves[kind.id].astype(int) for kind in found.kinds).tolist() == [1] * tree.leaves
@@ -100,9 +106,9 @@ def test_kinds_of_other_embeddings_are_refused(found):
         found.assign(np.zeros((5, 7), np.float32))
 
 
-@pytest.mark.parametrize("method", [fe.Finc(), "clusters"])
-def test_planted_kinds_are_found_with_their_shares_and_what_they_explain(without_two, method):
-    found = fe.compare(*without_two, method=method, features=100)
+@pytest.mark.parametrize("result", ["found", "of_kinds"])
+def test_planted_kinds_are_found_with_their_shares_and_what_they_explain(result, request):
+    found = request.getfixturevalue(result)
     first, second = found.significant()[:2]
     assert (first.share_gen, second.share_gen) == (0, 0)
     assert (first.share_ref, second.share_ref) == pytest.approx((0.1, 0.05), abs=0.025)
@@ -114,20 +120,18 @@ def test_planted_kinds_are_found_with_their_shares_and_what_they_explain(without
     assert found.difference_interval[0] <= found.difference <= found.difference_interval[1]
 
 
-def test_the_intervals_of_all_kinds_hold_together(without_two):
-    found = fe.compare(*without_two, method="clusters", features=50)
-    kind = found.significant()[0]
+def test_the_intervals_of_all_kinds_hold_together(of_kinds):
+    kind = of_kinds.significant()[0]
     # Both shares and the difference of every node of the tree, by Bonferroni.
-    confidence = 1 - 0.05 / (3 * found.kinds_tested)
+    confidence = 1 - 0.05 / (3 * of_kinds.kinds_tested)
     assert kind.share_gen == 0
     assert kind.shares["gen"].interval[1] == pytest.approx(1 - ((1 - confidence) / 2) ** (1 / 800))
 
 
-def test_kinds_alone_fit_no_directions(without_two):
-    found = fe.compare(*without_two, method="clusters", features=50)
-    assert found.tested == 0 and found.kinds_tested > len(found.kinds)
-    assert found.spectrum.over == found.spectrum.under == found.directions == ()
-    assert found.significant() and "direction" not in found.headline
+def test_kinds_alone_fit_no_directions(of_kinds):
+    assert of_kinds.tested == 0 and of_kinds.kinds_tested > len(of_kinds.kinds)
+    assert of_kinds.spectrum.over == of_kinds.spectrum.under == of_kinds.directions == ()
+    assert of_kinds.significant() and "direction" not in of_kinds.headline
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))])
@@ -138,7 +142,7 @@ def test_a_small_and_a_large_sample_of_one_law_do_not_differ(seed):
 
 
 @pytest.mark.one_of_each
-@pytest.mark.parametrize("method", [fe.Finc(), "clusters"])
+@pytest.mark.parametrize("method", ["clusters", fe.Finc()])
 def test_a_small_novel_kind_is_found_with_its_share(method):
     rng = np.random.default_rng(0)
     gen, ref = (rng.standard_normal((1000, 64)).astype(np.float32) for _ in range(2))
@@ -159,7 +163,7 @@ def test_a_large_kind_is_told_whole():
         (centers[np.random.default_rng(k).choice(4, 600, p=p)] + 0.1 * np.random.default_rng(k).normal(size=(600, 4)))
         for k, p in enumerate(([0.4, 0.2, 0.2, 0.2], [0.1, 0.3, 0.3, 0.3]))
     )
-    found = fe.compare(gen, ref, features=50, sigma=3.0)
+    found = fe.compare(gen, ref, method="clusters", features=50, sigma=3.0)
     largest = max((*found.headings, *found.significant()), key=lambda kind: kind.share_difference)
     assert (largest.share_gen, largest.share_ref) == pytest.approx((0.4, 0.1), abs=0.05)
 
@@ -173,26 +177,26 @@ def test_both_kinds_and_directions_show_what_is_planted_and_point_to_each_other(
 
 
 @pytest.mark.parametrize("options", [{"rotation": None, "clusters": False}, {"clusters": False}])
-def test_finc_alone_divides_nothing_and_says_nothing_of_kinds(options, without_two, monkeypatch):
+def test_finc_alone_divides_nothing_says_nothing_of_kinds_and_has_the_same_directions(
+    options, without_two, found, monkeypatch
+):
     monkeypatch.setattr(comparing, "divide", lambda *_, **__: pytest.fail("the samples were divided"))
-    found = fe.compare(*without_two, features=100, method=fe.Finc(**options))
-    assert found.directions and (found.kinds, found.headings, found.kinds_tested) == ((), (), 0)
-    assert (found.difference, found.explained, found.detectable) == (None, None, None)
-    assert not any(mode.kinds or mode.shown_by_kinds for mode in found.directions)
-    assert "direction" in found.headline and "kind" not in found.headline
+    alone = fe.compare(*without_two, features=100, method=fe.Finc(**options))
+    assert alone.directions and (alone.kinds, alone.headings, alone.kinds_tested) == ((), (), 0)
+    assert (alone.difference, alone.explained, alone.detectable) == (None, None, None)
+    assert not any(mode.kinds or mode.shown_by_kinds for mode in alone.directions)
+    assert "direction" in alone.headline and "kind" not in alone.headline
     with pytest.raises(fe.UsageError, match="the comparison has no kinds: compare embeddings, with clusters"):
-        found.assign(without_two[0])
-
-
-def test_the_directions_are_the_same_with_kinds_and_without(without_two, found):
-    alone = fe.compare(*without_two, features=100, method=fe.Finc(clusters=False))
-    assert [mode.id for mode in alone.directions] == [mode.id for mode in found.directions]
-    assert [mode.excess for mode in alone.directions] == [mode.excess for mode in found.directions]
+        alone.assign(without_two[0])
+    if "rotation" not in options:
+        assert [mode.id for mode in alone.directions] == [mode.id for mode in found.directions]
+        assert [mode.excess for mode in alone.directions] == [mode.excess for mode in found.directions]
 
 
 @pytest.mark.parametrize("case", ["a shift along an axis", pytest.param("less brightness", marks=pytest.mark.long)])
-def test_a_drift_of_all_samples_is_found_by_directions_and_told_as_one(digits, case):
+def test_a_drift_of_all_samples_is_found_by_directions_and_told_as_one(digits, case, monkeypatch):
     """Kinds are told by the directions of embeddings, so what all samples share is of none of them."""
+    monkeypatch.setattr("finc_eval.numerics.eigen.MAX_STEPS", 500)  # a drift is told by its direction
     if case == "less brightness":
         x = digits[0]
         gen, ref = x[1200:2400] * np.float32(0.75), x[2400:3600]
@@ -208,8 +212,8 @@ def test_a_drift_of_all_samples_is_found_by_directions_and_told_as_one(digits, c
 
 
 def test_the_order_of_the_rows_and_the_portions_do_not_change_the_kinds(without_two):
-    gen, ref = without_two
-    names, order = [f"{place}.png" for place in range(800)], np.random.default_rng(0).permutation(800)
+    gen, ref = (rows[:300] for rows in without_two)
+    names, order = [f"{place}.png" for place in range(300)], np.random.default_rng(0).permutation(300)
     one = fe.compare(fe.EmbeddingSet(gen, names), ref, method="clusters", features=50)
     with portions_of(97):
         again = fe.EmbeddingSet(gen[order], [names[place] for place in order])
@@ -221,7 +225,7 @@ def test_the_order_of_the_rows_and_the_portions_do_not_change_the_kinds(without_
 
 
 def test_another_seed_gives_another_division_and_the_same_finding(without_two, found):
-    other = fe.compare(*without_two, features=100, seed=1)
+    other = fe.compare(*without_two, method="clusters", features=50, seed=1)
     assert other.divided.tree.seed == 1 and found.divided.tree.seed == 0
     assert [kind.share_ref for kind in other.significant()[:2]] == pytest.approx(
         [kind.share_ref for kind in found.significant()[:2]], abs=0.01
@@ -259,7 +263,7 @@ def test_groups_that_are_told_give_no_false_kinds_where_copies_that_are_not_told
     gen, ref = (tight(even(), 80, k, groups=5, jitter=0.3) for k in range(2))
     clip = {"clip": [row // 5 for row in range(len(gen))]}
     gen, ref = (fe.EmbeddingSet(rows, metadata=clip) for rows in (gen, ref))
-    assert fe.compare(gen, ref, features=60).significant()
+    assert fe.compare(gen, ref, method="clusters", features=60).significant()
     other = fe.Sketch.reference(ref, features=60, groups="clip") if as_sketch else ref
     grouped = fe.compare(gen, other, features=60, groups="clip")
     assert grouped.significant() == significant(grouped.directions, 0.05) == ()
@@ -267,7 +271,7 @@ def test_groups_that_are_told_give_no_false_kinds_where_copies_that_are_not_told
 
 def test_a_sketch_as_reference_finds_nearly_what_embeddings_find(without_two, found):
     gen, ref = without_two
-    sketched = fe.compare(gen, fe.Sketch.reference(ref, features=100))
+    sketched = fe.compare(gen, fe.Sketch.reference(ref, features=50), method="clusters")
     for mine, other in zip(sketched.significant()[:2], found.significant()[:2], strict=True):
         assert mine.share_ref == pytest.approx(other.share_ref, abs=0.01)
         assert mine.share_gen == pytest.approx(other.share_gen, abs=0.01)

@@ -11,6 +11,7 @@ from finc_eval.comparison.sets_test import read_law
 from finc_eval.numerics.inference import BESIDE_ALPHA
 
 N, AXES, FEATURES, SLIGHT = 400, 16, 128, 0.12
+ALONE = fe.Finc(clusters=False)
 
 
 def rows(seed, n=N, shift=0.0):
@@ -43,12 +44,12 @@ def test_it_is_the_same_each_time_and_comes_back_from_a_file(shifted, tmp_path):
     shifted.save(tmp_path / "found.h5")
     stored = fe.load(tmp_path / "found.h5")
     assert (stored.sets_p_value, stored.separability) == (shifted.sets_p_value, shifted.separability)
-    again = fe.compare(rows(11, shift=SLIGHT), rows(12), features=FEATURES)
+    again = fe.compare(rows(11, shift=SLIGHT), rows(12), features=FEATURES, method=ALONE)
     assert again.sets_p_value == shifted.sets_p_value
 
 
 def test_a_ratio_of_shares_has_no_test_of_the_sets():
-    assert fe.compare(rows(11, shift=SLIGHT), rows(12), features=FEATURES, rho=2.0).sets_p_value is None
+    assert fe.compare(rows(11, shift=SLIGHT), rows(12), features=20, rho=2.0, method=ALONE).sets_p_value is None
 
 
 @pytest.mark.one_of_each
@@ -57,9 +58,9 @@ def test_sketches_alone_are_tested_too(shift, low, high):
     gen, ref = rows(11, shift=shift), rows(12)
     reference = fe.Sketch.reference(ref, features=FEATURES)
     sketches = [fe.Sketch.of(one, reference.feature_map) for one in (gen, ref)]
-    found = fe.compare(*sketches)
+    found = fe.compare(*sketches, method=ALONE)
     assert low < found.sets_p_value <= high
-    of_rows = fe.compare(gen, ref, features=FEATURES).sets_p_value
+    of_rows = fe.compare(gen, ref, features=FEATURES, method=ALONE).sets_p_value
     assert found.sets_p_value == pytest.approx(of_rows, abs=0.1)
 
 
@@ -81,10 +82,10 @@ def test_images_of_one_prompt_are_exchanged_with_those_of_the_same_prompt(shift,
     prompts = rows(5, 150)
     gen, ref = (prompts + 0.3 * rows(seed, 150, one) for seed, one in ((1, shift / 0.3), (2, 0.0)))
     sets = [fe.EmbeddingSet(one, metadata={"prompt": [f"p{k}" for k in range(150)]}) for one in (gen, ref)]
-    paired = fe.compare(*sets, features=FEATURES, pairs="prompt")
+    paired = fe.compare(*sets, features=FEATURES, pairs="prompt", method=ALONE)
     assert low < paired.sets_p_value <= high
     # Without the prompts, as slight a change is not seen.
-    assert fe.compare(*sets, features=FEATURES, pairs=None).sets_p_value > BESIDE_ALPHA
+    assert fe.compare(*sets, features=FEATURES, pairs=None, method=ALONE).sets_p_value > BESIDE_ALPHA
 
 
 @pytest.mark.parametrize(

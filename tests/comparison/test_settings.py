@@ -133,7 +133,8 @@ def test_settings_of_another_type_are_refused(sets, wrong):
 
 
 def test_frequencies_can_be_drawn_independently_as_algorithm_1_does(sets):
-    found = fe.compare(*sets, features=50, frequencies="iid", sigma=5.0)
+    few = {"features": 50, "modes": 2, "method": fe.Finc(clusters=False)}
+    found = fe.compare(*sets, **few, frequencies="iid", sigma=5.0)
     assert dict(found.signature.fields)["omega"] == "iid" and found.settings.frequencies == "iid"
     sketches = [fe.Sketch.reference(sets[1], features=50, frequencies=one, sigma=5.0) for one in ("iid", "orthogonal")]
     drawn = [sketch.feature_map.frequencies for sketch in sketches]
@@ -141,7 +142,7 @@ def test_frequencies_can_be_drawn_independently_as_algorithm_1_does(sets):
     torch.testing.assert_close(drawn[0].cpu(), expected)
     assert not torch.allclose(drawn[0], drawn[1])
     again = fe.compare(sets[0], sketches[0], found.settings)
-    assert again.settings.frequencies == "iid" and str(again.signature) != str(fe.compare(*sets, features=50).signature)
+    assert again.settings.frequencies == "iid" and str(again.signature) != str(fe.compare(*sets, **few).signature)
     with pytest.raises(fe.IncompatibleError, match="feature map"):
         fe.compare(fe.Sketch.reference(sets[0], features=50), sketches[0])
 

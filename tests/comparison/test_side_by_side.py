@@ -22,7 +22,7 @@ def in_two_folders(comparison):
 
 
 def of_sweep():
-    found = fe.sweep(*example_sets(100), "rho", [1, 2], features=100)
+    found = fe.sweep(*example_sets(100), "rho", [1, 2], features=50, modes=3)
     return replace(found, points=tuple(replace(one, comparison=in_two_folders(one.comparison)) for one in found.points))
 
 
@@ -31,12 +31,12 @@ def of_names(found):
 
 
 def of_methods():
-    return of_names(fe.compare_methods(*example_sets(100), ["finc", "rarity"], features=100))
+    return of_names(fe.compare_methods(*example_sets(100), ["finc", "rarity"], features=50, modes=3))
 
 
 def of_spaces():
     gen, ref = ({"upper": one[:, :392], "lower": one[:, 392:]} for one in example_sets(100))
-    return of_names(fe.compare(gen, ref, features=100))
+    return of_names(fe.compare(gen, ref, features=50, modes=3))
 
 
 @pytest.mark.parametrize("make", [of_sweep, of_methods, of_spaces])

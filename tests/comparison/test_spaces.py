@@ -38,7 +38,7 @@ def seen(found):
 
 @pytest.fixture(scope="module")
 def moved():
-    return fe.compare(*sets(motion=MORE), features=60)
+    return fe.compare(*sets(motion=MORE), method="clusters", features=20)
 
 
 def test_what_differs_in_one_space_is_told_as_such(moved):
@@ -51,7 +51,7 @@ def test_one_kind_in_two_spaces_is_one_kind():
     rng = np.random.default_rng(3)
     labels = [rng.choice(5, 600, p=shares) for shares in (MORE, EVEN)]
     gen, ref = ({"a": space(own, 1), "b": space(own, 2)} for own in labels)
-    found = fe.compare(gen, ref, features=60)
+    found = fe.compare(gen, ref, method="clusters", features=20)
     assert seen(found) == {"a": ("a", "b"), "b": ("b", "a")}
     assert f"1 kind differs in a; “{found.kind_of(found.kinds[0]).title}” also in b" in found.to_markdown()
     for one in found.kinds:
@@ -93,7 +93,7 @@ def test_a_space_of_wide_rows_is_compared_with_one_of_narrow_rows(monkeypatch):
 def test_alpha_is_shared_by_the_spaces(moved):
     for one in moved.kinds:
         assert one.p_value == min(1.0, 2 * moved.kind_of(one).p_value)
-    alone = fe.compare(*({name: one[name] for name in ("content", "motion")} for one in sets(n=300)), features=60)
+    alone = fe.compare(*({name: one[name] for name in ("content", "motion")} for one in sets(n=200)), features=20, modes=2)
     assert [one for one in alone.kinds if one.p_value > 0.05] == []
 
 
@@ -165,7 +165,7 @@ def test_spaces_must_hold_the_same_samples():
     with pytest.raises(
         fe.IncompatibleError, match="gen has 100 samples in content and 80 in motion, which are not the same"
     ):
-        fe.compare(gen, ref, features=50)
+        fe.compare(gen, ref, features=20, modes=2)
 
 
 def test_beside_an_extractor_of_clips_a_network_of_images_embeds_frames():

@@ -67,7 +67,7 @@ def test_the_demo_finds_what_was_planted(least, p, recall, error, tmp_path, monk
     if least < 11:
         few = few_planted()
         monkeypatch.setattr("finc_eval.demo.run.planted_sets", lambda: few)
-    digits = run_demo(tmp_path / "demo", partial(fe.compare, features=200) if least < 11 else fe.compare)
+    digits = run_demo(tmp_path / "demo", partial(fe.compare, features=30, modes=2) if least < 11 else fe.compare)
     found = [planted for planted in digits.planted if planted.kind]
     assert len(digits.planted) == 11 and len({planted.kind.id for planted in found}) == len(found) >= least
     for planted in found:

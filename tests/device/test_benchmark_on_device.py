@@ -20,6 +20,7 @@ PARTS = [
 ]
 
 
+@pytest.mark.by_turns(2)
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: part.__name__)
 def test_a_part_runs_on_a_device_and_finds_what_the_cpu_does(part, monkeypatch):
     monkeypatch.setattr(torch, "autocast", lambda *_, **__: nullcontext())  # the simulated device has none

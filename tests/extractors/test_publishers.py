@@ -168,7 +168,7 @@ CASES = {
 }
 
 
-@pytest.mark.by_turns(2)
+@pytest.mark.by_turns(3)
 @pytest.mark.long
 @pytest.mark.one_of_each
 @pytest.mark.parametrize("outputs", CASES.values(), ids=CASES)

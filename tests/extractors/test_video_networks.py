@@ -37,6 +37,7 @@ def test_there_are_cards_of_four_networks():
 
 
 @pytest.mark.long
+@pytest.mark.by_turns(2)
 @pytest.mark.parametrize(
     "card", [pytest.param(card, marks=[pytest.mark.long] * (card.name in SLOW)) for card in CARDS], ids=by_name
 )

@@ -8,7 +8,7 @@ import sys
 import tempfile
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -57,15 +57,18 @@ class Worker:
 
     def __init__(self) -> None:
         self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115
+        self._process = self._start()
+        self._lines: queue.Queue[str] = queue.Queue()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _start(self) -> subprocess.Popen:
         environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
         root = Path(__file__).parents[2]
         environment["PYTHONPATH"] = os.pathsep.join([str(root), str(root / "tests"), environment.get("PYTHONPATH", "")])
-        self._process = subprocess.Popen(
+        return subprocess.Popen(
             [sys.executable, str(WORKER)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, text=True, env=environment,
         )  # fmt: skip
-        self._lines: queue.Queue[str] = queue.Queue()
-        threading.Thread(target=self._read, daemon=True).start()
 
     def _read(self) -> None:
         for line in self._process.stdout:
@@ -110,13 +113,15 @@ def kinds() -> list[str]:
         worker.stop()
 
 
-def run(tasks: Iterable[tuple[str, int]], seed: int) -> Iterator[tuple[str, int, str, str]]:
-    """Open the damaged files with these kinds and numbers."""
+def run(
+    tasks: Iterable[tuple[str, int]], seed: int, start: Callable[[], Worker] = Worker
+) -> Iterator[tuple[str, int, str, str]]:
+    """Open the damaged files with these kinds and numbers, in a process that `start` starts."""
     worker = None
     try:
         for kind, index in tasks:
             if worker is None:
-                worker = Worker()
+                worker = start()
                 worker.kinds()
             outcome, text = worker.try_one(kind, seed, index)
             if outcome in ("hang", "crash"):

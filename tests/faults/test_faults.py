@@ -3,15 +3,56 @@
 `python tests/faults` opens many more, and prints a table.
 """
 
+import os
+import subprocess
+import sys
+
 import pytest
-from faults.driver import run
+from _forks import forked
+from faults import worker
+from faults.driver import Worker, run
 from faults.kinds import KINDS
 
 
-@pytest.mark.parametrize("inputs", [len(KINDS), pytest.param(500, marks=pytest.mark.long)])
+class Fork:
+    """A fork of the tests, with what the driver uses of `subprocess.Popen`."""
+
+    def __init__(self, work, errors):
+        (its_input, own_input), (own_output, its_output) = os.pipe(), os.pipe()
+
+        def begin():
+            for place, descriptor in enumerate((its_input, its_output, errors.fileno())):
+                os.dup2(descriptor, place)
+            os.close(own_input)
+            sys.stdin = os.fdopen(0)
+            work()
+
+        self._process = forked(begin)
+        os.close(its_input)
+        os.close(its_output)
+        self.stdin, self.stdout = os.fdopen(own_input, "w"), os.fdopen(own_output)
+
+    def wait(self, seconds=120):
+        self._process.join(seconds)
+        if self._process.exitcode is None:
+            raise subprocess.TimeoutExpired("the fork", seconds)
+        return self._process.exitcode
+
+    def kill(self):
+        self._process.kill()
+
+
+class ForkedWorker(Worker):
+    """The process as a fork of the tests, which have imported already what takes it two seconds to import."""
+
+    def _start(self):
+        return Fork(worker.main, self._errors)
+
+
+@pytest.mark.parametrize("inputs", [len(KINDS), pytest.param(300, marks=pytest.mark.long)])
 def test_damaged_files_are_refused_in_one_sentence_or_read_rightly(inputs):
     tasks = [(list(KINDS)[number % len(KINDS)], number // len(KINDS)) for number in range(inputs)]
-    found = list(run(tasks, seed=1))
+    found = list(run(tasks, seed=1, start=ForkedWorker))
     faults = [
         (kind, number, outcome, text) for kind, number, outcome, text in found if outcome not in ("accepted", "refused")
     ]

@@ -27,6 +27,7 @@ TRIALS = [(fault, verb) for fault in sorted(FAULTS.keys() - {"disk full"}) for v
 """Each fault; it breaks each verb among the long tests."""
 
 
+@pytest.mark.by_turns(2)
 @pytest.mark.parametrize(
     ("fault", "verb"),
     [
@@ -57,9 +58,9 @@ def test_a_file_that_is_not_written_whole_is_found(runs, monkeypatch):
 
 @pytest.mark.long
 def test_each_verb_that_writes_survives_a_kill(tmp_path):
-    """A third of the verbs: three landings kill them all."""
+    """A quarter of the verbs: four landings kill them all."""
     every = Runs(tmp_path)
-    for number, name in of_this_turn(enumerate(sorted(VERBS.keys() - set(SLOW))), 3):
+    for number, name in of_this_turn(enumerate(sorted(VERBS.keys() - set(SLOW))), 4):
         every.trial(name, "killed at a change of files", np.random.default_rng(number))
 
 

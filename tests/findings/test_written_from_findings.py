@@ -29,12 +29,12 @@ def a_set(n, seed, dark=0, **planted):
 
 def compared(_):
     with quick(MAPS):
-        return fe.compare(a_set(300, 1, dark=90, lost=1, new=0.2), a_set(300, 2), features=100)
+        return fe.compare(a_set(240, 1, dark=72, lost=1, new=0.2), a_set(240, 2), features=50)
 
 
 def ranked(_):
-    sets = {"bad": a_set(300, 1, dark=90, lost=1, new=0.2), "good": a_set(300, 3)}
-    return fe.leaderboard(sets, a_set(300, 2), metrics=["kid"])
+    sets = {"bad": a_set(240, 1, dark=72, lost=1, new=0.2), "good": a_set(240, 3)}
+    return fe.leaderboard(sets, a_set(240, 2), metrics=["kid"])
 
 
 def outputs(one, capsys, path):
@@ -77,7 +77,7 @@ DATA = ("JSON", "page")  # have the names of kinds, directions and samples as da
 
 def test_what_is_taken_out_of_the_findings_of_a_comparison_is_in_no_output(comparison, capsys, tmp_path):
     whole = outputs(comparison, capsys, tmp_path)
-    for gone in comparison.findings:
+    for gone in {one.kind: one for one in comparison.findings}.values():
         left = tuple(one for one in comparison.findings if one is not gone)
         texts = outputs(replace(comparison, findings=left), capsys, tmp_path)
         for name, text in texts.items():
@@ -90,7 +90,7 @@ def test_what_is_taken_out_of_the_findings_of_a_comparison_is_in_no_output(compa
 
 
 def test_a_finding_that_is_added_is_in_every_output_of_a_comparison(comparison, capsys, tmp_path):
-    for kind in ("look", "kind", "copy", "words", "column", "metric"):
+    for kind in ("look", "copy", "metric"):
         added = replace(comparison, findings=(replace(NEW, kind=kind), *comparison.findings))
         for name, text in outputs(added, capsys, tmp_path).items():
             assert NEW.name in text, (kind, name)
@@ -111,7 +111,7 @@ def test_a_row_of_a_board_has_findings_from_which_its_outputs_are_written(board,
     def with_findings(findings):
         return replace(board, rows=tuple(replace(row, findings=findings) if row is bad else row for row in board.rows))
 
-    for gone in bad.findings:
+    for gone in {one.kind: one for one in bad.findings}.values():
         left = with_findings(tuple(one for one in bad.findings if one is not gone))
         for name, text in outputs(left, capsys, tmp_path).items():
             assert gone.text not in text and gone.words not in text, (gone.name, name)
@@ -120,14 +120,14 @@ def test_a_row_of_a_board_has_findings_from_which_its_outputs_are_written(board,
 
 
 def test_a_kind_whose_samples_all_have_a_look_follows_from_it():
-    gen, ref = a_set(300, 1, new=0.2), a_set(300, 2)
+    gen, ref = a_set(200, 1, new=0.2), a_set(200, 2)
     images = [
         image.convert("L").convert("RGB") if label == "sort-20" else image
-        for image, label in zip(gen.images_at(np.arange(300)), gen.column("label"), strict=True)
+        for image, label in zip(gen.images_at(np.arange(200)), gen.column("label"), strict=True)
     ]
     columns = {"label": list(gen.column("label"))}
     for metadata in ({}, columns):
-        gray = fe.EmbeddingSet(gen.rows_at(np.arange(300)), metadata=metadata, images=images)
+        gray = fe.EmbeddingSet(gen.rows_at(np.arange(200)), metadata=metadata, images=images)
         with quick(MAPS):
             found = fe.compare(gray, ref, features=50)
         (look,) = found.looks

@@ -1,8 +1,12 @@
 """Verdicts of releases that the tests of the gate share."""
 
+from zlib import crc32
+
+import _pictures
 import pytest
 from _quick import BOARDS, quick
 from _releases import release
+from _stored import made_once
 
 import finc_eval as fe
 
@@ -25,13 +29,30 @@ def policy():
 
 
 @pytest.fixture(scope="session")
-def passed(sets, policy):
+def passed(sets, policy, tmp_path_factory):
     with quick(BOARDS):
-        return fe.gate(sets["same"], sets["old"], sets["ref"], policy)
+        judge = lambda _: fe.gate(sets["same"], sets["old"], sets["ref"], policy)  # noqa: E731
+        return made_once(tmp_path_factory, "a gate that passed", judge)
 
 
 @pytest.fixture(scope="session")
-def failed(sets, policy):
+def failed(sets, policy, tmp_path_factory):
     """The verdict of a release that has lost a kind and has a new one."""
     with quick(BOARDS):
-        return fe.gate(release(1600, 4, lost=1, new=0.06), sets["old"], sets["ref"], policy)
+        new = release(1600, 4, lost=1, new=0.06)
+        judge = lambda _: fe.gate(new, sets["old"], sets["ref"], policy)  # noqa: E731
+        return made_once(tmp_path_factory, "a gate that failed", judge)
+
+
+@pytest.fixture(scope="session")
+def judged(tmp_path_factory):
+    """Return a function of a change of pictures and a policy: the verdict, which is made once a run."""
+
+    def of(change, policy):
+        def judge(_):
+            with quick(BOARDS):
+                return fe.gate(_pictures.release(3, change), _pictures.release(1), _pictures.release(2), policy)
+
+        return made_once(tmp_path_factory, f"gate of {change.__name__} {crc32(repr(policy).encode())}", judge)
+
+    return of

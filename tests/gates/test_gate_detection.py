@@ -39,6 +39,7 @@ def made():
 
 
 @pytest.mark.one_of_each
+@pytest.mark.by_turns(2)
 @pytest.mark.parametrize("seed", [20, pytest.param(21, marks=pytest.mark.long)])
 @pytest.mark.parametrize(
     "n, change, overall, rule",
@@ -243,6 +244,7 @@ def test_samples_that_move_towards_the_reference_are_told_so():
 
 
 @pytest.mark.long
+@pytest.mark.by_turns(2)
 @pytest.mark.parametrize("seed", range(4))
 def test_a_release_without_threes_is_a_regression_under_the_first_policy_and_an_unchanged_one_is_not(seed):
     images, labels = shipped_digits()

@@ -34,9 +34,9 @@ CASES = {
 
 @pytest.mark.one_of_each(by=lambda case: CASES[case][2])
 @pytest.mark.parametrize("case", CASES)
-def test_the_headline_names_what_is_wrong_and_is_the_first_line_of_all_outputs(case, capsys):
+def test_the_headline_names_what_is_wrong_and_is_the_first_line_of_all_outputs(case, capsys, judged):
     change, policy, overall, key, words = CASES[case]
-    verdict = fe.gate(release(3, change), release(1), release(2), policy)
+    verdict = judged(change, policy)
     assert verdict.overall == overall
     (line,) = verdict.headline.splitlines()
     assert re.search(words, verdict.headline_parts[key]), verdict.headline_parts

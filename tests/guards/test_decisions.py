@@ -19,8 +19,8 @@ def test_a_gate_fails_5_percent_of_the_releases_without_a_change_at_most_and_eac
     """At a rate of 5 %, 1.4 % of all draws have more than 5 of 40."""
 
     def fails(seed, **change):
-        old, ref = release(1000, 3 * seed + 1), release(2000, 3 * seed + 2)
-        return fe.gate(release(1000, 3 * seed, **change), old, ref, STRICT).overall == "regression"
+        old, ref = release(500, 3 * seed + 1), release(1000, 3 * seed + 2)
+        return fe.gate(release(500, 3 * seed, **change), old, ref, STRICT).overall == "regression"
 
     assert sum(map(fails, range(40))) <= 5
     assert all(fails(seed, lost=4) and fails(seed, new=0.15) for seed in range(3))
@@ -31,11 +31,11 @@ def test_all_rank_sets_of_a_board_hold_the_true_ranks_in_95_percent_of_boards():
     missed, told_apart = {}, []
     for seed in range(40):
         models = {
-            name: release(500 * (1 + place % 2), 10 * seed + place, lost=6, part=lost, new=0.1 * lost)
+            name: release(250 * (1 + place % 2), 10 * seed + place, lost=6, part=lost, new=0.1 * lost)
             for place, (name, lost) in enumerate(LOST.items())
         }
         with quick(BOARDS):  # ranks do not depend on exchanges, which are for faults
-            board = fe.leaderboard(models, release(1000, 1000 + seed), metrics=("fd",))
+            board = fe.leaderboard(models, release(500, 1000 + seed), metrics=("fd",))
         for one in board.criteria:
             sets = {name: board[name].scores[one.key].rank_set for name in models}
             holds = all(low <= TRUE_RANKS[name] <= high for name, (low, high) in sets.items())

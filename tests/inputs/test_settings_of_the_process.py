@@ -118,6 +118,7 @@ ALL = [pytest.param(*one, marks=pytest.mark.long) for one in product(CHANGING, V
 
 
 @pytest.mark.one_of_each("verb")
+@pytest.mark.by_turns(3)
 @pytest.mark.parametrize("setting, verb", [*EACH, *ALL])
 def test_a_result_does_not_depend_on_settings_of_torch(verb, setting):
     expected = plain(verb)
@@ -126,6 +127,7 @@ def test_a_result_does_not_depend_on_settings_of_torch(verb, setting):
 
 
 @pytest.mark.one_of_each(by=lambda case: case if case.startswith("pixels") else "a network")
+@pytest.mark.by_turns(3)
 @pytest.mark.parametrize(
     "extractor, setting",
     [

@@ -85,7 +85,7 @@ DESIGNS = (
         (*SCORES, BOUND),
         partial(normal_scores, members=30, non_members=40, shift=0),
         runs=1000,
-        quick=150,
+        quick=80,
     ),
     Design(
         "scores of 60 members and 2000 others",
@@ -93,7 +93,7 @@ DESIGNS = (
         SCORES,
         partial(normal_scores, members=60, non_members=2000, shift=1),
         runs=1000,
-        quick=100,
+        quick=60,
     ),
     Design(
         "scores of 500 members and 400 others",
@@ -101,7 +101,7 @@ DESIGNS = (
         SCORES,
         partial(normal_scores, members=500, non_members=400, shift=1.5),
         runs=1000,
-        quick=100,
+        quick=60,
     ),
     Design(
         "answers by ε = 1 about 2000 members and 2000 others",

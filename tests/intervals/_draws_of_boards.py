@@ -123,7 +123,7 @@ DESIGNS = (
         OF_BOARD,
         partial(metric_board, metric="mmd", shifts=THREE, n=240, m=400, clear=0.4),
         100,
-        12,
+        8,
     ),
     Design(
         "boards by a kernel, 60 units",

@@ -14,7 +14,7 @@ from finc_eval.comparison.estimates import Masses
 from finc_eval.comparison.spaces import _find_seen
 from finc_eval.naming.looks import look_at
 from finc_eval.naming.measured import Measured, looked_rows
-from finc_eval.naming.names import name_modes
+from finc_eval.naming.names import name_by_members
 from finc_eval.naming.traits import TRAITS
 from finc_eval.numerics.inference import mover
 from finc_eval.sketches.one_law import KeptSample, separate
@@ -92,7 +92,7 @@ def names_of_modes(rng, n, modes, members, values, more=0.0):
         "prompt": [f"a {'red' if one < 0.5 else 'blue'} thing" for one in rng.random(n)],
     }
     one = fe.EmbeddingSet(rng.normal(size=(n, 2)).astype(np.float32), metadata=metadata)
-    found = [name.evidence for name in name_modes([{"gen": np.sort(each)} for each in rows], {"gen": one})]
+    found = [name.evidence for name in name_by_members([{"gen": np.sort(each)} for each in rows], {"gen": one})]
     p_values = [each.p_value for evidence in found[: 1 if more else None] for each in evidence]
     yield Drawn("Evidence.p_value", min(p_values, default=1.0), is_null=not more)
 

@@ -242,7 +242,7 @@ DESIGNS = (
         SCORED,
         partial(models_by_scores, qualities=(0.0, 0.0, 0.1, 0.9), prompts=80, clear=0.8),
         300,
-        20,
+        12,
     ),
     Design(
         "three models scored on 12 prompts, three seeds",
@@ -250,7 +250,7 @@ DESIGNS = (
         SCORED,
         partial(models_by_scores, qualities=(0.0, 0.0, 3.0), prompts=12, seeds=3, clear=2.0),
         300,
-        30,
+        20,
     ),
     Design(
         "three models scored on prompts of their own",
@@ -258,7 +258,7 @@ DESIGNS = (
         SCORED,
         partial(models_by_scores, qualities=(0.0, 0.0, 1.0), prompts=60, seeds=2, shared=False, clear=0.9),
         300,
-        30,
+        12,
     ),
     Design(
         "three models, right in 94 to 97 of 200 answers",
@@ -266,7 +266,7 @@ DESIGNS = (
         SCORED,
         partial(models_by_scores, qualities=(0.97, 0.94, 0.97), prompts=200, right=True),
         300,
-        20,
+        12,
     ),
     Design(
         "plans of scores",
@@ -274,7 +274,7 @@ DESIGNS = (
         ("MarginPlan.detectable",),
         partial(plans, models=3, prompts=60, seeds=2, by="scores"),
         200,
-        15,
+        8,
     ),
     Design(
         "plans of votes",
@@ -298,7 +298,7 @@ DESIGNS = (
         VOTED,
         partial(models_by_votes, strengths=(0.0, 0.0, 1.2), count=600, prompts=40, voters=40, spread=0.5, clear=1.1),
         200,
-        20,
+        12,
     ),
     Design(
         "votes and a covariate",

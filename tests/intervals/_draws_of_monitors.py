@@ -56,7 +56,7 @@ DESIGNS = (
         ("Course.alpha",),
         partial(scored, looks=12, things=2, silent=0),
         runs=1000,
-        quick=80,
+        quick=40,
     ),
     Design(
         "scores of 6 things over 20 looks, a third of them silent",
@@ -88,7 +88,7 @@ DESIGNS = (
         ("Course.alpha",),
         partial(followed, reference=120, samples=48, looks=6, prompts=4),
         runs=60,
-        quick=2,
+        quick=0,
     ),
     Design(
         "six looks with 3 % blanks",
@@ -96,7 +96,7 @@ DESIGNS = (
         ("Course.alpha",),
         partial(followed, reference=150, samples=48, looks=6, copied=0.03),
         runs=60,
-        quick=2,
+        quick=0,
     ),
     Design(
         "six looks of 48 samples that are shifted",

@@ -116,7 +116,7 @@ DESIGNS = (
         WHOLE + PARTS,
         partial(scored, m=60, n=40, size=12, noise=0.1, shift=0.15),
         runs=1500,
-        quick=150,
+        quick=80,
     ),
     Design(
         "a release of 1000 records with loud noise, 30 samples",
@@ -124,7 +124,7 @@ DESIGNS = (
         WHOLE + PARTS,
         partial(scored, m=1000, n=30, size=20, noise=0.3, shift=0.0),
         runs=1500,
-        quick=150,
+        quick=80,
     ),
     Design(
         "a release of 400 records, 600 samples",
@@ -132,7 +132,7 @@ DESIGNS = (
         WHOLE + PARTS,
         partial(scored, m=400, n=600, size=20, noise=0.05, shift=0.5),
         runs=1000,
-        quick=100,
+        quick=60,
     ),
     Design(
         "noise alone between equal sets",

@@ -156,10 +156,10 @@ DESIGNS = (
     _images("images of prompts on 32 axes, 16 against 16", "large", 200, 12, **MANY, apart=1.5),
     _images("images of prompts, 3 against 12", "clustered", 200, 0, **UNEVEN, apart=2.5),
     _images("images of prompts, of which a single one differs", "rare", 100, 0, **SINGLE, apart=2.0, differing=1),
-    _images("images of prompts, and none differs", "paired", 300, 20, PROMPT[1:], **SOME, apart=0.0),
-    _words("a word of other content that fits less", "clustered", 150, 10, images=(4, 4), content=2.0, gap=0.2),
+    _images("images of prompts, and none differs", "paired", 300, 12, PROMPT[1:], **SOME, apart=0.0),
+    _words("a word of other content that fits less", "clustered", 150, 6, images=(4, 4), content=2.0, gap=0.2),
     _words("a word of images that are more alike", "paired", 150, 0, images=(4, 4), narrower=0.4),
-    _words("words of no difference", "large", 200, 16, WORD[1:], images=(3, 3)),
+    _words("words of no difference", "large", 200, 10, WORD[1:], images=(3, 3)),
     Design("fits of 40 prompts", "paired", FITS, partial(fits_of_sets, prompts=40, images=(4,)), 600, 40),
     Design("fits of 8 prompts", "small", FITS, partial(fits_of_sets, prompts=8, images=(2,)), 600, 0),
     Design(
@@ -185,7 +185,7 @@ DESIGNS = (
         FIT,
         partial(fits_of_prompts, prompts=10, images=(16, 16), gap=0.2),
         100,
-        8,
+        5,
     ),
     Design(
         "fits of three images against twelve, which vary less",
@@ -193,6 +193,6 @@ DESIGNS = (
         ("Fit.interval",),
         partial(fits_of_prompts, prompts=10, images=(3, 12), spreads=(0.2, 0.1)),
         200,
-        12,
+        6,
     ),
 )

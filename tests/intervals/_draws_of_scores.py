@@ -115,9 +115,9 @@ DESIGNS = (
     Design("two normal sets of 240", "small", IN, partial(two_sets, n=240, m=240, names=PAIRS), 40, 20),
     Design("normal sets of 400 and 600", "large", IN, partial(two_sets, n=400, m=600, names=PAIRS), 200, 0),
     Design(
-        "240 samples of 60 units", "clustered", IN, partial(two_sets, n=240, m=240, names=["fd"], per_unit=4), 300, 30
+        "240 samples of 60 units", "clustered", IN, partial(two_sets, n=240, m=240, names=["fd"], per_unit=4), 300, 16
     ),
-    Design("two normal sets of 200, dear metrics", "small", IN, partial(two_sets, n=200, m=200, names=DEAR), 100, 7),
+    Design("two normal sets of 200, dear metrics", "small", IN, partial(two_sets, n=200, m=200, names=DEAR), 100, 4),
     Design(
         "60 units, MIND and PRD",
         "clustered",
@@ -126,7 +126,7 @@ DESIGNS = (
         80,
         0,
     ),
-    Design("generated sets of 240", "small", IN, partial(generated_sets, n=240, names=QUICK), 200, 16),
+    Design("generated sets of 240", "small", IN, partial(generated_sets, n=240, names=QUICK), 200, 10),
     Design(
         "generated sets of 60 units", "clustered", IN, partial(generated_sets, n=240, names=VENDI, per_unit=4), 200, 20
     ),
@@ -139,7 +139,7 @@ DESIGNS = (
         0,
     ),
     Design(
-        "shares in balls, 40 samples", "rare", IN, partial(generated_sets, n=40, names=("authpct", "prdc")), 300, 40
+        "shares in balls, 40 samples", "rare", IN, partial(generated_sets, n=40, names=("authpct", "prdc")), 300, 20
     ),
     Design("references of 240", "small", IN, partial(references, n=240), 300, 30),
     Design("test sets of 80", "small", IN, partial(tests_of_training, n=80), 60, 0),

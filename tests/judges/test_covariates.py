@@ -154,12 +154,13 @@ def folder_of(root, name, light, kinds=False):
 
 def test_looks_of_the_pictures_shown_are_covariates_and_parts(tmp_path, monkeypatch):
     monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(f"{__name__}.PROMPTS", PROMPTS[:120])
     shown = shown_by(7)
     sets = {name: folder_of(tmp_path, name, 100 + 20 * light) for name, light in shown.items()}
-    ref = folder_of(tmp_path, "ref", 100 + 20 * np.random.default_rng(9).normal(size=150))
+    ref = folder_of(tmp_path, "ref", 100 + 20 * np.random.default_rng(9).normal(size=120))
     rows = drawn(7, shown)
     rng = np.random.default_rng(0)
-    scores = {name: {"id": [f"{n:03}.png" for n in range(150)], "clip": rng.normal(size=150)} for name in sets}
+    scores = {name: {"id": [f"{n:03}.png" for n in range(120)], "clip": rng.normal(size=120)} for name in sets}
     scores["c"]["clip"] = scores["c"]["clip"] - 2.5 * (shown["c"] < -0.4)  # c is worse where it is dark
     board = fe.leaderboard(
         sets, ref, votes=rows, scores=scores, covariates=("brightness", "side"), extractor="pixels", metrics=("kid",)

@@ -64,6 +64,7 @@ def test_a_model_that_makes_nothing_of_a_kind_misses_about_its_share():
 
 
 @pytest.mark.long
+@pytest.mark.by_turns(2)
 @pytest.mark.parametrize(
     "sizes, draws", [((300, 300, 600), 40), pytest.param((2000, 500, 1500), 100, marks=pytest.mark.long)]
 )

@@ -49,7 +49,8 @@ def alone():
 
 @pytest.fixture(scope="module")
 def joined():
-    return fe.leaderboard({**JOINING, **MODELS}, REF, metrics=["fd", "kid"])
+    some = {name: JOINING[name] for name in ("small", "collapsed", "of other kinds")}
+    return fe.leaderboard({**some, **MODELS}, REF, metrics=["fd", "kid"])
 
 
 def test_all_who_join_at_once_change_no_number_of_the_others(alone, joined):
@@ -59,6 +60,7 @@ def test_all_who_join_at_once_change_no_number_of_the_others(alone, joined):
 
 @pytest.mark.parametrize("name", JOINING)
 @pytest.mark.long
+@pytest.mark.by_turns(2)
 def test_whoever_joins_changes_no_number_of_the_others(alone, name):
     joined = fe.leaderboard({**MODELS, name: JOINING[name]}, REF, metrics=["fd", "kid"])
     assert numbers(joined) == numbers(alone)
@@ -105,6 +107,7 @@ def test_rows_are_in_the_order_of_their_numbers(joined):
 
 
 @pytest.mark.long
+@pytest.mark.by_turns(2)
 @pytest.mark.parametrize(("n", "lost"), [(400, 0), (160, 0), (400, 1), (1000, 2)])
 def test_intervals_of_own_shares_hold_what_is_missing(n, lost):
     """Of 20 separate kinds with one share each, some are lost; 60 draws."""

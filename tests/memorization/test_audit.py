@@ -8,6 +8,7 @@ import pytest
 import torch
 from _cards import small_pixel_card
 from _pages import BREAKOUT, HOSTILE, Page, check_fits_a_terminal
+from _stored import made_once
 from PIL import Image
 from typer.testing import CliRunner
 
@@ -52,15 +53,17 @@ def copying(sets, rows):
 
 
 @pytest.fixture(scope="module")
-def fresh(sets):
-    return audited(sets["gen"], sets, stated_epsilon=1.0, stated_delta=1e-5)
+def fresh(sets, tmp_path_factory):
+    make = lambda _: audited(sets["gen"], sets, stated_epsilon=1.0, stated_delta=1e-5)  # noqa: E731
+    return made_once(tmp_path_factory, "audit of fresh samples", make)
 
 
 @pytest.fixture(scope="module")
-def threes(sets):
+def threes(sets, tmp_path_factory):
     """A generator that has copied 45 threes, and nothing else: 7.5 % of its samples."""
     rows = np.flatnonzero(sets["labels"] == 3)[:45]
-    return audited(copying(sets, rows), sets, stated_epsilon=0.5, stated_delta=1e-5)
+    make = lambda _: audited(copying(sets, rows), sets, stated_epsilon=0.5, stated_delta=1e-5)  # noqa: E731
+    return made_once(tmp_path_factory, "audit of copied threes", make)
 
 
 def test_its_tables_fit_a_terminal(threes, monkeypatch, capsys):
@@ -218,17 +221,17 @@ def test_without_a_statement_and_a_reference_both_are_said_to_be_missing(sets):
 
 
 def test_a_holdout_that_was_trained_on_is_refused_and_a_few_duplicates_are_told(sets):
-    train, holdout = sets["train"], sets["holdout"].copy()
-    with pytest.raises(FincEvalError, match="600 of the 600 samples of holdout have the same embedding as a training"):
-        fe.audit(sets["gen"], train, train)
+    gen, train, holdout = (sets[name][:150].copy() for name in ("gen", "train", "holdout"))
+    with pytest.raises(FincEvalError, match="150 of the 150 samples of holdout have the same embedding as a training"):
+        fe.audit(gen, train, train)
     with pytest.raises(FincEvalError, match="reference and holdout are the same samples"):
-        fe.audit(sets["gen"], train, holdout, holdout.copy())
+        fe.audit(gen, train, holdout, holdout.copy())
     holdout[:3] = train[:3]
     found = fe.audit(holdout, np.concatenate([train, train[:2]]), holdout)
     for start in (
-        "3 of the 600 samples of holdout have the same embedding",
-        "600 generated samples have the same embedding as a hold",
-        "4 of the 602 training samples are duplicates",
+        "3 of the 150 samples of holdout have the same embedding",
+        "150 generated samples have the same embedding as a hold",
+        "4 of the 152 training samples are duplicates",
     ):
         assert any(warning.startswith(start) for warning in found.warnings), start
 

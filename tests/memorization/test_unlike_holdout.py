@@ -62,6 +62,7 @@ def audited(shift):
 
 
 @pytest.mark.one_of_each
+@pytest.mark.by_turns(2)
 @pytest.mark.parametrize(
     "shift", [pytest.param(shift, marks=[pytest.mark.long] * (shift not in QUICK)) for shift in SHIFTS]
 )

@@ -1,4 +1,4 @@
-"""A monitor in a loop never ends it: each fault is a warning, and what a tracker missed comes with the next look."""
+"""A monitor never ends a loop: each fault is a warning, and what a tracker missed comes with the next evaluation."""
 
 import errno
 import warnings

@@ -1,4 +1,4 @@
-"""Laws of looks: counts, means and distances by their definition, what is needed for an alarm, and what is said."""
+"""Laws of evaluations: counts, means and distances by their definition, what an alarm needs, and what is said."""
 
 from dataclasses import replace
 

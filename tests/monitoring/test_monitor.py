@@ -38,9 +38,9 @@ def test_a_kind_that_fades_is_named_with_its_shares(fresh):
         weights[2] = max(0, 1 - step / 10)
         return samples(rng, weights=weights / weights.sum())[0]
 
-    monitor = follow(fresh, make)
+    monitor = follow(fresh, make, 16)
     alarm = next(one for one in monitor.alarms if "kind-2" in one.name)
-    assert alarm.after < alarm.before and 0.1 < alarm.before < 0.25 and alarm.step < 20
+    assert alarm.after < alarm.before and 0.1 < alarm.before < 0.25
     assert (
         alarm.text.startswith("since step ") and f"{100 * alarm.before:.1f} → {100 * alarm.after:.1f} %" in alarm.text
     )
@@ -48,7 +48,7 @@ def test_a_kind_that_fades_is_named_with_its_shares(fresh):
 
 def test_less_diversity_is_named_with_its_size(fresh):
     rng = np.random.default_rng(2)
-    monitor = follow(fresh, lambda step: samples(rng)[0] * (0.5 if step > 8 else 1))
+    monitor = follow(fresh, lambda step: samples(rng)[0] * (0.5 if step > 8 else 1), 14)
     alarm = next(one for one in monitor.alarms if one.name == "diversity")
     assert 9 <= alarm.step <= 13 and alarm.since >= 7 and "less diverse (−5" in alarm.text
     assert monitor.result.keep <= 8
@@ -71,7 +71,7 @@ def test_new_kinds_and_repeats_are_named(fresh):
 def test_an_unchanged_training_has_no_alarm(fresh):
     """One seed of what the benchmark measures in hundreds of runs; a fault of the scores would raise dozens."""
     rng = np.random.default_rng(4)
-    monitor = follow(fresh, lambda step: samples(rng)[0], 24)
+    monitor = follow(fresh, lambda step: samples(rng)[0], 16)
     assert monitor.alarms == []
     assert monitor.result.keep is not None and "No alarm" in monitor.result.why
 
@@ -90,7 +90,7 @@ def test_an_image_that_gets_more_colorful_or_a_grid_is_named():
 
     monitor = fe.Monitor(pictures(200))
     colored = copy.deepcopy(monitor)
-    for step in range(1, 10):
+    for step in range(1, 8):
         colored.update(step, pictures(40, color=1 + step / 5))
     alarm = next(one for one in colored.alarms if one.name == "saturation")
     assert "more vivid" in alarm.text and "%" in alarm.text and alarm.after > alarm.before

@@ -1,4 +1,4 @@
-"""How well looks of a size find a change, said before the first look."""
+"""How well evaluations of a size find a change, said before the first evaluation."""
 
 import numpy as np
 import pytest

@@ -11,7 +11,7 @@ from finc_eval.extractors.imagenet import imagenet_tree
 from finc_eval.extractors.network import load_classifier
 from finc_eval.naming.classes import classifier_of
 from finc_eval.naming.evidence import SHARES
-from finc_eval.naming.names import name_modes
+from finc_eval.naming.names import name_by_members
 
 CARD = fe.load_card("efficientnet-lite0")
 
@@ -61,7 +61,7 @@ def test_a_mode_of_one_class_is_named_and_a_mixed_one_is_not(classifier):
     classes[50:66], classes[66:78] = 30, 76
     gen = Described(600)
     gen._rows, gen.space = embeddings_of(classifier, classes, rng), next(iter(spaces_of(CARD)))
-    frogs, mixed = name_modes([{"gen": np.arange(50)}, {"gen": np.arange(50, 100)}], {"gen": gen})
+    frogs, mixed = name_by_members([{"gen": np.arange(50)}, {"gen": np.arange(50, 100)}], {"gen": gen})
     assert frogs.text.startswith("looks like bullfrog")
     assert mixed.text is None
 
@@ -86,7 +86,7 @@ def test_members_of_many_classes_are_named_by_the_noun_above_them(classifier, no
     rng = np.random.default_rng(1)
     others = np.setdiff1d(np.arange(1000), below(noun))
     classes = np.append(rng.choice(below(noun), 60), rng.choice(others, 600))
-    (name,) = name_modes([{"gen": np.arange(60)}], {"gen": seen_as(classifier, classes, rng)})
+    (name,) = name_by_members([{"gen": np.arange(60)}], {"gen": seen_as(classifier, classes, rng)})
     assert name.text.startswith(f"looks like {noun} (")
     (why,) = [one for one in name.evidence if one.in_name]
     assert why.value == noun and why.share_members > 0.9 > 0.1 > why.share_others
@@ -98,7 +98,7 @@ def test_members_of_one_class_are_not_named_by_the_noun_above_it(classifier):
     beagle = TREE.classes.index("beagle")
     for others in (below("dog"), np.setdiff1d(np.arange(1000), below("dog"))):
         classes = np.append(np.full(60, beagle), rng.choice(np.setdiff1d(others, [beagle]), 600))
-        (name,) = name_modes([{"gen": np.arange(60)}], {"gen": seen_as(classifier, classes, rng)})
+        (name,) = name_by_members([{"gen": np.arange(60)}], {"gen": seen_as(classifier, classes, rng)})
         assert name.text.startswith("looks like beagle (")
 
 
@@ -120,7 +120,7 @@ def test_a_noun_has_an_example_where_a_class_below_it_says_more_than_the_noun(
     members = [np.full(of_class, TREE.classes.index(one)), rng.choice(np.intersect1d(below(noun), others), of_noun)]
     rest = rng.choice(np.setdiff1d(others, below(noun)), 60 - of_class - of_noun)
     classes = np.concatenate([*members, rest, rng.choice(others, 600)])
-    (name,) = name_modes([{"gen": np.arange(60)}], {"gen": seen_as(classifier, classes, rng)})
+    (name,) = name_by_members([{"gen": np.arange(60)}], {"gen": seen_as(classifier, classes, rng)})
     assert SHARES.sub("", name.text) == f"looks like {text}"
     assert [found.value for found in name.evidence if found.in_name] == text.split(" such as ")
 
@@ -137,7 +137,7 @@ def test_a_noun_has_an_example_where_a_class_below_it_says_more_than_the_noun(
 def test_a_class_of_two_words_stands_behind_the_noun_that_is_its_last_word(classifier, one, text):
     rng = np.random.default_rng(5)
     classes = np.concatenate([np.full(60, TREE.classes.index(one)), rng.choice(1000, 600)])
-    (name,) = name_modes([{"gen": np.arange(60)}], {"gen": seen_as(classifier, classes, rng)})
+    (name,) = name_by_members([{"gen": np.arange(60)}], {"gen": seen_as(classifier, classes, rng)})
     assert SHARES.sub("", name.text) == f"looks like {text}"
 
 
@@ -148,7 +148,7 @@ def test_two_classes_without_a_noun_in_common_are_both_said_and_five_are_none(cl
         for names in (("pizza", "school bus"), ("pizza", "school bus", "lion", "alp", "jellyfish"))
     )
     classes = np.concatenate([np.resize([*two, *two, five[2]], 60), rng.choice(five, 60), rng.choice(1000, 600)])
-    both, none = name_modes(
+    both, none = name_by_members(
         [{"gen": np.arange(60)}, {"gen": np.arange(60, 120)}], {"gen": seen_as(classifier, classes, rng)}
     )
     assert set(both.text.removeprefix("looks like ").partition(" (")[0].split(" and ")) == {"pizza", "school bus"}
@@ -162,7 +162,7 @@ def test_members_that_the_layer_is_unsure_of_have_no_class(classifier, made):
     gen = seen_as(classifier, rng.choice(1000, 600), rng)
     rows = np.abs(rng.normal(size=(60, 1280)))
     gen._rows[:60] = torch.from_numpy(rows if made == "noise" else np.repeat(rows[:1], 60, 0)).float()
-    (name,) = name_modes([{"gen": np.arange(60)}], {"gen": gen})
+    (name,) = name_by_members([{"gen": np.arange(60)}], {"gen": gen})
     assert name.text is None
 
 

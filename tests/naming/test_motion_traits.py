@@ -11,7 +11,7 @@ from PIL import Image, ImageFilter
 
 from finc_eval.extractors.catalog import load_card
 from finc_eval.extractors.network import Embedder
-from finc_eval.naming.names import name_modes
+from finc_eval.naming.names import name_by_members
 
 FRAMES, SIDE = 33, 48
 N, FAULTY = 36, 12
@@ -139,7 +139,7 @@ def embedded(drawn):
 
 def named(rows, space="motion@00000000"):
     sets = {"gen": Moving(rows, space), "ref": Moving(rows[FAULTY:], space)}
-    (name,) = name_modes([{"gen": np.arange(FAULTY)}], sets)
+    (name,) = name_by_members([{"gen": np.arange(FAULTY)}], sets)
     return name
 
 
@@ -165,6 +165,7 @@ def but_alike(faults):
 
 @pytest.mark.long
 @pytest.mark.one_of_each(by=lambda case: case.startswith("with"))
+@pytest.mark.by_turns(2)
 @pytest.mark.parametrize("trait", but_alike([*FAULTS, *FASTER]))
 def test_a_kind_of_faulty_clips_is_named_by_its_fault(made, trait):
     rows = made((FAULTS | FASTER)[trait])

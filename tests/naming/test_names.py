@@ -3,7 +3,7 @@ import pytest
 from naming._described import Described
 from PIL import Image
 
-from finc_eval.naming.names import name_modes
+from finc_eval.naming.names import name_by_members
 from finc_eval.naming.properties import common_word
 
 
@@ -13,7 +13,7 @@ def digits(n, seed):
 
 
 def named(members, gen, ref):
-    return name_modes(members, {"gen": gen, "ref": ref})
+    return name_by_members(members, {"gen": gen, "ref": ref})
 
 
 def members_with(labels, value, count=47, others=3):
@@ -25,7 +25,7 @@ def test_a_mode_is_named_by_the_label_that_most_of_its_members_have():
     labels = {name: digits(1000, seed) for seed, name in enumerate(("gen", "ref"))}
     sets = {name: Described(1000, {"label": labels[name]}) for name in labels}
     members = [{name: members_with(labels[name], value) for name in sets} for value in (3, 8)]
-    three, eight = name_modes(members, sets)
+    three, eight = name_by_members(members, sets)
     assert (three.text, eight.text) == ("mostly 3 (94 %)", "mostly 8 (94 %)")
     (evidence,) = three.evidence
     assert (evidence.source, evidence.value, evidence.share_members) == ("label", "3", 0.94)
@@ -81,7 +81,7 @@ def test_random_members_are_hardly_ever_described(runs, most):
         prompts = [" ".join(words) for words in rng.choice(WORDS, (500, 8), p=ZIPF)]
         sets = {name: Described(500, columns | {"prompt": prompts}) for name in ("gen", "ref")}
         members = [{name: rng.permutation(500)[:50] for name in sets} for _ in range(4)]
-        described += any(name.evidence for name in name_modes(members, sets))
+        described += any(name.evidence for name in name_by_members(members, sets))
     assert described <= most  # 40 at 5 %: 5 or more in 5 % of runs, and exact tests are conservative
 
 
@@ -96,7 +96,7 @@ def test_planted_words_of_prompts_come_first():
     for index in range(60):
         prompts[index] = [*prompts[index], "Snow", "at", "night"]
     sets = {name: Described(2000, {"prompt": [" ".join(words) for words in prompts]}) for name in ("gen", "ref")}
-    (name,) = name_modes([{"gen": np.arange(50)}], sets)
+    (name,) = name_by_members([{"gen": np.arange(50)}], sets)
     assert {evidence.value for evidence in name.evidence[:3]} == {"snow", "at", "night"}
     assert name.text.startswith("prompt with “")
 

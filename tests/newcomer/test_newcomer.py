@@ -91,7 +91,7 @@ ENDINGS = {command.line: (*command.words[:1], command.code) for command in _comm
 """The verb of each command, and its exit code."""
 
 
-@pytest.mark.by_turns(2)
+@pytest.mark.by_turns(4)
 @pytest.mark.one_of_each(by=lambda line: ENDINGS.get(line, line))
 @named(_commands.COMMANDS)
 def test_a_command_ends_as_it_should_and_changes_no_file_but_its_own(workshop, monkeypatch, command):

@@ -55,6 +55,7 @@ def test_exchanges_have_the_variance_that_is_computed():
     assert abs(found.drawn[:, 0, 1].mean()) < 0.08
 
 
+@pytest.mark.by_turns(2)
 @pytest.mark.parametrize(
     ("sizes", "is_whole", "runs"),
     [
@@ -79,9 +80,8 @@ def test_sets_of_one_law_within_their_blocks_differ_as_rarely_as_promised(sizes,
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("runs", [30, pytest.param(200, marks=pytest.mark.long)])
-def test_intervals_hold_the_difference_of_the_same_prompts(runs):
-    rng, missed = np.random.default_rng(4), 0
+def test_intervals_hold_the_difference_of_the_same_prompts():
+    rng, missed, runs = np.random.default_rng(4), 0, 200
     one = blocked([[4, 4]] * 60)
     for seed in range(runs):
         laws = rng.dirichlet(np.full(4, 0.3), (60, 2))

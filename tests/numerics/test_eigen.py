@@ -83,6 +83,7 @@ def full_decompositions(monkeypatch):
 
 
 @pytest.mark.one_of_each
+@pytest.mark.by_turns(3)
 @pytest.mark.parametrize(
     "case, both",
     [

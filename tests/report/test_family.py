@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from functools import cache
 
 import pytest
 from _pages import Page, is_shown, table_rows
@@ -23,10 +24,15 @@ def policy_of(page):
     )
 
 
+@pytest.fixture(scope="module")
+def page_of(documents):
+    """Return the text of the page of a type, which is drawn once."""
+    return cache(lambda type_name: report.page(documents[type_name], {}))
+
+
 @pytest.mark.parametrize("type_name", RESULTS)
-def test_a_page_has_the_header_the_navigation_and_the_policy_of_the_family(documents, type_name):
-    result = documents[type_name]
-    page, said = Page(report.page(result, {})), report.outline(result)
+def test_a_page_has_the_header_the_navigation_and_the_policy_of_the_family(documents, page_of, type_name):
+    page, said = Page(page_of(type_name)), report.outline(documents[type_name])
     assert page.texts("p", "brand") == [f"finc-eval {said.kind}"]
     assert page.texts("title", inside=page.find("head")[0]) == [f"{said.title} – finc-eval"]
     links = {page.attributes(n)["href"][1:]: page.text(n) for n in page.find("a", inside=page.find("nav")[0])}
@@ -37,8 +43,8 @@ def test_a_page_has_the_header_the_navigation_and_the_policy_of_the_family(docum
 
 
 @pytest.mark.parametrize("type_name", RESULTS)
-def test_a_page_refers_to_nothing_outside_itself_and_its_links_lead_to_its_parts(documents, type_name):
-    text = report.page(documents[type_name], {})
+def test_a_page_refers_to_nothing_outside_itself_and_its_links_lead_to_its_parts(page_of, type_name):
+    text = page_of(type_name)
     page = Page(text)
     assert not re.search(r"https?://|@import|url\((?!#)|innerHTML|fetch|blob:|style=|\son\w+=", text)
     elements = [page.attributes(n) for n, _ in enumerate(page.elements)]
@@ -80,13 +86,14 @@ def test_a_footer_says_how_to_make_the_result_again(documents, type_name, by_com
 
 
 @pytest.mark.parametrize("type_name", RESULTS)
-def test_a_result_is_the_same_text_twice_in_every_form_and_bears_one_mark(documents, type_name):
+def test_a_result_is_the_same_text_twice_in_every_form_and_bears_one_mark(documents, page_of, type_name):
     result = documents[type_name]
-    for make in (lambda: report.page(result, {}), result.to_markdown, result.to_csv, lambda: report.fragment(result)):
-        assert make() == make()
-    assert result.mark in result.to_markdown().splitlines()[0]
-    assert result.to_csv().splitlines()[1].startswith(f"{result.mark},")
-    assert f'<meta name="finc-eval" content="{result.mark}">' in report.page(result, {})
+    page, markdown, table = page_of(type_name), result.to_markdown(), result.to_csv()
+    assert (report.page(result, {}), result.to_markdown(), result.to_csv()) == (page, markdown, table)
+    assert report.fragment(result) == report.fragment(result)
+    assert result.mark in markdown.splitlines()[0]
+    assert table.splitlines()[1].startswith(f"{result.mark},")
+    assert f'<meta name="finc-eval" content="{result.mark}">' in page
 
 
 @pytest.mark.parametrize("type_name", RESULTS)

@@ -1,6 +1,7 @@
 """Findings of two runs with the same ids: what broken pairs are, in what order, and what all outputs say of them."""
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -69,10 +70,16 @@ def case(name):
 CASES = ("lost kind", "new kind", "misdrawn word", "repeats", "copies", "others at random", "exchanged by one")
 
 
+@cache
+def compared(name):
+    """Return the comparison of a case by ids, which no test changes, and the name and kind of the finding."""
+    new, before, expected = case(name)
+    return fe.compare(new, before, pairs="id", features=100).by_id, expected
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_broken_pairs_are_called_by_what_their_pictures_are(name):
-    new, before, expected = case(name)
-    found = fe.compare(new, before, pairs="id", features=100).by_id
+    found, expected = compared(name)
     first = found.findings[0]
     assert (first.name, first.kind) == expected
     assert first.is_worse and first.text in found.sentences["verdict"]
@@ -80,15 +87,14 @@ def test_broken_pairs_are_called_by_what_their_pictures_are(name):
 
 
 def test_a_lost_kind_has_its_shares_and_equal_runs_have_no_findings():
-    new, before, _ = case("lost kind")
-    found = fe.compare(new, before, pairs="id", features=100)
-    assert (found.by_id.findings[0].share_gen, found.by_id.findings[0].share_ref) == (0.0, 0.25)
+    _, before, _ = case("lost kind")
+    first = compared("lost kind")[0].findings[0]
+    assert (first.share_gen, first.share_ref) == (0.0, 0.25)
     assert fe.compare(before, before, pairs="id", features=100).by_id.findings == ()
 
 
 def test_sentences_say_the_findings_and_no_others():
-    new, before, _ = case("lost kind")
-    found = fe.compare(new, before, pairs="id", features=100).by_id
+    found, _ = compared("lost kind")
     text = " ".join(replace(found, findings=()).sentences.values())
     assert "“3”" not in text and "15 pairs are broken" in text
     others = (

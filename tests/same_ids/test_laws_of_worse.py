@@ -175,6 +175,7 @@ def test_a_look_that_samples_have_or_have_not_is_judged_as_a_share(part, verdict
     table.traits[0][: round(part * N), NAMES.index("gray")] = 1.0
     (found,) = [one for one in judge_looks(table, np.arange(N), ERROR) if one.name == look("gray").high]
     assert (found.what, found.difference, found.verdict) == ("part", pytest.approx(part), verdict)
+    assert found.shares == (pytest.approx(part), 0.0)
 
 
 def exact(count, n, error):
@@ -202,7 +203,8 @@ def test_the_loss_of_a_kind_has_exact_bounds_of_both_ways(lost, gained):
         (one,) = found
         assert (one.name, one.what, one.verdict) == (worst, "kind", "worse")
         assert one.interval == pytest.approx(of_kinds[worst])
-        assert one.difference == pytest.approx(abs(lost - gained) / n)
+        assert one.difference == pytest.approx(abs(lost - gained) / n) == pytest.approx(one.shares[1] - one.shares[0])
+        assert one.shares[1] == 0.5
     else:
         (one,) = found
         assert (one.name, one.what, one.difference) == ("kinds", "kinds", pytest.approx(abs(lost - gained) / n))
@@ -231,6 +233,7 @@ def test_repeats_are_worse_by_an_exact_sign_test_and_a_share_beyond_its_margin(m
         assert found.interval[0] == pytest.approx((2 * low - 1) * (more + fewer) / n)
     assert found.interval[1] == pytest.approx(exact(more, n, ERROR / 2)[1] - exact(fewer, n, ERROR / 2)[0])
     assert (found.difference, found.margin) == (pytest.approx((more - fewer) / n), REPEATS_MARGIN)
+    assert found.shares == ((more + 1) / n, (fewer + 1) / n)
     is_worse = surely and (more - fewer) / n > 0.01
     verdict = "worse" if is_worse else "not worse" if found.interval[1] <= 0.01 else "undecided"
     assert (found.verdict, found.name) == (verdict, "one picture" if is_worse else "repeats")

@@ -45,6 +45,7 @@ def test_pairs_that_are_broken_in_unlike_ways_are_each_named_by_their_own(again)
 
 
 @pytest.mark.long
+@pytest.mark.by_turns(2)
 @pytest.mark.parametrize("how", HOWS)
 @pytest.mark.parametrize("again", [[], [noise(OLD, 1, seed=2)]], ids=["alone", "with a floor"])
 def test_broken_pairs_are_listed_by_id_with_what_they_are(how, again):

@@ -45,6 +45,7 @@ def test_a_baseline_of_two_states_breaks_a_run_in_5_percent_at_most(again, share
 
 
 @pytest.mark.long
+@pytest.mark.by_turns(3)
 @pytest.mark.parametrize("share", [0.005, 0.01, 0.02, 0.05, 0.1])
 @pytest.mark.parametrize("again", [1, 2, 3])
 @pytest.mark.parametrize("n", [4, 10, 24, 100])

@@ -112,7 +112,7 @@ def is_told(text):
     )
 
 
-@pytest.mark.by_turns(3)
+@pytest.mark.by_turns(4)
 @pytest.mark.one_of_each
 @pytest.mark.parametrize("command, path", CASES)
 def test_a_path_that_cannot_be_opened_is_one_sentence(place, tmp_path, command, path):

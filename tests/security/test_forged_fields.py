@@ -110,6 +110,7 @@ def test_a_forged_field_is_one_sentence_or_a_right_answer(name, made):
 
 
 @pytest.mark.long
+@pytest.mark.by_turns(2)
 @pytest.mark.parametrize("name", sorted(STORED))
 def test_more_forged_fields_are_one_sentence_or_a_right_answer(name, made):
     path = made(name)

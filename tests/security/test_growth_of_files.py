@@ -166,6 +166,7 @@ CASES = [(name, what) for name, cases in ROWS.items() for what in cases]
 
 
 @pytest.mark.long
+@pytest.mark.by_turns(2)
 @pytest.mark.parametrize(("name", "what"), CASES, ids=[f"{name}: {what}" for name, what in CASES])
 def test_eight_times_the_rows_take_about_eight_times_as_long(name, what, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -123,7 +123,7 @@ CASES = [
 """Each command with each kind; among the quick tests, kinds take turns."""
 
 
-@pytest.mark.by_turns(3)
+@pytest.mark.by_turns(4)
 @pytest.mark.one_of_each
 @pytest.mark.parametrize("command, kind", CASES)
 def test_a_verb_refuses_what_is_not_a_file_in_one_sentence(home, tmp_path, command, kind):

@@ -108,6 +108,7 @@ def both(first, second, place):
     return (code, (place / "told1").read_text()), second_ended
 
 
+@pytest.mark.by_turns(2)
 @pytest.mark.parametrize("pair", [pytest.param(pair, marks=[pytest.mark.long] * (pair not in QUICK)) for pair in PAIRS])
 def test_of_two_writers_one_is_done_and_the_other_is_told(home, tmp_path, pair):
     first, second, holds = PAIRS[pair]

@@ -54,6 +54,7 @@ def saved(whole, of, numbers=None):
     return paths
 
 
+@pytest.mark.by_turns(2)
 @pytest.mark.parametrize("of", [3, *(pytest.param(of, marks=pytest.mark.long) for of in (1, 2, 7, 61))])
 def test_the_sum_is_the_sketch_of_one_process(whole, of):
     merged = fe.merge(saved(whole, of)[::-1], "merged.h5")

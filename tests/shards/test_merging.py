@@ -53,6 +53,7 @@ def made(source, of, numbers=None, **options):
     ]
 
 
+@pytest.mark.by_turns(2)
 @pytest.mark.parametrize("of", [3, *(pytest.param(of, marks=pytest.mark.long) for of in (1, 2, 7, 25, 40))])
 def test_merged_shards_have_the_bytes_of_the_file_of_one_process(folder, of):
     whole = fe.extract(folder, "pixels", "whole.h5")

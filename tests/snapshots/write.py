@@ -53,11 +53,11 @@ def write(folder=HERE):
     """Make a result of every type, and write the file of each."""
     sys.path.insert(0, str(HERE.parent))
     from _documents import one_of_each
-    from _quick import AUDITS, BOARDS, quick
+    from _quick import EVERYTHING, quick
 
     from finc_eval.results import RESULTS
 
-    with quick(AUDITS, BOARDS), tempfile.TemporaryDirectory() as ledgers:
+    with quick(*EVERYTHING), tempfile.TemporaryDirectory() as ledgers:
         made = one_of_each(Path(ledgers))
     for name in RESULTS:
         (folder / f"{name}.txt").write_text(snapshot(made[name]), encoding="utf-8")

@@ -50,7 +50,7 @@ def page(changes: Changes, samples: Mapping[str, Samples]) -> str:
         others="not shown to have changed",
         nothing="No kind is shown to have changed.",
     )
-    facts: list[tuple[str, object]] = [(with_id(one.kind), percent(one.share_ref, 1)) for one in changes]
+    facts: list[tuple[str, object]] = [(with_id(change.kind), percent(change.share_ref, 1)) for change in changes]
     sections = [Section("modes", "", cards=cards)]
     sections += [Section("reference", "Shares of the reference", facts=facts)] if facts else []
     return render(changes, outline(changes), changes.gallery_of(samples), forest=table, sections=sections)

@@ -16,11 +16,11 @@ from finc_eval.comparison.pages.directions import (
     OPEN,
     SHOWN_BY_NONE,
     TOO,
+    card_of,
     difference,
     is_share_open,
-    mode_card,
-    mode_row,
     remark,
+    row_of,
     scale_of,
     sorts_of,
 )
@@ -72,7 +72,7 @@ def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
         comparison.shown,
         _too,
         lambda scale: _after_kinds(comparison, alone, names, scale),
-        [end for mode in alone for end in (mode.share_gen_interval[1], mode.share_ref_interval[1])],
+        [end for direction in alone for end in (direction.share_gen_interval[1], direction.share_ref_interval[1])],
         nothing="No kind of samples is significantly more or less frequent in one of the sets.",
     )
     gallery = comparison.gallery_of(samples)
@@ -106,7 +106,7 @@ def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
 def _sections(name: str, tables: Sequence[TextTable]) -> list[Section]:
     """Return a section for each table, with anchors that are numbered after the first."""
     anchors = [name, *(f"{name}-{place}" for place in range(2, len(tables) + 1))]
-    return [Section(each, one.title, one.legend, table=one) for each, one in zip(anchors, tables, strict=False)]
+    return [Section(each, table.title, table.legend, table=table) for each, table in zip(anchors, tables, strict=False)]
 
 
 def _eigenvalues(spectrum: Spectrum) -> TextTable:
@@ -116,7 +116,7 @@ def _eigenvalues(spectrum: Spectrum) -> TextTable:
         for rank, pair in enumerate(zip_longest(spectrum.over, spectrum.under), 1)
     ]
     return TextTable(
-        "The eigenvalues of the figure", ["Rank", *(f"More in the {one}" for one in SET_NAMES.values())], rows
+        "The eigenvalues of the figure", ["Rank", *(f"More in the {name}" for name in SET_NAMES.values())], rows
     )
 
 
@@ -148,13 +148,13 @@ def _too(kind: Kind) -> str:
 def _directions_on_page(comparison: Comparison, names: tuple[str, str]) -> dict[str, Any]:
     """Return what the page needs to show directions: their table, their cards, and how to sort them."""
     found = _in_order(significant(comparison.directions, ALPHA))
-    others = [mode for mode in comparison.directions if mode.p_value > ALPHA]
+    others = [direction for direction in comparison.directions if direction.p_value > ALPHA]
     return {
         "directions_title": _directions_title(comparison),
         "direction_table": _direction_table(comparison, found, names) if found else None,
         "direction_cards": Cards(
-            [_direction_card(comparison, mode, names) for mode in found],
-            [_direction_card(comparison, mode, names) for mode in others],
+            [_direction_card(comparison, direction, names) for direction in found],
+            [_direction_card(comparison, direction, names) for direction in others],
             "No direction differs significantly.",
             {words: words for words in TOO.values()},
             sorts_of(names),
@@ -163,7 +163,7 @@ def _directions_on_page(comparison: Comparison, names: tuple[str, str]) -> dict[
     }
 
 
-def _direction_table(comparison: Comparison, found: Sequence[Direction], names: tuple[str, str]) -> CardRows:
+def _direction_table(comparison: Comparison, directions: Sequence[Direction], names: tuple[str, str]) -> CardRows:
     """Return the table of the significant directions."""
     unique, scale = UniqueNames(comparison.directions), scale_of(comparison.directions)
     return CardRows(
@@ -176,32 +176,34 @@ def _direction_table(comparison: Comparison, found: Sequence[Direction], names: 
         axis=forest_axis(scale),
         columns=[*names, "Difference, points"],
         rows=[
-            mode_row(mode, names, unique, scale, kind_links(comparison, mode), _say_unshown(comparison, mode))
-            for mode in found
+            row_of(
+                direction, names, unique, scale, kind_links(comparison, direction), _say_unshown(comparison, direction)
+            )
+            for direction in directions
         ],
         linked="Kinds of its best samples" if comparison.kinds else "",
     )
 
 
-def _direction_card(comparison: Comparison, mode: Direction, names: tuple[str, str]) -> PageCard:
+def _direction_card(comparison: Comparison, direction: Direction, names: tuple[str, str]) -> PageCard:
     """Return the card of a direction, with links to the kinds of its best samples and to what stands in its place."""
     links: list[tuple[str, Sequence[Link]]] = []
-    unshown = _say_unshown(comparison, mode)
-    if lie_in := kind_links(comparison, mode):
+    unshown = _say_unshown(comparison, direction)
+    if lie_in := kind_links(comparison, direction):
         links = [(f"{'No kind shows this direction. ' * bool(unshown)}Its best samples lie in:", lie_in)]
     elif unshown:
         links = [("No kind shows this direction: its best samples lie in many.", ())]
-    alike = {one.id: one for one in significant(comparison.directions, ALPHA)}
-    if (other := alike.get(mode.looks_different or "")) is not None and mode.id in alike:
+    alike = {each.id: each for each in significant(comparison.directions, ALPHA)}
+    if (other := alike.get(direction.looks_different or "")) is not None and direction.id in alike:
         other_card = Link(anchor(other.id), UniqueNames(comparison.directions).title(other))
         links.append(("The other set has this instead, which looks different:", [other_card]))
-    scale, nearest = scale_of(comparison.directions), comparison.nearest(mode)
-    return mode_card(mode, names, scale, comparison.shown, links=tuple(links), nearest=nearest)
+    scale, nearest = scale_of(comparison.directions), comparison.nearest(direction)
+    return card_of(direction, names, scale, comparison.shown, links=tuple(links), nearest=nearest)
 
 
-def _in_order(modes: Sequence[Direction]) -> list[Direction]:
+def _in_order(directions: Sequence[Direction]) -> list[Direction]:
     """Return directions: first what refits find again, then by the difference of shares."""
-    return sorted(modes, key=lambda mode: (not mode.firm, -abs(mode.share_difference)))
+    return sorted(directions, key=lambda direction: (not direction.firm, -abs(direction.share_difference)))
 
 
 def _after_kinds(
@@ -209,19 +211,19 @@ def _after_kinds(
 ) -> list[CardRow]:
     """Return the rows that follow the kinds: the directions that none of them shows."""
     unique = UniqueNames(comparison.directions)
-    return [mode_row(mode, names, unique, scale, said=f"a direction: {SHOWN_BY_NONE}") for mode in alone]
+    return [row_of(direction, names, unique, scale, said=f"a direction: {SHOWN_BY_NONE}") for direction in alone]
 
 
-def kind_links(comparison: Comparison, mode: Direction) -> list[Link]:
+def kind_links(comparison: Comparison, direction: Direction) -> list[Link]:
     """Return links to the kinds that the best samples of a direction lie in."""
     names = UniqueNames((*comparison.headings, *comparison.kinds))
     known = {kind.id: kind for kind in comparison.kinds}
-    return [Link(anchor(one), names.words(known[one])) for one in mode.kinds if one in known]
+    return [Link(anchor(id), names.words(known[id])) for id in direction.kinds if id in known]
 
 
-def _say_unshown(comparison: Comparison, mode: Direction) -> str:
+def _say_unshown(comparison: Comparison, direction: Direction) -> str:
     """Return that no kind shows a direction; "" if one does, and for a comparison without kinds."""
-    return SHOWN_BY_NONE if comparison.kinds and not is_shown(comparison, mode) else ""
+    return SHOWN_BY_NONE if comparison.kinds and not is_shown(comparison, direction) else ""
 
 
 def outline(comparison: Comparison) -> Outline:
@@ -235,7 +237,7 @@ def outline(comparison: Comparison) -> Outline:
         says=says(comparison),
         sets={gen: comparison.gen.n, ref: comparison.ref.n},
         signatures=[comparison.signature],
-        call=call("compare", *(source(*one) for one in sets.items()), settings=comparison.settings),
+        call=call("compare", *(source(*item) for item in sets.items()), settings=comparison.settings),
         tables=[
             *findings_table(comparison),
             *id_tables(comparison.by_id, LABELS),
@@ -251,18 +253,18 @@ def outline(comparison: Comparison) -> Outline:
 def _tables(comparison: Comparison) -> list[TextTable]:
     title = f"Kinds that differ ({UNDER.strip()} under a heading)"
     found = kind_tables(title, comparison.kinds, comparison.headings, LABELS, _too)
-    modes = _in_order(significant(comparison.directions, ALPHA))
-    if not modes:
+    directions = _in_order(significant(comparison.directions, ALPHA))
+    if not directions:
         return found
     rows: list[list[Cell | str]] = []
-    for rank, mode in enumerate(modes, start=1):
-        samples = [(label, mode.typical(label)[:TEXT_SAMPLES]) for label in SETS_OF["over"]]
-        shares = [bare_percent(share) for share in (mode.share_gen, mode.share_ref)]
-        kinds = [_say_unshown(comparison, mode) or " ".join(mode.kinds)] if comparison.kinds else []
-        name, place = Cell(with_id(mode), samples=samples), str(rank) if mode.firm else "–"
-        rows.append([place, name, *shares, difference(mode), p_value(mode.p_value), *kinds])
+    for rank, direction in enumerate(directions, start=1):
+        samples = [(label, direction.typical(label)[:TEXT_SAMPLES]) for label in SETS_OF["over"]]
+        shares = [bare_percent(share) for share in (direction.share_gen, direction.share_ref)]
+        kinds = [_say_unshown(comparison, direction) or " ".join(direction.kinds)] if comparison.kinds else []
+        name, place = Cell(with_id(direction), samples=samples), str(rank) if direction.firm else "–"
+        rows.append([place, name, *shares, difference(direction), p_value(direction.p_value), *kinds])
     columns = ["", "Direction", "Gen, %", "Ref, %", "Difference, points", "Adj. p"] + ["Kinds"] * bool(comparison.kinds)
-    muted = [remark(mode) is not None for mode in modes]
+    muted = [remark(direction) is not None for direction in directions]
     title = _directions_title(comparison)
     return [*found, TextTable(title, columns, rows, names=["Direction"], words=["Kinds"], muted=muted)]
 
@@ -293,7 +295,7 @@ def show(comparison: Comparison) -> None:
     comparison = as_said(comparison)
     for table in (*outline(comparison).tables, *prompt_tables(comparison.prompts, LABELS)):
         print_one(table)
-    if any(remark(mode) for mode in significant(comparison.directions, ALPHA)):
+    if any(remark(direction) for direction in significant(comparison.directions, ALPHA)):
         print("– refits find less than half of it again: not counted")
     for sentence in open_shares(comparison):
         print(one_line(sentence))
@@ -327,7 +329,7 @@ def not_significant(comparison: Comparison, end: str = "") -> str:
 
 def open_shares(comparison: Comparison) -> Iterator[str]:
     """Yield why intervals of significant directions hold 0, in a sentence."""
-    if held := [mode.id for mode in comparison.directions if is_share_open(mode)]:
+    if held := [direction.id for direction in comparison.directions if is_share_open(direction)]:
         yield f"{join_words(held)}:{OPEN}"
 
 

@@ -48,16 +48,16 @@ CAUSES: dict[CauseKind | None, str] = {
 }
 
 FACTS: dict[str, Callable[[Direction], str]] = {
-    "Share, gen": lambda mode: f"{percent(mode.share_gen, 1)} {share_interval(mode.share_gen_interval)}",
-    "Share, ref": lambda mode: f"{percent(mode.share_ref, 1)} {share_interval(mode.share_ref_interval)}",
-    "Difference": lambda mode: difference(mode),
-    "Adj. p": lambda mode: p_value(mode.p_value),
-    "Differs in": lambda mode: CAUSES[mode.cause],
-    "Stability": lambda mode: optional_percent(mode.stability),
-    "Mass, gen": lambda mode: number(mode.mass_gen),
-    "Mass, ref": lambda mode: number(mode.mass_ref),
-    "Ratio": lambda mode: f"× {ratio(mode.ratio)}",
-    "Excess": lambda mode: f"{number(mode.excess)} {interval(mode.interval)}",
+    "Share, gen": lambda direction: f"{percent(direction.share_gen, 1)} {share_interval(direction.share_gen_interval)}",
+    "Share, ref": lambda direction: f"{percent(direction.share_ref, 1)} {share_interval(direction.share_ref_interval)}",
+    "Difference": lambda direction: difference(direction),
+    "Adj. p": lambda direction: p_value(direction.p_value),
+    "Differs in": lambda direction: CAUSES[direction.cause],
+    "Stability": lambda direction: optional_percent(direction.stability),
+    "Mass, gen": lambda direction: number(direction.mass_gen),
+    "Mass, ref": lambda direction: number(direction.mass_ref),
+    "Ratio": lambda direction: f"× {ratio(direction.ratio)}",
+    "Excess": lambda direction: f"{number(direction.excess)} {interval(direction.interval)}",
 }
 """All that is known of a direction, with intervals."""
 
@@ -65,8 +65,8 @@ SORTS = {"": "difference", "gen": "share of {0}", "ref": "share of {1}", "p": "p
 """Values to sort directions of two sets by, with a place for the titles of the sets."""
 
 
-def mode_card(
-    mode: Direction,
+def card_of(
+    direction: Direction,
     names: tuple[str, str],
     scale: Axis,
     shown: int,
@@ -76,44 +76,47 @@ def mode_card(
     place: str = "",
 ) -> PageCard:
     """Return the card of a direction of two sets."""
-    own, _ = SETS_OF[mode.role]
+    set_with_more, _ = SETS_OF[direction.role]
     title = dict(zip(SET_NAMES, names, strict=True))
     notes, folded = [], []
     if nearest:
         heading = f"Nearest to the most typical samples of {names[0]}, in the same order"
         folded.append(CardView("ref", names[1], "nearest samples", (Grid(heading, "ref", nearest, None, True),)))
-    if mode.has_opposite:
-        notes.append(f"The opposite tail of this direction carries {100 * mode.tails[1].share:.0f} % of the excess.")
-        folded += (_opposite(mode, label, title[label], shown) for label in SETS_OF[mode.role])
+    if direction.has_opposite:
+        notes.append(
+            f"The opposite tail of this direction carries {100 * direction.tails[1].share:.0f} % of the excess."
+        )
+        folded += (_opposite(direction, label, title[label], shown) for label in SETS_OF[direction.role])
     return PageCard(
-        id=mode.id,
-        title=mode.title,
-        ink=own,
-        tag=remark(mode) or TOO[mode.role],
-        is_muted=remark(mode) is not None,
-        says=sentence(mode, names),
-        drawing=_draw(mode, names, scale),
-        views=tuple(view_of(mode, label, title[label], shown) for label in SETS_OF[mode.role]),
-        facts={heading: text(mode) for heading, text in FACTS.items()},
-        evidence=mode.evidence,
+        id=direction.id,
+        title=direction.title,
+        ink=set_with_more,
+        tag=remark(direction) or TOO[direction.role],
+        is_muted=remark(direction) is not None,
+        says=sentence(direction, names),
+        drawing=_draw(direction, names, scale),
+        views=tuple(view_of(direction, label, title[label], shown) for label in SETS_OF[direction.role]),
+        facts={heading: text(direction) for heading, text in FACTS.items()},
+        evidence=direction.evidence,
         links=links,
         named=tuple(
-            (f"Most typical of the {SET_NAMES[label]}", mode.typical(label)[:shown]) for label in SETS_OF[mode.role]
+            (f"Most typical of the {SET_NAMES[label]}", direction.typical(label)[:shown])
+            for label in SETS_OF[direction.role]
         ),
         folded=tuple(folded),
         notes=tuple(notes),
         keys={
-            "role": TOO[mode.role],
-            "gen": f"{mode.share_gen:.6f}",
-            "ref": f"{mode.share_ref:.6f}",
-            "p": f"{mode.p_value:.3e}",
+            "role": TOO[direction.role],
+            "gen": f"{direction.share_gen:.6f}",
+            "ref": f"{direction.share_ref:.6f}",
+            "p": f"{direction.p_value:.3e}",
         },
         place=place,
     )
 
 
-def mode_row(
-    mode: Direction,
+def row_of(
+    direction: Direction,
     titles: tuple[str, str],
     names: UniqueNames,
     scale: Axis,
@@ -121,42 +124,47 @@ def mode_row(
     said: str = "",
 ) -> CardRow:
     """Return the row of a direction: the samples that are most of it at either end, and the shares of its members."""
-    own, _ = SETS_OF[mode.role]
-    shares = ((mode.share_gen, mode.share_gen_interval), (mode.share_ref, mode.share_ref_interval))
+    set_with_more, _ = SETS_OF[direction.role]
+    shares = ((direction.share_gen, direction.share_gen_interval), (direction.share_ref, direction.share_ref_interval))
     return CardRow(
-        words=names.words(mode),
+        words=names.words(direction),
         cells=[
             *(Cell(percent(value, 1), share_interval(ends)) for value, ends in shares),
-            Cell(points(mode.share_difference), points_interval(mode.share_difference_interval)),
+            Cell(points(direction.share_difference), points_interval(direction.share_difference_interval)),
         ],
-        anchor=anchor(mode.id),
-        title=mode.title,
-        id=mode.id if names.is_shared(mode) else "",
-        remark=remark(mode) or said,
-        is_muted=remark(mode) is not None,
-        samples=[(own, mode.typical(own)[:LEAD_SAMPLES]), (own, mode.opposite(own)[:LEAD_SAMPLES])],
-        drawing=_draw(mode, titles, scale),
+        anchor=anchor(direction.id),
+        title=direction.title,
+        id=direction.id if names.is_shared(direction) else "",
+        remark=remark(direction) or said,
+        is_muted=remark(direction) is not None,
+        samples=[
+            (set_with_more, direction.typical(set_with_more)[:LEAD_SAMPLES]),
+            (set_with_more, direction.opposite(set_with_more)[:LEAD_SAMPLES]),
+        ],
+        drawing=_draw(direction, titles, scale),
         links=links,
     )
 
 
-def view_of(mode: Direction, label: SetLabel, title: str, shown: int) -> CardView:
+def view_of(direction: Direction, label: SetLabel, title: str, shown: int) -> CardView:
     """Return what a direction looks like in one of its sets: the most typical samples, and members drawn at random."""
-    scores = _scores(mode.tails[0], label)
-    heading = TYPICAL if (scores[:shown] >= mode.threshold).all() else "Most alike, members or not"
-    most = Grid(heading, label, mode.typical(label)[:shown], scores.tolist())
-    return CardView(label, title, SET_NAMES[label], (most, Grid(DRAWN, label, mode.drawn(label)[:shown])))
+    scores = _scores(direction.tails[0], label)
+    heading = TYPICAL if (scores[:shown] >= direction.threshold).all() else "Most alike, members or not"
+    most = Grid(heading, label, direction.typical(label)[:shown], scores.tolist())
+    return CardView(label, title, SET_NAMES[label], (most, Grid(DRAWN, label, direction.drawn(label)[:shown])))
 
 
-def _draw(mode: Direction, names: tuple[str, str], scale: Axis) -> Markup:
-    gen = Drawn("gen", names[0], mode.share_gen, mode.share_gen_interval)
-    ref = Drawn("ref", names[1], mode.share_ref, mode.share_ref_interval)
-    return forest(mode.title, [gen, ref], scale)
+def _draw(direction: Direction, names: tuple[str, str], scale: Axis) -> Markup:
+    gen = Drawn("gen", names[0], direction.share_gen, direction.share_gen_interval)
+    ref = Drawn("ref", names[1], direction.share_ref, direction.share_ref_interval)
+    return forest(direction.title, [gen, ref], scale)
 
 
-def scale_of(modes: Sequence[Direction]) -> Axis:
+def scale_of(directions: Sequence[Direction]) -> Axis:
     """Return the scale on which the shares of directions of both sets are drawn."""
-    return forest_scale(end for mode in modes for end in (mode.share_gen_interval[1], mode.share_ref_interval[1]))
+    return forest_scale(
+        end for direction in directions for end in (direction.share_gen_interval[1], direction.share_ref_interval[1])
+    )
 
 
 def sorts_of(names: tuple[str, str]) -> dict[str, str]:
@@ -164,37 +172,38 @@ def sorts_of(names: tuple[str, str]) -> dict[str, str]:
     return {key: text.format(*names) for key, text in SORTS.items()}
 
 
-def remark(mode: Direction) -> str | None:
+def remark(direction: Direction) -> str | None:
     """Return why a direction is muted; None for one that counts."""
-    if mode.p_value > ALPHA:
+    if direction.p_value > ALPHA:
         return NOT_SIGNIFICANT
-    return None if mode.stability is None or mode.stability >= FIRM_STABILITY else UNSTABLE
+    return None if direction.stability is None or direction.stability >= FIRM_STABILITY else UNSTABLE
 
 
-def difference(mode: Direction) -> str:
+def difference(direction: Direction) -> str:
     """Write the difference of the shares of a direction in points, with its interval."""
-    return f"{points(mode.share_difference)} {points_interval(mode.share_difference_interval)}"
+    return f"{points(direction.share_difference)} {points_interval(direction.share_difference_interval)}"
 
 
-def is_share_open(mode: Direction) -> bool:
+def is_share_open(direction: Direction) -> bool:
     """Return whether a direction is significant though the interval of its shares' difference holds 0."""
-    low, high = mode.share_difference_interval
-    return mode.p_value <= ALPHA and low <= 0 <= high
+    low, high = direction.share_difference_interval
+    return direction.p_value <= ALPHA and low <= 0 <= high
 
 
-def sentence(mode: Direction, titles: tuple[str, str]) -> str:
+def sentence(direction: Direction, titles: tuple[str, str]) -> str:
     """Return both shares of a direction and the interval of their difference, and why it may hold 0."""
-    ends = points_range(mode.share_difference_interval)
-    more = "more" if mode.share_difference > 0 else "fewer"
-    return (
-        f"{percent(mode.share_gen, 1)} of the samples of {titles[0]} are members, and "
-        f"{percent(mode.share_ref, 1)} of the samples of {titles[1]}: {abs(100 * mode.share_difference):.1f} points "
-        f"{more} (interval {ends})." + OPEN * is_share_open(mode)
+    ends = points_range(direction.share_difference_interval)
+    more = "more" if direction.share_difference > 0 else "fewer"
+    said = (
+        f"{percent(direction.share_gen, 1)} of the samples of {titles[0]} are members, and "
+        f"{percent(direction.share_ref, 1)} of the samples of {titles[1]}: "
+        f"{abs(100 * direction.share_difference):.1f} points {more} (interval {ends})."
     )
+    return said + OPEN * is_share_open(direction)
 
 
-def _opposite(mode: Direction, label: SetLabel, title: str, shown: int) -> CardView:
-    farthest = Grid("Farthest", label, mode.opposite(label)[:shown], _scores(mode.tails[1], label).tolist())
+def _opposite(direction: Direction, label: SetLabel, title: str, shown: int) -> CardView:
+    farthest = Grid("Farthest", label, direction.opposite(label)[:shown], _scores(direction.tails[1], label).tolist())
     return CardView(label, title, "opposite tail", (farthest,))
 
 

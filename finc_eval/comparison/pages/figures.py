@@ -79,9 +79,9 @@ def sweep_svg(
     first, last = min(*values, *lines.values()), max(*values, *lines.values())
     across = Axis(first / AROUND_VALUES, last * AROUND_VALUES, LEFT, WIDTH - RIGHT, is_log=True)
     top = TOP + NAMED_LINES * len(lines)
-    every = [one for found in marks.values() for one in found]
-    upper = Axis(0.0, 1.05 * max([one.difference for one in every], default=1.0), top + UPPER_HEIGHT, top)
-    known = [one.spreadness for one in every if not isnan(one.spreadness)]
+    every = [point for found in marks.values() for point in found]
+    upper = Axis(0.0, 1.05 * max([point.difference for point in every], default=1.0), top + UPPER_HEIGHT, top)
+    known = [point.spreadness for point in every if not isnan(point.spreadness)]
     start = top + UPPER_HEIGHT + GAP
     below = start + LOWER_HEIGHT
     lower = Axis(0.0, 1.1 * max([1.0, *known]), below, start)
@@ -93,17 +93,17 @@ def sweep_svg(
         parts += [text((x, TOP + NAMED_LINES * place), what, anchor="start" if value**2 < first * last else "end")]
     for (role, found), shift in zip(marks.items(), (-ROLE_OFFSET, ROLE_OFFSET), strict=True):
         ink, meaning = INKS[role]
-        for one in found:
-            x, words = across.at(one.value) + shift, f"{one.name}, {meaning}, {parameter} = {one.value:.4g}"
-            parts += [mark(ink, (x, upper.at(one.difference)), f"{words}: {one.difference:.1f} points")]
-            if not isnan(one.spreadness):
-                parts += [mark(ink, (x, lower.at(one.spreadness)), f"{words}: spreadness {one.spreadness:.2f}")]
+        for point in found:
+            x, words = across.at(point.value) + shift, f"{point.name}, {meaning}, {parameter} = {point.value:.4g}"
+            parts += [mark(ink, (x, upper.at(point.difference)), f"{words}: {point.difference:.1f} points")]
+            if not isnan(point.spreadness):
+                parts += [mark(ink, (x, lower.at(point.spreadness)), f"{words}: spreadness {point.spreadness:.2f}")]
     # 12: values on the axis of a sweep that bear their number.
     shown = values[:: ceil(len(values) / 12)]
     parts += [text((across.at(value), below + 18), f"{value:.4g}") for value in shown]
     parts += [text(((LEFT + WIDTH) / 2, below + 36), parameter), *_legend(below + BOTTOM + 12)]
     title = f"Difference of shares and spreadness of every significant direction against {parameter}"
-    counts = ", ".join(f"{sum(one.value == value for one in every)} at {value:.4g}" for value in values)
+    counts = ", ".join(f"{sum(point.value == value for point in every)} at {value:.4g}" for value in values)
     return drawing(title, f"number of directions: {counts}", (WIDTH, below + BOTTOM + LEGEND), parts)
 
 

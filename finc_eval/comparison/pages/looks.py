@@ -39,12 +39,12 @@ def seen_first(comparison: Comparison, titles: tuple[str, str]) -> SeenFirst:
     words = [] if comparison.prompts is None else comparison.prompts.clear
     if not (comparison.looks or words or differ):
         return SeenFirst(above=_both(comparison, known))
-    largest = max((abs(one.share_gen - one.share_ref) for one in differ), default=0.0)
+    largest = max((abs(look.share_gen - look.share_ref) for look in differ), default=0.0)
     by_name = {look.name: look for look in comparison.looks}
-    said = [one for one in comparison.findings if one.kind in LOOKS and one.name in by_name]
-    shown = [(one.size, _look(by_name[one.name], known, comparison.shown)) for one in said]
+    said = [finding for finding in comparison.findings if finding.kind in LOOKS and finding.name in by_name]
+    shown = [(finding.size, _look(by_name[finding.name], known, comparison.shown)) for finding in said]
     return SeenFirst(
-        first=[*(_word(one, known) for one in words), *(seen for size, seen in shown if size >= largest)],
+        first=[*(_word(word, known) for word in words), *(seen for size, seen in shown if size >= largest)],
         later=[seen for size, seen in shown if size < largest],
     )
 
@@ -91,6 +91,6 @@ def _both(comparison: Comparison, titles: Mapping[str, str]) -> list[Seen]:
 
 def some_of_each(comparison: Comparison, label: str) -> Sequence[str]:
     """Return ids of drawn samples of all kinds in turn, the kinds with most samples of a set first."""
-    drawn = sorted((one.shares[label] for one in comparison.kinds), key=lambda share: -share.share)
+    drawn = sorted((kind.shares[label] for kind in comparison.kinds), key=lambda share: -share.share)
     turns = max((len(share.drawn_ids) for share in drawn), default=0)
     return [share.drawn_ids[turn] for turn in range(turns) for share in drawn if turn < len(share.drawn_ids)]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from finc_eval.comparison.direction import SETS_OF, Direction, Role
 from finc_eval.comparison.methods import SAME_GROUP_CORRELATION, DirectionGroup, MethodComparison
 from finc_eval.comparison.pages.comparison import ROLES, titles
-from finc_eval.comparison.pages.directions import TOO, difference, mode_card, scale_of, sorts_of
+from finc_eval.comparison.pages.directions import TOO, card_of, difference, scale_of, sorts_of
 from finc_eval.comparison.pages.facts import METHOD_NAMES, kernel_facts, stability
 from finc_eval.comparison.pages.side_by_side import outline_of
 from finc_eval.comparison.settings import METHODS, Settings
@@ -47,7 +47,7 @@ STABILITY = (
 def page(result: MethodComparison, samples: Mapping[str, Samples]) -> str:
     """Return the page."""
     names, first, said = titles(result.first), result.first, outline(result)
-    scale = scale_of([mode for _, mode in result.directions])
+    scale = scale_of([direction for _, direction in result.directions])
     found = significant_groups(result)
     cards = Cards(
         [_card(group, result, names, scale) for group in found],
@@ -56,7 +56,7 @@ def page(result: MethodComparison, samples: Mapping[str, Samples]) -> str:
         {words: words for words in TOO.values()},
         sorts_of(names),
     )
-    tables = [Section(f"groups-{place}", one.title, table=one) for place, one in enumerate(said.tables)]
+    tables = [Section(f"groups-{place}", table.title, table=table) for place, table in enumerate(said.tables)]
     ideas = [(METHOD_NAMES[name], METHODS[name].idea) for name in result.comparisons]
     sets = [(name.capitalize(), info) for name, info in zip(SET_NAMES.values(), (first.gen, first.ref), strict=True)]
     sections = [
@@ -103,7 +103,10 @@ def says(result: MethodComparison) -> dict[str, str]:
     sentences = {}
     words = {"over": "more", "under": "less"}
     for role, _, _ in ROLES:
-        counts = {method: sum(mode.role == role for mode in modes) for method, modes in result.significant.items()}
+        counts = {
+            method: sum(direction.role == role for direction in directions)
+            for method, directions in result.significant.items()
+        }
         finds = ", ".join(f"{METHOD_NAMES[method]} finds {count}" for method, count in counts.items())
         sentences[role] = f"Directions along which the generated set has significantly {words[role]}: {finds}."
     everywhere = sum(all(_is_significant(result, method, group) for method in result.comparisons) for group in found)
@@ -113,28 +116,35 @@ def says(result: MethodComparison) -> dict[str, str]:
 
 def cells(result: MethodComparison, method: str, group: DirectionGroup) -> list[tuple[int, Direction]]:
     """Return the directions of a group that a method finds, with their ranks."""
-    modes = [mode for mode in result.comparisons[method].directions if mode.role == group.role]
-    return [(rank, mode) for rank, mode in enumerate(modes, start=1) if mode.id in group.modes.get(method, ())]
+    directions = [direction for direction in result.comparisons[method].directions if direction.role == group.role]
+    return [
+        (rank, direction)
+        for rank, direction in enumerate(directions, start=1)
+        if direction.id in group.modes.get(method, ())
+    ]
 
 
 def significant_groups(result: MethodComparison) -> list[DirectionGroup]:
     """Return the groups in which some method finds a significant direction, first those with more."""
-    found = [one for one in result.groups if result.shown_direction(one).p_value <= ALPHA]
+    found = [group for group in result.groups if result.shown_direction(group).p_value <= ALPHA]
     return [group for role, _, _ in ROLES for group in found if group.role == role]
 
 
 def _rows(result: MethodComparison, role: Role) -> list[list[Cell | str]]:
     rows: list[list[Cell | str]] = []
-    for group in (one for one in significant_groups(result) if one.role == role):
+    for group in (each for each in significant_groups(result) if each.role == role):
         shown = result.shown_direction(group)
-        own, _ = SETS_OF[role]
+        set_with_more, _ = SETS_OF[role]
         # 4: samples of a group in the table of groups.
-        samples = [(own, shown.typical(own)[:4])]
+        samples = [(set_with_more, shown.typical(set_with_more)[:4])]
         name = Cell(_title_of(result, group), samples=samples, anchor=anchor(shown.id, f"-{group.name}"))
         row: list[Cell | str] = [name]
         for method in result.comparisons:
-            found = [(f"{rank}. {points(mode.share_difference)}", mode) for rank, mode in cells(result, method, group)]
-            texts = [text if mode.p_value <= ALPHA else f"({text})" for text, mode in found]
+            found = [
+                (f"{rank}. {points(direction.share_difference)}", direction)
+                for rank, direction in cells(result, method, group)
+            ]
+            texts = [text if direction.p_value <= ALPHA else f"({text})" for text, direction in found]
             row.append("; ".join(texts) or "–")
         rows.append(row)
     return rows
@@ -146,25 +156,25 @@ def _title_of(result: MethodComparison, group: DirectionGroup) -> str:
 
 
 def _is_significant(result: MethodComparison, method: str, group: DirectionGroup) -> bool:
-    return any(mode.p_value <= ALPHA for _, mode in cells(result, method, group))
+    return any(direction.p_value <= ALPHA for _, direction in cells(result, method, group))
 
 
 def _card(group: DirectionGroup, result: MethodComparison, names: tuple[str, str], scale: Axis) -> PageCard:
     """Return the card of a group: its shown direction, with the shares by every method."""
-    mode = result.shown_direction(group)
+    direction = result.shown_direction(group)
     rows = [
         [
             f"{METHOD_NAMES[method]}, {rank}.",
-            percent(one.share_gen, 1),
-            percent(one.share_ref, 1),
-            difference(one),
-            p_value(one.p_value),
-            optional_percent(one.stability),
+            percent(each.share_gen, 1),
+            percent(each.share_ref, 1),
+            difference(each),
+            p_value(each.p_value),
+            optional_percent(each.stability),
         ]
         for method in result.comparisons
-        for rank, one in cells(result, method, group)
+        for rank, each in cells(result, method, group)
     ]
-    card = mode_card(mode, names, scale, result.shown, place=f"-{group.name}")
+    card = card_of(direction, names, scale, result.shown, place=f"-{group.name}")
     headings = ("Method, rank", "Share, gen", "Share, ref", "Difference", "Adj. p", "Stability")
     return replace(card, title=_title_of(result, group), table=(headings, rows))
 

@@ -24,36 +24,36 @@ def as_said(comparison: Comparison) -> Comparison:
     looks alone, has no other name than that look: no output calls one cause by two names.
     """
     found = comparison.findings
-    known = {one for each in found for one in (each.name, *each.parts, *each.explains)}
-    kinds = [one for one in comparison.kinds if one.p_value <= ALPHA and one.id not in known]
+    known = {name for each in found for name in (each.name, *each.parts, *each.explains)}
+    kinds = [kind for kind in comparison.kinds if kind.p_value <= ALPHA and kind.id not in known]
     if comparison.by_id is not None:
         kinds = []  # the table of kinds in both runs has all of them
-    unsaid = {one.id for one in kinds}
-    of_looks = {one for each in found if each.kind in ("look", "column") for one in each.explains}
-    looks = tuple(one for one in comparison.looks if one.name in known)
+    unsaid = {kind.id for kind in kinds}
+    of_looks = {id for each in found if each.kind in ("look", "column") for id in each.explains}
+    looks = tuple(look for look in comparison.looks if look.name in known)
     prompts = comparison.prompts
     if prompts is not None:
-        words = [one for one in prompts.words if one not in prompts.clear or (one.text or "all prompts") in known]
+        words = [word for word in prompts.words if word not in prompts.clear or (word.text or "all prompts") in known]
         prompts = replace(prompts, words=tuple(words))
     shown = replace(
         comparison,
-        kinds=tuple(_muted(one) if one.id in unsaid else _named_once(one, of_looks) for one in comparison.kinds),
-        headings=tuple(one for one in comparison.headings if unsaid.isdisjoint(one.children)),
+        kinds=tuple(_muted(kind) if kind.id in unsaid else _named_once(kind, of_looks) for kind in comparison.kinds),
+        headings=tuple(heading for heading in comparison.headings if unsaid.isdisjoint(heading.children)),
         looks=looks,
         prompts=prompts,
     )
     over, under = (
-        tuple(one for one in each if not _is_unsaid(one, kinds, known, thing_of(comparison)))
+        tuple(direction for direction in each if not _is_unsaid(direction, kinds, known, thing_of(comparison)))
         for each in (comparison.over, comparison.under)
     )
     return replace(shown, over=over, under=under)
 
 
-def _is_unsaid(one: Direction, kinds: Sequence[Kind], known: Collection[str], thing: str) -> bool:
+def _is_unsaid(direction: Direction, kinds: Sequence[Kind], known: Collection[str], thing: str) -> bool:
     """Return whether a direction shows a kind that is not said, or is itself what differs and is not said."""
     if thing == "direction":
-        return one.p_value <= ALPHA and one.firm and one.id not in known
-    return any(kind.id in one.kinds or read_alike(one, kind) for kind in kinds)
+        return direction.p_value <= ALPHA and direction.firm and direction.id not in known
+    return any(kind.id in direction.kinds or read_alike(direction, kind) for kind in kinds)
 
 
 def _named_once(kind: Kind, of_looks: Collection[str]) -> Kind:
@@ -72,13 +72,13 @@ def findings_table(comparison: Comparison) -> list[TextTable]:
 
     Kinds and directions have tables of their own; they stand here only if looks follow from them.
     """
-    own = {kind.id for kind in comparison.kinds} | {one.id for one in comparison.directions}
+    ids = {kind.id for kind in comparison.kinds} | {direction.id for direction in comparison.directions}
     rows: list[list[Cell | str]] = []
     muted: list[bool] = []
-    for one in comparison.findings:
-        below = [name for name in one.explains if name not in own]
-        if below or not (one.parts and own.issuperset(one.parts)):
-            rows.append(_row(one))
+    for finding in comparison.findings:
+        below = [name for name in finding.explains if name not in ids]
+        if below or not (finding.parts and ids.issuperset(finding.parts)):
+            rows.append(_row(finding))
             rows += [[f"{UNDER}{name}", "–", "–", "–"] for name in below]
             muted += [False, *(True for _ in below)]
     legend = "What stands below a finding follows from it."
@@ -86,7 +86,7 @@ def findings_table(comparison: Comparison) -> list[TextTable]:
     return [TextTable(title, columns, rows, muted=muted, legend=legend * any(muted))] if rows else []
 
 
-def _row(one: Finding) -> list[Cell | str]:
-    said = one.words if one.name in one.words else one.name
-    shares = ["–", "–"] if one.shares is None else [bare_percent(share) for share in one.shares]
-    return [said, *shares, "–" if one.p_value is None else p_value(one.p_value)]
+def _row(finding: Finding) -> list[Cell | str]:
+    said = finding.words if finding.name in finding.words else finding.name
+    shares = ["–", "–"] if finding.shares is None else [bare_percent(share) for share in finding.shares]
+    return [said, *shares, "–" if finding.p_value is None else p_value(finding.p_value)]

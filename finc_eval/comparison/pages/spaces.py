@@ -59,15 +59,17 @@ def _maps(result: Spaces, pictures: Pictures) -> list[Section]:
     A kind is in color if it differs over all spaces together, as in the list.
     """
     found: dict[str, MapOnPage] = {}
-    for name, one in result.comparisons.items():
-        kinds = [replace(kind, p_value=adjust(kind.p_value, result.comparisons)) for kind in one.kinds]
-        drawn = map_on_page(one.map, kinds, dict(zip(PAIR, titles(one), strict=True)), PAIR, pictures, has_cards=False)
+    for name, comparison in result.comparisons.items():
+        kinds = [replace(kind, p_value=adjust(kind.p_value, result.comparisons)) for kind in comparison.kinds]
+        drawn = map_on_page(
+            comparison.map, kinds, dict(zip(PAIR, titles(comparison), strict=True)), PAIR, pictures, has_cards=False
+        )
         found |= {} if drawn is None else {name: drawn}
     if not found:
         return []
-    texts = [f"{name}: {one.legend}" for name, one in found.items()]
-    parts = [Section("", f"{name} as a table", table=one.table) for name, one in found.items()]
-    maps = {name: one.figure for name, one in found.items()}
+    texts = [f"{name}: {drawing.legend}" for name, drawing in found.items()]
+    parts = [Section("", f"{name} as a table", table=drawing.table) for name, drawing in found.items()]
+    maps = {name: drawing.figure for name, drawing in found.items()}
     return [Section("map", "A map of each space", maps=maps, texts=texts, parts=parts)]
 
 
@@ -77,13 +79,15 @@ def says(result: Spaces) -> dict[str, str]:
         return {"nothing": "No kind differs significantly in any space."}
     sentences = {}
     for name in result.comparisons:
-        own = [one for one in result.kinds if one.space == name]
-        alone = [one for one in own if len(one.seen_by) == 1]
-        text = f"{plural(len(own), 'kind')} {'differs' if len(own) == 1 else 'differ'} in {name}"
-        few = join_words([f"“{result.kind_of(one).title}”" for one in alone[:TEXT_SAMPLES]])
+        kinds = [kind for kind in result.kinds if kind.space == name]
+        alone = [kind for kind in kinds if len(kind.seen_by) == 1]
+        text = f"{plural(len(kinds), 'kind')} {'differs' if len(kinds) == 1 else 'differ'} in {name}"
+        few = join_words([f"“{result.kind_of(kind).title}”" for kind in alone[:TEXT_SAMPLES]])
         which = "no other space shows" if len(result.comparisons) > 2 else "the other space does not show"
         shared = [
-            f"“{result.kind_of(one).title}” also in {join_words(one.seen_by[1:])}" for one in own if one not in alone
+            f"“{result.kind_of(kind).title}” also in {join_words(kind.seen_by[1:])}"
+            for kind in kinds
+            if kind not in alone
         ]
         parts = [text, *shared[:TEXT_SAMPLES], *([f"{which} {few}"] if alone else [])]
         sentences[name] = "; ".join(parts) + "."
@@ -92,12 +96,12 @@ def says(result: Spaces) -> dict[str, str]:
 
 def _spaces(result: Spaces) -> TextTable:
     rows: list[list[Cell | str]] = []
-    for name, one in result.comparisons.items():
-        ends, p = one.difference_interval or (0.0, 1.0), one.difference_p_value
+    for name, comparison in result.comparisons.items():
+        ends, p = comparison.difference_interval or (0.0, 1.0), comparison.difference_p_value
         interval = f"[{', '.join(percent(end, 1) for end in ends)}]"
         adjusted = "–" if p is None else p_value(adjust(p, result.comparisons))
         kinds = sum(kind.space == name for kind in result.kinds)
-        rows.append([name, Cell(optional_percent(one.difference, 1), interval), adjusted, str(kinds)])
+        rows.append([name, Cell(optional_percent(comparison.difference, 1), interval), adjusted, str(kinds)])
     columns = ["Space", "Difference", "Adj. p", "Kinds that differ"]
     return TextTable("How different the sets are in each space", columns, rows)
 
@@ -105,15 +109,15 @@ def _spaces(result: Spaces) -> TextTable:
 def _kinds(result: Spaces) -> list[TextTable]:
     named = {label: label.capitalize() for label in result.pictured_sets()}
     rows: list[list[Cell | str]] = []
-    for one in result.kinds:
-        kind = replace(result.kind_of(one), p_value=one.p_value)
+    for seen in result.kinds:
+        kind = replace(result.kind_of(seen), p_value=seen.p_value)
         parts = [
             f"{name}: {found.id} ({percent(found.jaccard)} in common)"
-            for name, found in one.elsewhere.items()
+            for name, found in seen.elsewhere.items()
             if found.id
         ]
-        also = join_words(parts) if len(one.seen_by) > 1 else f"no space{'; ' + join_words(parts) if parts else ''}"
-        rows.append([one.space, *kind_row(with_id(kind), kind, named), also])
+        also = join_words(parts) if len(seen.seen_by) > 1 else f"no space{'; ' + join_words(parts) if parts else ''}"
+        rows.append([seen.space, *kind_row(with_id(kind), kind, named), also])
     shares = [f"{name}, %" for name in named.values()]
     columns = ["Space", "Kind", *shares, "Difference, points", "Adj. p", "Also seen by"]
     return (
@@ -125,12 +129,12 @@ def _clusters(result: Spaces) -> TextTable:
     return TextTable.of(
         "Samples that one space holds together and another does not",
         {
-            "Together in": lambda one: Cell(
-                one.space, samples=[(label, ids[: result.shown]) for label, ids in one.ids.items()]
+            "Together in": lambda cluster: Cell(
+                cluster.space, samples=[(label, ids[: result.shown]) for label, ids in cluster.ids.items()]
             ),
-            "Not in": lambda one: one.other,
-            "Most are of": lambda one: with_id(result.kind(one.space, one.kind)),
-            "Eigenvalue": lambda one: number(one.eigenvalue),
+            "Not in": lambda cluster: cluster.other,
+            "Most are of": lambda cluster: with_id(result.kind(cluster.space, cluster.kind)),
+            "Eigenvalue": lambda cluster: number(cluster.eigenvalue),
         },
         result.clusters,
         words=["Not in", "Most are of"],

@@ -9,7 +9,7 @@ from statistics import fmean, median
 
 from finc_eval.comparison.direction import ROLES, SETS_OF, Role
 from finc_eval.comparison.pages.comparison import titles
-from finc_eval.comparison.pages.directions import mode_card, scale_of
+from finc_eval.comparison.pages.directions import card_of, scale_of
 from finc_eval.comparison.pages.facts import kernel_facts, stability
 from finc_eval.comparison.pages.figures import Mark, sweep_svg
 from finc_eval.comparison.pages.side_by_side import outline_of
@@ -39,9 +39,11 @@ COLUMNS: dict[str, Callable[[Point], str]] = {
     "More, directions": lambda point: str(len(point.of("over"))),
     "Less, directions": lambda point: str(len(point.of("under"))),
     "Largest difference": lambda point: optional_percent(
-        max((abs(mode.share_difference) for mode, _ in point.significant), default=None), 1
+        max((abs(direction.share_difference) for direction, _ in point.significant), default=None), 1
     ),
-    "Stability": lambda point: optional_percent(_over_known(fmean, [mode.stability for mode in point.of("over")])),
+    "Stability": lambda point: optional_percent(
+        _over_known(fmean, [direction.stability for direction in point.of("over")])
+    ),
     "Spreadness": lambda point: _spreadness(_over_known(median, [spreadness for _, spreadness in point.significant])),
 }
 """The columns of a table of values, between the value and its notes."""
@@ -89,21 +91,23 @@ def page(sweep: Sweep, samples: Mapping[str, Samples]) -> str:
             f"{first.settings.modes:,} at most; {first.tested:,} directions tested over both roles, at every value",
         ),
     ]
-    found = [(point, *one) for point in sweep.points for one in point.significant]
+    found = [(point, *pair) for point in sweep.points for pair in point.significant]
     marked: dict[Role, list[Mark]] = {"over": [], "under": []}
-    for point, mode, spreadness in found:
+    for point, direction, spreadness in found:
         spread = nan if spreadness is None else spreadness
-        marked[mode.role].append(Mark(point.value, 100 * abs(mode.share_difference), spread, with_id(mode)))
+        marked[direction.role].append(
+            Mark(point.value, 100 * abs(direction.share_difference), spread, with_id(direction))
+        )
     figure = sweep_svg(symbol, [*sweep.rows], marked, chosen_values(sweep))
     rows = [
         [
-            with_id(mode),
+            with_id(direction),
             f"{point.value:.4g}",
-            SET_NAMES[SETS_OF[mode.role][0]],
-            points(mode.share_difference),
+            SET_NAMES[SETS_OF[direction.role][0]],
+            points(direction.share_difference),
             _spreadness(spreadness),
         ]
-        for point, mode, spreadness in found
+        for point, direction, spreadness in found
     ]
     columns = ["Direction", symbol, "More in", "Difference", "Spreadness"]
     twin = TextTable("The directions of the figure", columns, rows, words=["More in"])
@@ -148,13 +152,13 @@ def outline(sweep: Sweep) -> Outline:
 def _cards(sweep: Sweep) -> Iterator[Section]:
     """Yield the cards of the significant directions at each value, all on one scale: their most typical samples."""
     found = [*sweep.significant.values()]
-    scale, names = scale_of([mode for modes in found for mode in modes]), titles(sweep.first)
-    for place, (value, modes) in enumerate(zip(sweep.rows, found, strict=True)):
-        title = f"{SYMBOLS[sweep.parameter]} = {value:.4g}: {plural(len(modes), 'direction')}"
+    scale, names = scale_of([direction for directions in found for direction in directions]), titles(sweep.first)
+    for place, (value, directions) in enumerate(zip(sweep.rows, found, strict=True)):
+        title = f"{SYMBOLS[sweep.parameter]} = {value:.4g}: {plural(len(directions), 'direction')}"
         names_of_value = marks(sweep, value)
         cards = []
-        for mode in modes:
-            card = mode_card(mode, names, scale, sweep.shown, place=f"-{place}")
+        for direction in directions:
+            card = card_of(direction, names, scale, sweep.shown, place=f"-{place}")
             views = tuple(view._replace(grids=view.grids[:1]) for view in card.views)
             cards.append(replace(card, views=views, folded=()))
         yield Section("", ", ".join([title, *names_of_value]), cards=cards, is_open=bool(names_of_value))
@@ -168,7 +172,7 @@ def marks(sweep: Sweep, value: float) -> list[str]:
 def _notes(sweep: Sweep, point: Point) -> list[str]:
     """Return other names of a value, and the warnings that not all values share."""
     common = common_warnings(sweep)
-    return [*marks(sweep, point.value), *(one for one in point.comparison.warnings if one not in common)]
+    return [*marks(sweep, point.value), *(warning for warning in point.comparison.warnings if warning not in common)]
 
 
 def _over_known(mean: Callable[[list[float]], float], values: Iterable[float | None]) -> float | None:
@@ -183,7 +187,7 @@ def _spreadness(value: float | None) -> str:
 
 def common_warnings(sweep: Sweep) -> tuple[str, ...]:
     """Return the warnings of the sweep, and the warnings that all values share."""
-    first, *others = (one.warnings for one in sweep.rows.values())
+    first, *others = (row.warnings for row in sweep.rows.values())
     common = (warning for warning in first if all(warning in other for other in others))
     return tuple(dict.fromkeys((*sweep.warnings, *common)))
 

@@ -141,6 +141,7 @@ EMPTY = ("", "NA", "nan", "None", "null", "N/A")
 
 @pytest.mark.long
 @pytest.mark.one_of_each
+@pytest.mark.by_turns(3)
 @pytest.mark.parametrize("cell", EMPTY)
 def test_a_level_for_what_is_missing_can_be_described(cell, tmp_path):
     (tmp_path / "table.toml").write_text(
