@@ -120,7 +120,7 @@ class WithoutDraws(TorchFunctionMode):
 
 
 DRAWS = (init.normal_, init.uniform_, init.kaiming_uniform_, torch.Tensor.erfinv_)
-"""What constructors of networks draw by; `erfinv_` is a step of the truncated normal law, as timm draws it.
+"""Functions by which constructors of networks draw; `erfinv_` is a step of the truncated normal law, as timm draws it.
 
 Not `Tensor.normal_` and `Tensor.uniform_`: torch draws some laws by rejection, without end if no number is new.
 """
