@@ -19,7 +19,10 @@ CSV = 'file_name,clip,note\n0.png,a,x\n1.png,a,\n2.png,b,"y, z"\n3.png,b,x\n4.pn
 CLIPS, NOTES = ["a", "a", "b", "b", "c", ""], ["x", "", "y, z", "x", "x", "x"]
 
 
-pytestmark = pytest.mark.filterwarnings("ignore:metadata")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:metadata"),
+    pytest.mark.usefixtures("own_cache_folder"),  # not of whoever runs the tests: it has other columns
+]
 
 
 @pytest.fixture

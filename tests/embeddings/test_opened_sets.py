@@ -97,7 +97,7 @@ class Numbered:
         return self.items[number]
 
 
-class OfTorch(torch.utils.data.Dataset, Numbered):
+class OfTorch(Numbered, torch.utils.data.Dataset):
     """The same as a data set of torch."""
 
 
