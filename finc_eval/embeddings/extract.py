@@ -174,7 +174,7 @@ class SetExtraction:
         # Of this folder: the same samples may have been elsewhere, beside other files.
         samples = job.samples
         cache.ignored, cache.source, cache.reading = dict(samples.ignored), samples.name, samples.reading
-        if job.out is None:  # a shared cache keeps columns that these samples had before, or have elsewhere
+        if job.out is None and samples.columns:  # columns of another table for the same samples are none of this set
             cache.columns = tuple(name for name in cache.columns if name in job.given)
         cache.held = None if samples.once or is_place(samples.name) else samples
         cache.grids = grids_among(samples, cache.profile)

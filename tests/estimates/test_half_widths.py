@@ -25,6 +25,7 @@ OTHERS = {
     "measures/score.py": "the error behind an interval that is known",
     "memorization/copying.py": "ranks of the ends of a median, which are binomial",
     "monitoring/exchange.py": NO_INTERVAL + "a score of ranks",
+    "monitoring/seen.py": NO_INTERVAL + "a score of repeats",
     "monitoring/needed.py": NO_INTERVAL + "numbers of samples",
     "numerics/attack_statistics.py": "Newcombe's interval of an AUC, whose error is that at its ends",
     "numerics/blocks.py": EXACT,

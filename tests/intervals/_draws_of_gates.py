@@ -33,6 +33,7 @@ PROMISES = {
     "ById.interval": Holds(width=(0.8, 1.9), why="exact bounds of two shares, each at half of the error"),
     "Margin.interval": Holds(width=(0.8, 2.0), why="exact bounds of two shares, each at half of the error"),
     "Margin.difference": NoClaim("the number that Margin.interval is about"),
+    "Margin.shares": NoClaim("the two shares whose difference Margin.interval is about"),
     "Margin.margin": NoClaim("a stated size, up to which a difference counts as none"),
     "GoldenPair.p": PValue(exact=True),
     "Power.probability": NoClaim("a simulated share of repetitions, known to 0.016; tests/memorization draws it"),

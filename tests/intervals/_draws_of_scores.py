@@ -17,10 +17,7 @@ from finc_eval.measures.registry import METRICS
 INTERVAL = "Score.interval"
 
 PROMISES = {
-    INTERVAL: Holds(
-        width=(0.8, 1.45),
-        why="of grouped samples for the metrics that docs/metrics.md names; fwd, coverage and FVD are not drawn",
-    ),
+    INTERVAL: Holds(width=(0.8, 1.45), why="of grouped samples, too; fwd, coverage and FVD are not drawn"),
     "Score.unbiased": NoClaim("the number that Score.interval is around, and is held against the truth with"),
 }
 
