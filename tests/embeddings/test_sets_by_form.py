@@ -69,6 +69,7 @@ def asked(monkeypatch):
     return counted
 
 
+@pytest.mark.one_of_each(by=lambda form: FORMS[form][1])
 @pytest.mark.parametrize("form", FORMS)
 def test_a_comparison_asks_each_set_once_for_its_form(asked, tmp_path, form):
     make, _ = FORMS[form]

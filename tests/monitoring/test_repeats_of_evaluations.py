@@ -26,6 +26,7 @@ def scores(law, seed, evaluations=6, reference=60, samples=20):
         yield seen.score_last(samples, rng)
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
 def test_scores_of_a_law_that_repeats_itself_are_standard_normal(law):
     found = np.array([[*scores(law, seed)] for seed in range(20)])
@@ -55,6 +56,7 @@ def drawn(seed, n, share=0.0, kept=None):
     return found
 
 
+@pytest.mark.one_of_each("kept")
 @pytest.mark.parametrize("samples", [32, 64, 100])
 @pytest.mark.parametrize("kept", [None, np.full(12, 0.3)], ids=["another picture each time", "one picture"])
 def test_a_monitor_sees_what_a_comparison_sees(samples, kept):
