@@ -187,8 +187,8 @@ of a part of a set must have."""
 def name_cause(looks: list[Explained], order: list[str]) -> Explained:
     """Return the trait that names a cause, among those that show it: the first one in the order of the traits.
 
-    The first of `looks` is the clearest, unless another ends it. Others show the same cause if it brings the clearest
-    with it, or if most of the samples are the same.
+    The first of `looks` is the clearest, unless another ends it. Others show the same cause if they bring the clearest
+    with them, or if most of the samples are the same, and the clearest does not bring them.
     """
     first = next((look for look in looks if look.ends(looks[0])), looks[0])
     same = [look for look in looks if look is first or _is_same(first, look)]
@@ -198,6 +198,8 @@ def name_cause(looks: list[Explained], order: list[str]) -> Explained:
 def _is_same(first: Explained, other: Explained) -> bool:
     brings = other.leads_to(first)
     least = STRONG if brings else ALIKE
+    if first.leads_to(other) and not brings:
+        return False
     if abs(other.z) < least * abs(first.z) or (other.whole and not first.whole):
         return False
     if first.whole:

@@ -90,7 +90,7 @@ TRAITS = (
     Trait("mark", None, "marked with the same pixels at one place", None,
           "marked more with the same pixels at one place", brings=(*TEXTURE, *TONE)),
     Trait("sharpness", "blurred", "oversharpened", "blurrier", "sharper",
-          brings=(*TEXTURE, "shades"), bad=-1, least_spread=0.4),
+          brings=(*TEXTURE, "shades", "toned"), bad=-1, least_spread=0.4),
     Trait("brightness", "dark", "bright", "darker", "brighter", brings=(*TONE, *TEXTURE, *COLOR), is_length=True),
     Trait("contrast", "flat, with little contrast", "harsh, with much contrast", "flatter, with less contrast",
           "harsher, with more contrast", brings=(*TONE, *TEXTURE, *COLOR), bad=-1, least_spread=0.1, is_length=True),
