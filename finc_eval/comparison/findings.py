@@ -25,7 +25,7 @@ from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.set_info import titles_of
 from finc_eval.findings.causes import Held, Members
 from finc_eval.findings.copies import hold_copies
-from finc_eval.findings.finding import Finding, two_shares
+from finc_eval.findings.finding import OF_TRAITS, Finding, two_shares
 from finc_eval.findings.found import KindsOf, find_differences, hold_findings, in_order
 from finc_eval.findings.names import KindNames
 from finc_eval.naming.evidence import SLIGHT
@@ -49,7 +49,8 @@ def findings_of(comparison: Compared, held: Sequence[Held] | None = None) -> tup
 
     `held` are the causes among looks, copies, kinds and words, with their samples; default: what the comparison itself
     knows of what looks explain. Directions are said of a comparison without kinds. What pairs of the same ids show
-    comes first, and judges the looks of whole sets; nothing else is said where a whole run is at fault.
+    comes first, and judges the looks of whole sets, and of parts where it names a look; nothing else is said where a
+    whole run is at fault.
     """
     if held is None:
         every = [*find_differences(comparison.looks, comparison.kinds, comparison.headings), *word_findings(comparison)]
@@ -61,13 +62,16 @@ def findings_of(comparison: Compared, held: Sequence[Held] | None = None) -> tup
         every += [_direction_finding(direction, of_directions) for direction in firm]
     if not every and sets_differ(comparison):
         every = [_slight_finding(comparison)]
+    paired = () if comparison.by_id is None else of_pairs(comparison.by_id)
     if comparison.by_id is not None:
-        every = [finding for finding in every if not (finding.whole or comparison.by_id.run)]
+        judged = OF_TRAITS if any(finding.kind in OF_TRAITS for finding in paired) else ()
+        is_told = comparison.by_id.run
+        every = [finding for finding in every if not (finding.whole or is_told or finding.kind in judged)]
     names: dict[str, KindNames] = {
         thing: KindNames(_named_as(thing, comparison)) for thing in {finding.kind for finding in every}
     }
     said = [replace(finding, text=_sentence(finding, comparison, names)) for finding in in_order(every)]
-    return (*(() if comparison.by_id is None else of_pairs(comparison.by_id)), *said)
+    return (*paired, *said)
 
 
 def hold_compared(

@@ -10,7 +10,7 @@ from finc_eval.comparison.direction import Direction, Interval
 from finc_eval.comparison.settings import StoredSettings
 from finc_eval.core.words import join_words, percent, percent_range, plural
 from finc_eval.embeddings.set_info import SetInfo
-from finc_eval.findings.finding import Finding
+from finc_eval.findings.finding import OF_TRAITS, Finding
 from finc_eval.naming.evidence import UniqueNames, read_alike
 from finc_eval.naming.looks import Look
 from finc_eval.numerics.inference import ALPHA, BESIDE_ALPHA, significant
@@ -120,7 +120,7 @@ def keys_of(comparison: Compared) -> dict[Finding, str]:
         keys[finding] = heads.get(finding.parts, alone) if finding.kind in ("kind", "direction") else finding.name
         if finding.kind == "words":
             keys[finding] = f"words {words}"
-        elif finding.whole and finding.kind in ("look", "column"):
+        elif finding.whole and finding.kind in OF_TRAITS:
             keys[finding] = f"whole {finding.name}"
     return keys
 

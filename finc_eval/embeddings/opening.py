@@ -267,6 +267,13 @@ def digests_of(sources: Mapping[str, object], extractor: AnyExtractor, spaces: I
     }
 
 
+def _check_paths(sources: Mapping[str, object]) -> None:
+    """Raise UsageError for a path without a letter, such as a variable that is not set: it is the current folder."""
+    for label, source in sources.items():
+        if isinstance(source, str) and not source.strip():
+            raise UsageError(f"{label} is an empty path: pass a folder or a file ('.' is the current folder)")
+
+
 def _divide_sources(
     sources: Mapping[str, object],
     openers: Mapping[Form, Opener[Held]],
@@ -276,6 +283,7 @@ def _divide_sources(
     preferred: str | Callable[[], str | None] | None = None,
 ) -> tuple[dict[str, OpenedSet[Held]], dict[str, SetExtraction]]:
     """Open the sets that are embedded, and list the samples of the others, by label; see `open_sets`."""
+    _check_paths(sources)
     how, forms = extraction_of(extractor), {label: form_of(source) for label, source in sources.items()}
     ready = {
         label: replace(openers[forms[label]](source, label), given=source, form=forms[label])

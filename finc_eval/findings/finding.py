@@ -16,6 +16,8 @@ from finc_eval.naming.looks import predicate, say_whole
 What = Literal["look", "kind", "direction", "repeat", "copy", "words", "pair", "metric", "column", "sets"]
 """Kinds of findings; "column" is a column of the user, and "sets" are the sets as a whole."""
 
+OF_TRAITS: tuple[What, ...] = ("look", "column")  # kinds of findings that something measured of each sample names
+
 LACKING = 0.2  # part of its share in the other set up to which a set is said to lack a kind
 
 PARTS = {1: "all", 3 / 4: "three quarters", 2 / 3: "two thirds", 1 / 2: "half", 1 / 3: "a third", 1 / 4: "a quarter",
@@ -62,7 +64,7 @@ class Finding(Record):
     @property
     def size(self) -> float:
         """Difference of both shares, by which findings are ordered; 1 for what has moved as a whole."""
-        if self.share_gen is None or self.share_ref is None or (self.whole and self.kind in ("look", "column")):
+        if self.share_gen is None or self.share_ref is None or (self.whole and self.kind in OF_TRAITS):
             return 1.0
         return abs(self.share_gen - self.share_ref)
 
@@ -108,7 +110,7 @@ class Finding(Record):
     @property
     def words(self) -> str:
         """The difference in a few words without numbers."""
-        if self.kind in ("look", "column"):
+        if self.kind in OF_TRAITS:
             return self._say_look()
         if self.kind == "repeat":
             return self.name if self.is_more else f"fewer repeats: {self.name}"

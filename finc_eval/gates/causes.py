@@ -16,7 +16,7 @@ from finc_eval.core.run import Run
 from finc_eval.core.words import in_percent, join_words, quote
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.findings.causes import Held, causes_of
-from finc_eval.findings.finding import Finding
+from finc_eval.findings.finding import OF_TRAITS, Finding
 from finc_eval.findings.found import hold_findings
 from finc_eval.gates.appearance import PART, WHOLE, Beyond, Clearest
 from finc_eval.gates.by_id import SureCount, find_pair_findings
@@ -35,7 +35,6 @@ from finc_eval.prompts.table import clear_prompts
 from finc_eval.same_ids.result import ById
 
 NAMED = ("kinds.lose", "kinds.new")  # rules whose limits are on kinds that have a name
-OF_TRAITS = ("look", "column")  # kinds of findings that something measured of each sample names
 MOVES = "kinds.moved"
 NOT_OF_KINDS = {"basics.duplicates": "repeat", "basics.copies": "copy"}
 """Kinds of the findings that other rules on samples are on."""

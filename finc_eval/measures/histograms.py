@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.estimates.of_statistic import Statistic
@@ -39,6 +40,11 @@ def ndb(gen: Embeddings, ref: Embeddings, bins: int = NDB_BINS, run: Run | None 
     """
     # 50: samples of the reference that the bins are fitted to, per bin.
     rows = pool_samples([ref], 50 * bins)
+    if len(rows) < 2:
+        raise DataError(
+            f"ndb needs at least 2 independent samples of the reference, {ref.name} has {len(rows)}: samples of one "
+            "group count as one"
+        )
     # 5: samples of the reference per bin, below which there are fewer bins.
     bins = max(min(bins, len(rows) // 5), 2)
     cells = Cells.fit(rows, bins, [0], run)
@@ -49,8 +55,7 @@ def ndb(gen: Embeddings, ref: Embeddings, bins: int = NDB_BINS, run: Run | None 
 def _ndb(inputs: MetricInputs) -> list[Score]:
     gen, ref = inputs.embeddings()
     different, bins = ndb(gen, ref, run=inputs.run)
-    part, rest = split_reference(ref, gen.n)
-    floor, floor_bins = ndb(part, rest, bins, inputs.run)
+    floor = _floor_of_ndb(ref, gen.n, bins, inputs.run)
     notes: tuple[str, ...] = (
         "no interval: it counts tests, of which more samples reject more: prd compares the same kinds of bins",
         f"one law gives about {SIGNIFICANCE * bins:g} of {bins} bins",
@@ -60,8 +65,18 @@ def _ndb(inputs: MetricInputs) -> list[Score]:
     signature = inputs.signature(bins=bins, significance=SIGNIFICANCE)
     return [
         Score("ndb", different, signature, higher_is_better=False, notes=notes),
-        Score("ndb_over_k", different / bins, signature, floor=floor / floor_bins, higher_is_better=False, notes=notes),
+        Score("ndb_over_k", different / bins, signature, floor=floor, higher_is_better=False, notes=notes),
     ]
+
+
+def _floor_of_ndb(ref: Embeddings, n_gen: int, bins: int, run: Run) -> float | None:
+    """Return the share of bins in which two parts of the reference differ; None for parts of few groups."""
+    part, rest = split_reference(ref, n_gen)
+    try:
+        different, of = ndb(part, rest, bins, run)
+    except DataError:
+        return None
+    return different / of
 
 
 PRD_CLUSTERS, RUNS, ANGLES, BETA = 20, 10, 1001, 8.0

@@ -12,7 +12,7 @@ import numpy as np
 from finc_eval.core.record import Record
 from finc_eval.core.serialize import Shown
 from finc_eval.core.words import join_first, join_words, percent, percent_range, plural
-from finc_eval.findings.finding import Finding
+from finc_eval.findings.finding import OF_TRAITS, Finding
 from finc_eval.naming.looks import predicate
 from finc_eval.same_ids.measures import psnr
 from finc_eval.same_ids.worse import Margin
@@ -134,7 +134,7 @@ class ById(Record, Shown):
         """The same as parts of a sentence."""
         found = {"verdict": self._say_verdict(), "changed": self._say_changed()}
         later = {"broken": self._say_broken(), "worse": self._say_worse()}
-        of_all = bool(self.findings) and self.findings[0].kind in ("look", "column") and self.findings[0].is_worse
+        of_all = bool(self.findings) and self.findings[0].kind in OF_TRAITS and self.findings[0].is_worse
         return found | {key: later[key] for key in sorted(later, reverse=of_all)}
 
     @property
@@ -165,7 +165,7 @@ class ById(Record, Shown):
     def _say_verdict(self) -> str:
         thing, count = "pairs" if self.n > 1 else "pair", len(self.unclear)
         first = next(iter(self.findings), None)
-        of_all = first.name if first is not None and first.kind in ("look", "column") else ""
+        of_all = first.name if first is not None and first.kind in OF_TRAITS else ""
         joined = "and" if self.verdict == "broken" else "but"
         but = f", {joined} the run {predicate(of_all)}" if of_all else ""
         if self.verdict == "broken":
@@ -180,9 +180,7 @@ class ById(Record, Shown):
         return f"clean: {'all ' * (self.n > 1)}{self.n:,} {thing} show{'s' * (self.n == 1)} the same{but}"
 
     def _say_changed(self) -> str:
-        names = [
-            finding.name for finding in self.findings if finding.kind in ("look", "column") and not finding.is_worse
-        ]
+        names = [finding.name for finding in self.findings if finding.kind in OF_TRAITS and not finding.is_worse]
         have = [name.removeprefix("with ") for name in names[:NAMED] if name.startswith("with ")]
         are = [name for name in names[:NAMED] if not name.startswith("with ")]
         looks = f"; on average they are {join_words(are)}" if are else ""

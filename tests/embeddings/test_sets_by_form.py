@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import finc_eval as fe
-from finc_eval.core.errors import DataError
+from finc_eval.core.errors import DataError, UsageError
 from finc_eval.embeddings import opening
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opened import OpenedSet, Sets
@@ -141,3 +141,11 @@ def test_each_form_has_an_opener():
     assert (
         {*opening_of_samples._OF_CLIPS} <= {*opening_of_samples._OPENERS} == {*opening_of_samples.SamplesForm.__args__}
     )
+
+
+@pytest.mark.parametrize("path", ["", " "])
+def test_an_empty_path_is_not_the_current_folder(path):
+    with pytest.raises(UsageError, match="ref is an empty path"):
+        fe.compare(rows(0), path)
+    with pytest.raises(UsageError, match="gen is an empty path"):
+        fe.compare(path, rows(0))

@@ -5,6 +5,7 @@ from math import sqrt
 import numpy as np
 import pytest
 
+import finc_eval as fe
 from finc_eval.embeddings.base import ArrayEmbeddings
 from finc_eval.estimates.shares import share_interval
 from finc_eval.measures.inputs import MetricInputs
@@ -98,3 +99,13 @@ def test_the_interval_of_a_share_holds_it_with_units_of_unlike_sizes(spread):
         truth = np.mean(1 / (1 + np.exp(-(np.random.default_rng(9).normal(-1, spread, 100_000)))))
         held += low <= truth <= high
     assert held >= 365  # 380 on average; fewer than 366 have a chance of .0007
+
+
+def test_bins_of_a_single_group_are_refused_in_one_sentence_and_other_metrics_stay():
+    rows = np.random.default_rng(0).normal(size=(2, 60, 4)).astype(np.float32)
+    for groups, failed in ((1, {"ndb"}), (2, set())):
+        metadata = {"clip": [f"c{row % groups}" for row in range(60)]}
+        gen, ref = (fe.EmbeddingSet(own, metadata=metadata).grouped("clip") for own in rows)
+        scores = fe.metrics(gen, ref, ["kid", "ndb"])
+        assert {*scores.failures} == failed and "kid_mean" in {score.name for score in scores}
+        assert all("at least 2 independent samples" in text for text in scores.failures.values())

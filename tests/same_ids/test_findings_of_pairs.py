@@ -137,3 +137,13 @@ def _aligned(sets, n):
 
     gen, ref = (as_embeddings(one, "a run") for one in sets)
     return Aligned(np.arange(n).astype(str), gen, ref, (np.arange(n), np.arange(n)))
+
+
+def test_a_look_of_pairs_is_not_said_again_of_a_part_of_both_sets():
+    """Sets without pairs would name the pictures that have a badge, beside the pairs that have it more often."""
+    rows, _ = drawn((0, 1, 2, 3))
+    dark = IMAGES[rows].copy()
+    dark[::2] = dark[::2] // 3
+    found = fe.compare(run_of(rows, pictures=dark), run_of(rows), pairs="id", features=100)
+    looks = [finding for finding in found.findings if finding.kind == "look"]
+    assert looks and looks == [finding for finding in found.by_id.findings if finding.kind == "look"]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from finc_eval.comparison.direction import Direction
 from finc_eval.comparison.headline import thing_of
 from finc_eval.comparison.result import Comparison
-from finc_eval.findings.finding import Finding
+from finc_eval.findings.finding import OF_TRAITS, Finding
 from finc_eval.naming.evidence import read_alike, starts_with_trait
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.kind import Kind
@@ -29,7 +29,7 @@ def as_said(comparison: Comparison) -> Comparison:
     if comparison.by_id is not None:
         kinds = []  # the table of kinds in both runs has all of them
     unsaid = {kind.id for kind in kinds}
-    of_looks = {id for each in found if each.kind in ("look", "column") for id in each.explains}
+    of_looks = {id for each in found if each.kind in OF_TRAITS for id in each.explains}
     looks = tuple(look for look in comparison.looks if look.name in known)
     prompts = comparison.prompts
     if prompts is not None:
