@@ -272,7 +272,8 @@ def _not_beyond(
             is_named = suspect is not cause.suspect and not is_unnamed(suspect.finding.name)
             cause.follows += [suspect.finding.name] if is_named else []
             continue
-        if any(map(suspect.holds, held)) or suspect.finding.kind == "copy":
+        is_held = suspect.finding.kind not in OF_TRAITS and any(map(suspect.holds, held))  # a look is of many kinds
+        if is_held or suspect.finding.kind == "copy":
             continue
         if suspect.finding.kind == "sets" and not all(
             other.suspect.finding.kind == "metric" for other in (*said, *rest)

@@ -211,3 +211,17 @@ def test_pairs_that_are_broken_are_a_finding_where_no_limit_is_on_them():
     assert verdict.by_id.verdict == "broken"
     found = next(one for one in verdict.findings if one.kind == "pair")
     assert found.name.startswith("ids are shifted by 1") and not found.limits and found.name in verdict.headline
+
+
+def test_a_look_of_many_kinds_is_said_though_a_limit_on_some_of_them_holds():
+    rng = np.random.default_rng(0)
+    sets = rng.integers(0, 40, (2, 120, 16, 16, 3), np.uint8)
+    for images, is_new in zip(sets, (True, False), strict=True):
+        for place, image in enumerate(images):
+            row, column = rng.integers(2, 5, 2)
+            image[row : row + 9, column : column + 9] = (250, 20, 20) if is_new and place % 2 else 200
+    new, old = (fe.extract([*map(Image.fromarray, images)], "pixels") for images in sets)
+    verdict = fe.gate(new, old, old, {"kinds": {"lose": 0.5, "min_share": 0.1}})
+    assert verdict.of("held")
+    looks = [finding for finding in verdict.findings if finding.kind == "look"]
+    assert looks and 0.4 < looks[0].share_gen < 0.55 and looks[0].share_ref < 0.05
