@@ -247,7 +247,10 @@ def open_embeddings(
     or_shard: bool = False,
     checks: Sequence[Check] = (),
 ) -> dict[str, Embeddings]:
-    """Open sets of which embeddings alone will do, by label; see `open_sets`. Shards are refused unless `or_shard`."""
+    """Open sets by label as embeddings, and refuse sketches and statistics; see `open_sets`.
+
+    Shards are refused unless `or_shard`.
+    """
     openers: dict[Form, Opener[Embeddings]] = {**OF_EMBEDDINGS, "embeddings": partial(open_embedded, or_shard=or_shard)}
     return open_sets(sources, openers, extractor, run, spaces, checks=checks).held
 

@@ -31,6 +31,7 @@ BY_CHANCE = 1e-6
 repeats are copies at this level, and 2 are not."""
 
 MOSTLY = 0.5  # half of an evaluation: with as many samples of the reference, the evaluation is left out as a whole
+MANY = 32  # samples of one picture from which pairs with all of them are not listed
 MARKED = 16  # samples of each evaluation that are remembered: 8 of them again are the same evaluation
 
 Traces = NDArray[np.float32]
@@ -153,18 +154,24 @@ class SeenRepeats:
 
     def with_evaluation(self, traces: Array) -> Self:
         """Return the same with the samples of an evaluation, shape (m, 16)."""
-        own = traces.astype(np.float32)
-        known, new = (cKDTree(one.astype(np.float64)) for one in (self.traces, own))
-        n = len(self.traces)
-        edges = [np.stack([np.arange(n), np.unique(self.clump, return_index=True)[1][self.clump]])]
-        for other, start in ((known, 0), (new, n)):
-            near = new.sparse_distance_matrix(other, self.radius, output_type="ndarray")
-            edges.append(np.stack([near["i"] + n, near["j"] + start]))
-        one, other_end = np.concatenate(edges, 1)
-        size = n + len(own)
-        links = coo_array((np.ones(len(one), bool), (one, other_end)), shape=(size, size))
+        new, n = traces.astype(np.float32), len(self.traces)
+        among = cKDTree(new.astype(np.float64)).sparse_distance_matrix
+        first = np.unique(self.clump, return_index=True)[1]
+        near = among(cKDTree(new.astype(np.float64)), self.radius, output_type="ndarray")
+        edges = [(np.arange(n), first[self.clump]), (near["i"] + n, near["j"] + n)]
+        large = np.bincount(self.clump, minlength=1) > MANY
+        others = np.flatnonzero(~large[self.clump])
+        near = among(cKDTree(self.traces[others].astype(np.float64)), self.radius, output_type="ndarray")
+        edges.append((near["i"] + n, others[near["j"]]))
+        # All pairs with a picture that came a thousand times would not fit; the nearest sample of it is enough.
+        for number in np.flatnonzero(large):
+            shown = cKDTree(self.traces[self.clump == number].astype(np.float64))
+            is_same = shown.query(new.astype(np.float64))[0] <= self.radius
+            edges.append((np.flatnonzero(is_same) + n, np.full(is_same.sum(), first[number])))
+        ends = tuple(np.concatenate(side) for side in zip(*edges, strict=True))
+        links = coo_array((np.ones(len(ends[0]), bool), ends), shape=(n + len(new), n + len(new)))
         clump = connected_components(links, directed=False)[1].astype(np.int64)
-        return type(self)(self.radius, np.concatenate([self.traces, own]), clump)
+        return type(self)(self.radius, np.concatenate([self.traces, new]), clump)
 
     def count_last(self, m: int) -> int:
         """Return how many of the last m samples repeat another one of these."""
@@ -187,7 +194,8 @@ class SeenRepeats:
         if own <= by_chance.max():
             return score
         # Beyond all random parts, at least as many of the evaluation are of pictures that come twice: hypergeometric.
-        # Twice its tail, as either number may be unusual: on average this adds .003 to an e-value of 1 at most.
+        # Twice its tail, as either number may be unusual. Of 5 841 scores of laws that repeat themselves (5 % of one
+        # picture, 500 or 20 000 pictures; 32 of 200, 100 of 1 000), 5.2 %, .9 % and .07 % were beyond 5, 1 and .1 %.
         bound = 2 * float(hypergeom.sf(own - 1, len(self.clump), sizes.sum(), m))
         return max(score, float(-ndtri(np.clip(bound, 1e-12, 1))))
 

@@ -161,7 +161,7 @@ def _without_part(own: Array, rest: Array) -> float:
 
 
 def _moved_part(own: Array, rest: Array, part: float) -> float:
-    """Return how far a set is from the other set, of which a part has moved by what the means differ.
+    """Return how far a set is from the other set, once a part of the other has moved so far that both means agree.
 
     `own` and `rest` are values of both sets, shapes (n,) and (m,); `part` is a share of the other set.
     """

@@ -45,7 +45,7 @@ class Repeats:
 
     @classmethod
     def among(cls, sets: Mapping[str, Embeddings], rows: Mapping[str, Indices]) -> Self:
-        """Number the repeats among some samples of all sets together, whichever sample is of which set.
+        """Number the repeats among some samples of all sets together; the set of a sample plays no part.
 
         Samples are equal by their pixels where all sets know these, or else by their embeddings; nearly equal samples
         count as equal (`CLOSE`).

@@ -196,7 +196,7 @@ def test_finc_alone_divides_nothing_says_nothing_of_kinds_and_has_the_same_direc
 @pytest.mark.parametrize("case", ["a shift along an axis", pytest.param("less brightness", marks=pytest.mark.long)])
 def test_a_drift_of_all_samples_is_found_by_directions_and_told_as_one(digits, case, monkeypatch):
     """Kinds are told by the directions of embeddings, so what all samples share is of none of them."""
-    monkeypatch.setattr("finc_eval.numerics.eigen.MAX_STEPS", 500)  # a drift is told by its direction
+    monkeypatch.setattr("finc_eval.numerics.eigen.MAX_STEPS", 500)  # with fewer steps, directions do not show the drift
     if case == "less brightness":
         x = digits[0]
         gen, ref = x[1200:2400] * np.float32(0.75), x[2400:3600]

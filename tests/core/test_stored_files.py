@@ -260,7 +260,7 @@ def test_what_another_program_changed_is_found(path, name):
 
 @pytest.fixture(scope="module")
 def whole(whole_file, tmp_path_factory):
-    """What a reader finds in it."""
+    """Return all that the reader returns for a file."""
     path = tmp_path_factory.mktemp("read") / "a.h5"
     path.write_bytes(whole_file)
     return read(path)

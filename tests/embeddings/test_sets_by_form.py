@@ -43,7 +43,7 @@ FORMS = {
     "sketch": (lambda folder, seed: sketch_of(0), "sketch"),
     "file of a sketch": (lambda folder, seed: saved(sketch_of(0), folder / f"{seed}.h5"), "sketch"),
 }
-"""How a set of each form is made, from a folder and a seed, and its form."""
+"""By name of a form: a function of a folder and a seed that makes such a set, and what `form_of` returns."""
 
 
 def stored(path, array):
@@ -58,7 +58,7 @@ def saved(sketch, path):
 
 @pytest.fixture
 def asked(monkeypatch):
-    """How often each set was asked for its form, by the identity of the set."""
+    """Count the calls of `form_of` by the identity of the set."""
     counted = Counter()
 
     def counting(source):

@@ -29,7 +29,7 @@ OTHERS = {
     "monitoring/needed.py": NO_INTERVAL + "numbers of samples",
     "numerics/attack_statistics.py": "Newcombe's interval of an AUC, whose error is that at its ends",
     "numerics/blocks.py": EXACT,
-    "partitions/difference.py": "a total variation bends at 0 and is no smooth function of samples",
+    "partitions/difference.py": "the total variation has a corner at 0, where influences of samples are not defined",
     "partitions/tests.py": EXACT,
     "private/dp/gaussian_mechanism.py": NO_INTERVAL + "the noise of privacy",
     "private/dp/guarantee.py": NO_INTERVAL + "what an attack can reach",

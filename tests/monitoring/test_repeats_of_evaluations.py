@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import kstest
 
 import finc_eval as fe
-from finc_eval.monitoring.seen import SeenRepeats
+from finc_eval.monitoring.seen import MANY, SeenRepeats
 
 POOL = np.random.default_rng(5).normal(size=(300, 16))
 
@@ -47,6 +47,20 @@ def test_chains_of_samples_so_far_are_one_picture():
     assert len(np.unique(seen.clump)) == 2 and seen.clump[0] == seen.clump[2] == seen.clump[4]
     assert len(np.unique(seen.with_evaluation(line[[3]]).clump)) == 1
     assert SeenRepeats.of(np.zeros((4, 16)), 0.0).count_last(3) == 3
+
+
+def test_pictures_are_those_of_all_pairs_however_often_they_came():
+    """A picture that came often is asked for its nearest sample, and not pair by pair."""
+    rng = np.random.default_rng(0)
+    parts = [np.r_[rng.normal(0, 0.02, (40, 16)), rng.normal(0, 0.02, (40, 16)) + 1, rng.normal(0, 0.4, (20, 16))]
+             for _ in range(4)]  # fmt: skip
+    seen = SeenRepeats.of(parts[0], 0.3)
+    for part in parts[1:]:
+        seen = seen.with_evaluation(part)
+    expected = SeenRepeats.of(np.concatenate(parts), 0.3)  # all pairs of one set
+    assert 1 < expected.clump.max() < 100 and np.bincount(expected.clump).max() > MANY
+    both = np.unique(np.stack([seen.clump, expected.clump]), axis=1)
+    assert both.shape[1] == seen.clump.max() + 1 == expected.clump.max() + 1
 
 
 def drawn(seed, n, share=0.0, kept=None):
