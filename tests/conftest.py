@@ -54,6 +54,8 @@ def pytest_collection_finish():
     import torch
     from threadpoolctl import threadpool_limits
 
+    # Lightning sets it, and each question for a GPU then looks for NVIDIA's library anew.
+    os.environ.pop("PYTORCH_NVML_BASED_CUDA_CHECK", None)
     # The matrices here are small: threads gain nothing, and where other work shares the cores they cost a lot.
     torch.set_num_threads(1)
     threadpool_limits(1)

@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import matplotlib
@@ -31,7 +32,12 @@ STARTS = ("subprocess.Popen", *(f"os.{one}" for one in ("system", "exec", "fork"
 """Audit events of Python for the start of a program."""
 
 started, is_watched = [], []
-sys.addaudithook(lambda event, _: started.append(event) if is_watched and event in STARTS else None)
+
+
+@cache
+def watch_this_process():
+    """Look at audit events from now on: Python calls a hook at each `id()`, and never takes it out."""
+    sys.addaudithook(lambda event, _: started.append(event) if is_watched and event in STARTS else None)
 
 
 @pytest.fixture
@@ -43,6 +49,7 @@ def watched():
 
     before = signal.signal(signal.SIGALRM, late)
     signal.alarm(10)
+    watch_this_process()
     started.clear()
     is_watched.append(True)
     yield started

@@ -3,6 +3,7 @@
 import itertools
 import os
 import sys
+from functools import cache
 from importlib import resources
 
 import numpy as np
@@ -159,12 +160,16 @@ def watch(event, arguments):
         watched.append(str(arguments[0] if event != "socket.connect" else arguments[1]))
 
 
-sys.addaudithook(watch)
+@cache
+def watch_this_process():
+    """Add `watch` when a test first needs it: Python calls it at each `id()` from then on, and never takes it out."""
+    sys.addaudithook(watch)
 
 
 def run(words):
     """Run a command; return its exit code, what it printed, and the paths and addresses that it asked for."""
     global watched
+    watch_this_process()
     watched = []
     try:
         done = CliRunner().invoke(app, [*words.split(), "--quiet"])
