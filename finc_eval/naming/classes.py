@@ -31,9 +31,6 @@ On one half of 24 classes and 12 mixtures of classes of small photographs, 82 of
 name, and 76 names were true of most members; 13 of 14 wrong names with a part of 0 and 4 of 80 with .2 on another draw;
 on the other half, 89 of 90 were true. With half of the whole probability, 41 of 108 had a name."""
 
-WIDEST = 0.2
-"""Part of all classes above which a noun names no kind: "artifact" and "vertebrate" say too little, "dog" has .12."""
-
 UNSURE = 0.8
 """Part of other samples above whose entropy of classes the median of members means that the layer is unsure of them.
 
@@ -85,15 +82,11 @@ def probabilities(samples: Embeddings, rows: Indices) -> torch.Tensor | None:
 
 
 def class_weights(chance: torch.Tensor) -> NDArray[np.float32]:
-    """Return how much of the best classes of samples is of each class or noun, shape (samples, names).
-
-    Nouns that say too little have nothing.
-    """
-    tree = imagenet_tree()
+    """Return how much of the best classes of samples is of each class or noun, shape (samples, names)."""
     # The five best classes count: the rest of the probability is spread over all others where the layer is unsure.
     most, best = chance.topk(5)
     among = torch.zeros_like(chance).scatter_(1, best, most / most.sum(1, keepdim=True))
-    return np.asarray(among.numpy() @ (tree.below * (tree.parts <= WIDEST)).astype(np.float32))
+    return np.asarray(among.numpy() @ imagenet_tree().below.astype(np.float32))
 
 
 def is_class(name: str) -> bool:

@@ -34,6 +34,7 @@ class Question:
     is_range: bool = False  # whether the property is a range of numbers or dates
     # part of what members are seen as more than others that is of the class or noun; else the share of the members
     part: float = 0.0
+    is_tested: bool = True  # False for a class of too few samples, which may be the example of a noun
 
 
 def questions_of(panel: SampledSets, properties: Properties) -> Iterator[Question]:
@@ -60,9 +61,13 @@ def questions_of(panel: SampledSets, properties: Properties) -> Iterator[Questio
     enough = members_with + others_with >= MIN_WITH
     if properties.asked is not None:
         enough &= properties.asked[:, None]
-    for kind, value in np.argwhere(enough):
+    asked = enough
+    if properties.tree is not None:  # A class of few samples may be the example of a noun.
+        asked = enough | (strength > 0) & (np.arange(len(properties.values)) < len(properties.tree.below))
+    for kind, value in np.argwhere(asked):
         ours, theirs = float(share_members[kind, value]), float(share_others[kind, value])
-        evidence = Evidence(properties.source, properties.values[value], ours, theirs, float(p_values[kind, value]))
+        p_value = float(p_values[kind, value]) if enough[kind, value] else 1.0
+        evidence = Evidence(properties.source, properties.values[value], ours, theirs, p_value)
         yield Question(
             kind=int(kind),
             evidence=evidence,
@@ -70,6 +75,7 @@ def questions_of(panel: SampledSets, properties: Properties) -> Iterator[Questio
             large=ours - theirs >= MORE,
             is_range=properties.are_ranges,
             part=float(part[kind, value]),
+            is_tested=bool(enough[kind, value]),
         )
 
 
