@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 FILE = "imagenet_hypernyms.tsv"  # its license is beside it, in LICENSE-wordnet.txt
 
 EVERYDAY = "everyday_nouns.tsv"
-"""Nouns that people say when they see a picture (Rosch et al. 1976, "Basic objects in natural categories": dog, car, and
-what holds several of these, such as animal and vehicle), each with the synsets of WordNet that it names.
+"""File of the nouns that people say when they see a picture, each with the synsets of WordNet that it names.
 
-Our choice among the 425 nouns above the classes: the others are words of zoology, of trade, or of no meaning in a
-picture, such as carnivore, commodity and substance. A noun whose picture people would call otherwise is not in it:
-WordNet's lamps are a candle and two lanterns. It is under the license of the project.
+Most are basic objects (Rosch et al. 1976, "Basic objects in natural categories"), such as "dog" and "car". The others
+hold several of these, such as "animal" and "vehicle". The choice is our own, under the license of the project. Left out
+are words of zoology and trade, words without a look, such as "carnivore", "commodity" and "substance", and nouns whose
+pictures people call otherwise: the lamps of WordNet are a candle, a pumpkin and a spotlight.
 """
 
 

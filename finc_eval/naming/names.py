@@ -161,7 +161,9 @@ def _wider(first: Evidence, group: Sequence[Question]) -> list[Question]:
     if first.share_members < MOST:
         return []
     around = [question for question in group if question.large and within(first.value, question.evidence.value)]
-    generic = [question for question in around if first.value.endswith(f" {question.evidence.value}")]
+    generic = [
+        question for question in around if is_class(first.value) and first.value.endswith(f" {question.evidence.value}")
+    ]
     more = [question for question in around if first.share_members < BOTH <= question.evidence.share_members]
     return (generic or more)[:1]
 

@@ -22,6 +22,12 @@ MIN_WITH = 3
 
 MORE = 0.2  # difference between the shares of members and others from which a property describes a kind
 
+WIDEST, OF_WIDEST = 0.2, 0.8
+"""Part of all classes above which a noun says too little of fewer than this share of the members: "animal" of all.
+
+Of 24 classes of small photographs that the last layer mistakes for many others, .86 to 1 of 50 members were seen as
+animals; of members of which a third were frogs, a quarter spiders and the rest random, .78."""
+
 
 @dataclass(frozen=True)
 class Question:
@@ -61,9 +67,10 @@ def questions_of(panel: SampledSets, properties: Properties) -> Iterator[Questio
     enough = members_with + others_with >= MIN_WITH
     if properties.asked is not None:
         enough &= properties.asked[:, None]
-    asked = enough
+    asked, least = enough, np.zeros(len(properties.values))
     if properties.tree is not None:  # A class of few samples may be the example of a noun.
         asked = enough | (strength > 0) & (np.arange(len(properties.values)) < len(properties.tree.below))
+        least[properties.tree.parts > WIDEST] = OF_WIDEST
     for kind, value in np.argwhere(asked):
         ours, theirs = float(share_members[kind, value]), float(share_others[kind, value])
         p_value = float(p_values[kind, value]) if enough[kind, value] else 1.0
@@ -72,7 +79,7 @@ def questions_of(panel: SampledSets, properties: Properties) -> Iterator[Questio
             kind=int(kind),
             evidence=evidence,
             strength=float(strength[kind, value]),
-            large=ours - theirs >= MORE,
+            large=ours - theirs >= MORE and ours >= least[value],
             is_range=properties.are_ranges,
             part=float(part[kind, value]),
             is_tested=bool(enough[kind, value]),
