@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.naming.classes import class_properties, is_class, overlap, within
+from finc_eval.naming.classes import class_properties, is_class, overlap, says_little, within
 from finc_eval.naming.evidence import CLASSIFIER, LOOKS_LIKE, MOST, SUCH_AS, TRAIT, Evidence, Name, divergence
 from finc_eval.naming.properties import TEXT_COLUMNS, metadata_properties, panel_of
-from finc_eval.naming.questions import Question, questions_of, trait_questions
+from finc_eval.naming.questions import MORE, Question, questions_of, trait_questions
 from finc_eval.numerics.families import holm
 from finc_eval.numerics.inference import ALPHA
 
@@ -154,18 +154,24 @@ def _best(group: list[Question]) -> list[Question]:
 def _wider(first: Evidence, group: Sequence[Question]) -> list[Question]:
     """Return the noun that stands before a class or a narrower noun of most members; none if that says enough.
 
-    A layer mistakes spiders for other spiders: "spider such as barn spider", and not "barn spider". And where it sees
-    hardly more than half of the members as one class or noun, the noun above it that more are seen as is true of them
-    more surely: "dog such as toy terrier" are Chihuahuas.
+    A layer mistakes spiders for other spiders: "spider such as barn spider", and not "barn spider". And where many more
+    members are seen as a noun above it, or hardly most are seen as it, the noun is true more surely: Chihuahuas are
+    "dog such as toy terrier".
     """
-    if first.share_members < MOST:
+    share = first.share_members
+    if share < MOST:
         return []
     around = [question for question in group if question.large and within(first.value, question.evidence.value)]
     generic = [
         question for question in around if is_class(first.value) and first.value.endswith(f" {question.evidence.value}")
     ]
-    more = [question for question in around if first.share_members < BOTH <= question.evidence.share_members]
-    return (generic or more)[:1]
+    sure = [question for question in around if share < BOTH <= question.evidence.share_members]
+    more = [
+        question
+        for question in around
+        if question.evidence.share_members >= share + MORE and not says_little(question.evidence.value)
+    ]
+    return (generic or more or sure)[:1]
 
 
 def _may_be_example(question: Question) -> bool:

@@ -13,7 +13,7 @@ from PIL import Image
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.recipe import extractor_of
 from finc_eval.extractors.networks import motion
-from finc_eval.naming.classes import sum_up
+from finc_eval.naming.classes import WIDEST, sum_up
 from finc_eval.naming.evidence import TRAIT, Evidence
 from finc_eval.naming.properties import TEXT_COLUMNS, Indices, Properties, SampledSets
 
@@ -22,8 +22,8 @@ MIN_WITH = 3
 
 MORE = 0.2  # difference between the shares of members and others from which a property describes a kind
 
-WIDEST, OF_WIDEST = 0.2, 0.8
-"""Part of all classes above which a noun says too little of fewer than this share of the members: "animal" of all.
+OF_WIDEST = 0.8
+"""Share of the members from which a noun above more than `WIDEST` of all classes is said.
 
 Of 24 classes of small photographs that the last layer mistakes for many others, .86 to 1 of 50 members were seen as
 animals; of members of which a third were frogs, a quarter spiders and the rest random, .78."""
