@@ -1,4 +1,4 @@
-"""The thousand classes of ImageNet, and the tree of WordNet's nouns above them."""
+"""The thousand classes of ImageNet, and the nouns above them that people say."""
 
 from __future__ import annotations
 
@@ -11,13 +11,22 @@ from numpy.typing import NDArray
 
 FILE = "imagenet_hypernyms.tsv"  # its license is beside it, in LICENSE-wordnet.txt
 
+EVERYDAY = "everyday_nouns.tsv"
+"""File of the nouns that people say when they see a picture, each with the synsets of WordNet that it names.
+
+Most are basic objects (Rosch et al. 1976, "Basic objects in natural categories"), such as "dog" and "car". The others
+hold several of these, such as "animal" and "vehicle". The choice is our own, under the license of the project. Left out
+are words of zoology and trade, words without a look, such as "carnivore", "commodity" and "substance", and nouns whose
+pictures people call otherwise: the lamps of WordNet are a candle, a pumpkin and a spotlight.
+"""
+
 
 @dataclass(frozen=True, eq=False)
 class ClassTree:
-    """Classes, and the nouns that each of them is a kind of, such as "dog" of its 118 breeds.
+    """Classes, and the everyday nouns that each of them is a kind of, such as "dog" of its 118 breeds.
 
     Attributes:
-        names: name of each class, and then of each noun above two classes or more.
+        names: name of each class, and then of each everyday noun, which is above two classes or more.
         below: the classes that are of each class or noun, shape (classes, names).
     """
 
@@ -37,33 +46,23 @@ class ClassTree:
 
 @cache
 def imagenet_tree() -> ClassTree:
-    """Return the classes of ImageNet (ILSVRC 2012) by their first name, with the nouns above them.
-
-    Of nouns with the same classes, the most specific one stays.
-    """
-    lines = (files("finc_eval.extractors") / FILE).read_text(encoding="utf-8").splitlines()[1:]
-    rows = [line.split("\t") for line in lines]
+    """Return the classes of ImageNet (ILSVRC 2012) by their first name, with the everyday nouns above them."""
+    rows = _table(FILE)
     words = {synset: word for synset, word, *_ in rows}
     above = {synset: hypernyms.split(",") if hypernyms else [] for synset, _, hypernyms, _ in rows}
-    leaves = sorted((int(number), synset) for synset, *_, number in rows if number)
-    held: dict[str, list[int]] = {}
-    for number, leaf in leaves:
-        waiting, seen = [*above[leaf]], set[str]()
-        while waiting:
-            if (synset := waiting.pop()) not in seen:
-                seen.add(synset)
-                held.setdefault(synset, []).append(number)
-                waiting += above[synset]
-    # A noun is below another with the same classes if it is further from the root of the tree.
-    nouns = sorted(held, key=lambda synset: (-len(held[synset]), _depth(synset, above)))
-    kept = {tuple(held[synset]): words[synset] for synset in nouns if len(held[synset]) > 1}
-    below = np.zeros((len(leaves), len(leaves) + len(kept)), bool)
-    np.fill_diagonal(below, True)
-    for column, numbers in enumerate(kept, len(leaves)):
-        below[list(numbers), column] = True
-    return ClassTree((*(words[leaf] for _, leaf in leaves), *kept.values()), below)
+    leaves = [synset for _, synset in sorted((int(number), synset) for synset, *_, number in rows if number)]
+    nouns = {noun: {*synsets.split(",")} for noun, synsets in _table(EVERYDAY)}
+    around = [_around(leaf, above) for leaf in leaves]
+    below = np.array([[bool(every & synsets) for synsets in nouns.values()] for every in around])
+    return ClassTree((*(words[leaf] for leaf in leaves), *nouns), np.hstack([np.eye(len(leaves), dtype=bool), below]))
 
 
-def _depth(synset: str, above: dict[str, list[str]]) -> int:
-    """Return the number of nouns on the shortest way to the root."""
-    return min((1 + _depth(parent, above) for parent in above[synset]), default=0)
+def _table(file: str) -> list[list[str]]:
+    """Return the rows of a table, without its heading."""
+    lines = (files("finc_eval.extractors") / file).read_text(encoding="utf-8").splitlines()[1:]
+    return [line.split("\t") for line in lines]
+
+
+def _around(synset: str, above: dict[str, list[str]]) -> set[str]:
+    """Return a synset and all synsets above it."""
+    return {synset}.union(*(_around(parent, above) for parent in above[synset]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from finc_eval.core.words import quote
-from finc_eval.naming.evidence import ADJECTIVE, LOOKS_LIKE, HasName, UniqueNames, starts_with_trait, unnamed
+from finc_eval.naming.evidence import ADJECTIVE, LOOKS_LIKE, SUCH_AS, HasName, UniqueNames, starts_with_trait, unnamed
 
 MAX_NAME = 5  # words of the name of a kind
 
@@ -45,6 +45,8 @@ class KindNames:
         return f"{thing} {like}{quote(self.cut(kind))}" + f", {kind.id}," * self._unique.is_shared(kind)
 
     def cut(self, kind: HasName) -> str:
-        """Return the first `MAX_NAME` words of the name."""
+        """Return the first `MAX_NAME` words of the name; a noun with its example is whole."""
         words = self._unique.words(kind).split()
+        if LOOKS_LIKE in (kind.name or "") and SUCH_AS in " ".join(words):
+            return " ".join(words)
         return " ".join(words[:MAX_NAME]) + "…" * (len(words) > MAX_NAME)

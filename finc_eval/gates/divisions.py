@@ -21,7 +21,7 @@ from finc_eval.gates.policy import COLUMN_SHARE, KindLimits
 from finc_eval.gates.sets import GEN, REF, GateSets
 from finc_eval.gates.shares import members_to_hold, members_to_lose
 from finc_eval.naming.classes import SEEN, class_weights, classifier_of, probabilities
-from finc_eval.naming.evidence import Name, unnamed
+from finc_eval.naming.evidence import Name, starts_with_trait, unnamed
 from finc_eval.numerics.families import level_of_each
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.answer import Answer, kind_id, node_tallies
@@ -68,10 +68,13 @@ class CountedSets:
         """Return the names of kinds of a tree: what their samples of the reference have in common, if anything."""
         if self.tree is None:
             return {}
-        if isinstance(self.tree, Nouns):
-            return {kind: Name(self.names[kind].removeprefix(OF_CLASSES).replace("-", " ")) for kind in kinds}
         unions = {kind: self.leaves(kind) for kind in kinds}
-        return names_of_unions(unions, {REF: self.counted[REF]}, {REF: self.ref})
+        found = names_of_unions(unions, {REF: self.counted[REF]}, {REF: self.ref})
+        if isinstance(self.tree, Nouns):
+            # What is seen in samples is said of them where nothing but traits would be.
+            nouns = {kind: Name(self.names[kind].removeprefix(OF_CLASSES).replace("-", " ")) for kind in kinds}
+            found |= {kind: nouns[kind] for kind, name in found.items() if _has_no_noun(name)}
+        return found
 
     def noun(self, kind: int, called: Mapping[int, Name]) -> str:
         """Return what a kind is called in all that is said; `called` has the names that are known."""
@@ -96,6 +99,11 @@ class CountedSets:
     def shares(self, label: str) -> NDArray[np.float64]:
         """Return the share of each kind in a set."""
         return np.asarray(self.tallies[label].members / self.tallies[label].n)
+
+
+def _has_no_noun(name: Name) -> bool:
+    """Return whether a name says traits alone, or nothing."""
+    return name.text is None or starts_with_trait(name.text, name.evidence)
 
 
 def tree_of_reference(sets: GateSets, seed: int, run: Run) -> KindTree:

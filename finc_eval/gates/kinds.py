@@ -216,11 +216,13 @@ def lost_evidence(
     """
     counts, rule, n = _Counts.of(sets, counted), sets.rule("kinds.lose"), sets.gen.n
     titles = {kind: f"{rule} {counted.names[kind]}" for kind in judged.limited}
-    called = counted.called(list(titles))
+    shares = {kind: counts.pairs(kind) or counts.of_kind(kind) for kind in titles}
+    values = {kind: LostShare.value_of(each.share, each.old_share, judged.least) for kind, each in shares.items()}
+    # Of kinds that are searched, only those that are beyond the limit can be said.
+    called = counted.called([kind for kind, value in values.items() if before is None or value > lose])
     for kind, title in titles.items():
         both, pairs, real = counts.of_kind(kind), counts.pairs(kind), float(judged.shares[kind])
-        found_counts = pairs or both
-        value = LostShare.value_of(found_counts.share, found_counts.old_share, judged.least)
+        value = values[kind]
         shared: dict[str, Any] = {
             "name": title,
             "value": value,

@@ -32,7 +32,7 @@ name, and 76 names were true of most members; 13 of 14 wrong names with a part o
 on the other half, 89 of 90 were true. With half of the whole probability, 41 of 108 had a name."""
 
 WIDEST = 0.2
-"""Part of all classes above which a noun names no kind: "artifact" and "vertebrate" say too little, "dog" has .12."""
+"""Part of all classes above which a noun says little: "animal" has .40, and "dog" .12."""
 
 UNSURE = 0.8
 """Part of other samples above whose entropy of classes the median of members means that the layer is unsure of them.
@@ -85,20 +85,22 @@ def probabilities(samples: Embeddings, rows: Indices) -> torch.Tensor | None:
 
 
 def class_weights(chance: torch.Tensor) -> NDArray[np.float32]:
-    """Return how much of the best classes of samples is of each class or noun, shape (samples, names).
-
-    Nouns that say too little have nothing.
-    """
-    tree = imagenet_tree()
+    """Return how much of the best classes of samples is of each class or noun, shape (samples, names)."""
     # The five best classes count: the rest of the probability is spread over all others where the layer is unsure.
     most, best = chance.topk(5)
     among = torch.zeros_like(chance).scatter_(1, best, most / most.sum(1, keepdim=True))
-    return np.asarray(among.numpy() @ (tree.below * (tree.parts <= WIDEST)).astype(np.float32))
+    return np.asarray(among.numpy() @ imagenet_tree().below.astype(np.float32))
 
 
 def is_class(name: str) -> bool:
     """Return whether a name is of a class, and not of a noun above classes."""
     return name in imagenet_tree().classes
+
+
+def says_little(name: str) -> bool:
+    """Return whether a noun is above so many classes that a narrower noun or a class says more, if it is true."""
+    tree = imagenet_tree()
+    return bool(tree.parts[_places(name)].max() > WIDEST)
 
 
 def overlap(one: str, other: str) -> bool:

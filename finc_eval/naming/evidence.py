@@ -86,6 +86,8 @@ PARTLY = "partly "  # beginning of the name of a kind if no value describes most
 LOOKS_LIKE = "looks like "
 """Beginning of a name that the extractor's classes gave, which need not be the classes of the samples."""
 
+SUCH_AS = " such as "  # between a noun and its clearest class, as in "food such as pizza"
+
 SLIGHT = "what differs has no name, such as many small changes"
 """Sentence on sets that differ where no kind and no look does."""
 

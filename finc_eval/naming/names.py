@@ -10,19 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.naming.classes import class_properties, is_class, overlap, within
-from finc_eval.naming.evidence import CLASSIFIER, MOST, TRAIT, Evidence, Name, divergence
+from finc_eval.naming.classes import class_properties, is_class, overlap, says_little, within
+from finc_eval.naming.evidence import CLASSIFIER, LOOKS_LIKE, MOST, SUCH_AS, TRAIT, Evidence, Name, divergence
 from finc_eval.naming.properties import TEXT_COLUMNS, metadata_properties, panel_of
-from finc_eval.naming.questions import Question, questions_of, trait_questions
+from finc_eval.naming.questions import MORE, Question, questions_of, trait_questions
 from finc_eval.numerics.families import holm
 from finc_eval.numerics.inference import ALPHA
 
 SECOND = 0.25
 """Share of the members from which a value stands in a name that describes fewer than most, or next to another value."""
 
-SUCH_AS = " such as "  # between a noun and the class below it that says most, as in "invertebrate such as jellyfish"
-
-BOTH = 0.6  # share of the members that two values must describe together, where neither describes most
+BOTH = 0.6
+"""Share of the members that two values must describe together, where neither describes most, and from which a class or
+noun is said without a wider noun that more of them have."""
 
 
 def name_by_members(members: Sequence[Mapping[str, NDArray[np.int64]]], sets: Mapping[str, Embeddings]) -> list[Name]:
@@ -39,8 +39,8 @@ def name_by_members(members: Sequence[Mapping[str, NDArray[np.int64]]], sets: Ma
     A name needs substance too: a value that most of the members have, or two that most have together. Where no value of
     a column of metadata describes most, the name says "partly", of one or two that at least a quarter have. A label
     that describes most comes first; of the other sources, the one whose value tells members from others best
-    (`Evidence.information`). A noun that most have is followed by a class below it that says more. A trait that tells
-    them apart better than a value of hardly most is the name alone. `members` are drawn at random, since the most
+    (`Evidence.information`). A noun is said only of most members, with its clearest class. A trait that tells them
+    apart better than a value of hardly most is the name alone. `members` are drawn at random, since the most
     typical have more in common than others.
     """
     if not members or not sets:
@@ -52,22 +52,26 @@ def name_by_members(members: Sequence[Mapping[str, NDArray[np.int64]]], sets: Ma
         for question in questions_of(panel, properties)
     ]
     questions += trait_questions(panel)
-    adjusted = holm([asked.evidence.p_value for asked in questions]).tolist()
+    adjusted = iter(holm([asked.evidence.p_value for asked in questions if asked.is_tested]).tolist())
     found: list[list[Question]] = [[] for _ in members]
-    for question, p_value in zip(questions, adjusted, strict=True):
-        if p_value <= ALPHA:
-            supported = replace(question, evidence=replace(question.evidence, p_value=p_value))
-            found[question.kind].append(supported)
+    for question in questions:
+        p_value = next(adjusted) if question.is_tested else 1.0
+        if p_value <= ALPHA or _may_be_example(question):
+            found[question.kind].append(replace(question, evidence=replace(question.evidence, p_value=p_value)))
     return [_name(mine) for mine in found]
 
 
-def _name(questions: list[Question]) -> Name:
-    """Name one kind from its significant properties, which come in the order of their sources."""
+def _name(asked: list[Question]) -> Name:
+    """Name one kind from its significant properties, which come in the order of their sources.
+
+    The example of a noun need not be significant: of dogs of a hundred breeds, no breed is.
+    """
+    questions = [question for question in asked if question.evidence.p_value <= ALPHA]
     by_source = [
         _best(sorted(group, key=lambda question: (-question.strength, " to " in question.evidence.value)))
         for _, group in groupby(questions, lambda question: question.evidence.source)
     ]
-    phrases = [phrase for group in by_source if (phrase := _phrase([question for question in group if question.large]))]
+    phrases = [phrase for group in by_source if (phrase := _phrase(group, asked))]
     noun = max(phrases, key=lambda phrase: (phrase.is_label, phrase.information), default=None)
     traits = [
         question.evidence
@@ -131,8 +135,7 @@ def _best(group: list[Question]) -> list[Question]:
     """Return the properties of a source, without those that a better one holds or lies in.
 
     Of ranges, the strongest stays that most members are in; of classes and nouns, the best of those with common
-    classes, and the strongest of all behind a wider noun that most members have. A class of two words stands behind the
-    noun that its last word is.
+    classes, behind a wider noun where that is safer (`_wider`).
     """
     if group[0].is_range:
         return next(([question] for question in group if question.evidence.share_members >= MOST), group[:1])
@@ -145,31 +148,58 @@ def _best(group: list[Question]) -> list[Question]:
     ):
         if not any(overlap(question.evidence.value, other.evidence.value) for other in kept):
             kept.append(question)
-    if within(group[0].evidence.value, kept[0].evidence.value) and group[0].evidence.share_members >= SECOND:
-        kept.insert(1, group[0])
-    # A layer mistakes spiders for other spiders: "spider such as barn spider", and not "barn spider".
-    first = kept[0].evidence
+    return [*_wider(kept[0].evidence, group), *kept]
+
+
+def _wider(first: Evidence, group: Sequence[Question]) -> list[Question]:
+    """Return the noun that stands before a class or a narrower noun of most members; none if that says enough.
+
+    A layer mistakes spiders for other spiders: "spider such as barn spider", and not "barn spider". And where many more
+    members are seen as a noun above it, or hardly most are seen as it, the noun is true more surely: Chihuahuas are
+    "dog such as toy terrier".
+    """
+    share = first.share_members
+    if share < MOST:
+        return []
+    around = [question for question in group if question.large and within(first.value, question.evidence.value)]
     generic = [
-        question for question in group if is_class(first.value) and first.value.endswith(f" {question.evidence.value}")
+        question for question in around if is_class(first.value) and first.value.endswith(f" {question.evidence.value}")
     ]
-    return [*generic[: int(first.share_members >= MOST)], *kept]
+    sure = [question for question in around if share < BOTH <= question.evidence.share_members]
+    more = [
+        question
+        for question in around
+        if question.evidence.share_members >= share + MORE and not says_little(question.evidence.value)
+    ]
+    return (generic or more or sure)[:1]
 
 
-def _phrase(questions: list[Question]) -> _Phrase | None:
+def _may_be_example(question: Question) -> bool:
+    """Return whether it is asked of a class that members are seen as more than others."""
+    return question.evidence.source == CLASSIFIER and question.strength > 0 and is_class(question.evidence.value)
+
+
+def _example(noun: Evidence, asked: Sequence[Question]) -> list[Evidence]:
+    """Return the class below a noun that members are seen as most, and more than others; none below a class."""
+    classes = [each for each in asked if _may_be_example(each) and within(each.evidence.value, noun.value)]
+    return [max(classes, key=lambda question: question.strength).evidence] if classes else []
+
+
+def _phrase(questions: list[Question], asked: Sequence[Question]) -> _Phrase | None:
     """Say what members have of one source, from its values, the strongest first; None if they share nothing."""
-    values = [question.evidence for question in questions]
-    source = values[0].source if values else TRAIT
-    most = [value for value in values if value.share_members >= MOST]
-    strongest = sorted(questions, key=lambda question: -question.part)
-    some = [question.evidence for question in strongest if question.part >= SECOND][:2]
-    both = len(some) == 2 and sum(question.part for question in questions if question.evidence in some) >= BOTH
+    source, large = questions[0].evidence.source, [question for question in questions if question.large]
     if source == TRAIT:
         return None
+    most = [question.evidence for question in large if question.evidence.share_members >= MOST]
+    strongest = sorted(large, key=lambda question: -question.part)
+    some = [question.evidence for question in strongest if question.part >= SECOND][:2]
+    both = len(some) == 2 and sum(question.part for question in large if question.evidence in some) >= BOTH
     example: list[Evidence] = []
     if source == CLASSIFIER:
         # The classes after the first are its neighbors, and mostly wrong: a lion is not a cheetah.
-        shown, verb = most[:1] or (some if both else []), "looks like "
-        example = [value for value in values[1:2] if most and within(value.value, most[0].value)]
+        verb, both = LOOKS_LIKE, both and all(is_class(value.value) for value in some)
+        shown = most[:1] or (some if both else [])
+        example = _example(most[0], asked) if most else []
     elif source in TEXT_COLUMNS:
         shown, verb = most[:2], f"{source} with "
     else:

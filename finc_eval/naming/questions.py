@@ -13,7 +13,7 @@ from PIL import Image
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.recipe import extractor_of
 from finc_eval.extractors.networks import motion
-from finc_eval.naming.classes import sum_up
+from finc_eval.naming.classes import WIDEST, sum_up
 from finc_eval.naming.evidence import TRAIT, Evidence
 from finc_eval.naming.properties import TEXT_COLUMNS, Indices, Properties, SampledSets
 
@@ -21,6 +21,12 @@ MIN_WITH = 3
 """Samples that must have a property before it is tested; rarer ones cannot become significant (Tarone 1990)."""
 
 MORE = 0.2  # difference between the shares of members and others from which a property describes a kind
+
+OF_WIDEST = 0.8
+"""Share of the members from which a noun above more than `WIDEST` of all classes is said.
+
+Of 24 classes of small photographs that the last layer mistakes for many others, .86 to 1 of 50 members were seen as
+animals; of members of which a third were frogs, a quarter spiders and the rest random, .78."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +40,7 @@ class Question:
     is_range: bool = False  # whether the property is a range of numbers or dates
     # part of what members are seen as more than others that is of the class or noun; else the share of the members
     part: float = 0.0
+    is_tested: bool = True  # False for a class of too few samples, which may be the example of a noun
 
 
 def questions_of(panel: SampledSets, properties: Properties) -> Iterator[Question]:
@@ -60,16 +67,22 @@ def questions_of(panel: SampledSets, properties: Properties) -> Iterator[Questio
     enough = members_with + others_with >= MIN_WITH
     if properties.asked is not None:
         enough &= properties.asked[:, None]
-    for kind, value in np.argwhere(enough):
+    asked, least = enough, np.zeros(len(properties.values))
+    if properties.tree is not None:  # A class of few samples may be the example of a noun.
+        asked = enough | (strength > 0) & (np.arange(len(properties.values)) < len(properties.tree.below))
+        least[properties.tree.parts > WIDEST] = OF_WIDEST
+    for kind, value in np.argwhere(asked):
         ours, theirs = float(share_members[kind, value]), float(share_others[kind, value])
-        evidence = Evidence(properties.source, properties.values[value], ours, theirs, float(p_values[kind, value]))
+        p_value = float(p_values[kind, value]) if enough[kind, value] else 1.0
+        evidence = Evidence(properties.source, properties.values[value], ours, theirs, p_value)
         yield Question(
             kind=int(kind),
             evidence=evidence,
             strength=float(strength[kind, value]),
-            large=ours - theirs >= MORE,
+            large=ours - theirs >= MORE and ours >= least[value],
             is_range=properties.are_ranges,
             part=float(part[kind, value]),
+            is_tested=bool(enough[kind, value]),
         )
 
 

@@ -48,6 +48,7 @@ class Trait:
     unseen: float = -np.inf  # value up to which no eye sees it
     is_length: bool = False  # whether its change is said in percent
     is_asked: bool = False  # whether a user registered it: it is said even where another look explains it
+    measured: str = ""  # what is measured, where people say another word for it
 
     def leads_to(self, other: Trait, *, is_more: bool, other_is_more: bool) -> bool:
         """Return whether a change of another trait may follow from a change of this trait.
@@ -85,10 +86,11 @@ TRAITS = (
           unseen=UNSEEN_NOISE),
     Trait("mosaic", None, "pixelated or upscaled", None, "more pixelated or upscaled",
           brings=TEXTURE, bad=1, least_spread=0.03),
-    Trait("blocks", None, "in blocks of 8 × 8 pixels, as JPEG makes them", None, "blockier, as JPEG makes pictures",
-          brings=(*TEXTURE, *COLOR), ends=UNIFORM, bad=1, least_spread=0.04),
-    Trait("mark", None, "marked with the same pixels at one place", None,
-          "marked more with the same pixels at one place", brings=(*TEXTURE, *TONE)),
+    Trait("blocks", None, "with JPEG artifacts", None, "with more JPEG artifacts",
+          brings=(*TEXTURE, *COLOR), ends=UNIFORM, bad=1, least_spread=0.04,
+          measured="steps between blocks of 8 × 8 pixels, as JPEG makes them"),
+    Trait("mark", None, "watermarked", None, "more clearly watermarked", brings=(*TEXTURE, *TONE),
+          measured="the same pixels at one place, as of a watermark, a logo or a date"),
     Trait("sharpness", "blurred", "oversharpened", "blurrier", "sharper",
           brings=(*TEXTURE, "shades", "toned"), bad=-1, least_spread=0.4),
     Trait("brightness", "dark", "bright", "darker", "brighter", brings=(*TONE, *TEXTURE, *COLOR), is_length=True),
@@ -137,6 +139,11 @@ LOOKS_OF_CLIPS = (
     Trait("outward", "moving inward", "moving outward", "moving more inward", "moving more outward"),
     Trait("unevenness", None, "with uneven motion", None, "with more uneven motion"),
 )  # fmt: skip
+
+
+def measured_words(trait: str) -> str:
+    """Return what is measured of a built-in trait, where people say another word for it; else ""."""
+    return next((known.measured for known in (*TRAITS, *LOOKS_OF_CLIPS) if known.name == trait), "")
 
 
 def measure_clips(values: Array) -> Array:

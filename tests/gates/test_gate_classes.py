@@ -7,6 +7,7 @@ import torch
 import finc_eval as fe
 from finc_eval.extractors.imagenet import imagenet_tree
 from finc_eval.gates import divisions
+from finc_eval.naming.evidence import Name
 
 N = 600
 BREEDS = ("golden retriever", "beagle", "goldfish", "volcano", "teapot")
@@ -37,21 +38,30 @@ def seen(monkeypatch):
 
 @pytest.mark.one_of_each
 @pytest.mark.parametrize(
-    "lost, named",
+    "lost, found, named",
     [
-        ((), None),
-        (("goldfish",), "goldfish"),
-        (("golden retriever", "beagle"), "hunting dog"),  # the narrowest noun above both, once
+        ((), None, ""),
+        (("goldfish",), "goldfish", "goldfish"),
+        # The narrowest everyday noun above both, once; what its samples are called is said by their labels.
+        (("golden retriever", "beagle"), "dog", "golden retriever and beagle"),
     ],
 )
-def test_a_class_or_a_noun_that_is_lost_is_a_regression_by_its_name(seen, lost, named):
+def test_a_class_or_a_noun_that_is_lost_is_a_regression_by_its_name(seen, lost, found, named):
     verdict = fe.gate(seen(3, lost), seen(1), seen(2), POLICY)
     broken = [one.name for one in verdict.of("regressed")]
-    if named is None:
+    if found is None:
         assert broken == []
         return
-    assert verdict.overall == "regression" and broken == [f"kinds.lose seen-{named.replace(' ', '-')}"]
-    assert f"lacks {named}" in verdict.headline and verdict.headline.count("lacks") == 1
+    assert verdict.overall == "regression" and broken == [f"kinds.lose seen-{found}"]
+    headline = verdict.headline
+    assert "lacks " in headline and all(name in headline for name in named.split(" and "))
+    assert headline.count("lacks") == 1
+
+
+def test_samples_of_a_noun_without_a_name_of_their_own_are_called_by_the_noun(seen, monkeypatch):
+    monkeypatch.setattr(divisions, "names_of_unions", lambda unions, *_: {kind: Name(None) for kind in unions})
+    verdict = fe.gate(seen(3, ("golden retriever", "beagle")), seen(1), seen(2), POLICY)
+    assert "lacks dog" in verdict.headline
 
 
 def test_without_a_last_layer_no_class_is_searched():

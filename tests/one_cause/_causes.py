@@ -167,7 +167,7 @@ def painted(prompts, rng):
 
 CAUSES = {
     "blur": Cause("photographs", "blurrier", each(lambda one, rng: one.filter(ImageFilter.GaussianBlur(0.9)))),
-    "JPEG": Cause("photographs", "blockier, as JPEG makes pictures", each(as_jpeg)),
+    "JPEG": Cause("photographs", "with more JPEG artifacts", each(as_jpeg)),
     "noise": Cause("digits", "noisier", each(noisy)),
     "dark": Cause("photographs", "darker", each(lambda one, rng: ImageEnhance.Brightness(one).enhance(0.8))),
     "gray": Cause("photographs", "gray, without color", each(lambda one, rng: one.convert("L").convert("RGB"))),

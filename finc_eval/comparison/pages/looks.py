@@ -9,6 +9,7 @@ from finc_eval.comparison.direction import Direction
 from finc_eval.comparison.result import Comparison
 from finc_eval.findings.finding import two_shares
 from finc_eval.naming.looks import Look
+from finc_eval.naming.traits import measured_words
 from finc_eval.numerics.inference import ALPHA, significant
 from finc_eval.partitions.kind import Kind
 from finc_eval.prompts.table import Word
@@ -60,6 +61,7 @@ def _look(look: Look, titles: Mapping[str, str], shown: int) -> Seen:
     other = "ref" if look.more_in == "gen" else "gen"
     shares = ("", "") if look.whole else two_shares(look.share_gen, look.share_ref)
     which = {look.more_in: "clearest", other: "typical"}
+    why = f"Why this name: {measured}. " if (measured := measured_words(look.trait)) else ""
     headings = {label: f"{share} {which[label]}".strip() for label, share in zip(("gen", "ref"), shares, strict=True)}
     return Seen(
         f"on average {look.name}" if look.whole else look.name,
@@ -69,7 +71,7 @@ def _look(look: Look, titles: Mapping[str, str], shown: int) -> Seen:
             if look.examples.get(label)
         ),
         PAIR[look.more_in],
-        f"p = {p_value(look.p_value)}, adjusted for all looks",
+        f"{why}p = {p_value(look.p_value)}, adjusted for all looks",
         look.name,
     )
 
