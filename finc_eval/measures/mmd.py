@@ -291,10 +291,10 @@ def _cmmd_kernel(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 
 
 def sums_within(
-    x: Embeddings, kernel: PairKernel, where: torch.device, visit: BlockVisitor | None = None
+    x: Embeddings, kernel: PairKernel, where: torch.device, *visitors: BlockVisitor | None
 ) -> tuple[torch.Tensor, float]:
     """Return Σ_{j≠i} k(x_i, x_j) for each i, shape (n,), and Σ_i k(x_i, x_i); visitors see every block."""
-    seeing = [visit for visit in visits if visit is not None]
+    seeing = [visitor for visitor in visitors if visitor is not None]
     sums, diagonal = torch.zeros(x.n, dtype=torch.double, device=where), 0.0
     for rows, left in _blocks(x, 0, where):
         values = kernel(left, left)
