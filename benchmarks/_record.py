@@ -1,8 +1,8 @@
 """Record the results of benchmarks: JSON under results/, and a table in README.md between the two marks of each.
 
 A record says by which command, at which commit and when it was measured, with which versions, and on which class of
-machine. Where a call takes some of the rows alone, each row says it. A record is never replaced by a smaller one, of fewer rows or fewer
-runs: whoever wants that deletes it first.
+machine. Where a call takes some of the rows alone, each row says it. A record is never replaced by a smaller one, of
+fewer rows or fewer runs: whoever wants that deletes it first.
 
     python benchmarks/_record.py        write the tables of README.md again, from the records
 """

@@ -56,7 +56,7 @@ class MmdEstimate:
 
 @dataclass(frozen=True, eq=False)
 class OwnUnits:
-    """What the samples of a set have in common with the others of their unit, which are not independent of them."""
+    """Kernel of the samples of a set with the others of their unit, which are not independent of them."""
 
     sums: torch.Tensor  # Σ k(x_i, x_j) over the other samples j of the unit of i, shape (n,)
     sizes: torch.Tensor  # number of samples of the unit of i, shape (n,)
@@ -77,7 +77,7 @@ class KernelSums:
 
     @property
     def is_grouped(self) -> bool:
-        """Whether a set has units of several samples."""
+        """True if a set has units of several samples."""
         return self.own_x is not None or self.own_y is not None
 
     def unbiased(self) -> float:

@@ -179,7 +179,7 @@ def test_a_set_of_units_is_as_far_from_its_own_law_as_a_set_of_single_samples(na
 
 
 def test_a_gate_calls_a_release_in_groups_no_farther_than_a_baseline_of_single_samples():
-    """Of 40 pairs of sets of one law, at most 4 are called worse at 5 %; with pairs of one unit it was more than half."""
+    """Of 40 pairs of sets of one law, at most 4 are worse at 5 %; with pairs of one unit more than half were."""
     rng, worse = np.random.default_rng(3), 0
     for _ in range(40):
         gen, old = of_units(rng, np.repeat([2, 12], 8), "gen"), of_units(rng, np.ones(100, int), "old")
