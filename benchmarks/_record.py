@@ -1,8 +1,8 @@
 """Record the results of benchmarks: JSON under results/, and a table in README.md between the two marks of each.
 
-A record says at which commit and when it was measured, with which versions, and on which class of machine. Where a call
-takes some of the rows alone, each row says it. A record is never replaced by a smaller one, of fewer rows or fewer
-runs: whoever wants that deletes it first.
+A record says by which command, at which commit and when it was measured, with which versions, and on which class of
+machine. Where a call takes some of the rows alone, each row says it. A record is never replaced by a smaller one, of
+fewer rows or fewer runs: whoever wants that deletes it first.
 
     python benchmarks/_record.py        write the tables of README.md again, from the records
 """
@@ -11,8 +11,10 @@ import json
 import os
 import platform
 import re
+import shlex
 import shutil
 import subprocess
+import sys
 from datetime import date
 from pathlib import Path
 from typing import NamedTuple
@@ -65,6 +67,7 @@ def record(name, rows, notes="", resumed=False, total=None):
     commit, today = commit_of_now(), date.today().isoformat()
     result = {
         "benchmark": name,
+        "command": command(),
         "notes": notes,
         "commit": commit,
         "date": today,
@@ -76,6 +79,13 @@ def record(name, rows, notes="", resumed=False, total=None):
     out.parent.mkdir(exist_ok=True)
     out.write_text(json.dumps(result, indent=1) + "\n")
     write_table(name)
+
+
+def command():
+    """Return the command line of this call, by the path of its script in the repository."""
+    script, root = Path(sys.argv[0]).resolve(), Path(__file__).resolve().parents[1]
+    path = script.relative_to(root) if script.is_relative_to(root) else Path(script.name)
+    return shlex.join(["python", path.as_posix(), *sys.argv[1:]])
 
 
 def commit_of_now():

@@ -210,7 +210,8 @@ def with_reference(seed):
     return {"alarms": [one.name for one in monitor.alarms], "left out": is_left_out}
 
 
-def one(regime, seed):
+def one(regime, seed, drifts=DRIFTS):
+    """Return the alarms of an unchanged run, and how drifts are named, if its seed is less than `drifts`."""
     if regime == AMONG:
         return with_reference(seed)
     pool, n, size = REGIMES[regime]
@@ -219,7 +220,7 @@ def one(regime, seed):
     monitor = fe.Monitor(a_set(rows, pixels), seed=seed % SEEDS, run=fe.Run(device="cpu"))
     probe = draw(pool, np.random.default_rng(seed + 1), 1000)[:2]
     kinds = ("kind", "diversity") + (("saturation", "grid") if pixels is not None else ())
-    kinds = kinds if seed < DRIFTS else ()
+    kinds = kinds if seed < drifts else ()
     found = {}
     for place, kind in enumerate(kinds):
         drifted = copy.deepcopy(monitor)

@@ -88,8 +88,8 @@ def a_set(pictures, columns=None):
     return fe.EmbeddingSet(rows, [f"{number:04d}.png" for number in range(len(rows))], columns or {}, images)
 
 
-def one_of_prompts(engine, seed):
-    """Return what a run of equals says, and whether the word of a prompt is named whose pictures became one."""
+def draw_of_prompts(engine, seed):
+    """Return a generator, the pictures of both runs, their prompts, and the class of each."""
     rng, pool = np.random.default_rng(seed), photographs()
     drawn = set(rng.choice(sorted(set(classes())), WORDS, replace=False))
     chosen = rng.choice([row for row, word in enumerate(classes()) if word in drawn], PAIRS, replace=False)
@@ -97,6 +97,32 @@ def one_of_prompts(engine, seed):
     columns = {"prompt": [f"a photo of {word}" for word in words]}
     old = [pool[row] for row in chosen]
     new = [PROMPTS[engine](one, rng) for one in old]
+    return rng, old, new, columns, words
+
+
+def draw(engine, seed):
+    """Return a generator, the pictures of both runs, and further runs of the baseline: one in every other draw."""
+    rng, pool = np.random.default_rng(seed), photographs()
+    old = [pool[row] for row in rng.choice(len(pool), PAIRS, replace=False)]
+    new = [ENGINES[engine](one, rng) for one in old]
+    again = [a_set([ENGINES[engine](one, rng) for one in old])] if seed % 2 else []
+    return rng, old, new, again
+
+
+def of_equals(engine, seed):
+    """Return what a run of equals says, without a fault."""
+    if engine in PROMPTS:
+        _, old, new, columns, _ = draw_of_prompts(engine, seed)
+        said = fe.compare(a_set(new, columns), a_set(old, columns), pairs="id", features=200).by_id
+    else:
+        _, old, new, again = draw(engine, seed)
+        said = fe.compare(a_set(new), a_set(old), pairs="id", again=again, features=200).by_id
+    return {"listed": bool(said.broken), "worse": [one.name for one in said.worse]}
+
+
+def one_of_prompts(engine, seed):
+    """Return what a run of equals says, and whether the word of a prompt is named whose pictures became one."""
+    rng, old, new, columns, words = draw_of_prompts(engine, seed)
     equals = fe.compare(a_set(new, columns), a_set(old, columns), pairs="id", features=200).by_id
     word = words[rng.integers(PAIRS)]
     mine = [row for row, other in enumerate(words) if other == word]
@@ -116,10 +142,8 @@ def one(engine, seed):
     """Return what a run of equals says, and what is listed where one of the faults is planted."""
     if engine in PROMPTS:
         return one_of_prompts(engine, seed)
-    rng, pool = np.random.default_rng(seed), photographs()
-    old = [pool[row] for row in rng.choice(len(pool), PAIRS, replace=False)]
-    new = [ENGINES[engine](one, rng) for one in old]
-    again = [a_set([ENGINES[engine](one, rng) for one in old])] if seed % 2 else []
+    rng, old, new, again = draw(engine, seed)
+    pool = photographs()
     equals = fe.compare(a_set(new), a_set(old), pairs="id", again=again, features=200).by_id
     fault, rows = FAULTS[seed % 3], rng.choice(PAIRS, PAIRS // 20, replace=False)
     for row in rows:

@@ -151,6 +151,15 @@ class Estimate:
         sources = tuple(one.times(factor) for one in self.sources)
         return Estimate(factor * self.value, (low, high), sources, factor**2 * self.least)
 
+    def at(self, value: float) -> Estimate:
+        """Return another value with this error, such as one that is cut off at the least that there can be.
+
+        An error that is the least that there is (`least`) becomes that of the sources.
+        """
+        variance = sum(one.variance for one in self.sources)
+        factor = self.standard_error / sqrt(variance) if 0 < variance < self.least else 1.0
+        return Estimate.of(value, tuple(one.times(factor) for one in self.sources), least=self.least)
+
     def as_known(self, shared: Collection[str] = (REF,)) -> Estimate:
         """Return the estimate with an error as if it were known, to be kept and compared with others.
 

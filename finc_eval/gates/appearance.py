@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from finc_eval.embeddings.repeats import mean_group_size
 from finc_eval.estimates.error_source import Integers
 from finc_eval.estimates.estimate import Estimate, difference, mean_of, units_of
 from finc_eval.gates.evidence import LimitEvidence, Missing, Normal, Side
@@ -29,6 +29,7 @@ from finc_eval.naming.texture import Array
 from finc_eval.naming.traits import Trait
 from finc_eval.numerics.families import level_of_each
 from finc_eval.numerics.inference import ALPHA
+from finc_eval.partitions.counts import Counts, tally_sets
 
 PART, WHOLE = "appearance.part", "appearance.whole"  # rules of the limits on looks
 
@@ -124,7 +125,6 @@ def look_evidence(
 def _looks(sets: GateSets, pictures: Mapping[str, PictureLooks | None], name: str, alpha: float) -> Iterator[Beyond]:
     """Yield each look of the release that has a word, of parts or of whole sets, as a gain on 0."""
     traits, measured = measure_sets(sets.all, pictures)
-    effects = {label: mean_group_size(samples) for label, samples in sets.all.items()}
     units = {label: units_of(sets.all[label], looked.rows) for label, looked in measured.items()}
     for place, trait in enumerate(traits):
         values = {label: looked.values[:, place] for label, looked in measured.items()}
@@ -133,7 +133,7 @@ def _looks(sets: GateSets, pictures: Mapping[str, PictureLooks | None], name: st
         for side in (-1, 1):
             found = None
             if name.startswith(PART) and (word := trait.high if side > 0 else trait.low):
-                found = _part(sets, trait, word, {key: side * of_set for key, of_set in values.items()}, effects, name)
+                found = _part(sets, trait, word, {key: side * of_set for key, of_set in values.items()}, units, name)
             elif name.startswith(WHOLE) and trait.least is None and (word := trait.more if side > 0 else trait.less):
                 found = _whole(sets, trait, word, values, side, units, name, alpha)
             if found is not None:
@@ -142,18 +142,26 @@ def _looks(sets: GateSets, pictures: Mapping[str, PictureLooks | None], name: st
 
 
 def _part(
-    sets: GateSets, trait: Trait, word: str, values: Mapping[str, Array], effects: Mapping[str, float], name: str
+    sets: GateSets,
+    trait: Trait,
+    word: str,
+    values: Mapping[str, Array],
+    units: Mapping[str, Integers | None],
+    name: str,
 ) -> Beyond:
     """Return the gain of samples that look so: of samples beyond nearly all of the reference.
 
-    `values` has the trait of the samples of each set, shape (n,), so that more of it looks more so. `effects` has the
-    factor by which the samples of each set inform less than independent samples.
+    `values` has the trait of the samples of each set, shape (n,), so that more of it looks more so. `units` has the
+    number of the unit of each, shape (n,); None where each sample is a unit. A share of samples whose units are alike
+    in this look counts as of few samples (`design_effects`).
     """
     if trait.least is None:
         has = {label: of_set > np.quantile(values[REF], 1 - TAIL) for label, of_set in values.items()}
     else:
         side = 1 if word == trait.high else -1
         has = {label: of_set >= trait.least if side > 0 else of_set > -trait.least for label, of_set in values.items()}
+    tallies = tally_sets({label: _counts(mask, units[label]) for label, mask in has.items()})
+    effects = {label: float(tally.cautious[1]) for label, tally in tallies.items()}
     members = {label: float(mask.sum()) / effects[label] for label, mask in has.items()}
     sizes = {label: len(mask) / effects[label] for label, mask in has.items()}
     again, again_sizes = (np.array([[counts[label]] for label in sets.replicates]) for counts in (members, sizes))
@@ -170,6 +178,11 @@ def _part(
     value = min(gain.value for gain in both)
     shares = gains[0].share, gains[0].old_share
     return Beyond(name=name, value=value, margin=0.0, trait=trait, note=word, old=both[0], ref=both[1], shares=shares)
+
+
+def _counts(mask: NDArray[np.bool_], units: Integers | None) -> Counts:
+    """Count the samples without and with a look, from a mask, (n,), and the number of the unit of each sample."""
+    return Counts.of(2, mask.astype(np.int32), None if units is None else units.astype(np.uint64))
 
 
 def _whole(

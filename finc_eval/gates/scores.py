@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from math import isfinite, sqrt
 
@@ -40,7 +41,8 @@ def score_evidence(
         scores[label] = known or _scores(sets, label, metrics, list(limits), run.prefixed(f"metrics of {label}"))
     found: list[LimitEvidence] = []
     for name, limit in limits.items():
-        measured = {label: _measure(scores[label][name], sets, label) for label in labels}
+        by_units = estimates_by_units(sets, name, run)
+        measured = {label: _measure(scores[label][name], sets, label, by_units.get(label)) for label in labels}
         found += _absolute(name, limit, measured[GEN], sets)
         for against in sets.comparisons:
             found += _relative(name, limit, measured, _better(scores[GEN][name]), against, alpha, run)
@@ -72,10 +74,11 @@ def _scores(sets: GateSets, label: str, metrics: list[str], names: list[str], ru
     return found
 
 
-def _measure(score: Score | str, sets: GateSets, label: str) -> Estimate | str:
+def _measure(score: Score | str, sets: GateSets, label: str, by_units: Estimate | None = None) -> Estimate | str:
     """Return a score with the error of both sets, or the reason why it has none.
 
-    Their variances are taken to go by the numbers of samples.
+    The error is that of `by_units`, whose units are few or many. Without it, the error is that of the interval, and the
+    variances of both sets are taken to go by the numbers of samples.
     """
     if isinstance(score, str):
         return score
@@ -84,6 +87,8 @@ def _measure(score: Score | str, sets: GateSets, label: str) -> Estimate | str:
     if score.standard_error is None:
         why = f": {score.notes[-1]}" if score.notes else ""
         return f"{score.key} of {label} has no interval with {plural(sets.all[label].n, 'sample')}{why}"
+    if by_units is not None:
+        return by_units.at(score.center)
     variance, n, m = score.standard_error**2, sets.all[label].n, sets.ref.n
     parts = ((GEN, m / (n + m)), (REF, n / (n + m)))
     return Estimate.of(score.center, [ErrorSource.of_variance(name, part * variance) for name, part in parts])
@@ -174,9 +179,12 @@ class ScoreChange:
 
     def noise_if_unchanged(self, n: int, old_n: int) -> tuple[float, float]:
         """Return the error of a release like the baseline, and the margin that it keeps."""
-        spread = sqrt(self.training.variance)
-        unchanged = max(self.old.standard_error * sqrt(1 + old_n / n), spread) / self.unit
-        return unchanged, 2 * upper_quantile(ALPHA, self.training.degrees) * unchanged
+        errors = (
+            (self.old.standard_error * sqrt(1 + old_n / n) / self.unit, self.old.degrees),
+            (sqrt(self.training.variance) / self.unit, self.training.degrees),
+        )
+        margin = 2 * max(upper_quantile(ALPHA, degrees) * error for error, degrees in errors if error)
+        return max(error for error, _ in errors), margin
 
     def in_pairs(self, new: Estimate, old: Estimate) -> Estimate:
         """Return the difference with the error of paired estimates of both sets."""
@@ -196,6 +204,24 @@ class ScoreChange:
         growth = self.new.value / self.old.value if self.in_parts else 1.0
         found = difference(new, old, growth, is_paired=is_paired).times(1 / self.unit)
         return Estimate.of((self.new.value - self.old.value) / self.unit, found.sources)
+
+
+def estimates_by_units(sets: GateSets, name: str, run: Run) -> dict[str, Estimate]:
+    """Estimate a metric of each generated set from the influences of its units, by label.
+
+    Sets whose error is not known are left out. All are, unless the metric has an estimator in the space of these sets,
+    and `name` is its first score.
+    """
+    metric = METRICS.get(name)
+    if metric is None or metric.estimator is None or not metric.is_defined_on(sets.gen, sets.ref):
+        return {}
+    estimate, found = metric.estimator(sets.ref, run), dict[str, Estimate]()
+    for label, samples in sets.all.items():
+        if label != REF:
+            same = [known for known in found if sets.all[known] is samples]
+            with suppress(DataError):
+                found[label] = found[same[0]] if same else estimate(samples, None)
+    return found
 
 
 def paired_estimates(sets: GateSets, name: str, run: Run) -> tuple[Estimate, Estimate] | None:

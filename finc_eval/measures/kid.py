@@ -20,12 +20,14 @@ from finc_eval.embeddings.base import ArrayEmbeddings, Embeddings
 from finc_eval.embeddings.opening import open_pair
 from finc_eval.measures.inputs import Metric, MetricInputs
 from finc_eval.measures.mmd import (
+    OF_GROUPS,
     KernelSums,
     MmdEstimate,
     Visitor,
     biased_score,
     kernel_sums,
     mmd_estimator,
+    score_of_all_pairs,
     unbiased_estimate,
     unbiased_floor,
 )
@@ -92,8 +94,8 @@ def kid_interval(
 ) -> MmdEstimate:
     """Compute KID over all pairs of samples, the U-statistic, with its standard error: without subsets or a seed.
 
-    The interval covers the sampling of both sets. Time grows with (n + m)², memory with n + m. The kernel is as in
-    `kid`.
+    Pairs of samples of one group are left out, as these are not independent. The interval covers the sampling of both
+    sets. Time grows with (n + m)², memory with n + m. The kernel is as in `kid`.
     """
     kernel = _kernel(degree, gamma, coef)
     x, y = open_pair(gen, ref, least=3)
@@ -197,16 +199,15 @@ def _kid(
     if min(gen.n, ref.n) < subset_size:
         sums = kernel_sums(gen, ref, function, run=inputs.run, visit=floor)
         exact = unbiased_estimate(sums, gen, ref)
-        interval = (exact.low, exact.high)
         note = f"of all pairs of samples: papers take subsets of {subset_size}, which the sets are too small for"
-        signature = inputs.signature(subsets="all", **kernel)
-        score = Score("kid_mean", exact.value, signature, interval=interval, higher_is_better=False, notes=(note,))
-        return [replace(score, floor=floor.value(sums) if floor else None)]
+        score = score_of_all_pairs("kid_mean", sums, exact, inputs.signature(subsets="all", **kernel), floor)
+        return [replace(score, notes=(note, *score.notes))]
     sums, estimate = _of_all_pairs((gen, ref), subsets, subset_size, KID_SEED, function, inputs.run, floor)
     exact = unbiased_estimate(sums, gen, ref)
     interval = (exact.low, exact.high)
     signature = inputs.signature(subsets=f"{estimate.subsets}x{estimate.subset_size}", seed=estimate.seed, **kernel)
     note = f"the unbiased value and its interval are of all pairs of samples, not of {estimate.subsets} subsets"
+    notes = (note, OF_GROUPS) if sums.is_grouped else (note,)
     scores = [
         Score(
             "kid_mean",
@@ -216,7 +217,7 @@ def _kid(
             interval=interval,
             floor=floor.value(sums) if floor else None,
             higher_is_better=False,
-            notes=(note,),
+            notes=notes,
         )
     ]
     # All subsets of two sets of this size are the same.

@@ -9,6 +9,7 @@ import _rows
 import pytest
 
 SETTINGS = [{"form": "plain", "ε": 1}, {"form": "plain", "ε": 2.5}, {"form": "other", "ε": ""}]
+ROOT = Path(__file__).parents[2]
 PAGE = "<!-- name -->\n<!-- end -->\n"
 
 
@@ -61,9 +62,11 @@ def test_a_record_says_its_commit_date_versions_and_class_of_machine_and_its_tab
     folder, monkeypatch
 ):
     monkeypatch.setattr(_record, "commit_of_now", lambda: "abc1234")
+    monkeypatch.setattr(sys, "argv", [str(ROOT / "benchmarks" / "name.py"), "--regime", "a regime"])
     _record.record("name", [{"n": 1}])
     found = json.loads(_record.result_of("name").read_text())
     assert found["commit"] == "abc1234" and len(found["date"]) == 10
+    assert found["command"] == "python benchmarks/name.py --regime 'a regime'"
     assert set(found["versions"]) == {"python", "torch"} and "CPU cores" in found["machine"]
     assert f"<!-- name -->\nmeasured at abc1234 on {found['date']}" in (folder / "README.md").read_text()
 
@@ -78,11 +81,13 @@ def test_a_table_names_the_commits_of_the_rows_and_the_columns_that_it_shows():
 
 
 def test_the_records_of_the_repository_are_dated_and_name_no_code():
-    for path in (Path(__file__).parents[2] / "benchmarks" / "results").glob("*.json"):
+    for path in (ROOT / "benchmarks" / "results").glob("*.json"):
         found = json.loads(path.read_text())
         assert {"commit", "date", "versions", "machine"} <= set(found) and not {"code", "states"} & set(found), (
             path.name
         )
+        python, script, *_ = found["command"].split()
+        assert python == "python" and (ROOT / script).is_file(), path.name
 
 
 def test_a_record_of_fewer_rows_replaces_nothing(folder, capsys):

@@ -227,3 +227,14 @@ def test_a_one_sided_p_value_is_half_of_the_two_sided_one_or_the_rest(degrees):
         found, below = (Estimate.of(sign * value, (ErrorSource.of_variance("a", 1.0, degrees),)) for sign in (1, -1))
         assert found.upper_p == pytest.approx(found.p_value / 2, rel=1e-9)
         assert below.upper_p == pytest.approx(1 - found.upper_p)
+
+
+@pytest.mark.parametrize("least", [0.0, 4.0])
+def test_an_estimate_at_another_value_keeps_its_error_its_units_and_its_degrees(least):
+    found = Estimate.of_mean(np.array([1.0, 2.0, 4.0, 9.0]), least=least)
+    moved = found.at(0.0)
+    assert moved.value == 0 and moved.degrees == found.degrees == 3
+    assert moved.standard_error == pytest.approx(found.standard_error)
+    assert sum(moved.interval) == pytest.approx(0) and moved.half == pytest.approx(found.half)
+    # What is the least error belongs to the sources: a difference adds it up.
+    assert difference(moved, moved, is_paired=False).standard_error == pytest.approx(found.standard_error * 2**0.5)

@@ -87,7 +87,19 @@ def test_a_part_that_looks_so_is_what_lies_beyond_the_tail_of_the_reference_on_e
         counts = one.old.counts
         assert (counts.members, counts.size) == pytest.approx((new * 80 / group, 80 / group))
         assert (counts.old_members, counts.old_size) == pytest.approx((before * 60 / group, 60 / group))
-        assert (one.ref.counts.old_members, one.ref.counts.old_size) == pytest.approx((5 / group, 100 / group))
+        # One of the five is in a group with others, so that these groups are not all alike.
+        assert one.ref.counts.old_share == pytest.approx(0.05)
+        assert 100 / group <= one.ref.counts.old_size <= 100 / group * (1.2 if group > 1 else 1)
+
+
+def test_groups_of_a_part_count_by_how_alike_they_are_in_this_look(looks_of):
+    """Six groups of twenty: a look that each group has equally often is known as of single samples, nearly."""
+    spread, together = np.tile([0.0] * 15 + [1.0] * 5, 6), np.repeat([0.0] * 5 + [1.0], 20)
+    sizes = {}
+    for name, values in (("spread", spread), ("together", together)):
+        found = looks_of("part", "gray", {"gen": values, "ref": values, "baseline": values}, 20)
+        sizes[name] = found["gray, without color"].old.counts.size
+    assert sizes["together"] == pytest.approx(6, rel=0.01) and 30 < sizes["spread"] < 120
 
 
 def test_a_look_that_a_value_decides_begins_at_that_value(looks_of):

@@ -5,13 +5,15 @@ from types import SimpleNamespace
 
 import numpy as np
 from _law import Design, Drawn, Holds, NoClaim, PValue
+from scipy.stats import norm
 
-from finc_eval.gates.appearance import _whole
+from finc_eval.gates.appearance import _part, _whole
 from finc_eval.gates.evidence import Moved, Normal
 from finc_eval.gates.paired_shares import PairCounts, PairedGain, PairedLoss
 from finc_eval.gates.rule import judge
 from finc_eval.gates.shares import GainedShare, LostShare, TwoCounts
 from finc_eval.golden.nights import coordinates, p_value
+from finc_eval.naming.traits import Trait
 from finc_eval.partitions.difference import total_variation
 from finc_eval.partitions.tests import EffectiveCounts
 from finc_eval.same_ids.compare_ids import _changed
@@ -40,6 +42,9 @@ PROMISES = {
 }
 
 BOUND, SEEN = "Limit.interval", "Limit.detectable"
+
+
+GRAY = Trait("gray", "in color", "gray", least=0.5)
 
 
 class Expected:
@@ -101,6 +106,19 @@ def shifted_look(rng, shift, old_sizes=(1,) * 100):
     found = _whole(sets, trait, "brighter", values, 1, units, "appearance.whole", 0.05)
     yield bounds_of(found.old, shift, "shifted from the baseline")
     yield bounds_of(found.ref, shift, "shifted from the reference")
+
+
+def part_with_a_look(rng, sizes, old_sizes, alike, gain):
+    """A look that a fifth of the baseline has, and more of the release; pictures of a group are more or less alike."""
+    groups = {"gen": (sizes, 0.2 + gain), "baseline": (old_sizes, 0.2), "ref": (np.ones(500, int), 0.05)}
+    units = {label: np.arange(len(of_set)).repeat(of_set) for label, (of_set, _) in groups.items()}
+    values = {}
+    for label, (of_set, share) in groups.items():
+        of_group, own = rng.normal(size=len(of_set))[units[label]], rng.normal(size=of_set.sum())
+        values[label] = (np.sqrt(alike) * of_group + np.sqrt(1 - alike) * own > norm.isf(share)).astype(float)
+    sets = SimpleNamespace(baselines={"baseline": None}, replicates=("baseline",), gen=SimpleNamespace(n=sizes.sum()))
+    found = _part(sets, GRAY, GRAY.high, values, units, "appearance.part")
+    yield bounds_of(found.old, gain, "a part")
 
 
 def called(one, of):
@@ -186,6 +204,7 @@ def nights_of(rng, nights, states, change):
     yield Drawn("GoldenPair.p", p_value(coordinates(values), float(rng.random())), is_null=change == 0)
 
 
+UNEVEN = np.repeat([2, 20], 12)
 LIMIT, PAIRS, NIGHT = (BOUND,), ("ById.interval",), ("GoldenPair.p",)
 SMALLER = partial(two_shares, share=0.06, old_share=0.1, n=300, m=500)
 
@@ -225,6 +244,30 @@ DESIGNS = (
         "clustered",
         LIMIT,
         partial(shifted_look, shift=0.0, old_sizes=np.repeat([2, 12], 8)),
+        1000,
+        0,
+    ),
+    Design(
+        "a part of 24 uneven groups that are not alike",
+        "clustered",
+        LIMIT,
+        partial(part_with_a_look, sizes=UNEVEN, old_sizes=UNEVEN, alike=0.0, gain=0.1),
+        1000,
+        120,
+    ),
+    Design(
+        "a part of 24 uneven groups that are half alike",
+        "clustered",
+        LIMIT,
+        partial(part_with_a_look, sizes=UNEVEN, old_sizes=np.ones(200, int), alike=0.5, gain=0.1),
+        1000,
+        120,
+    ),
+    Design(
+        "a part of 60 groups of four that are all alike",
+        "clustered",
+        LIMIT,
+        partial(part_with_a_look, sizes=np.full(60, 4), old_sizes=np.full(60, 4), alike=1.0, gain=0.0),
         1000,
         0,
     ),

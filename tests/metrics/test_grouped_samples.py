@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 import finc_eval as fe
+from finc_eval.core.run import Run
 from finc_eval.embeddings.base import ArrayEmbeddings
+from finc_eval.estimates.estimate import difference
 from finc_eval.estimates.shares import share_interval
+from finc_eval.measures import mmd
 from finc_eval.measures.inputs import MetricInputs
 from finc_eval.measures.registry import METRICS
 from finc_eval.numerics.inference import wilson
@@ -109,3 +112,77 @@ def test_bins_of_a_single_group_are_refused_in_one_sentence_and_other_metrics_st
         scores = fe.metrics(gen, ref, ["kid", "ndb"])
         assert {*scores.failures} == failed and "kid_mean" in {score.name for score in scores}
         assert all("at least 2 independent samples" in text for text in scores.failures.values())
+
+
+# ── kernel distances: pairs of one unit are no pairs of independent samples ──────────────────────────────────────────
+
+SIZES = np.array([1, 5, 2, 7, 3, 9])
+POLYNOMIAL = {"kid": (1, 3, 1.0), "jedi": (0, 2, 100.0)}  # constant, exponent, factor
+
+
+def of_units(rng, sizes, label, alike=0.9, dim=3):
+    units = np.arange(len(sizes)).repeat(sizes)
+    rows = np.sqrt(alike) * rng.normal(size=(len(sizes), dim))[units]
+    rows += np.sqrt(1 - alike) * rng.normal(size=(len(units), dim))
+    order = rng.permutation(len(units))
+    return ArrayEmbeddings(rows[order].astype("f4"), label).with_groups(units[order].astype(np.uint64), "video")
+
+
+def mean_kernels(name, first, second, keep=None):
+    """The mean kernel of pairs of unlike units within each set, and of all pairs across, by the whole matrices."""
+    constant, exponent, factor = POLYNOMIAL[name]
+    rows = [np.asarray(one.rows_at(np.arange(one.n)), float) for one in (first, second)]
+    groups = [one.group_hashes() for one in (first, second)]
+    if keep is not None:
+        rows[0], groups[0] = rows[0][keep], groups[0][keep]
+
+    def kernel(x, y):
+        return (x @ y.T / x.shape[1] + constant) ** exponent
+
+    within = [kernel(x, x)[group[:, None] != group].mean() for x, group in zip(rows, groups, strict=True)]
+    return factor * (sum(within) - 2 * kernel(*rows).mean())
+
+
+@pytest.mark.parametrize("block", [7, 2048])
+@pytest.mark.parametrize("name", POLYNOMIAL)
+def test_the_unbiased_value_of_units_leaves_out_pairs_of_one_unit(name, block, monkeypatch):
+    monkeypatch.setattr(mmd, "KERNEL_BLOCK", block)
+    rng = np.random.default_rng(0)
+    gen, ref = of_units(rng, SIZES, "gen"), of_units(rng, SIZES[::-1], "ref")
+    (score, *_) = METRICS[name].compute(MetricInputs(name, gen=gen, ref=ref))
+    assert score.unbiased == score.center == pytest.approx(mean_kernels(name, gen, ref), rel=1e-9)
+    assert score.value != pytest.approx(score.unbiased) and mmd.OF_GROUPS in score.notes
+    plain = [ArrayEmbeddings(one.rows_at(np.arange(one.n)), one.name) for one in (gen, ref)]
+    assert METRICS[name].compute(MetricInputs(name, *plain))[0].value == pytest.approx(score.value, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", POLYNOMIAL)
+def test_influences_of_units_of_one_size_are_those_of_a_jackknife_over_them(name):
+    rng = np.random.default_rng(1)
+    gen, ref = of_units(rng, np.full(6, 4), "gen"), of_units(rng, SIZES, "ref")
+    without = [mean_kernels(name, gen, ref, gen.group_hashes() != unit) for unit in range(6)]
+    found = METRICS[name].estimator(ref, Run())(gen, None)
+    assert found.variance_of("gen") == pytest.approx(5 / 6 * np.square(without - np.mean(without)).sum(), rel=1e-6)
+
+
+@pytest.mark.parametrize("name", ["kid", "mmd", "cmmd", "jedi"])
+@pytest.mark.parametrize("sizes", [np.full(8, 12), np.repeat([2, 12], 6)], ids=["even", "uneven"])
+def test_a_set_of_units_is_as_far_from_its_own_law_as_a_set_of_single_samples(name, sizes):
+    """The mean over draws of sets of one law is 0 in standard errors of the mean; with pairs of one unit it is not."""
+    rng, found = np.random.default_rng(2), []
+    for _ in range(60):
+        gen, ref = of_units(rng, sizes, "gen"), of_units(rng, np.ones(60, int), "ref")
+        (score, *_) = METRICS[name].compute(MetricInputs(name, gen=gen, ref=ref))
+        found.append((score.unbiased, score.value))
+    mean, error = np.mean(found, 0), np.std(found, 0, ddof=1) / sqrt(len(found))
+    assert abs(mean[0]) < 3 * error[0] and mean[1] > 5 * error[1]
+
+
+def test_a_gate_calls_a_release_in_groups_no_farther_than_a_baseline_of_single_samples():
+    """Of 40 pairs of sets of one law, at most 4 are worse at 5 %; with pairs of one unit more than half were."""
+    rng, worse = np.random.default_rng(3), 0
+    for _ in range(40):
+        gen, old = of_units(rng, np.repeat([2, 12], 8), "gen"), of_units(rng, np.ones(100, int), "old")
+        estimate = METRICS["mmd"].estimator(of_units(rng, np.ones(200, int), "ref"), Run())
+        worse += difference(estimate(gen, None), estimate(old, None), is_paired=False).upper_p < 0.05
+    assert worse <= 4
