@@ -11,6 +11,7 @@ from pydantic import model_validator
 from finc_eval.core.record import Record
 from finc_eval.core.words import percent
 from finc_eval.naming.evidence import ADJECTIVE, UNNAMED, WORD
+from finc_eval.naming.explained import TAIL
 from finc_eval.naming.looks import predicate, say_whole
 
 What = Literal["look", "kind", "direction", "repeat", "copy", "words", "pair", "metric", "column", "sets"]
@@ -63,10 +64,17 @@ class Finding(Record):
 
     @property
     def size(self) -> float:
-        """Difference of both shares, by which findings are ordered; 1 for what has moved as a whole."""
+        """Difference of both shares, by which findings are ordered; 1 for looks of the whole set, or of nearly all."""
         if self.share_gen is None or self.share_ref is None or (self.whole and self.kind in OF_TRAITS):
             return 1.0
-        return abs(self.share_gen - self.share_ref)
+        return 1.0 if self.is_of_all else abs(self.share_gen - self.share_ref)
+
+    @property
+    def is_of_all(self) -> bool:
+        """True for a look of the whole set, or that nearly all of it has come to have."""
+        if self.kind not in OF_TRAITS:
+            return False
+        return self.whole or (self.shares is not None and self.shares[0] - self.shares[1] >= 1 - 2 * TAIL)
 
     @property
     def is_more(self) -> bool:

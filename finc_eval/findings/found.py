@@ -114,7 +114,11 @@ def explained(held: Sequence[Held]) -> list[Held]:
     """Return the findings that are causes, the largest first, each with what follows from it."""
     cause = causes_of(held)
     whole = next(
-        (place for place, candidate in enumerate(held) if candidate.finding.kind == "look" and candidate.finding.whole),
+        (
+            place
+            for place, candidate in enumerate(held)
+            if candidate.finding.kind == "look" and candidate.finding.is_of_all
+        ),
         None,
     )
     if whole is not None:

@@ -10,10 +10,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from finc_eval.comparison.findings import find_slight
 from finc_eval.core.run import Run
-from finc_eval.core.words import in_percent, join_words, quote
+from finc_eval.core.words import in_percent
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.findings.causes import Held, causes_of
 from finc_eval.findings.finding import OF_TRAITS, Finding
@@ -31,15 +32,12 @@ from finc_eval.naming.measured import PictureLooks, looked_rows, measure_sets
 from finc_eval.naming.repeated import COPIES, find_copies
 from finc_eval.naming.traits import Trait
 from finc_eval.partitions.answer import Answer
-from finc_eval.prompts.table import clear_prompts
 from finc_eval.same_ids.result import ById
 
 NAMED = ("kinds.lose", "kinds.new")  # rules whose limits are on kinds that have a name
 MOVES = "kinds.moved"
 NOT_OF_KINDS = {"basics.duplicates": "repeat", "basics.copies": "copy"}
 """Kinds of the findings that other rules on samples are on."""
-
-NAMED_PROMPTS = 3  # prompts that a finding names at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +72,10 @@ class Suspect(Held):
         brings = (self.trait.leads_to(trait, is_more=True, other_is_more=True) for trait in traits)
         return self.trait in traits or any(brings)
 
+    def is_of(self, shown: NDArray[np.bool_]) -> bool:
+        """Return whether most of some samples of the release, marked among those looked at, are samples of this."""
+        return not self.finding.whole and self.finding.is_more and bool(self.members[GEN][shown].mean() >= MOST)
+
     def holds(self, other: Suspect) -> bool:
         """Return whether most samples of another finding, such as what a limit is on, are samples of this one."""
         if not self.is_same(other):
@@ -92,6 +94,7 @@ class Said:
     limits: list[Limit] = field(default_factory=list)
     follows: list[str] = field(default_factory=list)
     is_beyond: bool = True  # whether a limit was broken, which says what is allowed
+    clearest: tuple[int, ...] = ()  # rows of the release that show a look without a suspect
 
     def finding(self, old: str | None) -> ReleaseFinding:
         """Return it as a finding on a release and its older one, which has this label."""
@@ -165,17 +168,6 @@ def _slight(
     return [Suspect(finding, members, examples=shown) for finding in slight]
 
 
-def name_prompts(sets: GateSets, answer: Answer, seed: int, run: Run) -> str:
-    """Name the prompts whose images surely changed since the baseline; "" for sets that no prompt pairs, or none."""
-    pairing = None if sets.blocks[0] is None or sets.pairs else sets.pairing(None)  # a pair alone shows nothing
-    if pairing is None or len(pairing.sets) != 2:
-        return ""
-    found = clear_prompts(pairing, answer.kinds, seed, run)
-    more = len(found) - NAMED_PROMPTS
-    named = [quote(prompt) for prompt in found[:NAMED_PROMPTS]] + [f"{more:,} more"] * (more > 0)
-    return f"samples of the {pairing.info.column}{'s' * (len(found) > 1)} {join_words(named)}" if found else ""
-
-
 def copied_suspect(sets: GateSets, old: str, run: Run) -> Suspect:
     """Return the copies of the reference in a release as a finding beside those in an older one."""
     run = run.prefixed("copies")
@@ -221,7 +213,7 @@ def find_findings(
         if limit.verdict == "regressed" and not isinstance(part.evidence, Clearest | SureCount):
             failed = others[limit.name] or Suspect.plain(_plain_finding(limit, part.noun, prompts))
             _say_limit(limit, failed, said, suspects)
-    said.sort(key=lambda cause: -cause.size)
+    said = sorted(_join_followers(said, suspects, sets), key=lambda cause: -cause.size)
     settled = {limit.name: limit for limit, _ in limits if limit.verdict != "regressed"}
     known = [(settled[name], suspect) for name, suspect in others.items() if name in settled and suspect is not None]
     rest += _not_beyond(said, suspects, known, [limit for limit, _ in looks])
@@ -305,7 +297,8 @@ def _looks_beyond(limits: Sequence[tuple[Limit, Clearest]], suspects: Sequence[S
                 )
             )
     return found or [
-        Said(Suspect.plain(_look_of(limit, evidence.best, sets), [GEN]), 0.0, [limit]) for limit, evidence in limits
+        Said(Suspect.plain(_look_of(limit, evidence.best, sets), [GEN]), 0.0, [limit], clearest=evidence.best.clearest)
+        for limit, evidence in limits
     ]
 
 
@@ -315,6 +308,35 @@ def _look_of(limit: Limit, look: Beyond, sets: GateSets) -> Finding:
     ids, whole = tuple(sets.gen.ids_at(np.array(look.clearest, np.int64))), look.shares is None
     plain = _plain_finding(limit)
     return replace(plain, whole=whole, share_gen=share, share_ref=before, ids=ids)
+
+
+def _join_followers(said: Sequence[Said], suspects: Sequence[Suspect], sets: GateSets) -> list[Said]:
+    """Join what follows from something else that is said to its cause, with its limits.
+
+    A kind follows from a look that nearly all have, unless it is among the `suspects`, which were asked for by labels
+    or words. Looks without a suspect follow from the finding that most of the samples with the clearest look are of.
+    """
+    held = [cause for cause in said if cause.suspect.members]
+    of_all = next((cause for cause in said if cause.suspect.finding.is_of_all), None)
+    follows = {
+        id(cause): held[place]
+        for cause, place in zip(held, causes_of([cause.suspect for cause in held], among_kinds=False), strict=True)
+        if place is not None
+    }
+    kinds = [suspect for suspect in suspects if suspect.finding.kind == "kind"]
+    for cause in said:
+        own = cause.suspect
+        is_known = any(own.is_same(kind) for kind in kinds) or any("=" in limit.about for limit in cause.limits)
+        if of_all is not None and own.finding.kind == "kind" and not is_known:
+            follows[id(cause)] = of_all
+        if cause.clearest and held:
+            shown = np.isin(looked_rows(sets.gen), cause.clearest)
+            follows |= {id(cause): other for other in held if other.suspect.is_of(shown)}
+    for cause in said:
+        if (root := follows.get(id(cause))) is not None:
+            root.limits += cause.limits
+            root.follows += [cause.suspect.finding.name] * (not is_unnamed(cause.suspect.finding.name))
+    return [cause for cause in said if id(cause) not in follows]
 
 
 def _say_pairs(limits: Sequence[Limit], by_id: ById, labels: Sequence[str]) -> list[Said]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from finc_eval.core.forms import named
 from finc_eval.core.progress import Stage
 from finc_eval.core.run import Run
-from finc_eval.core.words import in_percent
+from finc_eval.core.words import in_percent, join_words, quote
 from finc_eval.core.words import plural as how_many
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.subset import Subset
@@ -30,6 +30,7 @@ from finc_eval.partitions.kind import Kind, kinds_of_rows, names_of_unions
 from finc_eval.partitions.kind_tree import DIVIDE, KindTree, Tree
 from finc_eval.partitions.tests import Tally
 from finc_eval.partitions.values import count_values
+from finc_eval.prompts.table import clear_prompts
 
 OF_CLASSES = "seen-"  # beginning of the ids of classes and nouns that the extractor's last layer sees
 OF_ALL = "all-"  # beginning of the ids of kinds of all sets together, which differ from the kinds of the reference
@@ -39,6 +40,8 @@ OF_REF, OF_SETS, MOVED, DIFFERENCES = (
     for name in ("kinds of the reference", "kinds of all sets", "moved", "what differs")
 )
 """Names of their stages in the progress."""
+
+NAMED_PROMPTS = 3  # prompts that a finding names at most
 
 MOST = 0.15
 """Largest share of the smallest kind that is limited, unless the policy names the share. What fewer samples show is too
@@ -300,3 +303,14 @@ def _cut_at(tree: Tree, shares: NDArray[np.float64], least: float) -> tuple[int,
     large = shares >= least
     divided = np.r_[np.zeros(tree.leaves, bool), large[tree.joins].all(1)]
     return tuple(np.flatnonzero((large & ~divided)[:-1]).tolist())
+
+
+def name_prompts(sets: GateSets, answer: Answer, seed: int, run: Run) -> str:
+    """Name the prompts whose images surely changed since the baseline; "" for sets that no prompt pairs, or none."""
+    pairing = None if sets.blocks[0] is None or sets.pairs else sets.pairing(None)  # a pair alone shows nothing
+    if pairing is None or len(pairing.sets) != 2:
+        return ""
+    found = clear_prompts(pairing, answer.kinds, seed, run)
+    more = len(found) - NAMED_PROMPTS
+    named = [quote(prompt) for prompt in found[:NAMED_PROMPTS]] + [f"{more:,} more"] * (more > 0)
+    return f"samples of the {pairing.info.column}{'s' * (len(found) > 1)} {join_words(named)}" if found else ""

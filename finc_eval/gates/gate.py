@@ -26,8 +26,8 @@ from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.gates.appearance import look_evidence, pictures_of
 from finc_eval.gates.baseline import History, is_history, samples_of
 from finc_eval.gates.by_id import by_id_evidence, compare_runs, find_other_pictures
-from finc_eval.gates.causes import MOVES, Suspect, copied_suspect, find_findings, find_suspects, name_prompts
-from finc_eval.gates.divisions import DIFFERENCES, MOVED, OF_REF, OF_SETS, ReleaseKinds, tree_of_reference
+from finc_eval.gates.causes import MOVES, Suspect, copied_suspect, find_findings, find_suspects
+from finc_eval.gates.divisions import DIFFERENCES, MOVED, OF_REF, OF_SETS, ReleaseKinds, name_prompts, tree_of_reference
 from finc_eval.gates.evidence import LimitEvidence, Missing, PlainFact
 from finc_eval.gates.kinds import Gathered, KindEvidence, compare_two, gather_on_kinds
 from finc_eval.gates.limit import Limit

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from finc_eval.findings.causes import left_of
 from finc_eval.monitoring.evaluations import Evaluations
 from finc_eval.monitoring.exchange import Array, Counts
-from finc_eval.monitoring.followed import DIVERSITY, REPEATS, Alarm, is_share, looks_in_order, names_nothing
+from finc_eval.monitoring.followed import DIVERSITY, MOVED, REPEATS, Alarm, is_share, looks_in_order, names_nothing
 from finc_eval.naming.evidence import MOST
 from finc_eval.naming.explained import ALIKE, STRONG
 
@@ -59,9 +59,10 @@ class Causes:
         """Return whether an alarm follows from another, which names the same cause, or a better one.
 
         A look follows from a look that brings it (`Trait.leads_to`), or that nearly all samples have and that has moved
-        much more. The distance to the reference follows from any look; diversity does not: a generator that collapses
-        changes its looks, too. Anything else follows from what explains it, by the samples of both. Both have changed
-        at one time. Repeats follow from nothing.
+        much more. The distance to the reference follows from any look, and from repeats. So does diversity, if the look
+        has moved about as much: a generator that collapses changes its looks, too, and its diversity more. Anything
+        else follows from what explains it, by the samples of both. Both have changed at one time. Repeats follow from
+        nothing.
         """
         if new.name == told.name or self.overlap(new.name, told.name):
             return True
@@ -72,8 +73,10 @@ class Causes:
             is_first = looks.index(new.name) < looks.index(told.name) and not names_nothing(new)
             is_led = not is_first and _leads(told, new) and self._is_strong(told, new)
             return self._outweighs(told, new) or is_led
-        if names_nothing(new) and told.name in looks and new.name != DIVERSITY:
+        if told.name == REPEATS and new.name in MOVED:
             return True
+        if names_nothing(new) and told.name in looks:
+            return new.name != DIVERSITY or self._is_strong(told, new)
         if new.name == REPEATS or not self._explains(told, new):
             return False
         return not (self._explains(new, told) and self._purity(new) > self._purity(told))
@@ -82,9 +85,14 @@ class Causes:
         """Return whether an alarm that was raised before follows from a new one, which has more evidence only now."""
         looks = looks_in_order()
         if told.name in looks and new.name in looks and not names_nothing(told):
-            return self._at_one_time(new, told) and not names_nothing(new) and self._outweighs(new, told)
+            is_cause = self._outweighs(new, told) or self._brings_alone(new, told)
+            return self._at_one_time(new, told) and not names_nothing(new) and is_cause
         is_purer = names_nothing(told) or self._is_of_nearly_all(new) or self._purity(new) >= self._purity(told)
         return is_purer and self.follows(told, new) and not self.follows(new, told)
+
+    def _brings_alone(self, new: Alarm, told: Alarm) -> bool:
+        """Return whether a look brings another, which does not bring it, and moved as much: flat pictures are pale."""
+        return _leads(new, told) and not _leads(told, new) and self._is_strong(new, told)
 
     def _outweighs(self, told: Alarm, new: Alarm) -> bool:
         """Return whether nearly all samples have a look, and an average has moved by less than half as many spreads."""
@@ -98,8 +106,14 @@ class Causes:
         return bool(after[place, place] > (1 - LEAST) * after[0, 0])
 
     def _is_strong(self, told: Alarm, new: Alarm) -> bool:
-        """Return whether a look has moved about as much as another, by spreads, which may then follow from it."""
-        return self._is_share(new) or self._spreads(told) >= ALIKE * self._spreads(new)
+        """Return whether a look has moved enough, by spreads, for another thing to follow from it.
+
+        Of looks that bring each other, it has moved about as much; else half as much is enough.
+        """
+        looks = looks_in_order()
+        is_mutual = new.name in looks and _leads(told, new) and _leads(new, told)
+        least = ALIKE if is_mutual else STRONG
+        return self._is_share(new) or self._spreads(told) >= least * self._spreads(new)
 
     def _spreads(self, alarm: Alarm) -> float:
         """Return by how many standard deviations of the reference a score has moved; ∞ of a share."""
@@ -111,12 +125,16 @@ class Causes:
 
     def _at_one_time(self, one: Alarm, other: Alarm) -> bool:
         """Return whether two changes may have begun at one evaluation, or at the next to it."""
+        first, second = (self._starts(alarm) for alarm in (one, other))
+        return bool((np.abs(first[:, None] - second) <= 1).any())
+
+    def _starts(self, alarm: Alarm) -> NDArray[np.int64]:
+        """Return the evaluations at which a change may have begun, by their number."""
         steps = self.history.steps.tolist()
-        (a, b), (c, d) = (
-            sorted(steps.index(step) for step in (alarm.since, alarm.since if alarm.likely is None else alarm.likely))
-            for alarm in (one, other)
-        )
-        return bool(a <= d + 1 and c <= b + 1)
+        low, high = sorted(steps.index(alarm.since if step is None else step) for step in (alarm.since, alarm.likely))
+        may_be = np.array(self.history.possible_starts(self._place(alarm) - 1))
+        may_be[low : high + 1] = True
+        return np.flatnonzero(may_be)
 
     def _explains(self, cause: Alarm, other: Alarm) -> bool:
         """Return whether hardly anything of a change is left among the samples without another thing.

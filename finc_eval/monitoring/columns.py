@@ -20,7 +20,14 @@ from finc_eval.monitoring.evaluations import EvaluationPart, join_parts
 from finc_eval.monitoring.exchange import Array, Counts
 from finc_eval.monitoring.followed import FLAGS, LOOKS, SCORES
 from finc_eval.monitoring.left_out import trace_all
-from finc_eval.monitoring.measuring import PICTURES, measure, middles_of, with_own_repeats, without_fitted
+from finc_eval.monitoring.measuring import (
+    PICTURES,
+    measure,
+    middles_of,
+    with_own_repeats,
+    without_aligned,
+    without_fitted,
+)
 from finc_eval.monitoring.seen import SeenRepeats
 from finc_eval.monitoring.shown import SHOWN, Ends
 from finc_eval.monitoring.steps import step_text
@@ -290,6 +297,7 @@ def measure_reference(
     whole = join_parts(with_columns(part, columns, Subset(reference, own), None) for part, own in each)
     own = Subset(reference, rows[1][:FITTED])  # the radius of repeats follows from the others
     whole, repeats = with_own_repeats(whole, basis, trace_all(own, basis, run))
+    whole, middles = without_aligned(whole, middles)
     # Values of columns are from their median.
     return whole, np.append(middles, np.zeros(sum(not one.is_flag for one in columns))), repeats
 

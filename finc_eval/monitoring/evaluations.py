@@ -15,6 +15,7 @@ from finc_eval.core.errors import IncompatibleError, UsageError
 from finc_eval.core.files.stored import StoredFile
 from finc_eval.core.files.writing import NewFile
 from finc_eval.core.words import plural
+from finc_eval.monitoring.betting import possible_starts
 from finc_eval.monitoring.exchange import (
     BINS,
     MAX_BAG,
@@ -210,6 +211,10 @@ class Evaluations:
         """
         first, start = (min(max(one - self.count + len(self.shared), 1), len(self.shared)) for one in (before, since))
         return self.shared[:first].sum(0), self.shared[start:].sum(0)
+
+    def possible_starts(self, thing: int) -> NDArray[np.bool_]:
+        """Mark the evaluations at which a change of a thing may have begun, (t,)."""
+        return possible_starts(self.dating_scores(thing))
 
     def write(self, file: NewFile) -> None:
         """Write everything into a file."""

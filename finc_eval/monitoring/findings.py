@@ -167,4 +167,4 @@ def _of_copies(copies: Sequence[CopiesAtStep], ids: tuple[str, ...]) -> Finding:
     else:
         which = f"samples of {len(copies)} steps, such as {share} of step {step_text(most.step)}, are"
     text = f"{which} also in the reference: no alarm judges these {COPIES}"
-    return Finding(COPIES, "copy", False, most.count / most.of, None, None, text=text, ids=ids)
+    return Finding(COPIES, "copy", False, most.count / most.of, 0.0, None, text=text, ids=ids)

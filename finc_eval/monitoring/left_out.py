@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.run import Run
-from finc_eval.core.words import plural
+from finc_eval.core.words import percent, plural
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.subset import Subset
 from finc_eval.monitoring.basis import TRACES, Basis
@@ -22,6 +22,8 @@ from finc_eval.monitoring.steps import step_text
 
 Marks = NDArray[np.bool_]
 Floats = NDArray[np.floating]
+
+NEARLY = 0.06  # error of the share of an evaluation that comes again: `MARKED`
 
 NEW_SEEDS = "alarms hold only if each evaluation has new seeds"
 
@@ -76,15 +78,17 @@ def show_left_out(samples: Embeddings, broken: Marks, known: Marks) -> ShownSamp
     )
 
 
-def say_left_out(step: float, whole: EvaluationPart, same: float | None) -> tuple[list[str], bool]:
+def say_left_out(step: float, whole: EvaluationPart, steps: Sequence[float], seen: Floats) -> tuple[list[str], bool]:
     """Return what is said of left-out samples of an evaluation, and whether it is left out as a whole.
 
     Args:
         step: step of the evaluation.
         whole: the evaluation, of all processes.
-        same: step of an earlier evaluation that has the same samples, or None.
+        steps: steps of all evaluations so far.
+        seen: share of the samples that are those of each of these, shape (t,).
     """
     total, name, said = whole.brought, step_text(step), []
+    is_same = bool(seen.sum() >= MOSTLY)
     if whole.broken:
         said.append(
             f"step {name}: {whole.broken:,} of {plural(total, 'sample')} {_are(whole.broken)} {BROKEN} (NaN or Inf)"
@@ -101,14 +105,22 @@ def say_left_out(step: float, whole: EvaluationPart, same: float | None) -> tupl
             f"step {name}: {whole.known:,} of {plural(total, 'sample')} {_are(whole.known)} also in the reference, and "
             f"{_are(whole.known)} left out"
         )
-    if same is not None and not is_reference:
-        said.append(
-            f"the samples of step {name} are those of step {step_text(same)}: this evaluation is left out; give each "
-            "checkpoint once, and draw new seeds at each evaluation"
-        )
+    if seen.any() and not is_reference:
+        said.append(_say_seen(name, step_text(steps[int(seen.argmax())]), seen))
     if not total:
         said.append(f"step {name} has no samples: this evaluation is left out")
-    return said, is_reference or same is not None or not whole.n
+    return said, is_reference or is_same or not whole.n
+
+
+def _say_seen(name: str, earlier: str, seen: Floats) -> str:
+    """Say how many samples of a step are those of earlier steps, by its name and that of the step with most of them."""
+    share = min(1.0, float(seen.sum()))
+    part = "the samples" if share > 1 - NEARLY else f"about {percent(share)} of the samples"
+    is_of_one = np.count_nonzero(seen) == 1
+    said = f"{part} of step {name} are those of {'' if is_of_one else 'earlier steps, such as '}step {earlier}"
+    if share < MOSTLY:
+        return f"{said}: {NEW_SEEDS}"
+    return f"{said}: this evaluation is left out; give each checkpoint once, and draw new seeds at each evaluation"
 
 
 def _are(count: int) -> str:

@@ -21,13 +21,14 @@ from finc_eval.monitoring.basis import FAR, REPEAT, TRACES, Basis
 from finc_eval.monitoring.causes import count_shared
 from finc_eval.monitoring.evaluations import TRACED, EvaluationPart, join_parts
 from finc_eval.monitoring.exchange import Array, Counts
-from finc_eval.monitoring.followed import FIT, FLAGS, LOOKS, NEW_KINDS, REPEATS, SCORES, SHARES
+from finc_eval.monitoring.followed import FIT, FLAGS, LOOKS, MARK, NEW_KINDS, REPEATS, SCORES, SHARES
 from finc_eval.monitoring.naming import words_for
 from finc_eval.monitoring.seen import MOSTLY, SeenRepeats
 from finc_eval.monitoring.shown import SHOWN, Ends, ShownSamples
 from finc_eval.naming.measured import looked_rows
 from finc_eval.naming.properties import TEXT_COLUMNS
 from finc_eval.naming.repeated import Repeats
+from finc_eval.naming.texture import shared_marks
 from finc_eval.naming.traits import SIDE, TRAITS, Trait, measure_looks
 
 TOGETHER = 4  # samples of a unit of diversity: the mean of their six distances
@@ -40,6 +41,9 @@ of those whose saturation grows by 19 %, by .27, .34 and .38. A scaled saturatio
 
 DIM = 0.2  # brightest channel below which saturation is relative to this: dark pixels are else as saturated as paint
 EDGE = 48  # pixels of the longer edge of a thumbnail: seven of them are 336 wide
+
+PLACES = {trait.name: place for place, trait in enumerate(TRAITS)}
+PLACE_OF_MARK = len(SCORES) + [look.name for look in LOOKS].index(MARK)  # among the scores
 
 Indices = NDArray[np.int64]
 Groups = Indices | None  # number of the prompt of each sample
@@ -77,7 +81,8 @@ def measure(
         parts.append(_with_fit(_of_rows(batch.rows.cpu(), basis, rng, counted[here], own, run), fit, counted[here]))
     whole = join_parts(parts)
     looked = looked_rows(embeddings)
-    values, pictures = _look_at(embeddings, looked, basis, run)
+    has_marks = middles is None or bool(np.isfinite(middles[PLACE_OF_MARK]))
+    values, pictures = _look_at(embeddings, looked, counted[looked] & has_marks, basis, run)
     if values is not None:
         whole = _with_looks(whole, values, looked, counted)
     if middles is None:
@@ -192,23 +197,41 @@ def _within(rows: torch.Tensor, prompts: Groups) -> Array:
 
 
 def _look_at(
-    embeddings: Embeddings, rows: Indices, basis: Basis, run: Run
+    embeddings: Embeddings, rows: Indices, marked: NDArray[np.bool_], basis: Basis, run: Run
 ) -> tuple[Array | None, dict[str, Thumbnail]]:
-    """Return the traits of the pictures of some samples, None without pictures, and a thumbnail of each kind."""
+    """Return the traits of the pictures of some samples, None without pictures, and a thumbnail of each kind.
+
+    `marked` says among which samples marks are looked for, shape (n,); the trait of all others is NaN.
+    """
     parts: list[Array] = []
+    residuals: list[NDArray[np.int8]] = []
     found: dict[str, Thumbnail] = {}
     for start in range(0, len(rows), PICTURES):
         some = rows[start : start + PICTURES]
         images = embeddings.images_at(some)
         if images is None:
             return None, {}
-        parts.append(looks_of(images))
+        own, apart = measure_looks(images)
+        own[:, PLACES["saturation"]] = saturation_of(images)
+        parts.append(own)
+        residuals.append(apart)
         if len(found) < len(basis.nodes):
             leaf, _ = basis.tree.assign(embeddings.rows_at(some), run)
             for name, inside in zip(basis.names, basis.members[:, leaf], strict=True):
                 if inside.any() and name not in found:
                     found[name] = thumbnail(np.asarray(images[int(inside.argmax())].convert("RGB")), EDGE)
-    return np.concatenate(parts), found
+    values = np.concatenate(parts)
+    values[:, PLACES[MARK]] = _marks(np.concatenate(residuals), marked)
+    return values, found
+
+
+def _marks(residuals: NDArray[np.int8], chosen: NDArray[np.bool_]) -> Array:
+    """Return how far each chosen sample shares pixels with its random unit, and NaN of others, shape (n,)."""
+    units = np.random.default_rng(0).permutation(np.flatnonzero(chosen))
+    units = units[: len(units) // TOGETHER * TOGETHER].reshape(-1, TOGETHER)
+    found = np.full(len(residuals), np.nan)
+    found[units] = shared_marks(residuals[units])[:, None]
+    return found
 
 
 def _with_looks(part: EvaluationPart, values: Array, rows: Indices, counted: NDArray[np.bool_]) -> EvaluationPart:
@@ -219,16 +242,18 @@ def _with_looks(part: EvaluationPart, values: Array, rows: Indices, counted: NDA
     first = part.shares.shape[0] - len(FLAGS)
     shares[first:] = np.column_stack([flags[:, own].sum(1), np.full(len(FLAGS), own.sum())])
     sums[first : first + len(FLAGS)] = np.column_stack([flags.sum(1), np.full(len(FLAGS), len(rows))])
-    sums[-len(LOOKS) :] = [(one.sum(), len(rows)) for one in looks]
-    scores = (*part.scores[: len(SCORES)], *(one[own] for one in looks))
+    units = {MARK: np.sort(values[~np.isnan(values[:, PLACES[MARK]]), PLACES[MARK]])[::TOGETHER]}  # each has one value
+    shown = [units.get(look.name, one) for look, one in zip(LOOKS, looks, strict=True)]
+    sums[-len(LOOKS) :] = [(one.sum(), len(one)) for one in shown]
+    of_looks = [units.get(look.name, one[own]) for look, one in zip(LOOKS, looks, strict=True)]
+    scores = (*part.scores[: len(SCORES)], *of_looks)
     return replace(part, shares=shares, scores=scores, sums=sums)
 
 
 def _split_traits(values: Array) -> tuple[NDArray[np.bool_], Array]:
     """Return which samples have each flag, (flags, n), and the values of each other look, (looks, n)."""
-    places = {trait.name: place for place, trait in enumerate(TRAITS)}
-    flags = [values[:, places[one.name]] >= (one.least or 0) for one in FLAGS]
-    return np.array(flags), np.array([values[:, places[one.name]] for one in LOOKS])
+    flags = [values[:, PLACES[one.name]] >= (one.least or 0) for one in FLAGS]
+    return np.array(flags), np.array([values[:, PLACES[one.name]] for one in LOOKS])
 
 
 def _with_members(
@@ -261,7 +286,7 @@ def _with_members(
     }
     for name, score in known.items():
         if score is not None and len(score):
-            order = rows[np.argsort(score, kind="stable")]
+            order = rows[np.argsort(score, kind="stable")[: np.count_nonzero(~np.isnan(score))]]
             ids[name] = _ids(embeddings, order), _ids(embeddings, order[::-1])
     words = _words(embeddings, rows, new, repeats, values is not None)
     shown = replace(part.shown, ids=ids, words=words)
@@ -298,14 +323,7 @@ def _words(
     return found
 
 
-def looks_of(images: Sequence[Image.Image]) -> Array:
-    """Return the traits of pictures, shape (n, traits), in the order of `TRAITS`, with a saturation of vivid parts."""
-    found, _ = measure_looks(images)
-    found[:, next(place for place, trait in enumerate(TRAITS) if trait.name == "saturation")] = _saturation(images)
-    return found
-
-
-def _saturation(images: Sequence[Image.Image]) -> Array:
+def saturation_of(images: Sequence[Image.Image]) -> Array:
     """Return the mean saturation of pictures, of the order 8 over pixels, shape (n,)."""
     small = [np.asarray(one.convert("RGB").resize((SIDE, SIDE), Image.Resampling.BOX)) for one in images]
     pixels = np.stack(small).reshape(len(images), -1, 3) / np.float32(255)
@@ -363,3 +381,17 @@ def middles_of(fitted: EvaluationPart, basis: Basis) -> Array:
     found = np.array([np.median(one) if len(one) else np.nan for one in fitted.scores])
     found[0] = basis.repeat / REPEAT
     return found
+
+
+def without_aligned(part: EvaluationPart, middles: Array) -> tuple[EvaluationPart, Array]:
+    """Return a reference, and the medians of its scores, without marks where its pictures are aligned, such as digits.
+
+    Their content is at the same places: a lost digit would be a mark.
+    """
+    shared = part.scores[PLACE_OF_MARK]
+    if len(shared) and shared.mean() <= shared.std():
+        return part, middles
+    scores, sums, known = [*part.scores], part.sums.copy(), middles.copy()
+    scores[PLACE_OF_MARK], known[PLACE_OF_MARK] = np.empty(0), np.nan
+    sums[len(part.shares) + PLACE_OF_MARK] = 0
+    return replace(part, scores=tuple(scores), sums=sums), known

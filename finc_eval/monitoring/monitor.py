@@ -36,7 +36,7 @@ from finc_eval.monitoring.columns import (
     without_columns,
 )
 from finc_eval.monitoring.course import Course, course_of
-from finc_eval.monitoring.evaluations import EvaluationPart, Evaluations
+from finc_eval.monitoring.evaluations import TRACED, EvaluationPart, Evaluations
 from finc_eval.monitoring.exchange import Array
 from finc_eval.monitoring.findings import Follows, findings_of, reached
 from finc_eval.monitoring.followed import FLAGS, SHARES, Alarm, CopiesAtStep
@@ -59,7 +59,7 @@ from finc_eval.numerics.inference import ALPHA
 from finc_eval.prompts.text import fit_to_prompts
 
 SAMPLES = 64  # samples of an evaluation, as long as there was none
-TYPE, LAYOUT = "monitor", 5  # type and layout of the file of a monitor
+TYPE, LAYOUT = "monitor", 6  # type and layout of the file of a monitor
 
 
 class Monitor:
@@ -228,7 +228,8 @@ class Monitor:
         step = self._check_step(step)
         whole = self.history.join(parts)
         self.warnings += [f"step {step_text(step)}: {note}" for note in whole.notes]
-        said, is_left_out = say_left_out(step, whole, self.seen.same_evaluation(whole.traces, self.steps))
+        seen = self.seen.seen_before(whole.traces, np.minimum(self.history.samples, TRACED))
+        said, is_left_out = say_left_out(step, whole, self.steps, seen)
         for text in said:
             self.warnings.append(text)
             warnings.warn(text, stacklevel=3)

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -32,7 +31,7 @@ repeats are copies at this level, and 2 are not."""
 
 MOSTLY = 0.5  # half of an evaluation: with as many samples of the reference, the evaluation is left out as a whole
 MANY = 32  # samples of one picture from which pairs with all of them are not listed
-MARKED = 16  # samples of each evaluation that are remembered: 8 of them again are the same evaluation
+MARKED = 64  # samples of each evaluation that are remembered: the share of it that comes again is known to 6 points
 
 Traces = NDArray[np.float32]
 
@@ -47,7 +46,7 @@ class SeenSamples:
 
     radius: float  # distance within which two traces are of copies
     reference: Traces  # traces of all samples of the reference, shape (n, 16)
-    marked: Traces  # traces of the first unlike samples of each evaluation, NaN where it has fewer, shape (t, 16, 16)
+    marked: Traces  # traces of unlike samples all over each evaluation, NaN where it has fewer, shape (t, 64, 16)
 
     @classmethod
     def of(cls, traces: Array, radius: float) -> Self:
@@ -88,26 +87,33 @@ class SeenSamples:
         expected = max(repeated, self._repeats(evaluation) / len(evaluation))
         return bool(binom.sf(found - 1, of, expected) < BY_CHANCE)
 
-    def same_evaluation(self, traces: Array, steps: Sequence[float]) -> float | None:
-        """Return which of the steps so far has an evaluation with the same samples; None if none has."""
-        rounded = traces.astype(np.float32)
-        if not len(rounded) or not len(steps):
-            return None
+    def seen_before(self, traces: Array, samples: Array) -> Array:
+        """Return the share of the samples that are those of each evaluation so far, about, shape (t,).
+
+        Args:
+            traces: traces of the samples of an evaluation, shape (n, 16).
+            samples: number of traced samples of each evaluation so far, shape (t,).
+        """
+        rounded, shares = traces.astype(np.float32), np.zeros(len(samples))
+        if not len(rounded) or not len(samples):
+            return shares
         marked = self.marked.reshape(-1, self.marked.shape[-1])
         known = np.isfinite(marked).all(1)
         near = np.zeros(len(marked), bool)
         near[known] = self._near(cKDTree(rounded.astype(np.float64)), marked[known], 1)[:, 0]
-        found, of = (marks.reshape(len(steps), MARKED).sum(1) for marks in (near, known))
-        for evaluation in np.flatnonzero((of > 0) & (found >= MOSTLY * of)).tolist():
+        found, of = (marks.reshape(len(samples), MARKED).sum(1) for marks in (near, known))
+        for evaluation in np.flatnonzero(found).tolist():
             if self._are_copies(int(found[evaluation]), int(of[evaluation]), rounded):
-                return steps[evaluation]
-        return None
+                again = found[evaluation] / of[evaluation] * samples[evaluation]
+                shares[evaluation] = min(1.0, again / len(rounded))
+        return shares
 
     def with_evaluation(self, traces: Array) -> Self:
         """Return the same with an evaluation added; a sample that it repeats is marked once."""
         own = np.full((1, *self.marked.shape[1:]), np.nan, np.float32)
-        first = np.sort(np.unique(traces, axis=0, return_index=True)[1])[:MARKED]
-        own[0, : len(first)] = traces[first]
+        unlike = np.sort(np.unique(traces, axis=0, return_index=True)[1])
+        chosen = unlike[np.unique(np.linspace(0, len(unlike) - 1, MARKED).astype(int))] if len(unlike) else unlike
+        own[0, : len(chosen)] = traces[chosen]
         return replace(self, marked=np.concatenate([self.marked, own]))
 
     def write(self, file: NewFile) -> None:

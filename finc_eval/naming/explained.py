@@ -180,8 +180,8 @@ def distance(own: Array, rest: Array) -> float:
 
 ALIKE = 0.7  # part of the z, and of the share, of the clearest look from which another look may name the same cause
 STRONG = 0.5
-"""The same, of a trait that brings the clearest; and the part of its z that a second look must keep, and that the share
-of a part of a set must have."""
+"""The same, of a trait that brings the clearest and is not brought by it; and the part of its z that a second look must
+keep, and that the share of a part of a set must have."""
 
 
 def name_cause(looks: list[Explained], order: list[str]) -> Explained:
@@ -196,9 +196,10 @@ def name_cause(looks: list[Explained], order: list[str]) -> Explained:
 
 
 def _is_same(first: Explained, other: Explained) -> bool:
-    brings = other.leads_to(first)
-    least = STRONG if brings else ALIKE
-    if first.leads_to(other) and not brings:
+    brings, is_brought = other.leads_to(first), first.leads_to(other)
+    # Of looks that bring each other, such as blur and upscaling, the much clearer look is the cause.
+    least = STRONG if brings and not is_brought else ALIKE
+    if is_brought and not brings:
         return False
     if abs(other.z) < least * abs(first.z) or (other.whole and not first.whole):
         return False

@@ -21,7 +21,8 @@ from finc_eval.embeddings.repeats import REPEATS
 from finc_eval.naming.explained import STRONG, TAIL, Explained, Has, explain, name_cause
 from finc_eval.naming.measured import Measured, MeasuredSets, looked_rows, measure_sets
 from finc_eval.naming.questions import MOTION
-from finc_eval.naming.repeated import MIN_MEASURED, Repeats, pixels_of, shares_of_repeats
+from finc_eval.naming.repeated import MIN_MEASURED, REPEATED, Repeats, pixels_of, shares_of_repeats
+from finc_eval.naming.share_repeated import p_of_share_repeated
 from finc_eval.naming.texture import Array
 from finc_eval.naming.traits import Trait
 from finc_eval.numerics.blocks import MIN_BLOCKS, Blocked
@@ -188,31 +189,69 @@ def _find_repeats(
 ) -> list[tuple[Look, Has]]:
     """Return, for each set, the look of samples that it repeats more often than the other set.
 
-    All large repeats are one family, by the exchanges of looks. Groups that are repeats themselves are taken apart:
+    All large repeats are one family, and the share of samples that are repeats at all is another: many pictures may
+    come twice each. Both are tested by the exchanges of looks. Groups that are repeats themselves are taken apart:
     their samples are what is counted. Clips that move alike, such as still ones, are not repeats.
     """
     if any(extractor_of(one.space) == MOTION for one in sets.values()):
         return []
     repeats = Repeats.among(sets, rows)
-    kept = np.flatnonzero(np.any([*repeats.large.values()], axis=0))
-    table = {label: (one[:, None] == kept).astype(float) for label, one in repeats.numbers.items()}
     apart = {label: one.with_groups(None, None) if one.grouping == REPEATS else one for label, one in sets.items()}
-    exchanged = _exchange(table, apart, rows, seed, blocks, exchanges) if len(kept) else None
-    if exchanged is None:
-        return []
-    z = exchanged.z
-    p_values = step_down(z[0], z[1:].astype(np.float32))
+    large, p_values = _test_large(repeats, apart, rows, seed, blocks, exchanges)
     found = []
     for label, side in (("gen", 1), ("ref", -1)):
-        often = (p_values <= BESIDE_ALPHA) & (side * z[0] > 0)
-        if often.any():
-            has = repeats.has(kept[often])
-            shares, is_counted = shares_of_repeats(sets, rows, has, bool((repeats.unlike[kept[often]] > 1).any()))
+        often = large[(np.abs(p_values) <= BESIDE_ALPHA) & (side * p_values > 0)]
+        every = repeats.added(label, "ref" if label == "gen" else "gen")
+        p_value, of_all = float(np.abs(p_values[np.isin(large, often)]).min(initial=1.0)), 1.0
+        if len(set(every) - set(often)) and repeats.has(every)[label].mean() >= REPEATED:
+            of_all = 2 * _p_of_all(repeats, label, apart, rows, seed, blocks, exchanges)  # the second of two families
+        if of_all <= BESIDE_ALPHA:
+            often, p_value = np.union1d(often, every), min(p_value, of_all)
+        if len(often):
+            has = repeats.has(often)
+            shares, is_counted = shares_of_repeats(sets, rows, has, bool((repeats.unlike[often] > 1).any()))
             times, are_pictures = round(shares[label] * sets[label].n), pixels_of(sets[label]) is not None
-            name = repeats.say(kept[often], times, are_pictures=are_pictures, is_counted=is_counted)
-            look = _of_repeats(name, label, float(p_values[often].min()), has, shares, sets, rows)
-            found.append((look, has))
+            name = repeats.say(often, times, are_pictures=are_pictures, is_counted=is_counted)
+            found.append((_of_repeats(name, label, p_value, has, shares, sets, rows), has))
     return found
+
+
+def _test_large(
+    repeats: Repeats,
+    sets: Mapping[str, Embeddings],
+    rows: Mapping[str, NDArray[np.int64]],
+    seed: int,
+    blocks: Mapping[str, NDArray[np.int64]] | None,
+    exchanges: int,
+) -> tuple[NDArray[np.int64], Array]:
+    """Return the large repeats, and the p-value of each, (k,), below 0 where the reference has more of it."""
+    kept = np.flatnonzero(np.any([*repeats.large.values()], axis=0))
+    table = {label: (one[:, None] == kept).astype(float) for label, one in repeats.numbers.items()}
+    exchanged = _exchange(table, sets, rows, seed, blocks, exchanges) if len(kept) else None
+    if exchanged is None:
+        return kept[:0], np.empty(0)
+    z = exchanged.z
+    return kept, np.asarray(step_down(z[0], z[1:].astype(np.float32)) * np.sign(z[0]))
+
+
+def _p_of_all(
+    repeats: Repeats,
+    label: str,
+    sets: Mapping[str, Embeddings],
+    rows: Mapping[str, NDArray[np.int64]],
+    seed: int,
+    blocks: Mapping[str, NDArray[np.int64]] | None,
+    exchanges: int,
+) -> float:
+    """Return the p-value of "a set repeats no more of its samples than the other": units are exchanged, or blocks."""
+    labels = (label, "ref" if label == "gen" else "gen")
+    numbers = repeats.numbers[labels[0]], repeats.numbers[labels[1]]
+    keys = [sets[one].unit_keys()[rows[one]] if blocks is None else blocks[one][rows[one]] for one in labels]
+    if blocks is None:
+        first, second = (unit_numbers(own) for own in keys)
+    else:
+        first, second = np.split(np.unique(np.concatenate(keys), return_inverse=True)[1].reshape(-1), [len(keys[0])])
+    return p_of_share_repeated(numbers, (first, second), seed, exchanges, is_paired=blocks is not None)
 
 
 def _of_repeats(

@@ -99,11 +99,11 @@ class Repeats:
         return self.has(np.flatnonzero(self.counts[label] > 1))[label]
 
     def added(self, label: str, other: str | None = None) -> Indices:
-        """Return the numbers of what a set repeats, more often than another set: the large repeats, or the largest."""
+        """Return the numbers of what a set repeats, more often than another: all, or the large if these are most."""
         own, before = self.counts[label], 0 if other is None else self.counts[other]
         more = (own > 1) & (own > before)
-        large = np.flatnonzero(more & self.large[label])
-        return large if len(large) else np.flatnonzero(more & (own == own.max(initial=0)))[:1]
+        large = more & self.large[label]
+        return np.flatnonzero(large if own[large].sum() > own[more].sum() / 2 else more)
 
     def say(self, chosen: Indices, times: int, *, are_pictures: bool, is_counted: bool = True) -> str:
         """Return what some repeats are called, in all verbs: "one picture, 40 times".
@@ -172,7 +172,7 @@ def join_close(rows: torch.Tensor, limit: float | None = None) -> Indices:
     if len(rows) < 2:
         return clump
     nearest = torch.cat([distances.min(1).values for distances in _distances(rows, torch.arange(len(rows)))])
-    limit = CLOSE * float(nearest.median()) if limit is None else limit
+    limit = _limit_of(nearest) if limit is None else limit
     some = torch.nonzero(nearest < limit).flatten()
     if not len(some):
         return clump
@@ -184,6 +184,15 @@ def join_close(rows: torch.Tensor, limit: float | None = None) -> Indices:
     place, (_, first, of_each) = some.cpu().numpy(), np.unique(chain, return_index=True, return_inverse=True)
     clump[place] = place[first][of_each.reshape(-1)]
     return np.asarray(np.unique(clump, return_inverse=True)[1].reshape(-1))
+
+
+def _limit_of(nearest: torch.Tensor) -> float:
+    """Return `CLOSE` times the median distance to the nearest unlike row, from those to the nearest row, shape (n,).
+
+    Where most rows have a nearly equal row, the distances of the others count, if these are a tenth or more.
+    """
+    unlike = nearest[nearest >= CLOSE * nearest.quantile(0.9)] if nearest.median() > 0 else nearest
+    return CLOSE * float(unlike.median())
 
 
 def _distances(rows: torch.Tensor, some: torch.Tensor) -> Iterator[torch.Tensor]:

@@ -206,3 +206,13 @@ def _products(residuals: NDArray[np.int8]) -> Array:
     others = (total - own) / (n - 1)
     error = np.sqrt((squares - own**2) / (n - 1) ** 2) + 1e-9
     return np.asarray((own * np.where(np.abs(others) > LEAST_MARK * error, others, 0)).sum(1), np.float64)
+
+
+def shared_marks(residuals: NDArray[np.int8]) -> Array:
+    """Return how far the pictures of each unit share pixels at the same places, (units,), of residuals (units, k, m).
+
+    That is the mean product of two residuals of a unit: it needs no other pictures.
+    """
+    own, k = residuals.astype(np.float32) / RESIDUAL, residuals.shape[1]
+    products = (own.sum(1) ** 2).sum(1) - (own**2).sum((1, 2))
+    return np.asarray(products / (k * (k - 1)), np.float64)

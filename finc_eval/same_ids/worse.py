@@ -17,7 +17,7 @@ from finc_eval.core.record import Record
 from finc_eval.core.words import percent
 from finc_eval.estimates.estimate import Estimate
 from finc_eval.naming.columns import is_look
-from finc_eval.naming.explained import STRONG
+from finc_eval.naming.explained import ALIKE, STRONG
 from finc_eval.naming.traits import Trait
 from finc_eval.numerics.families import level_of_each
 from finc_eval.numerics.inference import ALPHA, share_bounds
@@ -129,11 +129,17 @@ def causes_among(left: Sequence[MovedLook]) -> Iterator[tuple[MovedLook, list[Mo
     while left:
         clearest = max(left, key=lambda look: look.margin.interval[0])
         asked = (look for look in left if look.trait.is_asked and look.leads_to(clearest))
-        clear = (look for look in left if look.margin.interval[0] >= STRONG * clearest.margin.interval[0])
+        clear = (look for look in left if _is_as_clear(look, clearest))
         cause = next(asked, None) or next(clear)
         follows = [look for look in left if cause.leads_to(look)]
         yield cause, follows
         left = [look for look in left if look is not cause and look not in follows]
+
+
+def _is_as_clear(look: MovedLook, clearest: MovedLook) -> bool:
+    """Return whether a look is clear enough to be the cause of the clearest, with which it may have moved."""
+    is_mutual = look is not clearest and look.leads_to(clearest) and clearest.leads_to(look)
+    return look.margin.interval[0] >= (ALIKE if is_mutual else STRONG) * clearest.margin.interval[0]
 
 
 def _moves(table: PairTable) -> Iterator[tuple[Trait, Array, Array]]:

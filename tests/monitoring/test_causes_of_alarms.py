@@ -1,6 +1,6 @@
 """Order of alarms: causes come first, and what follows from a cause, by its looks or its samples, has no alarm."""
 
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,12 +10,15 @@ from finc_eval.monitoring.followed import Alarm, names_nothing
 
 STEPS = [0.0, 10.0, 20.0, 30.0, 40.0]
 KINDS = ("kind a", "kind b", "kind c", "kind d")
-SCORED = ("distance", "diversity", "sharpness", "warmth", "contrast", "noise", "specks", "mosaic")
+SCORED = ("distance", "diversity", "sharpness", "warmth", "contrast", "noise", "specks", "mosaic", "saturation")
 NAMES = (*KINDS, "new kinds", "repeats", "gray", "frame", *SCORED)
 
 
-def history(before=None, after=None):
-    """A history whose samples have things, by name; nobody has what is not given."""
+def history(before=None, after=None, starts=MappingProxyType({})):
+    """A history whose samples have things, by name; nobody has what is not given.
+
+    `starts` has the steps at which a thing may have changed besides those of its alarm, by name.
+    """
 
     def table(has):
         n = len(next(iter(has.values()))) if has else 0
@@ -23,7 +26,10 @@ def history(before=None, after=None):
 
     tables = table(before or {}), table(after or {})
     return SimpleNamespace(
-        steps=np.array(STEPS), spread_of=lambda thing: 1.0, shared_before_and_after=lambda before, since: tables
+        steps=np.array(STEPS),
+        spread_of=lambda thing: 1.0,
+        shared_before_and_after=lambda before, since: tables,
+        possible_starts=lambda thing: np.isin(STEPS, starts.get(NAMES[thing], ())),
     )
 
 
@@ -44,12 +50,17 @@ def test_what_names_a_cause_comes_before_distances_and_looks_without_a_word():
     nothing = [alarm("noise", 0.5), alarm("distance"), alarm("frame", 0.5), alarm("new kinds", 0.5)]
     assert all(map(names_nothing, nothing))
     assert not any(map(names_nothing, [alarm("noise"), alarm("repeats"), alarm("gray", 0.5), alarm("new kinds")]))
-    assert told([alarm("diversity"), alarm("kind a"), alarm("repeats")]) == ["kind a", "repeats", "diversity"]
+    assert told([alarm("diversity"), alarm("kind a"), alarm("repeats")]) == [
+        "kind a",
+        "repeats",
+    ]  # equal samples are not diverse
+    assert told([alarm("diversity"), alarm("kind a")]) == ["kind a", "diversity"]
 
 
 def test_what_a_look_brings_has_no_alarm_of_its_own():
     blurred = [alarm("specks", 0.5), alarm("sharpness", 0.5), alarm("noise", 0.5), alarm("diversity", 0.5)]
-    assert told([*blurred, alarm("distance")]) == ["sharpness", "diversity"]  # a collapse changes looks, too
+    assert told([*blurred, alarm("distance")]) == ["sharpness"]
+    assert told([*blurred[:3], alarm("diversity", -1)]) == ["sharpness", "diversity"]  # a collapse changes looks, too
     assert told([alarm("warmth", 0.1)], [alarm("gray")]) == []
     assert told([alarm("warmth")], [alarm("sharpness", 0.5)]) == ["warmth"]  # blur brings no tint
 
@@ -62,6 +73,19 @@ def test_a_frame_that_is_gone_follows_from_any_look_and_is_the_cause_of_none():
 @pytest.mark.parametrize(("since", "names"), [(10.0, []), (30.0, []), (0.0, ["warmth"]), (40.0, ["warmth"])])
 def test_what_changed_at_another_evaluation_has_an_alarm_of_its_own(since, names):
     assert told([alarm("warmth", 0.1, since)], [alarm("gray")]) == names
+
+
+@pytest.mark.parametrize(("starts", "names"), [((), ["warmth"]), ((20.0,), []), ((30.0,), []), ((40.0,), ["warmth"])])
+def test_a_change_that_chance_dates_early_may_have_begun_with_its_cause(starts, names):
+    samples = history(starts={"warmth": starts})
+    assert told([alarm("warmth", 0.1, 0.0)], [alarm("gray")], samples=samples) == names
+
+
+@pytest.mark.parametrize(("flat", "is_cause"), [(0.4, True), (0.6, False)])
+def test_a_look_takes_what_it_brings_although_that_had_an_alarm_first(flat, is_cause):
+    pale, causes = alarm("saturation", 0.0), Causes(history(), NAMES, never)
+    assert causes.precedes(alarm("contrast", flat), pale) == is_cause
+    assert not causes.precedes(pale, alarm("contrast", flat))
 
 
 def test_of_looks_that_bring_each_other_the_first_in_the_order_of_names_is_the_cause():

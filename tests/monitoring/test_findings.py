@@ -100,7 +100,7 @@ def test_copies_of_the_reference_are_a_finding_without_an_alarm():
         "copy",
         "copies of the reference",
         8 / 48,
-        None,
+        0.0,
     )
     assert found.ids == tuple(f"{row}-{place}" for place, row in enumerate(order[152:160])) and monitor.alarms == []
     assert found.name in monitor.result.headline

@@ -16,12 +16,11 @@ from finc_eval.monitoring.course import _choose
 from finc_eval.monitoring.evaluations import EvaluationPart, Evaluations
 from finc_eval.monitoring.exchange import score_of_shares
 from finc_eval.monitoring.followed import FLAGS, SCORES, SHARES, Alarm, say
-from finc_eval.monitoring.measuring import looks_of, measure, with_repeats, without_fitted
+from finc_eval.monitoring.measuring import measure, saturation_of, with_repeats, without_fitted
 from finc_eval.monitoring.naming import name_kinds, unique_names
 from finc_eval.monitoring.needed import evaluations_needed, samples_alone, say_needed
 from finc_eval.monitoring.seen import SeenRepeats
 from finc_eval.monitoring.shown import MOST_STEPS, ShownSamples, Strips
-from finc_eval.naming.traits import TRAITS
 
 
 def rows(n, seed=0, dim=4):
@@ -230,10 +229,9 @@ def test_the_saturation_of_a_picture_is_a_mean_of_order_8_in_which_vivid_parts_w
     pixels = np.full((64, 64, 3), 100, np.uint8)
     pixels[:16, :, 0], pixels[16:32, :, 1] = 200, 150
     pixels[32:48] = (30, 20, 20)
-    place = [trait.name for trait in TRAITS].index("saturation")
     values = [0.5, 1 / 3, (10 / 255) / 0.2, 0.0]
     expected = np.mean(np.array(values) ** 8) ** (1 / 8)
-    assert looks_of([Image.fromarray(pixels)])[0, place] == pytest.approx(expected, rel=1e-4)
+    assert saturation_of([Image.fromarray(pixels)])[0] == pytest.approx(expected, rel=1e-4)
 
 
 @pytest.mark.parametrize(("shift", "reference", "samples"), [(0.5, 1000, 64), (0.4, 600, 32), (1.0, 60, 16)])

@@ -175,11 +175,38 @@ def test_a_look_that_repeats_an_earlier_one_is_left_out_and_told(monitor, tmp_pa
         assert one.steps == [1, 2] and "those of step 1" in one.result.warnings[-1]
 
 
+EARLIER, OTHER, NEW = (draw(seed, 80) for seed in (11, 12, 14))
+AGAIN = {  # an evaluation, and the part of its samples that are those of steps 1 and 2
+    "the first eight": (np.r_[EARLIER[:8], NEW[8:]], 0.1),
+    "all but the first sixteen": (np.r_[NEW[:16], EARLIER[16:]], 0.8),
+    "the last half": (np.r_[NEW[:36], EARLIER[36:]], 0.55),
+    "every third": (np.where(np.arange(80)[:, None] % 3 == 0, EARLIER, NEW), 0.34),
+    "a small part of an evaluation": (EARLIER[40:60], 1.0),
+    "halves of two evaluations": (np.r_[EARLIER[:40], OTHER[40:]], 1.0),
+    "among twice as many": (np.r_[EARLIER, NEW, draw(15, 80)], 0.33),
+    "none": (NEW, 0.0),
+}
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("case", AGAIN)
+def test_an_evaluation_is_left_out_by_the_share_of_its_samples_that_were_seen(monitor, case):
+    samples, share = AGAIN[case]
+    for step, earlier in ((1, EARLIER), (2, OTHER)):
+        monitor.update(step, earlier)
+    monitor.update(3, samples)
+    assert monitor.steps == ([1, 2] if share >= 0.5 else [1, 2, 3])
+    said = [text for text in monitor.warnings if "of step 3 are those of" in text]
+    assert len(said) == (share > 0)
+    if 0 < share < 0.9:
+        assert int(values(said[0]).split()[0]) / 100 == pytest.approx(share, abs=0.07)
+
+
 def test_looks_that_repeat_by_their_law_stay():
     monitor = fe.Monitor(REFERENCE)
     for step in range(6):
         monitor.update(step, np.repeat(draw(13, 2), 32, 0))  # a generator that has collapsed
-    assert len(monitor.steps) == 6 and {"diversity", "repeats"} <= {one.name for one in monitor.alarms}
+    assert len(monitor.steps) == 6 and {one.name for one in monitor.alarms} == {"repeats"}
     monitor = fe.Monitor(of_few_values(1, 400))
     for step in range(6):
         monitor.update(step, of_few_values(step + 2, 64))

@@ -131,8 +131,16 @@ def explained(name, z, *, whole=False, more_in="gen", rows=range(30), others=ran
 
 
 CAUSES = {
-    "a look that brings the clearest": (explained("noise", 10), explained("specks", 5.1), "specks"),
-    "a look that brings the clearest, too faint": (explained("noise", 10), explained("specks", 4.9), "noise"),
+    "a look that brings the clearest": (explained("shades", 10), explained("sharpness", 7.1), "sharpness"),
+    "a look that alone brings the clearest": (explained("warmth", 10), explained("blocks", 5.1), "blocks"),
+    "a look that alone brings the clearest, too faint": (explained("warmth", 10), explained("blocks", 4.9), "warmth"),
+    "looks that bring each other": (explained("noise", 10), explained("specks", 7.1), "specks"),
+    "looks that bring each other, one much clearer": (explained("noise", 10), explained("specks", 6.9), "noise"),
+    "an upscaled set that is much blurrier": (explained("sharpness", 10), explained("mosaic", 5.5), "sharpness"),
+    "a tint, which is vivid": (explained("warmth", 10), explained("saturation", 9), "warmth"),
+    "vivid pictures, which are tinted": (explained("saturation", 10), explained("warmth", 6), "saturation"),
+    "dark edges, which are a mark": (explained("mark", 10), explained("edges", 8), "edges"),
+    "a mark that brightens edges a little": (explained("mark", 10), explained("edges", 3), "mark"),
     "a look that does not bring it": (explained("top", 10), explained("warmth", 7.1), "warmth"),
     "a look that does not bring it, too faint": (explained("top", 10), explained("warmth", 6.9), "top"),
     "of other samples": (explained("top", 10), explained("warmth", 9, rows=range(16, 46)), "top"),
@@ -140,7 +148,7 @@ CAUSES = {
     "of a smaller share": (explained("top", 10), explained("warmth", 9, rows=range(20)), "top"),
     "of nearly the share": (explained("top", 10), explained("warmth", 9, rows=range(22)), "warmth"),
     "of the other set": (explained("top", 10), explained("warmth", 9, more_in="ref", others=range(30)), "top"),
-    "whole": (explained("noise", 10, whole=True), explained("specks", 6, whole=True), "specks"),
+    "whole": (explained("noise", 10, whole=True), explained("specks", 8, whole=True), "specks"),
     "whole, and a part": (explained("noise", 10, whole=True), explained("specks", 6), "noise"),
     "a part, and whole": (explained("noise", 10), explained("specks", 9, whole=True), "noise"),
 }  # fmt: skip
