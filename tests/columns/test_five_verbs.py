@@ -124,7 +124,9 @@ def test_a_run_is_worse_on_the_bad_side_of_a_column_alone():
 @pytest.mark.parametrize("fraction", [0.0, 1.0])
 def test_a_reference_without_any_of_a_column_is_judged_by_the_spread_of_both(fraction):
     fe.register_column("mine", lambda image: redness(image) > 40, high="red", more="redder", bad="more")
-    found = fe.compare(drawn(red=120, part=fraction, n=40)(1), held(pictures(40, 1, -40)), pairs="id", features=50).by_id
+    found = fe.compare(
+        drawn(red=120, part=fraction, n=40)(1), held(pictures(40, 1, -40)), pairs="id", features=50
+    ).by_id
     assert ("redder" in [one.name for one in found.worse]) == bool(fraction)
 
 
@@ -286,6 +288,7 @@ class Scaled:
         return self.weights[0] * redness(image)
 
 
+@pytest.mark.one_of_each("refused", by=lambda case: case.startswith("plain"))
 @pytest.mark.parametrize(
     ("now", "refused"),
     [(Scaled(1.0), False), (Scaled(1.0 + 1e-7), False), (Scaled(1.1), True), (Scaled(-1.0), True), (redness, False)],

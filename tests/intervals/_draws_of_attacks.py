@@ -101,7 +101,7 @@ DESIGNS = (
         SCORES,
         partial(normal_scores, members=500, non_members=400, shift=1.5),
         runs=1000,
-        quick=30,
+        quick=0,
     ),
     Design(
         "answers by ε = 1 about 2000 members and 2000 others",
@@ -117,7 +117,7 @@ DESIGNS = (
         ("AttackStatistics.auc_interval", BOUND),
         partial(betraying, members=1000, non_members=3000, epsilon=2, delta=0.1, reach=0.4),
         runs=500,
-        quick=20,
+        quick=0,
     ),
     Design(
         "distances of 25 members and 30 others of one law",

@@ -203,7 +203,7 @@ DESIGNS = (
         VALUES,
         partial(single_samples, n=200, m=400, size=200, copied=0, spread=2),
         runs=100,
-        quick=3,
+        quick=0,
     ),
     Design(
         "cells of 150 fresh samples", "small", ALL, partial(cells, n=150, m=200, size=150, copied=0), runs=500, quick=15
@@ -272,9 +272,7 @@ DESIGNS = (
         runs=100,
         quick=0,
     ),
-    Design(
-        "training set and holdout of 60", "small", HOLDOUT, partial(holdouts, train=60, held=60), runs=200, quick=6
-    ),
+    Design("training set and holdout of 60", "small", HOLDOUT, partial(holdouts, train=60, held=60), runs=200, quick=6),
     Design(
         "training set and holdout of 30 videos",
         "clustered",
@@ -305,7 +303,7 @@ DESIGNS = (
         STRATUM,
         partial(strata, n=300, m=300, size=150, copied=0.2),
         runs=100,
-        quick=8,
+        quick=0,
     ),
     Design(
         "samples that are nearer to both sets",

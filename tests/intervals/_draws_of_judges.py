@@ -218,7 +218,7 @@ DESIGNS = (
         PART,
         partial(part_of_prompts, prompts=100, answers=1, inside=15, right=0.9, elsewhere=0.995),
         400,
-        60,
+        0,
     ),
     Design(
         "four parts of 48 prompts, of two answers",
@@ -258,7 +258,7 @@ DESIGNS = (
         SCORED,
         partial(models_by_scores, qualities=(0.0, 0.0, 1.0), prompts=60, seeds=2, shared=False, clear=0.9),
         300,
-        12,
+        0,
     ),
     Design(
         "three models, right in 94 to 97 of 200 answers",

@@ -124,7 +124,7 @@ DESIGNS = (
         WHOLE + PARTS,
         partial(scored, m=1000, n=30, size=20, noise=0.3, shift=0.0),
         runs=1500,
-        quick=60,
+        quick=0,
     ),
     Design(
         "a release of 400 records, 600 samples",
@@ -148,7 +148,7 @@ DESIGNS = (
         ("PrivateScore.noise_interval",),
         partial(noise_alone, size=5, noise=0.1, shift=0.2),
         runs=500,
-        quick=40,
+        quick=0,
     ),
     Design(
         "three equal generators of 50 samples, one release",

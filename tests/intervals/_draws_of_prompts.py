@@ -185,7 +185,7 @@ DESIGNS = (
         FIT,
         partial(fits_of_prompts, prompts=10, images=(16, 16), gap=0.2),
         100,
-        3,
+        0,
     ),
     Design(
         "fits of three images against twelve, which vary less",

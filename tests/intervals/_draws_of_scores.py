@@ -130,7 +130,7 @@ DESIGNS = (
     Design(
         "generated sets of 60 units", "clustered", IN, partial(generated_sets, n=240, names=QUICK, per_unit=4), 200, 5
     ),
-    Design("references of 60 units", "clustered", IN, partial(references, n=240, per_unit=4), 300, 16),
+    Design("references of 60 units", "clustered", IN, partial(references, n=240, per_unit=4), 300, 0),
     Design("test sets of 60 units", "clustered", IN, partial(tests_of_training, n=240, per_unit=4), 60, 0),
     Design(
         "generated sets, truncated Vendi",

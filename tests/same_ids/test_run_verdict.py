@@ -182,10 +182,14 @@ BY_A_SAMPLER = {
 """What pictures are made into by a fault of another sampler."""
 
 
+def test_another_sampler_alone_breaks_no_pair():
+    assert not judge(of_another_sampler(OLD[:24]), OLD[:24]).broken.any()
+
+
+@pytest.mark.one_of_each(by=lambda name: name if name in ("cropped", "turned gray") else "a symmetry")
 @pytest.mark.parametrize("name", BY_A_SAMPLER)
 def test_a_fault_of_some_pictures_of_another_sampler_is_listed(name):
     rows, new = [1, 5, 12, 20], of_another_sampler(OLD[:24])
-    assert not judge(new, OLD[:24]).broken.any()
     for row in rows:
         new[row] = np.ascontiguousarray(BY_A_SAMPLER[name](new[row]))
     found = judge(new, OLD[:24])
