@@ -265,10 +265,10 @@ def test_few_pairs_in_folders_are_compared_without_kinds_and_without_what_is_wor
         (tmp_path / folder).mkdir()
         for row, one in enumerate(some):
             Image.fromarray(np.ascontiguousarray(one)).save(tmp_path / folder / f"{row}.png")
-    found = fe.compare(tmp_path / "new", tmp_path / "old", pairs="id")
+    found = fe.compare(tmp_path / "new", tmp_path / "old", pairs="id", features=20)
     assert (found.by_id.verdict, found.kinds, found.by_id.worse) == ("broken", (), [])
     assert found.headline.startswith("Broken: ") and "mirrored" in found.by_id.run
-    assert fe.compare(tmp_path / "old", tmp_path / "old", pairs="id").by_id.verdict == "clean"
+    assert fe.compare(tmp_path / "old", tmp_path / "old", pairs="id", features=20).by_id.verdict == "clean"
     found.save(tmp_path / "a.h5")
     assert fe.load(tmp_path / "a.h5").by_id == found.by_id
     for text in (found.to_html(tmp_path / "a.html").read_text(), found.to_markdown(), found._repr_html_()):
@@ -318,7 +318,7 @@ def test_few_pairs_have_sentences_of_their_own(tmp_path, monkeypatch, name):
     monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "caches"))
     n, change, key, words = SENTENCES[name]
     new, old = saved(tmp_path / "new", [change(one) for one in OLD[:n]]), saved(tmp_path / "old", OLD[:n])
-    found = fe.compare(new, old, pairs="id")
+    found = fe.compare(new, old, pairs="id", features=20)
     said = found.by_id.sentences[key]
     assert words in said and said.rstrip(".") in found.headline
 
