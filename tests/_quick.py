@@ -9,12 +9,14 @@ import pytest
 
 AUDITS = {
     "finc_eval.memorization.attacks.PERMUTATIONS": 9,
+    "finc_eval.memorization.tails.POWER_REPEATS": 500,
     "finc_eval.memorization.views.MAX_ALTERED": 20,
     "finc_eval.numerics.density_difference.MAX_CENTERS": 60,
 }
-"""Nine permutations behind the membership score, 20 altered pictures, 60 centers of the density difference.
+"""Nine permutations behind the membership score, 500 imagined generators for each power, 20 altered pictures, 60
+centers of the density difference.
 
-test_attacks, test_hashes and test_density_difference have more."""
+test_attacks, test_copying, test_hashes and test_density_difference have more."""
 
 BOARDS = {
     "finc_eval.comparison.findings.EXCHANGES_OF_BOARDS": 999,
@@ -31,6 +33,8 @@ ROTATIONS = {"finc_eval.numerics.eigen.MAX_STEPS": 20}
 MAPS = {"finc_eval.numerics.neighbor_embedding.STEPS": 30}
 """A fifth of the steps of a map."""
 
+MONITORS = {"finc_eval.monitoring.exchange.DRAWS": 1023}
+"""A quarter of the random parts of a bag to which an evaluation is compared; test_exchange has them all."""
 
 EVERYTHING = (AUDITS, BOARDS, MAPS, ROTATIONS, YARDSTICKS)
 """All of them: results whose numbers no test measures."""

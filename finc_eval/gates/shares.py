@@ -228,9 +228,9 @@ class GainedShare(TwoShares):
     def _by_counts(self, side: Side, level: float, factor: float) -> float:
         """Return the exact bound of the difference."""
         k, n, old, m = self.counts.times(factor)
-        new, before = ([float(share_bound(*counts, end, level)) for end in SIDES] for counts in ((k, n), (old, m)))
-        ends = mover((new[0], k / n, new[1]), (before[0], old / m, before[1]))
-        return float(ends[SIDES.index(side)])
+        place = SIDES.index(side)  # each end has the bound of the new share on its side, and of the old on the other
+        new, before = float(share_bound(k, n, side, level)), float(share_bound(old, m, SIDES[1 - place], level))
+        return float(mover((new, k / n, new), (before, old / m, before))[place])
 
     def _by_training(self, side: Side, level: float, factor: float) -> float:
         """Return Student's bound: upwards the u² − old with u² = new + half · u / √larger."""

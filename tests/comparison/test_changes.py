@@ -30,7 +30,7 @@ REF = draw(REFERENCE, 1000, 100)
 
 
 def compared(shares, seed, kinds=None, n=1000, ref=REF, **options):
-    return fe.compare(draw(shares, n, seed), ref, method="clusters", kinds=kinds, **options)
+    return fe.compare(draw(shares, n, seed), ref, method="clusters", kinds=kinds, features=20, **options)
 
 
 @pytest.fixture(scope="module")

@@ -39,7 +39,7 @@ def even(left_out=()):
 def without_two():
     """gen lacks kinds 0 and 1, which are 10 % and 5 % of ref."""
     shares = 0.85 * even((0, 1)) + 0.1 * np.eye(30)[0] + 0.05 * np.eye(30)[1]
-    return tight(even((0, 1)), 800, 0), tight(shares, 800, 1)
+    return tight(even((0, 1)), 600, 0), tight(shares, 600, 1)
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def of_kinds(without_two):
 def test_the_shares_of_all_kinds_add_to_one(found):
     for label in ("gen", "ref"):
         assert sum(kind.shares[label].share for kind in found.kinds) == pytest.approx(1)
-        assert sum(kind.shares[label].count for kind in found.kinds) == 800
+        assert sum(kind.shares[label].count for kind in found.kinds) == 600
     assert sum(kind.share_difference for kind in found.kinds) == pytest.approx(0, abs=1e-12)
 
 
@@ -125,7 +125,7 @@ def test_the_intervals_of_all_kinds_hold_together(of_kinds):
     # Both shares and the difference of every node of the tree, by Bonferroni.
     confidence = 1 - 0.05 / (3 * of_kinds.kinds_tested)
     assert kind.share_gen == 0
-    assert kind.shares["gen"].interval[1] == pytest.approx(1 - ((1 - confidence) / 2) ** (1 / 800))
+    assert kind.shares["gen"].interval[1] == pytest.approx(1 - ((1 - confidence) / 2) ** (1 / 600))
 
 
 def test_kinds_alone_fit_no_directions(of_kinds):
@@ -136,7 +136,7 @@ def test_kinds_alone_fit_no_directions(of_kinds):
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))])
 def test_a_small_and_a_large_sample_of_one_law_do_not_differ(seed):
-    found = fe.compare(tight(even(), 100, seed), tight(even(), 2000, 100 + seed), features=60, seed=seed)
+    found = fe.compare(tight(even(), 100, seed), tight(even(), 1000, 100 + seed), features=60, seed=seed)
     assert found.significant() == significant(found.directions, 0.05) == ()
     assert found.explained == 0 and found.headings == ()
 
@@ -260,7 +260,7 @@ def test_a_comparison_whose_tree_of_kinds_is_damaged_is_refused(found, tmp_path,
 @pytest.mark.one_of_each
 @pytest.mark.parametrize("as_sketch", [False, True])
 def test_groups_that_are_told_give_no_false_kinds_where_copies_that_are_not_told_do(as_sketch):
-    gen, ref = (tight(even(), 80, k, groups=5, jitter=0.3) for k in range(2))
+    gen, ref = (tight(even(), 60, k, groups=5, jitter=0.3) for k in range(2))
     clip = {"clip": [row // 5 for row in range(len(gen))]}
     gen, ref = (fe.EmbeddingSet(rows, metadata=clip) for rows in (gen, ref))
     assert fe.compare(gen, ref, method="clusters", features=60).significant()

@@ -32,8 +32,8 @@ def thinned(digits):
     """Digits without most of the zeros, ones and twos against all of them."""
     x, labels = digits
     rng = np.random.default_rng(1)
-    kept = (labels[:900] > 2) | (rng.random(900) < 0.05)
-    return x[:900, ::4][kept], x[900:1800, ::4]
+    kept = (labels[:600] > 2) | (rng.random(600) < 0.05)
+    return x[:600, ::4][kept], x[600:1200, ::4]
 
 
 @pytest.fixture(scope="module")

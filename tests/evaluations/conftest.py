@@ -1,8 +1,8 @@
 import pytest
-from _quick import BOARDS, MAPS, ROTATIONS, quick
+from _quick import AUDITS, BOARDS, MAPS, ROTATIONS, quick
 
 
 @pytest.fixture(scope="module", autouse=True)
 def quick_results():
-    with quick(BOARDS, MAPS, ROTATIONS):
+    with quick(AUDITS, BOARDS, MAPS, ROTATIONS):
         yield

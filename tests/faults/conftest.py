@@ -1,12 +1,19 @@
 """Sets with planted kinds."""
 
 import pytest
+from _quick import MAPS, quick
 from faults._planted import GEN, REF, compared, draw
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick_maps():
+    with quick(MAPS):
+        yield
 
 
 @pytest.fixture(scope="module")
 def planted():
-    return draw(GEN, 900, 0), draw(REF, 1100, 1)
+    return draw(GEN, 600, 0), draw(REF, 700, 1)
 
 
 @pytest.fixture(scope="module")

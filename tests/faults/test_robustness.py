@@ -242,7 +242,7 @@ def test_shares_are_near_the_truth_where_the_mass_is_far_below_it():
 
 def test_equal_sets_have_shares_that_do_not_differ(digits):
     x = digits[0]
-    found = compared(x[:1000, ::4], x[1000:2000, ::4], features=100)
+    found = compared(x[:600, ::4], x[600:1200, ::4], features=100)
     assert found.significant() == () and not differing(found)
     for one in (*found.kinds, *found.directions):
         low, high = one.share_difference_interval

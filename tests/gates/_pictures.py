@@ -7,7 +7,7 @@ from PIL import Image, ImageEnhance, ImageFilter
 
 import finc_eval as fe
 
-N, SIDE = 160, 32
+N, SIDE = 120, 32
 
 
 @cache

@@ -4,7 +4,7 @@ from zlib import crc32
 
 import _pictures
 import pytest
-from _quick import BOARDS, quick
+from _quick import BOARDS, MAPS, quick
 from _releases import release
 from _stored import made_once
 
@@ -12,8 +12,8 @@ import finc_eval as fe
 
 
 @pytest.fixture(scope="module", autouse=True)
-def few_exchanges():
-    with quick(BOARDS):
+def quick_results():
+    with quick(BOARDS, MAPS):
         yield
 
 
@@ -30,7 +30,7 @@ def policy():
 
 @pytest.fixture(scope="session")
 def passed(sets, policy, tmp_path_factory):
-    with quick(BOARDS):
+    with quick(BOARDS, MAPS):
         judge = lambda _: fe.gate(sets["same"], sets["old"], sets["ref"], policy)  # noqa: E731
         return made_once(tmp_path_factory, "a gate that passed", judge)
 
@@ -38,7 +38,7 @@ def passed(sets, policy, tmp_path_factory):
 @pytest.fixture(scope="session")
 def failed(sets, policy, tmp_path_factory):
     """The verdict of a release that has lost a kind and has a new one."""
-    with quick(BOARDS):
+    with quick(BOARDS, MAPS):
         new = release(1600, 4, lost=1, new=0.06)
         judge = lambda _: fe.gate(new, sets["old"], sets["ref"], policy)  # noqa: E731
         return made_once(tmp_path_factory, "a gate that failed", judge)
@@ -50,7 +50,7 @@ def judged(tmp_path_factory):
 
     def of(change, policy):
         def judge(_):
-            with quick(BOARDS):
+            with quick(BOARDS, MAPS):
                 return fe.gate(_pictures.release(3, change), _pictures.release(1), _pictures.release(2), policy)
 
         return made_once(tmp_path_factory, f"gate of {change.__name__} {crc32(repr(policy).encode())}", judge)

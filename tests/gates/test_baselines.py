@@ -45,10 +45,10 @@ def prepare(tmp_path, monkeypatch):
         monkeypatch.delenv(name, raising=False)
     (tmp_path / "gate.toml").write_text(POLICY)
     for name, rows in {
-        "ref": release(400, 3),
-        "first": release(400, 1),
-        "new": release(400, 2),
-        "bad": release(400, 4, lost=8),
+        "ref": release(240, 3),
+        "first": release(240, 1),
+        "new": release(240, 2),
+        "bad": release(240, 4, lost=8),
     }.items():
         np.save(f"{name}.npy", rows)
     return tmp_path
@@ -272,11 +272,11 @@ def test_slow_drift_fails_against_the_anchor_by_the_third_release(place):
 def test_releases_are_counted_by_the_kinds_that_the_baseline_keeps(history):
     """Whatever the reference is now, the kinds are those of the first baseline."""
     kept = History.open(history).latest.kinds
-    for ref in ("ref.npy", release(500, 33)):
+    for ref in ("ref.npy", release(240, 33)):
         verdict = fe.gate("new.npy", history, ref, POLICY_TABLE)
         assert verdict.tree.digest == kept.digest
         assert kept.digest[:12] in str(verdict.signature)
-    assert fe.gate("new.npy", "first.npy", release(500, 33), POLICY_TABLE).tree.digest != kept.digest
+    assert fe.gate("new.npy", "first.npy", release(240, 33), POLICY_TABLE).tree.digest != kept.digest
     assert History.open(history).promote(verdict, "new.npy").name == "0002"
     assert History.open(history).latest.kinds.digest == kept.digest
 

@@ -79,7 +79,7 @@ def test_a_finding_says_what_is_wrong_by_kind_name_shares_and_ids(case, verdict_
         assert (found.share_gen, found.share_ref, found.ids) == (None, None, ())
         return
     assert found.size == pytest.approx(abs(found.share_gen - found.share_ref)) or found.whole
-    assert found.ids and set(found.ids) <= {f"{one}" for one in range(160)}
+    assert found.ids and set(found.ids) <= {f"{one}" for one in range(120)}
 
 
 @pytest.mark.one_of_each
@@ -176,8 +176,8 @@ FORMS = {
 }
 
 
-def said_of_digits(new, rows=80):
-    """Return the finding on pairs of a release of 80 digits by pixels; `new` makes it of those before and of others."""
+def said_of_digits(new, rows=40):
+    """Return the finding on pairs of a release of 40 digits by pixels; `new` makes it of those before and of others."""
     images, _ = shipped_digits()
     chosen = np.random.default_rng(0).permutation(len(images))
     old, ref, others = (images[chosen[start : start + rows]] for start in (0, rows, 2 * rows))

@@ -89,14 +89,14 @@ def test_labelled_kinds_are_limited_by_name(sets):
         keep = labels != "owl" if lose else np.ones(len(rows), bool)
         return fe.EmbeddingSet(rows[keep], metadata={"label": labels[keep].tolist()})
 
-    old, ref = labelled(sets["old"], 1), labelled(sets["ref"], 2)
+    old, ref, same = labelled(sets["old"][:400], 1), labelled(sets["ref"][:400], 2), sets["same"][:400]
     policy = {"kinds": {"lose": 0.5, "column": "label", "only": ["owl"]}}
-    (kept,) = fe.gate(labelled(sets["same"], 3), old, ref, policy).limits
+    (kept,) = fe.gate(labelled(same, 3), old, ref, policy).limits
     assert (kept.name, kept.verdict) == ("kinds.lose label=owl", "held")
-    (gone,) = fe.gate(labelled(sets["same"], 3, lose=True), old, ref, policy).limits
+    (gone,) = fe.gate(labelled(same, 3, lose=True), old, ref, policy).limits
     assert (gone.verdict, gone.value) == ("regressed", 1.0)
     policy["kinds"]["only"] = ["yak"]
-    verdict = fe.gate(labelled(sets["same"], 3), old, ref, policy)
+    verdict = fe.gate(labelled(same, 3), old, ref, policy)
     assert (verdict.overall, verdict.limits[0].note) == ("error", "no set has label=yak")
 
 
@@ -111,7 +111,7 @@ def test_groups_of_samples_are_the_unit(sets):
     def alone(rows):
         return fe.EmbeddingSet(rows, metadata={"prompt": [str(i) for i in range(len(rows))]})
 
-    old, ref = alone(sets["old"][:600]), alone(sets["ref"][:600])
+    old, ref = alone(sets["old"][:400]), alone(sets["ref"][:400])
     limits = {"kinds": {"lose": 0.8, "min_share": 0.1}}
     clustered = fe.gate(grouped, old, ref, {**limits, "groups": "prompt"}).limits
     naive = fe.gate(grouped, old, ref, limits).limits
@@ -134,14 +134,14 @@ def test_groups_of_samples_are_the_unit(sets):
     ],
 )
 def test_metrics_are_held_by_their_intervals(sets, limit, verdict):
-    found = fe.gate(release(1200, 8, lost=4), release(1200, 9, lost=4), sets["ref"], {"metrics": {"fd": limit}})
+    found = fe.gate(release(500, 8, lost=4), release(500, 9, lost=4), sets["ref"], {"metrics": {"fd": limit}})
     assert [one.verdict for one in found.limits] == [verdict]
 
 
 @pytest.mark.parametrize("limit", [{"difference": 0.08}, {"most": 0.08}])
 def test_samples_that_a_metric_lacks_are_not_promised_where_the_reference_is_what_lacks(limit):
     new, old = release(600, 8), release(600, 9)
-    (large,) = fe.gate(new, old, release(6000, 3), {"metrics": {"fd": limit}}).limits
+    (large,) = fe.gate(new, old, release(4000, 3), {"metrics": {"fd": limit}}).limits
     (small,) = fe.gate(new, old, release(210, 3), {"metrics": {"fd": limit}}).limits
     assert (large.verdict, small.verdict) == ("undecided", "undecided")
     assert large.needed > 600
@@ -149,11 +149,9 @@ def test_samples_that_a_metric_lacks_are_not_promised_where_the_reference_is_wha
 
 
 def test_a_metric_that_got_worse_is_a_regression(sets):
-    found = fe.gate(
-        release(1200, 8, lost=8), release(1200, 9, lost=4), sets["ref"], {"metrics": {"fd": {"worse": 0.2}}}
-    )
+    found = fe.gate(release(600, 8, lost=8), release(600, 9, lost=4), sets["ref"], {"metrics": {"fd": {"worse": 0.2}}})
     assert found.overall == "regression"
-    back = fe.gate(release(1200, 9, lost=4), release(1200, 8, lost=8), sets["ref"], {"metrics": {"fd": {"worse": 0.2}}})
+    back = fe.gate(release(600, 9, lost=4), release(600, 8, lost=8), sets["ref"], {"metrics": {"fd": {"worse": 0.2}}})
     assert [one.verdict for one in back.limits] == ["improved"]
 
 
@@ -208,11 +206,12 @@ def test_two_sets_that_are_one_are_told(sets, given, told):
 
 
 def test_facts_count_duplicates_and_samples(sets):
-    twice = np.concatenate([sets["same"], sets["same"][:120]])
+    same, old, ref = (sets[name][:400] for name in ("same", "old", "ref"))
+    twice = np.concatenate([same, same[:40]])
     limits = {"basics": {"duplicates": 0.01, "samples": 3000}}
-    found = {limit.name: limit for limit in fe.gate(twice, sets["old"], sets["ref"], limits).limits}
+    found = {limit.name: limit for limit in fe.gate(twice, old, ref, limits).limits}
     assert found["basics.duplicates"].verdict == "regressed"
-    assert found["basics.duplicates"].value == pytest.approx(120 / 1320)
+    assert found["basics.duplicates"].value == pytest.approx(40 / 440)
     assert found["basics.samples"].verdict == "regressed"
 
 

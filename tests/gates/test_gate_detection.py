@@ -61,19 +61,19 @@ def test_the_first_policy_tells_a_change_from_another_draw(made, n, change, over
 
 
 def test_a_generator_that_repeats_itself_is_a_regression(made):
-    policy, old, ref = made(1000)
-    few = release(37, 30)
-    verdict = fe.gate(few[np.random.default_rng(0).integers(37, size=1000)], old, ref, policy)
+    policy, old, ref = made(100)
+    few = release(17, 30)
+    verdict = fe.gate(few[np.random.default_rng(0).integers(17, size=100)], old, ref, policy)
     assert {"basics.duplicates"} <= {limit.rule for limit in verdict.of("regressed")}
     assert any("repeats itself" in one for one in verdict.warnings)
 
 
 def test_a_baseline_that_repeats_itself_may_go_on_to_do_so():
     few = release(40, 5)
-    old, new = (few[np.random.default_rng(seed).integers(40, size=600)] for seed in (0, 1))
-    policy = tomllib.loads(first_policy([old], release(600, 6)))
-    assert policy["basics"]["duplicates"] == pytest.approx(1 - 20 / 600, abs=0.001)
-    verdict = fe.gate(new, old, release(600, 6), policy)
+    old, new = (few[np.random.default_rng(seed).integers(40, size=300)] for seed in (0, 1))
+    policy = tomllib.loads(first_policy([old], release(300, 6)))
+    assert policy["basics"]["duplicates"] == pytest.approx(1 - 20 / 300, abs=0.001)
+    verdict = fe.gate(new, old, release(300, 6), policy)
     assert "basics.duplicates" not in {limit.rule for limit in verdict.of("regressed")}
 
 
@@ -154,7 +154,7 @@ def test_a_kind_of_enough_members_is_seen_to_be_lost_whole_in_four_of_five_draws
 @pytest.mark.parametrize("only", [("k3",), ("mostly b",)])
 def test_a_policy_names_kinds_by_their_ids_or_names(only):
     def told(seed):
-        rows = release(500, seed)
+        rows = release(250, seed)
         return fe.EmbeddingSet(rows, metadata={"label": ["b" if row[0] > 0 else "a" for row in rows]})
 
     verdict = fe.gate(told(1), told(2), told(3), {"kinds": {"lose": 0.9, "only": only}})
@@ -181,7 +181,7 @@ def test_values_of_a_column_hide_nothing(sets):
 
 
 def test_values_that_are_too_rare_to_be_limited_are_told(sets):
-    labelled = fe.EmbeddingSet(sets["old"], metadata={"label": ["one"] * 1590 + ["rare"] * 10})
+    labelled = fe.EmbeddingSet(sets["old"][:640], metadata={"label": ["one"] * 636 + ["rare"] * 4})
     limits = {"lose": 0.9, "column": "label"}
     verdict = fe.gate(labelled, labelled, labelled, {"kinds": limits})
     assert [limit.name for limit in verdict.limits] == ["kinds.lose label=one"]
@@ -196,7 +196,7 @@ def test_a_new_kind_is_detectable_from_more_than_its_node_needs(sets, monkeypatc
     """Other nodes take a part of it: here a fifth, and then nothing."""
 
     def detectable():
-        limits = fe.gate(*(sets[name][:500] for name in ("same", "old", "ref")), {"kinds": {"new": 0.05}}).limits
+        limits = fe.gate(*(sets[name][:300] for name in ("same", "old", "ref")), {"kinds": {"new": 0.05}}).limits
         return max(limit.detectable for limit in limits if limit.detectable)
 
     found = detectable()
@@ -206,7 +206,7 @@ def test_a_new_kind_is_detectable_from_more_than_its_node_needs(sets, monkeypatc
 
 def test_a_large_new_kind_is_seen_next_to_a_large_reference():
     """Many samples of the reference do not hide what few of the release show."""
-    new, old, ref = release(400, 10, new=0.3), release(400, 11), release(2500, 12)
+    new, old, ref = release(300, 10, new=0.3), release(300, 11), release(1800, 12)
     found = fe.gate(new, old, ref, {"kinds": {"new": 0.02}})
     assert max(limit.value for limit in found.of("regressed")) == pytest.approx(0.3, abs=0.05)
     assert all(limit.name.startswith("kinds.new all-k") for limit in found.limits)

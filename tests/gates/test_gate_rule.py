@@ -286,6 +286,7 @@ def test_replicates_of_the_baseline_keep_alpha_under_the_noise_of_training(ancho
     assert naive > 0.5 * runs
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("law", ["lognormal", "long tails"])
 def test_gains_keep_alpha_under_the_noise_of_training(law):
     rng, runs, kinds, size, false = np.random.default_rng(6), 60, 100, 10_000.0, 0

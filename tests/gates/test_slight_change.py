@@ -37,13 +37,13 @@ def of_three(gen):
 
 
 def of_comparison(gen):
-    found = fe.compare(gen, REF, features=100)
+    found = fe.compare(gen, REF, features=50)
     return found.sets_p_value, found.headline
 
 
 def of_changes(gen, folder):
-    old = fe.compare(OLD, REF, features=100)
-    new = fe.compare(gen, REF, features=100, kinds=old)
+    old = fe.compare(OLD, REF, features=50)
+    new = fe.compare(gen, REF, features=50, kinds=old)
     found = fe.compare_releases(old, new)
     for name, one in {"old": old, "new": new}.items():
         one.save(folder / f"{name}.h5")

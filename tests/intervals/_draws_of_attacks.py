@@ -93,7 +93,7 @@ DESIGNS = (
         SCORES,
         partial(normal_scores, members=60, non_members=2000, shift=1),
         runs=1000,
-        quick=60,
+        quick=30,
     ),
     Design(
         "scores of 500 members and 400 others",
@@ -101,7 +101,7 @@ DESIGNS = (
         SCORES,
         partial(normal_scores, members=500, non_members=400, shift=1.5),
         runs=1000,
-        quick=60,
+        quick=0,
     ),
     Design(
         "answers by ε = 1 about 2000 members and 2000 others",
@@ -109,7 +109,7 @@ DESIGNS = (
         ("AttackStatistics.auc_interval", BOUND),
         partial(betraying, members=2000, non_members=2000, epsilon=1, delta=0, reach=0.25),
         runs=500,
-        quick=40,
+        quick=20,
     ),
     Design(
         "answers by ε = 2 with δ = .1 about 1000 members and 3000 others",
@@ -117,7 +117,7 @@ DESIGNS = (
         ("AttackStatistics.auc_interval", BOUND),
         partial(betraying, members=1000, non_members=3000, epsilon=2, delta=0.1, reach=0.4),
         runs=500,
-        quick=40,
+        quick=0,
     ),
     Design(
         "distances of 25 members and 30 others of one law",
@@ -125,7 +125,7 @@ DESIGNS = (
         DENSITIES,
         partial(distances, members=25, non_members=30, nearer=0),
         runs=400,
-        quick=25,
+        quick=12,
     ),
     Design(
         "distances of 12 members and 60 others of one law",
@@ -141,6 +141,6 @@ DESIGNS = (
         DENSITIES,
         partial(distances, members=60, non_members=50, nearer=1.5),
         runs=100,
-        quick=8,
+        quick=5,
     ),
 )

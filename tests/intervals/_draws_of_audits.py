@@ -187,7 +187,7 @@ DESIGNS = (
         ALL,
         partial(single_samples, n=100, m=100, size=120, copied=0),
         runs=150,
-        quick=8,
+        quick=4,
     ),
     Design(
         "300 samples, 30 % of them copies",
@@ -195,7 +195,7 @@ DESIGNS = (
         ALL,
         partial(single_samples, n=300, m=200, size=200, copied=0.3),
         runs=100,
-        quick=6,
+        quick=3,
     ),
     Design(
         "200 samples that are far, few of them suspicious",
@@ -203,10 +203,10 @@ DESIGNS = (
         VALUES,
         partial(single_samples, n=200, m=400, size=200, copied=0, spread=2),
         runs=100,
-        quick=6,
+        quick=0,
     ),
     Design(
-        "cells of 150 fresh samples", "small", ALL, partial(cells, n=150, m=200, size=150, copied=0), runs=500, quick=30
+        "cells of 150 fresh samples", "small", ALL, partial(cells, n=150, m=200, size=150, copied=0), runs=500, quick=15
     ),
     Design(
         "cells of 200 samples, copies or far",
@@ -214,7 +214,7 @@ DESIGNS = (
         ALL,
         partial(cells, n=200, m=1250, size=200, copied=0.5, spread=2),
         runs=400,
-        quick=30,
+        quick=12,
     ),
     Design(
         "nearest sets of 120 fresh samples",
@@ -222,7 +222,7 @@ DESIGNS = (
         ALL,
         partial(nearest_shares, n=120, size=120, held=100, copied=0),
         runs=300,
-        quick=12,
+        quick=6,
     ),
     Design(
         "nearest sets, a holdout of 60",
@@ -238,7 +238,7 @@ DESIGNS = (
         ALL,
         partial(nearest_shares, n=200, size=150, held=200, copied=0.3),
         runs=200,
-        quick=15,
+        quick=6,
     ),
     Design(
         "MiFID of 120 fresh samples",
@@ -246,7 +246,7 @@ DESIGNS = (
         ALL,
         partial(fitted, n=120, size=120, held=150, copied=0, what=("mifid",)),
         runs=300,
-        quick=20,
+        quick=8,
     ),
     Design(
         "MiFID of 120 samples, 60 % of them copies",
@@ -254,7 +254,7 @@ DESIGNS = (
         ALL,
         partial(fitted, n=120, size=120, held=150, copied=0.6, what=("mifid",)),
         runs=200,
-        quick=12,
+        quick=6,
     ),
     Design(
         "gap of FLD of 120 fresh samples",
@@ -262,7 +262,7 @@ DESIGNS = (
         ALL,
         partial(fitted, n=120, size=120, held=150, copied=0, what=("fld_gap",)),
         runs=150,
-        quick=6,
+        quick=3,
     ),
     Design(
         "gap of FLD of 120 samples, 30 % of them copies",
@@ -272,16 +272,14 @@ DESIGNS = (
         runs=100,
         quick=0,
     ),
-    Design(
-        "training set and holdout of 60", "small", HOLDOUT, partial(holdouts, train=60, held=60), runs=200, quick=10
-    ),
+    Design("training set and holdout of 60", "small", HOLDOUT, partial(holdouts, train=60, held=60), runs=200, quick=6),
     Design(
         "training set and holdout of 30 videos",
         "clustered",
         HOLDOUT,
         partial(holdouts, train=120, held=120, windows=4),
         runs=150,
-        quick=8,
+        quick=4,
     ),
     Design(
         "a training set of 80 with a kind that the holdout of 81 lacks",
@@ -297,7 +295,7 @@ DESIGNS = (
         STRATUM,
         partial(strata, n=200, m=200, size=150, copied=0),
         runs=200,
-        quick=15,
+        quick=8,
     ),
     Design(
         "two strata of 300 samples, 20 % of them copies in a stratum",
@@ -305,7 +303,7 @@ DESIGNS = (
         STRATUM,
         partial(strata, n=300, m=300, size=150, copied=0.2),
         runs=100,
-        quick=8,
+        quick=0,
     ),
     Design(
         "samples that are nearer to both sets",
@@ -313,7 +311,7 @@ DESIGNS = (
         SIDES,
         partial(sides, n=150, size=150, held=150, copied=0),
         runs=200,
-        quick=15,
+        quick=8,
     ),
     Design(
         "copies of the training set and a larger holdout",

@@ -107,7 +107,7 @@ DESIGNS = (
         OF_BOARD,
         partial(metric_board, metric="fd", shifts=THREE, n=240, m=240, clear=0.4),
         150,
-        12,
+        6,
     ),
     Design(
         "boards by a distance, 60 units",
@@ -123,7 +123,7 @@ DESIGNS = (
         OF_BOARD,
         partial(metric_board, metric="mmd", shifts=THREE, n=240, m=400, clear=0.4),
         100,
-        8,
+        5,
     ),
     Design(
         "boards by a kernel, 60 units",

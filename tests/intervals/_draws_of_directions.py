@@ -175,9 +175,9 @@ DESIGNS = (
     _looks("looks of 40 and 60 samples of one law", "small", 150, 10, n=40, m=60),
     _looks("looks of samples in groups of four", "clustered", 100, 6, n=160, m=160, size=4),
     _looks("looks of the same prompts", "paired", 100, 0, n=60, m=60, paired=True),
-    _looks("a look of a tenth of a set", "rare", 40, 5, n=300, m=300, share=0.1),
-    _directions("directions of 80 and 100 samples", "small", 1000, 60, n=80, m=100),
-    _directions("directions of 400 and 600 samples in groups of four", "clustered", 1000, 60, n=400, m=600, size=4),
+    _looks("a look of a tenth of a set", "rare", 40, 3, n=300, m=300, share=0.1),
+    _directions("directions of 80 and 100 samples", "small", 1000, 40, n=80, m=100),
+    _directions("directions of 400 and 600 samples in groups of four", "clustered", 1000, 30, n=400, m=600, size=4),
     _directions("directions of 2000 and 3000 samples", "large", 400, 0, n=2000, m=3000),
     _directions(
         "directions that few samples are of", "rare", 1000, 0, n=400, m=2000, more=(0.3, 5.0), less=(0.1, 5.0), each=1
@@ -188,5 +188,5 @@ DESIGNS = (
     _spaces("kinds in three spaces", 1000, 100, spaces=3, shared=0.5),
     _spaces("kinds that differ in three spaces", 200, 40, spaces=3, shared=0.5, shift=4.0),
     _apart("two sets of 60 and 90 of one law", "small", 300, 30, n=60, m=90, dim=4, apart=0.0),
-    _apart("two sets of 300 that are apart", "large", 200, 30, n=300, m=300, dim=8, apart=1.0),
+    _apart("two sets of 300 that are apart", "large", 200, 20, n=300, m=300, dim=8, apart=1.0),
 )

@@ -238,7 +238,7 @@ DESIGNS = (
         300,
         60,
     ),
-    Design("a look of 16 uneven groups", "clustered", LIMIT, partial(shifted_look, shift=0.3), 1000, 200),
+    Design("a look of 16 uneven groups", "clustered", LIMIT, partial(shifted_look, shift=0.3), 1000, 120),
     Design(
         "a look of 16 uneven groups, and of 16",
         "clustered",
@@ -273,7 +273,7 @@ DESIGNS = (
     ),
     Design("changes that are detectable", "large", (SEEN,), partial(detectable_changes, n=2000, m=4000), 200, 12),
     Design(
-        "kinds that moved", "small", ("Distance.interval",), partial(moved_kinds, n=800, m=1200, moved=0.15), 100, 12
+        "kinds that moved", "small", ("Distance.interval",), partial(moved_kinds, n=800, m=1200, moved=0.15), 100, 8
     ),
     Design(
         "kinds that moved in groups",

@@ -218,7 +218,7 @@ DESIGNS = (
         PART,
         partial(part_of_prompts, prompts=100, answers=1, inside=15, right=0.9, elsewhere=0.995),
         400,
-        60,
+        0,
     ),
     Design(
         "four parts of 48 prompts, of two answers",
@@ -226,7 +226,7 @@ DESIGNS = (
         ("JudgedPart.p_value",),
         partial(all_parts, prompts=48, parts=4, answers=2, gain=0.0),
         400,
-        60,
+        40,
     ),
     Design(
         "four parts of 48 prompts, one of them better",
@@ -242,7 +242,7 @@ DESIGNS = (
         SCORED,
         partial(models_by_scores, qualities=(0.0, 0.0, 0.1, 0.9), prompts=80, clear=0.8),
         300,
-        12,
+        8,
     ),
     Design(
         "three models scored on 12 prompts, three seeds",
@@ -250,7 +250,7 @@ DESIGNS = (
         SCORED,
         partial(models_by_scores, qualities=(0.0, 0.0, 3.0), prompts=12, seeds=3, clear=2.0),
         300,
-        20,
+        12,
     ),
     Design(
         "three models scored on prompts of their own",
@@ -258,7 +258,7 @@ DESIGNS = (
         SCORED,
         partial(models_by_scores, qualities=(0.0, 0.0, 1.0), prompts=60, seeds=2, shared=False, clear=0.9),
         300,
-        12,
+        0,
     ),
     Design(
         "three models, right in 94 to 97 of 200 answers",
@@ -266,7 +266,7 @@ DESIGNS = (
         SCORED,
         partial(models_by_scores, qualities=(0.97, 0.94, 0.97), prompts=200, right=True),
         300,
-        12,
+        8,
     ),
     Design(
         "plans of scores",
@@ -274,7 +274,7 @@ DESIGNS = (
         ("MarginPlan.detectable",),
         partial(plans, models=3, prompts=60, seeds=2, by="scores"),
         200,
-        8,
+        5,
     ),
     Design(
         "plans of votes",
@@ -290,7 +290,7 @@ DESIGNS = (
         VOTED,
         partial(models_by_votes, strengths=(0.0, 0.0, 0.4, 1.4), count=400, prompts=400, voters=400, clear=1.3),
         200,
-        12,
+        6,
     ),
     Design(
         "three models, 40 voters on 40 prompts, with tastes",
@@ -298,7 +298,7 @@ DESIGNS = (
         VOTED,
         partial(models_by_votes, strengths=(0.0, 0.0, 1.2), count=600, prompts=40, voters=40, spread=0.5, clear=1.1),
         200,
-        12,
+        8,
     ),
     Design(
         "votes and a covariate",
@@ -306,6 +306,6 @@ DESIGNS = (
         EQUAL,
         partial(votes_with_covariates, strengths=(0.0, 0.0, 0.5), count=150, effects=(0.0, 0.0, 1.0)),
         200,
-        12,
+        6,
     ),
 )

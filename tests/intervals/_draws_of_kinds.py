@@ -138,7 +138,7 @@ def images_of_prompts(rng, moved, **options):
     yield from drawn_kinds(tests, drawn.shares, drawn.difference, not moved, parts)
 
 
-def _design(name, regime, draw, numbers=NUMBERS, runs=600, quick=60, **options):
+def _design(name, regime, draw, numbers=NUMBERS, runs=600, quick=40, **options):
     return Design(name, regime, numbers, partial(draw, **options), runs, quick)
 
 

@@ -57,7 +57,7 @@ DESIGNS = (
         ("Course.alpha",),
         partial(scored, looks=12, things=2, silent=0),
         runs=1000,
-        quick=40,
+        quick=25,
     ),
     Design(
         "scores of 6 things over 20 looks, a third of them silent",
@@ -81,7 +81,7 @@ DESIGNS = (
         ("Course.alpha",),
         partial(followed, reference=60, samples=24, looks=6),
         runs=60,
-        quick=3,
+        quick=2,
     ),
     Design(
         "six looks of 12 prompts with four samples each",
@@ -105,6 +105,6 @@ DESIGNS = (
         ("Course.alpha",),
         partial(followed, reference=150, samples=48, looks=6, shift=1.0),
         runs=20,
-        quick=2,
+        quick=1,
     ),
 )

@@ -124,7 +124,7 @@ DESIGNS = (
         WHOLE + PARTS,
         partial(scored, m=1000, n=30, size=20, noise=0.3, shift=0.0),
         runs=1500,
-        quick=80,
+        quick=0,
     ),
     Design(
         "a release of 400 records, 600 samples",
@@ -148,7 +148,7 @@ DESIGNS = (
         ("PrivateScore.noise_interval",),
         partial(noise_alone, size=5, noise=0.1, shift=0.2),
         runs=500,
-        quick=60,
+        quick=0,
     ),
     Design(
         "three equal generators of 50 samples, one release",
@@ -156,7 +156,7 @@ DESIGNS = (
         (*PAIRS, "PairedDifference.p_value"),
         partial(compared, m=80, n=50, size=10, noise=0.05, shifts=(0.3, 0.3, 0.3)),
         runs=800,
-        quick=80,
+        quick=50,
     ),
     Design(
         "two equal generators and another of 300 samples, one release",
@@ -164,7 +164,7 @@ DESIGNS = (
         (*PAIRS, "PairedDifference.p_value"),
         partial(compared, m=300, n=300, size=10, noise=0.1, shifts=(0.2, 0.2, 0.5)),
         runs=800,
-        quick=80,
+        quick=50,
     ),
     Design("noise of a release", "small", ("ReleasedPart.noise",), partial(released, m=30), runs=600, quick=80),
 )

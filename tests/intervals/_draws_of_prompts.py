@@ -152,15 +152,15 @@ def _words(name, regime, runs, quick, numbers=WORD, **options):
 
 
 DESIGNS = (
-    _images("images of prompts, 4 against 4", "small", 200, 10, **SOME, apart=1.5),
-    _images("images of prompts on 32 axes, 16 against 16", "large", 200, 12, **MANY, apart=1.5),
+    _images("images of prompts, 4 against 4", "small", 200, 8, **SOME, apart=1.5),
+    _images("images of prompts on 32 axes, 16 against 16", "large", 200, 6, **MANY, apart=1.5),
     _images("images of prompts, 3 against 12", "clustered", 200, 0, **UNEVEN, apart=2.5),
     _images("images of prompts, of which a single one differs", "rare", 100, 0, **SINGLE, apart=2.0, differing=1),
-    _images("images of prompts, and none differs", "paired", 300, 12, PROMPT[1:], **SOME, apart=0.0),
+    _images("images of prompts, and none differs", "paired", 300, 6, PROMPT[1:], **SOME, apart=0.0),
     _words("a word of other content that fits less", "clustered", 150, 6, images=(4, 4), content=2.0, gap=0.2),
     _words("a word of images that are more alike", "paired", 150, 0, images=(4, 4), narrower=0.4),
-    _words("words of no difference", "large", 200, 10, WORD[1:], images=(3, 3)),
-    Design("fits of 40 prompts", "paired", FITS, partial(fits_of_sets, prompts=40, images=(4,)), 600, 40),
+    _words("words of no difference", "large", 200, 6, WORD[1:], images=(3, 3)),
+    Design("fits of 40 prompts", "paired", FITS, partial(fits_of_sets, prompts=40, images=(4,)), 600, 20),
     Design("fits of 8 prompts", "small", FITS, partial(fits_of_sets, prompts=8, images=(2,)), 600, 0),
     Design(
         "fits of prompts of one to six images, a gap",
@@ -168,7 +168,7 @@ DESIGNS = (
         FITS,
         partial(fits_of_sets, prompts=60, images=(1, 2, 6), gap=0.1),
         600,
-        40,
+        15,
     ),
     Design(
         "fits of 100 prompts, of which some fail",
@@ -178,14 +178,14 @@ DESIGNS = (
         400,
         0,
     ),
-    Design("fits of each of ten prompts", "small", FIT, partial(fits_of_prompts, prompts=10, images=(4, 4)), 200, 16),
+    Design("fits of each of ten prompts", "small", FIT, partial(fits_of_prompts, prompts=10, images=(4, 4)), 200, 8),
     Design(
         "fits of each of ten prompts, a gap",
         "large",
         FIT,
         partial(fits_of_prompts, prompts=10, images=(16, 16), gap=0.2),
         100,
-        5,
+        0,
     ),
     Design(
         "fits of three images against twelve, which vary less",
@@ -193,6 +193,6 @@ DESIGNS = (
         ("Fit.interval",),
         partial(fits_of_prompts, prompts=10, images=(3, 12), spreads=(0.2, 0.1)),
         200,
-        6,
+        4,
     ),
 )

@@ -112,12 +112,12 @@ DEAR = ("mind", "prd", "clipped")
 IN = (INTERVAL,)
 
 DESIGNS = (
-    Design("two normal sets of 240", "small", IN, partial(two_sets, n=240, m=240, names=PAIRS), 40, 20),
+    Design("two normal sets of 240", "small", IN, partial(two_sets, n=240, m=240, names=PAIRS), 40, 8),
     Design("normal sets of 400 and 600", "large", IN, partial(two_sets, n=400, m=600, names=PAIRS), 200, 0),
     Design(
-        "240 samples of 60 units", "clustered", IN, partial(two_sets, n=240, m=240, names=PAIRS, per_unit=4), 300, 16
+        "240 samples of 60 units", "clustered", IN, partial(two_sets, n=240, m=240, names=PAIRS, per_unit=4), 300, 8
     ),
-    Design("two normal sets of 200, dear metrics", "small", IN, partial(two_sets, n=200, m=200, names=DEAR), 100, 4),
+    Design("two normal sets of 200, dear metrics", "small", IN, partial(two_sets, n=200, m=200, names=DEAR), 100, 2),
     Design(
         "60 units, MIND and PRD",
         "clustered",
@@ -126,11 +126,11 @@ DESIGNS = (
         80,
         0,
     ),
-    Design("generated sets of 240", "small", IN, partial(generated_sets, n=240, names=QUICK), 200, 10),
+    Design("generated sets of 240", "small", IN, partial(generated_sets, n=240, names=QUICK), 200, 5),
     Design(
-        "generated sets of 60 units", "clustered", IN, partial(generated_sets, n=240, names=QUICK, per_unit=4), 200, 10
+        "generated sets of 60 units", "clustered", IN, partial(generated_sets, n=240, names=QUICK, per_unit=4), 200, 5
     ),
-    Design("references of 60 units", "clustered", IN, partial(references, n=240, per_unit=4), 300, 16),
+    Design("references of 60 units", "clustered", IN, partial(references, n=240, per_unit=4), 300, 0),
     Design("test sets of 60 units", "clustered", IN, partial(tests_of_training, n=240, per_unit=4), 60, 0),
     Design(
         "generated sets, truncated Vendi",
@@ -141,9 +141,9 @@ DESIGNS = (
         0,
     ),
     Design(
-        "shares in balls, 40 samples", "rare", IN, partial(generated_sets, n=40, names=("authpct", "prdc")), 300, 20
+        "shares in balls, 40 samples", "rare", IN, partial(generated_sets, n=40, names=("authpct", "prdc")), 300, 12
     ),
-    Design("references of 240", "small", IN, partial(references, n=240), 300, 30),
+    Design("references of 240", "small", IN, partial(references, n=240), 300, 15),
     Design("test sets of 80", "small", IN, partial(tests_of_training, n=80), 60, 0),
-    Design("60 prompts of three images", "clustered", IN, partial(prompted, prompts=60, images=3), 60, 3),
+    Design("60 prompts of three images", "clustered", IN, partial(prompted, prompts=60, images=3), 60, 2),
 )

@@ -65,7 +65,7 @@ def _design(name, regime, runs, quick, draw=two_sets, **options):
 DESIGNS = (
     _design("sets of 100 and 120", "small", 40, 0, n=100, m=120, rare=0.1, shift=0.0),
     _design("sets of 80 and 600", "rare", 40, 0, n=80, m=600, rare=0.02, shift=0.0),
-    _design("sets of 300, a kind more", "large", 10, 2, n=300, m=300, rare=0.05, shift=0.2),
+    _design("sets of 300, a kind more", "large", 10, 1, n=300, m=300, rare=0.05, shift=0.2),
     _design("sets of 60 videos", "clustered", 30, 0, grouped_sets, groups=60, size=3),
     _design("sets of 60 prompts", "paired", 30, 0, grouped_sets, groups=60, size=3, is_paired=True),
 )

@@ -77,6 +77,7 @@ def ranked(path):
     return estimates, ranking, rows, found.notes
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_rank_sets_of_human_error_rates_hold_the_order_that_the_authors_print(assets, name):
     estimates, ranking, rows, notes = ranked(assets / "human" / f"realism_{name}.csv")
@@ -95,6 +96,7 @@ def test_rank_sets_of_human_error_rates_hold_the_order_that_the_authors_print(as
     assert first[1] < last[0]  # the best and the worst differ in all four
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_values_and_errors_are_those_that_the_authors_print(assets, name):
     estimates, *_ = ranked(assets / "human" / f"realism_{name}.csv")

@@ -63,6 +63,7 @@ def board(*words):
     return done.exit_code, json.loads(done.stdout) if done.exit_code == 0 else done.output
 
 
+@pytest.mark.one_of_each("judges")
 @pytest.mark.parametrize(
     ("words", "judges"),
     [

@@ -84,6 +84,8 @@ def test_the_board_comes_back_from_json_with_the_names_of_python(board, tmp_path
     assert row["scores"]["fd"].keys() >= {"value", "interval", "rank_set"}
 
 
+@pytest.mark.long
+@pytest.mark.by_turns(3)
 def test_the_same_sets_give_the_same_board_in_any_order(board, sets):
     again = fe.leaderboard(dict(reversed(sets.items())), samples(range(10), 350, 5))
     for name in sets:

@@ -27,8 +27,8 @@ def labelled(n, seed, **planted):
 
 
 def test_each_model_has_its_fault_by_name_and_clean_models_have_none():
-    models = {"a": labelled(500, 1, lost=1), "b": labelled(500, 2), "c": labelled(500, 3, new=0.2)}
-    ref = labelled(500, 4)
+    models = {"a": labelled(400, 1, lost=1), "b": labelled(400, 2), "c": labelled(400, 3, new=0.2)}
+    ref = labelled(400, 4)
     board = fe.leaderboard(models, ref)
     assert "lacks sort-0" in board["a"].fault and "too many sort-20" in board["c"].fault
     assert board["b"].fault == ""

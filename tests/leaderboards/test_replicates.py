@@ -64,10 +64,10 @@ def board():
     rng = np.random.default_rng(0)
 
     def run(shift):
-        return (rng.normal(size=(400, 4)) + shift + rng.normal(0, 0.2, 4)).astype(np.float32)
+        return (rng.normal(size=(220, 4)) + shift + rng.normal(0, 0.2, 4)).astype(np.float32)
 
     models = {"near": [run(0.0) for _ in range(3)], "far": [run(3.0), run(3.0)], "once": run(0.0)}
-    return fe.leaderboard(models, rng.normal(size=(500, 4)).astype(np.float32), rank_by="fd")
+    return fe.leaderboard(models, rng.normal(size=(240, 4)).astype(np.float32), rank_by="fd")
 
 
 def test_a_model_of_several_runs_is_one_row_with_both_kinds_of_noise(board):

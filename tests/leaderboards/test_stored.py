@@ -67,6 +67,8 @@ def test_adding_a_model_writes_its_file_and_the_index_alone(board):
     assert not ranked.separable("good", "Org/Twin")
 
 
+@pytest.mark.long
+@pytest.mark.by_turns(3)
 def test_a_board_of_all_models_at_once_has_the_numbers_of_leaderboard(board):
     stored, direct = board.leaderboard(), fe.leaderboard({name: MODELS[name] for name in board.names}, REF)
     for name in board.names:

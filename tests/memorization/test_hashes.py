@@ -32,7 +32,7 @@ EVERY_VIEW = (*PLAIN_VIEWS, *SHIFTED_VIEWS)
 @pytest.fixture(scope="module")
 def pictures(digits):
     return [
-        Image.fromarray(np.rint(255 * row).astype(np.uint8).reshape(28, 28)).convert("RGB") for row in digits[0][:500]
+        Image.fromarray(np.rint(255 * row).astype(np.uint8).reshape(28, 28)).convert("RGB") for row in digits[0][:220]
     ]
 
 
@@ -80,13 +80,13 @@ def test_distances_are_the_least_over_views_of_both_and_ties_go_to_the_first(mon
 
 @pytest.fixture(scope="module")
 def nearest(pictures):
-    """A function that finds the nearest of 200 pictures by every view, and what it finds for 100 fresh ones."""
-    base = base_hashes(with_pictures(pictures[:200]), "train", Run())
+    """A function that finds the nearest of 120 pictures by every view, and what it finds for 60 fresh ones."""
+    base = base_hashes(with_pictures(pictures[:120]), "train", Run())
 
     def find(images):
         return nearest_by_hash(with_pictures(images), base, 5, EVERY_VIEW, "gen", Run())
 
-    return find, find(pictures[200:300])
+    return find, find(pictures[120:180])
 
 
 @pytest.mark.parametrize("alteration", ALTERATIONS)

@@ -103,7 +103,8 @@ def p_value(one, other):
     )
 
 
-@pytest.mark.parametrize("draws", [8, pytest.param(120, marks=pytest.mark.long)])
+@pytest.mark.long  # fewer draws: tests/intervals
+@pytest.mark.parametrize("draws", [120])
 def test_sets_of_one_law_are_seldom_called_unlike(draws):
     rng = np.random.default_rng(0)
     pairs = [(law, n, m) for law in (normal, classes) for n, m in ((200, 200), (150, 400)) for _ in range(draws // 4)]
@@ -111,7 +112,8 @@ def test_sets_of_one_law_are_seldom_called_unlike(draws):
     assert binom.sf(found - 1, draws, 0.05) > 0.001
 
 
-@pytest.mark.parametrize("draws", [8, pytest.param(60, marks=pytest.mark.long)])
+@pytest.mark.long  # fewer draws: tests/intervals
+@pytest.mark.parametrize("draws", [60])
 def test_windows_of_videos_are_exchanged_as_videos(draws):
     rng = np.random.default_rng(1)
     found = 0

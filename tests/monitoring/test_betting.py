@@ -28,12 +28,12 @@ def test_a_bet_is_the_mixture_that_it_says():
 
 
 def test_an_unchanged_thing_reaches_an_alarm_as_seldom_as_promised():
-    """Ville: of 4 000 courses of 60 looks, at most α ever reach 1/α."""
-    z = np.random.default_rng(0).normal(size=(60, 4000))
+    """Ville: of 2 000 courses of 60 looks, at most α ever reach 1/α."""
+    z = np.random.default_rng(0).normal(size=(60, 2000))
     highest = np.max([weigh(z[:count]).log_e for count in range(1, 61)], axis=0)
     for alpha in (0.05, 0.2):
         reached = int((highest >= -np.log(alpha)).sum())
-        assert stats.binomtest(reached, 4000, alpha, alternative="greater").pvalue > 0.001
+        assert stats.binomtest(reached, 2000, alpha, alternative="greater").pvalue > 0.001
 
 
 def test_evidence_grows_from_the_look_at_which_it_begins():

@@ -90,6 +90,11 @@ class Fails:
         raise RuntimeError("CUDA error: an illegal memory access was encountered")
 
 
+KINDS = ("empty", "dimensions", "path", "object", "pictures")
+"""Words of faults that are unlike others."""
+
+
+@pytest.mark.one_of_each(by=lambda fault: tuple(word in fault for word in KINDS))
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_look_that_fails_is_a_warning_and_the_next_one_is_as_if_it_had_not_been(fault):
     make, words = FAULTS[fault]
@@ -174,6 +179,7 @@ ERRORS = [
 ]
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
 def test_a_tracker_that_fails_is_a_warning_and_gets_what_it_missed_with_the_next_look(error):
     failed, well = Kept(fails=(2, 3), error=error), Kept()

@@ -14,7 +14,7 @@ def follow(reference, looks):
 
 def test_a_step_before_the_first_alarm_is_kept():
     rng = np.random.default_rng(0)
-    course = follow(rng.normal(size=(600, 6)), [rng.normal(size=(64, 6)) + (step >= 8) for step in range(14)])
+    course = follow(rng.normal(size=(300, 6)), [rng.normal(size=(64, 6)) + (step >= 8) for step in range(14)])
     assert course.alarms and 0 <= course.keep < 8 and "before step" in course.why
 
 
@@ -22,7 +22,7 @@ def test_of_a_generator_that_never_was_like_the_reference_the_nearest_step_is_ke
     """A training from scratch against real samples: alarms at once, and distances that shrink up to step 9."""
     rng = np.random.default_rng(1)
     shifts = [*np.linspace(3, 0.3, 10), 1.5, 3]
-    course = follow(rng.normal(size=(600, 6)), [rng.normal(size=(256, 6)) + shift for shift in shifts])
+    course = follow(rng.normal(size=(300, 6)), [rng.normal(size=(160, 6)) + shift for shift in shifts])
     assert course.alarms[0].since == 0 and course.keep == 9 and "from the first evaluation on" in course.why
 
 

@@ -1,6 +1,8 @@
 """Findings of a monitor: each cause once, in all outputs, and in nothing else."""
 
+import copy
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from finc_eval.findings.finding import Finding
 
 IMAGES, LABELS = shipped_digits()
 KEPT = np.flatnonzero(np.isin(LABELS, [0, 1, 7]))
+ORDER = np.random.default_rng(0).permutation(KEPT)
 
 
 def digits(rows, change=lambda one: one):
@@ -23,12 +26,17 @@ def digits(rows, change=lambda one: one):
     )
 
 
+@cache
+def fresh():
+    """A monitor before its first evaluation, which no test changes."""
+    return fe.Monitor(digits(ORDER[:160]))
+
+
 def follow(make, steps=6, size=40):
     """A monitor of digits, of which `make` returns the set of an evaluation from its rows, step and other rows."""
-    order = np.random.default_rng(0).permutation(KEPT)
-    monitor = fe.Monitor(digits(order[:160]))
+    monitor = copy.deepcopy(fresh())
     for step in range(steps):
-        monitor.update(step, make(order[160 + size * step : 160 + size * (step + 1)], step, order[-200:]))
+        monitor.update(step, make(ORDER[160 + size * step : 160 + size * (step + 1)], step, ORDER[-200:]))
     return monitor
 
 
@@ -91,10 +99,9 @@ def test_new_kinds_have_the_label_of_the_samples_that_are_far():
 
 
 def test_copies_of_the_reference_are_a_finding_without_an_alarm():
-    order = np.random.default_rng(0).permutation(KEPT)
-    monitor = fe.Monitor(digits(order[:160]))
+    monitor = copy.deepcopy(fresh())
     with pytest.warns(UserWarning, match="also in the reference"):
-        monitor.update(1, digits(order[152:200]))
+        monitor.update(1, digits(ORDER[152:200]))
     (found,) = monitor.findings
     assert (found.kind, found.name, found.share_gen, found.share_ref) == (
         "copy",
@@ -102,7 +109,7 @@ def test_copies_of_the_reference_are_a_finding_without_an_alarm():
         8 / 48,
         0.0,
     )
-    assert found.ids == tuple(f"{row}-{place}" for place, row in enumerate(order[152:160])) and monitor.alarms == []
+    assert found.ids == tuple(f"{row}-{place}" for place, row in enumerate(ORDER[152:160])) and monitor.alarms == []
     assert found.name in monitor.result.headline
 
 

@@ -162,6 +162,7 @@ def test_processes_that_have_parts_of_the_reference_leave_the_look_out(monitor):
     assert monitor.steps == []
 
 
+@pytest.mark.one_of_each(by=lambda change: change == "rounding")
 @pytest.mark.parametrize("change", ["none", "order", "rounding"])
 def test_a_look_that_repeats_an_earlier_one_is_left_out_and_told(monitor, tmp_path, change):
     look = draw(11)
@@ -216,14 +217,14 @@ def test_looks_that_repeat_by_their_law_stay():
 def test_the_reference_among_the_looks_raises_no_alarm():
     """A small part of `benchmarks/monitor.py --regime "reference among the looks"`."""
     alarmed = 0
-    for seed, n in enumerate((64, 128, 200, 64)):
+    for seed, n in enumerate((64, 128)):
         monitor = fe.Monitor(draw([seed, 0], n))
         with pytest.warns(UserWarning, match="those of the reference"):
             monitor.update(0, draw([seed, 0], n))
         for step in range(1, 9):
             monitor.update(50 * step, draw([seed, step], n))
         alarmed += bool(monitor.alarms)
-    assert alarmed <= 1
+    assert not alarmed
 
 
 def broken(rows, places, value=np.nan):

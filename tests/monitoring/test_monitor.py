@@ -88,15 +88,15 @@ def test_an_image_that_gets_more_colorful_or_a_grid_is_named():
         pixels = np.clip(pixels, 0, 255).astype(np.uint8)
         return fe.EmbeddingSet(pixels.reshape(n, 8, 4, 8, 4, 3).mean((2, 4)).reshape(n, -1) / 255, images=[*pixels])
 
-    monitor = fe.Monitor(pictures(200))
+    monitor = fe.Monitor(pictures(100))
     colored = copy.deepcopy(monitor)
     for step in range(1, 8):
-        colored.update(step, pictures(40, color=1 + step / 5))
+        colored.update(step, pictures(32, color=1 + step / 5))
     alarm = next(one for one in colored.alarms if one.name == "saturation")
     assert "more vivid" in alarm.text and "%" in alarm.text and alarm.after > alarm.before
     gridded = copy.deepcopy(monitor)
     for step in range(1, 10):
-        gridded.update(step, pictures(40, grid=6 * step))
+        gridded.update(step, pictures(32, grid=6 * step))
     assert "pattern" in {one.name for one in gridded.alarms}
     page = gridded.result
     assert len(page.pictures) == 7 and min(page.pictures) == 1 and max(page.pictures) == 9

@@ -285,6 +285,7 @@ def measured_score(values):
     return z[0], max(map(abs, z[1:]))
 
 
+@pytest.mark.one_of_each("law")
 @pytest.mark.parametrize("law", HEAVY.values(), ids=HEAVY)
 @pytest.mark.parametrize("part", [0.2, 0.3])
 def test_a_part_beyond_most_of_a_heavy_tailed_reference_is_a_part(law, part):
@@ -300,6 +301,7 @@ def test_a_part_beyond_most_of_a_heavy_tailed_reference_is_a_part(law, part):
     assert np.median([one.shares["gen"] for one in parts]) == pytest.approx(part, abs=0.06)
 
 
+@pytest.mark.one_of_each("law")
 @pytest.mark.parametrize("law", HEAVY.values(), ids=HEAVY)
 @pytest.mark.parametrize("factor", [3.0, 5.0])
 def test_a_heavy_tailed_set_that_moves_as_a_whole_is_whole(law, factor):

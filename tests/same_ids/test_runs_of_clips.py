@@ -6,7 +6,7 @@ from _runs_of_scenes import judge_pairs, scenes
 
 import finc_eval as fe
 
-N, FRAMES, SIDE = 30, 8, 40
+N, FRAMES, SIDE = 20, 8, 40
 
 
 def clips(seed=0):
@@ -54,10 +54,10 @@ def test_noise_on_all_clips_breaks_none():
 )
 def test_clips_that_move_otherwise_are_broken_though_their_middle_frame_is_right(change, looks):
     new = noisy(OLD)
-    for row in (3, 15, 29):
+    for row in (3, 9, 19):
         new[row] = noisy([change(OLD[row])], seed=row)[0]
     found = compare(new)
-    assert set(found.broken) == {"003.mp4", "015.mp4", "029.mp4"}
+    assert set(found.broken) == {"003.mp4", "009.mp4", "019.mp4"}
     assert set(found.reasons.values()) == {looks}
 
 
@@ -75,14 +75,15 @@ def moving(count):
     return sorted(OLD, key=lambda clip: -float(np.abs(np.diff(clip.astype(float), axis=0)).mean()))[:count]
 
 
+@pytest.mark.one_of_each(by=lambda name: name == "frozen")
 @pytest.mark.parametrize("name", ORDERS)
 def test_few_clips_that_move_otherwise_are_broken_from_one_clip_on(name):
     new = [np.ascontiguousarray(ORDERS[name](clip)) for clip in noisy(moving(4))]
     for n in (1, 4):
-        found = fe.compare(run_of(new[:n]), run_of(moving(n)), pairs="id").by_id
+        found = fe.compare(run_of(new[:n]), run_of(moving(n)), pairs="id", features=20).by_id
         assert found.verdict == "broken"
         assert all(name in reason for reason in found.reasons.values())
 
 
 def test_few_clips_that_move_as_before_are_clean():
-    assert fe.compare(run_of(noisy(moving(4), 3)), run_of(moving(4)), pairs="id").by_id.verdict == "clean"
+    assert fe.compare(run_of(noisy(moving(4), 3)), run_of(moving(4)), pairs="id", features=20).by_id.verdict == "clean"

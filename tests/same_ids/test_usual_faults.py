@@ -38,6 +38,7 @@ def broken_rate(n, again, share, draws=DRAWS):
     return np.mean([new.any() and not _is_usual(seen(new), seen(floor), owner) for new, floor, owner in drawn])
 
 
+@pytest.mark.one_of_each("again", "share")
 @pytest.mark.parametrize("share", [0.05, 0.1, 0.3, 0.5])
 @pytest.mark.parametrize("again", [1, 2, 3])
 def test_a_baseline_of_two_states_breaks_a_run_in_5_percent_at_most(again, share):
