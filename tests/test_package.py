@@ -114,7 +114,7 @@ def test_the_wheel_holds_cards_templates_and_demo_data_and_no_tests(wheel):
     assert "finc_eval/py.typed" in names
     inside = [path for suffix in ("html", "py", "pyi") for path in (ROOT / "finc_eval").rglob(f"*.{suffix}")]
     assert sorted({path.relative_to(ROOT).as_posix() for path in inside} - names) == []
-    assert "finc_eval/extractors/imagenet_hypernyms.tsv" in names
+    assert {"finc_eval/extractors/imagenet_hypernyms.tsv", "finc_eval/extractors/everyday_nouns.tsv"} <= {*names}
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert any(name.endswith("licenses/finc_eval/extractors/LICENSE-wordnet.txt") for name in names)
     assert not any(name.startswith(("tests/", "extractors/")) for name in names)

@@ -60,8 +60,9 @@ class Name(Record):
 
     Attributes:
         text: the name, such as "mostly 3 (94 %), brighter"; None if nothing describes most of the members.
-        evidence: significant properties of the members: first those that the name says, then by source, the strongest
-            first. Of classes and nouns that have classes in common, the best stays, or two that the name says.
+        evidence: significant properties of the members, and the example of a noun, which need not be significant. Those
+            that the name says come first, then by source, the strongest first. Of classes and nouns that have classes
+            in common, the best stays, or two that the name says.
         shared: all properties that most members have, and clearly fewer others, without traits and ranges.
     """
 
