@@ -4,6 +4,7 @@ Tests of p-values of boards and of maps are in tests/leaderboards, tests/numeric
 """
 
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -53,4 +54,21 @@ def quick(*tables):
 def quick_results():
     """For a room that imports it: boards, maps, rotations and yardsticks of few steps."""
     with quick(BOARDS, MAPS, ROTATIONS, YARDSTICKS):
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_pixels():
+    """For modules that import it: the extractor "pixels" has 7 x 7 pixels in place of 28 x 28; what costs d² is cheap.
+
+    No fixture of the session may embed by it.
+    """
+    from finc_eval.extractors import catalog
+
+    catalog.all_cards()  # are kept, as they are shipped
+    card = catalog.load_card("pixels")
+    preprocessing, output = replace(card.preprocessing, size=(7, 7)), replace(card.output, dimension=147)
+    small, packaged = replace(card, preprocessing=preprocessing, output=output, golden=None), catalog._packaged
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(catalog, "_packaged", lambda name: small if name == "pixels" else packaged(name))
         yield

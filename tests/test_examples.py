@@ -5,6 +5,7 @@ import doctest
 from pathlib import Path
 
 import pytest
+from _quick import quick_results  # noqa: F401
 
 import finc_eval as fe
 

@@ -113,9 +113,9 @@ def example_sets(n: int = 500) -> tuple[NDArray[np.float32], NDArray[np.float32]
         (300, 784)
     """
     images, labels = shipped_digits()
-    rows = images.reshape(len(images), -1).astype(np.float32) / np.float32(255)
+    rows = images.reshape(len(images), -1)
     rng = np.random.default_rng(0)
     ref, rest = np.split(rng.permutation(len(rows)), [n])
     weights = np.choose(labels[rest].clip(0, 2), [0.0, 4.0, 1.0])
     gen = rng.choice(rest, n, replace=False, p=weights / weights.sum())
-    return rows[gen], rows[ref]
+    return rows[gen].astype(np.float32) / np.float32(255), rows[ref].astype(np.float32) / np.float32(255)

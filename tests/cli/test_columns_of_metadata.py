@@ -8,6 +8,8 @@ from _stored import made_once
 from _verbs import run
 from PIL import Image
 
+import finc_eval as fe
+
 
 def write(folder, seed, mean=0.0, pictures=None):
     """A folder of 50 pictures and the score of each; `pictures`: seed of the pictures, if not that of the scores."""
@@ -43,14 +45,20 @@ def sets(tmp_path_factory):
         for step in range(5):
             write(folder / f"step-{step}", 10 + step, mean=2.5 * (step > 0))
         (folder / "policy.toml").write_text("[appearance]\nwhole = 0.3\n")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("FINC_EVAL_CACHE", str(folder / "cache"))
+            for name in ("gen", "old", "ref", *(f"step-{step}" for step in range(5))):
+                fe.extract(folder / name, "pixels")
         return folder
 
     return made_once(tmp_path_factory, "scored", make)
 
 
+@pytest.mark.one_of_each(by=lambda verb: verb == "monitor")
 @pytest.mark.parametrize("verb", VERBS)
 def test_the_numbers_of_a_column_of_metadata_are_named(verb, sets, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FINC_EVAL_CACHE", str(sets / "cache"))  # all verbs find the sets embedded
     words = VERBS[verb].replace("{0}/out", str(tmp_path / "out")).format(sets)
     result = run(*words.split(), "--extractor", "pixels")
     assert result.exit_code == int(verb == "gate"), result.output

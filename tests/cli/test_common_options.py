@@ -60,6 +60,7 @@ def test_the_help_of_compare_fits_a_screen_and_shows_all_on_request():
     assert "compare sweep" in shown
 
 
+@pytest.mark.one_of_each(by=lambda verb: EMBED_IN_GROUPS.count(verb))
 @pytest.mark.parametrize("verb", [*EMBED, *EMBED_IN_GROUPS])
 def test_a_verb_that_embeds_has_the_options_of_all_that_do(verb):
     text = help_of(verb)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from _cards import small_pixel_card
 from PIL import Image
 
 import finc_eval as fe
@@ -250,7 +251,8 @@ def test_the_samples_of_a_set_are_read_and_embedded_once(verb, tmp_path, monkeyp
     def tell(stage, done, total):
         read.extend([stage.split(": ")[-2]] if stage.endswith(": check samples") and done == total else [])
 
-    READ_ONCE[verb](sets, extractor="pixels", run=fe.Run("cpu", progress=tell))
+    card = small_pixel_card(tmp_path / "small.toml", 4)
+    READ_ONCE[verb](sets, extractor=card, run=fe.Run("cpu", progress=tell))
     assert read and len(read) == len(set(read)), read
 
 

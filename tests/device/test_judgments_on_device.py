@@ -21,6 +21,13 @@ POLICY = {
 }
 
 
+ALIKE = dict.fromkeys(("vendi_q2", "vendi_qinf", "vendi_truncated", "rke"), "vendi") | dict.fromkeys(
+    ("clipped", "realism", "rarity", "authpct"), "precision_recall"
+)
+"""Metrics that are made of the eigenvalues, or the nearest neighbors, of another metric."""
+
+
+@pytest.mark.one_of_each(by=lambda name: ALIKE.get(name, name))
 @pytest.mark.parametrize("name", EMBEDDED)
 def test_a_metric_is_that_of_the_cpu(name):
     found, _ = measured(lambda run: fe.metrics(GEN, REF, name, run=run), SMALL_BATCH)

@@ -179,7 +179,7 @@ def test_a_file_that_was_cut_is_one_sentence(tmp_path, part):
 def test_memory_is_bounded_by_what_is_decoded_together(tmp_path, way, monkeypatch):
     monkeypatch.setattr(foreign_hdf5, "DECODED_TOGETHER", 1 << 19)
     monkeypatch.setenv("FINC_EVAL_MAX_DECODED", "4MB")
-    rows = np.tile(ROWS, (400, 1))
+    rows = np.tile(ROWS, (150, 1))
     path = save(tmp_path / "x.h5", {"embeddings": rows}, **({} if way == "plain" else {"chunks": (1000, 16)}))
     opened(path)  # and load what is loaded once
     tracemalloc.start()
@@ -187,7 +187,7 @@ def test_memory_is_bounded_by_what_is_decoded_together(tmp_path, way, monkeypatc
     total = sum(float(batch.rows.sum()) for batch in found.batches(1000))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert total == pytest.approx(400 * ROWS.sum(), rel=1e-3) and peak < rows.nbytes / 2
+    assert total == pytest.approx(150 * ROWS.sum(), rel=1e-3) and peak < rows.nbytes / 2
 
 
 def test_a_chunk_above_the_limit_is_refused(tmp_path, monkeypatch):

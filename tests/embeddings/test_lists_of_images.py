@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 from _extraction import extract, message
+from _quick import small_pixels  # noqa: F401
 from PIL import Image, ImageCms
 
 import finc_eval as fe

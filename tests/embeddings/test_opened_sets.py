@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from _quick import small_pixels  # noqa: F401
 from _tables import every_value
 from PIL import Image
 from typer.testing import CliRunner
@@ -154,8 +155,11 @@ BY_FUNCTION = {
 """The number of samples that a function found in a set."""
 
 
-OF_FUNCTIONS = every_value(BY_FUNCTION, ["Hugging Face set", "list of images", "loader", "array", "data set of torch"])
-"""Each function with a form; the other pairs are long."""
+OF_FUNCTIONS = every_value(
+    ["kinds", "metrics", "gate", "compare", "monitor"],
+    ["Hugging Face set", "list of images", "loader", "array", "data set of torch"],
+)
+"""A function of each way to open sets with a form; the other pairs are long."""
 OTHERS = [
     pair for pair in product(BY_FUNCTION, ("Hugging Face set", "list of images", "loader")) if pair not in OF_FUNCTIONS
 ]
@@ -192,7 +196,7 @@ def test_a_subset_of_what_is_embedded_already_is_refused(sets):
 
 def test_an_extractor_that_did_not_make_the_embeddings_is_refused(sets):
     fe.extract("ref", "pixels", "ref.h5")
-    rows = np.random.default_rng(0).random((60, 2352), np.float32)
+    rows = np.random.default_rng(0).random((60, 147), np.float32)
     np.save("gen.npy", rows)
     for gen in ("ref.h5", "gen", "gen.npy"):
         with pytest.raises(fe.UsageError, match=r"is resnet50, but (ref|gen) is embedded already, by pixels: "):
@@ -206,7 +210,7 @@ def test_an_extractor_that_did_not_make_the_embeddings_is_refused(sets):
 
 def test_a_gate_embeds_a_release_beside_arrays(sets):
     rng = np.random.default_rng(0)
-    old, ref = (rng.random((60, 2352), np.float32) for _ in range(2))
+    old, ref = (rng.random((60, 147), np.float32) for _ in range(2))
     verdict = fe.gate("gen", old, ref, {"metrics": {"kid": {"worse": 0.5}}}, extractor="pixels")
     assert set(verdict.scores) == {"gen", "baseline"}
 
@@ -299,7 +303,7 @@ def test_statistics_are_not_taken_for_embeddings(tmp_path):
 
 
 def test_an_array_first_does_not_hide_that_two_caches_are_of_unlike_extractors(sets):
-    array = np.random.default_rng(0).normal(size=(60, 2352)).astype(np.float32)
+    array = np.random.default_rng(0).normal(size=(60, 147)).astype(np.float32)
     fe.extract("gen", "pixels", "gen.h5")
     with fe.extract("ref", "pixels", "ref.h5") as cache:
         other = fe.EmbeddingSet(cache[:])

@@ -87,11 +87,11 @@ def antialiased(old, new):
 @pytest.mark.parametrize("side", [224, pytest.param(280, marks=pytest.mark.long)])
 def test_dinov2_equals_a_plain_implementation(saliency, side):
     card = with_weights(load_card("dinov2-vits14"), saliency, options={"img_size": side})
-    images = torch.randn(2, 3, side, side, generator=torch.Generator().manual_seed(side))
+    images = torch.randn(1, 3, side, side, generator=torch.Generator().manual_seed(side))
     with torch.inference_mode():
         mine = load_backbone(card, CPU, saliency)(images)["cls"]
         wanted = plain_dinov2(load_file(saliency), images)
-    assert mine.shape == (2, 384)
+    assert mine.shape == (1, 384)
     assert largest(mine - wanted) <= 1e-4 * largest(wanted)
 
 

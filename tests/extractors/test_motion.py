@@ -154,8 +154,7 @@ def test_videos_are_embedded_with_their_times_and_compared_as_fvmd(tmp_path):
 def test_videos_are_resampled_on_request_and_the_space_says_so(tmp_path):
     frames = pan(0.3, fps=25, seed=1)
     (tmp_path / "set").mkdir()
-    for name in "ab":
-        (tmp_path / "set" / f"{name}.mp4").write_bytes(encode("mp4", frames, options={"crf": "10"}))
+    (tmp_path / "set" / "a.mp4").write_bytes(encode("mp4", frames, options={"crf": "10"}))
     plain = fe.extract(tmp_path / "set", "motion", tmp_path / "plain.h5")
     slow = fe.extract(tmp_path / "set", "motion", tmp_path / "slow.h5", fps=5)
     assert (plain.clip.fps, slow.clip.fps) == (None, pytest.approx(5.0))

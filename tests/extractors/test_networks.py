@@ -82,7 +82,7 @@ def inceptions(tmp_path_factory):
 def test_inception_fid_equals_torch_fidelitys_extractor(inceptions, size):
     ours, theirs = inceptions
     how = load_card("inception-fid").preprocessing
-    images = np.random.default_rng(size).integers(0, 256, (2, *size, 3), dtype=np.uint8)
+    images = np.random.default_rng(size).integers(0, 256, (1, *size, 3), dtype=np.uint8)
     with torch.inference_mode():
         batch = normalize_values(torch.from_numpy(np.stack([resize_frames(image, how) for image in images])), how)
         mine = ours(batch)

@@ -74,6 +74,7 @@ def test_an_engine_that_repeats_itself_to_the_bit_is_never_red(tmp_path, name, m
         assert found.verdict == "green", found.sentence
 
 
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("name", TO_THE_BIT)
 def test_one_odd_night_of_such_an_engine_is_amber(tmp_path, name):
     golden, floor = scenes(3), fe.Golden(tmp_path / "floor.jsonl")
@@ -254,22 +255,22 @@ def test_a_night_that_fails_while_it_is_written_leaves_the_file_as_it_was(floor,
     assert storage.lock_of(floor).exists() is False and add(floor).verdict == "green"
 
 
-def test_a_thousand_nights_of_ten_pairs_take_seconds(tmp_path):
+def test_500_nights_of_ten_pairs_take_seconds(tmp_path):
     path, rng = tmp_path / "floor.jsonl", np.random.default_rng(0)
     golden = scenes(10)
     night = fe.Golden(path).add(golden, golden)
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     lines = [
         json.dumps(row | {"night": f"night {number}", "psnr": 42 + rng.normal() / 9, "p": rng.random(), "all_p": 0.5})
-        for number in range(1000)
+        for number in range(500)
         for row in rows
     ]
     path.write_text("\n".join(lines) + "\n")
     start = time.process_time()
     night = fe.Golden(path).add(golden, golden)
-    assert night.pairs[0].known == 1000 and len(night.history) == 365
+    assert night.pairs[0].known == 500 and len(night.history) == 365
     spent = time.process_time() - start
-    assert spent < 20, spent  # CPU seconds; 1 to 3 were measured
+    assert spent < 10, spent  # CPU seconds; at most 1.5 were measured
 
 
 def test_nights_are_accepted_by_the_beginning_of_their_time(floor):

@@ -175,8 +175,8 @@ def test_junit_has_a_case_a_pair_and_fails_with_the_night(desk):
     assert not list(annotation_lines(green)) and 'failures="0" errors="0"' in junit_xml(green)
 
 
-def test_a_comment_of_a_thousand_pairs_stays_within_its_size(tmp_path):
-    pixels = {f"{number:04d} {'x' * 80}": np.full((8, 8, 3), number % 200, np.uint8) for number in range(1000)}
+def test_a_comment_of_500_pairs_stays_within_its_size(tmp_path):
+    pixels = {f"{number:04d} {'x' * 160}": np.full((8, 8, 3), number % 200, np.uint8) for number in range(500)}
     night = fe.Golden(tmp_path / "floor.jsonl").add(pixels, pixels)
     text, pictures = comment(night, "c")
     assert len(text.encode()) <= MAX_COMMENT and len(pictures) == 40

@@ -1,7 +1,7 @@
-"""A cache for each test, and results of few steps."""
+"""A cache for each test, results of few steps, and embeddings of few numbers."""
 
 import pytest
-from _quick import AUDITS, BOARDS, MAPS, ROTATIONS, YARDSTICKS, quick
+from _quick import AUDITS, BOARDS, MAPS, ROTATIONS, YARDSTICKS, quick, small_pixels  # noqa: F401
 
 
 @pytest.fixture(autouse=True)

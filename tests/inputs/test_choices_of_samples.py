@@ -78,6 +78,7 @@ CHOICES = [
 ]
 
 
+@pytest.mark.one_of_each("choice", "form")
 @pytest.mark.parametrize("choice", CHOICES, ids=str)
 @pytest.mark.parametrize("form", ["folder", "zip", "tar"])
 def test_patterns_choose_the_samples(choice, form, results, tmp_path):
@@ -94,13 +95,15 @@ def test_patterns_choose_the_samples(choice, form, results, tmp_path):
 @pytest.mark.parametrize("pattern", ["results/*/*_fake_B.png", "results/**/*_fake*", "results/[01]/??_fake_B.png"])
 def test_a_path_with_wildcards_is_a_set(pattern, results):
     assert np.array_equal(pixels(pattern), FAKE)
-    comparison = fe.compare(pattern, pattern.replace("fake", "real"), extractor="pixels", features=50)
+    few = {"features": 20, "modes": 1, "method": fe.Finc(clusters=False)}
+    comparison = fe.compare(pattern, pattern.replace("fake", "real"), extractor="pixels", **few)
     assert not any("left out" in one for one in comparison.warnings)
 
 
 def test_files_that_patterns_leave_out_stand_in_the_result(results):
     how = fe.Extraction("pixels", include="*_fake_B.png")
-    said = " ".join(fe.compare(results, results, extractor=how, features=20, modes=2).warnings)
+    few = {"features": 20, "modes": 1, "method": fe.Finc(clusters=False)}
+    said = " ".join(fe.compare(results, results, extractor=how, **few).warnings)
     assert "20 x left out by name" in said
 
 
@@ -218,5 +221,6 @@ def test_pictures_are_read_again_by_the_same_choice(results):
     np.save("x.npy", IMAGES / 127.5 - 1)
     np.save("y.npy", 1 - IMAGES / 127.5)
     how = fe.Extraction("pixels", range=(-1, 1))
-    page = fe.compare("x.npy", "y.npy", extractor=how, features=50).to_html("page.html").read_text()
+    few = {"features": 20, "modes": 1, "method": fe.Finc(clusters=False)}
+    page = fe.compare("x.npy", "y.npy", extractor=how, **few).to_html("page.html").read_text()
     assert "data:image/" in page

@@ -175,6 +175,7 @@ CAMERAS = {
 }
 
 
+@pytest.mark.one_of_each("stated", "suffix")
 @pytest.mark.parametrize("suffix", [".jpg", ".webp"])
 @pytest.mark.parametrize(("stated", "name"), CAMERAS.values(), ids=CAMERAS)
 def test_cameras_state_adobe_rgb_without_a_profile(stated, name, suffix, tmp_path):

@@ -216,6 +216,7 @@ def test_metadata_of_no_sample_is_an_error_that_names_the_nearest(how, table, tm
         open_source(tmp_path)
 
 
+@pytest.mark.one_of_each("head", "between")
 @pytest.mark.parametrize("head", ["file_name", "filename", "file", "path", "image", "name"])
 @pytest.mark.parametrize("between", [",", "\t"])
 def test_usual_headers_and_tabs_are_read(head, between, tmp_path):

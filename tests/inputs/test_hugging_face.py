@@ -100,6 +100,7 @@ def test_a_column_of_arrays_is_images(arrays, form, tmp_path):
     assert source.labels == ["cat", "dog"] * 20 and source.prompts == [f"t{i}" for i in range(40)]
 
 
+@pytest.mark.one_of_each
 def test_one_of_several_columns_of_arrays_is_named(arrays, table):
     given, _, _ = arrays
     two = given.add_column("other", list(given["picture"]), feature=given.features["picture"])

@@ -181,7 +181,7 @@ def test_images_with_labels_are_a_set_with_labels_in_every_verb(form, verb, tmp_
     assert len(BY_LABEL[verb](*sets)) == 2
 
 
-@pytest.mark.one_of_each("verb")
+@pytest.mark.one_of_each
 @pytest.mark.parametrize("form", ["arrays", "gray", "images", "names", "paths"])
 @pytest.mark.parametrize("verb", ["kinds", "gate", "leaderboard"])
 def test_a_list_of_images_is_one_set_and_not_many(form, verb, tmp_path):

@@ -8,7 +8,7 @@ from PIL import Image, ImageCms
 import finc_eval as fe
 from finc_eval.core.errors import FincEvalError
 
-N = 40
+N = 24
 PIXELS = np.random.default_rng(0).integers(0, 256, (2, N, 12, 12, 3)).astype("u1")
 ICC = ImageCms.ImageCmsProfile(ImageCms.createProfile("LAB")).tobytes()
 
@@ -27,10 +27,11 @@ def metrics(gen, ref, by=None):
 
 
 POLICY = {"kinds": {"moved": 0.5}}
+FEW = {"features": 20, "modes": 1, "method": fe.Finc(clusters=False)}
 WARNINGS = {
     "metrics": lambda gen, ref: metrics(gen, ref)["kid_mean"].notes,
     "kinds": lambda gen, ref: fe.kinds(gen, ref, extractor="pixels").warnings,
-    "compare": lambda gen, ref: fe.compare(gen, ref, extractor="pixels", features=20, modes=2).warnings,
+    "compare": lambda gen, ref: fe.compare(gen, ref, extractor="pixels", **FEW).warnings,
     "leaderboard": lambda gen, ref: fe.leaderboard({"gen": gen}, ref, metrics=["kid"], extractor="pixels").warnings,
     "gate": lambda gen, ref: fe.gate(gen, PIXELS[0][:, ::-1], ref, POLICY, extractor="pixels").warnings,
 }
@@ -174,7 +175,7 @@ def test_statistics_and_samples_that_are_gone_are_named_without_their_folders(tm
     assert found.ref == "statistics.npz"
     assert "home of jane" not in found.to_json() + found.to_html("page.html").read_text()
 
-    comparison = fe.compare(saved(tmp_path / "home of jane" / "gen", 0), PIXELS[1], extractor="pixels", features=20)
+    comparison = fe.compare(saved(tmp_path / "home of jane" / "gen", 0), PIXELS[1], extractor="pixels", **FEW)
     (tmp_path / "home of jane" / "gen").rename(tmp_path / "gone")
     page = comparison.to_html("page.html").read_text()
     assert "gen" in page and "home of jane" not in page

@@ -52,7 +52,7 @@ def test_with_ties_strengths_and_errors_are_those_of_statsmodels(models, votes):
 @pytest.mark.parametrize("tie", [-1e9, -0.2])
 def test_with_covariates_effects_and_errors_are_those_of_statsmodels(tie):
     conditional = pytest.importorskip("statsmodels.discrete.conditional_models", reason="statsmodels is missing")
-    models, votes, rng = 4, 500, np.random.default_rng(5)
+    models, votes, rng = 4, 250, np.random.default_rng(5)
     left, right, _ = drawn(models, votes, tie, 3)
     shown, strengths, effects = rng.normal(size=(2, votes, 2)), rng.normal(size=models), np.array([0.7, 0.0])
     a, b = (strengths[one] + own @ effects for one, own in zip((left, right), shown, strict=True))

@@ -14,6 +14,7 @@ SECOND = ("pytorch-fid", "clean-fid")
 """Libraries whose metric another library has, too: importing each takes seconds."""
 
 
+@pytest.mark.one_of_each("check", "kind")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     "check",

@@ -189,6 +189,7 @@ def test_windows_of_videos_of_one_law_seldom_have_a_kind_that_differs():
     assert sum(bool(fe.kinds(both).significant()) for both in sets[:5]) >= 2
 
 
+@pytest.mark.one_of_each("rows", "columns")
 @pytest.mark.parametrize("rows", [20, 25])
 @pytest.mark.parametrize("columns", [1, 2, 80])
 def test_small_sets_have_kinds_that_add_up(rows, columns):

@@ -76,9 +76,9 @@ def test_shares_of_sets_with_other_names_are_found_under_them(planted):
 
 
 def test_a_kind_is_named_by_what_its_samples_are_labeled():
-    gen, ref = blobs(1000, 1, novel=40), blobs(1000, 2)
-    labels = ["striped" if number < 40 else "plain" for number in range(1000)]
-    sets = {"gen": (gen, labels), "ref": (ref, ["plain"] * 1000)}
+    gen, ref = blobs(400, 1, novel=40), blobs(400, 2)
+    labels = ["striped" if number < 40 else "plain" for number in range(400)]
+    sets = {"gen": (gen, labels), "ref": (ref, ["plain"] * 400)}
     told = {name: fe.EmbeddingSet(rows, metadata={"label": values}) for name, (rows, values) in sets.items()}
     (kind,) = fe.kinds(told).significant()
     assert kind.name.startswith("mostly striped")

@@ -43,6 +43,7 @@ def test_equal_mixes_have_no_part():
     assert divided([[10, 20], [20, 40]], [[[5], [1]], [[6], [9]]], [1 / 3, 2 / 3]) is None
 
 
+@pytest.mark.one_of_each("most", "is_whole")
 @pytest.mark.parametrize("most", [1, 3, 30])
 @pytest.mark.parametrize("is_whole", [False, True])
 def test_intervals_hold_the_part_of_the_mixes(most, is_whole):
@@ -97,7 +98,7 @@ def test_the_model_s_part_stays_where_the_mixes_are_unlike(unlike):
 
 
 def test_page_terminal_and_json_have_both_parts(unlike, tmp_path, capsys):
-    found = fe.compare(unlike["gen"], unlike["ref"], pairs="prompt", features=100)
+    found = fe.compare(unlike["gen"], unlike["ref"], pairs="prompt", features=20, modes=1)
     page = found.to_html(tmp_path / "page.html").read_text()
     report.show(found)
     report.show(fe.kinds(unlike, pairs="prompt"))

@@ -63,6 +63,7 @@ def test_no_sentence_has_a_place_that_was_not_filled(documents, type_name):
     assert not [one for one in sentences if re.search(r"\{[\w.:]*\}", one)]
 
 
+@pytest.mark.one_of_each("type_name", "by_command")
 @pytest.mark.parametrize("by_command", [True, False], ids=["verb", "python"])
 @pytest.mark.parametrize("type_name", RESULTS)
 def test_a_footer_says_how_to_make_the_result_again(documents, type_name, by_command):

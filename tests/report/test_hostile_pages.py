@@ -53,7 +53,7 @@ def made_of(text):
 @cache
 def small():
     """Kinds of two sets, and a verdict on the first of them."""
-    gen, ref = example_sets(200)
+    gen, ref = (rows[:, ::8] for rows in example_sets(200))
     return fe.kinds([gen, ref]), fe.gate(gen, ref, ref, {"kinds": {"lose": 0.5, "min_share": 0.1}})
 
 
@@ -137,7 +137,7 @@ def elements_of(page):
         pytest.param(page_of, changes_made_of, id="changes"),
     ],
 )
-@pytest.mark.parametrize("seeds", [range(3), pytest.param(range(3, 20), marks=pytest.mark.long)], ids=["few", "many"])
+@pytest.mark.parametrize("seeds", [range(2), pytest.param(range(2, 20), marks=pytest.mark.long)], ids=["few", "many"])
 def test_hostile_text_changes_no_element(render, made_of, seeds):
     numbers = count()  # all names differ, as hostile ones do
     harmless, drawn = elements_of(Page(render(made_of(lambda: f"x{next(numbers)}"))))

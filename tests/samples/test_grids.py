@@ -144,7 +144,8 @@ def test_a_comparison_says_which_samples_look_like_grids(tmp_path):
         for one, pixels in files.items():
             (tmp_path / name).mkdir(exist_ok=True)
             Image.fromarray(pixels).save(tmp_path / name / one)
-    found = fe.compare(tmp_path / "gen", tmp_path / "ref", extractor="pixels", features=20, modes=2)
+    few = {"features": 20, "modes": 1, "method": fe.Finc(clusters=False)}
+    found = fe.compare(tmp_path / "gen", tmp_path / "ref", extractor="pixels", **few)
     said = " ".join(found.warnings)
     assert "gen: epoch_10.png: pictures of 8 x 4 others, side by side" in said
     assert "4 x grids of samples" in said and found.ref.n == len(SCENES)

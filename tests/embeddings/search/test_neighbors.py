@@ -79,6 +79,7 @@ def test_neighbors_are_those_of_the_definition(small_blocks, sets, k):
         np.testing.assert_array_equal(found.indices, indices)
 
 
+@pytest.mark.one_of_each(by=lambda sets: sets in ("copies", "all the same", "a grid, full of ties"))
 @pytest.mark.parametrize("sets", SETS)
 def test_a_sample_is_no_neighbor_of_itself_but_its_copy_is(small_blocks, sets):
     _, y = SETS[sets]()

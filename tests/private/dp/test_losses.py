@@ -49,6 +49,7 @@ def ended_by(error):
     return end
 
 
+@pytest.mark.one_of_each("release", "error")
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize(
     "error",

@@ -239,7 +239,7 @@ def test_the_attack_on_the_worst_pair_of_a_release_stays_under_its_ceiling(seede
     rows = np.random.default_rng(0).normal(size=(20, 2))
     other = rows.copy()
     rows[0], other[0] = (3.0, 0.0), (-3.0, 0.0)
-    epsilon, draws = 3.0, 200
+    epsilon, draws = 3.0, 120
     exact = [phi.in_double(public(torch.from_numpy(one))).mean(0) for one in (rows, other)]
     assert float((exact[0] - exact[1]).norm()) == pytest.approx(math.sqrt(2) / 20, rel=1e-2)
     seeded_noise(2)

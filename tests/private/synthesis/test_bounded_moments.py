@@ -21,6 +21,7 @@ def test_features_are_those_of_total_degree_without_the_lowest_degrees(lowest, o
     torch.testing.assert_close(phi.in_double(x), whole.in_double(x)[:, kept], rtol=0, atol=0)
 
 
+@pytest.mark.one_of_each("lowest")
 @pytest.mark.parametrize(("lowest", "order"), RANGES)
 def test_no_two_images_are_farther_apart_than_the_diameter_and_some_are_as_far(lowest, order):
     phi = BoundedMoments(3, order, lowest=lowest, length_scale=1.3)

@@ -1,0 +1,1 @@
+from _quick import quick_results  # noqa: F401
