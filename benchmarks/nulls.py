@@ -85,7 +85,7 @@ def before(name, regime, column):
     rows = json.loads(result_of(name).read_text())["rows"]
     row = next(row for row in rows if next(iter(row.values())) == fault)
     if name == "looks":  # it counts looks, and its runs stand in the other column
-        return f"{row[f'{column}, {size}']} looks in {row[f'named, {size}'].split('/')[1]} runs"
+        return f"{row[f'{column}, {size}']} looks; runs: {row[f'named, {size}'].split('/')[1]}"
     return row[column]
 
 
