@@ -13,8 +13,8 @@ AUDITS = {
     "finc_eval.memorization.views.MAX_ALTERED": 20,
     "finc_eval.numerics.density_difference.MAX_CENTERS": 60,
 }
-"""Nine permutations behind the membership score, 500 imagined generators for each power, 20 altered pictures, 60 centers
-of the density difference.
+"""Nine permutations behind the membership score, 500 imagined generators for each power, 20 altered pictures, and 60
+centers of the density difference.
 
 test_attacks, test_copying, test_hashes and test_density_difference have more."""
 
