@@ -14,7 +14,7 @@ AUDITS = {
     "finc_eval.memorization.views.MAX_ALTERED": 20,
     "finc_eval.numerics.density_difference.MAX_CENTERS": 60,
 }
-"""Nine permutations behind the membership score, 500 imagined generators for each power, 20 altered pictures, 60
+"""Nine permutations behind the membership score, 500 imagined generators for each power, 20 altered pictures, and 60
 centers of the density difference.
 
 test_attacks, test_copying, test_hashes and test_density_difference have more."""
@@ -37,7 +37,7 @@ MAPS = {"finc_eval.numerics.neighbor_embedding.STEPS": 30}
 MONITORS = {"finc_eval.monitoring.exchange.DRAWS": 1023}
 """A quarter of the random parts of a bag to which an evaluation is compared; test_exchange has them all."""
 
-EVERYTHING = (AUDITS, BOARDS, MAPS, ROTATIONS, YARDSTICKS)
+EVERYTHING = (AUDITS, BOARDS, MAPS, MONITORS, ROTATIONS, YARDSTICKS)
 """All of them: results whose numbers no test measures."""
 
 

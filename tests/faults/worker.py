@@ -15,7 +15,7 @@ from zlib import crc32
 
 import numpy as np
 import torch
-from _quick import AUDITS, BOARDS, quick
+from _quick import EVERYTHING, quick
 from faults.damage import is_forged, of_own
 from faults.kinds import KINDS, quietly
 
@@ -97,7 +97,7 @@ def main() -> None:
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what libraries print
     os.fsync = lambda _: None  # nothing here outlives the process
-    with quick(AUDITS, BOARDS), tempfile.TemporaryDirectory() as folder:
+    with quick(*EVERYTHING), tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         os.environ["FINC_EVAL_CACHE"] = str(Path(folder) / "caches")
         bench = Bench(Path(folder))
