@@ -246,11 +246,12 @@ def _p_of_all(
     """Return the p-value of "a set repeats no more of its samples than the other": units are exchanged, or blocks."""
     labels = (label, "ref" if label == "gen" else "gen")
     numbers = repeats.numbers[labels[0]], repeats.numbers[labels[1]]
-    keys = [sets[one].unit_keys()[rows[one]] if blocks is None else blocks[one][rows[one]] for one in labels]
     if blocks is None:
-        first, second = (unit_numbers(own) for own in keys)
+        first, second = (unit_numbers(sets[one].unit_keys()[rows[one]]) for one in labels)
     else:
-        first, second = np.split(np.unique(np.concatenate(keys), return_inverse=True)[1].reshape(-1), [len(keys[0])])
+        mine, others = (blocks[one][rows[one]] for one in labels)
+        of_each = np.unique(np.concatenate([mine, others]), return_inverse=True)[1].reshape(-1)
+        first, second = np.split(of_each, [len(mine)])
     return p_of_share_repeated(numbers, (first, second), seed, exchanges, is_paired=blocks is not None)
 
 
