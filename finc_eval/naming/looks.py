@@ -203,7 +203,8 @@ def _find_repeats(
         often = large[(np.abs(p_values) <= BESIDE_ALPHA) & (side * p_values > 0)]
         every = repeats.added(label, "ref" if label == "gen" else "gen")
         p_value, of_all = float(np.abs(p_values[np.isin(large, often)]).min(initial=1.0)), 1.0
-        if len(set(every) - set(often)) and repeats.has(every)[label].mean() >= REPEATED:
+        said, of_set = (repeats.has(chosen)[label].mean() for chosen in (often, every))
+        if of_set >= REPEATED and said <= of_set / 2:  # else the large ones are most of them
             of_all = 2 * _p_of_all(repeats, label, apart, rows, seed, blocks, exchanges)  # the second of two families
         if of_all <= BESIDE_ALPHA:
             often, p_value = np.union1d(often, every), min(p_value, of_all)
