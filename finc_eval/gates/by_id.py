@@ -96,7 +96,7 @@ def by_id_evidence(measured: MeasuredRuns, by_id: ById, limits: ByIdLimits) -> I
 def find_pair_findings(by_id: ById) -> dict[str, tuple[float, Finding]]:
     """Return what is wrong with pairs by the rule that limits it, each with the share of pairs that it is about."""
     findings: dict[str, tuple[float, Finding]] = {}
-    of_pairs = by_id.of_pairs
+    of_pairs = by_id.of_pairs or next(iter(by_id.findings), None)  # a look of all pairs is said once
     if by_id.verdict == "broken":
         words, told = (
             by_id.clauses["broken"],
@@ -110,6 +110,8 @@ def find_pair_findings(by_id: ById) -> dict[str, tuple[float, Finding]]:
     if by_id.worse:
         worse = [finding for finding in by_id.findings if finding.is_worse and finding is not by_id.of_pairs]
         named = worse[0] if worse else Finding(by_id.worse[0].name, "pair", False, None, None, None)
+        if of_pairs is not None and any(margin.name == of_pairs.name for margin in by_id.worse):
+            named = of_pairs  # all pairs that are one picture are paler, too
         follows = (*named.explains, *(finding.name for finding in worse[1:]))
         findings[WORSE] = max(map(share_of, by_id.worse)), replace(named, text=by_id.clauses["worse"], explains=follows)
     return findings

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from finc_eval.comparison.findings import find_slight
 from finc_eval.core.run import Run
-from finc_eval.core.words import in_percent
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.findings.causes import Held, causes_of
 from finc_eval.findings.finding import OF_TRAITS, Finding
@@ -118,7 +117,7 @@ class Said:
         now, before = finding.shares or (0.0, 0.0)
         if limit.rule == "kinds.lose":
             allowed, lost = before * (1 - limit.margin), 1 - now / before if before else 0.0
-            change = f"{in_percent(lost)} of it lost, "
+            change = f"{limit.number(lost)} of it lost, "
         elif finding.whole or limit.rule.startswith(WHOLE):  # no share is allowed
             by = f"by {limit.number(limit.value)} of the spread; allowed {limit.margin:g}"
             return None, by if finding.name == limit.note else ""
@@ -126,7 +125,7 @@ class Said:
             change = ""
         else:
             allowed = before + limit.margin
-            change = f"{in_percent(now - before)} more, "
+            change = f"{limit.number(now - before)} more, "
         return allowed, f"{change}allowed {limit.number(limit.margin)}"  # in the unit of the limit
 
 
@@ -265,7 +264,8 @@ def _not_beyond(
             cause.follows += [suspect.finding.name] if is_named else []
             continue
         is_held = suspect.finding.kind not in OF_TRAITS and any(map(suspect.holds, held))  # a look is of many kinds
-        if is_held or suspect.finding.kind == "copy":
+        is_said = any(suspect.finding.name == other.suspect.finding.name for other in said)  # by pairs
+        if is_held or suspect.finding.kind == "copy" or (is_said and suspect.finding.kind != "kind"):
             continue
         if suspect.finding.kind == "sets" and not all(
             other.suspect.finding.kind == "metric" for other in (*said, *rest)
@@ -332,10 +332,16 @@ def _join_followers(said: Sequence[Said], suspects: Sequence[Suspect], sets: Gat
         if cause.clearest and held:
             shown = np.isin(looked_rows(sets.gen), cause.clearest)
             follows |= {id(cause): other for other in held if other.suspect.is_of(shown)}
+    named: dict[str, Said] = {}
+    for cause in said:
+        first = named.setdefault(cause.suspect.finding.name, cause)
+        is_again = first is not cause and cause.suspect.finding.kind not in ("kind", "metric")
+        follows |= {id(cause): first} if is_again else {}
     for cause in said:
         if (root := follows.get(id(cause))) is not None:
             root.limits += cause.limits
-            root.follows += [cause.suspect.finding.name] * (not is_unnamed(cause.suspect.finding.name))
+            name = cause.suspect.finding.name
+            root.follows += [name] * (name != root.suspect.finding.name and not is_unnamed(name))
     return [cause for cause in said if id(cause) not in follows]
 
 

@@ -185,7 +185,13 @@ class Limit(Record):
         return PLAIN.get(rule, ("kind", self.about or self.name))
 
     def number(self, value: float | None) -> str:
-        """Write a value of this limit."""
-        if self.is_share and value is not None:
-            return in_percent(value)
-        return figure(value)
+        """Write a value of this limit, with as many digits as tell it apart from what is allowed."""
+
+        def write(number: float, digits: int) -> str:
+            return in_percent(number, digits) if self.is_share else figure(number, f".{digits}g")
+
+        if value is None:
+            return figure(value)
+        least = 3 if self.is_share else 4
+        apart = (digits for digits in range(least, 9) if write(value, digits) != write(self.margin, digits))
+        return write(value, least if value == self.margin else next(apart, least))

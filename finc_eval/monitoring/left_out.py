@@ -23,8 +23,6 @@ from finc_eval.monitoring.steps import step_text
 Marks = NDArray[np.bool_]
 Floats = NDArray[np.floating]
 
-NEARLY = 0.06  # error of the share of an evaluation that comes again: `MARKED`
-
 NEW_SEEDS = "alarms hold only if each evaluation has new seeds"
 
 
@@ -115,7 +113,8 @@ def say_left_out(step: float, whole: EvaluationPart, steps: Sequence[float], see
 def _say_seen(name: str, earlier: str, seen: Floats) -> str:
     """Say how many samples of a step are those of earlier steps, by its name and that of the step with most of them."""
     share = min(1.0, float(seen.sum()))
-    part = "the samples" if share > 1 - NEARLY else f"about {percent(share)} of the samples"
+    # 0.94: the share is known to 6 points (`MARKED`).
+    part = "the samples" if share > 0.94 else f"about {percent(share)} of the samples"
     is_of_one = np.count_nonzero(seen) == 1
     said = f"{part} of step {name} are those of {'' if is_of_one else 'earlier steps, such as '}step {earlier}"
     if share < MOSTLY:

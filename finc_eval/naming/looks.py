@@ -203,7 +203,8 @@ def _find_repeats(
         often = large[(np.abs(p_values) <= BESIDE_ALPHA) & (side * p_values > 0)]
         every = repeats.added(label, "ref" if label == "gen" else "gen")
         p_value, of_all = float(np.abs(p_values[np.isin(large, often)]).min(initial=1.0)), 1.0
-        if len(set(every) - set(often)) and repeats.has(every)[label].mean() >= REPEATED:
+        said, of_set = (repeats.has(chosen)[label].mean() for chosen in (often, every))
+        if of_set >= REPEATED and said <= of_set / 2:  # else the large ones are most of them
             of_all = 2 * _p_of_all(repeats, label, apart, rows, seed, blocks, exchanges)  # the second of two families
         if of_all <= BESIDE_ALPHA:
             often, p_value = np.union1d(often, every), min(p_value, of_all)
@@ -246,11 +247,12 @@ def _p_of_all(
     """Return the p-value of "a set repeats no more of its samples than the other": units are exchanged, or blocks."""
     labels = (label, "ref" if label == "gen" else "gen")
     numbers = repeats.numbers[labels[0]], repeats.numbers[labels[1]]
-    keys = [sets[one].unit_keys()[rows[one]] if blocks is None else blocks[one][rows[one]] for one in labels]
     if blocks is None:
-        first, second = (unit_numbers(own) for own in keys)
+        first, second = (unit_numbers(sets[one].unit_keys()[rows[one]]) for one in labels)
     else:
-        first, second = np.split(np.unique(np.concatenate(keys), return_inverse=True)[1].reshape(-1), [len(keys[0])])
+        mine, others = (blocks[one][rows[one]] for one in labels)
+        of_each = np.unique(np.concatenate([mine, others]), return_inverse=True)[1].reshape(-1)
+        first, second = np.split(of_each, [len(mine)])
     return p_of_share_repeated(numbers, (first, second), seed, exchanges, is_paired=blocks is not None)
 
 

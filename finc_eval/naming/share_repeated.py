@@ -25,10 +25,9 @@ def p_of_share_repeated(
         is_paired: whether units are blocks of paired sets.
     """
     repeats = max(int(one.max(initial=-1)) for one in numbers) + 1
-    count = (
-        [max(int(one.max(initial=-1)) for one in units) + 1] * 2 if is_paired else [int(one.max()) + 1 for one in units]
-    )
-    tables = [_count(*both, size, repeats) for *both, size in zip(numbers, units, count, strict=True)]
+    count = [int(one.max(initial=-1)) + 1 for one in units]
+    count = [max(count)] * 2 if is_paired else count
+    tables = [_count(numbers[place], units[place], count[place], repeats) for place in (0, 1)]
     table = np.concatenate(tables)
     rng, mine = np.random.default_rng(seed), count[0]
     chosen = np.zeros((1 + exchanges, len(table)), np.float32)

@@ -83,6 +83,10 @@ def find_findings(
     """
     broken = [_of_pairs(pairs, judged, known)] if judged.broken.any() else []
     of_looks = [_of_look(cause, follows) for cause, follows in causes_among(list(looks))]
+    if broken and broken[0].kind in ("repeat", "copy") and broken[0].share_gen == 1:
+        # All pictures are others: how they look follows.
+        broken[0] = replace(broken[0], explains=(*broken[0].explains, *(look.name for look in of_looks)))
+        of_looks = []
     names = {finding.name for finding in (*broken, *of_looks)}
     # Copies and repeats among the broken pairs are what repeats.
     are_said = {"look", "part"} | (
@@ -167,7 +171,9 @@ def _best_answer(pairs: Aligned, known: KnownOfPairs, vague: Mask) -> tuple[_Ans
     best = int(common.argmax())
     ways = sum(answer.ways for answer in answers)
     p_values = bonferroni(enrichment_p(inside, sizes, broken - inside, n - sizes), ways)
-    return (answers[best], float(p_values[best])) if common[best] >= MOST and p_values[best] <= ALPHA else None
+    # Repeats and copies are seen in each sample: where all pairs are, chance has no part in it.
+    is_clear = p_values[best] <= ALPHA or answers[best].kind in ("repeat", "copy")
+    return (answers[best], float(p_values[best])) if common[best] >= MOST and is_clear else None
 
 
 def _answers(pairs: Aligned, known: KnownOfPairs, vague: Mask) -> Iterator[_Answer]:
@@ -181,6 +187,7 @@ def _answers(pairs: Aligned, known: KnownOfPairs, vague: Mask) -> Iterator[_Answ
         _, place, times = np.unique(now, return_inverse=True, return_counts=True)
         # Of ids that are exchanged, each picture is still there once.
         copied = np.isin(now, before) & (now != before) & (times[place.reshape(-1)] > 1)
+        copied &= len(np.unique(now[copied])) > copied.sum() / 2  # a picture that comes many times is a repeat
         yield _Answer("copy", COPIES, copied, (float(copied.mean()), 0.0))
     column = next((candidate for candidate in TEXT_COLUMNS if candidate in pairs.gen.columns), None)
     if column is not None:

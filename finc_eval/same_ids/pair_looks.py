@@ -11,7 +11,8 @@ from PIL import Image
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.naming.columns import join_columns
 from finc_eval.naming.measured import column_measurer, read_numbers
-from finc_eval.naming.traits import TRAITS, Trait, measure_looks
+from finc_eval.naming.texture import marks
+from finc_eval.naming.traits import SIDE, TRAITS, Trait, measure_looks
 from finc_eval.same_ids.kept import KeptPairs
 
 Array = NDArray[np.float64]
@@ -19,7 +20,13 @@ Rows = NDArray[np.int64]
 
 LOOKS = [f"{side}: {trait.name}" for side in ("gen", "ref") for trait in TRAITS]  # columns of the traits of a pair
 
+RESIDUALS = [f"residuals {number}" for number in range(2 * SIDE**2 // 8)]
+"""Columns of the residuals of both pictures, eight pixels each, in which marks are looked for."""
+
 TraitsOfPairs = tuple[tuple[Trait, ...], tuple[Array, Array]]  # traits, and values of both samples, (n, traits) each
+
+
+MARK_COLUMN = [trait.name for trait in TRAITS].index("mark")
 
 
 class PairLooks:
@@ -35,7 +42,7 @@ class PairLooks:
             rows: rows of both samples of each of these pairs, shape (m,) each.
             contents: digests of both pictures of each of these pairs, shape (m, 2); None if they are unknown.
         """
-        self._kept = KeptPairs(contents, len(rows[0]), LOOKS)
+        self._kept = KeptPairs(contents, len(rows[0]), LOOKS + RESIDUALS)
         self._columns = [column_measurer(samples, rows_of_set) for samples, rows_of_set in zip(sets, rows, strict=True)]
 
     @property
@@ -46,7 +53,9 @@ class PairLooks:
 
     def add(self, some: Rows, pictures: Sequence[Sequence[Image.Image]]) -> None:
         """Measure both pictures of some pairs, given by their number."""
-        self._kept.add(some, np.column_stack([measure_looks(picture)[0] for picture in pictures]))
+        measured = [measure_looks(side) for side in pictures]
+        residuals = np.concatenate([apart for _, apart in measured], 1).view(np.float64)
+        self._kept.add(some, np.column_stack([*(values for values, _ in measured), residuals]))
         for measurer, side in zip(self._columns, pictures, strict=True):
             measurer.add(some.tolist(), side)
 
@@ -60,7 +69,12 @@ class PairLooks:
         """Return the values of built-in looks and of registered columns; NaN of pairs that could not be read."""
         n = len(self._kept.values)
         traits, values = join_columns([column.found for column in self._columns], [n, n])
-        looks = np.split(self._kept.values, 2, axis=1)
+        looks = np.split(self._kept.values[:, : len(LOOKS)].copy(), 2, axis=1)
+        known = ~np.isnan(looks[0]).any(1) & ~np.isnan(looks[1]).any(1)
+        residuals = np.ascontiguousarray(self._kept.values[known, len(LOOKS) :]).view(np.int8)
+        marked = marks(np.concatenate(np.split(residuals, 2, axis=1)))
+        for side, values_of_side in zip(looks, np.split(marked, 2), strict=True):
+            side[known, MARK_COLUMN] = values_of_side
         first, second = (np.concatenate(both, 1) for both in zip(looks, values, strict=True))
         return (*TRAITS, *traits), (first, second)
 

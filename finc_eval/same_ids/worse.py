@@ -17,7 +17,7 @@ from finc_eval.core.record import Record
 from finc_eval.core.words import percent
 from finc_eval.estimates.estimate import Estimate
 from finc_eval.naming.columns import is_look
-from finc_eval.naming.explained import ALIKE, STRONG
+from finc_eval.naming.explained import ALIKE, STRONG, TAIL
 from finc_eval.naming.traits import Trait
 from finc_eval.numerics.families import level_of_each
 from finc_eval.numerics.inference import ALPHA, share_bounds
@@ -86,6 +86,11 @@ class MovedLook:
         """True where the move is for the worse."""
         return self.trait.bad == (1 if self.is_more else -1)
 
+    @property
+    def is_of_all(self) -> bool:
+        """True for a look that a sample has or has not, and nearly all have come to have."""
+        return self.margin.is_share and self.is_more and self.margin.difference >= 1 - 2 * TAIL
+
     def leads_to(self, other: MovedLook) -> bool:
         """Return whether another look may have moved as this one did."""
         return self.trait.leads_to(other.trait, is_more=self.is_more, other_is_more=other.is_more)
@@ -138,6 +143,8 @@ def causes_among(left: Sequence[MovedLook]) -> Iterator[tuple[MovedLook, list[Mo
 
 def _is_as_clear(look: MovedLook, clearest: MovedLook) -> bool:
     """Return whether a look is clear enough to be the cause of the clearest, with which it may have moved."""
+    if look.is_of_all and look.leads_to(clearest):
+        return True  # a share has no more than 1, and spreads have no end
     is_mutual = look is not clearest and look.leads_to(clearest) and clearest.leads_to(look)
     return look.margin.interval[0] >= (ALIKE if is_mutual else STRONG) * clearest.margin.interval[0]
 

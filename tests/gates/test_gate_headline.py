@@ -13,6 +13,7 @@ from PIL import Image
 
 import finc_eval as fe
 from finc_eval import report
+from finc_eval.gates.limit import Limit
 from finc_eval.gates.page import _seen
 from finc_eval.gates.pipelines import junit_xml
 from finc_eval.gates.verdict import ReleaseFinding
@@ -87,3 +88,19 @@ def test_what_broke_no_limit_is_marked_apart_from_what_failed(limit, verdict, va
     found = SimpleNamespace(findings=[finding], limits=limits, sets=("gen", "baseline"))
     (seen,) = _seen(found)
     assert seen.heading == f"{words}lacks owls" and seen.ink == ("other" if words else "gen")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "margin", "words"),
+    [
+        ("basics.duplicates", 0.213, 0.2, "21.3 % 20 %"),
+        ("basics.duplicates", 0.20004, 0.2, "20.004 % 20 %"),
+        ("kinds.new k3", 0.0500001, 0.05, "5.00001 % 5 %"),
+        ("kinds.lose k3", 0.5, 0.5, "50 % 50 %"),
+        ("appearance.whole", 0.300004, 0.3, "0.300004 0.3"),
+        ("appearance.whole", 1.24687, 0.3, "1.247 0.3"),
+    ],
+)
+def test_a_number_of_a_limit_is_written_unlike_what_is_allowed(name, value, margin, words):
+    limit = Limit(name, "regressed", value, None, margin, "high", None, None, "", {}, {})
+    assert f"{limit.number(value)} {limit.number(margin)}" == words

@@ -100,7 +100,7 @@ def test_causes_by_pairs_have_the_share_of_pairs_that_they_are_about():
     limits = [limit("by_id.broken"), limit("by_id.worse"), limit("by_id.changed"), limit("by_id.worse", "held")]
     said = _say_pairs(limits[:3], found, ["gen", "baseline"])
     assert [one.size for one in said] == pytest.approx([3 / 60, 0.3]) and all(one.is_beyond for one in said)
-    worse.append(SimpleNamespace(is_share=False, difference=0.01))  # a look is about all
+    worse.append(SimpleNamespace(name="look", is_share=False, difference=0.01))  # a look is about all
     other, one = _say_pairs(limits[1:3], found, ["gen", "baseline"])
     assert one.size == 1.0 and one.finding("baseline").allowed == 0.1 and other.limits == [] and not other.is_beyond
 

@@ -1,0 +1,44 @@
+"""Looks of pairs that need several pictures, or that nearly all pairs have."""
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import finc_eval as fe
+
+N = 60
+
+
+def drawn(seed):
+    rng = np.random.default_rng(seed)
+    small = [Image.fromarray(one) for one in rng.integers(40, 200, (N, 8, 8, 3), np.uint8)]
+    return [np.asarray(one.resize((48, 48), Image.Resampling.BICUBIC), float) for one in small]
+
+
+def as_set(pictures):
+    images = [Image.fromarray(one.clip(0, 255).astype(np.uint8)) for one in pictures]
+    small = [np.asarray(one.resize((6, 6), Image.Resampling.BOX), np.float32).ravel() for one in images]
+    return fe.EmbeddingSet(np.stack(small) / 255, images=images)
+
+
+def stamped(picture, rows, columns, strength=0.5):
+    marked = picture.copy()
+    marked[rows, columns][::3] = (1 - strength) * marked[rows, columns][::3] + strength * 255
+    return marked
+
+
+MARK = "marked more with the same pixels at one place"
+CASES = {
+    "a watermark at a corner": (lambda one: stamped(one, np.s_[34:44], np.s_[28:44]), MARK),
+    "a watermark in the middle": (lambda one: stamped(one, np.s_[18:30], np.s_[12:36]), MARK),
+    "gray pictures": (lambda one: one.mean(-1, keepdims=True).repeat(3, -1), "gray, without color"),
+    "a tint": (lambda one: one * [1.2, 1, 0.7], "redder, of a warmer tint"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_look_of_all_pairs_is_the_first_finding(case):
+    change, name = CASES[case]
+    before = drawn(0)
+    result = fe.compare(as_set([*map(change, before)]), as_set(before), pairs="id", features=20)
+    assert result.findings[0].name == name
