@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array, vstack
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
+
+EXCHANGES_AT_ONCE = 64  # exchanges whose counts are in memory together: 50 MB of 100 000 units and as many repeats
 
 
 def p_of_share_repeated(
@@ -24,32 +29,47 @@ def p_of_share_repeated(
         exchanges: number of exchanges.
         is_paired: whether units are blocks of paired sets.
     """
-    repeats = max(int(one.max(initial=-1)) for one in numbers) + 1
-    count = [int(one.max(initial=-1)) + 1 for one in units]
-    count = [max(count)] * 2 if is_paired else count
-    tables = [_count(numbers[place], units[place], count[place], repeats) for place in (0, 1)]
-    table = np.concatenate(tables)
-    rng, mine = np.random.default_rng(seed), count[0]
-    chosen = np.zeros((1 + exchanges, len(table)), np.float32)
-    chosen[0, :mine] = 1
-    if is_paired:
-        chosen[1:, :mine] = rng.integers(0, 2, (exchanges, mine))
-        chosen[1:, mine:] = 1 - chosen[1:, :mine]
-    else:
-        for row in chosen[1:]:
-            row[rng.choice(len(table), mine, replace=False)] = 1
-    first = chosen @ table
-    difference = _share_again(first) - _share_again(table.sum(0) - first)
+    repeats = max(int(of_set.max(initial=-1)) for of_set in numbers) + 1
+    sizes = [int(of_set.max(initial=-1)) + 1 for of_set in units]
+    sizes = [max(sizes)] * 2 if is_paired else sizes
+    table = vstack([_count(*of_set, repeats) for of_set in zip(numbers, units, sizes, strict=True)], format="csr")
+    draws = _draw_units((sizes[0], sizes[1]), exchanges, np.random.default_rng(seed), is_paired=is_paired)
+    whole, differences = table.sum(0), []
+    for chosen in draws:
+        first = chosen @ table
+        differences.append(_share_again(first) - _share_again(whole - first))
+    difference = np.concatenate(differences)
     # 1e-9: the same samples in another order differ by rounding.
     return float((difference >= difference[0] - 1e-9).mean())
 
 
-def _count(numbers: Integers, units: Integers, size: int, repeats: int) -> NDArray[np.float32]:
+def _draw_units(
+    sizes: tuple[int, int], exchanges: int, rng: np.random.Generator, *, is_paired: bool
+) -> Iterator[NDArray[np.float32]]:
+    """Yield 1 for each unit that is in the first set, else 0, some exchanges at a time, shape (r, units).
+
+    The first row has the units as they are.
+    """
+    mine = sizes[0]
+    for start in range(0, 1 + exchanges, EXCHANGES_AT_ONCE):
+        chosen = np.zeros((min(EXCHANGES_AT_ONCE, 1 + exchanges - start), sum(sizes)), np.float32)
+        for place, row in enumerate(chosen, start):
+            if not place:
+                row[:mine] = 1
+            elif is_paired:
+                row[:mine] = rng.integers(0, 2, mine)
+                row[mine:] = 1 - row[:mine]
+            else:
+                row[rng.choice(sum(sizes), mine, replace=False)] = 1
+        yield chosen
+
+
+def _count(numbers: Integers, units: Integers, size: int, repeats: int) -> csr_array:
     """Return the samples of each unit that are of each repeat, and all its samples, shape (units, repeats + 1)."""
-    found = np.zeros((size, repeats + 1), np.float32)
-    np.add.at(found, (units[numbers >= 0], numbers[numbers >= 0]), 1)
-    found[:, -1] = np.bincount(units, minlength=size)
-    return found
+    of_repeat = numbers >= 0
+    rows = np.r_[units, units[of_repeat]]
+    columns = np.r_[np.full(len(units), repeats), numbers[of_repeat]]
+    return csr_array((np.ones(len(rows), np.float32), (rows, columns)), (size, repeats + 1))
 
 
 def _share_again(counts: NDArray[np.float32]) -> Array:

@@ -56,7 +56,9 @@ def rows_of_page():
     """Return the rows of the table of intervals in docs/promises.md, as the promises and designs make them."""
     for name, promise in sorted(PROMISES.items()):
         regimes = ", ".join(one for one in REGIMES if any(one == d.regime and name in d.numbers for d in DESIGNS))
-        files = ", ".join(f"`{module.__name__}.py`" for module in MODULES if any(name in d.numbers for d in module.DESIGNS))
+        files = ", ".join(
+            f"`{module.__name__}.py`" for module in MODULES if any(name in d.numbers for d in module.DESIGNS)
+        )
         yield f"| `{name}` | {promise.words} | {regimes or '–'} | {files or '–'} |"
 
 
