@@ -200,7 +200,7 @@ def _find_repeats(
     large, p_values = _test_large(repeats, apart, rows, seed, blocks, exchanges)
     found = []
     for label, side in (("gen", 1), ("ref", -1)):
-        often = large[(np.abs(p_values) <= BESIDE_ALPHA) & (side * p_values > 0)]
+        often = large[(np.abs(p_values) <= BESIDE_ALPHA) & (np.sign(p_values) == side)]
         every = repeats.added(label, "ref" if label == "gen" else "gen")
         p_value, of_all = float(np.abs(p_values[np.isin(large, often)]).min(initial=1.0)), 1.0
         said, of_set = (repeats.has(chosen)[label].mean() for chosen in (often, every))

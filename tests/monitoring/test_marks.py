@@ -44,7 +44,7 @@ def test_a_watermark_in_all_pictures_is_the_first_alarm(case):
     monitor = follow(
         pictures(rng, 120), [pictures(rng, 40, MARKS[case] if step >= CHANGE else None) for step in range(STEPS)]
     )
-    assert monitor.findings[0].name == "marked more with the same pixels at one place"
+    assert monitor.findings[0].name == "more clearly watermarked"
     assert len(monitor.alarms) <= 2 and all(alarm.since >= CHANGE for alarm in monitor.alarms)
 
 

@@ -27,7 +27,7 @@ def stamped(picture, rows, columns, strength=0.5):
     return marked
 
 
-MARK = "marked more with the same pixels at one place"
+MARK = "more clearly watermarked"
 CASES = {
     "a watermark at a corner": (lambda one: stamped(one, np.s_[34:44], np.s_[28:44]), MARK),
     "a watermark in the middle": (lambda one: stamped(one, np.s_[18:30], np.s_[12:36]), MARK),
