@@ -34,8 +34,9 @@ class Finding(Record):
         name: what it is, such as "blurrier", "one picture, 40 times" or "jellyfish".
         kind: what it is of; see `What`.
         whole: whether the whole set has moved, rather than a part of it.
-        share_gen: share of the set that has it; of a whole set, beyond the middle of both sets; of the sets, the
-            accuracy of a simple classifier, where it is surely above chance; None for what has no shares.
+        share_gen: share of the set that has it; of a whole set, beyond the middle of both sets, if nearly all are; of
+            the sets, the accuracy of a simple classifier, where it is surely above chance; None for what has no shares,
+            such as a look that has moved on average.
         share_ref: share of the other set; of the sets, chance; None for what has no shares.
         p_value: its p-value, adjusted for all that was asked of the two sets; None where an e-value or an interval
             decides.

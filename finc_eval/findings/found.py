@@ -15,6 +15,7 @@ from finc_eval.findings.finding import Finding, What
 from finc_eval.findings.names import KindNames
 from finc_eval.naming.columns import is_look
 from finc_eval.naming.evidence import CLASSIFIER, PARTLY, TRAIT
+from finc_eval.naming.explained import TAIL
 from finc_eval.naming.looks import EXAMPLES, REPEAT, Look
 from finc_eval.naming.measured import looked_rows
 from finc_eval.naming.parts import Property, have
@@ -29,10 +30,9 @@ def look_finding(look: Look) -> Finding:
     """Return a look as a finding."""
     what: What = "repeat" if look.trait == REPEAT else "look" if is_look(look.trait) else "column"
     ids = tuple(look.examples.get(look.more_in, ()))
-    return Finding(
-        look.name, what, look.whole, look.share_gen, look.share_ref, look.p_value, look.kinds, ids=ids,
-        explains=look.kinds,
-    )  # fmt: skip
+    has_shares = not look.whole or look.share_gen >= 1 - TAIL  # a set that has moved on average has no share of it
+    own, other = (look.share_gen, look.share_ref) if has_shares else (None, None)
+    return Finding(look.name, what, look.whole, own, other, look.p_value, look.kinds, ids=ids, explains=look.kinds)
 
 
 def kind_finding(kind: Kind, names: KindNames) -> Finding:
