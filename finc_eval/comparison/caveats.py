@@ -17,6 +17,7 @@ from finc_eval.embeddings.base import CachedEmbeddings
 from finc_eval.embeddings.repeats import IN_BOTH
 from finc_eval.embeddings.set_info import MAX_EXAMPLES, notes_on
 from finc_eval.feature_maps.approximation import KernelError
+from finc_eval.naming.measured import left_out_columns
 from finc_eval.naming.properties import unused_columns
 from finc_eval.numerics.kernels import bandwidth_warnings
 from finc_eval.sketches.folds import FAR
@@ -80,8 +81,10 @@ def caveats(
         are = "is an exact copy" if copies.count == 1 else "are exact copies"
         found.append(f"{plural(copies.count, 'generated sample')} {are} of reference samples")
     if not without:
-        found += unused_columns({sketched.label: sketched.at_hand for sketched in sets})
-        found += _without_pictures(sets) if rho == 1 else []
+        held = {sketched.label: sketched.at_hand for sketched in sets}
+        found += unused_columns(held)
+        used = (settings.by, settings.groups, settings.pairs)
+        found += [*left_out_columns(held, used), *_without_pictures(sets)] if rho == 1 else []
     return found
 
 

@@ -42,6 +42,8 @@ class Held:
         asked: samples that were to be of a kind, such as those whose prompts have the word that names it; None for
             kinds that are named by what their pictures look like, and without a name.
         examples: ids of samples that show it, by set.
+        without_look: samples that would be of a kind if both sets had the same look; None without a look of all, and
+            for kinds that are not a place of their own.
     """
 
     finding: Finding
@@ -50,6 +52,7 @@ class Held:
     trait: Trait | None = None
     asked: Members | None = None
     examples: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    without_look: Members | None = None
 
     @property
     def is_part(self) -> bool:
@@ -76,6 +79,15 @@ class Held:
             return 1.0
         counts = np.array([(int(self.asked[label].sum()), len(self.asked[label])) for label in SETS])
         return min(1.0, _p_value(counts))
+
+    @property
+    def p_without_look(self) -> float:
+        """P-value of "both sets would have it as often with the same look"; 1 unless it would be lost all the same."""
+        if self.without_look is None:
+            return 1.0
+        counts = np.array([(self.without_look[label].sum(), len(self.without_look[label])) for label in SETS])
+        shares = [(mask["gen"].mean(), mask["ref"].mean()) for mask in (self.members, self.without_look)]
+        return min(1.0, _p_value(counts)) if all(now <= LACKING * before for now, before in shares) else 1.0
 
     def reach(self, other: Held) -> Members:
         """Return the samples without which another finding is looked at.
@@ -115,13 +127,15 @@ def causes_of(held: Sequence[Held], *, among_kinds: bool = True) -> list[int | N
     return [_first_cause(cause, place) for place in range(len(held))]
 
 
-def are_asked_otherwise(held: Sequence[Held]) -> list[bool]:
-    """Return for each finding whether labels or words of prompts of its kind differ: no look changes them.
+def are_left_beside_look(held: Sequence[Held]) -> list[bool]:
+    """Return for each kind whether it differs besides a look of all.
 
-    All kinds are one family: each of twenty at 5 % would say so of a kind in two of three pairs of sets of one law.
+    No look changes labels and words of prompts. A look of all moves the samples of all kinds alike: a kind that is a
+    place of its own, and would be gone with the same look in both sets, is lost. All kinds are one family: each of
+    twenty at 5 % would say so of a kind in two of three pairs of sets of one law.
     """
-    adjusted = holm([one.asked_p for one in held]).tolist()
-    return [p_value <= ALPHA for p_value in adjusted]
+    families = [[each.asked_p for each in held], [each.p_without_look for each in held]]
+    return [min(p_values) <= ALPHA for p_values in zip(*(holm(family).tolist() for family in families), strict=True)]
 
 
 def _may_bring(one: Held, other: Held, among_kinds: bool) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -19,6 +19,7 @@ from finc_eval.embeddings.recipe import known_space
 from finc_eval.embeddings.same_names import ID, names_of
 from finc_eval.embeddings.subset import Subset
 from finc_eval.extractors.settings import AnyExtractor
+from finc_eval.naming.measured import left_out_columns
 from finc_eval.naming.properties import TEXT_COLUMNS
 from finc_eval.partitions.blocks import Pairing, check_pair_column, designs, needs_pairs, pair
 from finc_eval.partitions.counts import MIN_SAMPLES, countable_sets
@@ -82,7 +83,7 @@ class GateSets:
         anchor: object | None = None,
         pairs: str | None = None,
         by_id: bool = False,
-        columns: Iterable[str] = (),
+        columns: Collection[str] = (),
         checks: Sequence[Check] = (),
         extractor: AnyExtractor = None,
     ) -> GateSets:
@@ -114,7 +115,7 @@ class GateSets:
             ref=embeddings[REF],
             opened=opened,
             extractor=extractor,
-            warnings=warnings,
+            warnings=(*warnings, *(left_out_columns(embeddings, (groups, pairs, *columns)) if labels else ())),
             replicates=tuple(labels),
             blocks=(pairs, groups),
         )

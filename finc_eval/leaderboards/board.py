@@ -35,6 +35,7 @@ from finc_eval.leaderboards.result import Leaderboard
 from finc_eval.leaderboards.settings import LeaderboardOptions, LeaderboardSettings
 from finc_eval.leaderboards.standings import run_label
 from finc_eval.measures.registry import get_metric, say_substitute
+from finc_eval.naming.measured import left_out_columns
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.partitions.blocks import Pairing, needs_pairs, pair
 from finc_eval.partitions.counts import countable_sets
@@ -252,7 +253,8 @@ def open_models(
             f"extractor out{say_substitute(defined)}"
         )
     pairing, sentences = pair(opened.at_hand, settings.pairs, settings.groups)
-    warnings += tuple(sentences)
+    used = (settings.by, settings.groups, settings.pairs)
+    warnings += (*sentences, *left_out_columns(opened.at_hand, used))
     for name, runs in by_model(models, opened).items():
         digests = [samples.at_hand.digest for samples in runs]
         for number, digest in enumerate(digests):

@@ -32,7 +32,8 @@ from finc_eval.monitoring.seen import SeenRepeats
 from finc_eval.monitoring.shown import SHOWN, Ends
 from finc_eval.monitoring.steps import step_text
 from finc_eval.naming.columns import ColumnMeasurer, RegisteredColumn, answers_of, registered_columns
-from finc_eval.naming.measured import column_measurer, looked_rows, read_column, read_numbers
+from finc_eval.naming.measured import column_measurer, looked_rows
+from finc_eval.naming.numbers import column_of_note, read_column, read_numbers, start_of_note
 from finc_eval.naming.traits import Trait
 
 METADATA = "column "  # start of the name of a column of metadata
@@ -134,6 +135,26 @@ def follow_columns(reference: Embeddings, fitted: NDArray[np.int64], rest: NDArr
     for place, trait in enumerate(traits):
         found.append(FollowedColumn.of(trait, values["ref"][:, place]))
     return sorted(found, key=lambda one: not one.is_flag)
+
+
+def say_not_followed(columns: Sequence[FollowedColumn], samples: Embeddings) -> tuple[str, ...]:
+    """Return a sentence on each column of metadata that a monitor cannot compare of an evaluation."""
+    rows, followed = looked_rows(samples), [one.name for one in columns if one.name.startswith(METADATA)]
+    said = []
+    for name in (one.removeprefix(METADATA) for one in followed):
+        if name not in samples.columns:
+            said.append(f"{start_of_note(name)}: the evaluation does not have it")
+        elif read_column(samples, name, rows) is None:
+            said.append(f"{start_of_note(name)}: the evaluation has another text in it, or too few numbers")
+    traits, _ = read_numbers({"gen": samples}, {"gen": rows}) or ((), {})
+    new = [trait.name.removeprefix(METADATA) for trait in traits if trait.name not in followed]
+    return (*said, *(f"{start_of_note(name)}: the monitor began without it" for name in new))
+
+
+def notes_once(notes: Sequence[str], said: Sequence[str]) -> list[str]:
+    """Return the notes of an evaluation, each once, without those on columns that a warning names already."""
+    named = [column for text in said if (column := column_of_note(text)) is not None]
+    return [note for note in dict.fromkeys(notes) if column_of_note(note) not in named]
 
 
 def find_registered(columns: Sequence[FollowedColumn]) -> list[RegisteredColumn]:

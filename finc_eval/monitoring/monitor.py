@@ -30,7 +30,9 @@ from finc_eval.monitoring.columns import (
     follow_columns,
     measure_reference,
     names_of_things,
+    notes_once,
     overlap_with,
+    say_not_followed,
     say_unchecked,
     with_columns,
     without_columns,
@@ -55,6 +57,7 @@ from finc_eval.monitoring.needed import say_needed
 from finc_eval.monitoring.seen import COPY, SeenRepeats, SeenSamples
 from finc_eval.monitoring.shown import Strips
 from finc_eval.monitoring.steps import step_text
+from finc_eval.naming.measured import left_out_columns
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.prompts.text import fit_to_prompts
 
@@ -136,7 +139,7 @@ class Monitor:
         self.copies: list[CopiesAtStep] = []
         self.follows: Follows = {}
         self.strips, self._traces = Strips(whole.shown), np.empty((0, 0))
-        self.warnings = notes_on("the reference", one)
+        self.warnings = [*notes_on("the reference", one), *left_out_columns({"the reference": one})]
         self.space = one.space
 
     @property
@@ -188,7 +191,7 @@ class Monitor:
             )
         if unread is not None and prompts is not None and len(prompts) == len(unread):
             prompts = [prompt for prompt, is_broken in zip(prompts, unread, strict=True) if not is_broken]
-        own, notes = prompts_of(one, prompts), tuple(notes_on("the evaluation", one))
+        own, notes = prompts_of(one, prompts), (*notes_on("the evaluation", one), *say_not_followed(self.columns, one))
         broken, known = find_left_out(one, self.basis, self.seen, self._run)
         kept = np.flatnonzero(~(broken | known))
         count = int(broken.sum()) + (0 if unread is None else int(unread.sum()))
@@ -227,7 +230,7 @@ class Monitor:
         """
         step = self._check_step(step)
         whole = self.history.join(parts)
-        self.warnings += [f"step {step_text(step)}: {note}" for note in whole.notes]
+        self.warnings += [f"step {step_text(step)}: {note}" for note in notes_once(whole.notes, self.warnings)]
         seen = self.seen.seen_before(whole.traces, np.minimum(self.history.samples, TRACED))
         said, is_left_out = say_left_out(step, whole, self.steps, seen)
         for text in said:

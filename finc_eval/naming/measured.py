@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
-from finc_eval.core.words import quote
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.recipe import extractor_of
 from finc_eval.extractors.networks import motion
 from finc_eval.naming.columns import ColumnMeasurer, ColumnValues, RegisteredColumn, join_columns, registered_columns
-from finc_eval.naming.properties import TEXT_COLUMNS, smallest_hashes
+from finc_eval.naming.numbers import Parts, Rows, read_numbers, say_left_out
+from finc_eval.naming.properties import smallest_hashes
 from finc_eval.naming.questions import MOTION
 from finc_eval.naming.texture import Array, marks
 from finc_eval.naming.traits import LOOKS_OF_CLIPS, SIDE, TRAITS, Trait, measure_clips, measure_looks
 
 LOOKED = 1000  # samples of a set that are measured: a part of 5 % has 50 of these
-
-Rows = Mapping[str, NDArray[np.int64]]  # indices of samples in each set
-Parts = tuple[tuple[Trait, ...], dict[str, Array]]  # traits, and values by set, shape (samples, traits)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +45,11 @@ MeasuredSets = tuple[tuple[Trait, ...], dict[str, Measured]]  # traits, and meas
 def looked_rows(samples: Embeddings) -> NDArray[np.int64]:
     """Return the indices of the samples whose looks are compared: at most `LOOKED`, drawn by their ids."""
     return smallest_hashes(samples, LOOKED)
+
+
+def left_out_columns(sets: Mapping[str, Embeddings], used: Collection[str | None] = ()) -> list[str]:
+    """Return a sentence on each column of metadata that holds numbers and is not compared; see `say_left_out`."""
+    return say_left_out(sets, {label: looked_rows(samples) for label, samples in sets.items()}, used)
 
 
 def measure_sets(
@@ -141,59 +143,3 @@ def _pictures(sets: Mapping[str, Embeddings], known: Mapping[str, PictureLooks |
     asked, of_users = join_columns(columns, [*map(len, values.values())])
     joined = zip(values.items(), of_users, strict=True)
     return (*asked, *TRAITS), {label: np.concatenate([users, looks], 1) for (label, looks), users in joined}
-
-
-def read_numbers(sets: Mapping[str, Embeddings], rows: Rows) -> Parts | None:
-    """Read the columns of metadata that hold numbers in all sets; None without any."""
-    first, *others = sets.values()
-    shared = [name for name in first.columns if all(name in other.columns for other in others)]
-    traits: list[Trait] = []
-    columns: list[dict[str, Array]] = []
-    for name in shared:
-        if name in ("label", *TEXT_COLUMNS) or any(name == samples.grouping for samples in sets.values()):
-            continue
-        found = {label: read_column(samples, name, rows[label]) for label, samples in sets.items()}
-        numbers = {label: column for label, column in found.items() if column is not None}
-        if len(numbers) == len(sets) and _are_measurements([*numbers.values()]):
-            in_words = quote(name)
-            traits.append(
-                Trait(f"column {name}", f"low in {in_words}", f"high in {in_words}", f"lower in {in_words}",
-                      f"higher in {in_words}")
-            )  # fmt: skip
-            columns.append(numbers)
-        if len(traits) == 20:
-            break
-    if not traits:
-        return None
-    return tuple(traits), {label: np.column_stack([column[label] for column in columns]) for label in sets}
-
-
-def read_column(samples: Embeddings, name: str, rows: NDArray[np.int64]) -> Array | None:
-    """Return the numbers of a column; None if a sample has another text, or too many have no number.
-
-    Samples that lack a number take that of another sample, at random: their law is that of the others. `rows` has the
-    indices of the samples, and the result their numbers, shape (n,).
-    """
-    values, missing = samples.column(name), {"", *samples.missing_as(name)}
-    texts = [values[row] for row in rows.tolist()]
-    try:
-        numbers = np.array([np.nan if text in missing else float(text) for text in texts])
-    except ValueError:
-        return None
-    is_known = np.isfinite(numbers)
-    # 0.9: least part of the samples that have a number. Of others, too much would be made up.
-    if not len(numbers) or is_known.mean() < 0.9:
-        return None
-    numbers[~is_known] = np.random.default_rng(0).choice(numbers[is_known], int((~is_known).sum()))
-    return numbers
-
-
-def _are_measurements(numbers: list[Array]) -> bool:
-    """Return whether numbers measure something: whole ones may be codes, of few values, or seeds and numbers of rows.
-
-    The latter are all different within each set.
-    """
-    both = np.concatenate(numbers)
-    if (both != np.round(both)).any():
-        return len(np.unique(both)) > 2
-    return len(np.unique(both)) > 20 and any(len(np.unique(number)) < len(number) for number in numbers)

@@ -10,7 +10,8 @@ from PIL import Image
 
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.naming.columns import join_columns
-from finc_eval.naming.measured import column_measurer, read_numbers
+from finc_eval.naming.measured import column_measurer
+from finc_eval.naming.numbers import read_numbers
 from finc_eval.naming.texture import marks
 from finc_eval.naming.traits import SIDE, TRAITS, Trait, measure_looks
 from finc_eval.same_ids.kept import KeptPairs

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from finc_eval.findings.causes import Held, are_asked_otherwise
+from finc_eval.findings.causes import Held, are_left_beside_look
 from finc_eval.findings.copies import COPIED, p_of_copies
 from finc_eval.findings.finding import Finding
 from finc_eval.numerics.inference import ALPHA
@@ -67,11 +67,11 @@ def held_kinds(kinds, seed, law=None, n=150):
 @pytest.mark.parametrize("kinds", [1, 5, 20])
 def test_labels_of_one_law_are_rarely_said_to_differ(kinds):
     """Each kind at 5 % would let one of twenty stand beside a look of the whole set in two of three pairs of sets."""
-    said = [any(are_asked_otherwise([*held_kinds(kinds, seed)])) for seed in range(600)]
+    said = [any(are_left_beside_look([*held_kinds(kinds, seed)])) for seed in range(600)]
     assert is_kept(sum(said), len(said), ALPHA)
 
 
 def test_a_label_that_is_lost_is_said_to_differ():
     law = np.array([0.001, *np.full(9, 0.111)])
-    found = are_asked_otherwise([*held_kinds(10, 0, law / law.sum())])
+    found = are_left_beside_look([*held_kinds(10, 0, law / law.sum())])
     assert found == [True] + [False] * 9
