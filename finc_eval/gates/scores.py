@@ -12,6 +12,7 @@ import numpy as np
 from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
 from finc_eval.core.words import figure, plural
+from finc_eval.embeddings.repeats import mean_group_size
 from finc_eval.estimates.error_source import ErrorSource
 from finc_eval.estimates.estimate import Estimate, difference, mean_of, units_of
 from finc_eval.gates.evidence import LimitEvidence, Missing, Normal, Side
@@ -22,6 +23,10 @@ from finc_eval.measures.metrics import metrics as compute
 from finc_eval.measures.registry import METRICS, get_metric
 from finc_eval.measures.score import Score
 from finc_eval.numerics.inference import ALPHA, upper_quantile
+
+UNLIKE_GROUPS = 1.02
+"""Ratio of the mean sizes of groups beyond which sets are of unlike groups. At 1.06 (4 samples each against 3 and 5),
+the recall of the same law was worse in 54 of 60 gates, at a level of 5 %."""
 
 DISTANCE_GROWTH = 2.0
 """Factor by which the standard error of a distance may be larger where the distance is one that a limit detects: near 0
@@ -45,7 +50,7 @@ def score_evidence(
         measured = {label: _measure(scores[label][name], sets, label, by_units.get(label)) for label in labels}
         found += _absolute(name, limit, measured[GEN], sets)
         for against in sets.comparisons:
-            found += _relative(name, limit, measured, _better(scores[GEN][name]), against, alpha, run)
+            found += _relative(name, limit, measured, scores[GEN][name], against, alpha, run)
     values = {
         label: {name: score.value for name, score in of_set.items() if not isinstance(score, str)}
         for label, of_set in scores.items()
@@ -99,6 +104,20 @@ def _better(score: Score | str) -> bool | None:
     return None if isinstance(score, str) else score.higher_is_better
 
 
+def _unlike_groups(name: str, score: Score | str, sets: GateSets) -> str:
+    """Return why a score compares no release with a baseline in unlike groups; "" if it does, or if they are alike."""
+    if isinstance(score, str) or not get_metric(metric_of(name)).is_for_like_groups(score.key):
+        return ""
+    new, *old = (mean_group_size(one) for one in (sets.gen, *sets.baselines.values()))
+    unlike = next((size for size in old if not 1 / UNLIKE_GROUPS <= new / size <= UNLIKE_GROUPS), None)
+    if unlike is None:
+        return ""
+    return (
+        f"{score.key} compares for groups of like sizes only, and the group of a sample has {figure(new)} samples on "
+        f"average in the release, {figure(unlike)} in the baseline: compare sets in like groups, or a sample of each"
+    )
+
+
 def _absolute(name: str, limit: MetricLimit, new: Estimate | str, sets: GateSets) -> Iterator[LimitEvidence]:
     """Yield the evidence on limits of the score itself."""
     bounds: tuple[tuple[str, float | None, Side], ...] = (("most", limit.most, "high"), ("least", limit.least, "low"))
@@ -116,12 +135,13 @@ def _relative(
     name: str,
     limit: MetricLimit,
     measured: Mapping[str, Estimate | str],
-    higher_is_better: bool | None,
+    score: Score | str,
     sets: GateSets,
     alpha: float,
     run: Run,
 ) -> Iterator[LimitEvidence]:
     """Yield the evidence on differences to the baseline, in parts of the baseline's score or as they are."""
+    higher_is_better, unlike = _better(score), _unlike_groups(name, score, sets)
     asked = {rule: limit.given[rule] for rule in ("worse", "difference") if rule in limit.given}
     known = {label: estimate for label, estimate in measured.items() if isinstance(estimate, Estimate)}
     paired = paired_estimates(sets, name, run) if asked and len(known) == len(measured) else None
@@ -135,7 +155,7 @@ def _relative(
         replicates = np.array([known[label].value for label in sets.replicates if label in known])
         training = between_scores(replicates, len(old))
         change = ScoreChange(known[GEN], mean_of(old), training, in_parts=rule == "worse")
-        if note := change.why_not(name, higher_is_better):
+        if note := change.why_not(name, higher_is_better) or unlike:
             yield Missing(name=title, margin=stated, note=note)
             continue
         calm, margin = change.noise_if_unchanged(sets.gen.n, sum(baseline.n for baseline in sets.baselines.values()))
