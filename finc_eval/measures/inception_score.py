@@ -111,6 +111,6 @@ METRICS = (
         "inception-fid",
         "logits_unbiased",
         sets=("gen",),
-        depends_on_groups=lambda key: key == "inception_score_mean",
+        depends_on_groups=lambda key: key != "inception_score_std",
     ),
 )
