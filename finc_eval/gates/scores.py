@@ -50,7 +50,9 @@ def score_evidence(
         measured = {label: _measure(scores[label][name], sets, label, by_units.get(label)) for label in labels}
         found += _absolute(name, limit, measured[GEN], sets)
         for against in sets.comparisons:
-            found += _relative(name, limit, measured, scores[GEN][name], against, alpha, run)
+            unlike = _unlike_groups(name, scores[GEN][name], against)
+            compared = {**measured, GEN: unlike} if unlike else measured
+            found += _relative(name, limit, compared, _better(scores[GEN][name]), against, alpha, run)
     values = {
         label: {name: score.value for name, score in of_set.items() if not isinstance(score, str)}
         for label, of_set in scores.items()
@@ -135,13 +137,12 @@ def _relative(
     name: str,
     limit: MetricLimit,
     measured: Mapping[str, Estimate | str],
-    score: Score | str,
+    higher_is_better: bool | None,
     sets: GateSets,
     alpha: float,
     run: Run,
 ) -> Iterator[LimitEvidence]:
     """Yield the evidence on differences to the baseline, in parts of the baseline's score or as they are."""
-    higher_is_better, unlike = _better(score), _unlike_groups(name, score, sets)
     asked = {rule: limit.given[rule] for rule in ("worse", "difference") if rule in limit.given}
     known = {label: estimate for label, estimate in measured.items() if isinstance(estimate, Estimate)}
     paired = paired_estimates(sets, name, run) if asked and len(known) == len(measured) else None
@@ -155,7 +156,7 @@ def _relative(
         replicates = np.array([known[label].value for label in sets.replicates if label in known])
         training = between_scores(replicates, len(old))
         change = ScoreChange(known[GEN], mean_of(old), training, in_parts=rule == "worse")
-        if note := change.why_not(name, higher_is_better) or unlike:
+        if note := change.why_not(name, higher_is_better):
             yield Missing(name=title, margin=stated, note=note)
             continue
         calm, margin = change.noise_if_unchanged(sets.gen.n, sum(baseline.n for baseline in sets.baselines.values()))
