@@ -12,6 +12,7 @@ import numpy as np
 from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
 from finc_eval.core.words import figure, plural
+from finc_eval.embeddings.repeats import mean_group_size
 from finc_eval.estimates.error_source import ErrorSource
 from finc_eval.estimates.estimate import Estimate, difference, mean_of, units_of
 from finc_eval.gates.evidence import LimitEvidence, Missing, Normal, Side
@@ -22,6 +23,10 @@ from finc_eval.measures.metrics import metrics as compute
 from finc_eval.measures.registry import METRICS, get_metric
 from finc_eval.measures.score import Score
 from finc_eval.numerics.inference import ALPHA, upper_quantile
+
+UNLIKE_GROUPS = 1.02
+"""Ratio of the mean sizes of groups beyond which sets are of unlike groups. At 1.06 (4 samples each against 3 and 5),
+the recall of the same law was worse in 54 of 60 gates, at a level of 5 %."""
 
 DISTANCE_GROWTH = 2.0
 """Factor by which the standard error of a distance may be larger where the distance is one that a limit detects: near 0
@@ -45,7 +50,9 @@ def score_evidence(
         measured = {label: _measure(scores[label][name], sets, label, by_units.get(label)) for label in labels}
         found += _absolute(name, limit, measured[GEN], sets)
         for against in sets.comparisons:
-            found += _relative(name, limit, measured, _better(scores[GEN][name]), against, alpha, run)
+            unlike = _unlike_groups(name, scores[GEN][name], against)
+            compared = {**measured, GEN: unlike} if unlike else measured
+            found += _relative(name, limit, compared, _better(scores[GEN][name]), against, alpha, run)
     values = {
         label: {name: score.value for name, score in of_set.items() if not isinstance(score, str)}
         for label, of_set in scores.items()
@@ -97,6 +104,20 @@ def _measure(score: Score | str, sets: GateSets, label: str, by_units: Estimate 
 def _better(score: Score | str) -> bool | None:
     """Return whether a better generator has a larger value; None if neither is better, or if there is none."""
     return None if isinstance(score, str) else score.higher_is_better
+
+
+def _unlike_groups(name: str, score: Score | str, sets: GateSets) -> str:
+    """Return why a score compares no release with a baseline in unlike groups; "" if it does, or if they are alike."""
+    if isinstance(score, str) or not get_metric(metric_of(name)).is_for_like_groups(score.key):
+        return ""
+    new, *old = (mean_group_size(one) for one in (sets.gen, *sets.baselines.values()))
+    unlike = next((size for size in old if not 1 / UNLIKE_GROUPS <= new / size <= UNLIKE_GROUPS), None)
+    if unlike is None:
+        return ""
+    return (
+        f"{score.key} compares for groups of like sizes only, and the group of a sample has {figure(new)} samples on "
+        f"average in the release, {figure(unlike)} in the baseline: compare sets in like groups, or a sample of each"
+    )
 
 
 def _absolute(name: str, limit: MetricLimit, new: Estimate | str, sets: GateSets) -> Iterator[LimitEvidence]:

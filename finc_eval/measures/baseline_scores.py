@@ -63,5 +63,6 @@ METRICS = (
         "feature likelihood divergence: --ref is the training set, --test holds unseen samples",
         _fld,
         sets=("gen", "ref", "test"),
+        depends_on_groups=lambda key: key == "fld",
     ),
 )

@@ -85,6 +85,7 @@ METRICS = (
         higher_is_better=True,
         bounds=(0.0, 1.0),
         notes=ball_notes,
+        depends_on_groups=lambda key: key == "clipped_coverage",
         k=K,
     ),
 )

@@ -104,5 +104,13 @@ def _inception_score(inputs: MetricInputs) -> list[Score]:
 
 
 METRICS = (
-    Metric("inception_score", "inception score", _inception_score, "inception-fid", "logits_unbiased", sets=("gen",)),
+    Metric(
+        "inception_score",
+        "inception score",
+        _inception_score,
+        "inception-fid",
+        "logits_unbiased",
+        sets=("gen",),
+        depends_on_groups=lambda key: key != "inception_score_std",
+    ),
 )

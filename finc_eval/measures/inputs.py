@@ -18,7 +18,7 @@ from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.columns import words_of_missing
 from finc_eval.embeddings.needs import Check, Known, check_all
 from finc_eval.embeddings.recipe import extractor_of
-from finc_eval.embeddings.repeats import describe_equal
+from finc_eval.embeddings.repeats import describe_equal, mean_group_size
 from finc_eval.embeddings.set_info import notes_on, unlike_files
 from finc_eval.embeddings.subset import Subset
 from finc_eval.estimates.estimate import Estimate
@@ -31,6 +31,7 @@ from finc_eval.sketches.reference import bottom_rows
 
 MIN_INTERVAL_SAMPLES = 200  # number of samples of a set from which on metrics give a resampled interval and a floor
 
+OF_LIKE_GROUPS = "samples are in groups, and groups of other sizes give another value: compare it for like groups only"
 
 Rows = dict[str, NDArray[np.int64]]  # rows of the samples of each class; samples without a class are under ""
 
@@ -89,6 +90,13 @@ class Metric:
     # refused, and others of unlike versions compare.
     numbers_changed_in: tuple[str, ...] = ()
     at_equal_n: bool = False  # whether its number grows with the number of samples, so that unequal sets do not compare
+    # function of the key of a number: whether it depends on the sizes of groups, so that sets of unlike groups do not
+    # compare. Estimators of other numbers leave out what samples of one group add.
+    depends_on_groups: Callable[[str], bool] = lambda key: False
+
+    def is_for_like_groups(self, key: str) -> bool:
+        """Return whether a number of this metric compares for sets in groups of like sizes only."""
+        return self.at_equal_n or self.depends_on_groups(key)
 
     def is_defined_on(self, *sets: Embeddings) -> bool:
         """Return whether these embeddings are those that the metric is defined on."""
@@ -175,7 +183,7 @@ def scores_of(metric: Metric, inputs: MetricInputs) -> list[Score]:
 
     Smaller parts would give another floor to metrics that depend on numbers of samples, so a note states their sizes.
     """
-    scores, gen, ref = metric.compute(inputs), inputs.gen, inputs.ref
+    scores, gen, ref = _with_notes_of_groups(metric, metric.compute(inputs), inputs.gen), inputs.gen, inputs.ref
     # A metric with another optional set takes its floor from that.
     if metric.sets != ("gen", "ref") or metric.optional or any(score.floor is not None for score in scores):
         return scores
@@ -190,6 +198,15 @@ def scores_of(metric: Metric, inputs: MetricInputs) -> list[Score]:
         (f"the floor is of {part.n:,} samples of {ref.name} against its other {rest.n:,}",) if part.n < gen.n else ()
     )
     return [replace(score, floor=floors.get(score.key), notes=(*score.notes, *about)) for score in scores]
+
+
+def _with_notes_of_groups(metric: Metric, scores: list[Score], gen: MetricSet | None) -> list[Score]:
+    if not isinstance(gen, Embeddings) or mean_group_size(gen) == 1:
+        return scores
+    return [
+        replace(score, notes=(OF_LIKE_GROUPS, *score.notes)) if metric.is_for_like_groups(score.key) else score
+        for score in scores
+    ]
 
 
 def describe_sets(sets: Mapping[str, MetricSet], run: Run) -> dict[tuple[str, ...], list[str]]:
@@ -287,6 +304,7 @@ def of_statistic(
     higher_is_better: bool | None,
     bounds: tuple[float, float] = (-inf, inf),
     notes: Callable[[Embeddings, Embeddings], tuple[str, ...]] = lambda gen, ref: (),
+    depends_on_groups: Callable[[str], bool] = lambda key: True,
     **fields: object,
 ) -> Metric:
     """Return the entry of a metric whose numbers are smooth functions of two sets.
@@ -301,6 +319,7 @@ def of_statistic(
         higher_is_better: whether a better generator has larger values; None if neither direction is better.
         bounds: least and largest value of the metric. A statistic that goes beyond keeps its error there.
         notes: function of both sets that returns what to know before trusting the values.
+        depends_on_groups: see `Metric`. Most numbers of few samples differ from those of many, and groups are as few.
         fields: settings of the metric, for its signature.
     """
 
@@ -329,8 +348,15 @@ def of_statistic(
 
         return estimate
 
-    better = higher_is_better
-    return Metric(name, description, compute, estimator=estimator, higher_is_better=better, bounds=bounds)
+    return Metric(
+        name,
+        description,
+        compute,
+        estimator=estimator,
+        higher_is_better=higher_is_better,
+        bounds=bounds,
+        depends_on_groups=depends_on_groups,
+    )
 
 
 def _estimates_of(

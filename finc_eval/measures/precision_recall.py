@@ -183,16 +183,21 @@ def _realism(inputs: MetricInputs) -> list[Score]:
     return [Score("realism", float(finite.mean()), signature, interval=interval, higher_is_better=True, notes=notes)]
 
 
+_OF_GENERATED_BALLS = frozenset({"recall", "coverage"})
+"""Shares of the reference that generated samples reach: samples of one group reach the same."""
+
 METRICS = (
     Metric(
         "precision_recall",
         "precision and recall of Kynkäänniemi et al.: k = 3, balls with their surface",
         _shares_of("kynkaanniemi", ("precision", "recall")),
+        depends_on_groups=_OF_GENERATED_BALLS.__contains__,
     ),
     Metric(
         "prdc",
         "precision, recall, density, coverage of the package prdc: k = 5, balls without their surface",
         _shares_of("prdc", get_args(PRDCMetric)),
+        depends_on_groups=_OF_GENERATED_BALLS.__contains__,
     ),
     Metric("realism", "mean realism of generated samples, by Kynkäänniemi et al.", _realism),
 )

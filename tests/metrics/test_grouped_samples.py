@@ -1,6 +1,7 @@
 """Intervals of grouped samples: samples of a unit that are alike count as one, in every metric with an interval."""
 
 from math import sqrt
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,8 +11,9 @@ from finc_eval.core.run import Run
 from finc_eval.embeddings.base import ArrayEmbeddings
 from finc_eval.estimates.estimate import difference
 from finc_eval.estimates.shares import share_interval
+from finc_eval.gates.scores import _measure
 from finc_eval.measures import mmd
-from finc_eval.measures.inputs import MetricInputs
+from finc_eval.measures.inputs import OF_LIKE_GROUPS, MetricInputs
 from finc_eval.measures.registry import METRICS
 from finc_eval.numerics.inference import wilson
 
@@ -187,3 +189,112 @@ def test_a_gate_calls_a_release_in_groups_no_farther_than_a_baseline_of_single_s
         estimate = METRICS["mmd"].estimator(of_units(rng, np.ones(200, int), "ref"), Run())
         worse += difference(estimate(gen, None), estimate(old, None), is_paired=False).upper_p < 0.05
     assert worse <= 4
+
+
+# ── all metrics that a gate compares: groups of unlike sizes ─────────────────────────────────────────────────────────
+
+UNEVEN = np.repeat([2, 12], 16)
+COMPARED = {  # number that a gate compares: samples are drawn here, and the number is not of groups
+    "fd": "fd",
+    "kid": "kid_mean",
+    "mmd": "mmd",
+    "cmmd": "cmmd",
+    "jedi": "jedi",
+    "mind": "mind",
+    "precision_recall": "precision",
+    "prdc": "density",
+    "clipped": "clipped_density",
+    "realism": "realism",
+    "sfid": "sfid",
+}
+OF_LIKE_GROUPS_ALONE = {
+    "recall": "precision_recall",
+    "coverage": "prdc",
+    "prd_recall": "prd",
+    "inception_score_mean": "inception_score",
+}
+LIKE_FD = {"fid", "fd_dinov2", "fvd", "fvmd"}  # the code of fd or of sfid
+
+
+def as_a_gate_has_it(name, key, gen, ref):
+    """The estimate that a gate has of a number: with the error by units, or else with that of its interval."""
+    metric = METRICS[name]
+    score = next(one for one in metric.compute(MetricInputs(name, gen=gen, ref=ref)) if one.key == key)
+    known = metric.estimator(ref, Run())(gen, None) if metric.estimator else None
+    return _measure(score, SimpleNamespace(all={"gen": gen}, ref=ref), "gen", known).times(
+        -1 if score.higher_is_better else 1
+    )
+
+
+def worse_of_one_law(name, key, draws, seed):
+    worse = 0
+    for draw in range(draws):
+        rng = np.random.default_rng([seed, draw])
+        gen, old, ref = (
+            of_units(rng, sizes, label, dim=8)
+            for label, sizes in (("gen", UNEVEN), ("old", np.ones(224, int)), ("ref", np.ones(240, int)))
+        )
+        estimates = [as_a_gate_has_it(name, key, one, ref) for one in (gen, old)]
+        worse += difference(*estimates, is_paired=False).upper_p < 0.05
+    return worse
+
+
+def test_every_number_that_a_gate_compares_is_a_case():
+    """Other metrics have no better direction, no interval, or need a third set, which gates do not have."""
+    others = {"authpct", "fld", "clip_score", "conditional_rke", "conditional_vendi", "scendi", "fwd", "rarity"}
+    others |= WITHOUT | {name for name in METRICS if METRICS[name].at_equal_n} | {"vendi_truncated"} | LIKE_FD
+    assert {*COMPARED, *OF_LIKE_GROUPS_ALONE.values()} | others == set(METRICS)
+    assert not any(METRICS[name].is_for_like_groups(key) for name, key in COMPARED.items())
+    assert all(METRICS[name].is_for_like_groups(key) for key, name in OF_LIKE_GROUPS_ALONE.items())
+
+
+@pytest.mark.parametrize("name", ["fd", "mmd", "mind", "precision_recall"])
+def test_few_releases_in_uneven_groups_are_worse_than_single_samples_of_their_law(name):
+    """Of 12 at 5 %, 4 or more have a chance of .0022; of MIND with what groups add, 10 or more were."""
+    assert worse_of_one_law(name, COMPARED[name], 12, 0) <= 3
+
+
+@pytest.mark.long
+@pytest.mark.by_turns(3)
+@pytest.mark.parametrize("name", COMPARED)
+def test_releases_in_uneven_groups_are_worse_at_the_level(name):
+    """Of 150 at 5 %, 16 or more have a chance of .005."""
+    assert worse_of_one_law(name, COMPARED[name], 150, 1) <= 15
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("key", ["recall", "coverage", "prd_recall"])
+def test_numbers_of_like_groups_alone_would_be_called_worse(key):
+    assert worse_of_one_law(OF_LIKE_GROUPS_ALONE[key], key, 40, 2) > 10
+
+
+@pytest.mark.parametrize("grouped", ["gen", "old"])
+@pytest.mark.parametrize(("key", "compared"), [("recall", False), ("coverage", False), ("prd", False), ("mind", True)])
+def test_a_gate_judges_no_number_that_groups_change_by_sets_of_unlike_groups(key, compared, grouped):
+    """Its limit is missing and says why; sets of like groups, and limits of the number itself, are judged."""
+    rng = np.random.default_rng(5)
+    sizes = {"gen": np.ones(224, int), "old": np.ones(224, int)} | {grouped: UNEVEN}
+    gen, old, alike = (of_units(rng, sizes[label], label, dim=8) for label in ("gen", "old", "gen"))
+    ref = of_units(rng, np.ones(240, int), "ref", dim=8)
+    policy = {"metrics": {key: {"difference": 5.0, "most": 50.0}}, "alpha": 0.05}
+    absolute, relative = fe.gate(gen, old, ref, policy).limits
+    assert absolute.verdict == "held"
+    assert relative.verdict == ("held" if compared else "missing")
+    assert ("groups of like sizes" in relative.note) is not compared
+    assert fe.gate(alike, gen, ref, policy).limits[1].verdict != "missing"
+
+
+def test_scores_of_groups_say_which_compare_for_like_groups_only():
+    rng = np.random.default_rng(6)
+    gen, ref = of_units(rng, UNEVEN, "gen", dim=8), of_units(rng, np.ones(240, int), "ref", dim=8)
+    scores = fe.metrics(gen, ref, ["prdc", "vendi", "mind"])
+    said = {score.key: OF_LIKE_GROUPS in score.notes for score in scores}
+    assert said == {
+        "precision": False,
+        "recall": True,
+        "density": False,
+        "coverage": True,
+        "vendi": True,
+        "mind": False,
+    }
+    assert not any(OF_LIKE_GROUPS in score.notes for score in fe.metrics(ref, ref, ["prdc", "vendi"]))
