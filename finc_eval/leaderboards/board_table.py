@@ -94,7 +94,10 @@ def findings_table(board: Leaderboard) -> list[TextTable]:
             adjusted = "–" if finding.p_value is None else p_value(finding.p_value)
             rows.append([row.name, said, *shares, adjusted, below or "–"])
     columns = ["Model", "Finding", "Model, %", "Reference, %", "p", "From it follows"]
-    legend = "p is adjusted for all that was asked of a model, and not for the number of models."
+    legend = (
+        "p is adjusted for all that was asked of a model. A finding stands here if it is significant among those of all "
+        "models."
+    )
     title = "What differs from the reference"
     return [
         TextTable(title, columns, rows, names=["Model", "Finding"], words=["From it follows"], legend=legend)
