@@ -95,8 +95,8 @@ def findings_table(board: Leaderboard) -> list[TextTable]:
             rows.append([row.name, said, *shares, adjusted, below or "–"])
     columns = ["Model", "Finding", "Model, %", "Reference, %", "p", "From it follows"]
     legend = (
-        "p is adjusted for all that was asked of a model. A finding stands here if it is significant among those of all "
-        "models."
+        "p is adjusted for all that was asked of a model. A finding stands here if it is significant among those of "
+        "all models."
     )
     title = "What differs from the reference"
     return [

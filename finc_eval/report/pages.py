@@ -74,8 +74,23 @@ def environment() -> Environment:
         "shown_if_muted": shown_if_muted,
     }
     made.filters["count"] = lambda value: f"{value:,}"
-    made.filters["unbroken"] = lambda text: Markup(str(escape(printable(text))).replace(" %", "&nbsp;%"))
+    made.filters["unbroken"] = lambda text: _unbroken(escape(printable(text)))
+    made.filters["first_in_bold"] = _first_in_bold
     return made
+
+
+END_OF_SENTENCE = re.compile(r"(?<=[.!?]) (?=[A-Z“\d])")
+
+
+def _unbroken(text: Markup) -> Markup:
+    """Return a text whose lines do not end before "%"."""
+    return Markup(str(text).replace(" %", "&nbsp;%"))
+
+
+def _first_in_bold(text: str) -> Markup:
+    """Return sentences of which the first is bold."""
+    first, *rest = END_OF_SENTENCE.split(str(printable(text)), maxsplit=1)
+    return _unbroken(Markup(" ").join([Markup("<b>{}</b>").format(first), *rest]))
 
 
 NAVIGATION = "<!-- navigation -->"  # place of the links to the sections of a page

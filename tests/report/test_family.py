@@ -10,6 +10,7 @@ from _pages import Page, is_shown, table_rows
 
 from finc_eval import report
 from finc_eval.core.provenance import GitState
+from finc_eval.report.pages import environment
 from finc_eval.report.terminal import PLAIN
 from finc_eval.results import RESULTS
 
@@ -133,3 +134,18 @@ def test_the_failures_of_metrics_are_named(documents):
     (failure,) = page.texts("li", inside=page.find("footer")[0])
     assert failure.startswith("fid: fid is defined on inception-fid")
     assert "fe.metrics(gen, ref, ['vendi', 'prdc', 'fid'])" in page.text(page.find("footer")[0])
+
+
+@pytest.mark.parametrize(
+    ("headline", "shown"),
+    [
+        ("PASS: all 17 limits held.", "<b>PASS: all 17 limits held.</b>"),
+        (
+            "5 % is gray (reference .5 %). 3 % is dark. Z.",
+            "<b>5&nbsp;% is gray (reference .5&nbsp;%).</b> 3&nbsp;% is dark. Z.",
+        ),
+        ("“<b>” is 3 %. More.", "<b>“&lt;b&gt;” is 3&nbsp;%.</b> More."),
+    ],
+)
+def test_the_first_sentence_of_a_headline_is_bold_whatever_its_length(headline, shown):
+    assert environment().from_string("{{ text|first_in_bold }}").render(text=headline) == shown
