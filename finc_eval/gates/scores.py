@@ -204,7 +204,7 @@ class ScoreChange:
             (self.old.standard_error * sqrt(1 + old_n / n) / self.unit, self.old.degrees),
             (sqrt(self.training.variance) / self.unit, self.training.degrees),
         )
-        margin = 2 * max(upper_quantile(ALPHA, degrees) * error for error, degrees in errors if error)
+        margin = 2 * max((upper_quantile(ALPHA, degrees) * error for error, degrees in errors if error), default=0.0)
         return max(error for error, _ in errors), margin
 
     def in_pairs(self, new: Estimate, old: Estimate) -> Estimate:

@@ -13,7 +13,7 @@ from finc_eval.core.serialize import Document
 from finc_eval.core.signature import SignatureText
 from finc_eval.core.words import join_words, plural
 from finc_eval.embeddings.set_info import SetInfo
-from finc_eval.findings.finding import Finding
+from finc_eval.findings.finding import OF_TRAITS, Finding
 from finc_eval.gates.evidence import Distance
 from finc_eval.gates.limit import PAIR_RULES, SETTLED, VERBS, Limit
 from finc_eval.gates.policy import Policy
@@ -215,7 +215,7 @@ class Verdict(Document):
         likely = [finding for finding in self.findings if finding.limit not in names][:TOLD]
         parts: dict[str, str] = {}
         if self.overall == "regression":
-            named = [finding for finding in broken if finding.share_gen is not None]
+            named = [finding for finding in broken if finding.share_gen is not None or finding.kind in OF_TRAITS]
             texts = [finding.text for finding in named or broken] or [limit.tell() for limit in self.of("regressed")]
             parts = {f"failed {number}": text for number, text in enumerate(texts[:TOLD], 1)}
             if more := len(broken or names) - len(parts):

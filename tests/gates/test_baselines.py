@@ -45,10 +45,10 @@ def prepare(tmp_path, monkeypatch):
         monkeypatch.delenv(name, raising=False)
     (tmp_path / "gate.toml").write_text(POLICY)
     for name, rows in {
-        "ref": release(240, 3),
-        "first": release(240, 1),
-        "new": release(240, 2),
-        "bad": release(240, 4, lost=8),
+        "ref": release(400, 3),
+        "first": release(400, 1),
+        "new": release(400, 2),
+        "bad": release(400, 4, lost=8),
     }.items():
         np.save(f"{name}.npy", rows)
     return tmp_path

@@ -156,7 +156,7 @@ def test_a_limit_finer_than_the_samples_can_show_is_told_with_what_would_do(evid
 @pytest.mark.long
 def test_a_verdict_warns_of_a_limit_that_is_too_fine():
     verdict = judged(labelled(3), kinds={"lose": 0.05, "column": "label", "only": ["owl"]})
-    assert any("kinds.lose is finer than 1,000 samples can show" in one for one in verdict.warnings)
+    assert any("kinds.lose is finer than 800 samples can show" in one for one in verdict.warnings)
     verdict = judged(
         labelled(3), kinds={"lose": 0.5, "column": "label", "only": ["owl"]}, metrics={"fd": {"worse": NOISE}}
     )
