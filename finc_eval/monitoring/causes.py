@@ -91,8 +91,9 @@ class Causes:
         return is_purer and self.follows(told, new) and not self.follows(new, told)
 
     def _brings_alone(self, new: Alarm, told: Alarm) -> bool:
-        """Return whether a look brings another, which does not bring it, and moved as much: flat pictures are pale."""
-        return _leads(new, told) and not _leads(told, new) and self._is_strong(new, told)
+        """Return whether a look brings another, which does not bring it, and moved half as much: flat is pale, too."""
+        is_strong = self._is_share(told) or self._spreads(new) >= STRONG * self._spreads(told)
+        return _leads(new, told) and not _leads(told, new) and is_strong
 
     def _outweighs(self, told: Alarm, new: Alarm) -> bool:
         """Return whether nearly all samples have a look, and an average has moved by less than half as many spreads."""
@@ -108,11 +109,10 @@ class Causes:
     def _is_strong(self, told: Alarm, new: Alarm) -> bool:
         """Return whether a look has moved enough, by spreads, for another thing to follow from it.
 
-        Of looks that bring each other, it has moved about as much; else half as much is enough.
+        For another look it has moved about as much; half as much is enough for what names nothing, such as diversity.
         """
-        looks = looks_in_order()
-        is_mutual = new.name in looks and _leads(told, new) and _leads(new, told)
-        least = ALIKE if is_mutual else STRONG
+        is_look = new.name in looks_in_order() and not names_nothing(new)
+        least = ALIKE if is_look else STRONG
         return self._is_share(new) or self._spreads(told) >= least * self._spreads(new)
 
     def _spreads(self, alarm: Alarm) -> float:
