@@ -14,7 +14,7 @@ from finc_eval.findings.causes import Held, Members, are_left_beside_look, cause
 from finc_eval.findings.finding import Finding, What
 from finc_eval.findings.names import KindNames
 from finc_eval.naming.columns import is_look
-from finc_eval.naming.evidence import CLASSIFIER, PARTLY, TRAIT
+from finc_eval.naming.evidence import CLASSIFIER, MOST, PARTLY, TRAIT
 from finc_eval.naming.explained import TAIL
 from finc_eval.naming.looks import EXAMPLES, REPEAT, Look
 from finc_eval.naming.measured import looked_rows
@@ -175,10 +175,11 @@ def _under_look(
 def _are_apart(distances: torch.Tensor, members: torch.Tensor) -> bool:
     """Return whether nearly all of the nearest half of the members, around each member, are members.
 
-    A kind of what a look took away, such as colorful pictures, passes gradually into others.
+    A kind of what a look took away, such as colorful pictures, passes gradually into others. A kind of most samples is
+    no place among others.
     """
     nearest = int(members.sum()) // 2
-    if nearest == 0:
+    if nearest == 0 or members.double().mean() > MOST:
         return False
     around = distances[members].topk(nearest, largest=False).indices
     return float(members[around].double().mean()) >= APART
