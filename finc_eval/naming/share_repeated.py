@@ -34,7 +34,7 @@ def p_of_share_repeated(
     sizes = [max(sizes)] * 2 if is_paired else sizes
     table = vstack([_count(*of_set, repeats) for of_set in zip(numbers, units, sizes, strict=True)], format="csr")
     draws = _draw_units((sizes[0], sizes[1]), exchanges, np.random.default_rng(seed), is_paired=is_paired)
-    whole, differences = table.sum(0), []
+    whole, differences = np.asarray(table.sum(0)).reshape(-1), []
     for chosen in draws:
         first = chosen @ table
         differences.append(_share_again(first) - _share_again(whole - first))
