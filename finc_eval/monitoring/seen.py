@@ -174,7 +174,8 @@ class SeenRepeats:
             shown = cKDTree(self.traces[self.clump == number].astype(np.float64))
             is_same = shown.query(new.astype(np.float64))[0] <= self.radius
             edges.append((np.flatnonzero(is_same) + n, np.full(is_same.sum(), first[number])))
-        ends = tuple(np.concatenate(side) for side in zip(*edges, strict=True))
+        # int32: SciPy 1.11 leaves all unlabeled if an array of links has others.
+        ends = tuple(np.concatenate(side).astype(np.int32) for side in zip(*edges, strict=True))
         links = coo_array((np.ones(len(ends[0]), bool), ends), shape=(n + len(new), n + len(new)))
         clump = connected_components(links, directed=False)[1].astype(np.int64)
         return type(self)(self.radius, np.concatenate([self.traces, new]), clump)

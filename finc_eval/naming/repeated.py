@@ -179,7 +179,9 @@ def join_close(rows: torch.Tensor, limit: float | None = None) -> Indices:
     chain, start = np.arange(len(some)), 0
     for distances in _distances(rows, some):
         one, other = (place.cpu().numpy() for place in torch.nonzero(distances[:, some] < limit, as_tuple=True))
-        links = coo_array((np.ones(len(one)), (chain[one + start], chain[other])), shape=(len(some), len(some)))
+        # int32: SciPy 1.11 leaves all unlabeled if an array of links has others.
+        ends = chain[one + start].astype(np.int32), chain[other].astype(np.int32)
+        links = coo_array((np.ones(len(one)), ends), shape=(len(some), len(some)))
         chain, start = connected_components(links, directed=False)[1][chain], start + len(distances)
     place, (_, first, of_each) = some.cpu().numpy(), np.unique(chain, return_index=True, return_inverse=True)
     clump[place] = place[first][of_each.reshape(-1)]
