@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -59,8 +61,8 @@ def imagenet_tree() -> ClassTree:
 
 def _table(file: str) -> list[list[str]]:
     """Return the rows of a table, without its heading."""
-    lines = (files("finc_eval.extractors") / file).read_text(encoding="utf-8").splitlines()[1:]
-    return [line.split("\t") for line in lines]
+    text = (files("finc_eval.extractors") / file).read_text(encoding="utf-8")
+    return [*csv.reader(io.StringIO(text), "excel-tab", strict=True)][1:]
 
 
 def _around(synset: str, above: dict[str, list[str]]) -> set[str]:

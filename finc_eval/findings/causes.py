@@ -18,7 +18,7 @@ from finc_eval.findings.finding import LACKING, Finding
 from finc_eval.naming.evidence import MOST
 from finc_eval.naming.questions import enrichment_p
 from finc_eval.naming.traits import Trait
-from finc_eval.numerics.families import holm
+from finc_eval.numerics.families import holm, level_of_each
 from finc_eval.numerics.inference import ALPHA
 
 Members = Mapping[str, NDArray[np.bool_]]  # which of the samples looked at are meant, by set: "gen" and "ref"
@@ -131,11 +131,12 @@ def are_left_beside_look(held: Sequence[Held]) -> list[bool]:
     """Return for each kind whether it differs besides a look of all.
 
     No look changes labels and words of prompts. A look of all moves the samples of all kinds alike: a kind that is a
-    place of its own, and would be gone with the same look in both sets, is lost. All kinds are one family: each of
-    twenty at 5 % would say so of a kind in two of three pairs of sets of one law.
+    place of its own, and would be gone with the same look in both sets, is lost. All kinds are one family for either
+    reason: each of twenty at 5 % would say so of a kind in two of three pairs of sets of one law.
     """
     families = [[each.asked_p for each in held], [each.p_without_look for each in held]]
-    return [min(p_values) <= ALPHA for p_values in zip(*(holm(family).tolist() for family in families), strict=True)]
+    level = level_of_each(ALPHA, len(families))
+    return [min(p_values) <= level for p_values in zip(*(holm(family).tolist() for family in families), strict=True)]
 
 
 def _may_bring(one: Held, other: Held, among_kinds: bool) -> bool:

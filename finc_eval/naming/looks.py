@@ -27,7 +27,7 @@ from finc_eval.naming.texture import Array
 from finc_eval.naming.traits import Trait
 from finc_eval.numerics.blocks import MIN_BLOCKS, Blocked
 from finc_eval.numerics.exchanges import Exchanged, UnitSums, exchange_units, flip_blocks, unit_numbers
-from finc_eval.numerics.families import step_down
+from finc_eval.numerics.families import level_of_each, step_down
 from finc_eval.numerics.inference import BESIDE_ALPHA
 
 CLIPPED = 4.0  # standard deviations at which values count no further
@@ -190,23 +190,25 @@ def _find_repeats(
     """Return, for each set, the look of samples that it repeats more often than the other set.
 
     All large repeats are one family, and the share of samples that are repeats at all is another: many pictures may
-    come twice each. Both are tested by the exchanges of looks. Groups that are repeats themselves are taken apart:
-    their samples are what is counted. Clips that move alike, such as still ones, are not repeats.
+    come twice each. Both are tested by the exchanges of looks, and share their level. Groups that are repeats
+    themselves are taken apart: their samples are what is counted. Clips that move alike, such as still ones, are not
+    repeats.
     """
     if any(extractor_of(one.space) == MOTION for one in sets.values()):
         return []
     repeats = Repeats.among(sets, rows)
     apart = {label: one.with_groups(None, None) if one.grouping == REPEATS else one for label, one in sets.items()}
     large, p_values = _test_large(repeats, apart, rows, seed, blocks, exchanges)
+    level = level_of_each(BESIDE_ALPHA, 2)  # of both families
     found = []
     for label, side in (("gen", 1), ("ref", -1)):
-        often = large[(np.abs(p_values) <= BESIDE_ALPHA) & (np.sign(p_values) == side)]
+        often = large[(np.abs(p_values) <= level) & (np.sign(p_values) == side)]
         every = repeats.added(label, "ref" if label == "gen" else "gen")
         p_value, of_all = float(np.abs(p_values[np.isin(large, often)]).min(initial=1.0)), 1.0
         said, of_set = (repeats.has(chosen)[label].mean() for chosen in (often, every))
         if of_set >= REPEATED and said <= of_set / 2:  # else the large ones are most of them
-            of_all = 2 * _p_of_all(repeats, label, apart, rows, seed, blocks, exchanges)  # the second of two families
-        if of_all <= BESIDE_ALPHA:
+            of_all = 2 * _p_of_all(repeats, label, apart, rows, seed, blocks, exchanges)  # of either set
+        if of_all <= level:
             often, p_value = np.union1d(often, every), min(p_value, of_all)
         if len(often):
             has = repeats.has(often)

@@ -25,8 +25,8 @@ MORE = 0.2  # difference between the shares of members and others from which a p
 OF_WIDEST = 0.8
 """Share of the members from which a noun above more than `WIDEST` of all classes is said.
 
-Of 24 classes of small photographs that the last layer mistakes for many others, .86 to 1 of 50 members were seen as
-animals; of members of which a third were frogs, a quarter spiders and the rest random, .78."""
+The last layer mistakes 24 classes of small photographs for many others. It saw .86 to 1 of 50 members of each as
+animals, and .78 of a mixture: a third were frogs, a quarter spiders, and the others random."""
 
 
 @dataclass(frozen=True)

@@ -88,7 +88,7 @@ def _unbroken(text: Markup) -> Markup:
 
 
 def _first_in_bold(text: str) -> Markup:
-    """Return sentences of which the first is bold."""
+    """Return a headline as HTML, with its first sentence in bold."""
     first, *rest = END_OF_SENTENCE.split(str(printable(text)), maxsplit=1)
     return _unbroken(Markup(" ").join([Markup("<b>{}</b>").format(first), *rest]))
 

@@ -45,7 +45,7 @@ SAID = {
     "0 and 1, which differ": (["1"] * N, ["0"] * N, "codes"),
     "ratings": (choices(1, 1, 2, 3, 4, 5), choices(2, 1, 2, 3, 4, 5), "codes"),
     "ratings with decimals": (choices(1, "1.0", "2.0", "3.0"), choices(2, "1.0", "2.0", "3.0"), "codes"),
-    "ratings, of which some are missing": (choices(1, 1, 2, ""), choices(2, 1, 2, ""), "codes"),
+    "ratings, some of them missing": (choices(1, 1, 2, ""), choices(2, 1, 2, ""), "codes"),
     "another text": (some(1, ["error"], 0.02), scores(2), "'error' of gen is not a number"),
     "infinite values": (some(1, ["inf"], 0.3), scores(2), "samples of gen have no number"),
     "renamed": (None, scores(2), "gen does not have it"),

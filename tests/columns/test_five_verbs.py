@@ -48,7 +48,7 @@ VERBS = {"compare": compare, "gate": gate, "leaderboard": leaderboard, "monitor"
 
 
 def drawn(red=0, part=1.0, n=60, **metadata):
-    """What returns a set of n pictures by its seed; equal seeds are slightly different pictures of the same."""
+    """A function of a seed that draws a set of n pictures; sets of one seed show the same, slightly changed."""
 
     def of(seed):
         values = {key: np.random.default_rng(seed).normal(size=n) + mean for key, mean in metadata.items()}

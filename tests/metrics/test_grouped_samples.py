@@ -117,7 +117,7 @@ def test_bins_of_a_single_group_are_refused_in_one_sentence_and_other_metrics_st
         assert all("at least 2 independent samples" in text for text in scores.failures.values())
 
 
-# ── kernel distances: pairs of one unit are no pairs of independent samples ──────────────────────────────────────────
+# ── kernel distances: samples of one unit are not independent ───────────────────────────────────────────────────────
 
 SIZES = np.array([1, 5, 2, 7, 3, 9])
 POLYNOMIAL = {"kid": (1, 3, 1.0), "jedi": (0, 2, 100.0)}  # constant, exponent, factor

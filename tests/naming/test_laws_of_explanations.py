@@ -139,7 +139,7 @@ CAUSES = {
     "an upscaled set that is much blurrier": (explained("sharpness", 10), explained("mosaic", 5.5), "sharpness"),
     "a tint, which is vivid": (explained("warmth", 10), explained("saturation", 9), "warmth"),
     "vivid pictures, which are tinted": (explained("saturation", 10), explained("warmth", 6), "saturation"),
-    "dark edges, which are a mark": (explained("mark", 10), explained("edges", 8), "edges"),
+    "dark edges, which are a mark": (explained("mark", 10), explained("edges", 5.5), "edges"),
     "a mark that brightens edges a little": (explained("mark", 10), explained("edges", 3), "mark"),
     "a look that does not bring it": (explained("top", 10), explained("warmth", 7.1), "warmth"),
     "a look that does not bring it, too faint": (explained("top", 10), explained("warmth", 6.9), "top"),

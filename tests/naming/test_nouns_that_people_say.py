@@ -58,7 +58,7 @@ def words_of(name):
 
 
 def is_said_by_people(name):
-    """Whether a name is a class, two classes, or an everyday noun with a class of it as an example."""
+    """Return whether people say a name: a class, two classes, or an everyday noun such as a class below it."""
     first, *others = said_of(name)
     if not {first, *others} <= {*TREE.names} - NEVER or not {*others} <= {*TREE.classes}:
         return False
@@ -67,7 +67,7 @@ def is_said_by_people(name):
 
 
 def is_true(name, numbers):
-    """Whether at least half of the classes of members are of the classes and nouns that a name says."""
+    """Return whether a name is true of half of the members or more, by their classes."""
     of_any = TREE.below[:, [word in said_of(name) for word in TREE.names]].any(1)
     return of_any[numbers].mean() >= 0.5
 

@@ -25,7 +25,7 @@ def repeated(seed, noise=0.0, times=TIMES, count=1):
 
 
 def twice(seed, count, noise=0.0, times=2):
-    """Rows of which some come twice each, or more often; with noise of their own."""
+    """Rows that repeat their first `count` rows, each `times` times in all, with noise added."""
     found = rows(seed)
     for time in range(1, times):
         found[time * count : (time + 1) * count] = found[:count] + noise * rows(seed + 50 + time, count)

@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+import finc_eval as fe
+from finc_eval.naming.looks import REPEAT, look_at
 from finc_eval.naming.share_repeated import EXCHANGES_AT_ONCE, p_of_share_repeated
+from finc_eval.numerics.inference import BESIDE_ALPHA
 
 
 def drawn(rng, sizes, pictures, per_unit):
@@ -52,3 +55,31 @@ def test_paired_sets_are_exchanged_within_blocks():
     blocks, alone = (shown, shown), np.full(40, -1)
     assert p_of_share_repeated((shown, alone), blocks, 0, 199, is_paired=True) <= 0.02
     assert p_of_share_repeated((shown, 10 + shown), blocks, 0, 199, is_paired=True) > 0.2
+
+
+LAWS = {  # parts of the samples and the pictures that they are drawn from; else each picture is another
+    "many pictures twice": [(1.0, 150)],
+    "a part of a few pictures": [(0.3, 60)],
+    "some pictures often and others twice": [(0.15, 3), (0.34, 100)],
+}
+
+
+def pictured(rng, n, law):
+    """A set of n samples of a law: equal rows are of one picture."""
+    picture = 10**6 + rng.permutation(10**6)[:n]
+    part, of = rng.random(n), 0.0
+    for number, (share, pictures) in enumerate(LAWS[law]):
+        chosen = (part >= of) & (part < of + share)
+        picture[chosen], of = 1000 * number + rng.integers(0, pictures, chosen.sum()), of + share
+    return fe.EmbeddingSet(np.stack([np.random.default_rng(one).normal(size=8) for one in picture]).astype(np.float32))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("law", "sizes"), [*zip(LAWS, [(100, 100), (60, 240), (150, 150)], strict=True)], ids=[*LAWS])
+def test_sets_of_one_law_that_repeats_itself_rarely_have_a_repeat(law, sizes):
+    """Both families of repeats share the level: with the whole level each, the last law had 29 of 1 500, and now 12."""
+    rng, runs, found = np.random.default_rng(1), 400, 0
+    for seed in range(runs):
+        sets = {label: pictured(rng, n, law) for label, n in zip(("gen", "ref"), sizes, strict=True)}
+        found += any(look.trait == REPEAT for look, _ in look_at(sets, seed, exchanges=399))
+    assert found <= binom.ppf(0.9999, runs, BESIDE_ALPHA)
