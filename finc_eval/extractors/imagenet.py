@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
 import numpy as np
 from numpy.typing import NDArray
+
+from finc_eval.core.files.csv_text import csv_body
 
 FILE = "imagenet_hypernyms.tsv"  # its license is beside it, in LICENSE-wordnet.txt
 
@@ -62,7 +62,7 @@ def imagenet_tree() -> ClassTree:
 def _table(file: str) -> list[list[str]]:
     """Return the rows of a table, without its heading."""
     text = (files("finc_eval.extractors") / file).read_text(encoding="utf-8")
-    return [*csv.reader(io.StringIO(text), "excel-tab", strict=True)][1:]
+    return [*csv_body(text, file)[1]]
 
 
 def _around(synset: str, above: dict[str, list[str]]) -> set[str]:

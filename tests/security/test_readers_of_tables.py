@@ -26,7 +26,6 @@ REVIEWED = {
     "core/isolation.py": {"json.loads": 1},  # of a process of our own
     "embeddings/recipe.py": {"json.loads": 1},  # of what was just written
     "samples/hugging_face.py": {"to_pylist": 1},  # of a dataset that is opened already
-    "extractors/imagenet.py": {"splitlines": 1},  # of the package itself
     "core/errors.py": {"splitlines": 1},  # of a message
 }
 """Calls outside of the readers, by module: each was looked at."""
