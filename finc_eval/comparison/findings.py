@@ -11,7 +11,6 @@ from finc_eval.comparison.direction import Direction, SetLabel
 from finc_eval.comparison.headline import (
     CHANCE,
     MAX_SENTENCE,
-    OF_GEN,
     Compared,
     of_pairs,
     p_of_sets,
@@ -25,11 +24,12 @@ from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.set_info import titles_of
 from finc_eval.findings.causes import Held, Members
 from finc_eval.findings.copies import hold_copies
+from finc_eval.findings.facts import OF_GEN
 from finc_eval.findings.finding import OF_TRAITS, Finding, two_shares
 from finc_eval.findings.found import KindsOf, find_differences, hold_findings, in_order
 from finc_eval.findings.names import KindNames
 from finc_eval.naming.evidence import SLIGHT
-from finc_eval.naming.looks import EXAMPLES, Look, look_at, predicate, say_whole
+from finc_eval.naming.looks import EXAMPLES, Look, look_at, say_part, say_whole
 from finc_eval.naming.measured import PictureLooks, looked_rows, measure_sets
 from finc_eval.naming.properties import split_words
 from finc_eval.naming.traits import Trait
@@ -175,8 +175,7 @@ def _sentence(finding: Finding, comparison: Compared, names: Mapping[str, KindNa
         return f"The {name} {verb} {shares[0]}{OF_GEN} (reference {shares[1]})."
     if finding.kind == "copy":
         return f"{percent(finding.share_gen or 0.0)}{OF_GEN} are {finding.name}."
-    before = f"(reference {percent(finding.share_ref or 0.0)})"
-    return f"{percent(finding.share_gen or 0.0)}{OF_GEN} {predicate(finding.name)} {before}."
+    return f"{say_part(finding.name, finding.share_gen or 0.0, finding.share_ref or 0.0)}."
 
 
 def _say_word(finding: Finding, comparison: Compared) -> str:

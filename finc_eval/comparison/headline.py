@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 from finc_eval.comparison.direction import Direction, Interval
 from finc_eval.comparison.settings import StoredSettings
 from finc_eval.core.words import join_words, percent, percent_range, plural
 from finc_eval.embeddings.set_info import SetInfo
+from finc_eval.findings.facts import tell
 from finc_eval.findings.finding import OF_TRAITS, Finding
 from finc_eval.naming.evidence import UniqueNames, read_alike
 from finc_eval.naming.looks import Look
@@ -24,7 +24,6 @@ CHANCE = 0.5  # share of samples of two equal sets that a classifier assigns to 
 
 MAX_WORDS = 45  # words of a headline, signs such as "%" among them
 MAX_SENTENCE = 25  # words of a sentence of it
-OF_GEN = " of the generated set"  # words of a sentence that say of what its first share is
 
 
 class _Compared(Protocol):
@@ -74,41 +73,30 @@ Compared = _Compared  # a `Comparison`, which imports this module
 
 
 def says(comparison: Compared) -> dict[str, str]:
-    """Return what was found in at most `MAX_WORDS` words: at most three findings, and then what may have been missed.
+    """Return all that was found, the largest first, and then what may have been missed, in at most `MAX_WORDS` words.
 
-    A finding has the id of its kind or direction as its key, or the name of its look. The smallest findings are left to
-    the tables where the words do not suffice. Two runs with the same ids have sentences of their own, which judge the
-    looks of whole sets; looks of parts, and kinds, follow them.
+    A finding has the id of its kind or direction as its key, or the name of its look. What may have been missed is left
+    out first. Two runs with the same ids have sentences of their own, which judge the looks of whole sets; looks of
+    parts, and kinds, follow them.
     """
     every = [finding for finding in comparison.findings if finding.kind != "sets"]
-    keys = keys_of(comparison)
     if comparison.by_id is not None:
         beside = [finding for finding in every if finding not in of_pairs(comparison.by_id)]
-        return comparison.by_id.sentences | {keys[finding]: finding.sentence for finding in beside[:2]}
-    told: dict[str, str] = {}
-    count, missed = 0, _missed(comparison)
-    for count in range(min(LARGEST, len(every)), 0, -1):
-        told = {
-            keys[finding]: _later(finding) if place else finding.sentence for place, finding in enumerate(every[:count])
-        }
-        if _fits(told | missed):
-            break
-    told = told or say_apart(comparison)
+        return comparison.by_id.sentences | _tell(comparison, beside)
+    told = _tell(comparison, every) or say_apart(comparison)
     if not told:
         return {"nothing": _nothing(comparison)} | _say_ratio(comparison)
-    for more in (_count_rest(every[:count], every[count:]), _say_ratio(comparison)):
-        if _fits(told | more | missed):
+    for more in (_say_ratio(comparison), _missed(comparison)):
+        if len(" ".join((told | more).values()).split()) <= MAX_WORDS:
             told |= more
-    return told | missed
+    return told
 
 
-def _fits(sentences: Mapping[str, str]) -> bool:
-    return len(" ".join(sentences.values()).split()) <= MAX_WORDS
-
-
-def _later(finding: Finding) -> str:
-    """Return the sentence of a kind or direction behind another, which has said of what its shares are."""
-    return finding.sentence.replace(OF_GEN, "", 1) if finding.kind in ("kind", "direction") else finding.sentence
+def _tell(comparison: Compared, findings: Sequence[Finding]) -> dict[str, str]:
+    """Return the facts of findings by key, and how many others there are as "rest"."""
+    keys = keys_of(comparison)
+    texts, rest = tell(findings, MAX_WORDS, MAX_SENTENCE)
+    return {keys[finding]: text for finding, text in texts.items()} | ({"rest": rest} if rest else {})
 
 
 def keys_of(comparison: Compared) -> dict[Finding, str]:
@@ -133,15 +121,6 @@ def of_pairs(by_id: ById) -> tuple[Finding, ...]:
 def thing_of(comparison: Compared) -> str:
     """Return what the sets were divided into."""
     return "kind" if comparison.difference is not None or comparison.kinds else "direction"
-
-
-def _count_rest(said: Sequence[Finding], left: Sequence[Finding]) -> dict[str, str]:
-    """Return how many kinds, and looks of the sets, differ that the headline does not name, in a sentence."""
-    counts = Counter(finding.kind if finding.kind in ("kind", "direction") else "look" for finding in left)
-    counts["kind"] += sum(len(finding.explains) for finding in (*said, *left) if finding.whole)
-    parts = [plural(counts[thing], f"more {thing}") for thing in ("kind", "direction", "look") if counts[thing]]
-    verb = "differs" if counts.total() == 1 else "differ"
-    return {"rest": f"{join_words(parts)}{' of the sets' * bool(counts['look'])} {verb}."} if parts else {}
 
 
 def p_of_sets(comparison: Compared) -> float | None:
@@ -211,11 +190,14 @@ def _say_ratio(comparison: Compared) -> dict[str, str]:
 
 
 def short(comparison: Compared) -> str:
-    """Return how different the sets are, and in how many kinds, in a few words."""
+    """Return how different the sets are, and how many findings of which sort there are, in a few words."""
     kinds = [finding for finding in comparison.findings if finding.kind == "kind"]
     more, less = (sum(len(finding.parts) for finding in kinds if finding.is_more is side) for side in (True, False))
-    numbers = [f"more of {plural(more, 'kind')}", f"less of {plural(less, 'kind')}"]
-    return ", ".join([*([f"{_estimate(comparison)} different"] if comparison.difference is not None else []), *numbers])
+    others = len([finding for finding in comparison.findings if finding.kind not in ("kind", "sets")])
+    counts = [f"more of {plural(more, 'kind')}"] * bool(more) + [f"less of {plural(less, 'kind')}"] * bool(less)
+    counts += [plural(others, "other finding" if kinds else "finding")] * bool(others)
+    is_known = comparison.difference is not None and not _is_unknown(comparison)
+    return ", ".join([*[f"{_estimate(comparison)} different"] * is_known, *(counts or ["no finding"])])
 
 
 def more_and_less(kinds: Sequence[Kind]) -> tuple[list[Kind], list[Kind]]:
@@ -251,9 +233,10 @@ def details(comparison: Compared) -> dict[str, str]:
     How different the sets are over all kinds, what the kinds explain of it, and which directions they do not show.
     """
     told = overall(comparison)
-    if significant(comparison.kinds, ALPHA) and comparison.difference and comparison.explained is not None:
-        part, whole = (f"{100 * amount:.0f}" for amount in (comparison.explained, comparison.difference))
-        told |= {"explained": f"Kinds that differ explain {part} of {whole} points."} if whole != "0" else {}
+    if "change" in told and significant(comparison.kinds, ALPHA) and comparison.explained is not None:
+        part, whole = (f"{100 * amount:.0f}" for amount in (comparison.explained, comparison.difference or 0.0))
+        share = "all of it" if part == whole else f"{part} of these {whole} points"
+        told |= {"explained": f"The kinds that differ explain {share}."} if whole != "0" else {}
     return told | say_drifts(comparison)
 
 
@@ -272,22 +255,33 @@ def say_drifts(comparison: Compared) -> dict[str, str]:
 def overall(comparison: Compared) -> dict[str, str]:
     """Return how different the shares of kinds are in all, in a sentence, where that is known.
 
-    The key says how sure that is: "change", "uncertain", "chance", or "untested".
+    The key says how sure that is: "change", "uncertain", "chance", or "untested". Where a kind differs, the shares of
+    all together are not called equal by chance.
     """
     if comparison.difference is None:
         return {}
     change = f"{_estimate(comparison)} of the samples would have to change kind to make"
-    if comparison.difference_p_value is None:
+    p_value, is_unknown = comparison.difference_p_value, _is_unknown(comparison)
+    is_open = comparison.difference_interval is not None and comparison.difference_interval[0] == 0
+    if p_value is None:
         key, first = "untested", "A set has too few independent samples to test how different the sets are as a whole"
-    elif comparison.difference_p_value > ALPHA:
-        p_value = f"p = {comparison.difference_p_value:.2g}"
-        key, first = "chance", f"Over all kinds together, the difference is within chance ({p_value})"
-    elif comparison.difference_interval is not None and comparison.difference_interval[0] == 0:
-        p_value = f"p = {comparison.difference_p_value:.2g}"
-        key, first = "uncertain", f"Over all kinds together, the shares differ ({p_value}), but by an uncertain amount"
-    else:
+    elif p_value <= ALPHA and not is_open:
         return {"change": f"About {change} the sets alike."}
-    return {key: f"{first}: an estimated {change} them alike."}
+    elif p_value <= ALPHA:
+        key = "uncertain"
+        first = f"Over all kinds together, the shares differ (p = {p_value:.2g}), but by an uncertain amount"
+    elif is_unknown or significant(comparison.kinds, ALPHA):
+        key, first = "uncertain", "How much the shares of all kinds differ in all is uncertain"
+    else:
+        key, first = "chance", f"Over all kinds together, the difference is within chance (p = {p_value:.2g})"
+    return {key: f"{first}." if is_unknown else f"{first}: an estimated {change} them alike."}
+
+
+def _is_unknown(comparison: Compared) -> bool:
+    """Return whether the interval of the difference leaves everything open, as that of a few samples does."""
+    assert comparison.difference_interval is not None
+    low, high = comparison.difference_interval
+    return round(100 * low) == 0 and round(100 * high) == 100
 
 
 def say_untested(comparison: Compared) -> str | None:

@@ -67,17 +67,24 @@ class Look(Record):
 
     @property
     def sentence(self) -> str:
-        """Say it of the generated set, with the shares."""
+        """Say it with the shares of both sets."""
         if self.whole:
             said = say_whole(self.name, self.share_gen, "the generated set")
             return f"{said[0].upper()}{said[1:]}."
-        shares = f"(reference {percent(self.share_ref)})"
-        return f"{percent(self.share_gen)} of the generated set {predicate(self.name)} {shares}."
+        return f"{say_part(self.name, self.share_gen, self.share_ref)}."
 
 
 def predicate(name: str) -> str:
     """Return what is said of a set by the name of a look: "is darker", "has repeated frames"."""
     return f"has {name.removeprefix('with ')}" if name.startswith("with ") else f"is {name}"
+
+
+def say_part(name: str, share: float, before: float) -> str:
+    """Say that a part of the generated set looks so; a look that it has less of is a fact of the reference."""
+    if share >= before:
+        return f"{percent(share)} of the generated set {predicate(name)} (reference {percent(before)})"
+    part = f"only {percent(share)}" if share else "none"
+    return f"{percent(before)} of the reference {predicate(name)}, but {part} of the generated set"
 
 
 def say_whole(name: str, share: float, set_name: str) -> str:
