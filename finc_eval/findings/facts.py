@@ -98,9 +98,12 @@ def later(finding: Finding) -> str:
     return said.replace(OF_GEN, " here" if is_of_reference else "", 1)
 
 
-def short(finding: Finding) -> str:
-    """Return a finding with its share alone: "5 % watermarked", "more “bus” (10 %)", "none noisy (reference 2 %)"."""
-    if finding.shares is None or finding.kind == "words":
+def short(finding: Finding, other: str = "reference") -> str:
+    """Return a finding with its share alone: "5 % watermarked", "more “bus” (10 %)", "none noisy (reference 2 %)".
+
+    `other` is what the other set is called.
+    """
+    if finding.shares is None or finding.kind in ("words", "pair", "sets"):
         return name_alone(finding)
     own, before = two_shares(*finding.shares)
     if finding.is_more and finding.kind in (*OF_TRAITS, "copy"):
@@ -109,9 +112,8 @@ def short(finding: Finding) -> str:
         return f"{percent(finding.shares[0])} repeats ({finding.name})"
     if finding.is_more:
         return f"{name_alone(finding)} ({own})"
-    if finding.shares[0] == 0:
-        return f"{name_alone(finding)} (reference {before})"
-    return f"{name_alone(finding)} ({own}, reference {before})"
+    part = "" if finding.shares[0] == 0 else f"{own}, "
+    return f"{name_alone(finding)} ({part}{other} {before})"
 
 
 def name_alone(finding: Finding) -> str:

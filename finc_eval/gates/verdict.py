@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Self
 
@@ -13,12 +13,13 @@ from finc_eval.core.serialize import Document
 from finc_eval.core.signature import SignatureText
 from finc_eval.core.words import join_words, plural
 from finc_eval.embeddings.set_info import SetInfo
+from finc_eval.findings.facts import short
 from finc_eval.findings.finding import OF_TRAITS, Finding
 from finc_eval.gates.evidence import Distance
 from finc_eval.gates.limit import PAIR_RULES, SETTLED, VERBS, Limit
 from finc_eval.gates.policy import Policy
 from finc_eval.gates.rule import Overall, Verb
-from finc_eval.naming.evidence import ADJECTIVE, WORD
+from finc_eval.naming.evidence import ADJECTIVE, WORD, is_unnamed
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.partitions.placed import ReleaseMap
 from finc_eval.same_ids.result import ById
@@ -29,7 +30,7 @@ FIRST = "first baseline: nothing was compared with a release before"  # words of
 CALLED: dict[Overall, str] = {"pass": "PASS", "regression": "FAIL", "undecided": "UNDECIDED", "error": "ERROR"}
 """Words that a headline begins with."""
 
-TOLD = 3  # findings that a headline tells
+TOLD = 3  # findings that a headline tells in full
 
 
 @dataclass(frozen=True)
@@ -207,8 +208,9 @@ class Verdict(Document):
     def headline_parts(self) -> dict[str, str]:
         """Parts of the headline, by key.
 
-        "failed 1", "failed 2" … are what broke limits, "more" counts others; "likely 1" … are what is most likely wrong
-        though no broken limit says it; "held", "missing", "pairs", "nothing" and "needed" say how the run stands.
+        "failed 1", "failed 2" … are all that broke limits, and "more" counts limits that broke for no finding; "likely
+        1" … are what is most likely wrong though no broken limit says it; "held", "missing", "pairs", "nothing" and
+        "needed" say how the run stands.
         """
         names = [limit.name for limit in self.of("regressed")]
         broken = [finding for finding in self.findings if finding.limit in names]
@@ -216,10 +218,7 @@ class Verdict(Document):
         parts: dict[str, str] = {}
         if self.overall == "regression":
             named = [finding for finding in broken if finding.share_gen is not None or finding.kind in OF_TRAITS]
-            texts = [finding.text for finding in named or broken] or [limit.tell() for limit in self.of("regressed")]
-            parts = {f"failed {number}": text for number, text in enumerate(texts[:TOLD], 1)}
-            if more := len(broken or names) - len(parts):
-                parts["more"] = plural(more, "more limit") + " failed"
+            parts = self._failed(sorted(broken, key=lambda finding: finding not in named))
             likely = [] if named else likely
         elif self.overall == "pass":
             count = len(self.limits)
@@ -228,6 +227,23 @@ class Verdict(Document):
             parts["missing"] = self.of("missing")[0].words
         parts |= {f"likely {number}": self._likely(finding) for number, finding in enumerate(likely, 1)}
         return parts | (self._deciding(bool(likely)) if self.overall == "undecided" else {})
+
+    def _failed(self, broken: Sequence[ReleaseFinding]) -> dict[str, str]:
+        """Return what broke limits, by key: the first in full, and others by name.
+
+        Kinds without a name are counted, and so are limits that no finding is on.
+        """
+        named = [finding for finding in broken[TOLD:] if not is_unnamed(finding.name)]
+        known = {name for finding in broken for name in finding.limits}
+        others = [limit for limit in self.of("regressed") if limit.name not in known]
+        alone = others[: max(TOLD - len(broken), 0)]
+        texts = [*(finding.text for finding in broken[:TOLD]), *(limit.tell() for limit in alone)]
+        texts += [short(finding, "before") for finding in named]
+        if unnamed := len(broken[TOLD:]) - len(named):
+            texts.append(f"{plural(unnamed, 'more kind')} without a name")
+        parts = {f"failed {number}": text for number, text in enumerate(texts, 1)}
+        more = len(others) - len(alone)
+        return parts | ({"more": f"{plural(more, 'more limit')} failed"} if more else {})
 
     def _likely(self, finding: ReleaseFinding) -> str:
         """Return what a headline says of a finding that broke no limit."""

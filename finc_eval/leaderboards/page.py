@@ -21,6 +21,7 @@ from finc_eval.leaderboards.board_table import (
     ranks,
     written,
 )
+from finc_eval.leaderboards.columns import SHARES
 from finc_eval.leaderboards.judged_page import first_by_judges, judge_details, judge_tables
 from finc_eval.leaderboards.pictures import as_shown
 from finc_eval.leaderboards.result import Leaderboard
@@ -187,7 +188,8 @@ def _order(board: Leaderboard) -> str:
     first, *others = main.groups[0]
     names = join_words(others) if len(others) <= NOT_MANY else f"{len(others)} others"
     tied = f"; {names} cannot be distinguished from it" if others and len(main.names) > 2 else ""
-    return f"By {main.key} alone, {first} is first of {len(main.names)} models{tied}."
+    what = f", the {SHARES[main.key]}" if main.key in SHARES else ""
+    return f"{first} is first of {len(main.names)} models by {main.key} alone{what}{tied}."
 
 
 def _how_sure(board: Leaderboard) -> str:
@@ -338,9 +340,14 @@ def _profile(board: Leaderboard, row: Row) -> dict[str, object]:
             ("Surely better than", [name for name in main.names if main.better(row.name, name, board.alpha)]),
             ("Surely worse than", [name for name in main.names if main.better(name, row.name, board.alpha)]),
         ],
+        "faults": row.fault or "none was found" if row.is_searched else "not looked for",
         "makes": [
-            ("Makes more of", board.more_of(row.name, REFERENCE)[:PROFILE_KINDS]),
-            ("Makes less of", board.more_of(REFERENCE, row.name)[:PROFILE_KINDS]),
+            (words, kinds[:PROFILE_KINDS])
+            for words, kinds in (
+                ("Makes more of", board.more_of(row.name, REFERENCE)),
+                ("Makes less of", board.more_of(REFERENCE, row.name)),
+            )
+            if kinds
         ],
         "facts": facts,
         "sets": [

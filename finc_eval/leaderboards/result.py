@@ -219,7 +219,7 @@ class Leaderboard(Document):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def headline(self) -> str:
-        """The faults of the worst model by name, the largest of others, and which models have none that was found."""
+        """The faults of the worst model, those of others in few words, and which models have none that was found."""
         return "; ".join(self.headline_parts.values()) + "."
 
     @property
@@ -229,7 +229,7 @@ class Leaderboard(Document):
         faulty = sorted((row for row in reversed(self.rows) if row.faults), key=lambda row: -(row.fault_size or 0))
         clean = [row.name for row in self.rows if row.fault_size is not None and not row.faults]
         unknown = [row.name for row in self.rows if row.fault_size is None]
-        faults = [f"{row.name}: {row.faults[0]}" for row in faulty[:SAID]]
+        faults = [f"{row.name}: {', '.join(row.fault_names)}" for row in faulty[:SAID]]
         for row in faulty[:1]:
             faults[0] = f"{row.name}{' is worst' * (len(self.rows) > 1)}: {row.fault}"
         parts = {f"fault of {row.name}": fault for row, fault in zip(faulty, faults, strict=False)}

@@ -5,7 +5,7 @@ A standing keeps the number and the interval of an `Estimate`, with the rank amo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,7 +15,9 @@ from pydantic import computed_field, model_validator
 from finc_eval.core.errors import DataError
 from finc_eval.core.record import Record
 from finc_eval.core.signature import SignatureText
+from finc_eval.findings.facts import short
 from finc_eval.findings.finding import Finding
+from finc_eval.naming.evidence import is_unnamed
 from finc_eval.partitions.answer import LARGEST
 
 
@@ -152,8 +154,16 @@ class Row(Record):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def fault(self) -> str:
-        """All of its faults in one text; "" where nothing was found."""
-        return "; ".join(self.faults)
+        """All of its faults in one text, the largest with their shares; "" where nothing was found."""
+        return "; ".join((*self.faults, *self._in_few_words(self.findings[LARGEST:])))
+
+    @property
+    def fault_names(self) -> tuple[str, ...]:
+        """The largest fault in words, and the others, if they have a name, with their shares alone."""
+        return (*self.faults[:1], *self._in_few_words(self.findings[1:]))
+
+    def _in_few_words(self, findings: Sequence[Finding]) -> tuple[str, ...]:
+        return tuple(short(finding) for finding in findings if not is_unnamed(finding.name))
 
     @property
     def titled(self) -> str:

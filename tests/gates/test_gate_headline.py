@@ -3,6 +3,7 @@
 import html
 import json
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -104,3 +105,38 @@ def test_what_broke_no_limit_is_marked_apart_from_what_failed(limit, verdict, va
 def test_a_number_of_a_limit_is_written_unlike_what_is_allowed(name, value, margin, words):
     limit = Limit(name, "regressed", value, None, margin, "high", None, None, "", {}, {})
     assert f"{limit.number(value)} {limit.number(margin)}" == words
+
+
+def a_cause(name, limit, kind="kind", share=0.3):
+    return ReleaseFinding(name, kind, False, share, 0.05, None, limits=(limit,))
+
+
+FAILED = {  # findings by name, with the first limit of each, and parts of the headline by key
+    "all causes by name": (
+        [a_cause(f"dog {place}", f"a{place}") for place in range(5)],
+        ["too many dog 0", "too many dog 1", "too many dog 2", "more “dog 3” (30.0 %)", "more “dog 4” (30.0 %)"],
+    ),
+    "kinds without names": (
+        [a_cause("cat", "a0"), *(a_cause(f"unnamed kind k{place}", f"a{place}") for place in range(1, 5))],
+        ["too many cat", "too many samples of the unnamed kind k1", "too many samples of the unnamed kind k2",
+         "2 more kinds without a name"],
+    ),
+    "one cause of all limits": (
+        [replace(a_cause("cat", "a0"), limits=tuple(f"a{place}" for place in range(5)))], ["too many cat"],
+    ),
+    "a look that is gone": (
+        [*(a_cause(f"dog {place}", f"a{place}") for place in range(4)), a_cause("noisy", "a4", "look", 0.0)],
+        ["too many dog 0", "too many dog 1", "too many dog 2", "more “dog 3” (30.0 %)", "none noisy (before 5.0 %)"],
+    ),
+    "limits without a finding": (
+        [], ["a0 is 0.5", "a1 is 0.5", "a2 is 0.5", "2 more limits failed"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", FAILED)
+def test_causes_are_named_and_only_limits_are_counted_as_limits(case, failed):
+    findings, texts = FAILED[case]
+    limits = [Limit(f"a{place}", "regressed", 0.5, None, 0.1, "high", None, None, "", {}, {}) for place in range(5)]
+    told = replace(failed, findings=tuple(findings), limits=tuple(limits)).headline_parts
+    assert [text.partition(" (30.0 %, before")[0] for text in told.values()] == texts
