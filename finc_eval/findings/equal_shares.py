@@ -14,7 +14,7 @@ from finc_eval.numerics.inference import ALPHA
 Floats = NDArray[np.float64]
 
 
-def is_made_by_kinds(values: Mapping[str, Floats], kinds: Mapping[str, NDArray[np.int64]]) -> bool:
+def is_made_by_kinds(values: Mapping[str, Floats], kinds: Mapping[str, NDArray[np.str_]]) -> bool:
     """Return whether unlike shares of kinds make a difference of a trait.
 
     They do if at most half of the difference is left between samples of the same kind, and less than all of it by a
@@ -22,13 +22,13 @@ def is_made_by_kinds(values: Mapping[str, Floats], kinds: Mapping[str, NDArray[n
 
     Args:
         values: trait of the samples of each set, shape (n,), by set: "gen" and "ref".
-        kinds: number of the kind of each sample, shape (n,), by set.
+        kinds: id of the kind of each sample, shape (n,), by set.
     """
     left, error = left_within_kinds(values, kinds)
     return bool(left <= MOST and left + stats.norm.isf(ALPHA) * error < 1)
 
 
-def left_within_kinds(values: Mapping[str, Floats], kinds: Mapping[str, NDArray[np.int64]]) -> tuple[float, float]:
+def left_within_kinds(values: Mapping[str, Floats], kinds: Mapping[str, NDArray[np.str_]]) -> tuple[float, float]:
     """Return the part of a difference of mean ranks that is left within kinds, and its standard error.
 
     Ranks are of both sets together. Kinds are strata with the weights of van Elteren (1960), n m / (n + m); a kind that
@@ -37,17 +37,16 @@ def left_within_kinds(values: Mapping[str, Floats], kinds: Mapping[str, NDArray[
     Returns:
         Part of the difference of the sets, and its error; infinite errors if no kind is in both sets.
     """
-    numbers = [np.asarray(kinds[label]) for label in ("gen", "ref")]
     pooled = stats.rankdata(np.concatenate([values["gen"], values["ref"]]))
     gen, ref = np.split(pooled, [len(values["gen"])])
     whole = float(gen.mean() - ref.mean())
     weights, differences, squares = [], [], []
-    for kind in np.intersect1d(*numbers):
-        own, other = gen[numbers[0] == kind], ref[numbers[1] == kind]
+    for kind in {*kinds["gen"].tolist()} & {*kinds["ref"].tolist()}:
+        own, other = gen[kinds["gen"] == kind], ref[kinds["ref"] == kind]
         weights.append(len(own) * len(other) / (len(own) + len(other)))
         differences.append(own.mean() - other.mean())
         squares.append(((own - own.mean()) ** 2).sum() + ((other - other.mean()) ** 2).sum())
-    free = sum(map(len, numbers)) - 2 * len(weights)
+    free = len(pooled) - 2 * len(weights)
     if whole == 0 or free <= 0 or not weights:
         return 1.0, float("inf")
     left = float(np.average(differences, weights=weights))

@@ -31,7 +31,7 @@ Measured on photographs of Tiny ImageNet: 0.94 where a class is a cluster and is
 and at most 0.72 where all are gray, flatter or solarized, and none is lost.
 """
 
-KindsOf = Callable[[torch.Tensor], list[str]]  # ids of the kinds of rows, "" where a kind does not differ
+KindsOf = Callable[[torch.Tensor], list[str]]  # ids of the kinds of rows, "" far from all kinds
 
 
 def look_finding(look: Look) -> Finding:
@@ -117,10 +117,8 @@ def hold_findings(
     ]
     if kinds_of is not None and of_each and any(look.finding.is_of_all for look in first):
         embedded = {label: sets[label].rows_at(rows[label]) for label in rows}
-        near = {label: _distances(of_set) for label, of_set in embedded.items()}
-        own = [unit for unit in units if _are_apart(near[unit.own_set], unit.members[unit.own_set])]
-        first = [_made_by_kinds(found, own, measured) for found in first]
-        units = _under_look(units, embedded, near["ref"], kinds_of, of_each)
+        first = [_made_by_kinds(found, units, of_each, measured) for found in first]
+        units = _under_look(units, embedded, kinds_of, of_each)
     return explained([*first, *units])
 
 
@@ -138,28 +136,22 @@ def explained(held: Sequence[Held]) -> list[Held]:
     return sorted(causes, key=lambda said: -said.finding.size)
 
 
-def _made_by_kinds(look: Held, kinds: Sequence[Held], measured: MeasuredSets) -> Held:
-    """Return a look of all with the largest of the kinds that make it; other findings as they are.
-
-    Kinds have to be places of their own: a look that moves embeddings divides samples into kinds with and without it.
-    """
-    if not (look.finding.is_of_all and look.trait is not None and kinds):
+def _made_by_kinds(
+    look: Held, units: Sequence[Held], of_each: Mapping[str, NDArray[np.str_]], measured: MeasuredSets
+) -> Held:
+    """Return a look of all with the largest of the kinds whose shares make it; other findings as they are."""
+    if not (look.finding.is_of_all and look.trait is not None and units):
         return look
     traits, of_sets = measured
     place = traits.index(look.trait)
     values = {label: of_set.values[:, place].astype(float) for label, of_set in of_sets.items()}
-    strata = {label: np.zeros(len(each), np.int64) for label, each in values.items()}
-    for number, kind in enumerate(kinds, 1):
-        for label, of_set in strata.items():
-            of_set[kind.members[label]] = number
-    largest = max(kinds, key=lambda kind: kind.finding.size)
-    return replace(look, made_by=largest.key) if is_made_by_kinds(values, strata) else look
+    largest = max(units, key=lambda unit: unit.finding.size)
+    return replace(look, made_by=largest.key) if is_made_by_kinds(values, of_each) else look
 
 
 def _under_look(
     units: Sequence[Held],
     embedded: Mapping[str, torch.Tensor],
-    near: torch.Tensor,
     kinds_of: KindsOf,
     of_each: Mapping[str, NDArray[np.str_]],
 ) -> list[Held]:
@@ -173,26 +165,21 @@ def _under_look(
     scale = torch.where(spread > 0, ref.std(0) / spread.clamp_min(1e-12), 1.0)
     moved = ((gen - gen.mean(0)) * scale + ref.mean(0)).to(embedded["gen"].dtype)
     ids = {"gen": np.array(kinds_of(moved)), "ref": of_each["ref"]}
+    near = torch.cdist(ref, ref).fill_diagonal_(torch.inf).cpu()
     return [
         replace(unit, without_look={label: np.isin(each, unit.finding.parts) for label, each in ids.items()})
-        if _are_apart(near, unit.members["ref"])
+        if _are_apart(near, torch.from_numpy(unit.members["ref"]))
         else unit
         for unit in units
     ]
 
 
-def _distances(rows: torch.Tensor) -> torch.Tensor:
-    """Return the distances of samples from each other, shape (n, n), infinite from themselves."""
-    return torch.cdist(rows.double(), rows.double()).fill_diagonal_(torch.inf).cpu()
-
-
-def _are_apart(distances: torch.Tensor, has: NDArray[np.bool_]) -> bool:
+def _are_apart(distances: torch.Tensor, members: torch.Tensor) -> bool:
     """Return whether nearly all of the nearest half of the members, around each member, are members.
 
     A kind of what a look took away, such as colorful pictures, passes gradually into others. A kind of most samples is
     no place among others.
     """
-    members = torch.from_numpy(has)
     nearest = int(members.sum()) // 2
     if nearest == 0 or members.double().mean() > MOST:
         return False

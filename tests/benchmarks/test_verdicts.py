@@ -1,5 +1,7 @@
 """The judge of headlines: right, partly right, a consequence, false or silent."""
 
+import itertools
+
 import pytest
 from _planted_faults import FAULTS, Fault, Part, nothing
 from said_first import judge
@@ -44,4 +46,4 @@ def test_halves_of_the_faults_alternate_within_kinds():
     assert len({fault.name for fault in FAULTS}) == len(FAULTS)
     for kind in {fault.kind for fault in FAULTS}:
         halves = [fault.half for fault in FAULTS if fault.kind == kind]
-        assert all(half != after for half, after in zip(halves, halves[1:], strict=False))
+        assert all(half != after for half, after in itertools.pairwise(halves))

@@ -28,7 +28,9 @@ def drawn(rng, shares, shift=0.0, n=300, steps=0.5):
 def sets_of(seed, shares, shift=0.0, **options):
     rng = np.random.default_rng(seed)
     both = {"gen": drawn(rng, shares, shift, **options), "ref": drawn(rng, EVEN, **options)}
-    return {label: values for label, (_, values) in both.items()}, {label: kinds for label, (kinds, _) in both.items()}
+    return {label: values for label, (_, values) in both.items()}, {
+        label: kinds.astype(str) for label, (kinds, _) in both.items()
+    }
 
 
 CASES = {  # shares of kinds in the generated set, shift of all of it, whether kinds make the difference
@@ -53,7 +55,7 @@ def test_a_difference_is_made_by_kinds_if_it_is_gone_between_samples_of_one_kind
 
 def test_kinds_of_one_set_each_say_nothing():
     values = {"gen": np.arange(9.0), "ref": np.arange(9.0) + 20}
-    kinds = {"gen": np.zeros(9, int), "ref": np.ones(9, int)}
+    kinds = {"gen": np.full(9, "k0"), "ref": np.full(9, "k1")}
     assert left_within_kinds(values, kinds) == (1.0, float("inf")) and not is_made_by_kinds(values, kinds)
 
 
