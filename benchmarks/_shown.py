@@ -77,6 +77,8 @@ SHOWN = {
         ("features", "epsilon", "tau", "power"),
         r"planted faults \| (Hermite, degree 2|Fourier, 10,000) ",
     ),
+    "said_first_shown": (("fault", "planted, %", "said", "interval", "verdict"), ""),
+    "said_first_held": (("fault", "verdict"), "^all"),
     "scaling_ranges": (("shards", "seconds of a core", "memory, MB"), ""),
     "scaling_stages": (("stage", "samples/s of a core", "bytes a sample"), "2(0|5),000"),
     "shards": (("shards", "samples in each", "seconds", "memory beyond the modules, MB"), r"^10 \| 10 |10,000"),

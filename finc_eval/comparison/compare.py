@@ -40,7 +40,7 @@ from finc_eval.gallery.counts import MAX_SHOWN
 from finc_eval.gallery.pictured import captions_of
 from finc_eval.naming.explained import Has
 from finc_eval.naming.looks import Look, look_at
-from finc_eval.naming.traits import Trait
+from finc_eval.naming.measured import MeasuredSets
 from finc_eval.numerics.exchanges import MeanLaw
 from finc_eval.numerics.inference import ALPHA, BESIDE_ALPHA
 from finc_eval.numerics.precision import arithmetic
@@ -55,7 +55,7 @@ from finc_eval.sketches.one_law import KeptSample, Separability, separate
 
 DIRECTIONS = Stage("find directions", cost=2)
 
-SeenLooks = tuple[list[tuple[Look, Has]], Sequence[Trait]]  # looks with their samples, and what was measured
+SeenLooks = tuple[list[tuple[Look, Has]], MeasuredSets]  # looks with their samples, and what was measured
 
 
 @overload
@@ -364,9 +364,9 @@ def _with_captions(comparison: Comparison, opened: SketchedSets, run: Run) -> Co
 def _looks(sets: Mapping[str, Embeddings], opened: SketchedSets, settings: Settings) -> SeenLooks:
     """Return the looks in which the sets differ, with the samples that have each, and what was measured."""
     if settings.rho != 1 or not all(side.has_rows for side in opened.sets.values()):
-        return [], ()
+        return [], ((), {})
     blocks = None if opened.pairing is None else opened.pairing.block
-    return look_at(sets, settings.seed, blocks, known=opened.measured), opened.measured[0]
+    return look_at(sets, settings.seed, blocks, known=opened.measured), opened.measured
 
 
 def _with_findings(

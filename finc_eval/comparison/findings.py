@@ -30,9 +30,8 @@ from finc_eval.findings.found import KindsOf, find_differences, hold_findings, i
 from finc_eval.findings.names import KindNames
 from finc_eval.naming.evidence import SLIGHT
 from finc_eval.naming.looks import EXAMPLES, Look, look_at, say_part, say_whole
-from finc_eval.naming.measured import PictureLooks, looked_rows, measure_sets
+from finc_eval.naming.measured import MeasuredSets, PictureLooks, looked_rows, measure_sets
 from finc_eval.naming.properties import split_words
-from finc_eval.naming.traits import Trait
 from finc_eval.numerics.blocks import Blocked
 from finc_eval.numerics.exchanges import EXCHANGED
 from finc_eval.numerics.families import level_of_each
@@ -78,7 +77,7 @@ def hold_compared(
     comparison: Compared,
     sets: Mapping[str, Embeddings],
     looks: Sequence[tuple[Look, Members]],
-    traits: Sequence[Trait],
+    measured: MeasuredSets,
     kinds_of: KindsOf | None,
     run: Run,
 ) -> list[Held]:
@@ -89,7 +88,7 @@ def hold_compared(
     others = [] if comparison.by_id is not None or comparison.settings.rho != 1 else hold_copies(sets, run)
     if comparison.prompts is not None:
         others += hold_words(word_findings(comparison), comparison.prompts, sets)
-    return hold_findings(sets, looks, comparison.kinds, comparison.headings, kinds_of, traits, others)
+    return hold_findings(sets, looks, comparison.kinds, comparison.headings, kinds_of, measured, others)
 
 
 def with_kinds(looks: Sequence[Look], held: Sequence[Held]) -> tuple[Look, ...]:
@@ -216,10 +215,10 @@ def differences_between(
     pair = {"gen": gen, "ref": ref}
     kinds, headings, divided = divide(pair, kinds=kinds_of_both, seed=seed, run=run).described(pair)
     kinds_of = kinds_of_rows(kinds, divided, run)
-    traits, measured = measure_sets(pair, {"ref": pictures})
-    looks = look_at(pair, seed, known=(traits, measured), exchanges=EXCHANGES_OF_BOARDS)
+    measured = measure_sets(pair, {"ref": pictures})
+    looks = look_at(pair, seed, known=measured, exchanges=EXCHANGES_OF_BOARDS)
     slight, _ = find_slight(pair, seed, run, exchanges=EXCHANGES_OF_SETS)
-    held = hold_findings(pair, looks, kinds, headings, kinds_of, traits, hold_copies(pair, run))
+    held = hold_findings(pair, looks, kinds, headings, kinds_of, measured, hold_copies(pair, run))
     return (*(each.finding for each in held), *slight)
 
 

@@ -44,6 +44,7 @@ class Held:
         examples: ids of samples that show it, by set.
         without_look: samples that would be of a kind if both sets had the same look; None without a look of all, and
             for kinds that are not a place of their own.
+        made_by: of a look of all that unlike shares of kinds make, the key of the largest of these kinds; else "".
     """
 
     finding: Finding
@@ -53,6 +54,7 @@ class Held:
     asked: Members | None = None
     examples: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     without_look: Members | None = None
+    made_by: str = ""
 
     @property
     def is_part(self) -> bool:
@@ -137,6 +139,28 @@ def are_left_beside_look(held: Sequence[Held]) -> list[bool]:
     families = [[each.asked_p for each in held], [each.p_without_look for each in held]]
     level = level_of_each(ALPHA, len(families))
     return [min(p_values) <= level for p_values in zip(*(holm(family).tolist() for family in families), strict=True)]
+
+
+def follow_whole_looks(held: Sequence[Held], cause: Sequence[int | None]) -> list[int | None]:
+    """Return the causes of `causes_of`, with what follows from looks of all, and with looks of all that kinds make.
+
+    Kinds follow from the first look of all that no kinds make, unless they differ beside it. A look of all that kinds
+    make follows from the largest of them, or from the cause of that kind.
+    """
+    of_all = [i for i, each in enumerate(held) if each.finding.kind == "look" and each.finding.is_of_all]
+    causes = [*cause]
+    stands = next((i for i in of_all if not held[i].made_by), None)
+    if stands is not None:
+        kinds = [i for i, each in enumerate(held) if each.finding.kind == "kind"]
+        for i, is_left in zip(kinds, are_left_beside_look([held[i] for i in kinds]), strict=True):
+            if not is_left:
+                causes[i] = stands
+    for i in of_all:
+        kind = next((j for j, each in enumerate(held) if held[i].made_by and each.key == held[i].made_by), None)
+        root = kind if kind is None or causes[kind] is None else causes[kind]
+        if root is not None and root != stands:
+            causes[i] = root
+    return causes
 
 
 def _may_bring(one: Held, other: Held, among_kinds: bool) -> bool:

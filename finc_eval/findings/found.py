@@ -10,14 +10,15 @@ import torch
 from numpy.typing import NDArray
 
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.findings.causes import Held, Members, are_left_beside_look, causes_of
+from finc_eval.findings.causes import Held, Members, causes_of, follow_whole_looks
+from finc_eval.findings.equal_shares import is_made_by_kinds
 from finc_eval.findings.finding import Finding, What
 from finc_eval.findings.names import KindNames
 from finc_eval.naming.columns import is_look
 from finc_eval.naming.evidence import CLASSIFIER, MOST, PARTLY, TRAIT
 from finc_eval.naming.explained import TAIL
 from finc_eval.naming.looks import EXAMPLES, REPEAT, Look
-from finc_eval.naming.measured import looked_rows
+from finc_eval.naming.measured import MeasuredSets, looked_rows
 from finc_eval.naming.parts import Property, have
 from finc_eval.naming.traits import Trait
 from finc_eval.numerics.inference import ALPHA, significant
@@ -30,7 +31,7 @@ Measured on photographs of Tiny ImageNet: 0.94 where a class is a cluster and is
 and at most 0.72 where all are gray, flatter or solarized, and none is lost.
 """
 
-KindsOf = Callable[[torch.Tensor], list[str]]  # ids of the kinds of rows, "" where a kind does not differ
+KindsOf = Callable[[torch.Tensor], list[str]]  # ids of the kinds of rows, "" far from all kinds
 
 
 def look_finding(look: Look) -> Finding:
@@ -82,7 +83,7 @@ def hold_findings(
     kinds: Sequence[Kind],
     headings: Sequence[Kind],
     kinds_of: KindsOf | None,
-    traits: Sequence[Trait] = (),
+    measured: MeasuredSets = ((), {}),
     others: Sequence[Held] = (),
 ) -> list[Held]:
     """Return the causes among the looks, repeats, kinds and other findings of two sets, with the samples of each.
@@ -95,7 +96,7 @@ def hold_findings(
         kinds: all kinds.
         headings: unions of kinds that differ alike.
         kinds_of: function that returns the ids of the kinds of rows; None without kinds.
-        traits: traits that the looks are of.
+        measured: traits that the looks are of, and the values of the samples of `looked_rows`.
         others: findings of other things, such as words of prompts, with their samples.
     """
     rows = {label: looked_rows(samples) for label, samples in sets.items()}
@@ -104,7 +105,7 @@ def hold_findings(
         if kinds_of is None or not significant(kinds, ALPHA)
         else {label: np.array(kinds_of(samples.rows_at(rows[label]))) for label, samples in sets.items()}
     )
-    names, named = KindNames((*headings, *kinds)), {trait.name: trait for trait in traits}
+    names, named = KindNames((*headings, *kinds)), {trait.name: trait for trait in measured[0]}
     first = [*others, *(_hold_look(look, has, rows, named) for look, has in looks)]
     each = {kind.id: _hold_kind(kind, names, kinds, sets, rows, of_each) for kind in significant(kinds, ALPHA)}
     alone = causes_of([*first, *each.values()], among_kinds=False)
@@ -115,26 +116,15 @@ def hold_findings(
         each.get(kind.id) or _hold_kind(kind, names, kinds, sets, rows, of_each) for kind in top_level(kinds, heads)
     ]
     if kinds_of is not None and of_each and any(look.finding.is_of_all for look in first):
-        units = _under_look(units, sets, rows, kinds_of, of_each)
+        embedded = {label: sets[label].rows_at(rows[label]) for label in rows}
+        first = [_made_by_kinds(found, units, of_each, measured) for found in first]
+        units = _under_look(units, embedded, kinds_of, of_each)
     return explained([*first, *units])
 
 
 def explained(held: Sequence[Held]) -> list[Held]:
     """Return the findings that are causes, the largest first, each with what follows from it."""
-    cause = causes_of(held)
-    whole = next(
-        (
-            place
-            for place, candidate in enumerate(held)
-            if candidate.finding.kind == "look" and candidate.finding.is_of_all
-        ),
-        None,
-    )
-    if whole is not None:
-        kinds = [candidate for candidate in held if candidate.finding.kind == "kind"]
-        stays = [kind for kind, is_left in zip(kinds, are_left_beside_look(kinds), strict=True) if is_left]
-        follows = [candidate.finding.kind == "kind" and candidate not in stays for candidate in held]
-        cause = [whole if is_brought else own for is_brought, own in zip(follows, cause, strict=True)]
+    cause = follow_whole_looks(held, causes_of(held))
     causes = []
     for place, candidate in enumerate(held):
         if cause[place] is None:
@@ -146,10 +136,22 @@ def explained(held: Sequence[Held]) -> list[Held]:
     return sorted(causes, key=lambda said: -said.finding.size)
 
 
+def _made_by_kinds(
+    look: Held, units: Sequence[Held], of_each: Mapping[str, NDArray[np.str_]], measured: MeasuredSets
+) -> Held:
+    """Return a look of all with the largest of the kinds whose shares make it; other findings as they are."""
+    if not (look.finding.is_of_all and look.trait is not None and units):
+        return look
+    traits, of_sets = measured
+    place = traits.index(look.trait)
+    values = {label: of_set.values[:, place].astype(float) for label, of_set in of_sets.items()}
+    largest = max(units, key=lambda unit: unit.finding.size)
+    return replace(look, made_by=largest.key) if is_made_by_kinds(values, of_each) else look
+
+
 def _under_look(
     units: Sequence[Held],
-    sets: Mapping[str, Embeddings],
-    rows: Mapping[str, NDArray[np.int64]],
+    embedded: Mapping[str, torch.Tensor],
     kinds_of: KindsOf,
     of_each: Mapping[str, NDArray[np.str_]],
 ) -> list[Held]:
@@ -158,10 +160,10 @@ def _under_look(
     A look of all moves samples of all kinds alike: it moves the embeddings, and changes how far they spread. So the
     generated set gets the means and the spreads of the reference.
     """
-    gen, ref = (sets[label].rows_at(rows[label]).double() for label in ("gen", "ref"))
+    gen, ref = (embedded[label].double() for label in ("gen", "ref"))
     spread = gen.std(0)
     scale = torch.where(spread > 0, ref.std(0) / spread.clamp_min(1e-12), 1.0)
-    moved = ((gen - gen.mean(0)) * scale + ref.mean(0)).to(sets["gen"].rows_at(rows["gen"][:1]).dtype)
+    moved = ((gen - gen.mean(0)) * scale + ref.mean(0)).to(embedded["gen"].dtype)
     ids = {"gen": np.array(kinds_of(moved)), "ref": of_each["ref"]}
     near = torch.cdist(ref, ref).fill_diagonal_(torch.inf).cpu()
     return [

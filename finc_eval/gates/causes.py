@@ -145,11 +145,11 @@ def find_suspects(
     pair = {GEN: sets.gen, "ref": sets.all[old]}
     kinds, headings, kinds_of = changes.kinds, changes.headings, changes.kinds_of
     known = {label: pictures[name] for label, name in ((GEN, GEN), ("ref", old)) if name in pictures}
-    traits, measured = measure_sets(pair, known)
-    looks = look_at(pair, seed, known=(traits, measured))
+    measured = measure_sets(pair, known)
+    looks = look_at(pair, seed, known=measured)
     labels = {GEN: GEN, "ref": old}
     found = []
-    for finding in hold_findings(pair, looks, kinds, headings, kinds_of, traits):
+    for finding in hold_findings(pair, looks, kinds, headings, kinds_of, measured):
         shown = {labels[key]: tuple(ids) for key, ids in finding.examples.items()}
         found.append(Suspect(**vars(finding) | {"examples": shown}))
     return found or _slight(pair, labels, answer, seed, run)

@@ -232,8 +232,8 @@ def names_of_unions(
 
 
 def kinds_of_rows(kinds: Sequence[Kind], divided: KindsOfSamples, run: Run) -> Callable[[torch.Tensor], list[str]]:
-    """Return the function that gives rows, shape (n, d), the ids of their kinds; "" where that does not differ."""
-    return partial(divided.named, [kind.id if kind.p_value <= ALPHA else "" for kind in kinds], run=run)
+    """Return the function that gives rows, shape (n, d), the ids of their kinds; "" far from all kinds."""
+    return partial(divided.named, [kind.id for kind in kinds], run=run)
 
 
 def describe_kinds(

@@ -110,7 +110,7 @@ class ReleaseMap(Record):
             tree: the kinds of the reference.
             sets: embeddings by label.
             kinds: kinds of the pair, with the share of the new release first.
-            kinds_of: function that returns the id of the kind of each row, shape (n, d), "" where it does not differ.
+            kinds_of: function that returns the id of the kind of each row, shape (n, d).
             pair: labels of the new and the older release.
         """
         xy, step = lay_out(tree)
@@ -123,7 +123,7 @@ class ReleaseMap(Record):
             shares_here = np.bincount(spot, minlength=len(xy)) / len(spot)
             shares[label] = tuple(shares_here.round(5).tolist())
             if label in pair:
-                kinds_of_drawn = np.array([names[number] for number in kinds_of(drawn.rows)])
+                kinds_of_drawn = np.array([names.get(name, 0) for name in kinds_of(drawn.rows)])
                 np.add.at(votes, (spot, kinds_of_drawn), 1 / len(spot))
         owner = votes.argmax(1)
         for name, number in names.items():  # a rare kind that changed has a place in any case
