@@ -375,7 +375,8 @@ def _with_findings(
     """Return a comparison with what is said of the sets, and which kinds each look explains."""
     if len(sets) == 2 and all(side.has_rows for side in opened.sets.values()):
         kinds_of = kinds_of_rows(comparison.kinds, comparison.divided, run) if comparison.divided is not None else None
-        held = hold_compared(comparison, sets, *seen, kinds_of, run)
+        blocks = None if opened.pairing is None else opened.pairing.block
+        held = hold_compared(comparison, sets, *seen, kinds_of, blocks, run)
         comparison = replace(comparison, looks=with_kinds(comparison.looks, held))
         return replace(comparison, findings=findings_of(comparison, held))
     return comparison

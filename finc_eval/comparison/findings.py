@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from finc_eval.comparison.direction import Direction, SetLabel
 from finc_eval.comparison.headline import (
@@ -24,7 +25,7 @@ from finc_eval.core.words import percent, quote
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.set_info import titles_of
 from finc_eval.findings.causes import Held, Members
-from finc_eval.findings.copies import hold_copies
+from finc_eval.findings.copies import hold_copies, say_copies
 from finc_eval.findings.finding import OF_TRAITS, Finding, two_shares
 from finc_eval.findings.found import KindsOf, find_differences, hold_findings, in_order
 from finc_eval.findings.names import KindNames
@@ -80,13 +81,14 @@ def hold_compared(
     looks: Sequence[tuple[Look, Members]],
     traits: Sequence[Trait],
     kinds_of: KindsOf | None,
+    blocks: Mapping[str, NDArray[np.int64]] | None,
     run: Run,
 ) -> list[Held]:
     """Return the causes among the looks, copies, kinds and words of a comparison, with their samples.
 
     Pairs of the same ids say themselves which pictures are copies; and with ρ other than 1, kinds alone are compared.
     """
-    others = [] if comparison.by_id is not None or comparison.settings.rho != 1 else hold_copies(sets, run)
+    others = [] if comparison.by_id is not None or comparison.settings.rho != 1 else hold_copies(sets, run, blocks)
     if comparison.prompts is not None:
         others += hold_words(word_findings(comparison), comparison.prompts, sets)
     return hold_findings(sets, looks, comparison.kinds, comparison.headings, kinds_of, traits, others)
@@ -174,7 +176,7 @@ def _sentence(finding: Finding, comparison: Compared, names: Mapping[str, KindNa
         name = names[finding.kind].quoted(named, finding.kind)
         return f"The {name} {verb} {shares[0]}{OF_GEN} (reference {shares[1]})."
     if finding.kind == "copy":
-        return f"{percent(finding.share_gen or 0.0)}{OF_GEN} are {finding.name}."
+        return say_copies(finding.name, finding.share_gen or 0.0, OF_GEN)
     before = f"(reference {percent(finding.share_ref or 0.0)})"
     return f"{percent(finding.share_gen or 0.0)}{OF_GEN} {predicate(finding.name)} {before}."
 
