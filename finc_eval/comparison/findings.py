@@ -28,7 +28,7 @@ from finc_eval.findings.causes import Held, Members
 from finc_eval.findings.copies import hold_copies, say_copies
 from finc_eval.findings.finding import OF_TRAITS, Finding, two_shares
 from finc_eval.findings.found import KindsOf, find_differences, hold_findings, in_order
-from finc_eval.findings.names import KindNames
+from finc_eval.findings.names import KindNames, usual_of
 from finc_eval.naming.evidence import SLIGHT
 from finc_eval.naming.looks import EXAMPLES, Look, look_at, predicate, say_whole
 from finc_eval.naming.measured import PictureLooks, looked_rows, measure_sets
@@ -171,6 +171,8 @@ def _sentence(finding: Finding, comparison: Compared, names: Mapping[str, KindNa
     if finding.kind in ("kind", "direction"):
         known = _named_as(finding.kind, comparison)
         named = next(each for each in known if finding.parts in ((each.id,), getattr(each, "children", ())))
+        if isinstance(named, Kind) and (usual := usual_of(named)) is not None:
+            return names[finding.kind].say_usual(named, *usual, OF_GEN)
         shares = two_shares(finding.share_gen or 0.0, finding.share_ref or 0.0)
         verb = "is" if finding.kind == "kind" else "holds"
         name = names[finding.kind].quoted(named, finding.kind)

@@ -25,7 +25,7 @@ DRAWN_VALUES = 500  # values that random parts are drawn of: if all are copies, 
 
 
 @dataclass(frozen=True, eq=False)
-class Copies:
+class CopiedSamples:
     """Samples of "gen" that equal samples of "ref", or nearly do.
 
     Attributes:
@@ -49,7 +49,7 @@ class Copies:
 
 def measure_copies(
     sets: Mapping[str, Embeddings], run: Run | None = None, blocks: Mapping[str, NDArray[np.int64]] | None = None
-) -> Copies:
+) -> CopiedSamples:
     """Find the samples of "gen" that equal samples of "ref", or nearly do.
 
     Samples are equal by their pixels, where they are known, or else by their embeddings. Draws of a law with few values
@@ -78,7 +78,7 @@ def measure_copies(
         members = {label: has | marked[label] for label, has in members.items()}
         p_value = min(p_value, near.pairs.copies_p)
     name = COPIES if not is_near else SOME_NEAR if is_exact else NEAR_COPIES
-    return Copies(name, share, float(repeated.mean()), p_value, is_all, members, _show(sets, members, digests))
+    return CopiedSamples(name, share, float(repeated.mean()), p_value, is_all, members, _show(sets, members, digests))
 
 
 def _show(

@@ -31,7 +31,10 @@ from finc_eval.numerics.inference import BESIDE_ALPHA
 CLIPPED = 4.0  # standard deviations at which values count no further
 EXAMPLES = 8  # samples of a look that are shown
 
-ORDINARY = 0.05  # share of a set that has near pairs from which near pairs of the other set are not called repeats
+ORDINARY = 0.05
+"""Share of a set that has near pairs above which near pairs of the other set are not called repeats.
+
+Near pairs within .55 are 0 of 600 photographs, and a quarter of 150 points of two dimensions."""
 
 REPEAT = "repeat"  # trait of the pictures that a set repeats
 

