@@ -365,8 +365,7 @@ def _looks(sets: Mapping[str, Embeddings], opened: SketchedSets, settings: Setti
     """Return the looks in which the sets differ, with the samples that have each, and what was measured."""
     if settings.rho != 1 or not all(side.has_rows for side in opened.sets.values()):
         return [], ((), {})
-    blocks = None if opened.pairing is None else opened.pairing.block
-    return look_at(sets, settings.seed, blocks, known=opened.measured), opened.measured
+    return look_at(sets, settings.seed, opened.blocks, known=opened.measured), opened.measured
 
 
 def _with_findings(
@@ -375,7 +374,7 @@ def _with_findings(
     """Return a comparison with what is said of the sets, and which kinds each look explains."""
     if len(sets) == 2 and all(side.has_rows for side in opened.sets.values()):
         kinds_of = kinds_of_rows(comparison.kinds, comparison.divided, run) if comparison.divided is not None else None
-        held = hold_compared(comparison, sets, *seen, kinds_of, run)
+        held = hold_compared(comparison, sets, *seen, kinds_of, opened.blocks, run)
         comparison = replace(comparison, looks=with_kinds(comparison.looks, held))
         return replace(comparison, findings=findings_of(comparison, held))
     return comparison

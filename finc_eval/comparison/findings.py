@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from finc_eval.comparison.direction import Direction, SetLabel
 from finc_eval.comparison.headline import (
@@ -19,15 +20,15 @@ from finc_eval.comparison.headline import (
     thing_of,
 )
 from finc_eval.core.run import Run
-from finc_eval.core.words import percent, quote
+from finc_eval.core.words import quote
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.set_info import titles_of
 from finc_eval.findings.causes import Held, Members
-from finc_eval.findings.copies import hold_copies
+from finc_eval.findings.copies import hold_copies, say_copies
 from finc_eval.findings.facts import OF_GEN
 from finc_eval.findings.finding import OF_TRAITS, Finding, two_shares
 from finc_eval.findings.found import KindsOf, find_differences, hold_findings, in_order
-from finc_eval.findings.names import KindNames
+from finc_eval.findings.names import KindNames, usual_of
 from finc_eval.naming.evidence import SLIGHT
 from finc_eval.naming.looks import EXAMPLES, Look, look_at, say_part, say_whole
 from finc_eval.naming.measured import MeasuredSets, PictureLooks, looked_rows, measure_sets
@@ -79,13 +80,14 @@ def hold_compared(
     looks: Sequence[tuple[Look, Members]],
     measured: MeasuredSets,
     kinds_of: KindsOf | None,
+    blocks: Mapping[str, NDArray[np.int64]] | None,
     run: Run,
 ) -> list[Held]:
     """Return the causes among the looks, copies, kinds and words of a comparison, with their samples.
 
     Pairs of the same ids say themselves which pictures are copies; and with ρ other than 1, kinds alone are compared.
     """
-    others = [] if comparison.by_id is not None or comparison.settings.rho != 1 else hold_copies(sets, run)
+    others = [] if comparison.by_id is not None or comparison.settings.rho != 1 else hold_copies(sets, run, blocks)
     if comparison.prompts is not None:
         others += hold_words(word_findings(comparison), comparison.prompts, sets)
     return hold_findings(sets, looks, comparison.kinds, comparison.headings, kinds_of, measured, others)
@@ -168,12 +170,14 @@ def _sentence(finding: Finding, comparison: Compared, names: Mapping[str, KindNa
     if finding.kind in ("kind", "direction"):
         known = _named_as(finding.kind, comparison)
         named = next(each for each in known if finding.parts in ((each.id,), getattr(each, "children", ())))
+        if isinstance(named, Kind) and (usual := usual_of(named)) is not None:
+            return names[finding.kind].say_usual(named, *usual, OF_GEN)
         shares = two_shares(finding.share_gen or 0.0, finding.share_ref or 0.0)
         verb = "is" if finding.kind == "kind" else "holds"
         name = names[finding.kind].quoted(named, finding.kind)
         return f"The {name} {verb} {shares[0]}{OF_GEN} (reference {shares[1]})."
     if finding.kind == "copy":
-        return f"{percent(finding.share_gen or 0.0)}{OF_GEN} are {finding.name}."
+        return say_copies(finding.name, finding.share_gen or 0.0, OF_GEN)
     return f"{say_part(finding.name, finding.share_gen or 0.0, finding.share_ref or 0.0)}."
 
 

@@ -154,6 +154,11 @@ class SketchedSets:
         """True for pairs by id that are fewer than a comparison of sets needs."""
         return _are_few(self.pairing)
 
+    @property
+    def blocks(self) -> Mapping[str, NDArray[np.int64]] | None:
+        """Block of each sample of paired sets, by label; None without pairs."""
+        return None if self.pairing is None else self.pairing.block
+
     @cached_property
     def kernel_error(self) -> tuple[torch.Tensor, KernelError | None]:
         """Samples of both sets, and the error of φ on them; None for fewer than two samples."""

@@ -55,6 +55,7 @@ class Held:
     examples: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     without_look: Members | None = None
     made_by: str = ""
+    others: Members | None = None
 
     @property
     def is_part(self) -> bool:
@@ -123,6 +124,7 @@ def causes_of(held: Sequence[Held], *, among_kinds: bool = True) -> list[int | N
         firm = [i for i in parts if (i, j) in explains and ((j, i) not in explains or _is_first(i, j, held, left))]
         if firm:
             cause[j] = min(firm, key=lambda i: left[i, j][0])
+    _follow_repeats(held, cause)
     _explain_jointly(held, cause)
     _follow_kinds(held, cause)
     _break_circles(held, cause)
@@ -191,6 +193,21 @@ def _is_first(i: int, j: int, held: Sequence[Held], left: Mapping[tuple[int, int
         return own < others
     sizes = [sum(int(mask.sum()) for mask in each.reach(rest).values()) for each, rest in ((one, other), (other, one))]
     return (sizes[0], i) < (sizes[1], j)
+
+
+def _follow_repeats(held: Sequence[Held], cause: list[int | None]) -> None:
+    """Let a lost kind follow from repeats, or copies, that are most of the other samples of its class.
+
+    A class that comes from three pictures has lost its usual pictures.
+    """
+    repeats = [place for place, finding in enumerate(held) if finding.finding.kind in ("repeat", "copy")]
+    for j, kind in enumerate(held):
+        if kind.others is None or not kind.others["gen"].any():
+            continue
+        has = kind.others["gen"]
+        inside = {i: float(held[i].members["gen"][has].mean()) for i in repeats if held[i].finding.is_more}
+        if inside and max(inside.values()) >= MOST:
+            cause[j] = max(inside, key=lambda i: inside[i])
 
 
 def _follow_kinds(held: Sequence[Held], cause: list[int | None]) -> None:

@@ -1,22 +1,22 @@
-"""Copies of the reference among the samples of a set, as a finding: the same words in all verbs."""
+"""Copies of the reference among the samples of a set, exact and near, as a finding: the same words in all verbs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.progress import silent
 from finc_eval.core.run import Run
+from finc_eval.core.words import percent
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.embeddings.repeats import sample_hashes
-from finc_eval.findings.causes import Held
+from finc_eval.findings.causes import Held, Members
 from finc_eval.findings.finding import Finding
 from finc_eval.naming.looks import EXAMPLES
 from finc_eval.naming.measured import looked_rows
-from finc_eval.naming.repeated import COPIES, REPEATED, pixels_of
+from finc_eval.naming.repeated import AT_LEAST, COPIES, NEAR_COPIES, REPEATED, SOME_NEAR, digests_of, pair_rows
 
 COPIED = 0.001
 """Level of copies, which a headline adds to all else that it says; `tests/findings/test_rates.py` measures the rate."""
@@ -24,34 +24,88 @@ COPIED = 0.001
 DRAWN_VALUES = 500  # values that random parts are drawn of: if all are copies, chance gives as many in none of 10^100
 
 
-def hold_copies(sets: Mapping[str, Embeddings], run: Run | None = None) -> list[Held]:
-    """Return the samples of "gen" that equal samples of "ref" as a finding; none if they are few, or both are one set.
+@dataclass(frozen=True, eq=False)
+class CopiedSamples:
+    """Samples of "gen" that equal samples of "ref", or nearly do.
+
+    Attributes:
+        name: what they are called.
+        share: share of "gen", of near copies the least share.
+        share_ref: share of "ref" that equals another sample of it.
+        p_value: p-value of "both sets are draws of one law"; 1 for hardly any copies.
+        is_all: whether both are one set: all samples of each equal samples of the other.
+        members: which of the samples looked at are copies, and which of the reference are repeated in it, by set.
+        examples: ids of copies, and of originals, by set.
+    """
+
+    name: str
+    share: float
+    share_ref: float
+    p_value: float
+    is_all: bool
+    members: Members
+    examples: dict[str, tuple[str, ...]]
+
+
+def measure_copies(
+    sets: Mapping[str, Embeddings], run: Run | None = None, blocks: Mapping[str, NDArray[np.int64]] | None = None
+) -> CopiedSamples:
+    """Find the samples of "gen" that equal samples of "ref", or nearly do.
 
     Samples are equal by their pixels, where they are known, or else by their embeddings. Draws of a law with few values
-    repeat each other, too: the share of the reference is of the samples that equal another sample of it.
+    repeat each other, too: the share of the reference is of the samples that equal another sample of it. Near copies
+    are near pairs across the sets, if there are more than between random parts of both.
+
+    Args:
+        sets: embeddings, "gen" and "ref".
+        run: run, whose device is used.
+        blocks: block of each sample of paired sets, by label.
     """
-    known = {label: pixels for label, one in sets.items() if (pixels := pixels_of(one)) is not None}
-    quiet = replace(Run.of(run), progress=silent)
-    hashes = known if len(known) == len(sets) else sample_hashes(sets, quiet)
-    gen, ref = hashes["gen"], hashes["ref"]
-    copied = np.isin(gen, ref)
-    if copied.mean() < REPEATED or (copied.all() and np.isin(ref, gen).all()):
-        return []
-    p_value = p_of_copies(gen, ref)
-    if p_value > COPIED:
-        return []
+    digests = digests_of(sets, replace(Run.of(run), progress=silent))
+    gen, ref = digests["gen"], digests["ref"]
     values, times = np.unique(ref, return_counts=True)
-    repeated = np.isin(ref, values[times > 1])
-    masks: dict[str, NDArray[np.bool_]] = {"gen": copied, "ref": repeated}
-    originals = np.flatnonzero(np.isin(ref, gen))[:EXAMPLES]
-    examples = {"gen": sets["gen"].ids_at(np.flatnonzero(copied)[:EXAMPLES]), "ref": sets["ref"].ids_at(originals)}
-    shares = float(copied.mean()), float(repeated.mean())
-    found = Finding(COPIES, "copy", False, *shares, p_value, ids=examples["gen"])
-    return [
-        Held(
-            found, {label: masks[label][looked_rows(one)] for label, one in sets.items()}, COPIES, None, None, examples
-        )
-    ]
+    equal, repeated = np.isin(gen, ref), np.isin(ref, values[times > 1])
+    rows = {label: looked_rows(one) for label, one in sets.items()}
+    members = {"gen": equal[rows["gen"]], "ref": repeated[rows["ref"]]}
+    share, p_value = float(equal.mean()), p_of_copies(gen, ref) if equal.mean() >= REPEATED else 1.0
+    is_all = bool(equal.all() and np.isin(ref, gen).all())
+    is_exact, near = p_value <= COPIED, pair_rows(sets, rows, blocks, run)
+    is_near = near is not None and near.pairs.copies_p <= COPIED and near.pairs.least >= REPEATED
+    if near is not None and is_near:
+        marked = {label: near.mark(label, near.pairs.copied) for label in sets}
+        fresh = marked["gen"] & ~members["gen"]
+        share += near.pairs.least * float(fresh.sum() / max(marked["gen"].sum(), 1))
+        members = {label: has | marked[label] for label, has in members.items()}
+        p_value = min(p_value, near.pairs.copies_p)
+    name = COPIES if not is_near else SOME_NEAR if is_exact else NEAR_COPIES
+    return CopiedSamples(name, share, float(repeated.mean()), p_value, is_all, members, _show(sets, members, digests))
+
+
+def _show(
+    sets: Mapping[str, Embeddings], members: Members, digests: Mapping[str, NDArray[np.uint64]]
+) -> dict[str, tuple[str, ...]]:
+    """Return ids of copies among the samples looked at, and of their originals where these are equal, by set."""
+    rows = looked_rows(sets["gen"])[members["gen"]][:EXAMPLES]
+    originals = np.flatnonzero(np.isin(digests["ref"], digests["gen"]))[:EXAMPLES]
+    return {"gen": sets["gen"].ids_at(rows), "ref": sets["ref"].ids_at(originals)}
+
+
+def hold_copies(
+    sets: Mapping[str, Embeddings], run: Run | None = None, blocks: Mapping[str, NDArray[np.int64]] | None = None
+) -> list[Held]:
+    """Return the copies of "ref" in "gen" as a finding; none if there are none beyond chance, or both are one set."""
+    copies = measure_copies(sets, run, blocks)
+    if copies.p_value > COPIED or copies.is_all:
+        return []
+    found = Finding(
+        copies.name, "copy", False, copies.share, copies.share_ref, copies.p_value, ids=copies.examples["gen"]
+    )
+    return [Held(found, copies.members, copies.name, None, None, copies.examples)]
+
+
+def say_copies(name: str, share: float, of_set: str) -> str:
+    """Return the sentence on copies: "At least 12 % of the generated set are near copies of the reference"."""
+    return f"{'At least ' * (name in AT_LEAST)}{percent(share)}{of_set} are {name}."
 
 
 def p_of_copies(gen: NDArray[np.uint64], ref: NDArray[np.uint64]) -> float:

@@ -13,6 +13,7 @@ from finc_eval.core.words import percent
 from finc_eval.naming.evidence import ADJECTIVE, UNNAMED, WORD
 from finc_eval.naming.explained import TAIL
 from finc_eval.naming.looks import predicate, say_whole
+from finc_eval.naming.repeated import AT_LEAST
 
 What = Literal["look", "kind", "direction", "repeat", "copy", "words", "pair", "metric", "column", "sets"]
 """Kinds of findings; "column" is a column of the user, and "sets" are the sets as a whole."""
@@ -152,6 +153,8 @@ class Finding(Record):
         if self.shares is None:
             return ""
         own, before = two_shares(*self.shares)
+        if self.kind == "copy" and self.name in AT_LEAST:
+            own = f"at least {own}"
         is_said = self.words.startswith((own, f"only {own}", "none is", "none has"))
         return f"{other} {before}" if is_said else f"{own}, {other} {before}"
 

@@ -13,7 +13,7 @@ from finc_eval.embeddings.base import Embeddings
 from finc_eval.findings.causes import Held, Members, causes_of, follow_whole_looks
 from finc_eval.findings.equal_shares import is_made_by_kinds
 from finc_eval.findings.finding import Finding, What
-from finc_eval.findings.names import KindNames
+from finc_eval.findings.names import KindNames, whole_with_others
 from finc_eval.naming.columns import is_look
 from finc_eval.naming.evidence import CLASSIFIER, MOST, PARTLY, TRAIT
 from finc_eval.naming.explained import TAIL
@@ -209,7 +209,17 @@ def _hold_kind(
     asked = None
     if said and all(each.source in samples.columns for each in said for samples in sets.values()):
         asked = {label: np.asarray(have(samples, rows[label], said).any(1)) for label, samples in sets.items()}
-    return Held(finding, members, kind.id, None, asked, examples)
+    others = None
+    if whole_with_others(kind) is not None and (known := _named_by(kind)):
+        others = {label: np.asarray(have(samples, rows[label], known).any(1)) for label, samples in sets.items()}
+        others = {label: mask & ~members[label] for label, mask in others.items()}
+    return Held(finding, members, kind.id, None, asked, examples, others=others)
+
+
+def _named_by(kind: Kind) -> list[Property]:
+    """Return the values of columns, classes and nouns that name a kind."""
+    said = [Property(part.source, part.value) for part in kind.evidence if part.in_name and part.source != TRAIT]
+    return [known for known in said if kind.part_of is not None and known.words == kind.part_of.name] or said
 
 
 def _said_by(kind: Kind) -> list[Property]:

@@ -5,9 +5,47 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from finc_eval.core.words import quote
-from finc_eval.naming.evidence import ADJECTIVE, LOOKS_LIKE, SUCH_AS, HasName, UniqueNames, starts_with_trait, unnamed
+from finc_eval.findings.finding import LACKING, two_shares
+from finc_eval.naming.evidence import (
+    ADJECTIVE,
+    LOOKS_LIKE,
+    MOST,
+    SUCH_AS,
+    HasName,
+    UniqueNames,
+    starts_with_trait,
+    unnamed,
+)
+from finc_eval.partitions.kind import Kind, Whole
+from finc_eval.partitions.wholes import has_others
 
 MAX_NAME = 5  # words of the name of a kind
+
+USUAL, UNUSUAL = "usual ", "unusual "
+"""Beginnings of the names of a lost and of a new kind if the set has other samples of the class that names it."""
+
+
+def whole_with_others(kind: HasName) -> Whole | None:
+    """Return the class or label of a kind that is rarer in the generated set, if this has others of it; else None."""
+    if not isinstance(kind, Kind) or kind.part_of is None or {*kind.shares} != {"gen", "ref"}:
+        return None
+    return kind.part_of if kind.share_gen < kind.share_ref and has_others(kind, kind.part_of) else None
+
+
+def usual_of(kind: HasName) -> tuple[str, Whole] | None:
+    """Return "usual " or "unusual " and the class or label of most of whose samples a kind is; None of other kinds.
+
+    Of a lost kind, the generated set has other samples of the class: the usual samples are missing, and the class is
+    not. Of a new kind, the reference has other samples: the class is drawn otherwise.
+    """
+    if not isinstance(kind, Kind) or kind.part_of is None or {*kind.shares} != {"gen", "ref"}:
+        return None
+    less, most = sorted(kind.shares, key=lambda label: kind.shares[label].share)
+    is_apart = kind.shares[less].share <= LACKING * kind.shares[most].share
+    is_most = kind.shares[most].share >= MOST * kind.part_of.shares[most]
+    if not (is_apart and is_most and has_others(kind, kind.part_of)):
+        return None
+    return (USUAL if less == "gen" else UNUSUAL), kind.part_of
 
 
 class KindNames:
@@ -35,6 +73,8 @@ class KindNames:
         short = self.cut(kind)
         if starts_with_trait(kind.name, kind.evidence):
             short = f"samples {short}" if short.startswith("with ") else f"{ADJECTIVE}{short}"
+        elif (usual := usual_of(kind)) is not None:
+            short = f"{usual[0]}{short}"
         return f"{short} ({kind.id})" if self._unique.is_shared(kind) else short
 
     def quoted(self, kind: HasName, thing: str = "kind") -> str:
@@ -43,6 +83,14 @@ class KindNames:
             return unnamed(kind.id) if thing == "kind" else f"{thing} {kind.id}"
         like = "like " * kind.name.startswith(LOOKS_LIKE)
         return f"{thing} {like}{quote(self.cut(kind))}" + f", {kind.id}," * self._unique.is_shared(kind)
+
+    def say_usual(self, kind: Kind, usual: str, whole: Whole, of_set: str) -> str:
+        """Say that the usual samples of a class are missing, or that there are unusual samples, and its whole share."""
+        own, before = two_shares(kind.share_gen, kind.share_ref)
+        in_all, before_in_all = two_shares(whole.share_gen, whole.share_ref)
+        name = quote(self.cut(kind))
+        of_all = f"{name} in all is {in_all} (reference {before_in_all})"
+        return f"The {usual}{name} is {own}{of_set} (reference {before}); {of_all}."
 
     def cut(self, kind: HasName) -> str:
         """Return the first `MAX_NAME` words of the name; a noun with its example is whole."""

@@ -16,6 +16,7 @@ from finc_eval.comparison.findings import find_slight
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.findings.causes import Held, causes_of
+from finc_eval.findings.copies import measure_copies
 from finc_eval.findings.finding import OF_TRAITS, Finding
 from finc_eval.findings.found import hold_findings
 from finc_eval.gates.appearance import PART, WHOLE, Beyond, Clearest
@@ -26,9 +27,8 @@ from finc_eval.gates.limit import Limit
 from finc_eval.gates.sets import GEN, GateSets
 from finc_eval.gates.verdict import ReleaseFinding
 from finc_eval.naming.evidence import MOST, is_unnamed
-from finc_eval.naming.looks import EXAMPLES, look_at
+from finc_eval.naming.looks import look_at
 from finc_eval.naming.measured import PictureLooks, looked_rows, measure_sets
-from finc_eval.naming.repeated import COPIES, find_copies
 from finc_eval.naming.traits import Trait
 from finc_eval.partitions.answer import Answer
 from finc_eval.same_ids.result import ById
@@ -170,15 +170,12 @@ def _slight(
 def copied_suspect(sets: GateSets, old: str, run: Run) -> Suspect:
     """Return the copies of the reference in a release as a finding beside those in an older one."""
     run = run.prefixed("copies")
-    pair = {GEN: sets.gen, "ref": sets.all[old]}
-    has = {label: find_copies(samples, sets.ref, run) for label, samples in pair.items()}
-    shares = {label: float(mask.mean()) for label, mask in has.items()}
-    shown = {
-        name: tuple(pair[label].ids_at(np.flatnonzero(has[label])[:EXAMPLES]))
-        for label, name in ((GEN, GEN), ("ref", old))
-    }
-    members = {label: has[label][looked_rows(samples)] for label, samples in pair.items()}
-    return Suspect(Finding(COPIES, "copy", False, shares[GEN], shares["ref"], None), members, examples=shown)
+    labels = {GEN: sets.gen, "ref": sets.all[old]}
+    found = {label: measure_copies({"gen": samples, "ref": sets.ref}, run) for label, samples in labels.items()}
+    shown = {name: found[label].examples["gen"] for label, name in ((GEN, GEN), ("ref", old))}
+    members = {label: copies.members["gen"] for label, copies in found.items()}
+    shares = found[GEN].share, found["ref"].share
+    return Suspect(Finding(found[GEN].name, "copy", False, *shares, None), members, examples=shown)
 
 
 def find_findings(

@@ -17,6 +17,7 @@ from finc_eval.embeddings.base import CachedEmbeddings
 from finc_eval.embeddings.recipe import ARRAY_SPACE
 from finc_eval.embeddings.repeats import LOOK, share_of_repeats
 from finc_eval.extractors.settings import AnyExtractor
+from finc_eval.findings.copies import measure_copies
 from finc_eval.gates.appearance import PART, WHOLE, Clearest, look_evidence, pictures_of
 from finc_eval.gates.divisions import OF_REF, OF_SETS, by_tree, by_tree_of_all, fewest, judge_kinds, tree_of_reference
 from finc_eval.gates.evidence import Normal, round_up
@@ -27,7 +28,6 @@ from finc_eval.gates.scores import score_evidence
 from finc_eval.gates.sets import GEN, REF, GateSets
 from finc_eval.gates.shares import GainedShare, LostShare
 from finc_eval.measures.metrics import COMPUTE
-from finc_eval.naming.repeated import find_copies
 from finc_eval.numerics.families import level_of_each
 from finc_eval.numerics.inference import ALPHA, share_bounds
 from finc_eval.same_ids.detect import are_two_runs
@@ -148,7 +148,7 @@ def _basic_lines(sets: GateSets, run: Run) -> list[str | Proposal]:
     shares = {
         "duplicates": (share_of_repeats(sets.gen, run.prefixed("duplicates")), "repeat another"),
         "copies": (
-            float(find_copies(sets.gen, sets.ref, run.prefixed("copies")).mean()),
+            measure_copies({"gen": sets.gen, "ref": sets.ref}, run.prefixed("copies")).share,
             "equal, or nearly equal, a reference sample",
         ),
     }

@@ -23,6 +23,7 @@ from finc_eval.embeddings.opening import training_runs
 from finc_eval.embeddings.recipe import ARRAY_SPACE, known_space
 from finc_eval.embeddings.repeats import LOOK, share_of_repeats
 from finc_eval.extractors.settings import AnyExtractor
+from finc_eval.findings.copies import measure_copies
 from finc_eval.gates.appearance import look_evidence, pictures_of
 from finc_eval.gates.baseline import History, is_history, samples_of
 from finc_eval.gates.by_id import by_id_evidence, compare_runs, find_other_pictures
@@ -41,7 +42,6 @@ from finc_eval.gates.verdict import FIRST, ReleaseFinding, Verdict
 from finc_eval.measures.metrics import COMPUTE
 from finc_eval.memorization.audit import NearTraining
 from finc_eval.memorization.settings import AUDIT_ALPHA
-from finc_eval.naming.repeated import find_copies
 from finc_eval.numerics.families import level_of_each
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.partitions.kind_tree import KindTree
@@ -141,8 +141,8 @@ def basic_evidence(sets: GateSets, limits: BasicLimits, run: Run) -> Iterator[Li
         share = share_of_repeats(gen, run.prefixed("duplicates"))
         yield PlainFact(name="basics.duplicates", value=share, margin=limits.duplicates, n=gen.n)
     if limits.copies is not None:
-        share = float(find_copies(sets.gen, sets.ref, run.prefixed("copies")).mean())
-        yield PlainFact(name="basics.copies", value=share, margin=limits.copies, n=gen.n)
+        copies = measure_copies({"gen": gen, "ref": sets.ref}, run.prefixed("copies"))
+        yield PlainFact(name="basics.copies", value=copies.share, margin=limits.copies, n=gen.n)
     if limits.encodings and sets.baselines:
         old = next(iter(sets.baselines.values()))
         if isinstance(gen, CachedEmbeddings) and isinstance(old, CachedEmbeddings):

@@ -10,7 +10,7 @@ from finc_eval.findings.finding import What
 from finc_eval.gates.evidence import Side
 from finc_eval.gates.rule import Verb
 from finc_eval.naming.evidence import is_unnamed
-from finc_eval.naming.repeated import COPIES
+from finc_eval.naming.repeated import AT_LEAST, COPIES
 
 VERBS: tuple[Verb, ...] = ("regressed", "missing", "undecided", "improved", "held")
 """The verdicts of limits; verdicts that need a person come first."""
@@ -31,7 +31,7 @@ WORDS = {
     "basics.samples": "the number of samples of the release is {value}",
     "basics.unreadable": "{value} of the samples cannot be read",
     "basics.duplicates": "{value} of samples repeat others",
-    "basics.copies": f"{{value}} of the samples are {COPIES}",
+    "basics.copies": "{value} of the samples are {copies}",
     "by_id.broken": "{note}",
     "by_id.worse": "{note}",
     "by_id.changed": "{value} of the pairs with the same id have changed",
@@ -124,13 +124,15 @@ class Limit(Record):
         rule, _, part = self.rule.partition("@")
         older = "anchor" if rule.endswith("-anchor") else "baseline"
         rule, called = rule.removesuffix("-anchor"), name or self.note * self.is_named
+        copies = called if COPIES in called else COPIES
         told = WORDS.get(rule, WORDS.get(self.about, "{name} is {value}")).format(
             name=self.name,
             note=self.note,
             look=called or UNNAMED_LOOK,
             kind=self._kind(called),
             metric=rule.removeprefix("metrics."),
-            value=self.number(self.value),
+            copies=copies,
+            value="at least " * (copies in AT_LEAST) + self.number(self.value),
             since=f" since the {older}",
             than=f" than that of the {older}",
         )

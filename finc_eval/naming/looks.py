@@ -19,19 +19,22 @@ from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.recipe import extractor_of
 from finc_eval.embeddings.repeats import REPEATS
 from finc_eval.naming.explained import STRONG, TAIL, Explained, Has, explain, name_cause
-from finc_eval.naming.measured import Measured, MeasuredSets, looked_rows, measure_sets
+from finc_eval.naming.measured import Measured, MeasuredSets, exchange_rows, looked_rows, measure_sets
 from finc_eval.naming.questions import MOTION
-from finc_eval.naming.repeated import MIN_MEASURED, REPEATED, Repeats, pixels_of, shares_of_repeats
-from finc_eval.naming.share_repeated import p_of_share_repeated
+from finc_eval.naming.repeated import REPEATED, PairedRows, Repeats, pair_rows, pixels_of, shares_of_repeats
+from finc_eval.naming.share_repeated import p_of_all_repeats
 from finc_eval.naming.texture import Array
 from finc_eval.naming.traits import Trait
-from finc_eval.numerics.blocks import MIN_BLOCKS, Blocked
-from finc_eval.numerics.exchanges import Exchanged, UnitSums, exchange_units, flip_blocks, unit_numbers
 from finc_eval.numerics.families import level_of_each, step_down
 from finc_eval.numerics.inference import BESIDE_ALPHA
 
 CLIPPED = 4.0  # standard deviations at which values count no further
 EXAMPLES = 8  # samples of a look that are shown
+
+ORDINARY = 0.05
+"""Share of a set that has near pairs above which near pairs of the other set are not called repeats.
+
+Near pairs within .55 are 0 of 600 photographs, and a quarter of 150 points of two dimensions."""
 
 REPEAT = "repeat"  # trait of the pictures that a set repeats
 
@@ -157,7 +160,7 @@ def _find_traits(
     """Return the repeats, and the looks by traits of samples that are not repeats, with the samples of each."""
     table, columns = _columns(traits, measured)
     rows = {label: one.rows for label, one in measured.items()}
-    exchanged = _exchange(table, sets, rows, seed, blocks, exchanges)
+    exchanged = exchange_rows(table, sets, rows, seed, blocks, exchanges)
     z = np.zeros((1, 0)) if exchanged is None else exchanged.z
     p_values = step_down(z[0], z[1:].astype(np.float32)) if z.size else np.empty(0)
     order = [int(index) for index in np.argsort(-np.abs(z[0]), kind="stable") if p_values[index] <= BESIDE_ALPHA]
@@ -197,16 +200,16 @@ def _find_repeats(
     """Return, for each set, the look of samples that it repeats more often than the other set.
 
     All large repeats are one family, and the share of samples that are repeats at all is another: many pictures may
-    come twice each. Both are tested by the exchanges of looks, and share their level. Groups that are repeats
-    themselves are taken apart: their samples are what is counted. Clips that move alike, such as still ones, are not
-    repeats.
+    come twice each. Without these, near pairs inside a set are a third: a class may come from a few pictures, moved
+    slightly. All are tested by exchanges, and share their level. Groups that are repeats themselves are taken apart:
+    their samples are what is counted. Clips that move alike, such as still ones, are not repeats.
     """
     if any(extractor_of(one.space) == MOTION for one in sets.values()):
         return []
     repeats = Repeats.among(sets, rows)
     apart = {label: one.with_groups(None, None) if one.grouping == REPEATS else one for label, one in sets.items()}
     large, p_values = _test_large(repeats, apart, rows, seed, blocks, exchanges)
-    level = level_of_each(BESIDE_ALPHA, 2)  # of both families
+    level = level_of_each(BESIDE_ALPHA, 3)  # of all families
     found = []
     for label, side in (("gen", 1), ("ref", -1)):
         often = large[(np.abs(p_values) <= level) & (np.sign(p_values) == side)]
@@ -214,16 +217,45 @@ def _find_repeats(
         p_value, of_all = float(np.abs(p_values[np.isin(large, often)]).min(initial=1.0)), 1.0
         said, of_set = (repeats.has(chosen)[label].mean() for chosen in (often, every))
         if of_set >= REPEATED and said <= of_set / 2:  # else the large ones are most of them
-            of_all = 2 * _p_of_all(repeats, label, apart, rows, seed, blocks, exchanges)  # of either set
+            of_all = 2 * p_of_all_repeats(repeats.numbers, label, apart, rows, seed, blocks, exchanges)  # of either set
         if of_all <= level:
             often, p_value = np.union1d(often, every), min(p_value, of_all)
         if len(often):
-            has = repeats.has(often)
-            shares, is_counted = shares_of_repeats(sets, rows, has, bool((repeats.unlike[often] > 1).any()))
-            times, are_pictures = round(shares[label] * sets[label].n), pixels_of(sets[label]) is not None
-            name = repeats.say(often, times, are_pictures=are_pictures, is_counted=is_counted)
-            found.append((_of_repeats(name, label, p_value, has, shares, sets, rows), has))
+            found.append(_say_repeats(repeats, often, label, p_value, sets, rows))
+    return found or _find_near_repeats(
+        pair_rows(apart, rows, blocks, seed=seed, exchanges=exchanges), level, sets, rows
+    )
+
+
+def _find_near_repeats(
+    near: PairedRows | None, level: float, sets: Mapping[str, Embeddings], rows: Mapping[str, NDArray[np.int64]]
+) -> list[tuple[Look, Has]]:
+    """Return, for each set, the look of the near repeats that it has more of than the other set."""
+    found = []
+    for label, other in (("gen", "ref"), ("ref", "gen")):
+        if near is None or (p_value := 2 * near.pairs.repeats_p[label == "ref"]) > level:
+            continue
+        repeats = near.repeats(label)
+        often = repeats.added(label, other)
+        if repeats.is_again(other).mean() <= ORDINARY and repeats.has(often)[label].mean() >= REPEATED:
+            found.append(_say_repeats(repeats, often, label, p_value, sets, rows))
     return found
+
+
+def _say_repeats(
+    repeats: Repeats,
+    chosen: NDArray[np.int64],
+    label: str,
+    p_value: float,
+    sets: Mapping[str, Embeddings],
+    rows: Mapping[str, NDArray[np.int64]],
+) -> tuple[Look, Has]:
+    """Describe repeats of a set, given by their numbers, as a look, with the samples of both sets that are these."""
+    has = repeats.has(chosen)
+    shares, is_counted = shares_of_repeats(sets, rows, has, bool((repeats.unlike[chosen] > 1).any()))
+    times, are_pictures = round(shares[label] * sets[label].n), pixels_of(sets[label]) is not None
+    name = repeats.say(chosen, times, are_pictures=are_pictures, is_counted=is_counted)
+    return _of_repeats(name, label, p_value, has, shares, sets, rows), has
 
 
 def _test_large(
@@ -237,32 +269,11 @@ def _test_large(
     """Return the large repeats, and the p-value of each, (k,), below 0 where the reference has more of it."""
     kept = np.flatnonzero(np.any([*repeats.large.values()], axis=0))
     table = {label: (one[:, None] == kept).astype(float) for label, one in repeats.numbers.items()}
-    exchanged = _exchange(table, sets, rows, seed, blocks, exchanges) if len(kept) else None
+    exchanged = exchange_rows(table, sets, rows, seed, blocks, exchanges) if len(kept) else None
     if exchanged is None:
         return kept[:0], np.empty(0)
     z = exchanged.z
     return kept, np.asarray(step_down(z[0], z[1:].astype(np.float32)) * np.sign(z[0]))
-
-
-def _p_of_all(
-    repeats: Repeats,
-    label: str,
-    sets: Mapping[str, Embeddings],
-    rows: Mapping[str, NDArray[np.int64]],
-    seed: int,
-    blocks: Mapping[str, NDArray[np.int64]] | None,
-    exchanges: int,
-) -> float:
-    """Return the p-value of "a set repeats no more of its samples than the other": units are exchanged, or blocks."""
-    labels = (label, "ref" if label == "gen" else "gen")
-    numbers = repeats.numbers[labels[0]], repeats.numbers[labels[1]]
-    if blocks is None:
-        first, second = (unit_numbers(sets[one].unit_keys()[rows[one]]) for one in labels)
-    else:
-        mine, others = (blocks[one][rows[one]] for one in labels)
-        of_each = np.unique(np.concatenate([mine, others]), return_inverse=True)[1].reshape(-1)
-        first, second = np.split(of_each, [len(mine)])
-    return p_of_share_repeated(numbers, (first, second), seed, exchanges, is_paired=blocks is not None)
 
 
 def _of_repeats(
@@ -315,34 +326,6 @@ def _columns(traits: Sequence[Trait], measured: Mapping[str, Measured]) -> tuple
     return dict(zip(measured, np.split(table, ends), strict=True)), columns
 
 
-def _exchange(
-    table: Mapping[str, Array],
-    sets: Mapping[str, Embeddings],
-    rows: Mapping[str, NDArray[np.int64]],
-    seed: int,
-    blocks: Mapping[str, NDArray[np.int64]] | None,
-    exchanges: int,
-) -> Exchanged | None:
-    """Exchange units between the sets, or both sets within blocks; None if there are too few samples or blocks."""
-    if min(map(len, rows.values())) < MIN_MEASURED:
-        return None
-    if blocks is None:
-        first, second = (
-            _sum_units(table[label], unit_numbers(sets[label].unit_keys()[rows[label]])) for label in ("gen", "ref")
-        )
-        return exchange_units(first, second, seed, exchanges=exchanges)
-    own = {label: blocks[label][rows[label]] for label in ("gen", "ref")}
-    shared = np.intersect1d(own["gen"], own["ref"])
-    if len(shared) < MIN_BLOCKS:
-        return None
-    inside = {label: np.isin(each, shared) for label, each in own.items()}
-    number = np.concatenate([np.searchsorted(shared, each[inside[label]]) for label, each in own.items()])
-    owner = np.repeat([0, 1], [inside[label].sum() for label in own])
-    values = np.concatenate([table[label][inside[label]] for label in own])
-    weights = Blocked(number, owner).contrasts[0]
-    return flip_blocks(_sum_units(values * weights[:, None], number).sums, seed, exchanges)
-
-
 def _of_rest(
     chosen: Sequence[int],
     left: Has,
@@ -355,15 +338,8 @@ def _of_rest(
     """Return z of some columns among the samples that no look explains yet."""
     values = {label: table[label][mask][:, chosen] for label, mask in left.items()}
     rest = {label: rows[label][mask] for label, mask in left.items()}
-    found = _exchange(values, sets, rest, seed, blocks, 0)
+    found = exchange_rows(values, sets, rest, seed, blocks, 0)
     return np.zeros(len(chosen)) if found is None else found.z[0]
-
-
-def _sum_units(values: Array, units: NDArray[np.int64]) -> UnitSums:
-    count = int(units.max()) + 1
-    sums = np.zeros((count, values.shape[1]), np.float64)
-    np.add.at(sums, units, values)
-    return UnitSums(sums.astype(np.float32), np.bincount(units, minlength=count).astype(float))
 
 
 def _explain(columns: Sequence[_Column], index: int, z: Array, measured: Mapping[str, Measured]) -> Explained:

@@ -16,8 +16,11 @@ from finc_eval.naming.columns import ColumnMeasurer, ColumnValues, RegisteredCol
 from finc_eval.naming.numbers import Parts, Rows, read_numbers, say_left_out
 from finc_eval.naming.properties import smallest_hashes
 from finc_eval.naming.questions import MOTION
+from finc_eval.naming.repeated import MIN_MEASURED
 from finc_eval.naming.texture import Array, marks
 from finc_eval.naming.traits import LOOKS_OF_CLIPS, SIDE, TRAITS, Trait, measure_clips, measure_looks
+from finc_eval.numerics.blocks import MIN_BLOCKS, Blocked
+from finc_eval.numerics.exchanges import Exchanged, UnitSums, exchange_units, flip_blocks, unit_numbers
 
 LOOKED = 1000  # samples of a set that are measured: a part of 5 % has 50 of these
 
@@ -143,3 +146,47 @@ def _pictures(sets: Mapping[str, Embeddings], known: Mapping[str, PictureLooks |
     asked, of_users = join_columns(columns, [*map(len, values.values())])
     joined = zip(values.items(), of_users, strict=True)
     return (*asked, *TRAITS), {label: np.concatenate([users, looks], 1) for (label, looks), users in joined}
+
+
+def exchange_rows(
+    table: Mapping[str, Array],
+    sets: Mapping[str, Embeddings],
+    rows: Mapping[str, NDArray[np.int64]],
+    seed: int,
+    blocks: Mapping[str, NDArray[np.int64]] | None,
+    exchanges: int,
+) -> Exchanged | None:
+    """Exchange units between the sets, or both sets within blocks; None if there are too few samples or blocks.
+
+    Args:
+        table: values of the samples, by set, shape (m, columns).
+        sets: embeddings, "gen" and "ref".
+        rows: indices of the samples, by set, shape (m,).
+        seed: random seed of the exchanges.
+        blocks: block of each sample of paired sets, by label.
+        exchanges: number of exchanges.
+    """
+    if min(map(len, rows.values())) < MIN_MEASURED:
+        return None
+    if blocks is None:
+        first, second = (
+            _sum_units(table[label], unit_numbers(sets[label].unit_keys()[rows[label]])) for label in ("gen", "ref")
+        )
+        return exchange_units(first, second, seed, exchanges=exchanges)
+    own = {label: blocks[label][rows[label]] for label in ("gen", "ref")}
+    shared = np.intersect1d(own["gen"], own["ref"])
+    if len(shared) < MIN_BLOCKS:
+        return None
+    inside = {label: np.isin(each, shared) for label, each in own.items()}
+    number = np.concatenate([np.searchsorted(shared, each[inside[label]]) for label, each in own.items()])
+    owner = np.repeat([0, 1], [inside[label].sum() for label in own])
+    values = np.concatenate([table[label][inside[label]] for label in own])
+    weights = Blocked(number, owner).contrasts[0]
+    return flip_blocks(_sum_units(values * weights[:, None], number).sums, seed, exchanges)
+
+
+def _sum_units(values: Array, units: NDArray[np.int64]) -> UnitSums:
+    count = int(units.max()) + 1
+    sums = np.zeros((count, values.shape[1]), np.float64)
+    np.add.at(sums, units, values)
+    return UnitSums(sums.astype(np.float32), np.bincount(units, minlength=count).astype(float))

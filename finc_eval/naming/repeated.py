@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -12,11 +12,17 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from finc_eval.core.progress import silent
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
-from finc_eval.embeddings.keys import hash_rows
+from finc_eval.embeddings.keys import hash_rows, string_hashes
 from finc_eval.embeddings.repeats import sample_hashes
 from finc_eval.embeddings.search.neighbors import nearest
+from finc_eval.embeddings.subset import Subset
+from finc_eval.naming.near_pairs import LEAST_PAIRED, NearPairs, Neighborhood, count_near_pairs, find_neighbors
+from finc_eval.naming.properties import smallest_hashes
+from finc_eval.numerics.arrays import without_fold
+from finc_eval.numerics.exchanges import unit_numbers
 
 Indices = NDArray[np.int64]
 
@@ -25,8 +31,19 @@ CLOSE = 0.1
 
 COPIES = "copies of the reference"  # name of what a set has of the reference, in all that is said
 
+NEAR_COPIES, SOME_NEAR = f"near {COPIES}", f"{COPIES}, some of them only nearly"
+AT_LEAST = (NEAR_COPIES, SOME_NEAR)
+"""Names of copies that are nearly equal, as JPEG or a crop makes them: their share is a least share."""
+
 MIN_MEASURED = 4  # samples of a set below which nothing is said of them
+PROMPT = "prompt"  # column of the prompts of samples
+
 REPEATED = 0.01  # share of a set that is one picture from which it is worth a word
+
+MOST_REST = 1 << 13  # samples of the reference, besides those looked at, that are compared with these: 16 million pairs
+
+FIRST_EXCHANGES, WORTH_MORE = 499, 0.02
+"""Exchanges that are drawn first, and p-value above which no more are drawn: 19 of 20 equal sets need no more."""
 
 IN_MEMORY = 2**23  # distances at once; with a quarter of these, 10 000 samples take 2.6 times as long
 
@@ -142,19 +159,143 @@ def shares_of_repeats(
     return {label: float(np.isin(digests, marked).mean()) for label, digests in pixels.items()}, True
 
 
-def find_copies(gen: Embeddings, ref: Embeddings, run: Run) -> NDArray[np.bool_]:
-    """Return which samples of a set equal a sample of the reference, or nearly do, shape (n,).
+@dataclass(frozen=True, eq=False)
+class PairedRows:
+    """Near pairs among samples of the sets "gen" and "ref" that were looked at, one sample of each unit.
 
-    Pixels are compared where they are known, and else embeddings. Nearly equal is what is nearer to a sample of the
-    reference than `CLOSE` times the median distance of samples of the reference to their nearest other sample.
+    Attributes:
+        pairs: near pairs of samples of both sets, "gen" first.
+        places: place of the sample of its unit in `pairs`, for each sample looked at, by set; −1 for none.
     """
-    hashes = sample_hashes({"gen": gen, "ref": ref}, run)
-    equal = np.isin(hashes["gen"], hashes["ref"])
-    distances = nearest(gen, ref, 1, device=run.device, index="auto").distances[:, 0]
-    among = nearest(ref, ref, 1, exclude_self=True, device=run.device, index="auto").distances[:, 0]
-    unlike = among[among > 0]
-    near = distances < CLOSE * np.median(unlike) if len(unlike) else np.zeros(len(distances), bool)
-    return np.asarray(equal | near)
+
+    pairs: NearPairs
+    places: dict[str, Indices]
+
+    def mark(self, label: str, has: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Mask of the samples looked at of a set, shape (n,), from one of the samples of `pairs`."""
+        place = self.places[label]
+        return np.asarray(has[place] & (place >= 0))
+
+    def repeats(self, label: str) -> Repeats:
+        """Return the near repeats, chains of near pairs, at the distance where those inside a set are clear."""
+        clump = self.pairs.clumps(is_first=label == "gen")
+        numbers = {name: np.where(place >= 0, clump[place], -1) for name, place in self.places.items()}
+        return Repeats(numbers, np.bincount(clump[clump >= 0]))
+
+
+def pair_rows(
+    sets: Mapping[str, Embeddings],
+    rows: Mapping[str, Indices],
+    blocks: Mapping[str, Indices] | None = None,
+    run: Run | None = None,
+    *,
+    seed: int = 0,
+    exchanges: int = 7999,
+) -> PairedRows | None:
+    """Find near pairs among some samples of "gen" and "ref"; None for too few samples.
+
+    Groups are units. Samples of one prompt, or of one block of paired sets, may be alike in both sets: they are not
+    pairs, and the labels of a prompt are exchanged. Samples of a large reference that were not looked at are compared
+    with all others, too.
+
+    Args:
+        sets: embeddings, by label.
+        rows: indices of the samples that are looked at, by label.
+        blocks: block of each sample of paired sets, by label; default: prompts, if both sets have them.
+        run: run, whose device is used.
+        seed: random seed of the exchanges.
+        exchanges: number of exchanges; fewer where the first of them show no near pairs beyond chance.
+    """
+    run = replace(Run.of(run), progress=silent)
+    digests = digests_of(sets, run)
+    keys = {label: digests[label][each] for label, each in rows.items()}
+    own, is_paired = _units_of(sets, rows, blocks)
+    chosen = {label: _first_of_each(sets[label].id_keys()[rows[label]], units) for label, units in own.items()}
+    if is_paired:
+        shared = np.intersect1d(own["gen"], own["ref"])
+        chosen = {label: each[np.isin(own[label][each], shared)] for label, each in chosen.items()}
+    taken = {label: rows[label][each] for label, each in chosen.items()}
+    units = np.unique(np.concatenate([own[label][each] for label, each in chosen.items()]), return_inverse=True)[1]
+    is_gen = np.arange(len(units)) < len(taken["gen"])
+    if min(map(len, taken.values())) < LEAST_PAIRED:
+        return None
+    vectors = torch.cat([sets[label].rows_at(each).cpu() for label, each in taken.items()])
+    near = find_neighbors(vectors, units.reshape(-1), np.concatenate([keys[name][at] for name, at in chosen.items()]))
+    to_rest = None if is_paired else _to_rest(sets, rows, taken, digests, near, run)
+    pairs = None
+    for drawn in (min(FIRST_EXCHANGES, exchanges), exchanges):
+        pairs = count_near_pairs(
+            near, is_gen, units.reshape(-1), to_rest, is_paired=is_paired, seed=seed, exchanges=drawn
+        )
+        if pairs is None or min(pairs.copies_p, *pairs.repeats_p) > WORTH_MORE:
+            break
+    return None if pairs is None else PairedRows(pairs, _places(own, chosen))
+
+
+def digests_of(sets: Mapping[str, Embeddings], run: Run | None = None) -> dict[str, NDArray[np.uint64]]:
+    """Return a digest of each sample by set, shape (n,): of pixels where all sets know them, or else of embeddings."""
+    known = {label: pixels for label, one in sets.items() if (pixels := pixels_of(one)) is not None}
+    return known if len(known) == len(sets) else sample_hashes(sets, run)
+
+
+def _units_of(
+    sets: Mapping[str, Embeddings], rows: Mapping[str, Indices], blocks: Mapping[str, Indices] | None
+) -> tuple[dict[str, Indices], bool]:
+    """Return the number of the unit of each of some samples, by set, and whether sets are paired by them."""
+    if blocks is not None:
+        return {label: blocks[label][each] for label, each in rows.items()}, True
+    if all(PROMPT in one.columns for one in sets.values()):
+        names = [string_hashes(sets[label].column(PROMPT))[rows[label]] for label in ("gen", "ref")]
+        prompts = dict(zip(("gen", "ref"), np.split(unit_numbers(np.concatenate(names)), [len(names[0])]), strict=True))
+        shared = np.intersect1d(prompts["gen"], prompts["ref"])
+        return prompts, len(shared) >= LEAST_PAIRED
+    # Ids and groups of both sets may have the same names.
+    number = {label: unit_numbers(one.unit_keys()[rows[label]]) for label, one in sets.items()}
+    return {"gen": number["gen"], "ref": number["ref"] + 1 + number["gen"].max(initial=-1)}, False
+
+
+def _first_of_each(keys: NDArray[np.uint64], units: Indices) -> Indices:
+    """Return the place of the sample of each unit with the smallest key, in order, shape (units,)."""
+    order = np.argsort(without_fold(keys), kind="stable")
+    return np.sort(order[np.unique(units[order], return_index=True)[1]])
+
+
+def _places(own: Mapping[str, Indices], chosen: Mapping[str, Indices]) -> dict[str, Indices]:
+    """Return the place of the chosen sample of its unit for each sample, among all chosen; −1 for none, by set."""
+    places, start = {}, 0
+    for label, units in own.items():
+        taken = units[chosen[label]]
+        order = np.argsort(taken)
+        at = np.minimum(np.searchsorted(taken, units, sorter=order), max(len(taken) - 1, 0))
+        places[label] = np.where(taken[order[at]] == units, start + order[at], -1)
+        start += len(taken)
+    return places
+
+
+def _to_rest(
+    sets: Mapping[str, Embeddings],
+    rows: Mapping[str, Indices],
+    taken: Mapping[str, Indices],
+    digests: Mapping[str, NDArray[np.uint64]],
+    near: Neighborhood,
+    run: Run,
+) -> NDArray[np.float64] | None:
+    """Return the distance of each chosen sample to the rest of the reference, in its unit; None without a rest.
+
+    The rest are samples of other units than those looked at, which have no label to exchange.
+    """
+    ref = sets["ref"]
+    units = ref.unit_keys()
+    drawn = smallest_hashes(ref, len(rows["ref"]) + MOST_REST)
+    rest = drawn[~np.isin(units[drawn], units[rows["ref"]])]
+    if len(rest) < 2:
+        return None
+    found = []
+    for label, each in taken.items():
+        neighbors = nearest(Subset(sets[label], each), Subset(ref, rest), 2, device=run.device)
+        is_equal = digests["ref"][rest[neighbors.indices]] == digests[label][each, None]
+        found.append(np.where(is_equal, np.inf, neighbors.distances).min(1))
+    return np.asarray(np.concatenate(found) / near.scale)
 
 
 def pixels_of(one: Embeddings) -> NDArray[np.uint64] | None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
+
+from finc_eval.embeddings.base import Embeddings
+from finc_eval.numerics.exchanges import unit_numbers
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -41,6 +44,31 @@ def p_of_share_repeated(
     difference = np.concatenate(differences)
     # 1e-9: the same samples in another order differ by rounding.
     return float((difference >= difference[0] - 1e-9).mean())
+
+
+def p_of_all_repeats(
+    numbers: Mapping[str, Integers],
+    label: str,
+    sets: Mapping[str, Embeddings],
+    rows: Mapping[str, Integers],
+    seed: int,
+    blocks: Mapping[str, Integers] | None,
+    exchanges: int,
+) -> float:
+    """Return the p-value of "a set repeats no more of its samples than the other": units are exchanged, or blocks.
+
+    `numbers` has the number of the repeat of each sample of `rows`, by set, −1 for samples without any; for the other
+    arguments see `p_of_share_repeated` and `find_looks`.
+    """
+    labels = (label, "ref" if label == "gen" else "gen")
+    if blocks is None:
+        first, second = (unit_numbers(sets[one].unit_keys()[rows[one]]) for one in labels)
+    else:
+        mine, others = (blocks[one][rows[one]] for one in labels)
+        of_each = np.unique(np.concatenate([mine, others]), return_inverse=True)[1].reshape(-1)
+        first, second = np.split(of_each, [len(mine)])
+    of_both = numbers[labels[0]], numbers[labels[1]]
+    return p_of_share_repeated(of_both, (first, second), seed, exchanges, is_paired=blocks is not None)
 
 
 def _draw_units(

@@ -60,11 +60,25 @@ class Wholes:
         return cls(wholes, more)
 
     def part_of(self, kind: Kind, said: Sequence[Property]) -> Whole | None:
-        """Return the first whole that a kind's name says, and that the kind is a part of; None without one."""
+        """Return the first whole that a kind's name says, and that the kind is a part of; None without one.
+
+        A kind that a set has lost is a part of its class if the set has other samples of the class.
+        """
         most = kind.set_with_most
         wholes = [self.found[name] for name in said if name in self.found]
         # 0.8: part of a whole from which a kind is all of it, and its own share says enough.
-        return next((whole for whole in wholes if kind.shares[most].share < 0.8 * whole.shares[most]), None)
+        parts = (whole for whole in wholes if kind.shares[most].share < 0.8 * whole.shares[most])
+        return next(parts, next((whole for whole in wholes if has_others(kind, whole)), None))
+
+
+def has_others(kind: Kind, whole: Whole) -> bool:
+    """Return whether a set that has less of a kind has other samples of the whole, as many as half of all of it."""
+    most = kind.set_with_most
+    return any(
+        whole.shares[label] >= MOST * whole.shares[most] and part.share <= MOST * kind.shares[most].share
+        and part.share < 0.8 * whole.shares[label]
+        for label, part in kind.shares.items()
+    )  # fmt: skip
 
 
 def _side(kind: Kind) -> str:

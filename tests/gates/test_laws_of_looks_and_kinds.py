@@ -31,7 +31,6 @@ from finc_eval.gates.sets import GateSets
 from finc_eval.gates.shares import members_to_hold, members_to_lose
 from finc_eval.measures.score import Score
 from finc_eval.naming.measured import Measured
-from finc_eval.naming.repeated import CLOSE, find_copies
 from finc_eval.naming.traits import TRAITS
 from finc_eval.partitions.kind_tree import Tree
 
@@ -184,12 +183,6 @@ def test_copying_is_judged_by_what_fresh_samples_do_not_show(monkeypatch):
         found.same_law = p_value
         first = next(gate.copying_evidence(sets, CopyingLimits(near=0.02), object(), Run()))
         assert isinstance(first, Missing) != is_judged
-
-
-def test_a_copy_is_nearer_than_a_part_of_the_median_distance_within_the_reference():
-    ref = np.array([[0.0, 0], [2, 0], [4, 0], [4, 0], [9, 0]], np.float32)  # 2, 2, 0, 0, 5 apart: of the others 2
-    gen = np.array([[0, 2 * CLOSE * 0.95], [2, 2 * CLOSE * 1.05], [9, 0], [100, 0]], np.float32)
-    assert find_copies(as_embeddings(gen), as_embeddings(ref), Run()).tolist() == [True, False, True, False]
 
 
 @pytest.mark.parametrize("clustered", [0, 1, 2], ids=["kept", "lost", "gained"])
