@@ -20,7 +20,7 @@ from finc_eval.comparison.headline import (
     thing_of,
 )
 from finc_eval.core.run import Run
-from finc_eval.core.words import quote
+from finc_eval.core.words import quote, say_part, say_whole
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.set_info import titles_of
 from finc_eval.findings.causes import Held, Members
@@ -30,7 +30,7 @@ from finc_eval.findings.finding import OF_TRAITS, Finding, two_shares
 from finc_eval.findings.found import KindsOf, find_differences, hold_findings, in_order
 from finc_eval.findings.names import KindNames, usual_of
 from finc_eval.naming.evidence import SLIGHT
-from finc_eval.naming.looks import EXAMPLES, Look, look_at, say_part, say_whole
+from finc_eval.naming.looks import EXAMPLES, Look, look_at
 from finc_eval.naming.measured import MeasuredSets, PictureLooks, looked_rows, measure_sets
 from finc_eval.naming.properties import split_words
 from finc_eval.numerics.blocks import Blocked
@@ -165,7 +165,7 @@ def _sentence(finding: Finding, comparison: Compared, names: Mapping[str, KindNa
     if finding.kind == "words":
         return _say_word(finding, comparison)
     if finding.whole:
-        said = say_whole(finding.name, finding.share_gen or 0.0, "the generated set")
+        said = say_whole(finding.name, finding.share_interval, "the generated set")
         return f"{said[0].upper()}{said[1:]}."
     if finding.kind in ("kind", "direction"):
         known = _named_as(finding.kind, comparison)
@@ -178,7 +178,7 @@ def _sentence(finding: Finding, comparison: Compared, names: Mapping[str, KindNa
         return f"The {name} {verb} {shares[0]}{OF_GEN} (reference {shares[1]})."
     if finding.kind == "copy":
         return say_copies(finding.name, finding.share_gen or 0.0, OF_GEN)
-    return f"{say_part(finding.name, finding.share_gen or 0.0, finding.share_ref or 0.0)}."
+    return f"{say_part(finding.name, *finding.say_shares(0), is_more=finding.is_more)}."
 
 
 def _say_word(finding: Finding, comparison: Compared) -> str:

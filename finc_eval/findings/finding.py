@@ -9,10 +9,9 @@ from typing import Any, Literal
 from pydantic import model_validator
 
 from finc_eval.core.record import Record
-from finc_eval.core.words import percent
+from finc_eval.core.words import percent, percent_of, predicate, say_whole, sure_share
 from finc_eval.naming.evidence import ADJECTIVE, UNNAMED, WORD
 from finc_eval.naming.explained import TAIL
-from finc_eval.naming.looks import predicate, say_whole
 from finc_eval.naming.repeated import AT_LEAST
 
 What = Literal["look", "kind", "direction", "repeat", "copy", "words", "pair", "metric", "column", "sets"]
@@ -44,10 +43,12 @@ class Finding(Record):
         parts: ids of the kinds that it consists of; empty for looks and repeats.
         text: the whole sentence, with its sizes.
         ids: ids of samples that show it, the clearest first, of the set that has more of it.
-        interval: interval of the difference of both shares, or of the size of what has no shares.
+        interval: interval of the difference of both shares, or of the size of what has no shares; None for looks.
         e_value: its e-value; None where a p-value decides.
         explains: names of other findings, and ids of kinds, that follow from it and are not said beside it.
         is_worse: True for what a verb judges to be worse than is allowed; False also where nothing is judged.
+        share_interval: interval of the share of the set that has more of a look; None for shares that are counted, for
+            what has no shares, and for findings of earlier versions.
     """
 
     name: str
@@ -63,13 +64,15 @@ class Finding(Record):
     e_value: float | None = None
     explains: tuple[str, ...] = ()
     is_worse: bool = False
+    share_interval: tuple[float, float] | None = None
 
     @property
     def size(self) -> float:
-        """Difference of both shares, by which findings are ordered; 1 for looks of the whole set, or of nearly all."""
+        """Difference of both shares as they are said, which orders findings; 1 for looks of all, or of nearly all."""
         if self.share_gen is None or self.share_ref is None or (self.whole and self.kind in OF_TRAITS):
             return 1.0
-        return 1.0 if self.is_of_all else abs(self.share_gen - self.share_ref)
+        more, less = sorted([self.share_gen, self.share_ref], reverse=True)
+        return 1.0 if self.is_of_all else max(sure_share(more, self.share_interval) - less, 0.0)
 
     @property
     def is_of_all(self) -> bool:
@@ -133,12 +136,28 @@ class Finding(Record):
     def _say_look(self) -> str:
         """Say a look of the part of the set that has it, or of the whole set."""
         if self.shares is None:
-            return say_whole(self.name, self.share_gen or 0.0, "the set")
+            return say_whole(self.name, self.share_interval, "the set")
         own, _ = self.shares
         if self.is_more:
-            return f"{part_in_words(own)} {predicate(self.name)}"
-        part = f"only {two_shares(*self.shares)[0]}" if own else "none"
+            return f"{part_in_words(own, self.say_shares()[0])} {predicate(self.name)}"
+        part = f"only {self.say_shares()[0]}" if own else "none"
         return f"{part} {predicate(self.name)}"
+
+    def say_shares(self, decimals: int | None = None) -> tuple[str, str]:
+        """Return the shares of the set and of the other set in words, as far as the interval allows.
+
+        Args:
+            decimals: decimals of percentages; default: one where a share is small or both would read alike.
+
+        Raises:
+            ValueError: it has no shares of a part; see `shares`.
+        """
+        if self.shares is None:
+            raise ValueError(f"{self.name} has no shares of a part: ask for `shares` first")
+        digits = _decimals(*self.shares) if decimals is None else decimals
+        intervals = (self.share_interval, None) if self.is_more else (None, self.share_interval)
+        own, other = map(percent_of, self.shares, intervals, (digits, digits))
+        return own, other
 
     def say(self, other: str, allowed: str = "") -> str:
         """Say it with both shares: "a quarter is blurred (25 %, reference 1.0 %)"; `allowed` follows them."""
@@ -152,7 +171,7 @@ class Finding(Record):
             return "; ".join([f"p = {self.p_value:.2g}", *[held_out] * (self.size > 0)])
         if self.shares is None:
             return ""
-        own, before = two_shares(*self.shares)
+        own, before = self.say_shares()
         if self.kind == "copy" and self.name in AT_LEAST:
             own = f"at least {own}"
         is_said = self.words.startswith((own, f"only {own}", "none is", "none has"))
@@ -162,19 +181,26 @@ class Finding(Record):
         """Say it as a change of the other set: "lost: jellyfish 4.4 → 0.2 %"."""
         if self.shares is None or self.kind == "sets":
             return self.words
-        own, before = (share.removesuffix(" %") for share in two_shares(*self.shares))
+        own, before = self.say_shares()
         verb = "more" if self.is_more else "lost" if self.is_lost else "less"
-        return f"{verb}: {self.name} {before} → {own} %"
+        return f"{verb}: {self.name} {before.removesuffix(' %') if own.endswith('%') else before} → {own}"
 
 
 def two_shares(own: float, other: float) -> tuple[str, str]:
     """Write both shares, with a decimal where one of them is small or they would read alike."""
-    decimals = int(min(own, other) < 0.1 or percent(own) == percent(other))
+    decimals = _decimals(own, other)
     return percent(own, decimals), percent(other, decimals)
 
 
-def part_in_words(share: float) -> str:
-    """Return the name of a simple part of a set that a share is near to, or the share in percent."""
+def _decimals(own: float, other: float) -> int:
+    return int(min(own, other) < 0.1 or percent(own) == percent(other))
+
+
+def part_in_words(share: float, said: str) -> str:
+    """Return the name of a simple part of a set that a share is near to, or what is `said` of it."""
+    if not said[0].isdigit():
+        return said
     part, name = min(PARTS.items(), key=lambda named: abs(share / named[0] - 1))
-    # 0.1: relative error up to which a share is called by the name of a simple part.
-    return name if abs(share / part - 1) <= 0.1 else two_shares(share, 0.0)[0]
+    # 0.1: relative error up to which a share is called by the name of a simple part; "all" is not a round number.
+    is_near = share == 1 if part == 1 else abs(share / part - 1) <= 0.1
+    return name if is_near else said

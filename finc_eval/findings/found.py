@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from finc_eval.core.words import is_nearly_all
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.findings.causes import Held, Members, causes_of, follow_whole_looks
 from finc_eval.findings.equal_shares import is_made_by_kinds
@@ -16,7 +17,6 @@ from finc_eval.findings.finding import Finding, What
 from finc_eval.findings.names import KindNames, whole_with_others
 from finc_eval.naming.columns import is_look
 from finc_eval.naming.evidence import CLASSIFIER, MOST, PARTLY, TRAIT
-from finc_eval.naming.explained import TAIL
 from finc_eval.naming.looks import EXAMPLES, REPEAT, Look
 from finc_eval.naming.measured import MeasuredSets, looked_rows
 from finc_eval.naming.parts import Property, have
@@ -38,9 +38,13 @@ def look_finding(look: Look) -> Finding:
     """Return a look as a finding."""
     what: What = "repeat" if look.trait == REPEAT else "look" if is_look(look.trait) else "column"
     ids = tuple(look.examples.get(look.more_in, ()))
-    has_shares = not look.whole or look.share_gen >= 1 - TAIL  # a set that has moved on average has no share of it
-    own, other = (look.share_gen, look.share_ref) if has_shares else (None, None)
-    return Finding(look.name, what, look.whole, own, other, look.p_value, look.kinds, ids=ids, explains=look.kinds)
+    # A set that has moved on average has no share of it.
+    has_shares = not look.whole or is_nearly_all(look.interval)
+    own, other, interval = (look.share_gen, look.share_ref, look.interval) if has_shares else (None, None, None)
+    return Finding(
+        look.name, what, look.whole, own, other, look.p_value, look.kinds, ids=ids, explains=look.kinds,
+        share_interval=interval,
+    )  # fmt: skip
 
 
 def kind_finding(kind: Kind, names: KindNames) -> Finding:

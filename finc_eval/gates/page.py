@@ -129,7 +129,10 @@ def _times(finding: ReleaseFinding) -> tuple[str, str]:
     """Return what is said of the samples of a release, and of its baseline: their shares, and when."""
     if finding.share_gen is None or finding.share_ref is None:
         return "now", "before"
-    return f"{percent(finding.share_gen, 1)} now", f"{percent(finding.share_ref, 1)} before"
+    if finding.shares is None:
+        return f"{percent(finding.share_gen, 1)} now", f"{percent(finding.share_ref, 1)} before"
+    own, before = finding.say_shares(1)
+    return f"{own} now", f"{before} before"
 
 
 def gallery(result: Verdict, samples: Mapping[str, Samples]) -> Gallery:

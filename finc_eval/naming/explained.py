@@ -8,9 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from finc_eval.estimates.part import Interval, estimate_part
+from finc_eval.estimates.shares import design_effect, share_interval
 from finc_eval.naming.texture import Array
 from finc_eval.naming.traits import Trait
-from finc_eval.numerics.inference import ALPHA
+from finc_eval.numerics.inference import ALPHA, wilson
 
 Has = dict[str, NDArray[np.bool_]]  # whether each measured sample has a look, by set
 
@@ -42,14 +44,45 @@ class Explained:
 
     @property
     def shares(self) -> dict[str, float]:
-        """Share of each set that has the look; of a whole set, beyond the middle of both sets."""
-        return {label: float((values >= self.threshold).mean()) for label, values in self.order.items()}
+        """Share of each set that clearly has the look; of a whole set, beyond the middle of both sets.
+
+        Samples at the middle count half.
+        """
+        counted = {label: float((values >= self.threshold).mean()) for label, values in self.order.items()}
+        if not self.whole:
+            return counted
+        return {label: (counted[label] + float((values > self.threshold).mean())) / 2
+                for label, values in self.order.items()}  # fmt: skip
 
     @property
     def gap(self) -> float:
         """Share of the set that has more of it, minus the share of the other set."""
         shares = self.shares
         return shares[self.more_in] - shares[OTHER[self.more_in]]
+
+    def estimate(self, units: Mapping[str, NDArray[np.int64]]) -> tuple[dict[str, float], Interval]:
+        """Estimate the share of each set that has the look, and the interval of the share of the set that has more.
+
+        Some samples of a part that has moved do not clearly have a look: the share of such a part is estimated
+        (`estimate_part`). If most of the other set has nothing of it, samples are counted that have more than nearly
+        all of that set. What the other set has as well does not count. A look that a sample has or has not is counted,
+        and so is what lies beyond the middle of both sets.
+
+        Args:
+            units: number of the unit of each sample, from 0 on, shape (n,), by set.
+        """
+        shares, (own, rest) = self.shares, (self.order[label] for label in (self.more_in, OTHER[self.more_in]))
+        if self.whole or self.trait.least is not None:
+            effect = design_effect(own >= self.threshold, units[self.more_in])
+            return shares, wilson(shares[self.more_in], len(own) / effect)
+        if is_at_floor(rest):
+            floor = max(float(np.quantile(rest, 1 - TAIL)), float(rest.min()))
+            others, ends = float((rest > floor).mean()), share_interval(own > floor, units[self.more_in])
+            share, low, high = (max(0.0, (end - others) / (1 - others)) for end in ((own > floor).mean(), *ends))
+            return shares | {self.more_in: float(share)}, (low, high)
+        sizes = {label: float(len(of_set) ** 2 / (np.bincount(of_set) ** 2).sum()) for label, of_set in units.items()}
+        share, (low, high) = estimate_part(own, rest, sizes[self.more_in], sizes[OTHER[self.more_in]])
+        return shares | {self.more_in: share}, (low, high)
 
     def leads_to(self, other: Explained) -> bool:
         """Return whether another look may follow from this one; see `Trait.leads_to`."""
@@ -82,6 +115,9 @@ def explain(trait: Trait, tail: int, z: float, largest_tail: float, values: Mapp
         whole = bool(whole and moved and abs(z) > largest_tail)
         if moved and not whole and _z_of_part(side, more_in, values) < STRONG * abs(z):
             whole, more_in, side = True, "gen", 1 if z > 0 else -1  # a part alone does not explain the mean
+    if whole and trait.low is None and is_at_floor(values["ref"]):
+        # Samples above the floor have it, and others have none of it.
+        whole = bool((values["gen"] > values["ref"].min()).mean() > 1 - TAIL)
     if trait.least is not None and trait.low is not None and values["ref"].mean() > 0.5:
         side, more_in = -side, OTHER[more_in]  # what the reference seldom has is said
     if whole and more_in == "ref":  # said of the generated set, in the other direction
@@ -95,6 +131,11 @@ def explain(trait: Trait, tail: int, z: float, largest_tail: float, values: Mapp
         threshold = threshold_of(own, rest) if trait.least is None else side * trait.least
         name = trait.high if side > 0 else trait.low
     return Explained(trait, z, whole, more_in, name, order, threshold)
+
+
+def is_at_floor(values: Array) -> bool:
+    """Return whether most samples have the least value, such as pictures without any periodic pattern."""
+    return bool((values == values.min()).mean() > 0.5)
 
 
 def _z_of_part(side: int, more_in: str, values: Mapping[str, Array]) -> float:

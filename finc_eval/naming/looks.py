@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.record import Record
-from finc_eval.core.words import percent
+from finc_eval.core.words import percent_of, say_part, say_whole
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.recipe import extractor_of
 from finc_eval.embeddings.repeats import REPEATS
+from finc_eval.estimates.part import Interval
 from finc_eval.naming.explained import STRONG, TAIL, Explained, Has, explain, name_cause
 from finc_eval.naming.measured import Measured, MeasuredSets, exchange_rows, looked_rows, measure_sets
 from finc_eval.naming.questions import MOTION
@@ -25,6 +26,7 @@ from finc_eval.naming.repeated import REPEATED, PairedRows, Repeats, pair_rows, 
 from finc_eval.naming.share_repeated import p_of_all_repeats
 from finc_eval.naming.texture import Array
 from finc_eval.naming.traits import Trait
+from finc_eval.numerics.exchanges import unit_numbers
 from finc_eval.numerics.families import level_of_each, step_down
 from finc_eval.numerics.inference import BESIDE_ALPHA
 
@@ -48,12 +50,15 @@ class Look(Record):
         whole: whether the whole set has moved, rather than a part of it.
         more_in: label of the set that has more of it.
         share_gen: share of the generated samples that look so; of a whole set, beyond the middle of both sets.
-        share_ref: share of the reference samples that look so.
+        share_ref: share of the reference samples that look so. The share of the set that has more is an estimate of
+            the part that has moved; of the other set, those are counted that clearly look so.
         p_value: p-value of "both sets look alike", adjusted for all looks.
         middle_gen: median of the trait in the generated set.
         middle_ref: median of the trait in the reference set.
         examples: ids of samples, by set: the clearest of the set that has more, and typical ones of the other set.
         kinds: ids of the kinds that it explains: without its samples, the sets hardly differ in them.
+        interval: interval of the share of the set `more_in`; None for repeats, which are counted, and for looks of
+            earlier versions.
     """
 
     name: str
@@ -67,46 +72,19 @@ class Look(Record):
     middle_ref: float
     examples: dict[str, tuple[str, ...]]
     kinds: tuple[str, ...] = ()
+    interval: Interval | None = None
 
     @property
     def sentence(self) -> str:
         """Say it with the shares of both sets."""
         if self.whole:
-            said = say_whole(self.name, self.share_gen, "the generated set")
+            said = say_whole(self.name, self.interval, "the generated set")
             return f"{said[0].upper()}{said[1:]}."
-        return f"{say_part(self.name, self.share_gen, self.share_ref)}."
-
-
-def predicate(name: str) -> str:
-    """Return what is said of a set by the name of a look: "is darker", "has repeated frames"."""
-    return f"has {name.removeprefix('with ')}" if name.startswith("with ") else f"is {name}"
-
-
-def say_part(name: str, share: float, before: float) -> str:
-    """Say that a part of the generated set looks so; a look that it has less of is a fact of the reference."""
-    if share >= before:
-        return f"{percent(share)} of the generated set {predicate(name)} (reference {percent(before)})"
-    part = f"only {percent(share)}" if share else "none"
-    return f"{percent(before)} of the reference {predicate(name)}, but {part} of the generated set"
-
-
-def say_whole(name: str, share: float, set_name: str) -> str:
-    """Say that a whole set looks otherwise; `share` is the part of it beyond the middle of both sets.
-
-    Photographs that are all a little darker, and those of which a half is much darker, have nearly the same values.
-    So only a set that lies beyond the middle nearly as a whole is said to have changed as a whole.
-
-    Example:
-        >>> from finc_eval.naming.looks import say_whole
-        >>> say_whole("darker", 0.6, "the set")
-        'the set is on average darker'
-        >>> say_whole("darker", 0.98, "the set")
-        'nearly all of the set is darker'
-    """
-    if share >= 1 - TAIL:
-        return f"nearly all of {set_name} {predicate(name)}"
-    verb, _, rest = predicate(name).partition(" ")
-    return f"{set_name} {verb} on average {rest}"
+        own, other = (
+            percent_of(share, self.interval if label == self.more_in else None)
+            for label, share in (("gen", self.share_gen), ("ref", self.share_ref))
+        )
+        return f"{say_part(self.name, own, other, is_more=self.more_in == 'gen')}."
 
 
 def find_looks(
@@ -366,9 +344,11 @@ def _look_of(
         # Equal ones in a random order: the first of a folder are of one class.
         order = np.lexsort([np.random.default_rng(0).permutation(len(clear)), clear])
         shown[label] = sets[label].ids_at(measured[label].rows[order[:EXAMPLES]])
-    shares = one.shares
+    shares, interval = one.estimate(
+        {label: unit_numbers(sets[label].unit_keys()[each.rows]) for label, each in measured.items()}
+    )
     assert one.name is not None
     return Look(
         one.name, one.whole, one.more_in, shares["gen"], shares["ref"], p_value, one.trait.name, middle["gen"],
-        middle["ref"], shown,
+        middle["ref"], shown, interval=interval,
     )  # fmt: skip

@@ -11,9 +11,8 @@ import numpy as np
 
 from finc_eval.core.record import Record
 from finc_eval.core.serialize import Shown
-from finc_eval.core.words import join_first, join_words, percent, percent_range, plural
+from finc_eval.core.words import join_first, join_words, percent, percent_range, plural, predicate
 from finc_eval.findings.finding import OF_TRAITS, Finding
-from finc_eval.naming.looks import predicate
 from finc_eval.same_ids.measures import psnr
 from finc_eval.same_ids.worse import Margin
 

@@ -31,6 +31,46 @@ def draw(seed, n=300):
     return np.random.default_rng(seed).normal(size=n)
 
 
+FLOOR = np.zeros(300)
+HALF, MOST, EVERY = (np.where(np.arange(300) < part * 300, 2 + np.abs(draw(0)), 0.0) for part in (0.55, 0.93, 1))
+FLOORS = {
+    "half above the floor": (HALF, FLOOR, False, 0.55),
+    "most above the floor": (MOST, FLOOR, False, 0.93),
+    "all above the floor": (EVERY, FLOOR, True, 1.0),
+    "all, and some of the others": (EVERY, np.where(np.arange(300) < 30, 1.0, 0.0), True, 1.0),
+}
+
+
+@pytest.mark.parametrize("case", FLOORS)
+def test_what_most_samples_have_nothing_of_is_counted_above_the_floor(case):
+    gen, ref, whole, share = FLOORS[case]
+    found = explain(PLACE["pattern"], 0, 20.0, 8.0, {"gen": gen, "ref": ref})
+    shares, (low, high) = found.estimate({label: np.arange(300) for label in ("gen", "ref")})
+    assert (found.whole, found.more_in) == (whole, "gen") and shares["gen"] == pytest.approx(share, abs=0.01)
+    assert low <= shares["gen"] <= high and (low > 0.9) == whole
+    assert found.name == (PLACE["pattern"].more if whole else PLACE["pattern"].high)
+
+
+def test_samples_at_the_middle_count_half():
+    order = {"gen": np.r_[np.zeros(40), np.ones(60)], "ref": np.r_[np.zeros(80), np.ones(20)]}
+    whole = Explained(PLACE["sharpness"], 9.0, True, "gen", "blurrier", order, 0.0)
+    assert whole.shares == pytest.approx({"gen": 0.8, "ref": 0.6})
+
+
+def test_the_share_of_a_part_is_an_estimate_and_that_of_a_flag_a_count():
+    units = {label: np.arange(300) for label in ("gen", "ref")}
+    moved = {"gen": np.r_[draw(3, 200), draw(4, 100) + 4], "ref": draw(5)}
+    part = Explained(PLACE["brightness"], 9.0, False, "gen", "bright", moved, threshold_of(moved["gen"], moved["ref"]))
+    shares, (low, high) = part.estimate(units)
+    assert shares["gen"] == pytest.approx(1 / 3, abs=0.08) and low < 1 / 3 < high
+    flags = {"gen": np.r_[np.ones(30), np.zeros(270)], "ref": np.zeros(300)}
+    gray = Explained(PLACE["gray"], 9.0, False, "gen", "gray", flags, 0.5)
+    assert gray.estimate(units)[0] == {"gen": 0.1, "ref": 0.0}
+    groups = {label: np.arange(300) // 10 for label in units}
+    of_groups, alone = (gray.estimate(some)[1] for some in (groups, units))
+    assert of_groups[1] - of_groups[0] > 2 * (alone[1] - alone[0])
+
+
 def test_the_distance_of_samples_is_kolmogorovs_and_smirnovs():
     for own, rest in ((draw(0), draw(1, 200) + 0.5), (np.round(draw(2)), np.round(draw(3, 90)))):
         assert distance(own, rest) == pytest.approx(ks_2samp(own, rest).statistic)

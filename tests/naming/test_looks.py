@@ -8,8 +8,9 @@ import pytest
 from PIL import Image, ImageEnhance, ImageFilter, ImageOps
 
 import finc_eval as fe
+from finc_eval.core.words import predicate
 from finc_eval.naming import looks as looks_of_sets
-from finc_eval.naming.looks import REPEAT, find_looks, look_at, predicate
+from finc_eval.naming.looks import REPEAT, find_looks, look_at
 from finc_eval.naming.measured import Measured, measure_pictures, measure_sets
 from finc_eval.naming.traits import TRAITS
 from finc_eval.numerics.inference import BESIDE_ALPHA

@@ -14,7 +14,7 @@ from _power import RECORD, is_weak
 from _said_by_verbs import MOST_ALARMS, VERBS, plain, see
 from _stored import made_once
 
-from finc_eval.naming.looks import predicate
+from finc_eval.core.words import predicate
 
 QUICK = ("new kind",)  # causes of make test: of digits, which are in the package
 MOST_SILENT = 5  # of fifty places
