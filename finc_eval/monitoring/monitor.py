@@ -62,7 +62,7 @@ from finc_eval.numerics.inference import ALPHA
 from finc_eval.prompts.text import fit_to_prompts
 
 SAMPLES = 64  # samples of an evaluation, as long as there was none
-TYPE, LAYOUT = "monitor", 6  # type and layout of the file of a monitor
+TYPE, LAYOUT = "monitor", 7  # type and layout of the file of a monitor
 
 
 class Monitor:

@@ -64,7 +64,7 @@ UNSEEN_NOISE = np.log(9 / 255)  # noise of 4/255 in each channel of gray picture
 
 COLOR = ("toned", "saturation", "warmth", "green")
 TONE = ("brightness", "contrast", "shades", "edges", "top")
-TEXTURE = ("specks", "noise", "mosaic", "blocks", "pattern", "sharpness", "streaks", "mark")
+TEXTURE = ("specks", "noise", "mosaic", "blocks", "resizing", "pattern", "sharpness", "streaks", "mark")
 SHAPE = ("pixels", "shape")
 UNIFORM = ("blank", "frame")
 EVERYTHING = (*COLOR, *TONE, *TEXTURE)
@@ -86,6 +86,8 @@ TRAITS = (
           unseen=UNSEEN_NOISE),
     Trait("mosaic", None, "pixelated or upscaled", None, "more pixelated or upscaled",
           brings=TEXTURE, bad=1, least_spread=0.03),
+    Trait("resizing", None, "upscaled", None, "more upscaled", brings=TEXTURE, bad=1, least_spread=0.2,
+          measured="differences between pixels that repeat at equal distances, as resizing leaves them"),
     Trait("blocks", None, "with JPEG artifacts", None, "with more JPEG artifacts",
           brings=(*TEXTURE, *COLOR), ends=UNIFORM, bad=1, least_spread=0.04,
           measured="steps between blocks of 8 × 8 pixels, as JPEG makes them"),

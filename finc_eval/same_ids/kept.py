@@ -23,7 +23,7 @@ from finc_eval.core.storage import write_whole
 
 Array = NDArray[np.float64]
 
-LAYOUT = 4
+LAYOUT = 5
 """Number of what is measured of a pair; another one is for other measurements of the same pictures."""
 
 TOGETHER = 1000

@@ -12,9 +12,11 @@ from finc_eval.naming.texture import (
     STEP,
     UNEVEN,
     at_multiples,
+    blocks,
     marks,
     periodicity,
     residual,
+    resizing,
     shades,
     streaks,
     texture,
@@ -57,16 +59,53 @@ def test_pictures_of_fewer_than_16_pixels_have_no_texture(side):
 
 def test_steps_at_multiples_are_against_all_others_without_the_largest_and_smallest():
     places = np.arange(1, 64)
-    first, second = (np.where(places % 8 == 0, high, low).astype(float)[None] for high, low in ((0.3, 0.1), (0.5, 0.2)))
-    assert at_multiples([first, second], 8) == pytest.approx(np.log((0.8 + STEP) / (0.3 + STEP)))
-    first[0, 31], second[0, 39] = 9.0, 0.0  # one seam, at a multiple of 8
-    assert at_multiples([first, second], 8) == pytest.approx(np.log((0.8 + STEP) / (0.3 + STEP)))
-    first[0, 15] = 9.0
-    assert at_multiples([first, second], 8)[0] > 1.5
     assert at_multiples([np.full((1, 63), 0.1)] * 2, 2, apart=8) == pytest.approx(0)
     halves = np.where(places % 2 == 0, 0.3, 0.1)[None]
     halves[0, places % 8 == 0] = 99.0
     assert at_multiples([halves, halves], 2, apart=8) == pytest.approx(np.log((0.6 + STEP) / (0.2 + STEP)))
+    halves[0, [1, 9, 17, 61, 59, 57]] = 9.0, 9.0, 9.0, 0.0, 0.0, 0.0  # of 24 places
+    assert at_multiples([halves, halves], 2, apart=8) == pytest.approx(np.log((0.6 + STEP) / (0.2 + STEP)))
+
+
+PLACES = np.arange(1, 64)
+STEPS = {  # steps from pixel to pixel along a side of 64 pixels, and how far blocks of 8 stand out
+    "blocks": (np.where(PLACES % 8 == 0, 3.0, 1.0), np.log(3)),
+    "blocks, and softer edges": (np.where(PLACES % 8 == 0, 3.0, 1.0) * np.exp(-np.abs(PLACES - 32) / 8), np.log(3)),
+    "softer edges": (np.exp(-np.abs(PLACES - 32) / 8), 0.0),
+    "a seam": (np.where(PLACES == 32, 20.0, 1.0), 0.0),
+    "squares of 2": (np.where(PLACES % 2 == 0, 3.0, 1.0), 0.0),
+    "squares of 4": (np.where(PLACES % 4 == 0, 3.0, 1.0), 0.0),
+    "five of eight": (1 + np.cos(2 * np.pi * 5 / 8 * PLACES) / 2, 0.0),
+    "nothing": (np.ones(63), 0.0),
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_blocks_stand_out_from_the_places_around_as_no_other_place_does(name):
+    steps, expected = STEPS[name]
+    assert blocks([steps[None]] * 2)[0] == pytest.approx(expected, abs=0.1 * (expected > 0) + 1e-9)
+
+
+def resized_noise(size, side, count=30):
+    """Pictures of noise, made with a number of pixels and resized to another."""
+    noise = np.random.default_rng(1).integers(90, 166, (count, size, size), np.uint8)
+    images = [Image.fromarray(one).resize((side, side), Image.Resampling.BICUBIC) for one in noise]
+    return np.stack([np.asarray(one) for one in images]) / np.float32(255)
+
+
+@pytest.mark.parametrize("side", [64, 96])
+@pytest.mark.parametrize(("part", "is_seen"), [(5 / 8, True), (0.7, True), (4 / 5, True), (1, False), (1 / 2, False)])
+def test_resized_pictures_have_differences_that_repeat(part, is_seen, side):
+    untouched, found = resizing(resized_noise(side, side)), resizing(resized_noise(round(part * side), side))
+    clear = (found > np.quantile(untouched, 0.95)).mean()
+    assert clear > 0.9 if is_seen else clear < 0.2
+
+
+def test_blocks_of_jpeg_are_not_resized_pictures_and_small_pictures_are_not_measured():
+    untouched = resizing(resized_noise(64, 64))
+    steps = np.float32(np.kron(RNG.uniform(-0.1, 0.1, (30, 8, 8)), np.ones((1, 8, 8))))
+    assert (resizing(resized_noise(64, 64) + steps) > np.quantile(untouched, 0.95)).mean() < 0.2
+    assert not resizing(resized_noise(20, 31)).any() and resizing(resized_noise(20, 32)).all()
 
 
 @pytest.mark.parametrize("side", [2, 3, 4])
