@@ -351,7 +351,7 @@ OTHERS = [
     pictures("digits: specks in 10 %", "others", of_pixels(specks), 0.1, "speck|nois|salt|dots", follows=LIGHT,
              named=".",
              source="digits"),
-    pictures("digits: blur in 30 %", "others", blur(0.9), 0.3, SOFT, follows=LIGHT, named=".", false="JPEG",
+    pictures("digits: blur in 30 %", "others", blur(0.9), 0.3, SOFT, follows=LIGHT, false="JPEG",
              source="digits"),
     Fault("clips: a third stops halfway", "others", "stops", (Part("still|stop|fr[oe]e?z|repeated frames", 33),),
           follows="slow|jump|uneven", source="clips"),

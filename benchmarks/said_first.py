@@ -156,8 +156,8 @@ class Verdict:
 
 
 def shares_in(clause, *, with_reference):
-    """Return (percentage, whether it is a lower bound) of a clause, in brackets only `with_reference`."""
-    text = clause if with_reference else re.sub(r"\([^)]*\)", "", clause)
+    """Return (percentage, whether it is a lower bound) of a clause, of the reference only `with_reference`."""
+    text = clause if with_reference else re.sub(r"\breference [^),;]*", "", clause)
     found = [(float(number), bool(least)) for least, number in PERCENT.findall(text)]
     return [*found, (97.0, False)] if re.search("nearly all", text, re.I) else found
 

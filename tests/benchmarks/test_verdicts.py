@@ -15,6 +15,7 @@ EQUAL = Fault("nothing", "nothing", nothing)
 CASES = {
     "with its share": (BLUR, "18 % of the generated set is blurred (reference 1 %).", "right"),
     "at least some of it": (BLUR, "At least 9 % of the generated set is blurred (reference 1 %).", "right"),
+    "with its share in brackets": (BLUR, "A fifth is blurred (19.2 %, reference 1.2 %).", "right"),
     "half of it": (BLUR, "9 % of the generated set is blurred (reference 1 %).", "partly"),
     "of the set on average": (BLUR, "The generated set is on average blurrier.", "partly"),
     "nearly all": (BLUR, "Nearly all of the generated set is blurred.", "false"),
