@@ -17,9 +17,12 @@ from finc_eval.findings.finding import Finding
 from finc_eval.naming.looks import EXAMPLES
 from finc_eval.naming.measured import looked_rows
 from finc_eval.naming.repeated import AT_LEAST, COPIES, NEAR_COPIES, REPEATED, SOME_NEAR, digests_of, pair_rows
+from finc_eval.numerics.families import level_of_each
 
 COPIED = 0.001
 """Level of copies, which a headline adds to all else that it says; `tests/findings/test_rates.py` measures the rate."""
+
+EACH = level_of_each(COPIED, 2)  # level of exact and of near copies
 
 DRAWN_VALUES = 500  # values that random parts are drawn of: if all are copies, chance gives as many in none of 10^100
 
@@ -69,8 +72,8 @@ def measure_copies(
     members = {"gen": equal[rows["gen"]], "ref": repeated[rows["ref"]]}
     share, p_value = float(equal.mean()), p_of_copies(gen, ref) if equal.mean() >= REPEATED else 1.0
     is_all = bool(equal.all() and np.isin(ref, gen).all())
-    is_exact, near = p_value <= COPIED, pair_rows(sets, rows, blocks, run)
-    is_near = near is not None and near.pairs.copies_p <= COPIED and near.pairs.least >= REPEATED
+    is_exact, near = p_value <= EACH, pair_rows(sets, rows, blocks, run)
+    is_near = near is not None and near.pairs.copies_p <= EACH and near.pairs.least >= REPEATED
     if near is not None and is_near:
         marked = {label: near.mark(label, near.pairs.copied) for label in sets}
         fresh = marked["gen"] & ~members["gen"]
@@ -95,7 +98,7 @@ def hold_copies(
 ) -> list[Held]:
     """Return the copies of "ref" in "gen" as a finding; none if there are none beyond chance, or both are one set."""
     copies = measure_copies(sets, run, blocks)
-    if copies.p_value > COPIED or copies.is_all:
+    if copies.p_value > EACH or copies.is_all:
         return []
     found = Finding(
         copies.name, "copy", False, copies.share, copies.share_ref, copies.p_value, ids=copies.examples["gen"]

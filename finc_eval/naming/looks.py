@@ -16,13 +16,20 @@ from numpy.typing import NDArray
 from finc_eval.core.record import Record
 from finc_eval.core.words import percent_of, say_part, say_whole
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.embeddings.recipe import extractor_of
 from finc_eval.embeddings.repeats import REPEATS
 from finc_eval.estimates.part import Interval
 from finc_eval.naming.explained import STRONG, TAIL, Explained, Has, explain, name_cause
 from finc_eval.naming.measured import Measured, MeasuredSets, exchange_rows, looked_rows, measure_sets
-from finc_eval.naming.questions import MOTION
-from finc_eval.naming.repeated import REPEATED, PairedRows, Repeats, pair_rows, pixels_of, shares_of_repeats
+from finc_eval.naming.repeated import (
+    REPEATED,
+    PairedRows,
+    Repeats,
+    is_of_motion,
+    known_pixels,
+    pair_rows,
+    pixels_of,
+    shares_of_repeats,
+)
 from finc_eval.naming.share_repeated import p_of_all_repeats
 from finc_eval.naming.texture import Array
 from finc_eval.naming.traits import Trait
@@ -180,9 +187,10 @@ def _find_repeats(
     All large repeats are one family, and the share of samples that are repeats at all is another: many pictures may
     come twice each. Without these, near pairs inside a set are a third: a class may come from a few pictures, moved
     slightly. All are tested by exchanges, and share their level. Groups that are repeats themselves are taken apart:
-    their samples are what is counted. Clips that move alike, such as still ones, are not repeats.
+    their samples are what is counted. Clips that move alike, such as still clips, are repeats only if their frames are
+    equal.
     """
-    if any(extractor_of(one.space) == MOTION for one in sets.values()):
+    if any(map(is_of_motion, sets.values())) and known_pixels(sets) is None:
         return []
     repeats = Repeats.among(sets, rows)
     apart = {label: one.with_groups(None, None) if one.grouping == REPEATS else one for label, one in sets.items()}
@@ -231,7 +239,8 @@ def _say_repeats(
     """Describe repeats of a set, given by their numbers, as a look, with the samples of both sets that are these."""
     has = repeats.has(chosen)
     shares, is_counted = shares_of_repeats(sets, rows, has, bool((repeats.unlike[chosen] > 1).any()))
-    times, are_pictures = round(shares[label] * sets[label].n), pixels_of(sets[label]) is not None
+    are_pictures = pixels_of(sets[label]) is not None and not is_of_motion(sets[label])
+    times = round(shares[label] * sets[label].n)
     name = repeats.say(chosen, times, are_pictures=are_pictures, is_counted=is_counted)
     return _of_repeats(name, label, p_value, has, shares, sets, rows), has
 

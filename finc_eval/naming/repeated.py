@@ -16,11 +16,13 @@ from finc_eval.core.progress import silent
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.embeddings.keys import hash_rows, string_hashes
+from finc_eval.embeddings.recipe import extractor_of
 from finc_eval.embeddings.repeats import sample_hashes
 from finc_eval.embeddings.search.neighbors import nearest
 from finc_eval.embeddings.subset import Subset
 from finc_eval.naming.near_pairs import LEAST_PAIRED, NearPairs, Neighborhood, count_near_pairs, find_neighbors
 from finc_eval.naming.properties import smallest_hashes
+from finc_eval.naming.questions import MOTION
 from finc_eval.numerics.arrays import without_fold
 from finc_eval.numerics.exchanges import unit_numbers
 
@@ -65,11 +67,12 @@ class Repeats:
         """Number the repeats among some samples of all sets together; the set of a sample plays no part.
 
         Samples are equal by their pixels where all sets know these, or else by their embeddings; nearly equal samples
-        count as equal (`CLOSE`).
+        count as equal (`CLOSE`). Embeddings of motion say nothing of pixels: clips are repeats by their frames alone.
         """
         vectors = {label: one.rows_at(rows[label]).cpu() for label, one in sets.items()}
-        known = {label: one[rows[label]] for label, each in sets.items() if (one := pixels_of(each)) is not None}
-        return cls.of_rows(vectors, known if len(known) == len(sets) else None)
+        known = known_pixels(sets)
+        keys = None if known is None else {label: digests[rows[label]] for label, digests in known.items()}
+        return cls.of_rows(vectors, keys, 0.0 if any(map(is_of_motion, sets.values())) else None)
 
     @classmethod
     def of_rows(
@@ -151,8 +154,8 @@ def shares_of_repeats(
         has: whether each of these is marked, by label.
         is_near: whether marked samples are only nearly equal.
     """
-    pixels = {label: digests for label, one in sets.items() if (digests := pixels_of(one)) is not None}
-    if is_near or len(pixels) < len(sets):
+    pixels = known_pixels(sets)
+    if is_near or pixels is None:
         shares = {label: float(one.mean()) for label, one in has.items()}
         return shares, all(one.n == len(has[label]) for label, one in sets.items())
     marked = np.concatenate([digests[rows[label][has[label]]] for label, digests in pixels.items()])
@@ -192,7 +195,7 @@ def pair_rows(
     seed: int = 0,
     exchanges: int = 7999,
 ) -> PairedRows | None:
-    """Find near pairs among some samples of "gen" and "ref"; None for too few samples.
+    """Find near pairs among some samples of "gen" and "ref"; None for too few samples, and for embeddings of motion.
 
     Groups are units. Samples of one prompt, or of one block of paired sets, may be alike in both sets: they are not
     pairs, and the labels of a prompt are exchanged. Samples of a large reference that were not looked at are compared
@@ -206,6 +209,8 @@ def pair_rows(
         seed: random seed of the exchanges.
         exchanges: number of exchanges; fewer where the first of them show no near pairs beyond chance.
     """
+    if any(map(is_of_motion, sets.values())):
+        return None
     run = replace(Run.of(run), progress=silent)
     digests = digests_of(sets, run)
     keys = {label: digests[label][each] for label, each in rows.items()}
@@ -234,8 +239,20 @@ def pair_rows(
 
 def digests_of(sets: Mapping[str, Embeddings], run: Run | None = None) -> dict[str, NDArray[np.uint64]]:
     """Return a digest of each sample by set, shape (n,): of pixels where all sets know them, or else of embeddings."""
-    known = {label: pixels for label, one in sets.items() if (pixels := pixels_of(one)) is not None}
-    return known if len(known) == len(sets) else sample_hashes(sets, run)
+    known = known_pixels(sets)
+    return sample_hashes(sets, run) if known is None else known
+
+
+def known_pixels(sets: Mapping[str, Embeddings]) -> dict[str, NDArray[np.uint64]] | None:
+    """Return a digest of the pixels of each sample by set, shape (n,), of motion of its frames; None if not known."""
+    known = {label: one.content() if is_of_motion(one) else pixels_of(one) for label, one in sets.items()}
+    found = {label: digests for label, digests in known.items() if digests is not None}
+    return found if len(found) == len(sets) else None
+
+
+def is_of_motion(one: Embeddings) -> bool:
+    """Return whether embeddings show how clips move, and not what they show: all still clips are alike."""
+    return extractor_of(one.space) == MOTION
 
 
 def _units_of(

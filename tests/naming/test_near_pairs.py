@@ -6,7 +6,7 @@ import torch
 from scipy.stats import binom
 
 import finc_eval as fe
-from finc_eval.naming.looks import REPEAT, find_looks
+from finc_eval.naming.looks import REPEAT, find_looks, look_at
 from finc_eval.naming.near_pairs import count_near_pairs, find_neighbors
 from finc_eval.naming.repeated import pair_rows
 
@@ -155,3 +155,26 @@ def test_copies_of_a_part_of_the_reference_that_was_not_looked_at_are_found():
 def test_too_few_samples_have_no_near_pairs(gen, ref):
     rng = np.random.default_rng(0)
     assert pairs_of(rng.normal(size=(gen, 4)), rng.normal(size=(ref, 4))) is None
+
+
+class Clips(fe.EmbeddingSet):
+    """Clips by how they move, with a digest of the frames of each."""
+
+    def __init__(self, rows, frames):
+        super().__init__(np.asarray(rows, np.float32))
+        self.space, self.frames = "motion@00000000", np.asarray(frames, np.uint64)
+
+    def content(self):
+        return self.frames
+
+
+@pytest.mark.parametrize(
+    ("frames", "said"),
+    [(np.where(np.arange(60) < 12, 7, np.arange(60)), ["one sample, 12 times"]), (np.arange(60), [])],
+    ids=["one clip twelve times", "still clips of other scenes"],
+)
+def test_clips_repeat_by_their_frames_and_not_by_how_they_move(frames, said):
+    still = np.zeros((60, 8))
+    sets = {"gen": Clips(still, frames), "ref": Clips(still, 1000 + np.arange(60))}
+    found = look_at(sets, 0, known=((), {}))
+    assert [look.name for look, _ in found] == said
