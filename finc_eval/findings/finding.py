@@ -159,6 +159,14 @@ class Finding(Record):
         own, other = map(percent_of, self.shares, intervals, (digits, digits))
         return own, other
 
+    @property
+    def share_cells(self) -> tuple[str, str]:
+        """Both shares in percent for the cells of a table, without the sign: "≥ 12.6", "1.0"; "–" without shares."""
+        if self.shares is None:
+            return "–", "–"
+        own, other = (said.replace("at least", "≥").removesuffix(" %") for said in self.say_shares(1))
+        return own, other
+
     def say(self, other: str, allowed: str = "") -> str:
         """Say it with both shares: "a quarter is blurred (25 %, reference 1.0 %)"; `allowed` follows them."""
         inside = "; ".join(part for part in (self._numbers(other), allowed) if part)

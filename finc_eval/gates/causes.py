@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from finc_eval.comparison.findings import find_slight
 from finc_eval.core.run import Run
+from finc_eval.core.words import sure_share
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.findings.causes import Held, causes_of
 from finc_eval.findings.copies import measure_copies
@@ -125,7 +126,7 @@ class Said:
             change = ""
         else:
             allowed = before + limit.margin
-            change = f"{limit.number(now - before)} more, "
+            change = f"{limit.number(sure_share(now, finding.share_interval) - before)} more, "
         return allowed, f"{change}allowed {limit.number(limit.margin)}"  # in the unit of the limit
 
 

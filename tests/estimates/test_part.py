@@ -5,6 +5,7 @@ import pytest
 from scipy.stats import binom
 
 from finc_eval.estimates.part import estimate_part, least_part
+from finc_eval.numerics.inference import wilson
 
 LAWS = {
     "normal": lambda rng, n: rng.normal(size=n),
@@ -80,6 +81,18 @@ def test_samples_in_groups_count_as_groups():
     assert four == pytest.approx((low, high), abs=0.03)
     alone = estimate_part(np.repeat(own, 4), np.repeat(rest, 4), 240, 240)[1]
     assert alone[1] - alone[0] < 0.7 * (high - low)
+
+
+def test_a_part_may_have_a_narrower_law_than_the_other_set():
+    found = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        own, rest = np.r_[rng.normal(size=400), 2.5 + 0.35 * rng.normal(size=200)], rng.normal(size=600)
+        found.append(estimate_part(own, rest, 600, 600))
+    assert np.mean([share for share, _ in found]) == pytest.approx(1 / 3, abs=0.03)
+    # The error of a share that is counted is a little less than that of its estimate.
+    counted = np.subtract(*wilson(1 / 3, 600)[::-1])
+    assert all(counted < high - low < 1.6 * counted for _, (low, high) in found)
 
 
 def test_a_part_that_hardly_lies_apart_has_a_wide_interval_and_a_set_that_has_moved_reaches_one():

@@ -119,6 +119,23 @@ def test_a_row_of_a_board_has_findings_from_which_its_outputs_are_written(board,
         assert NEW.name in text, name
 
 
+def test_all_verbs_say_one_share_of_the_same_two_sets(comparison, board):
+    bad, ref = a_set(240, 1, dark=72, lost=1, new=0.2), a_set(240, 2)
+    verdict = fe.gate(bad, ref, ref, {"appearance": {"part": 0.05}})
+    dark = [
+        next(one for one in findings if one.name == "dark")
+        for findings in (comparison.findings, board["bad"].findings, verdict.findings)
+    ]
+    assert len({(one.share_gen, one.share_ref, one.share_interval) for one in dark}) == 1
+    low, high = dark[0].share_interval
+    assert low <= 0.3 <= high < 2 * low
+
+
+def test_a_table_has_the_lower_end_of_a_wide_interval():
+    wide = replace(NEW, share_gen=0.25, share_interval=(0.126, 0.6))
+    assert wide.share_cells == ("≥ 12.6", "0.0") and replace(NEW, share_gen=None).share_cells == ("–", "–")
+
+
 def test_a_kind_whose_samples_all_have_a_look_follows_from_it():
     gen, ref = a_set(160, 1, new=0.2), a_set(160, 2)
     images = [

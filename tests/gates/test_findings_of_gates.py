@@ -224,4 +224,5 @@ def test_a_look_of_many_kinds_is_said_though_a_limit_on_some_of_them_holds():
     verdict = fe.gate(new, old, old, {"kinds": {"lose": 0.5, "min_share": 0.1}})
     assert verdict.of("held")
     looks = [finding for finding in verdict.findings if finding.kind == "look"]
-    assert looks and 0.4 < looks[0].share_gen < 0.55 and looks[0].share_ref < 0.05
+    low, high = looks[0].share_interval
+    assert low <= 0.5 <= high and 0.4 < looks[0].share_gen < 0.7 and looks[0].share_ref < 0.05

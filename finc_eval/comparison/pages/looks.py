@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from finc_eval.comparison.direction import Direction
 from finc_eval.comparison.result import Comparison
-from finc_eval.findings.finding import two_shares
+from finc_eval.findings.found import look_finding
 from finc_eval.naming.looks import Look
 from finc_eval.naming.traits import measured_words
 from finc_eval.numerics.inference import ALPHA, significant
@@ -59,7 +59,7 @@ def _word(word: Word, titles: Mapping[str, str]) -> Seen:
 
 def _look(look: Look, titles: Mapping[str, str], shown: int) -> Seen:
     other = "ref" if look.more_in == "gen" else "gen"
-    shares = ("", "") if look.whole else two_shares(look.share_gen, look.share_ref)
+    shares = ("", "") if look.whole else look_finding(look).say_shares()
     which = {look.more_in: "clearest", other: "typical"}
     why = f"Why this name: {measured}. " if (measured := measured_words(look.trait)) else ""
     headings = {label: f"{share} {which[label]}".strip() for label, share in zip(("gen", "ref"), shares, strict=True)}

@@ -14,7 +14,7 @@ from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.kind import Kind
 from finc_eval.partitions.pages.tables import UNDER
 from finc_eval.report.exports.outline import Cell, TextTable
-from finc_eval.report.formats import bare_percent, p_value
+from finc_eval.report.formats import p_value
 
 
 def as_said(comparison: Comparison) -> Comparison:
@@ -88,5 +88,4 @@ def findings_table(comparison: Comparison) -> list[TextTable]:
 
 def _row(finding: Finding) -> list[Cell | str]:
     said = finding.words if finding.name in finding.words else finding.name
-    shares = ["–", "–"] if finding.shares is None else [bare_percent(share) for share in finding.shares]
-    return [said, *shares, "–" if finding.p_value is None else p_value(finding.p_value)]
+    return [said, *finding.share_cells, "–" if finding.p_value is None else p_value(finding.p_value)]
