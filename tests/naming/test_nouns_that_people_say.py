@@ -129,6 +129,19 @@ def wordnet():
     return sorted({tuple(sorted(numbers)) for numbers in held.values() if len(numbers) > 1})
 
 
+@pytest.mark.parametrize(("rise", "expected"), [(9.0, "spider such as barn spider"), (5.5, None)])
+def test_what_moves_samples_of_all_classes_a_little_towards_a_class_is_not_that_class(rise, expected):
+    """Blurred backgrounds make a spider more likely; where a spider is, the layer sees little else."""
+    rng = np.random.default_rng(2)
+    logits = 1.5 * rng.normal(size=(340, len(TREE.classes)))
+    logits[np.arange(40, 240), rng.integers(0, len(TREE.classes), 200)] += 9  # the rest is of no class
+    logits[:40, TREE.classes.index("barn spider")] += rise
+    found = set_of(np.zeros(len(logits), int))
+    found._rows = torch.softmax(torch.from_numpy(logits).float(), 1)
+    (name,) = name_by_members([{"gen": np.arange(40)}], {"gen": found})
+    assert words_of(name) == expected
+
+
 def photographs(side, each):
     """Photographs of every class of the assets, scaled to one size, with the number of the class of each."""
     path = Path(os.environ.get("FINC_EVAL_ASSETS", "")) / "photos" / "tiny_imagenet_24x300.zip"
