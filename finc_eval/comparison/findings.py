@@ -175,10 +175,20 @@ def _sentence(finding: Finding, comparison: Compared, names: Mapping[str, KindNa
         shares = two_shares(finding.share_gen or 0.0, finding.share_ref or 0.0)
         verb = "is" if finding.kind == "kind" else "holds"
         name = names[finding.kind].quoted(named, finding.kind)
+        if isinstance(named, Kind) and (points_within := _points_on_same_prompts(named)):
+            return f"On the same prompts, the {name} is {points_within} frequent than in the reference."
         return f"The {name} {verb} {shares[0]}{OF_GEN} (reference {shares[1]})."
     if finding.kind == "copy":
         return say_copies(finding.name, finding.share_gen or 0.0, OF_GEN)
     return f"{say_part(finding.name, *finding.say_shares(0), is_more=finding.is_more)}."
+
+
+def _points_on_same_prompts(kind: Kind) -> str:
+    """Return how much more or less frequent a kind is within prompts, where its shares hide that; else ""."""
+    more, plain = kind.share_difference, kind.share_gen - kind.share_ref
+    if kind.mix is None or (more * plain > 0 and percent(kind.share_gen, 1) != percent(kind.share_ref, 1)):
+        return ""
+    return f"{100 * abs(more):.1f} points {'more' if more > 0 else 'less'}"
 
 
 def _say_word(finding: Finding, comparison: Compared) -> str:

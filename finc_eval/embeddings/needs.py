@@ -13,9 +13,12 @@ from itertools import pairwise
 from typing import Protocol
 
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
+from finc_eval.core.words import join_first
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.columns import PLACES, check_columns, drop_missing, texts, unknown_column
 from finc_eval.embeddings.recipe import check_same_space
+from finc_eval.samples.files import in_short
+from finc_eval.samples.metadata import divide_ignored
 from finc_eval.samples.source import Source
 
 
@@ -149,6 +152,18 @@ def needs_samples(least: int, too_few: Callable[[str, int], DataError], of: Sequ
     def check(sets: Mapping[str, Known]) -> None:
         for label, embeddings in sets.items():
             if embeddings.n < least and (not of or label in of):
-                raise too_few(label, embeddings.n)
+                raise DataError(f"{too_few(label, embeddings.n)}{_say_left_out(embeddings)}")
 
     return check
+
+
+def _say_left_out(embeddings: Known) -> str:
+    """Return which files are not among the samples of a set, and why, as the end of a sentence; "" if none is known."""
+    source, cache = (getattr(embeddings, name, None) for name in ("source", "cache"))
+    ignored = source.ignored if isinstance(source, Source) else cache.ignored if cache is not None else {}
+    files, unmatched = divide_ignored(ignored)
+    parts = [f"not samples: {in_short(counts)}" for counts in (files, unmatched) if counts]
+    # 5: unreadable samples that an error names.
+    unread = [] if cache is None else [f"{name} ({reason})" for name, reason in cache.failures]
+    parts += [f"could not be read: {join_first(unread, 5)}"] if unread else []
+    return "".join(f"; {part}" for part in parts)

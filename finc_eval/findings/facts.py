@@ -42,7 +42,7 @@ def tell(findings: Sequence[Finding], most: int, longest: int) -> tuple[dict[Fin
     unnamed = ordered[len(told) :]
     texts: dict[Finding, str] = {}
     rest = ""
-    for forms in _plans(len(told)):
+    for forms in _plans(told):
         texts = _write(told[: len(forms)], forms, longest)
         rest = _count(told, len(forms), unnamed)
         if len(" ".join([*texts.values(), rest]).split()) <= most:
@@ -50,9 +50,11 @@ def tell(findings: Sequence[Finding], most: int, longest: int) -> tuple[dict[Fin
     return texts, rest
 
 
-def _plans(count: int) -> Iterator[list[int]]:
-    """Yield the forms of the facts that are told, fewer words each time."""
-    forms = [FULL, LATER, *[SHORT] * (count - 2)][:count]
+def _plans(told: Sequence[Finding]) -> Iterator[list[int]]:
+    """Yield the forms of the facts that are told, fewer words each time. Words of prompts have no share, but a verb."""
+    count = len(told)
+    forms = [LATER if place < SENTENCES or told[place].kind == "words" else SHORT for place in range(count)]
+    forms[:1] = [FULL] * min(count, 1)
     yield forms
     for place in range(count - 1, 0, -1):
         for form in range(forms[place] + 1, NAME + 1):
@@ -70,6 +72,7 @@ def _write(told: Sequence[Finding], forms: Sequence[int], longest: int) -> dict[
         if form < SHORT:
             is_said = form == LATER and any(OF_GEN in text or WHOLE in text for text in texts.values())
             texts[finding] = later(finding) if is_said else finding.sentence
+            listed = []
             continue
         fact = short(finding) if form == SHORT else name_alone(finding)
         is_too_long = sum(len(texts[each].split()) for each in listed) + len(fact.split()) > longest

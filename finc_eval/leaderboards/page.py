@@ -51,8 +51,6 @@ from finc_eval.report.formats import share_interval
 from finc_eval.report.pages import render
 from finc_eval.samples.source import Samples
 
-PROFILE_KINDS = 5  # kinds of samples that the section of a model names at most, of each direction
-
 
 def page(board: Leaderboard, samples: Mapping[str, Samples]) -> str:
     """Return the page."""
@@ -342,7 +340,7 @@ def _profile(board: Leaderboard, row: Row) -> dict[str, object]:
         ],
         "faults": row.fault or "none was found" if row.is_searched else "not looked for",
         "makes": [
-            (words, kinds[:PROFILE_KINDS])
+            (words, kinds[:5])  # 5: kinds that the section of a model names at most, of each direction
             for words, kinds in (
                 ("Makes more of", board.more_of(row.name, REFERENCE)),
                 ("Makes less of", board.more_of(REFERENCE, row.name)),

@@ -206,17 +206,14 @@ def _choose(history: Evaluations, alarms: Sequence[Alarm], noise: float) -> tupl
     distance: Array = history.distances[places, 0]
     error = np.sqrt(2 * noise) * (1 / history.samples[places] + 1 / history.phi[0, -1])
     near = places[distance <= distance.min() + 2 * error]
+    nearest = "of the steps that are nearest to the reference, within the error of the distance"
     if not is_late:
-        why = "Alarms hold from the first evaluation on"
-        why += "; it is the first step whose distance to the reference is the smallest"
-        return float(history.steps[near[0]]), f"{why}, within its error."
-    where = (
-        "No alarm was raised"
-        if np.isinf(first)
-        else f"It is before step {step_text(first)}, from which the first alarm most likely holds"
-    )
-    nearest = "the latest step whose distance to the reference is the smallest, within its error"
-    return float(history.steps[near[-1]]), f"{where}, and it is {nearest}."
+        why = f"Alarms hold from the first evaluation on, so no step is free of them: it is the first {nearest}."
+        return float(history.steps[near[0]]), why
+    if np.isinf(first):
+        return float(history.steps[near[-1]]), f"No alarm was raised, and it is the latest {nearest}."
+    before = f"The first alarm most likely holds from step {step_text(first)} on"
+    return float(history.steps[near[-1]]), f"{before}: it is before step {step_text(first)}, and the latest {nearest}."
 
 
 class Drawable(NamedTuple):

@@ -134,7 +134,8 @@ def _of_score(name: str, more: bool, size: str) -> str:
     words = words_of(name, more)
     if name in SCORES:
         return f"{words} ({size})"
-    return f"samples are on average {words} ({name} {size})"
+    verb = "have" if words.startswith("with ") else "are"
+    return f"samples {verb} on average {words.removeprefix('with ')} ({name} {size})"
 
 
 def words_of(name: str, more: bool) -> str:
@@ -151,7 +152,9 @@ def words_of(name: str, more: bool) -> str:
     trait: Trait = next(look for look in LOOKS if look.name == name)
     if more:
         return trait.more or trait.high or f"changed in {name}"
-    return trait.less or f"less {trait.high}"
+    if trait.less is None and "more " in (trait.more or ""):
+        return (trait.more or "").replace("more ", "less ", 1)
+    return trait.less or f"less {(trait.high or name).partition(',')[0]}"
 
 
 def _relative(before: float, after: float) -> str:

@@ -175,7 +175,7 @@ class PromptDifferences(Record):
             others = "other " if named else ""
             yield f"Images of all {others}{self.column}s together differ in content."
         for word in self.words:
-            where = f"with {word.title}" if word.text else "in general"
+            where = f" with {word.title}" if word.text else ""
             if word.what == "diversity":
                 label, other = (first, second) if word.difference < 0 else (second, first)
                 numbers = ""
@@ -183,9 +183,9 @@ class PromptDifferences(Record):
                     here, rest = (f"{word.sets[name].distinct:,} of {word.sets[name].n:,}" for name in (label, other))
                     numbers = f": {here} are distinct ({titles[other]} {rest})"
                 alike = "repeat" if numbers and word.sets[label].distinct < word.sets[label].n else "are more alike"
-                yield f"Images of one {self.column} {where} {alike} in {titles[label]}{numbers}."
+                yield f"In {titles[label]}, images of the same {self.column}{where} {alike}{numbers}."
             if word.what == "fit":
-                yield f"Images fit {self.column}s {where} less in {titles[(first, second)[word.difference > 0]]}."
+                yield f"In {titles[(first, second)[word.difference > 0]]}, images fit {self.column}s{where} less."
 
 
 def prompt_differences(

@@ -14,6 +14,7 @@ from finc_eval.naming.looks import Look
 from finc_eval.numerics.inference import BESIDE_ALPHA
 from finc_eval.partitions.kind import top_level
 from finc_eval.partitions.pages.kinds import say_missed
+from finc_eval.partitions.tests import Mix
 from finc_eval.sketches.one_law import Separability
 
 BOTH = (MORE, LESS, SAME)
@@ -351,6 +352,20 @@ def test_the_repr_is_short_and_json_has_the_headline():
     said = ["  too many samples of the unnamed kind k1", "  lacks samples of the unnamed kind k2"]
     assert [line.split(" (")[0] for line in kinds] == said
     assert found.to_dict()["headline"] == found.headline
+
+
+@pytest.mark.parametrize(
+    ("gen", "ref", "side", "says"),
+    [
+        (0.05, 0.05, "gen", "On the same prompts, the kind “3” is 3.0 points more frequent than in the reference."),
+        (0.06, 0.05, "ref", "On the same prompts, the kind “3” is 3.0 points less frequent than in the reference."),
+        (0.06, 0.05, "gen", "The kind “3” is 6.0 % of the generated set (reference 5.0 %)."),
+    ],
+)
+def test_shares_that_hide_a_difference_on_the_same_prompts_are_not_said_in_its_place(gen, ref, side, says):
+    mix = Mix(gen - ref, gen - ref - 0.03, (-0.05, 0.01))
+    kind = a_kind("k1", gen, ref, set_with_most=side, difference=0.03, interval=(0.01, 0.05), mix=mix)
+    assert a_comparison(kinds=[named(kind, "mostly 3 (94 %)", ("label", "3")), SAME]).says["k1"] == says
 
 
 def test_the_repr_counts_nothing_that_is_not_there():

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -187,8 +188,16 @@ def test_the_summary_counts_significant_modes_and_groups():
     assert text == (
         "Directions along which the generated set has significantly more: FINC finds 1, Rarity finds 2. Directions "
         "along which the generated set has significantly less: FINC finds 0, Rarity finds 1. They show 2 groups of "
-        "samples. Every method finds 1 of them."
+        "samples. All methods find 1 of them."
     )
+
+
+def test_groups_that_no_method_shares_with_all_are_not_counted():
+    table = a_table()
+    apart = replace(
+        table, groups=tuple(replace(group, modes=dict([*group.modes.items()][:1])) for group in table.groups)
+    )
+    assert apart.says["groups"] == "They show 2 groups of samples. No group is found by all methods."
 
 
 def test_warnings_of_several_methods_are_said_once():

@@ -55,7 +55,12 @@ CASES = {
     "repeats, copies and words": (
         [GRAY, MARK, REPEAT, COPIES, WORDS],
         f"{FIRST} 5 % is watermarked (reference 0 %). Also 2 % repeats (one picture, 40 times), 3 % copies of the "
-        "reference, images of prompts with “seven”.",
+        "reference. Images of prompts with “seven” differ in content.",
+    ),
+    "words of prompts where words run out": (
+        [GRAY, MARK, *MANY[:4], WORDS, *MANY[4:8]],
+        f"{FIRST} 5 % is watermarked (reference 0 %). Also 30 % look0, 29 % look1, 28 % look2, 27 % look3, images of "
+        "prompts with “seven”, look4, look5, look6, look7.",
     ),
     "a look that is gone": (
         [look("noisy", 0.0, 0.02)], "2 % of the reference is noisy, but none of the generated set.",

@@ -11,6 +11,7 @@ import pytest
 from _pictures import SIDE, blur, lose, release, repeat
 from _said import values_by_key
 from PIL import Image
+from scipy import stats
 
 import finc_eval as fe
 from finc_eval import report
@@ -18,6 +19,7 @@ from finc_eval.gates.limit import Limit
 from finc_eval.gates.page import _seen
 from finc_eval.gates.pipelines import junit_xml
 from finc_eval.gates.verdict import ReleaseFinding
+from finc_eval.numerics.inference import ALPHA
 
 CASES = {
     "a limit on repeats names the picture": (
@@ -140,3 +142,25 @@ def test_causes_are_named_and_only_limits_are_counted_as_limits(case, failed):
     limits = [Limit(f"a{place}", "regressed", 0.5, None, 0.1, "high", None, None, "", {}, {}) for place in range(5)]
     told = replace(failed, findings=tuple(findings), limits=tuple(limits)).headline_parts
     assert [text.partition(" (30.0 %, before")[0] for text in told.values()] == texts
+
+
+@pytest.mark.parametrize(
+    ("kind", "p_value", "is_said"),
+    [("kind", 0.03, False), ("kind", 0.02, True), ("look", 0.01, True), ("copy", None, True)],
+)
+def test_what_stands_beside_pass_is_clear(kind, p_value, is_said, passed):
+    finding = ReleaseFinding("owls", kind, False, 0.3, 0.1, p_value)
+    told = replace(passed, findings=(finding,)).headline_parts
+    assert (told.get("likely 1") == "differs, not limited: more: owls 10 → 30 %") == is_said == ("likely 1" in told)
+
+
+@pytest.mark.long
+def test_a_release_without_a_change_is_seldom_said_to_differ_beside_pass():
+    """At most one of twenty, as a headline: 60 releases of pictures of stripes."""
+    seeds = range(2000, 2180, 3)
+    verdicts = [
+        fe.gate(release(seed), release(seed + 1), release(seed + 2), {"kinds.lose": 0.9, "appearance.whole": 0.9})
+        for seed in seeds
+    ]
+    claims = sum("differs" in verdict.headline for verdict in verdicts)
+    assert claims <= stats.binom.ppf(0.999, len(seeds), ALPHA), claims

@@ -1,8 +1,10 @@
 """Which step to keep, and the outputs of a course."""
 
 import numpy as np
+import pytest
 
 import finc_eval as fe
+from finc_eval.monitoring.followed import say
 
 
 def follow(reference, looks):
@@ -24,6 +26,21 @@ def test_of_a_generator_that_never_was_like_the_reference_the_nearest_step_is_ke
     shifts = [*np.linspace(3, 0.3, 10), 1.5, 3]
     course = follow(rng.normal(size=(300, 6)), [rng.normal(size=(160, 6)) + shift for shift in shifts])
     assert course.alarms[0].since == 0 and course.keep == 9 and "from the first evaluation on" in course.why
+    assert "no step is free of them" in course.says["keep"]
+
+
+@pytest.mark.parametrize(
+    ("name", "after", "words"),
+    [
+        ("specks", -1, "are on average less noisy (specks"),
+        ("specks", 1, "are on average noisier, with specks (specks"),
+        ("pattern", -1, "are on average covered less by a periodic pattern (pattern"),
+        ("blocks", 1, "have on average more JPEG artifacts (blocks"),
+        ("mosaic", -1, "are on average less pixelated or upscaled (mosaic"),
+    ],
+)
+def test_a_change_of_a_look_is_said_in_few_words_either_way(name, after, words):
+    assert f" samples {words} " in say(name, 0.0, 0.0, after, 1.0)
 
 
 def test_distances_are_unbiased_and_grow_with_the_shift():

@@ -111,6 +111,7 @@ def mistakes():
     for name in ("empty", "unreadable", "mixed", "texts", "loop", "configured", "own", "mine"):
         Path(name).mkdir()
     Path("unreadable/a.png").write_bytes(b"no picture")
+    Path("unreadable/notes.txt").write_text("no picture, either")
     for path in sorted(Path("gen").iterdir())[:40]:
         (Path("mixed") / path.name).write_bytes(path.read_bytes())
     Path("mixed/broken.png").write_bytes(b"no picture")

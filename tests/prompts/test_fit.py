@@ -101,7 +101,7 @@ def test_a_word_whose_images_do_not_fit_is_found_with_its_model(vectors, clip):
     assert found.fit.difference == pytest.approx((means[0] - means[1]).mean(), abs=1e-5)
     assert found.fit.p_value == pytest.approx(stats.ttest_rel(*means).pvalue)
     assert found.unmeasured == ""
-    assert "Images fit prompts with “cat” less in gen." in list(found.sentences({"gen": "gen", "ref": "ref"}))
+    assert "In gen, images fit prompts with “cat” less." in list(found.sentences({"gen": "gen", "ref": "ref"}))
     worst = [one for one in found.prompts if one.fit.p_value is not None and one.fit.p_value <= 0.2]
     assert worst
     assert all("cat" in one.text and one.fit.interval[1] < 0 for one in worst)
@@ -136,7 +136,7 @@ def test_page_terminal_and_file_show_the_fit(vectors, clip, tmp_path, capsys):
     for text in (page, capsys.readouterr().out):
         assert "Fit of images to their prompts" in " ".join(text.split())
         assert f"{found.prompts.fits['gen'].value:.3f}" in text
-    assert "Images fit prompts with “cat” less in gen" in found.headline
+    assert "In gen, images fit prompts with “cat” less" in found.headline
     found.save(tmp_path / "c.h5")
     assert fe.load(tmp_path / "c.h5").prompts == found.prompts
 

@@ -40,7 +40,10 @@ def test_page_headline_and_terminal_name_them(found, tmp_path, capsys):
     report.show(found)
     for text in (page, found.headline, capsys.readouterr().out):
         assert "In faulty, images of prompts with “purple” look like “blue”." in text and "with “seven” differ" in text
-        assert re.search(r"“pink” repeat in faulty: \d+ of (\d+) are distinct \(sound \1 of \1\)\.", text)
+        assert re.search(
+            r"In faulty, images of the same prompt with “pink” repeat: \d+ of (\d+) are distinct \(sound \1 of \1\)\.",
+            text,
+        )
     section = page[page.index('id="prompts"') : page.index('id="settings"')]
     assert section.count("<img") >= 12
     assert "paired by prompt" in page

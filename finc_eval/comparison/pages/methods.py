@@ -110,7 +110,11 @@ def says(result: MethodComparison) -> dict[str, str]:
         finds = ", ".join(f"{METHOD_NAMES[method]} finds {count}" for method, count in counts.items())
         sentences[role] = f"Directions along which the generated set has significantly {words[role]}: {finds}."
     everywhere = sum(all(_is_significant(result, method, group) for method in result.comparisons) for group in found)
-    groups = f"They show {plural(len(found), 'group')} of samples. Every method finds {everywhere} of them."
+    if everywhere == len(found):
+        share = "All methods find them" if len(found) > 1 else "All methods find it"
+    else:
+        share = f"All methods find {everywhere} of them" if everywhere else "No group is found by all methods"
+    groups = f"They show {plural(len(found), 'group')} of samples. {share}."
     return sentences | {"groups": groups}
 
 
