@@ -1,8 +1,11 @@
-"""Measurements of some samples of sets, in which their looks are compared: of pictures, of motion, and of metadata."""
+"""Measurements of some samples of sets, in which their looks are compared: of pictures, of motion, and of metadata.
+
+Their columns are the values and the tails of each trait, and units or blocks exchange them between two sets.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -13,13 +16,18 @@ from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.recipe import extractor_of
 from finc_eval.extractors.networks import motion
 from finc_eval.naming.columns import ColumnMeasurer, ColumnValues, RegisteredColumn, join_columns, registered_columns
+from finc_eval.naming.explained import TAIL
 from finc_eval.naming.numbers import Parts, Rows, read_numbers, say_left_out
 from finc_eval.naming.properties import smallest_hashes
 from finc_eval.naming.questions import MOTION
+from finc_eval.naming.repeated import MIN_MEASURED
 from finc_eval.naming.texture import Array, marks
 from finc_eval.naming.traits import LOOKS_OF_CLIPS, SIDE, TRAITS, Trait, measure_clips, measure_looks
+from finc_eval.numerics.blocks import MIN_BLOCKS, Blocked
+from finc_eval.numerics.exchanges import Exchanged, UnitSums, exchange_units, flip_blocks, unit_numbers
 
 LOOKED = 1000  # samples of a set that are measured: a part of 5 % has 50 of these
+CLIPPED = 4.0  # standard deviations at which values count no further
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,3 +151,72 @@ def _pictures(sets: Mapping[str, Embeddings], known: Mapping[str, PictureLooks |
     asked, of_users = join_columns(columns, [*map(len, values.values())])
     joined = zip(values.items(), of_users, strict=True)
     return (*asked, *TRAITS), {label: np.concatenate([users, looks], 1) for (label, looks), users in joined}
+
+
+@dataclass(frozen=True)
+class LookColumn:
+    """A column of the family: a trait, or one of its tails."""
+
+    place: int  # of the trait among the values
+    trait: Trait
+    tail: int  # 0 for the values, −1 and 1 for the indicators of the lower and of the upper tail
+
+
+def columns_of(traits: Sequence[Trait], measured: Mapping[str, Measured]) -> tuple[dict[str, Array], list[LookColumn]]:
+    """Return values and indicators of tails, standardized over both sets, (m, columns) by set, and what they are."""
+    both = np.concatenate([one.values for one in measured.values()])
+    parts, columns = [], []
+    for place, trait in enumerate(traits):
+        values = both[:, place]
+        if np.ptp(values) == 0:
+            continue
+        low, high = np.quantile(values, [TAIL, 1 - TAIL])
+        scale = 1.4826 * np.median(np.abs(values - np.median(values))) or values.std()
+        standard = np.clip((values - np.median(values)) / scale, -CLIPPED, CLIPPED)
+        choices = (
+            [(0, standard), (-1, values < low), (1, values > high)]
+            if trait.least is None
+            else [(1, values >= trait.least)]
+        )
+        for tail, numbers in choices:
+            if np.ptp(numbers.astype(float)):
+                parts.append(numbers.astype(float))
+                columns.append(LookColumn(place, trait, tail))
+    table = np.stack(parts, 1) if parts else np.empty((len(both), 0))
+    ends = np.cumsum([len(one.rows) for one in measured.values()])[:-1]
+    return dict(zip(measured, np.split(table, ends), strict=True)), columns
+
+
+def exchange_columns(
+    table: Mapping[str, Array],
+    sets: Mapping[str, Embeddings],
+    rows: Mapping[str, NDArray[np.int64]],
+    seed: int,
+    blocks: Mapping[str, NDArray[np.int64]] | None,
+    exchanges: int,
+) -> Exchanged | None:
+    """Exchange units between the sets, or both sets within blocks; None if there are too few samples or blocks."""
+    if min(map(len, rows.values())) < MIN_MEASURED:
+        return None
+    if blocks is None:
+        first, second = (
+            _sum_units(table[label], unit_numbers(sets[label].unit_keys()[rows[label]])) for label in ("gen", "ref")
+        )
+        return exchange_units(first, second, seed, exchanges=exchanges)
+    own = {label: blocks[label][rows[label]] for label in ("gen", "ref")}
+    shared = np.intersect1d(own["gen"], own["ref"])
+    if len(shared) < MIN_BLOCKS:
+        return None
+    inside = {label: np.isin(each, shared) for label, each in own.items()}
+    number = np.concatenate([np.searchsorted(shared, each[inside[label]]) for label, each in own.items()])
+    owner = np.repeat([0, 1], [inside[label].sum() for label in own])
+    values = np.concatenate([table[label][inside[label]] for label in own])
+    weights = Blocked(number, owner).contrasts[0]
+    return flip_blocks(_sum_units(values * weights[:, None], number).sums, seed, exchanges)
+
+
+def _sum_units(values: Array, units: NDArray[np.int64]) -> UnitSums:
+    count = int(units.max()) + 1
+    sums = np.zeros((count, values.shape[1]), np.float64)
+    np.add.at(sums, units, values)
+    return UnitSums(sums.astype(np.float32), np.bincount(units, minlength=count).astype(float))
