@@ -58,7 +58,8 @@ def blur(rng, n, m):
     """Return the share that is said, whether it is found, and the sizes that show half."""
     gen, ref, _ = some(rng, n, m)
     sets = {label: pictured(part, [picture(i) for i in part]) for label, part in (("gen", gen), ("ref", ref))}
-    return visible_blur(sets, measured.measure_sets(sets), 0)
+    share, times = visible_blur(sets, measured.measure_sets(sets), 0)
+    return share, None if times is None else max(times, RARER)
 
 
 def divided(rng, n, m, share=0.0):
