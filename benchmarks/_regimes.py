@@ -127,6 +127,17 @@ def with_pictures(n, m, rng, shown=picture, copied=1, rows=None):
     return sets, options
 
 
+def skewed_pictures(n, m, rng):
+    """Return sets of pictures whose classes are drawn by Zipf's law, the classes in a random order."""
+    rows, labels = photographs()
+    classes = rng.permutation(np.unique(labels))
+    shares = 1 / np.arange(1, len(classes) + 1)
+    left = {name: rng.permutation(np.flatnonzero(labels == name)).tolist() for name in classes}
+    drawn = rng.choice(classes, n + m, p=shares / shares.sum())
+    order = np.array([left[name].pop() for name in drawn.tolist()])
+    return [fe.EmbeddingSet(rows[part], images=[*map(picture, part)]) for part in np.split(order, [n])], {}
+
+
 def prompted_pictures(count, each, rng):
     """Return sets of pictures by prompt: cuts of one photograph of each prompt."""
     order = rng.permutation(len(pictures()))[:count]
@@ -150,6 +161,9 @@ def sketches(law, n, m, rng):
 
 DIGITS = partial(real, digits)
 WHOLE = {
+    "photographs-60-60": partial(with_pictures, 60, 60),
+    "skewed-60-60": partial(skewed_pictures, 60, 60),
+    "skewed-150-150": partial(skewed_pictures, 150, 150),
     "photographs-100-100": partial(with_pictures, 100, 100),
     "photographs-60-300": partial(with_pictures, 60, 300),
     "mixed-100-100": partial(with_pictures, 100, 100, shown=source_of),

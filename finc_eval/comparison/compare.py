@@ -12,10 +12,10 @@ from typing import Any, Unpack, overload
 
 from finc_eval.comparison.assemble import Members, assemble_directions, name_directions, place_in_kinds
 from finc_eval.comparison.caveats import caveats, copies_between
-from finc_eval.comparison.direction import ROLES, SETS_OF, Direction, Role, Spectrum
+from finc_eval.comparison.direction import ROLES, SETS_OF, Direction, Role
 from finc_eval.comparison.directions import CrossFit
 from finc_eval.comparison.findings import findings_of, hold_compared, with_kinds
-from finc_eval.comparison.fits import baseline_fit, finc_fit
+from finc_eval.comparison.fits import baseline_fit, finc_fit, spectrum_of
 from finc_eval.comparison.inputs import SKETCH, SketchedSet, SketchedSets, sketch_sets
 from finc_eval.comparison.result import Comparison, as_comparison
 from finc_eval.comparison.score_pass import SCORE, ScoredSet, score_sets
@@ -36,6 +36,7 @@ from finc_eval.embeddings.repeats import LOOK
 from finc_eval.embeddings.same_names import ID
 from finc_eval.embeddings.search.neighbors import index_signature, least_recall, recall_notes
 from finc_eval.extractors.settings import AnyExtractor, Spaced
+from finc_eval.findings.visible import find_visible
 from finc_eval.gallery.counts import MAX_SHOWN
 from finc_eval.gallery.pictured import captions_of
 from finc_eval.naming.explained import Has
@@ -284,7 +285,7 @@ def _describe(
         space=known_space([gen.sketch.space, ref.sketch.space]),
         tested=is_testable * sum(fit.full.vectors.shape[1] for fit in fits.values()),
         kinds_tested=is_testable * answer.kinds.tree.nodes if answer else 0,
-        spectrum=_spectrum(fits),
+        spectrum=spectrum_of(fits),
         kernel_error=error,
         copies=copies,
         by=_values(sets, opened, settings),
@@ -316,12 +317,6 @@ def _name(
         place_in_kinds(each, sets[SETS_OF[each.role][0]], listed, alike[each.role], divided, run) for each in directions
     ]
     return placed, listed, headings, divided
-
-
-def _spectrum(fits: Mapping[Role, CrossFit]) -> Spectrum:
-    """Return the eigenvalues of both roles; none for a role that was not fitted."""
-    found = {role: tuple(fit.full.eigenvalues.tolist()) for role, fit in fits.items()}
-    return Spectrum(found.get("over", ()), found.get("under", ()))
 
 
 def _values(sets: Mapping[str, Embeddings], opened: SketchedSets, settings: Settings) -> SharesBy | None:
@@ -376,7 +371,12 @@ def _with_findings(
         kinds_of = kinds_of_rows(comparison.kinds, comparison.divided, run) if comparison.divided is not None else None
         held = hold_compared(comparison, sets, *seen, kinds_of, opened.blocks, run)
         comparison = replace(comparison, looks=with_kinds(comparison.looks, held))
-        return replace(comparison, findings=findings_of(comparison, held))
+        comparison = replace(comparison, findings=findings_of(comparison, held))
+        if not comparison.findings and comparison.by_id is None and comparison.settings.rho == 1:
+            blocks = None if opened.pairing is None else opened.pairing.block
+            equal = None if comparison.copies is None else comparison.copies.count
+            asked = (sets, opened.measured, comparison.detectable, comparison.settings.seed, blocks)
+            return replace(comparison, visible=find_visible(*asked, equal=equal))
     return comparison
 
 

@@ -20,7 +20,7 @@ from finc_eval.comparison.headline import (
     thing_of,
 )
 from finc_eval.core.run import Run
-from finc_eval.core.words import quote, say_part, say_whole
+from finc_eval.core.words import percent, quote, say_part, say_whole
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.set_info import titles_of
 from finc_eval.findings.causes import Held, Members

@@ -6,7 +6,7 @@ of clusters. With k(x, y) ≈ φ(x)·φ(y), such a function is the direction Σ_
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil
@@ -20,6 +20,7 @@ from finc_eval.baselines.fld import sample_likelihoods
 from finc_eval.baselines.ken import check_few_enough, ken
 from finc_eval.baselines.rarity import rarity
 from finc_eval.baselines.spectral_clustering import most_novel, spectral_clustering
+from finc_eval.comparison.direction import Role, Spectrum
 from finc_eval.comparison.directions import (
     OVERSAMPLING,
     CrossFit,
@@ -259,3 +260,9 @@ def _clusters(x: Embeddings, novel: NDArray[np.int64], clusters: int, run: Run |
     coefficients = torch.zeros(len(novel), clusters, dtype=torch.double)
     coefficients[np.arange(len(novel)), spectral_clustering(x, novel, clusters, run=run)] = 1.0
     return KernelExpansion(x.rows_at(novel), coefficients)
+
+
+def spectrum_of(fits: Mapping[Role, CrossFit]) -> Spectrum:
+    """Return the eigenvalues of both roles; none for a role that was not fitted."""
+    found = {role: tuple(fit.full.eigenvalues.tolist()) for role, fit in fits.items()}
+    return Spectrum(found.get("over", ()), found.get("under", ()))

@@ -11,6 +11,7 @@ from finc_eval.core.words import join_words, percent, percent_range, plural
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.findings.facts import tell
 from finc_eval.findings.finding import OF_TRAITS, Finding
+from finc_eval.findings.visible import Visible
 from finc_eval.naming.evidence import UniqueNames, read_alike
 from finc_eval.naming.looks import Look
 from finc_eval.numerics.inference import ALPHA, BESIDE_ALPHA, significant
@@ -49,6 +50,8 @@ class _Compared(Protocol):
     def difference_p_value(self) -> float | None: ...
     @property
     def detectable(self) -> float | None: ...
+    @property
+    def visible(self) -> Visible | None: ...
     @property
     def explained(self) -> float | None: ...
     @property
@@ -153,7 +156,7 @@ def say_apart(comparison: Compared) -> dict[str, str]:
 
 
 def _nothing(comparison: Compared) -> str:
-    """Return that nothing was found, and how rare a kind may have been missed, in a sentence."""
+    """Return that nothing was found, and what would have been, or how rare a kind may have been missed."""
     if (untested := say_untested(comparison)) is not None:
         return untested
     what = (
@@ -161,6 +164,11 @@ def _nothing(comparison: Compared) -> str:
         if p_of_sets(comparison) is None
         else "The sets do not differ significantly"
     )
+    few = comparison.detectable is not None and comparison.detectable >= 1
+    visible = comparison.visible
+    seen = visible.sentence((comparison.gen.n, comparison.ref.n)) if visible is not None and visible.others else ""
+    if seen:
+        return f"{what}{f'; {TOO_FEW}' if few else '.'} {seen}"
     if comparison.detectable is None:
         return f"{what}."
     return (

@@ -31,6 +31,7 @@ from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.feature_maps.approximation import KernelError
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.findings.finding import Finding
+from finc_eval.findings.visible import Visible
 from finc_eval.gallery.pictured import Captions, check_captions, store_captions
 from finc_eval.naming.looks import Look
 from finc_eval.numerics.exchanges import MeanLaw
@@ -110,6 +111,7 @@ class Comparison(Mapped):
             clearest first; empty without pictures.
         findings: what is said of the sets, in all outputs: looks, repeats, copies, kinds, words of prompts, without
             kinds directions, or that the sets differ as a whole; each cause once, the largest first.
+        visible: which shares of three faults would have been found; None where something was, and for pairs by id.
         warnings: what a reader should know before trusting the numbers.
         feature_map: φ.
         divided: the tree of kinds, to which fresh samples can be assigned; None without kinds.
@@ -159,6 +161,7 @@ class Comparison(Mapped):
     separability: Separability | None = field(default=None, kw_only=True)
     looks: tuple[Look, ...] = field(default=(), kw_only=True)
     findings: tuple[Finding, ...] = field(default=DERIVED, kw_only=True)
+    visible: Visible | None = field(default=None, kw_only=True)
     feature_map: Annotated[FeatureMap, *NOT_IN_JSON] = field(default=ABSENT, kw_only=True)
     divided: Annotated[KindsOfSamples | None, *NOT_IN_JSON] = field(default=ABSENT, kw_only=True, repr=False)
     captions: Annotated[Captions, *NOT_IN_JSON] = field(default_factory=dict, kw_only=True, repr=False)

@@ -23,8 +23,8 @@ from finc_eval.gates.sets import GEN, REF, GateSets
 from finc_eval.gates.shares import GainedShare, TwoCounts
 from finc_eval.naming.columns import is_look
 from finc_eval.naming.explained import TAIL
-from finc_eval.naming.looks import CLIPPED, EXAMPLES
-from finc_eval.naming.measured import PictureLooks, measure_pictures, measure_sets
+from finc_eval.naming.looks import EXAMPLES
+from finc_eval.naming.measured import CLIPPED, PictureLooks, measure_pictures, measure_sets
 from finc_eval.naming.texture import Array
 from finc_eval.naming.traits import Trait
 from finc_eval.numerics.families import level_of_each

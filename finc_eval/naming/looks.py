@@ -18,8 +18,16 @@ from finc_eval.core.words import percent_of, say_part, say_whole
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.repeats import REPEATS
 from finc_eval.estimates.part import Interval
-from finc_eval.naming.explained import STRONG, TAIL, Explained, Has, explain, name_cause
-from finc_eval.naming.measured import Measured, MeasuredSets, exchange_rows, looked_rows, measure_sets
+from finc_eval.naming.explained import STRONG, Explained, Has, explain, name_cause
+from finc_eval.naming.measured import (
+    LookColumn,
+    Measured,
+    MeasuredSets,
+    columns_of,
+    exchange_columns,
+    looked_rows,
+    measure_sets,
+)
 from finc_eval.naming.repeated import (
     REPEATED,
     PairedRows,
@@ -37,7 +45,6 @@ from finc_eval.numerics.exchanges import unit_numbers
 from finc_eval.numerics.families import level_of_each, step_down
 from finc_eval.numerics.inference import BESIDE_ALPHA
 
-CLIPPED = 4.0  # standard deviations at which values count no further
 EXAMPLES = 8  # samples of a look that are shown
 
 ORDINARY = 0.05
@@ -143,9 +150,9 @@ def _find_traits(
     exchanges: int,
 ) -> list[tuple[Look, Has]]:
     """Return the repeats, and the looks by traits of samples that are not repeats, with the samples of each."""
-    table, columns = _columns(traits, measured)
+    table, columns = columns_of(traits, measured)
     rows = {label: one.rows for label, one in measured.items()}
-    exchanged = exchange_rows(table, sets, rows, seed, blocks, exchanges)
+    exchanged = exchange_columns(table, sets, rows, seed, blocks, exchanges)
     z = np.zeros((1, 0)) if exchanged is None else exchanged.z
     p_values = step_down(z[0], z[1:].astype(np.float32)) if z.size else np.empty(0)
     order = [int(index) for index in np.argsort(-np.abs(z[0]), kind="stable") if p_values[index] <= BESIDE_ALPHA]
@@ -256,7 +263,7 @@ def _test_large(
     """Return the large repeats, and the p-value of each, (k,), below 0 where the reference has more of it."""
     kept = np.flatnonzero(np.any([*repeats.large.values()], axis=0))
     table = {label: (one[:, None] == kept).astype(float) for label, one in repeats.numbers.items()}
-    exchanged = exchange_rows(table, sets, rows, seed, blocks, exchanges) if len(kept) else None
+    exchanged = exchange_columns(table, sets, rows, seed, blocks, exchanges) if len(kept) else None
     if exchanged is None:
         return kept[:0], np.empty(0)
     z = exchanged.z
@@ -279,40 +286,6 @@ def _of_repeats(
     return Look(name, False, label, shares["gen"], shares["ref"], p_value, REPEAT, middle["gen"], middle["ref"], shown)
 
 
-@dataclass(frozen=True)
-class _Column:
-    """A column of the family: a trait, or one of its tails."""
-
-    place: int
-    trait: Trait
-    tail: int  # 0 for the values, −1 and 1 for the indicators of the lower and of the upper tail
-
-
-def _columns(traits: Sequence[Trait], measured: Mapping[str, Measured]) -> tuple[dict[str, Array], list[_Column]]:
-    """Return values and indicators of tails, standardized over both sets, (m, columns) by set, and what they are."""
-    both = np.concatenate([one.values for one in measured.values()])
-    parts, columns = [], []
-    for place, trait in enumerate(traits):
-        values = both[:, place]
-        if np.ptp(values) == 0:
-            continue
-        low, high = np.quantile(values, [TAIL, 1 - TAIL])
-        scale = 1.4826 * np.median(np.abs(values - np.median(values))) or values.std()
-        standard = np.clip((values - np.median(values)) / scale, -CLIPPED, CLIPPED)
-        choices = (
-            [(0, standard), (-1, values < low), (1, values > high)]
-            if trait.least is None
-            else [(1, values >= trait.least)]
-        )
-        for tail, numbers in choices:
-            if np.ptp(numbers.astype(float)):
-                parts.append(numbers.astype(float))
-                columns.append(_Column(place, trait, tail))
-    table = np.stack(parts, 1) if parts else np.empty((len(both), 0))
-    ends = np.cumsum([len(one.rows) for one in measured.values()])[:-1]
-    return dict(zip(measured, np.split(table, ends), strict=True)), columns
-
-
 def _of_rest(
     chosen: Sequence[int],
     left: Has,
@@ -325,11 +298,11 @@ def _of_rest(
     """Return z of some columns among the samples that no look explains yet."""
     values = {label: table[label][mask][:, chosen] for label, mask in left.items()}
     rest = {label: rows[label][mask] for label, mask in left.items()}
-    found = exchange_rows(values, sets, rest, seed, blocks, 0)
+    found = exchange_columns(values, sets, rest, seed, blocks, 0)
     return np.zeros(len(chosen)) if found is None else found.z[0]
 
 
-def _explain(columns: Sequence[_Column], index: int, z: Array, measured: Mapping[str, Measured]) -> Explained:
+def _explain(columns: Sequence[LookColumn], index: int, z: Array, measured: Mapping[str, Measured]) -> Explained:
     column = columns[index]
     tails = (abs(z[other]) for other, one in enumerate(columns) if one.trait is column.trait and one.tail)
     values = {label: one.values[:, column.place] for label, one in measured.items()}
@@ -338,7 +311,7 @@ def _explain(columns: Sequence[_Column], index: int, z: Array, measured: Mapping
 
 def _look_of(
     one: Explained,
-    columns: Sequence[_Column],
+    columns: Sequence[LookColumn],
     p_values: Array,
     sets: Mapping[str, Embeddings],
     measured: Mapping[str, Measured],

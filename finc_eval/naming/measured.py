@@ -1,8 +1,11 @@
-"""Measurements of some samples of sets, in which their looks are compared: of pictures, of motion, and of metadata."""
+"""Measurements of some samples of sets, in which their looks are compared: of pictures, of motion, and of metadata.
+
+Their columns are the values and the tails of each trait, and units or blocks exchange them between two sets.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -13,6 +16,7 @@ from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.recipe import extractor_of
 from finc_eval.extractors.networks import motion
 from finc_eval.naming.columns import ColumnMeasurer, ColumnValues, RegisteredColumn, join_columns, registered_columns
+from finc_eval.naming.explained import TAIL
 from finc_eval.naming.numbers import Parts, Rows, read_numbers, say_left_out
 from finc_eval.naming.properties import smallest_hashes
 from finc_eval.naming.questions import MOTION
@@ -23,6 +27,7 @@ from finc_eval.numerics.blocks import MIN_BLOCKS, Blocked
 from finc_eval.numerics.exchanges import Exchanged, UnitSums, exchange_units, flip_blocks, unit_numbers
 
 LOOKED = 1000  # samples of a set that are measured: a part of 5 % has 50 of these
+CLIPPED = 4.0  # standard deviations at which values count no further
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +153,41 @@ def _pictures(sets: Mapping[str, Embeddings], known: Mapping[str, PictureLooks |
     return (*asked, *TRAITS), {label: np.concatenate([users, looks], 1) for (label, looks), users in joined}
 
 
-def exchange_rows(
+@dataclass(frozen=True)
+class LookColumn:
+    """A column of the family: a trait, or one of its tails."""
+
+    place: int  # of the trait among the values
+    trait: Trait
+    tail: int  # 0 for the values, −1 and 1 for the indicators of the lower and of the upper tail
+
+
+def columns_of(traits: Sequence[Trait], measured: Mapping[str, Measured]) -> tuple[dict[str, Array], list[LookColumn]]:
+    """Return values and indicators of tails, standardized over both sets, (m, columns) by set, and what they are."""
+    both = np.concatenate([one.values for one in measured.values()])
+    parts, columns = [], []
+    for place, trait in enumerate(traits):
+        values = both[:, place]
+        if np.ptp(values) == 0:
+            continue
+        low, high = np.quantile(values, [TAIL, 1 - TAIL])
+        scale = 1.4826 * np.median(np.abs(values - np.median(values))) or values.std()
+        standard = np.clip((values - np.median(values)) / scale, -CLIPPED, CLIPPED)
+        choices = (
+            [(0, standard), (-1, values < low), (1, values > high)]
+            if trait.least is None
+            else [(1, values >= trait.least)]
+        )
+        for tail, numbers in choices:
+            if np.ptp(numbers.astype(float)):
+                parts.append(numbers.astype(float))
+                columns.append(LookColumn(place, trait, tail))
+    table = np.stack(parts, 1) if parts else np.empty((len(both), 0))
+    ends = np.cumsum([len(one.rows) for one in measured.values()])[:-1]
+    return dict(zip(measured, np.split(table, ends), strict=True)), columns
+
+
+def exchange_columns(
     table: Mapping[str, Array],
     sets: Mapping[str, Embeddings],
     rows: Mapping[str, NDArray[np.int64]],

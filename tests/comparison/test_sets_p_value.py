@@ -37,7 +37,8 @@ def test_a_slight_change_of_every_sample_is_found_and_said(shifted):
 def test_sets_of_one_law_are_not_said_to_differ():
     found = fe.compare(rows(1), rows(2), features=FEATURES)
     assert found.sets_p_value > BESIDE_ALPHA and found.separability is None and found.looks == ()
-    assert found.headline.startswith("The sets do not differ significantly; kinds below ")
+    assert found.headline.startswith("The sets do not differ significantly. A lost class of ")
+    assert found.visible.blurred is None and found.visible.lost > found.detectable and found.visible.copies > 0
 
 
 def test_it_is_the_same_each_time_and_comes_back_from_a_file(shifted, tmp_path):
