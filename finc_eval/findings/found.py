@@ -34,8 +34,8 @@ and at most 0.72 where all are gray, flatter or solarized, and none is lost.
 APART_ALONE = 0.65
 """The same, where no other kinds grew by half of what a kind lost: a look takes samples of a kind to other kinds.
 
-Measured on photographs of 12 classes: 0.69 to 0.9 where a class is lost while all are warmer, darker or paler; 0.52 where
-all are paler, none is lost, and embeddings are mean colors.
+Measured on photographs of 12 classes: 0.69 to 0.9 where a class is lost while all are warmer, darker or paler; 0.52
+where all are paler, none is lost, and embeddings are mean colors.
 """
 
 KindsOf = Callable[[torch.Tensor], list[str]]  # ids of the kinds of rows, "" far from all kinds
