@@ -20,10 +20,18 @@ from finc_eval.embeddings.recipe import extractor_of
 from finc_eval.embeddings.repeats import sample_hashes
 from finc_eval.embeddings.search.neighbors import nearest
 from finc_eval.embeddings.subset import Subset
-from finc_eval.naming.near_pairs import LEAST_PAIRED, NearPairs, Neighborhood, count_near_pairs, find_neighbors
+from finc_eval.naming.near_pairs import (
+    APART,
+    LEAST_PAIRED,
+    NearPairs,
+    choose_of_units,
+    count_near_pairs,
+    drop_dense,
+    find_neighbors,
+    places_of_units,
+)
 from finc_eval.naming.properties import smallest_hashes
 from finc_eval.naming.questions import MOTION
-from finc_eval.numerics.arrays import without_fold
 from finc_eval.numerics.exchanges import unit_numbers
 
 Indices = NDArray[np.int64]
@@ -168,10 +176,12 @@ class PairedRows:
 
     Attributes:
         pairs: near pairs of samples of both sets, "gen" first.
+        vectors: embeddings of these samples, shape (n, d).
         places: place of the sample of its unit in `pairs`, for each sample looked at, by set; −1 for none.
     """
 
     pairs: NearPairs
+    vectors: torch.Tensor
     places: dict[str, Indices]
 
     def mark(self, label: str, has: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -181,7 +191,7 @@ class PairedRows:
 
     def repeats(self, label: str) -> Repeats:
         """Return the near repeats, chains of near pairs, at the distance where those inside a set are clear."""
-        clump = self.pairs.clumps(is_first=label == "gen")
+        clump = drop_dense(self.vectors, self.pairs.clumps(is_first=label == "gen"))
         numbers = {name: np.where(place >= 0, clump[place], -1) for name, place in self.places.items()}
         return Repeats(numbers, np.bincount(clump[clump >= 0]))
 
@@ -215,7 +225,7 @@ def pair_rows(
     digests = digests_of(sets, run)
     keys = {label: digests[label][each] for label, each in rows.items()}
     own, is_paired = _units_of(sets, rows, blocks)
-    chosen = {label: _first_of_each(sets[label].id_keys()[rows[label]], units) for label, units in own.items()}
+    chosen = {label: choose_of_units(sets[label].id_keys()[rows[label]], units) for label, units in own.items()}
     if is_paired:
         shared = np.intersect1d(own["gen"], own["ref"])
         chosen = {label: each[np.isin(own[label][each], shared)] for label, each in chosen.items()}
@@ -226,15 +236,21 @@ def pair_rows(
         return None
     vectors = torch.cat([sets[label].rows_at(each).cpu() for label, each in taken.items()])
     near = find_neighbors(vectors, units.reshape(-1), np.concatenate([keys[name][at] for name, at in chosen.items()]))
-    to_rest = None if is_paired else _to_rest(sets, rows, taken, digests, near, run)
-    pairs = None
+    rest = np.empty(0, np.int64) if is_paired else _rest_of_reference(sets["ref"], rows["ref"])
+    to_rest = _to_rest(sets, rest, taken, digests, run) if len(rest) else None
+    scaled, pairs = None if to_rest is None else to_rest / near.scale, None
     for drawn in (min(FIRST_EXCHANGES, exchanges), exchanges):
         pairs = count_near_pairs(
-            near, is_gen, units.reshape(-1), to_rest, is_paired=is_paired, seed=seed, exchanges=drawn
+            near, is_gen, units.reshape(-1), scaled, is_paired=is_paired, seed=seed, exchanges=drawn
         )
         if pairs is None or min(pairs.copies_p, *pairs.repeats_p) > WORTH_MORE:
             break
-    return None if pairs is None else PairedRows(pairs, _places(own, chosen))
+    if pairs is None:
+        return None
+    if pairs.copies_p <= WORTH_MORE:
+        apart = _are_apart(pairs, sets, taken, np.concatenate([taken["ref"], rest]), digests, units.reshape(-1), run)
+        pairs = replace(pairs, is_apart=apart)
+    return PairedRows(pairs, vectors, places_of_units(own, chosen))
 
 
 def digests_of(sets: Mapping[str, Embeddings], run: Run | None = None) -> dict[str, NDArray[np.uint64]]:
@@ -271,48 +287,62 @@ def _units_of(
     return {"gen": number["gen"], "ref": number["ref"] + 1 + number["gen"].max(initial=-1)}, False
 
 
-def _first_of_each(keys: NDArray[np.uint64], units: Indices) -> Indices:
-    """Return the place of the sample of each unit with the smallest key, in order, shape (units,)."""
-    order = np.argsort(without_fold(keys), kind="stable")
-    return np.sort(order[np.unique(units[order], return_index=True)[1]])
-
-
-def _places(own: Mapping[str, Indices], chosen: Mapping[str, Indices]) -> dict[str, Indices]:
-    """Return the place of the chosen sample of its unit for each sample, among all chosen; −1 for none, by set."""
-    places, start = {}, 0
-    for label, units in own.items():
-        taken = units[chosen[label]]
-        order = np.argsort(taken)
-        at = np.minimum(np.searchsorted(taken, units, sorter=order), max(len(taken) - 1, 0))
-        places[label] = np.where(taken[order[at]] == units, start + order[at], -1)
-        start += len(taken)
-    return places
+def _rest_of_reference(ref: Embeddings, looked: Indices) -> Indices:
+    """Return the indices of samples of other units than those looked at, which have no label to exchange; or none."""
+    units = ref.unit_keys()
+    drawn = smallest_hashes(ref, len(looked) + MOST_REST)
+    rest = drawn[~np.isin(units[drawn], units[looked])]
+    return rest if len(rest) > 1 else rest[:0]
 
 
 def _to_rest(
     sets: Mapping[str, Embeddings],
-    rows: Mapping[str, Indices],
+    rest: Indices,
     taken: Mapping[str, Indices],
     digests: Mapping[str, NDArray[np.uint64]],
-    near: Neighborhood,
     run: Run,
-) -> NDArray[np.float64] | None:
-    """Return the distance of each chosen sample to the rest of the reference, in its unit; None without a rest.
-
-    The rest are samples of other units than those looked at, which have no label to exchange.
-    """
-    ref = sets["ref"]
-    units = ref.unit_keys()
-    drawn = smallest_hashes(ref, len(rows["ref"]) + MOST_REST)
-    rest = drawn[~np.isin(units[drawn], units[rows["ref"]])]
-    if len(rest) < 2:
-        return None
+) -> NDArray[np.float64]:
+    """Return the distance of each chosen sample to the nearest unlike sample of the rest of the reference."""
     found = []
     for label, each in taken.items():
-        neighbors = nearest(Subset(sets[label], each), Subset(ref, rest), 2, device=run.device)
+        neighbors = nearest(Subset(sets[label], each), Subset(sets["ref"], rest), 2, device=run.device)
         is_equal = digests["ref"][rest[neighbors.indices]] == digests[label][each, None]
         found.append(np.where(is_equal, np.inf, neighbors.distances).min(1))
-    return np.asarray(np.concatenate(found) / near.scale)
+    return np.concatenate(found)
+
+
+def _are_apart(
+    pairs: NearPairs,
+    sets: Mapping[str, Embeddings],
+    taken: Mapping[str, Indices],
+    known: Indices,
+    digests: Mapping[str, NDArray[np.uint64]],
+    units: Indices,
+    run: Run,
+) -> NDArray[np.bool_]:
+    """Return which chosen samples are clearly nearer to a sample of the reference than this is to others of it, (n,).
+
+    `known` has the indices of the samples of the reference that are compared, the chosen samples first.
+    """
+    ref, start, apart = Subset(sets["ref"], known), len(taken["gen"]), np.zeros(len(units), bool)
+    keys, of_known = digests["ref"][known], np.r_[units[start:], np.full(len(known) - len(taken["ref"]), -1)]
+    k = min(4, len(known))  # the sample itself, an equal sample, the pair, and one more
+    for label, first in (("gen", 0), ("ref", start)):
+        some = np.flatnonzero(pairs.across[-1, first : first + len(taken[label])])
+        if not len(some):
+            continue
+        found = nearest(Subset(sets[label], taken[label][some]), ref, k, device=run.device)
+        is_other = keys[found.indices] != digests[label][taken[label][some], None]
+        is_other &= of_known[found.indices] != units[first + some, None]
+        near = np.where(is_other, found.distances, np.inf)
+        best = near.argmin(1)
+        original = np.take_along_axis(found.indices, best[:, None], 1)[:, 0]
+        around = nearest(Subset(ref, original), ref, k, device=run.device)
+        is_next = keys[around.indices] != keys[original, None]
+        is_next &= around.indices != (some if label == "ref" else np.full(len(some), -1))[:, None]
+        to_next = np.where(is_next, around.distances, np.inf).min(1)
+        apart[first + some] = near[np.arange(len(some)), best] < APART * to_next
+    return apart
 
 
 def pixels_of(one: Embeddings) -> NDArray[np.uint64] | None:

@@ -6,6 +6,7 @@ import torch
 from scipy.stats import binom
 
 import finc_eval as fe
+from finc_eval.findings.copies import hold_copies
 from finc_eval.naming.looks import REPEAT, find_looks, look_at
 from finc_eval.naming.near_pairs import count_near_pairs, find_neighbors
 from finc_eval.naming.repeated import pair_rows
@@ -139,6 +140,20 @@ def test_near_repeats_of_three_samples_are_said_for_the_set_that_has_them():
         sets = {"gen": fe.EmbeddingSet(first.astype(np.float32)), "ref": fe.EmbeddingSet(other.astype(np.float32))}
         (look,) = [look for look in find_looks(sets, 0) if look.trait == REPEAT]
         assert (look.name, look.more_in) == ("3 samples, nearly repeated 24 times in all", label)
+
+
+@pytest.mark.parametrize("part", [0.2, 0.9])
+def test_a_dense_kind_that_is_larger_or_smaller_is_not_copied(part):
+    """Half of the samples of a kind are near each other, as digits 1 are in their pixels."""
+    rng = np.random.default_rng(5)
+
+    def drawn(share):
+        rows = rng.normal(size=(200, AXES))
+        rows[: round(200 * share)] = 4 + 0.25 * rng.normal(size=(round(200 * share), AXES)) * (np.arange(AXES) < 4)
+        return fe.EmbeddingSet(rows.astype(np.float32))
+
+    sets = {"gen": drawn(0.45), "ref": drawn(part)}
+    assert not hold_copies(sets)
 
 
 def test_copies_of_a_part_of_the_reference_that_was_not_looked_at_are_found():
