@@ -21,8 +21,8 @@ POLICY = {
 
 FRAMES = (
     r"^since step \d+ ",
-    r"^(?:nearly all of the (?:generated )?set|all|half|none|an? \w+|three quarters|two thirds|(?:only )?[\d.]+ %)"
-    r"(?: of the generated set)? (?:is|are) ",
+    r"^(?:nearly all|all|some|half|none|an? \w+|three quarters|two thirds|(?:only |at least )?[\d.]+ %)"
+    r"(?: of the (?:generated )?set)? (?:is|are) ",
     r"^the (?:generated )?set is (?:on average )?",
     r"^the kind (?:like )?(?=[“‘])",
     r"^(?:lacks|too many|too few|samples are on average|more pictures are|fewer pictures are) ",
