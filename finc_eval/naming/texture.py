@@ -214,8 +214,8 @@ def resizing(gray: Pixels) -> Array:
     blocks of JPEG are left out by that of 1/8 cycles per pixel. Twice as many pixels leave no peak, and turned
     pictures hardly any. AUC of photographs of 64 (128, 256) pixels against untouched ones, resized by 5/8 and back:
     1.00 (1.00, .99); by 9/16: 1.00 (1.00, .99); by 3/4: .97 (1.00, .99); by 1/2: .54 (.47, .30); upscaled by 1.35:
-    .97 (1.00, .99); turned by 6°: .63 (.46, .34); JPEG 20: .35 (.19, .29); untouched, of other sets: .50 (.47, .53). These
-    are without the lower limit of the result.
+    .97 (1.00, .99); turned by 6°: .63 (.46, .34); JPEG 20: .35 (.19, .29); untouched, of other sets: .50 (.47, .53).
+    These are without the lower limit of the result.
     """
     size = min(gray.shape[1:])
     if size < LEAST_RESIZED:
