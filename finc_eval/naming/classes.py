@@ -52,8 +52,6 @@ kinds of blurred backgrounds, 16 had one, such as "barn spider", and 5 have. Col
 8.7) and round masks (4.7 to 5.9) may still be named by a class.
 """
 
-CLEAREST = 20  # classes and nouns, with the largest difference of members from others, that may be the clearest
-
 
 def class_properties(panel: SampledSets) -> Iterator[Properties]:
     """Yield the classes of each sample, and the nouns above them, where the last layer of its extractor is at hand.
@@ -112,7 +110,7 @@ def _have_a_class(panel: SampledSets, levels: NDArray[np.float32], known: Mask) 
     found = np.zeros(len(inside), bool)
     for kind in np.flatnonzero(inside.any(1) & outside.any(1)):
         upper = np.quantile(levels[inside[kind]], 0.75, axis=0)
-        best = np.argsort(totals[kind] - upper)[:CLEAREST]
+        best = np.argsort(totals[kind] - upper)[:20]  # medians of all names would take twenty times as long
         others = levels[np.ix_(outside[kind], best)]
         middle = np.median(others, axis=0)
         spread = np.maximum(1.4826 * np.median(np.abs(others - middle), axis=0), 1e-6)
