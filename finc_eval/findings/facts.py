@@ -130,7 +130,7 @@ def name_alone(finding: Finding) -> str:
                 return f"nearly all {words}" if is_nearly_all else f"{words} on average"
             return words if finding.is_more else f"{'none' if is_none else 'fewer'} {words}"
         case "repeat":
-            return finding.name if finding.is_more else f"fewer repeats: {finding.name}"
+            return finding.name if finding.is_more else "fewer repeats"
         case "kind" | "direction":
             return f"{'more' if finding.is_more else 'no' if is_none else 'less'} {_noun(finding)}"
         case "words":

@@ -24,6 +24,7 @@ def place(tmp_path_factory):
     shutil.copytree(folder / "gen", folder / "labeled")
     rows = "".join(f"p{number:03}.png,{number % 2},a cat {number}\n" for number in range(40))
     (folder / "labeled" / "metadata.csv").write_text(f"file_name,label,prompt\n{rows}")
+    (folder / "few" / "notes.txt").write_text("no sample")
     (folder / "file").write_text("a file, where a folder would be")
     np.save(folder / "vectors.npy", np.eye(4, dtype=np.float32))
     policies = {
@@ -54,7 +55,7 @@ def nothing_is_embedded(place, tmp_path, monkeypatch):
 
 TWO = "--gen gen --ref ref"
 PROMPTS, LABELS, IDS = "prompts go into a file metadata.csv", "labels are the names of folders", "--pairs id"
-FEW, NO_FOLDER = "few has 10 samples", "cannot be written"
+FEW, NO_FOLDER, LEFT_OUT = "few has 10 samples", "cannot be written", "not samples: 1 x .txt"
 OF_COMPARISONS = {
     "--pairs prompt": (PROMPTS, "--prompts FILE", IDS),
     "--pairs scene": ("metadata.csv", IDS),
@@ -89,7 +90,10 @@ CASES = {
     f"compare {TWO} --extractor pixels --extractor dinov2-vits14": ("doctor weights fetch",),
     "leaderboard a=gen --ref ref --extractor pixels --extractor dinov2-vits14": ("doctor weights fetch",),
     f"compare {TWO} --kinds absent.h5": ("absent.h5 does not exist",),
-    **{f"{verb} --gen few --ref ref": ("gen has 10 samples",) for verb in (*COMPARISONS, "evaluate")},
+    **{
+        f"{verb} --gen few --ref ref": ("gen has 10 samples", "not samples: 1 x .txt")
+        for verb in (*COMPARISONS, "evaluate")
+    },
     "compare --gen gen --ref few": ("ref has 10 samples",),
     "compare --gen gen --ref ref --n 10": ("gen has 10 samples",),
     "kinds few=few b=ref": (FEW,),

@@ -1,5 +1,7 @@
 """Findings in, sentences of a headline out: names of all that differs before any count."""
 
+from dataclasses import replace
+
 import pytest
 
 from finc_eval.findings.facts import tell
@@ -71,6 +73,10 @@ CASES = {
     "a look that is gone, third": (
         [GRAY, MARK, look("noisy, with specks", 0.0, 0.02)],
         f"{FIRST} 5 % is watermarked (reference 0 %). Also none noisy (reference 2.0 %).",
+    ),
+    "repeats of the reference, third": (
+        [GRAY, MARK, replace(REPEAT, share_gen=0.0, share_ref=0.02)],
+        f"{FIRST} 5 % is watermarked (reference 0 %). Also fewer repeats (reference 2.0 %).",
     ),
     "whole sets": (
         [look("darker", 0, 0, whole=True), look("blurrier", 0, 0, whole=True), look("redder", 0, 0, whole=True)],
