@@ -45,6 +45,7 @@ class Held:
         without_look: samples that would be of a kind if both sets had the same look; None without a look of all, and
             for kinds that are not a place of their own.
         made_by: of a look of all that unlike shares of kinds make, the key of the largest of these kinds; else "".
+        others: samples of the class, or label, of a lost kind that are not of the kind; None if there are hardly any.
     """
 
     finding: Finding
