@@ -376,7 +376,7 @@ def _with_findings(
             blocks = None if opened.pairing is None else opened.pairing.block
             equal = None if comparison.copies is None else comparison.copies.count
             asked = (sets, opened.measured, comparison.detectable, comparison.settings.seed, blocks)
-            return replace(comparison, visible=find_visible(*asked, equal=equal))
+            return replace(comparison, visible=find_visible(*asked, equal=equal, run=run))
     return comparison
 
 

@@ -109,7 +109,8 @@ class Finding(Record):
 
     def told(self, other: str) -> str:
         """Return the text, if it says the name; else the words with both shares."""
-        is_said = {*WORD.findall(self.name)} - {*ADJECTIVE.split()} <= {*WORD.findall(self.text)}
+        name = self.name.removeprefix("with ")  # a set "has JPEG artifacts"
+        is_said = {*WORD.findall(name)} - {*ADJECTIVE.split()} <= {*WORD.findall(self.text)}
         return self.text if self.text and is_said else self.say(other)
 
     @property

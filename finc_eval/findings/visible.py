@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, floor, log, log10, sqrt
 
@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 from PIL import Image, ImageFilter
 from scipy.special import gammaln, ndtr
 
+from finc_eval.core.progress import silent
 from finc_eval.core.record import Record
+from finc_eval.core.run import Run
 from finc_eval.core.words import join_words, percent
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.repeats import sample_hashes
@@ -115,6 +117,7 @@ def find_visible(
     blocks: Mapping[str, NDArray[np.int64]] | None = None,
     *,
     equal: int | None = None,
+    run: Run | None = None,
 ) -> Visible:
     """Return what a comparison of two sets, "gen" and "ref", that found nothing would have found.
 
@@ -126,10 +129,11 @@ def find_visible(
         blocks: block of each sample of paired sets, by label; exchanges keep to blocks.
         equal: number of generated samples that equal a reference sample; default: they are counted. Nothing is said of
             copies if there are such samples: chance may give them.
+        run: run, whose device is used.
     """
     blurred, times = visible_blur(sets, known, seed, blocks)
     if equal is None:
-        hashes = sample_hashes(sets)
+        hashes = sample_hashes(sets, replace(Run.of(run), progress=silent))
         equal = int(np.isin(hashes["gen"], hashes["ref"]).sum())
     n, m = sets["gen"].n, sets["ref"].n
     copies = None if equal else smallest_copied(n, m)

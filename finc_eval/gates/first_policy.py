@@ -145,12 +145,12 @@ def policy_text(lines: Sequence[str | Proposal]) -> str:
 
 def _basic_lines(sets: GateSets, run: Run) -> list[str | Proposal]:
     """Return the limits on plain facts, from what the baseline has; a share that may be everything is not limited."""
+    repeated = share_of_repeats(sets.gen, run.prefixed("duplicates"))
+    with run.prefixed("copies").step(LOOK):
+        copies = measure_copies({"gen": sets.gen, "ref": sets.ref}, run)
     shares = {
-        "duplicates": (share_of_repeats(sets.gen, run.prefixed("duplicates")), "repeat another"),
-        "copies": (
-            measure_copies({"gen": sets.gen, "ref": sets.ref}, run.prefixed("copies")).share,
-            "equal, or nearly equal, a reference sample",
-        ),
+        "duplicates": (repeated, "repeat another"),
+        "copies": (copies.share, "equal, or nearly equal, a reference sample"),
     }
     lines: list[str | Proposal] = [
         Proposal(f"basics.{name}", _most(share), f"share of samples that may {what}; the baseline has {share:.3g}")

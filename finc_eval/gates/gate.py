@@ -141,7 +141,8 @@ def basic_evidence(sets: GateSets, limits: BasicLimits, run: Run) -> Iterator[Li
         share = share_of_repeats(gen, run.prefixed("duplicates"))
         yield PlainFact(name="basics.duplicates", value=share, margin=limits.duplicates, n=gen.n)
     if limits.copies is not None:
-        copies = measure_copies({"gen": gen, "ref": sets.ref}, run.prefixed("copies"))
+        with run.prefixed("copies").step(LOOK):
+            copies = measure_copies({"gen": gen, "ref": sets.ref}, run)
         yield PlainFact(name="basics.copies", value=copies.share, margin=limits.copies, n=gen.n)
     if limits.encodings and sets.baselines:
         old = next(iter(sets.baselines.values()))

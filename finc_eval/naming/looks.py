@@ -52,6 +52,9 @@ ORDINARY = 0.05
 
 Near pairs within .55 are 0 of 600 photographs, and a quarter of 150 points of two dimensions."""
 
+NEAR_REPEATED = 0.02
+"""Share of a set from which near repeats are worth a word: of blurred digits, three of 300 were as near by chance."""
+
 REPEAT = "repeat"  # trait of the pictures that a set repeats
 
 
@@ -230,7 +233,7 @@ def _find_near_repeats(
             continue
         repeats = near.repeats(label)
         often = repeats.added(label, other)
-        if repeats.is_again(other).mean() <= ORDINARY and repeats.has(often)[label].mean() >= REPEATED:
+        if repeats.is_again(other).mean() <= ORDINARY and repeats.has(often)[label].mean() >= NEAR_REPEATED:
             found.append(_say_repeats(repeats, often, label, p_value, sets, rows))
     return found
 

@@ -215,13 +215,13 @@ def pair_rows(
         sets: embeddings, by label.
         rows: indices of the samples that are looked at, by label.
         blocks: block of each sample of paired sets, by label; default: prompts, if both sets have them.
-        run: run, whose device is used.
+        run: run, whose device is used; default: the CPU.
         seed: random seed of the exchanges.
         exchanges: number of exchanges; fewer where the first of them show no near pairs beyond chance.
     """
     if any(map(is_of_motion, sets.values())):
         return None
-    run = replace(Run.of(run), progress=silent)
+    run = replace(run or Run("cpu"), progress=silent)
     digests = digests_of(sets, run)
     keys = {label: digests[label][each] for label, each in rows.items()}
     own, is_paired = _units_of(sets, rows, blocks)

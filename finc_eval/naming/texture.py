@@ -203,6 +203,9 @@ LEAST_RISE = 1.5
 """Rise of a peak up to which pictures show no resizing: of untouched photographs, 95 % have at most 1.5 (64 pixels), or
 1.9 (128 pixels)."""
 
+WEAK = 0.28
+"""Amplitude of a repetition in eighths, in logarithms, up to which JPEG makes it: blurred pictures have no other."""
+
 LEAST_RESIZED = 32  # pixels of the smaller side from which resizing is measured
 
 
@@ -220,9 +223,10 @@ def resizing(gray: Pixels) -> Array:
     size = min(gray.shape[1:])
     if size < LEAST_RESIZED:
         return np.zeros(len(gray))
-    power = np.zeros((len(gray), FREQUENCIES // 2 + 1))
+    power, strength = np.zeros((len(gray), FREQUENCIES // 2 + 1)), np.zeros((len(gray), BLOCK // 2 + 1))
     for axis in (1, 2):
         second = np.log(np.abs(np.diff(gray, n=2, axis=axis)).mean(3 - axis, dtype=np.float64) + STEP)
+        strength += _block_waves(second) / 2
         # Content is smooth; one line is not a repetition.
         rough = np.clip(second - uniform_filter1d(second, 9, axis=1, mode="mirror"), -1, 1)
         found = np.abs(np.fft.rfft(rough * np.hanning(second.shape[1]), FREQUENCIES, axis=1)) ** 2
@@ -234,10 +238,18 @@ def resizing(gray: Pixels) -> Array:
     rise = (whole - np.maximum(np.roll(around, 2 * apart, 1), np.roll(around, -2 * apart, 1)))[:, : level.shape[1]]
     first, width = FREQUENCIES // BLOCK, max(1, round(2 * FREQUENCIES / size))
     of_blocks = np.maximum(rise[:, first - 1 : first + 2].max(1), 0)[:, None]
-    for peak in range(2 * first, FREQUENCIES // 2 + 1, first):
-        rise[:, peak - width : peak + width + 1] -= of_blocks
+    for wave in range(2, BLOCK // 2 + 1):
+        near = np.s_[:, wave * first - width : wave * first + width + 1]
+        rise[near] = np.where(strength[:, wave, None] < WEAK, LEAST_RISE, rise[near] - of_blocks)
     highest = rise[:, round(LOWEST_FREQUENCY * FREQUENCIES) :].max(1)
     return np.asarray(np.maximum(highest, LEAST_RISE), np.float64)
+
+
+def _block_waves(levels: Array) -> Array:
+    """Return the amplitude of the waves of levels, (n, places), that come again in each block of JPEG, (n, waves)."""
+    count = levels.shape[1] // BLOCK
+    blocks = levels[:, : count * BLOCK].reshape(len(levels), count, BLOCK).mean(1)
+    return np.asarray(2 / BLOCK * np.abs(np.fft.rfft(blocks, axis=1)))
 
 
 RESIDUAL = 127  # steps of a residual from none to the whole

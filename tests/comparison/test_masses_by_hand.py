@@ -19,7 +19,7 @@ from finc_eval.comparison.findings import clear_among
 from finc_eval.comparison.fits import direction_count
 from finc_eval.comparison.inputs import SketchedSet
 from finc_eval.comparison.score_pass import ScorePass
-from finc_eval.findings.finding import Finding, part_in_words
+from finc_eval.findings.finding import Finding, part_in_words, two_shares
 from finc_eval.numerics.exchanges import sketched_p_value
 from finc_eval.numerics.moments import Moments
 
@@ -141,7 +141,7 @@ def test_the_test_of_sketches_is_that_of_the_covariance_of_both_sets_together(sh
     ("share", "words"),
     [
         (1.0, "all"),
-        (0.91, "all"),
+        (0.97, "97.0 %"),
         (0.88, "88.0 %"),
         (0.5, "half"),
         (0.54, "half"),
@@ -155,7 +155,7 @@ def test_the_test_of_sketches_is_that_of_the_covariance_of_both_sets_together(sh
     ],
 )
 def test_a_share_within_a_tenth_of_a_simple_part_has_its_name(share, words):
-    assert part_in_words(share) == words
+    assert part_in_words(share, two_shares(share, 0.0)[0]) == words
 
 
 def finding(share, before, what="kind", *, whole=False, p_value=0.001):

@@ -17,6 +17,7 @@ OTHERS = {
     "comparison/assemble.py": EXACT + ", at a level of all directions",
     "comparison/estimates.py": "all directions at once, from moments of sketches; no influence of samples is known",
     "comparison/score_pass.py": "the same, for paired sets: as wide as Student's quantile",
+    "findings/equal_shares.py": NO_INTERVAL + "a test of whether less than all of a difference is left",
     "gates/evidence.py": "an `Estimate` at any level, and with other numbers of samples",
     "gates/scores.py": NO_INTERVAL + "a margin for the noise of a baseline",
     "gates/shares.py": EXACT + ", with the noise of training",

@@ -30,6 +30,7 @@ PROMISES = {
     "Direction.share_ref_interval": TOGETHER,
     "Direction.share_difference_interval": TOGETHER,
     "Evidence.p_value": PValue(),
+    "Look.interval": Holds(width=None, why="as wide as the part is hard to tell from the rest"),
     "Look.p_value": PValue(),
     "SeenKind.p_value": PValue(),
     "Separability.interval": Holds(width=(0.8, 1.9), why="half of the samples: both folds follow one accident"),
@@ -118,6 +119,9 @@ def looks_of_sets(rng, n, m, share=0.0, size=1, paired=False):
     seed = int(rng.integers(1000))
     found = look_at(sets, seed, blocks if paired else None, known=(traits, measured), exchanges=199)
     yield Drawn("Look.p_value", min((look.p_value for look, _ in found), default=1.0), is_null=not share)
+    if share:
+        look = next(look for look, _ in found if look.trait == traits[2].name)
+        yield Drawn("Look.interval", look.share_gen, look.interval, share)
 
 
 def kinds_in_spaces(rng, spaces, shared, shift=0.0):
@@ -168,14 +172,18 @@ def _apart(name, regime, runs, quick, **options):
 
 
 def _looks(name, regime, runs, quick, **options):
-    return Design(name, regime, ("Look.p_value",), partial(looks_of_sets, **options), runs, quick)
+    numbers = ("Look.p_value", *["Look.interval"] * ("share" in options))
+    return Design(name, regime, numbers, partial(looks_of_sets, **options), runs, quick)
 
 
 DESIGNS = (
     _looks("looks of 40 and 60 samples of one law", "small", 150, 10, n=40, m=60),
     _looks("looks of samples in groups of four", "clustered", 100, 6, n=160, m=160, size=4),
     _looks("looks of the same prompts", "paired", 100, 0, n=60, m=60, paired=True),
-    _looks("a look of a tenth of a set", "rare", 40, 3, n=300, m=300, share=0.1),
+    _looks("a look of a tenth of a set", "rare", 100, 3, n=300, m=300, share=0.1),
+    _looks("a look of two fifths of 60 samples", "small", 100, 3, n=60, m=80, share=0.4),
+    _looks("a look of a fifth of samples in groups of four", "clustered", 100, 0, n=320, m=320, share=0.2, size=4),
+    _looks("a look of a fifth of the same prompts", "paired", 100, 0, n=100, m=100, share=0.2, paired=True),
     _directions("directions of 80 and 100 samples", "small", 1000, 40, n=80, m=100),
     _directions("directions of 400 and 600 samples in groups of four", "clustered", 1000, 30, n=400, m=600, size=4),
     _directions("directions of 2000 and 3000 samples", "large", 400, 0, n=2000, m=3000),

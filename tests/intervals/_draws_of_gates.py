@@ -24,6 +24,7 @@ SETTING = "a setting of the policy"
 
 PROMISES = {
     "ReleaseFinding.p_value": NoClaim("that of the finding; see Finding.p_value"),
+    "ReleaseFinding.share_interval": NoClaim("of the look that it is; see Look.interval"),
     "ReleaseFinding.interval": NoClaim("that of the limit or the finding; see Limit.interval and Finding.interval"),
     "Limit.interval": Holds(0.9, width=(0.8, 1.8), why="exact bounds of rare kinds are wider; each end holds at 95 %"),
     "Limit.detectable": Holds(0.8, width=None, why="a change of this size is called a regression, a small one rarely"),

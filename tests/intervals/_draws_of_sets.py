@@ -15,6 +15,7 @@ PROMISES = {
     "AppearanceLimits.whole": NoClaim("a limit that a policy sets"),
     "KindPlaces.xy": NoClaim("a place on a map"),
     "Finding.interval": NoClaim("of the kind, direction or word that it is, which have promises of their own"),
+    "Finding.share_interval": NoClaim("of the look that it is; see Look.interval"),
     "Finding.p_value": NoClaim(
         "of the look, kind, direction, word or test that it is, or of what follows from it; of broken pairs "
         "tests/same_ids/test_findings_of_pairs.py draws it"
