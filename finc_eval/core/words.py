@@ -68,13 +68,14 @@ within 40 % of the planted share in 367 of 372 intervals up to this ratio, and i
 """
 
 
-def percent_of(share: float, interval: tuple[float, float] | None, decimals: int = 0) -> str:
+def percent_of(share: float, interval: tuple[float, float] | None, decimals: int = 0, beyond: float = 0.0) -> str:
     """Write an estimated share in words, as far as its interval allows.
 
     Args:
         share: estimate, between 0 and 1.
         interval: interval of the share; None for a share that was counted.
         decimals: decimals of the percentage.
+        beyond: share of the other set: "at least" that much says nothing.
 
     Example:
         >>> percent_of(0.25, (0.2, 0.3)), percent_of(0.25, (0.12, 0.6)), percent_of(0.97, (0.93, 0.99))
@@ -87,7 +88,7 @@ def percent_of(share: float, interval: tuple[float, float] | None, decimals: int
     if interval is None or sure_share(share, interval) == share:
         return percent(share, decimals)
     least = int(100 * sure_share(share, interval) * 10**decimals) / 10**decimals
-    return f"at least {least:.{decimals}f} %" if least else "some"
+    return f"at least {least:.{decimals}f} %" if least > round(100 * beyond, decimals) else "some"
 
 
 def sure_share(share: float, interval: tuple[float, float] | None) -> float:

@@ -157,7 +157,7 @@ class Finding(Record):
             raise ValueError(f"{self.name} has no shares of a part: ask for `shares` first")
         digits = _decimals(*self.shares) if decimals is None else decimals
         intervals = (self.share_interval, None) if self.is_more else (None, self.share_interval)
-        own, other = map(percent_of, self.shares, intervals, (digits, digits))
+        own, other = map(percent_of, self.shares, intervals, (digits, digits), self.shares[::-1])
         return own, other
 
     @property

@@ -245,7 +245,8 @@ def _is_same(first: Explained, other: Explained) -> bool:
     if abs(other.z) < least * abs(first.z) or (other.whole and not first.whole):
         return False
     if first.whole:
-        return brings and (other.whole or other.trait.least is not None)
+        # A look that samples have or have not is of a whole set if most of it has the look.
+        return brings and (other.whole or other.trait.least is not None or other.gap >= STRONG)
     if first.more_in != other.more_in or other.gap < least * first.gap:
         return False
     mine, theirs = first.has[first.more_in], other.has[first.more_in]

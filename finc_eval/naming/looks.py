@@ -98,8 +98,11 @@ class Look(Record):
             said = say_whole(self.name, self.interval, "the generated set")
             return f"{said[0].upper()}{said[1:]}."
         own, other = (
-            percent_of(share, self.interval if label == self.more_in else None)
-            for label, share in (("gen", self.share_gen), ("ref", self.share_ref))
+            percent_of(share, self.interval if label == self.more_in else None, beyond=others)
+            for label, share, others in (
+                ("gen", self.share_gen, self.share_ref),
+                ("ref", self.share_ref, self.share_gen),
+            )
         )
         return f"{say_part(self.name, own, other, is_more=self.more_in == 'gen')}."
 

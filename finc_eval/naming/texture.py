@@ -31,6 +31,11 @@ PEAK = 2.5
 """Rise of a peak up to which pictures have no pattern: white noise of 28 to 256 pixels has 2.0 to 2.8."""
 
 
+FEW_SPECKS = 0.003
+"""Part of the pixels that stand out from all their neighbors up to which pictures have no specks: of photographs of 64
+pixels, 94 % have fewer. Smooth pictures lack them, which nobody sees."""
+
+
 def flat(pixels: Pixels) -> Pixels:
     """Return the pixels of each picture in a row of its own."""
     return pixels.reshape(len(pixels), -1)
@@ -56,7 +61,7 @@ def texture(gray: Pixels) -> dict[str, Pixels]:
     parts = mask[:, : height * 6, : width * 6].reshape(n, height, 6, width, 6).mean((2, 4))
     steps = [np.abs(rows).mean(2), np.abs(columns).mean(1)]
     return {
-        "specks": np.log(lonely.mean((1, 2)) + 1 / gray[0].size),
+        "specks": np.log(np.maximum(lonely.mean((1, 2)), FEW_SPECKS)),
         "noise": np.log(np.quantile(flat(parts), 0.03, axis=1) + STEP),
         "mosaic": np.max([at_multiples(steps, side, apart=8) for side in MOSAIC], 0),  # apart from what JPEG makes
         "blocks": blocks(steps),
