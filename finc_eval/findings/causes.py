@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.findings.finding import LACKING, Finding
-from finc_eval.naming.evidence import MOST
+from finc_eval.naming.evidence import ADJECTIVE, MOST, is_unnamed
 from finc_eval.naming.questions import enrichment_p
 from finc_eval.naming.traits import Trait
 from finc_eval.numerics.families import holm, level_of_each
@@ -176,8 +176,19 @@ def _may_bring(one: Held, other: Held, among_kinds: bool) -> bool:
     if brought in ("repeat", "copy", "words"):
         return kind == "repeat" and brought == "copy"
     if kind == "kind":
-        return one.asked is not None
+        return one.asked is not None or _is_lost_thing(one, other)
     return brought == "kind" or kind == "words"
+
+
+def _is_lost_thing(kind: Held, look: Held) -> bool:
+    """Return whether a kind says what samples are that a set lacks, and a look how they look: jellyfish are bluish.
+
+    A kind that is named by its look says no more than this; and of a trait with a worse side, such as noise, the look
+    is said.
+    """
+    name, lacks = kind.finding.name, not (kind.finding.is_more or look.finding.is_more)
+    is_thing = not (is_unnamed(name) or name.startswith(ADJECTIVE))
+    return lacks and is_thing and look.trait is not None and look.trait.bad == 0
 
 
 def _is_first(i: int, j: int, held: Sequence[Held], left: Mapping[tuple[int, int], Left]) -> bool:
@@ -186,7 +197,8 @@ def _is_first(i: int, j: int, held: Sequence[Held], left: Mapping[tuple[int, int
     own, others = left[i, j][0], left[j, i][0]
     if (one.finding.kind == "kind") != (other.finding.kind == "kind"):
         kind = one if one.finding.kind == "kind" else other
-        if kind.has_come_or_gone:  # what only its samples look like follows, however well that marks them
+        # What only its samples look like follows, however well that marks them.
+        if kind.has_come_or_gone or _is_lost_thing(kind, other if one is kind else one):
             return one is kind
         return own < others or (own == others and other is kind)
     # 0.05: difference of the parts that two kinds leave of each other up to which the narrower kind is the cause.

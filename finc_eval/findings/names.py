@@ -27,9 +27,17 @@ USUAL, UNUSUAL = "usual ", "unusual "
 
 def whole_with_others(kind: HasName) -> Whole | None:
     """Return the class or label of a kind that is rarer in the generated set, if this has others of it; else None."""
-    if not isinstance(kind, Kind) or kind.part_of is None or {*kind.shares} != {"gen", "ref"}:
+    whole = _class_of(kind)
+    if whole is None or not isinstance(kind, Kind):
         return None
-    return kind.part_of if kind.share_gen < kind.share_ref and has_others(kind, kind.part_of) else None
+    return whole if kind.share_gen < kind.share_ref and has_others(kind, whole) else None
+
+
+def _class_of(kind: HasName) -> Whole | None:
+    """Return the class or label that a kind of two sets is a part of; None of a noun, which has other classes, too."""
+    if not isinstance(kind, Kind) or {*kind.shares} != {"gen", "ref"} or SUCH_AS in (kind.name or ""):
+        return None
+    return kind.part_of
 
 
 def usual_of(kind: HasName) -> tuple[str, Whole] | None:
@@ -38,14 +46,15 @@ def usual_of(kind: HasName) -> tuple[str, Whole] | None:
     Of a lost kind, the generated set has other samples of the class: the usual samples are missing, and the class is
     not. Of a new kind, the reference has other samples: the class is drawn otherwise.
     """
-    if not isinstance(kind, Kind) or kind.part_of is None or {*kind.shares} != {"gen", "ref"}:
+    whole = _class_of(kind)
+    if whole is None or not isinstance(kind, Kind):
         return None
     less, most = sorted(kind.shares, key=lambda label: kind.shares[label].share)
     is_apart = kind.shares[less].share <= LACKING * kind.shares[most].share
-    is_most = kind.shares[most].share >= MOST * kind.part_of.shares[most]
-    if not (is_apart and is_most and has_others(kind, kind.part_of)):
+    is_most = kind.shares[most].share >= MOST * whole.shares[most]
+    if not (is_apart and is_most and has_others(kind, whole)):
         return None
-    return (USUAL if less == "gen" else UNUSUAL), kind.part_of
+    return (USUAL if less == "gen" else UNUSUAL), whole
 
 
 class KindNames:

@@ -8,6 +8,7 @@ import pytest
 from finc_eval.findings.causes import Held, causes_of
 from finc_eval.findings.finding import Finding
 from finc_eval.findings.found import explained
+from finc_eval.naming.traits import TRAITS
 
 SETS = ("gen", "ref")
 
@@ -145,6 +146,23 @@ def test_of_findings_that_share_samples_one_is_the_cause_in_either_set_and_order
     assert causes_of(found) == causes
     back = [None if one is None else len(found) - 1 - one for one in causes[::-1]]
     assert causes_of(found[::-1]) == back
+
+
+LOST = {  # name of a kind, trait of a look, and their causes
+    "jellyfish are bluish": ("jellyfish", "warmth", [1, None]),
+    "what is noisy looks like a spider": ("barn spider", "noise", [None, 0]),
+    "a kind without a name": ("unnamed kind k1", "warmth", [None, 0]),
+    "a kind that is named by its look": ("samples that are bluish", "warmth", [None, 0]),
+}
+
+
+@pytest.mark.parametrize("case", LOST)
+@pytest.mark.parametrize("is_turned", [False, True])
+def test_what_a_lost_thing_looks_like_follows_from_it(case, is_turned):
+    name, trait, causes = LOST[case]
+    look = replace(held("look", (range(5), range(95))), trait=next(known for known in TRAITS if known.name == trait))
+    found = [look, held("kind", (range(3), range(90)), name=name)]
+    assert causes_of([*map(turned, found)] if is_turned else found) == ([None, 0] if is_turned else causes)
 
 
 def turned(one):
