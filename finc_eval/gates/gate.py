@@ -126,12 +126,11 @@ def _lacking(name: str, limits: SliceLimits, why: str) -> Iterator[LimitEvidence
 def basic_evidence(sets: GateSets, limits: BasicLimits, run: Run) -> Iterator[LimitEvidence]:
     """Yield the facts that are limited."""
     info, gen = sets.opened.infos[GEN], sets.gen
-    cached = isinstance(gen, CachedEmbeddings)
     if limits.samples is not None:
         yield PlainFact(name="basics.samples", value=float(gen.n), margin=float(limits.samples), harm="low", n=gen.n)
     if limits.unreadable is not None:
         margin, name = limits.unreadable, "basics.unreadable"
-        if cached:
+        if isinstance(gen, CachedEmbeddings):
             share = info.unreadable / (info.unreadable + gen.n)
             note = ", ".join(id for id, _ in info.unreadable_examples)
             yield PlainFact(name=name, value=share, margin=margin, n=gen.n, note=note)
