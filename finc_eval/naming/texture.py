@@ -211,8 +211,8 @@ LEAST_RISE = 1.5
 WEAK = 0.28
 """Amplitude of a repetition in eighths, in logarithms, up to which JPEG makes it.
 
-Of photographs of 64 pixels that are blurred by 1.6 pixels, 95 % have at most .18 after JPEG of quality 92, and .27 after
-75; resized by 5/8 or 3/4 and saved with 92, a half have .31 or more."""
+Of photographs of 64 pixels that are blurred by 1.6 pixels, 95 % have at most .18 after JPEG of quality 92, and .27
+after 75; resized by 5/8 or 3/4 and saved with 92, a half have .31 or more."""
 
 LEAST_RESIZED = 32  # pixels of the smaller side from which resizing is measured
 
