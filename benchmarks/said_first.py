@@ -43,6 +43,7 @@ QUALITY = 92  # of the JPEG files of all sets
 SPARE = ("convertible", "lemon", "lion", "tarantula")  # classes that the reference lacks
 SIZES = {"seashore": 45, "golden_retriever": 30}  # samples of these classes; the others have 12 or 13, in all 300
 CLIPS = 80  # clips of each set
+NOT_CLAIMED = re.compile(r"[^.]*would have been seen[^.]*\.")  # what would have been said of other faults
 VERDICTS = ("right", "partly", "consequence", "false", "silent")
 
 
@@ -178,7 +179,8 @@ def judge(fault, headline, findings):
     if any(found):
         missed = [part.words for part, how in zip(fault.parts, found, strict=True) if not how]
         return Verdict("partly", f"not said: {missed[0]}" if missed else "without its share")
-    return Verdict("consequence" if re.search(fault.follows, headline, re.I) else "silent")
+    claims = NOT_CLAIMED.sub("", headline)
+    return Verdict("consequence" if re.search(fault.follows, claims, re.I) else "silent")
 
 
 def how_said(part, headline):
