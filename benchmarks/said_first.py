@@ -228,8 +228,8 @@ def estimates(fault, comparison):
         if found is None or found.share_gen is None or part.share is None:
             continue
         cells["said"].append(f"{100 * found.share_gen:.1f}")
-        if found.interval is not None:
-            low, high = (100 * end for end in found.interval)
+        if (ends := found.share_interval or found.interval) is not None:
+            low, high = (100 * end for end in ends)
             truth = part.share - part.before * (found.kind == "kind")
             cells["interval"].append(f"[{low:.1f}, {high:.1f}]")
             cells["holds"].append("yes" if low <= truth <= high else "no")
