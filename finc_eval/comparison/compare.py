@@ -373,9 +373,8 @@ def _with_findings(
         comparison = replace(comparison, looks=with_kinds(comparison.looks, held))
         comparison = replace(comparison, findings=findings_of(comparison, held))
         if not comparison.findings and comparison.by_id is None and comparison.settings.rho == 1:
-            blocks = None if opened.pairing is None else opened.pairing.block
             equal = None if comparison.copies is None else comparison.copies.count
-            asked = (sets, opened.measured, comparison.detectable, comparison.settings.seed, blocks)
+            asked = (sets, opened.measured, comparison.detectable, comparison.settings.seed, opened.blocks)
             return replace(comparison, visible=find_visible(*asked, equal=equal, run=run))
     return comparison
 

@@ -24,7 +24,7 @@ from finc_eval.core.words import percent, quote, say_part, say_whole
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.set_info import titles_of
 from finc_eval.findings.causes import Held, Members
-from finc_eval.findings.copies import hold_copies, say_copies
+from finc_eval.findings.copies import hold_copies
 from finc_eval.findings.facts import OF_GEN
 from finc_eval.findings.finding import OF_TRAITS, Finding, two_shares
 from finc_eval.findings.found import KindsOf, find_differences, hold_findings, in_order
@@ -179,7 +179,8 @@ def _sentence(finding: Finding, comparison: Compared, names: Mapping[str, KindNa
             return f"On the same prompts, the {name} is {points_within} frequent than in the reference."
         return f"The {name} {verb} {shares[0]}{OF_GEN} (reference {shares[1]})."
     if finding.kind == "copy":
-        return say_copies(finding.name, finding.share_gen or 0.0, OF_GEN)
+        own = finding.say_shares(0)[0]
+        return f"{own[0].upper()}{own[1:]}{OF_GEN} are {finding.name}."
     return f"{say_part(finding.name, *finding.say_shares(0), is_more=finding.is_more)}."
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from math import isfinite
+from math import floor, isfinite
 from typing import Literal
 
 CONTROLS = re.compile(
@@ -87,8 +87,19 @@ def percent_of(share: float, interval: tuple[float, float] | None, decimals: int
         return "all" if share == 1 else "nearly all"
     if interval is None or sure_share(share, interval) == share:
         return percent(share, decimals)
-    least = int(100 * sure_share(share, interval) * 10**decimals) / 10**decimals
-    return f"at least {least:.{decimals}f} %" if least > round(100 * beyond, decimals) else "some"
+    least = rounded_down(sure_share(share, interval), decimals)
+    return f"at least {least}" if float(least.removesuffix(" %")) > round(100 * beyond, decimals) else "some"
+
+
+def rounded_down(share: float, decimals: int = 0) -> str:
+    """Write a share of which at least that much is known, in percent.
+
+    Example:
+        >>> rounded_down(0.0155), rounded_down(0.29)
+        ('1 %', '29 %')
+    """
+    # 1e-9: rounding of the multiplication.
+    return f"{floor(100 * share * 10**decimals + 1e-9) / 10**decimals:.{decimals}f} %"
 
 
 def sure_share(share: float, interval: tuple[float, float] | None) -> float:
@@ -119,7 +130,7 @@ def say_part(name: str, own: str, other: str, *, is_more: bool) -> str:
     """
     if is_more:
         return f"{own[0].upper()}{own[1:]} of the generated set {predicate(name)} (reference {other})"
-    part = "none" if own == "0 %" else f"only {own}"
+    part = "none" if own == "0 %" else own if own.startswith("<") else f"only {own}"
     return f"{other[0].upper()}{other[1:]} of the reference {predicate(name)}, but {part} of the generated set"
 
 

@@ -161,7 +161,7 @@ def follow_whole_looks(held: Sequence[Held], cause: Sequence[int | None]) -> lis
     for i in of_all:
         kind = next((j for j, each in enumerate(held) if held[i].made_by and each.key == held[i].made_by), None)
         root = kind if kind is None or causes[kind] is None else causes[kind]
-        if root is not None and root != stands:
+        if root is not None and root not in (stands, i):
             causes[i] = root
     return causes
 

@@ -10,13 +10,12 @@ from numpy.typing import NDArray
 
 from finc_eval.core.progress import silent
 from finc_eval.core.run import Run
-from finc_eval.core.words import percent
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.findings.causes import Held, Members
 from finc_eval.findings.finding import Finding
 from finc_eval.naming.looks import EXAMPLES
 from finc_eval.naming.measured import looked_rows
-from finc_eval.naming.repeated import AT_LEAST, COPIES, NEAR_COPIES, REPEATED, SOME_NEAR, digests_of, pair_rows
+from finc_eval.naming.repeated import COPIES, NEAR_COPIES, REPEATED, SOME_NEAR, digests_of, pair_rows
 from finc_eval.numerics.families import level_of_each
 
 COPIED = 0.001
@@ -104,11 +103,6 @@ def hold_copies(
         copies.name, "copy", False, copies.share, copies.share_ref, copies.p_value, ids=copies.examples["gen"]
     )
     return [Held(found, copies.members, copies.name, None, None, copies.examples)]
-
-
-def say_copies(name: str, share: float, of_set: str) -> str:
-    """Return the sentence on copies: "At least 12 % of the generated set are near copies of the reference"."""
-    return f"{'At least ' * (name in AT_LEAST)}{percent(share)}{of_set} are {name}."
 
 
 def p_of_copies(gen: NDArray[np.uint64], ref: NDArray[np.uint64]) -> float:

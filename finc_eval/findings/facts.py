@@ -6,10 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from finc_eval.core.words import join_words, percent, plural, quote
-from finc_eval.findings.finding import OF_TRAITS, Finding, two_shares
+from finc_eval.core.words import is_nearly_all, join_words, percent, plural, quote
+from finc_eval.findings.finding import OF_TRAITS, Finding
 from finc_eval.naming.evidence import is_unnamed
-from finc_eval.naming.explained import TAIL
 
 OF_GEN = " of the generated set"  # words of a sentence that say of what its first share is
 WHOLE = "The generated set "  # beginning of a sentence on a set that has moved on average
@@ -71,6 +70,8 @@ def _write(told: Sequence[Finding], forms: Sequence[int], longest: int) -> dict[
     for finding, form in zip(told, forms, strict=True):
         if form < SHORT:
             is_said = form == LATER and any(OF_GEN in text or WHOLE in text for text in texts.values())
+            if finding.sentence.startswith(WHOLE):  # "It" is the subject of the sentence before
+                is_said = is_said and [*texts.values()][-1].startswith((WHOLE, "It ", "Nearly all of", "All of"))
             texts[finding] = later(finding) if is_said else finding.sentence
             listed = []
             continue
@@ -108,9 +109,9 @@ def short(finding: Finding, other: str = "reference") -> str:
     """
     if finding.shares is None or finding.kind in ("words", "pair", "sets"):
         return name_alone(finding)
-    own, before = two_shares(*finding.shares)
+    own, before = finding.say_shares()
     if finding.is_more and finding.kind in (*OF_TRAITS, "copy"):
-        return f"{percent(finding.shares[0])} {name_alone(finding)}"
+        return f"{finding.say_shares(0)[0]} {name_alone(finding)}"
     if finding.is_more and finding.kind == "repeat":
         return f"{percent(finding.shares[0])} repeats ({finding.name})"
     if finding.is_more:
@@ -126,8 +127,7 @@ def name_alone(finding: Finding) -> str:
         case "look" | "column":
             words = finding.name if finding.kind == "column" else re.split("[,:]", finding.name)[0]
             if finding.shares is None:
-                is_nearly_all = (finding.share_gen or 0.0) >= 1 - TAIL
-                return f"nearly all {words}" if is_nearly_all else f"{words} on average"
+                return f"nearly all {words}" if is_nearly_all(finding.share_interval) else f"{words} on average"
             return words if finding.is_more else f"{'none' if is_none else 'fewer'} {words}"
         case "repeat":
             return finding.name if finding.is_more else "fewer repeats"

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import model_validator
 
 from finc_eval.core.record import Record
-from finc_eval.core.words import percent, percent_of, predicate, say_whole, sure_share
+from finc_eval.core.words import percent, percent_of, predicate, rounded_down, say_whole, sure_share
 from finc_eval.naming.evidence import ADJECTIVE, UNNAMED, WORD
 from finc_eval.naming.explained import TAIL
 from finc_eval.naming.repeated import AT_LEAST
@@ -158,6 +158,8 @@ class Finding(Record):
         digits = _decimals(*self.shares) if decimals is None else decimals
         intervals = (self.share_interval, None) if self.is_more else (None, self.share_interval)
         own, other = map(percent_of, self.shares, intervals, (digits, digits), self.shares[::-1])
+        if self.kind == "copy" and self.name in AT_LEAST:
+            own = f"at least {rounded_down(self.shares[0], digits)}"
         return own, other
 
     @property
@@ -181,8 +183,6 @@ class Finding(Record):
         if self.shares is None:
             return ""
         own, before = self.say_shares()
-        if self.kind == "copy" and self.name in AT_LEAST:
-            own = f"at least {own}"
         is_said = self.words.startswith((own, f"only {own}", "none is", "none has"))
         return f"{other} {before}" if is_said else f"{own}, {other} {before}"
 

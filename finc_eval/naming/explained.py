@@ -65,8 +65,9 @@ class Explained:
 
         Some samples of a part that has moved do not clearly have a look: the share of such a part is estimated
         (`estimate_part`). If most of the other set has nothing of it, samples are counted that have more than nearly
-        all of that set. What the other set has as well does not count. A look that a sample has or has not is counted,
-        and so is what lies beyond the middle of both sets.
+        all of that set. What the other set has as well does not count, but the share is at least that of the samples
+        that clearly have the look, as that of the other set is. A look that a sample has or has not is counted, and so
+        is what lies beyond the middle of both sets.
 
         Args:
             units: number of the unit of each sample, from 0 on, shape (n,), by set.
@@ -79,10 +80,12 @@ class Explained:
             floor = max(float(np.quantile(rest, 1 - TAIL)), float(rest.min()))
             others, ends = float((rest > floor).mean()), share_interval(own > floor, units[self.more_in])
             share, low, high = (max(0.0, (end - others) / (1 - others)) for end in ((own > floor).mean(), *ends))
-            return shares | {self.more_in: float(share)}, (low, high)
+            share = max(share, shares[self.more_in])
+            return shares | {self.more_in: float(share)}, (low, max(high, float(share)))
         sizes = {label: float(len(of_set) ** 2 / (np.bincount(of_set) ** 2).sum()) for label, of_set in units.items()}
         share, (low, high) = estimate_part(own, rest, sizes[self.more_in], sizes[OTHER[self.more_in]])
-        return shares | {self.more_in: share}, (low, high)
+        share = max(share, shares[self.more_in])
+        return shares | {self.more_in: share}, (low, max(high, share))
 
     def leads_to(self, other: Explained) -> bool:
         """Return whether another look may follow from this one; see `Trait.leads_to`."""
@@ -158,6 +161,8 @@ def threshold_of(own: Array, rest: Array) -> float:
     # Others count twice, so that a share holds few of them.
     gap = np.where(others <= TAIL, _above(own, values) - 2 * others, -np.inf)
     best = float(gap.max())
+    if best == -np.inf:  # more than a tail of the other set has the largest value
+        return float(values[-1])
     return float(values[gap >= 0.95 * best].max() if best > 0 else values[gap.argmax()])
 
 

@@ -234,9 +234,11 @@ def _find_near_repeats(
     for label, other in (("gen", "ref"), ("ref", "gen")):
         if near is None or (p_value := 2 * near.pairs.repeats_p[label == "ref"]) > level:
             continue
+        if near.repeats(label, with_dense=True).is_again(other).mean() > ORDINARY:
+            continue
         repeats = near.repeats(label)
         often = repeats.added(label, other)
-        if repeats.is_again(other).mean() <= ORDINARY and repeats.has(often)[label].mean() >= NEAR_REPEATED:
+        if repeats.has(often)[label].mean() >= NEAR_REPEATED:
             found.append(_say_repeats(repeats, often, label, p_value, sets, rows))
     return found
 

@@ -225,24 +225,36 @@ def _surround(distances: torch.Tensor) -> torch.Tensor:
     return torch.where(last.isfinite(), last, 1.0).clamp_min(torch.finfo(torch.float32).tiny)
 
 
-def drop_dense(rows: torch.Tensor, clump: Indices) -> Indices:
+def drop_dense(rows: torch.Tensor, clump: Indices, of_set: Mask) -> Indices:
     """Return the numbers of clumps that are apart from all other samples, shape (n,), renumbered; else −1.
 
     Samples of a clump are less than `CLUMPED` as far from each other as from others, by the medians of its samples.
+    They are also nearer than other samples of their set are to any sample: kinds may be compact without repeats.
 
     Args:
         rows: embeddings, shape (n, d).
         clump: number of the clump of each sample, shape (n,); −1 for none.
+        of_set: whether a sample is of the set that has more of the clumps, shape (n,).
     """
+    parts = torch.split(torch.arange(len(rows)), max(1, IN_MEMORY // max(len(rows), 1)))
+    alone = torch.cat([_nearest_other(rows, part) for part in parts])[torch.from_numpy((clump < 0) & of_set)]
+    limit = RADII[1] * float(alone.median()) if len(alone) else np.inf
     kept, found = 0, np.full(len(clump), -1)
     for number in range(int(clump.max(initial=-1)) + 1):
         inside = torch.from_numpy(clump == number)
         distances = torch.cdist(rows[inside].float(), rows.float())
         distances[torch.arange(len(distances)), torch.nonzero(inside).flatten()] = torch.inf
         nearest, others = distances[:, inside].min(1).values.median(), distances[:, ~inside].min(1).values.median()
-        if nearest < CLUMPED * others:
+        if nearest < CLUMPED * others and nearest < limit:
             found[clump == number], kept = kept, kept + 1
     return found
+
+
+def _nearest_other(rows: torch.Tensor, part: torch.Tensor) -> torch.Tensor:
+    """Return the distance of some rows, by their numbers, to the nearest other row, shape (r,)."""
+    distances = torch.cdist(rows[part].float(), rows.float())
+    distances[torch.arange(len(part)), part] = torch.inf
+    return distances.min(1).values
 
 
 def count_near_pairs(

@@ -189,9 +189,15 @@ class PairedRows:
         place = self.places[label]
         return np.asarray(has[place] & (place >= 0))
 
-    def repeats(self, label: str) -> Repeats:
-        """Return the near repeats, chains of near pairs, at the distance where those inside a set are clear."""
-        clump = drop_dense(self.vectors, self.pairs.clumps(is_first=label == "gen"))
+    def repeats(self, label: str, *, with_dense: bool = False) -> Repeats:
+        """Return the near repeats, chains of near pairs, at the distance where those inside a set are clear.
+
+        Chains inside dense kinds are left out, or not `with_dense`.
+        """
+        is_gen, is_first = self.pairs.is_gen, label == "gen"
+        clump = self.pairs.clumps(is_first=is_first)
+        if not with_dense:
+            clump = drop_dense(self.vectors, clump, is_gen if is_first else ~is_gen)
         numbers = {name: np.where(place >= 0, clump[place], -1) for name, place in self.places.items()}
         return Repeats(numbers, np.bincount(clump[clump >= 0]))
 
@@ -274,14 +280,21 @@ def is_of_motion(one: Embeddings) -> bool:
 def _units_of(
     sets: Mapping[str, Embeddings], rows: Mapping[str, Indices], blocks: Mapping[str, Indices] | None
 ) -> tuple[dict[str, Indices], bool]:
-    """Return the number of the unit of each of some samples, by set, and whether sets are paired by them."""
+    """Return the number of the unit of each of some samples, by set, and whether sets are paired by them.
+
+    Samples without a prompt are units of their own. Sets that share hardly any prompt are not paired.
+    """
     if blocks is not None:
         return {label: blocks[label][each] for label, each in rows.items()}, True
     if all(PROMPT in one.columns for one in sets.values()):
-        names = [string_hashes(sets[label].column(PROMPT))[rows[label]] for label in ("gen", "ref")]
+        columns = {label: sets[label].column(PROMPT) for label in ("gen", "ref")}
+        names = [
+            string_hashes([str(column[row] or f"\0{label} {row}") for row in rows[label].tolist()])
+            for label, column in columns.items()
+        ]
         prompts = dict(zip(("gen", "ref"), np.split(unit_numbers(np.concatenate(names)), [len(names[0])]), strict=True))
-        shared = np.intersect1d(prompts["gen"], prompts["ref"])
-        return prompts, len(shared) >= LEAST_PAIRED
+        if len(np.intersect1d(prompts["gen"], prompts["ref"])) >= LEAST_PAIRED:
+            return prompts, True
     # Ids and groups of both sets may have the same names.
     number = {label: unit_numbers(one.unit_keys()[rows[label]]) for label, one in sets.items()}
     return {"gen": number["gen"], "ref": number["ref"] + 1 + number["gen"].max(initial=-1)}, False

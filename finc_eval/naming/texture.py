@@ -48,7 +48,7 @@ def texture(gray: Pixels) -> dict[str, Pixels]:
     """Measure the `TEXTURES` of brightness in [0, 1], shape (n, h, w)."""
     n, *sides = gray.shape
     if min(sides) < 16:
-        return dict.fromkeys(TEXTURES, np.zeros(n))
+        return dict.fromkeys(TEXTURES, np.zeros(n)) | {"resizing": np.full(n, LEAST_RISE)}
     rows, columns = np.diff(gray, axis=1), np.diff(gray, axis=2)
     across, down = np.diff(columns, axis=2)[:, 1:-1], np.diff(rows, axis=1)[:, :, 1:-1]
     second = across + down
@@ -230,7 +230,7 @@ def resizing(gray: Pixels) -> Array:
     """
     size = min(gray.shape[1:])
     if size < LEAST_RESIZED:
-        return np.zeros(len(gray))
+        return np.full(len(gray), LEAST_RISE)
     power, strength = np.zeros((len(gray), FREQUENCIES // 2 + 1)), np.zeros((len(gray), BLOCK // 2 + 1))
     for axis in (1, 2):
         second = np.log(np.abs(np.diff(gray, n=2, axis=axis)).mean(3 - axis, dtype=np.float64) + STEP)

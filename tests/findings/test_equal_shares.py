@@ -89,6 +89,8 @@ BLUER, DARKER = held("look", "bluer", 1, 0), held("look", "darker", 1, 0)
 KIND, OTHER = held("kind", "k1", 0.3, 0.1), held("kind", "k2", 0.0, 0.1)
 LABELS = {"gen": np.zeros(100, bool), "ref": np.arange(100) < 10}
 LOST = replace(OTHER, asked=LABELS)
+GRAY = replace(BLUER, finding=Finding("gray", "look", False, 0.97, 0.03, 0.001), key="gray")
+GRAY = replace(GRAY, members={label: np.arange(100) < 100 * share for label, share in (("gen", 0.97), ("ref", 0.03))})
 
 TOGETHER = {  # findings, what is said with what follows from it
     "no kind makes the look": ([BLUER, KIND], {"bluer": ("k1",)}),
@@ -98,6 +100,9 @@ TOGETHER = {  # findings, what is said with what follows from it
     ),
     "kinds make one of two looks": (
         [replace(BLUER, made_by="k1"), DARKER, KIND], {"bluer": (), "darker": ("k1",)},
+    ),
+    "a look of nearly all, and the kind of its samples": (
+        [replace(GRAY, made_by="k1"), held("kind", "k1", 0.97, 0.03)], {"gray": ("k1",)},
     ),
     "a kind that is lost makes one of two looks": (
         [replace(BLUER, made_by="k2"), DARKER, LOST], {"darker": (), "k2": ("bluer",)},

@@ -34,7 +34,15 @@ UNNAMED = [kind(f"unnamed kind k{number}", 0.04, 0.01) for number in range(1, 5)
 FIRST = "30 % of the generated set is gray, without color (reference 1 %)."
 MANY = [look(f"look{number}", 0.3 - number / 100, 0.0) for number in range(20)]
 
+UNSURE = [replace(look(name, 0.3 - place / 100, 0.0), share_interval=(0.12, 0.6)) for place, name in enumerate("abcd")]
+NEAR = Finding("near copies of the reference", "copy", False, 0.129, 0.0, 0.001)
+
 CASES = {
+    "shares whose least is known": (
+        [GRAY, MARK, NEAR, UNSURE[3]],
+        f"{FIRST} 5 % is watermarked (reference 0 %). Also at least 12 % near copies of the reference, at least 12 % "
+        "d.",
+    ),
     "one": ([GRAY], FIRST),
     "two": ([GRAY, BUS], f"{FIRST} The kind “bus” is 10.0 % (reference 5.0 %)."),
     "a list from the third on": (

@@ -10,6 +10,7 @@ from finc_eval.naming.causes import difference_parts, frequency_or_appearance, s
 from finc_eval.naming.classes import sum_up
 from finc_eval.naming.evidence import divergence
 from finc_eval.naming.explained import (
+    OTHER,
     Explained,
     _moved_part,
     _whole_or_part,
@@ -351,3 +352,18 @@ def test_a_heavy_tailed_set_that_moves_as_a_whole_is_whole(law, factor):
         values = {"gen": np.abs(law(rng, 300)) * factor, "ref": np.abs(law(rng, 300))}
         wholes += explain(Trait("v", "low", "high", "less", "more"), 0, *measured_score(values), values).whole
     assert wholes >= 8
+
+
+@pytest.mark.parametrize(("gen", "ref"), [(0.2, 0.08), (0.15, 0.05), (0.08, 0.2), (0.35, 0.2)])
+def test_values_that_many_share_at_the_top_are_high_in_the_set_that_has_more_of_them(gen, ref):
+    rng = np.random.default_rng(1)
+    values = {}
+    for label, share in (("gen", gen), ("ref", ref)):
+        values[label] = np.minimum(rng.normal(6, 2, 500), 9.99)
+        values[label][rng.random(500) < share] = 10.0
+    trait = Trait("score", "low", "high", "lower", "higher")
+    z = 5.0 if gen > ref else -5.0
+    found = explain(trait, 1, z, abs(z), values)
+    shares, (low, high) = found.estimate({label: np.arange(500) for label in values})
+    assert (found.name, found.more_in) == ("high", "gen" if gen > ref else "ref")
+    assert shares[found.more_in] > shares[OTHER[found.more_in]] and low <= shares[found.more_in] <= high

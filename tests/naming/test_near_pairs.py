@@ -142,6 +142,26 @@ def test_near_repeats_of_three_samples_are_said_for_the_set_that_has_them():
         assert (look.name, look.more_in) == ("3 samples, nearly repeated 24 times in all", label)
 
 
+@pytest.mark.parametrize(("gen", "ref"), [([0.5, 0.5], [0.5, 0.25, *[0.05] * 5]), ([0.98, 0.02], [0.04, *[0.32] * 3])])
+def test_compact_kinds_that_a_set_lacks_are_no_repeats(gen, ref):
+    centers, rng = 3 * np.random.default_rng(9).normal(size=(7, 32)), np.random.default_rng(4)
+    rows = [
+        centers[rng.choice(len(part), 200, p=part)] + 0.2 * rng.normal(size=(200, 32))
+        for part in map(np.array, (gen, ref))
+    ]
+    sets = {label: fe.EmbeddingSet(each.astype(np.float32)) for label, each in zip(("gen", "ref"), rows, strict=True)}
+    assert look_at(sets, 0) == []
+
+
+@pytest.mark.parametrize("prompts", [[""], ["a photo"], ["", "a dog"]], ids=str)
+def test_missing_and_constant_prompts_hide_no_copies(prompts):
+    rng = np.random.default_rng(3)
+    ref = rng.normal(size=(120, AXES))
+    gen = np.concatenate([moved(ref[:36], rng), rng.normal(size=(84, AXES))])
+    found = looked(gen, ref, prompts=(prompts * 120)[:120])
+    assert found.pairs.copies_p <= 0.02 and found.pairs.least > 0.15
+
+
 @pytest.mark.parametrize("part", [0.2, 0.9])
 def test_a_dense_kind_that_is_larger_or_smaller_is_not_copied(part):
     """Half of the samples of a kind are near each other, as digits 1 are in their pixels."""
