@@ -244,8 +244,10 @@ def drop_dense(rows: torch.Tensor, clump: Indices, of_set: Mask) -> Indices:
         inside = torch.from_numpy(clump == number)
         distances = torch.cdist(rows[inside].float(), rows.float())
         distances[torch.arange(len(distances)), torch.nonzero(inside).flatten()] = torch.inf
-        nearest, others = distances[:, inside].min(1).values.median(), distances[:, ~inside].min(1).values.median()
-        if nearest < CLUMPED * others and nearest < limit:
+        others, among = distances[:, ~inside], distances[:, inside]
+        to_others = float(others.min(1).values.median()) if others.shape[1] else np.inf
+        within = float(among[among.isfinite()].median())  # of all pairs: a kind may be a chain of near pairs
+        if within < CLUMPED * to_others and within < limit:
             found[clump == number], kept = kept, kept + 1
     return found
 

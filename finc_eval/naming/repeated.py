@@ -149,27 +149,6 @@ class Repeats:
         return f"{len(chosen):,} {thing}s, {nearly}repeated {count} times in all"
 
 
-def shares_of_repeats(
-    sets: Mapping[str, Embeddings], rows: Mapping[str, Indices], has: Mapping[str, NDArray[np.bool_]], is_near: bool
-) -> tuple[dict[str, float], bool]:
-    """Return the share of each set that marked repeats make up, and whether that is known of all samples.
-
-    Pictures that are equal are counted among all samples, by their pixels. All else is estimated from some samples.
-
-    Args:
-        sets: embeddings, by label.
-        rows: indices of the samples that were looked at, by label.
-        has: whether each of these is marked, by label.
-        is_near: whether marked samples are only nearly equal.
-    """
-    pixels = known_pixels(sets)
-    if is_near or pixels is None:
-        shares = {label: float(one.mean()) for label, one in has.items()}
-        return shares, all(one.n == len(has[label]) for label, one in sets.items())
-    marked = np.concatenate([digests[rows[label][has[label]]] for label, digests in pixels.items()])
-    return {label: float(np.isin(digests, marked).mean()) for label, digests in pixels.items()}, True
-
-
 @dataclass(frozen=True, eq=False)
 class PairedRows:
     """Near pairs among samples of the sets "gen" and "ref" that were looked at, one sample of each unit.

@@ -1,4 +1,4 @@
-"""Test of the share of samples that repeat another sample of their set: many pictures may come twice each."""
+"""Shares of samples that repeat another sample of their set, and their test: many pictures may come twice each."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
 from finc_eval.embeddings.base import Embeddings
+from finc_eval.naming.repeated import known_pixels
 from finc_eval.numerics.exchanges import unit_numbers
 
 Array = NDArray[np.float64]
@@ -104,3 +105,24 @@ def _share_again(counts: NDArray[np.float32]) -> Array:
     """Return the share of the samples that repeat another, from the counts of `_count` by exchange, shape (r,)."""
     again = np.where(counts[:, :-1] > 1, counts[:, :-1], 0).sum(1, dtype=np.float64)
     return np.asarray(again / np.maximum(counts[:, -1], 1))
+
+
+def shares_of_repeats(
+    sets: Mapping[str, Embeddings], rows: Mapping[str, Integers], has: Mapping[str, NDArray[np.bool_]], is_near: bool
+) -> tuple[dict[str, float], bool]:
+    """Return the share of each set that marked repeats make up, and whether that is known of all samples.
+
+    Pictures that are equal are counted among all samples, by their pixels. All else is estimated from some samples.
+
+    Args:
+        sets: embeddings, by label.
+        rows: indices of the samples that were looked at, by label.
+        has: whether each of these is marked, by label.
+        is_near: whether marked samples are only nearly equal.
+    """
+    pixels = known_pixels(sets)
+    if is_near or pixels is None:
+        shares = {label: float(one.mean()) for label, one in has.items()}
+        return shares, all(one.n == len(has[label]) for label, one in sets.items())
+    marked = np.concatenate([digests[rows[label][has[label]]] for label, digests in pixels.items()])
+    return {label: float(np.isin(digests, marked).mean()) for label, digests in pixels.items()}, True

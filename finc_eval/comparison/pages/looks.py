@@ -62,7 +62,9 @@ def _look(look: Look, titles: Mapping[str, str], shown: int) -> Seen:
     shares = ("", "") if look.whole else look_finding(look).say_shares()
     which = {look.more_in: "clearest", other: "typical"}
     why = f"Why this name: {measured}. " if (measured := measured_words(look.trait)) else ""
-    headings = {label: f"{share} {which[label]}".strip() for label, share in zip(("gen", "ref"), shares, strict=True)}
+    headings = {
+        label: f"{share} {which.get(label, '')}".strip() for label, share in zip(("gen", "ref"), shares, strict=True)
+    }
     return Seen(
         f"on average {look.name}" if look.whole else look.name,
         tuple(
@@ -70,7 +72,7 @@ def _look(look: Look, titles: Mapping[str, str], shown: int) -> Seen:
             for label in (look.more_in, other)
             if look.examples.get(label)
         ),
-        PAIR[look.more_in],
+        PAIR.get(look.more_in, "other"),
         f"{why}p = {p_value(look.p_value)}, adjusted for all looks",
         look.name,
     )
