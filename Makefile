@@ -29,7 +29,7 @@ PYTHON_OLDEST ?= $(call python,11)
 PYTHON_MIDDLE ?= $(call python,12)
 PYTHON_NEWEST ?= $(call python,14 13 12 11)
 
-OLDEST_TESTS := tests/core tests/numerics tests/feature_maps tests/sketches tests/samples tests/embeddings tests/partitions \
+OLDEST_TESTS := tests/core tests/numerics tests/estimates tests/naming tests/findings tests/feature_maps tests/sketches tests/samples tests/embeddings tests/partitions \
 	tests/private/kahm tests/test_dependencies.py
 
 # Of `make newest` and `make middle`; all tests if it is empty.

@@ -154,7 +154,7 @@ def test_streaks_are_steps_between_rows_against_those_between_columns():
     light = np.float32(RNG.uniform(size=(2, 9, 9)))
     down, across = (np.abs(np.diff(light, axis=axis)).mean((1, 2)) for axis in (1, 2))
     assert streaks(light) == pytest.approx(np.log((down + STEP) / (across + STEP)))
-    assert streaks(light.mT) == pytest.approx(-streaks(light), rel=1e-4)
+    assert streaks(light.swapaxes(-1, -2)) == pytest.approx(-streaks(light), rel=1e-4)
 
 
 def waves(period, strength, side=64):
@@ -168,7 +168,7 @@ def test_a_periodic_pattern_rises_above_its_surroundings():
     assert PEAK <= plain < faint < clear
     assert periodicity(waves(60, 0.3))[0] < faint  # slow changes are content
     assert periodicity(np.full((1, 64, 64), 0.5, np.float32))[0] == PEAK
-    turned = periodicity(waves(5, 0.2).mT)[0]
+    turned = periodicity(waves(5, 0.2).swapaxes(-1, -2))[0]
     assert turned == pytest.approx(clear, rel=1e-3)
 
 
@@ -222,7 +222,9 @@ def test_tone_is_where_light_is():
     assert found["contrast"] == pytest.approx(light.std((1, 2)) / mean, rel=1e-4)
     halves = light[:, :32].mean((1, 2)) - light[:, 32:].mean((1, 2))
     assert found["top"] == pytest.approx(halves / mean, rel=1e-3)
-    edges = np.stack([light[:, :4], light[:, -4:], light[:, :, :4].mT, light[:, :, -4:].mT]).mean((0, 2, 3))
+    edges = np.stack(
+        [light[:, :4], light[:, -4:], light[:, :, :4].swapaxes(-1, -2), light[:, :, -4:].swapaxes(-1, -2)]
+    ).mean((0, 2, 3))
     inner = light[:, 16:48, 16:48].mean((1, 2))
     assert found["edges"] == pytest.approx((edges - inner) / mean, rel=1e-3)
 
