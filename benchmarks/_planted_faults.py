@@ -24,7 +24,7 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Part:
-    """What must be said of a fault.
+    """Words and share that a headline must say about a fault.
 
     `words` is a regular expression of what people say; `share` and `before` are percentages of the generated set and of
     the reference; without `share`, all samples have the fault.

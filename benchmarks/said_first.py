@@ -119,7 +119,7 @@ def scenes(seed):
 
 
 def compare_clips(fault, seed):
-    """Compare clips, of which a part has the fault, with others."""
+    """Compare clips, some with the fault, with clips without it."""
     rng, changed = np.random.default_rng(seed), round(fault.parts[0].share / 100 * CLIPS)
     how = {"stops": video_faults.still_second_half, "flickers": lambda scene: video_faults.flickers(scene, 2)}
     order = rng.permutation(2 * CLIPS)
@@ -150,7 +150,7 @@ NOUNS = re.compile(r"[“\"]([^”\"]+)[”\"]")
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is said of a fault: the verdict, the reason, and whether a consequence is said, too."""
+    """Judgment of a headline: the verdict, and its reason."""
 
     verdict: str
     why: str = ""

@@ -33,7 +33,7 @@ PART = Settings().parts[1]  # of the error, that kinds may spend
 
 
 def some(rng, n, m, lost=0.0):
-    """Return indices of n and m photographs without repeats, of which the reference has a share of a lost class."""
+    """Draw n and m photographs without repeats; only the reference has the lost class, in a given share."""
     _, labels = photographs()
     first, *others = rng.permutation(np.unique(labels)[CLASSES])
     rest, of_first = (rng.permutation(np.flatnonzero(np.isin(labels, names))) for names in (others, [first]))

@@ -198,7 +198,7 @@ def _say_ratio(comparison: Compared) -> dict[str, str]:
 
 
 def short(comparison: Compared) -> str:
-    """Return how different the sets are, and how many findings of which sort there are, in a few words."""
+    """Return in a few words how different the sets are, and how many kinds and looks differ."""
     kinds = [finding for finding in comparison.findings if finding.kind == "kind"]
     more, less = (sum(len(finding.parts) for finding in kinds if finding.is_more is side) for side in (True, False))
     others = len([finding for finding in comparison.findings if finding.kind not in ("kind", "sets")])

@@ -92,7 +92,7 @@ def percent_of(share: float, interval: tuple[float, float] | None, decimals: int
 
 
 def rounded_down(share: float, decimals: int = 0) -> str:
-    """Write a share of which at least that much is known, in percent.
+    """Write a lower bound of a share in percent, rounded down.
 
     Example:
         >>> rounded_down(0.0155), rounded_down(0.29)
@@ -137,7 +137,7 @@ def say_part(name: str, own: str, other: str, *, is_more: bool) -> str:
 def say_whole(name: str, interval: tuple[float, float] | None, set_name: str) -> str:
     """Say that a whole set looks otherwise; `interval` is that of the part of it beyond the middle of both sets.
 
-    Photographs that are all a little darker, and those of which a half is much darker, have nearly the same values.
+    If all photographs are a little darker, the values are nearly the same as if half of them are much darker.
     So only a set that surely lies beyond the middle nearly as a whole is said to have changed as a whole.
 
     Example:

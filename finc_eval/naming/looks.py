@@ -28,16 +28,7 @@ from finc_eval.naming.measured import (
     looked_rows,
     measure_sets,
 )
-from finc_eval.naming.repeated import (
-    MIN_MEASURED,
-    REPEATED,
-    PairedRows,
-    Repeats,
-    is_of_motion,
-    known_pixels,
-    pair_rows,
-    pixels_of,
-)
+from finc_eval.naming.repeated import REPEATED, PairedRows, Repeats, is_of_motion, known_pixels, pair_rows, pixels_of
 from finc_eval.naming.share_repeated import p_of_all_repeats, shares_of_repeats
 from finc_eval.naming.texture import Array
 from finc_eval.naming.traits import Trait
@@ -54,9 +45,6 @@ Near pairs within .55 are 0 of 600 photographs, and a quarter of 150 points of t
 
 NEAR_REPEATED = 0.02
 """Share of a set from which near repeats are worth a word: of blurred digits, three of 300 were as near by chance."""
-
-MANY_REPEATED = 0.1
-"""Share of a set from which near pairs and triples are repeats, too: of 120 digits 1, two to five are near triples."""
 
 REPEAT = "repeat"  # trait of the pictures that a set repeats
 
@@ -241,8 +229,6 @@ def _find_near_repeats(
             continue
         repeats = near.repeats(label)
         often = repeats.added(label, other)
-        if repeats.has(often)[label].mean() < MANY_REPEATED:
-            often = often[repeats.counts[label][often] >= MIN_MEASURED]
         if repeats.has(often)[label].mean() >= NEAR_REPEATED:
             found.append(_say_repeats(repeats, often, label, p_value, sets, rows))
     return found
