@@ -18,8 +18,9 @@ from finc_eval.core.files.stored import StoredFile, content_of, is_foreign, is_s
 from finc_eval.core.places import is_place
 from finc_eval.core.record import structure
 from finc_eval.core.serialize import Shown
+from finc_eval.embeddings.cells import Cells
 from finc_eval.embeddings.columns import drop_missing, missing_texts, unknown_column
-from finc_eval.embeddings.journal import title_of
+from finc_eval.embeddings.stored.journal import title_of
 from finc_eval.embeddings.recipe import CACHE_LAYOUT, DTYPE, CacheHeader, column_array
 from finc_eval.samples.clips import Clip
 from finc_eval.samples.profile import Profile
@@ -191,6 +192,16 @@ class EmbeddingCache(Shown):
         if name not in self._missing:
             self._missing[name] = missing_texts(self._columns[name].all())
         return self._missing[name]
+
+    @cached_property
+    def cells(self) -> Cells | None:
+        """Cells of the samples that have them; None if none are kept, for the reason in `cells_absent`."""
+        return None
+
+    @property
+    def cells_absent(self) -> str:
+        """Reason why no cells are kept; "" if they are."""
+        return f"{self.extractor} has no cells yet"
 
     def output(self, name: str) -> EmbeddingCache:
         """Open the rows of one of `outputs` for the same samples."""

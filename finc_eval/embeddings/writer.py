@@ -26,7 +26,7 @@ from finc_eval.core.record import plain
 from finc_eval.core.storage import disk_errors, lock_of, only_writer_of, put_whole, refresh, remove_leftovers
 from finc_eval.embeddings.cache import EXTRACT_AGAIN, WHOLE, EmbeddingCache, Floats
 from finc_eval.embeddings.columns import drop_missing
-from finc_eval.embeddings.journal import Journal, JournalBatch, Title, new_of, title_of
+from finc_eval.embeddings.stored.journal import Journal, JournalBatch, Title, new_of, title_of
 from finc_eval.embeddings.recipe import (
     CACHE_LAYOUT,
     DIGESTS,

@@ -1,0 +1,1 @@
+"""What lies in the files of embeddings: the journal of unfinished ones, and the block of cells."""
