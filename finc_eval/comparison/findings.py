@@ -28,6 +28,7 @@ from finc_eval.findings.copies import hold_copies
 from finc_eval.findings.facts import OF_GEN
 from finc_eval.findings.finding import OF_TRAITS, Finding, two_shares
 from finc_eval.findings.found import KindsOf, find_differences, hold_findings, in_order
+from finc_eval.findings.local import LocalParts
 from finc_eval.findings.names import KindNames, usual_of
 from finc_eval.naming.evidence import SLIGHT
 from finc_eval.naming.looks import EXAMPLES, Look, look_at
@@ -82,14 +83,16 @@ def hold_compared(
     kinds_of: KindsOf | None,
     blocks: Mapping[str, NDArray[np.int64]] | None,
     run: Run,
+    local: LocalParts,
 ) -> list[Held]:
-    """Return the causes among the looks, copies, kinds and words of a comparison, with their samples.
+    """Return the causes among the looks, copies, parts, kinds and words of a comparison, with their samples.
 
     Pairs of the same ids say themselves which pictures are copies; and with ρ other than 1, kinds alone are compared.
     """
     others = [] if comparison.by_id is not None or comparison.settings.rho != 1 else hold_copies(sets, run, blocks)
     if comparison.prompts is not None:
         others += hold_words(word_findings(comparison), comparison.prompts, sets)
+    others += local.held()
     return hold_findings(sets, looks, comparison.kinds, comparison.headings, kinds_of, measured, others)
 
 
@@ -181,6 +184,10 @@ def _sentence(finding: Finding, comparison: Compared, names: Mapping[str, KindNa
     if finding.kind == "copy":
         own = finding.say_shares(0)[0]
         return f"{own[0].upper()}{own[1:]}{OF_GEN} are {finding.name}."
+    if finding.kind == "part":
+        own, before = finding.say_shares(0)
+        said, whose = (own, "generated") if finding.is_more else (before, "reference")
+        return f"{said[0].upper()}{said[1:]} of the {whose} pictures have {finding.name}."
     return f"{say_part(finding.name, *finding.say_shares(0), is_more=finding.is_more)}."
 
 

@@ -31,6 +31,7 @@ from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.feature_maps.approximation import KernelError
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.findings.finding import Finding
+from finc_eval.findings.local import PartOfSet
 from finc_eval.findings.visible import Visible
 from finc_eval.gallery.pictured import Captions, check_captions, store_captions
 from finc_eval.naming.looks import Look
@@ -107,6 +108,9 @@ class Comparison(Mapped):
             every sample; None if a set has too few independent samples to test it, and for ρ other than 1.
         separability: how well a simple classifier tells held-out samples of both sets apart; None unless
             `sets_p_value` is significant.
+        local_p_value: p-value of "both sets are samples of one law", by what is local in pictures: cells of their
+            network, their likeness to themselves, near pairs; None without cells, which `parts` then lacks, too.
+        parts: parts of the sets that local evidence shows, significant at .05, the surest first.
         looks: what the pictures of one set look like more often than the other's, significant at `BESIDE_ALPHA`, the
             clearest first; empty without pictures.
         findings: what is said of the sets, in all outputs: looks, repeats, copies, kinds, words of prompts, without
@@ -160,6 +164,8 @@ class Comparison(Mapped):
     sets_p_value: float | None = field(default=None, kw_only=True)
     separability: Separability | None = field(default=None, kw_only=True)
     looks: tuple[Look, ...] = field(default=(), kw_only=True)
+    local_p_value: float | None = field(default=None, kw_only=True)
+    parts: tuple[PartOfSet, ...] = field(default=(), kw_only=True)
     findings: tuple[Finding, ...] = field(default=DERIVED, kw_only=True)
     visible: Visible | None = field(default=None, kw_only=True)
     feature_map: Annotated[FeatureMap, *NOT_IN_JSON] = field(default=ABSENT, kw_only=True)

@@ -25,7 +25,7 @@ Members = Mapping[str, NDArray[np.bool_]]  # which of the samples looked at are 
 Floats = NDArray[np.float64]
 
 SETS = ("gen", "ref")
-PARTS = ("look", "kind", "repeat", "copy", "words", "column")  # findings that have members
+PARTS = ("look", "kind", "repeat", "copy", "part", "words", "column")  # findings that have members
 
 NOTHING_LEFT = 0.01  # part of a set that is left without a finding, below which all other findings follow from it
 
@@ -126,6 +126,7 @@ def causes_of(held: Sequence[Held], *, among_kinds: bool = True) -> list[int | N
         if firm:
             cause[j] = min(firm, key=lambda i: left[i, j][0])
     _follow_repeats(held, cause)
+    _follow_names(held, cause)
     _explain_jointly(held, cause)
     _follow_kinds(held, cause)
     _break_circles(held, cause)
@@ -158,6 +159,9 @@ def follow_whole_looks(held: Sequence[Held], cause: Sequence[int | None]) -> lis
         for i, is_left in zip(kinds, are_left_beside_look([held[i] for i in kinds]), strict=True):
             if not is_left:
                 causes[i] = stands
+        for i, each in enumerate(held):
+            if each.finding.kind == "part":
+                causes[i] = stands
     for i in of_all:
         kind = next((j for j, each in enumerate(held) if held[i].made_by and each.key == held[i].made_by), None)
         root = kind if kind is None or causes[kind] is None else causes[kind]
@@ -173,7 +177,7 @@ def _may_bring(one: Held, other: Held, among_kinds: bool) -> bool:
         return False  # a user asked for it
     if kind == brought == "kind":
         return among_kinds
-    if brought in ("repeat", "copy", "words"):
+    if brought in ("repeat", "copy", "part", "words"):
         return kind == "repeat" and brought == "copy"
     if kind == "kind":
         return one.asked is not None or _is_lost_thing(one, other)
@@ -221,6 +225,23 @@ def _follow_repeats(held: Sequence[Held], cause: list[int | None]) -> None:
         inside = {i: float(held[i].members["gen"][has].mean()) for i in repeats if held[i].finding.is_more}
         if inside and max(inside.values()) >= MOST:
             cause[j] = max(inside, key=lambda i: inside[i])
+
+
+def _follow_names(held: Sequence[Held], cause: list[int | None]) -> None:
+    """Let what pictures have a part of follow from what names most of these pictures: a look, a kind, or copies.
+
+    A kind that is a few of them follows from the part.
+    """
+    for j, part in enumerate(held):
+        has = part.members[part.own_set]
+        if part.finding.kind != "part" or not has.any():
+            continue
+        alike = [i for i, each in enumerate(held) if i != j and each.is_part and each.own_set == part.own_set]
+        inside = {i: float(held[i].members[part.own_set][has].mean()) for i in alike}
+        if inside and max(inside.values()) >= MOST:
+            name = max(inside, key=lambda i: inside[i])
+            cause[j] = name
+            cause[name] = None if cause[name] == j else cause[name]
 
 
 def _follow_kinds(held: Sequence[Held], cause: list[int | None]) -> None:

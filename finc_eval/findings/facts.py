@@ -110,7 +110,7 @@ def short(finding: Finding, other: str = "reference") -> str:
     if finding.shares is None or finding.kind in ("words", "pair", "sets"):
         return name_alone(finding)
     own, before = finding.say_shares()
-    if finding.is_more and finding.kind in (*OF_TRAITS, "copy"):
+    if finding.is_more and finding.kind in (*OF_TRAITS, "copy", "part"):
         return f"{finding.say_shares(0)[0]} {name_alone(finding)}"
     if finding.is_more and finding.kind == "repeat":
         return f"{percent(finding.shares[0])} repeats ({finding.name})"
@@ -131,6 +131,8 @@ def name_alone(finding: Finding) -> str:
             return words if finding.is_more else f"{'none' if is_none else 'fewer'} {words}"
         case "repeat":
             return finding.name if finding.is_more else "fewer repeats"
+        case "part":
+            return f"with {finding.name}" if finding.is_more else f"fewer with {finding.name}"
         case "kind" | "direction":
             return f"{'more' if finding.is_more else 'no' if is_none else 'less'} {_noun(finding)}"
         case "words":

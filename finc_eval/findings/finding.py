@@ -14,8 +14,8 @@ from finc_eval.naming.evidence import ADJECTIVE, UNNAMED, WORD
 from finc_eval.naming.explained import TAIL
 from finc_eval.naming.repeated import AT_LEAST
 
-What = Literal["look", "kind", "direction", "repeat", "copy", "words", "pair", "metric", "column", "sets"]
-"""Kinds of findings; "column" is a column of the user, and "sets" are the sets as a whole."""
+What = Literal["look", "kind", "direction", "repeat", "copy", "part", "words", "pair", "metric", "column", "sets"]
+"""Kinds of findings; "part" is of pictures, "column" is a column of the user, and "sets" are the sets as a whole."""
 
 OF_TRAITS: tuple[What, ...] = ("look", "column")  # kinds of findings that something measured of each sample names
 
@@ -158,9 +158,10 @@ class Finding(Record):
         digits = _decimals(*self.shares) if decimals is None else decimals
         intervals = (self.share_interval, None) if self.is_more else (None, self.share_interval)
         own, other = map(percent_of, self.shares, intervals, (digits, digits), self.shares[::-1])
-        if self.kind == "copy" and self.name in AT_LEAST:
-            own = f"at least {rounded_down(self.shares[0], digits)}"
-        return own, other
+        least = [f"at least {rounded_down(share, digits)}" for share in self.shares]
+        if self.kind == "part":
+            return (least[0], other) if self.is_more else (own, least[1])
+        return (least[0] if self.kind == "copy" and self.name in AT_LEAST else own), other
 
     @property
     def share_cells(self) -> tuple[str, str]:

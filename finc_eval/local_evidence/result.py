@@ -8,6 +8,7 @@ from typing import Literal
 from finc_eval.core.record import Record
 
 PartKind = Literal["patches", "likeness", "pairs", "orientation"]
+Side = Literal["more", "less"]
 
 Heat = tuple[tuple[float, ...], ...]
 
@@ -34,7 +35,7 @@ class LocalPart(Record):
 
     kind: PartKind
     name: str | None
-    side: Literal["more", "less"]
+    side: Side
     p_value: float
     share_gen: float | None
     share_ref: float | None

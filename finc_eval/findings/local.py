@@ -1,0 +1,146 @@
+"""Local evidence of two sets: what the samples looked at show, with their ids, and as findings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from finc_eval.core.record import Record
+from finc_eval.core.run import Run
+from finc_eval.embeddings.base import Embeddings
+from finc_eval.findings.causes import Held, Members
+from finc_eval.findings.finding import Finding
+from finc_eval.local_evidence.find import find_local
+from finc_eval.local_evidence.inputs import LocalInput
+from finc_eval.local_evidence.result import Heat, LocalPart, PartKind, Side
+from finc_eval.naming.looks import EXAMPLES
+from finc_eval.naming.measured import looked_rows
+from finc_eval.naming.repeated import digests_of
+from finc_eval.numerics.exchanges import unit_numbers
+from finc_eval.numerics.inference import BESIDE_ALPHA
+
+UNLIKE = {
+    "more": "a part that hardly any reference picture has",
+    "less": "a part that hardly any generated picture has",
+}
+"""What pictures have, where nothing names it, by side."""
+
+
+@dataclass(frozen=True)
+class PartOfSet(Record):
+    """A part of a set of pictures that hardly any picture of the other set is like; see `LocalPart`.
+
+    Attributes:
+        kind: what shows it: "patches" of pictures, "likeness" of pictures to themselves, near "pairs", "orientation".
+        name: what these pictures have, such as "two halves that mirror each other"; None if nothing names it.
+        side: "more" for a part of the generated set, "less" for a part of the reference that the generated set lacks.
+        p_value: p-value of "both sets are samples of one law" by this part, adjusted for all that was looked at.
+        share_gen: share of the generated set that is flagged; None for a change of all pictures.
+        share_ref: share of the reference that is flagged.
+        at_least: lower end of the share of the part.
+        samples: ids of the flagged samples, surest first, of the set that has more of it.
+        others: ids of samples of the other set that are most like them.
+        heat: how much each window of the first samples says so, row by row of the grid; empty if not of patches.
+    """
+
+    kind: PartKind
+    name: str | None
+    side: Side
+    p_value: float
+    share_gen: float | None
+    share_ref: float | None
+    at_least: float | None
+    samples: tuple[str, ...]
+    others: tuple[str, ...] = ()
+    heat: tuple[Heat, ...] = ()
+
+    @property
+    def finding(self) -> Finding:
+        """The part as a finding, with its least share."""
+        least, is_more = self.at_least or 0.0, self.side == "more"
+        return Finding(
+            self.name or UNLIKE[self.side], "part", False, least * is_more, least * (not is_more), self.p_value,
+            ids=self.samples[:EXAMPLES],
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class LocalParts:
+    """Local evidence of two sets: its p-value, and parts with the samples of `looked_rows` that they flag."""
+
+    p_value: float | None
+    parts: tuple[tuple[PartOfSet, Members], ...] = ()
+
+    def held(self) -> list[Held]:
+        """Return the parts that are said: with a least share, where the sets differ at the level beside kinds."""
+        if self.p_value is None or self.p_value > BESIDE_ALPHA:
+            return []
+        return [
+            Held(part.finding, members, f"{part.kind} {part.side}", None, None, {_owner(part.side): part.finding.ids})
+            for part, members in self.parts
+            if part.kind != "pairs" and part.at_least is not None and part.at_least > 0
+        ]
+
+
+def find_parts(
+    sets: Mapping[str, Embeddings],
+    blocks: Mapping[str, NDArray[np.int64]] | None = None,
+    seed: int = 0,
+    run: Run | None = None,
+) -> LocalParts:
+    """Look at the samples of `looked_rows` for local evidence; without cells of both sets, nothing is looked at.
+
+    Args:
+        sets: embeddings, "gen" and "ref".
+        blocks: block of each sample of paired sets, by label.
+        seed: random seed.
+        run: run, whose device is used.
+    """
+    cells = {label: samples.cells for label, samples in sets.items()}
+    spaces = {None if found is None else found.space for found in cells.values()}
+    if None in spaces or len(spaces) > 1:
+        return LocalParts(None)
+    looked, digests = {label: looked_rows(samples) for label, samples in sets.items()}, digests_of(sets, run)
+    inputs, rows = {}, {}
+    for label, samples in sets.items():
+        found = cells[label]
+        assert found is not None
+        kept = found.take(looked[label])
+        rows[label] = looked[label][kept.rows]
+        inputs[label] = LocalInput(
+            cells=kept.values,
+            embeddings=samples.rows_at(rows[label]).cpu().numpy(),
+            units=unit_numbers(samples.unit_keys())[rows[label]],
+            blocks=None if blocks is None else blocks[label][rows[label]],
+            digests=digests[label][rows[label]],
+        )
+    evidence = find_local(inputs["gen"], inputs["ref"], seed=seed)
+    if evidence is None:
+        return LocalParts(None)
+    return LocalParts(evidence.p_value, tuple(_with_ids(part, sets, rows, looked) for part in evidence.parts))
+
+
+def _with_ids(
+    part: LocalPart,
+    sets: Mapping[str, Embeddings],
+    rows: Mapping[str, NDArray[np.int64]],
+    looked: Mapping[str, NDArray[np.int64]],
+) -> tuple[PartOfSet, Members]:
+    """Return a part with ids, and which of the samples looked at it flags."""
+    owner = _owner(part.side)
+    other = next(label for label in sets if label != owner)
+    flagged = rows[owner][list(part.samples)]
+    members = {owner: np.isin(looked[owner], flagged), other: np.zeros(len(looked[other]), bool)}
+    found = PartOfSet(
+        part.kind, part.name, part.side, part.p_value, part.share_gen, part.share_ref, part.at_least,
+        sets[owner].ids_at(flagged), sets[other].ids_at(rows[other][list(part.others)]), part.heat,
+    )  # fmt: skip
+    return found, members
+
+
+def _owner(side: str) -> str:
+    """Return the label of the set that has more of a part."""
+    return "gen" if side == "more" else "ref"
