@@ -20,8 +20,10 @@ from finc_eval.core.record import structure
 from finc_eval.core.serialize import Shown
 from finc_eval.embeddings.cells import Cells
 from finc_eval.embeddings.columns import drop_missing, missing_texts, unknown_column
-from finc_eval.embeddings.stored.journal import title_of
 from finc_eval.embeddings.recipe import CACHE_LAYOUT, DTYPE, CacheHeader, column_array
+from finc_eval.embeddings.stored.cell_block import CellBlock
+from finc_eval.embeddings.stored.journal import title_of
+from finc_eval.extractors.catalog import available_cards, load_card
 from finc_eval.samples.clips import Clip
 from finc_eval.samples.profile import Profile
 
@@ -115,6 +117,7 @@ class EmbeddingCache(Shown):
                     self.failures: list[tuple[str, str]] = list(zip(*failed, strict=True))
                     self._columns = {name: self._file.texts(column_array(name), self.n) for name in header.columns}
                     self._missing: dict[str, frozenset[str]] = {}
+                    self._cells = header.cells and CellBlock(self._file, self.n, header.cells)
                     policy = header.recipe["clip"]
                     self.clip = policy and Clip(**policy)
             if output is not None and output not in self.outputs:
@@ -195,12 +198,21 @@ class EmbeddingCache(Shown):
 
     @cached_property
     def cells(self) -> Cells | None:
-        """Cells of the samples that have them; None if none are kept, for the reason in `cells_absent`."""
-        return None
+        """Cells of the samples that have them; None if none are kept, for the reason in `cells_absent`.
+
+        Raises:
+            DataError: the file is damaged.
+        """
+        with content_of(self.path, EXTRACT_AGAIN):
+            return self._cells.read() if self._cells else None
 
     @property
     def cells_absent(self) -> str:
         """Reason why no cells are kept; "" if they are."""
+        if self._cells:
+            return ""
+        if self.extractor in available_cards() and load_card(self.extractor).cells:
+            return f"{self.path} was made before cells were kept: delete it and embed its samples again"
         return f"{self.extractor} has no cells yet"
 
     def output(self, name: str) -> EmbeddingCache:
