@@ -23,7 +23,7 @@ from finc_eval.embeddings.columns import drop_missing, missing_texts, unknown_co
 from finc_eval.embeddings.recipe import CACHE_LAYOUT, DTYPE, CacheHeader, column_array
 from finc_eval.embeddings.stored.cell_block import CellBlock
 from finc_eval.embeddings.stored.journal import title_of
-from finc_eval.extractors.catalog import available_cards, load_card
+from finc_eval.extractors.catalog import all_cards
 from finc_eval.samples.clips import Clip
 from finc_eval.samples.profile import Profile
 
@@ -133,8 +133,7 @@ class EmbeddingCache(Shown):
         self.extractor, self.extractor_digest = header.extractor, header.extractor_digest
         self.manifest_digest, self.recipe, self.profile = header.manifest_digest, header.recipe, header.profile
         self.ignored, self.columns, self.shard = header.ignored, header.columns, header.shard
-        self.reading, self.held = header.reading, cast("Source | None", None)
-        self.grids: str | None = None
+        self.reading, self.held, self.grids = header.reading, cast("Source | None", None), cast("str | None", None)
         # The function holds the texts alone: a cycle through `self` would keep the file open.
         names = self._ids
         self._id_block = lru_cache(64)(lambda b: names.bytes_between(b * ID_BLOCK, (b + 1) * ID_BLOCK))
@@ -211,7 +210,7 @@ class EmbeddingCache(Shown):
         """Reason why no cells are kept; "" if they are."""
         if self._cells:
             return ""
-        if self.extractor in available_cards() and load_card(self.extractor).cells:
+        if any(card.cells for card in all_cards() if card.name == self.extractor):
             return f"{self.path} was made before cells were kept: delete it and embed its samples again"
         return f"{self.extractor} has no cells yet"
 

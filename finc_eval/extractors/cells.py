@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from hashlib import sha256
 from importlib import resources
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import DataError
+from finc_eval.core.files.csv_text import csv_columns
 from finc_eval.extractors.card import Card, CellStatistic
 from finc_eval.extractors.catalog import CARDS
 
@@ -72,8 +72,8 @@ def cell_table(card: Card) -> CellTable | None:
 def _constants(file: str, digest: str) -> NDArray[np.float32] | None:
     """Read the mean and the standard deviation of each number, (c, 2); None if the file is not that of the digest."""
     path = resources.files(CARDS) / file
-    data = path.read_bytes() if path.is_file() else b""
-    if sha256(data).hexdigest() != digest:
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    if sha256_of(text) != digest:
         return None
-    lines = [line.split("\t") for line in data.decode().splitlines() if not line.startswith("#")]
-    return np.array([line[-2:] for line in lines[1:]], np.float32)
+    columns = csv_columns(text.partition("\n")[2], file)  # the first line says what the constants are of
+    return np.array([columns["center"], columns["scale"]], np.float32).T
