@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,10 +39,16 @@ class Cells:
         return Cells(self.values[places[kept]], kept, self.space)
 
 
-def rows_with_cells(ids: Sequence[str]) -> NDArray[np.int64]:
-    """Return the rows of a set whose cells are kept, ascending: all, or the `MAX_CELLS` smallest hashes of ids."""
-    if len(ids) <= MAX_CELLS:
-        return np.arange(len(ids))
-    from finc_eval.embeddings.keys import string_hashes  # loads torch, which a file alone does not need
+def rows_with_cells(hashes: Iterable[NDArray[np.uint64]]) -> NDArray[np.int64]:
+    """Return the rows of a set whose cells are kept, ascending: those of the `MAX_CELLS` smallest hashes of ids.
 
-    return np.sort(string_hashes(ids).argsort(kind="stable")[:MAX_CELLS])
+    Consecutive portions of the hashes are enough, so that memory does not grow with the set.
+    """
+    smallest, rows, n = np.empty(0, np.uint64), np.empty(0, np.int64), 0
+    for portion in hashes:
+        smallest = np.concatenate([smallest, portion])
+        rows = np.concatenate([rows, np.arange(n, n + len(portion))])
+        n += len(portion)
+        kept = np.sort(smallest.argsort(kind="stable")[:MAX_CELLS])
+        smallest, rows = smallest[kept], rows[kept]
+    return rows

@@ -1,1 +1,1 @@
-"""What lies in the files of embeddings: the journal of unfinished ones, and the block of cells."""
+"""Parts of the files of embeddings: the journal of an unfinished file, and the block of cells."""
