@@ -18,7 +18,8 @@ class LocalInput:
     """Arrays of the samples of a set, row by row; both sets have the same of them, or these are left out.
 
     Attributes:
-        cells: early maps of a network on the windows of a square grid, row by row, shape (n, w, c); `w` is 49 for 7 × 7.
+        cells: early maps of a network on the windows of a square grid, row by row, shape (n, w, c):
+            w is 49 for 7 × 7.
         likeness: likeness of each picture to itself, as `measure_likeness` returns, shape (n, k).
         embeddings: embeddings, shape (n, d).
         flipped: embeddings of the pictures upside down, shape (n, d).

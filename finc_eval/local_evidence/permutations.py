@@ -1,0 +1,130 @@
+"""`Permutations`: labels of two sets together, as they are and permuted, with folds that know no label."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from finc_eval.local_evidence.inputs import Indices, LocalInput
+from finc_eval.numerics.exchanges import PART_OF_UNIT
+
+Array = NDArray[np.float64]
+Scores = NDArray[np.float32]
+
+FOLDS = 5  # parts of the units: a classifier of four of them scores the fifth
+
+
+@dataclass(frozen=True, eq=False)
+class Permutations:
+    """Samples of both sets together, unit by unit, with their labels as they are and after r permutations.
+
+    Units are permuted whole, inside their blocks. The difference of the sets in values x is Σ w·x, which is the
+    difference of their means; of several blocks, the mean of their differences with the weights of Cochran, Mantel and
+    Haenszel.
+
+    Attributes:
+        rows: place of each sample among the rows of the generated set and then of the reference, shape (n,).
+        is_gen: whether each sample has the label of the generated set, the first row as it is, shape (1 + r, n).
+        weights: weight w of each sample in the difference of the sets, shape (1 + r, n).
+        starts: place of the first sample of each unit, shape (u,).
+        folds: number of the fold of each sample, shape (n,).
+    """
+
+    rows: Indices
+    is_gen: NDArray[np.bool_]
+    weights: Scores
+    starts: Indices
+    folds: Indices
+
+    @property
+    def units(self) -> tuple[int, int]:
+        """Number of units of both sets."""
+        first = int(self.is_gen[0, self.starts].sum())
+        return first, len(self.starts) - first
+
+    @property
+    def is_uneven(self) -> bool:
+        """Whether units have unlike numbers of samples, so that permutations alone are not exact."""
+        return bool(np.ptp(np.diff(np.append(self.starts, len(self.rows)))))
+
+    def differ(self, values: NDArray[np.floating | np.bool_]) -> Array:
+        """Return differences of the sets, (1 + r,), in values under each permutation, (1 + r, n).
+
+        Differences of uneven units are divided by their standard errors.
+        """
+        difference: Array = np.einsum("rn,rn->r", self.weights, values, dtype=np.float64)
+        if not self.is_uneven:
+            return difference
+        counts = self.is_gen[:, self.starts].sum(1)
+        units = np.stack([counts, len(self.starts) - counts], 1)
+        least = (PART_OF_UNIT * difference) ** 2 * (1 / units**2).sum(1)
+        variance = np.maximum(self._variances(values).sum(1), least)
+        return np.asarray(difference / np.sqrt(np.where(variance > 0, variance, 1)))
+
+    def shares(self, has: NDArray[np.bool_]) -> tuple[Array, Array]:
+        """Return the share of samples with a property, (n,), in both sets as they are, and variances of the shares."""
+        weights = self.weights[0].astype(np.float64)
+        of_set = np.stack([self.is_gen[0], ~self.is_gen[0]])
+        return (np.abs(weights) * of_set) @ has, self._variances(has[None], 1)[0]
+
+    def _variances(self, values: NDArray[np.floating | np.bool_], permuted: int | None = None) -> Array:
+        """Return the variances of the means of both sets, (1 + r, 2), by their units (see `numerics.exchanges`)."""
+        labels, size = self.is_gen[:permuted], np.abs(self.weights[:permuted])
+        variances = []
+        for of_set in (labels, ~labels):
+            share = size * of_set
+            mean = np.einsum("rn,rn->r", share, values)
+            parts = np.add.reduceat(share * (values - mean[:, None]), self.starts, 1)
+            units = of_set[:, self.starts].sum(1)
+            variances.append((parts**2).sum(1, dtype=np.float64) * units / np.maximum(units - 1, 1))
+        return np.stack(variances, 1)
+
+
+def permute(gen: LocalInput, ref: LocalInput, seed: int, draws: int) -> Permutations | None:
+    """Draw permutations of the units of two sets, and folds; None if no block has samples of both sets."""
+    units, blocks = _units_and_blocks(gen, ref)
+    is_gen = np.arange(len(units)) < gen.n
+    both = np.intersect1d(blocks[is_gen], blocks[~is_gen])
+    rows = np.flatnonzero(np.isin(blocks, both))
+    if not len(rows):
+        return None
+    rows = rows[np.argsort(units[rows], kind="stable")]
+    unit, starts = np.unique(units[rows], return_index=True)
+    of_sample = np.searchsorted(unit, units[rows])
+    block = np.searchsorted(both, blocks[rows])
+    rng = np.random.default_rng(seed)
+    # Samples of one prompt are alike: a classifier of a block is not asked about others of this block.
+    apart = block if len(both) >= 2 * FOLDS else of_sample
+    folds = (rng.permutation(apart.max() + 1) % FOLDS)[apart]
+    labels = _draw_labels(is_gen[rows[starts]], block[starts], rng, draws)[:, of_sample]
+    return Permutations(rows, labels, _weigh(labels, block), starts, folds)
+
+
+def _units_and_blocks(gen: LocalInput, ref: LocalInput) -> tuple[Indices, Indices]:
+    """Return the number of the unit and of the block of each sample of both sets; units of both sets are apart."""
+    first, second = (np.arange(each.n) if each.units is None else each.units for each in (gen, ref))
+    blocks = [np.zeros(each.n, np.int64) if each.blocks is None else each.blocks for each in (gen, ref)]
+    return np.concatenate([first, second + 1 + first.max(initial=-1)]), np.concatenate(blocks)
+
+
+def _draw_labels(is_gen: NDArray[np.bool_], block: Indices, rng: np.random.Generator, draws: int) -> NDArray[np.bool_]:
+    """Return the labels of units, as they are and after permutations inside their blocks, shape (1 + draws, u)."""
+    labels = np.empty((1 + draws, len(is_gen)), bool)
+    labels[0] = is_gen
+    by_block = is_gen[np.argsort(block, kind="stable")]
+    for row in labels[1:]:
+        row[np.argsort(block + rng.random(len(block)))] = by_block
+    return labels
+
+
+def _weigh(labels: NDArray[np.bool_], block: Indices) -> Scores:
+    """Return the weight of each sample in the difference of both sets, shape (1 + r, n)."""
+    order = np.argsort(block, kind="stable")
+    starts = np.unique(block[order], return_index=True)[1]
+    gen = np.add.reduceat(labels[:, order], starts, 1, dtype=np.float64)
+    size = np.bincount(block)
+    weight = gen * (size - gen) / size  # 1 / (1/n + 1/m)
+    weight /= weight.sum(1, keepdims=True)
+    return np.where(labels, (weight / gen)[:, block], -(weight / (size - gen))[:, block]).astype(np.float32)

@@ -1,0 +1,79 @@
+"""Statistics of scores under all permutations: ranks, and the surplus of a set among the most extreme samples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from finc_eval.local_evidence.permutations import Array, Permutations, Scores
+from finc_eval.local_evidence.result import PartKind
+from finc_eval.numerics.families import TIE
+
+EXTREME = (0.02, 0.05, 0.12)
+"""Shares of all samples that are the highest or lowest: a part of 4 to 25 % of a set fills one of them."""
+
+Claim = Literal["more", "less", "average"]
+
+
+@dataclass(frozen=True, eq=False)
+class Statistic:
+    """A statistic that is large if the sets differ, in units of its deviation over permutations.
+
+    Attributes:
+        kind: kind of part that it shows.
+        claim: what it shows: a part of the generated set, a part of the reference, or a change of all.
+        source: number of the score, transformation or radius behind it.
+        values: shape (1 + r,), the first as it is.
+    """
+
+    kind: PartKind
+    claim: Claim
+    source: int
+    values: Array
+
+    @classmethod
+    def of(cls, kind: PartKind, claim: Claim, source: int, values: Array) -> Statistic:
+        """Standardize a statistic by its mean and deviation over all permutations; 0 if nothing varies."""
+        spread = values.std()
+        return cls(kind, claim, source, (values - values.mean()) / spread if spread > 0 else np.zeros(len(values)))
+
+
+def compare_scores(scores: Scores, permuted: Permutations) -> tuple[Array, list[Array], list[Array]]:
+    """Compare both sets in a score, (1 + r, n), under each permutation.
+
+    Returns:
+        The difference of mean ranks; the surplus of the generated set among the highest `EXTREME` of all samples; and
+        the surplus of the reference among the lowest. Each has shape (1 + r,).
+    """
+    n = scores.shape[1]
+    ranks = np.empty(scores.shape, np.float32)
+    np.put_along_axis(ranks, scores.argsort(1, kind="stable"), np.arange(n, dtype=np.float32)[None], 1)
+    counts = [max(1, round(share * n)) for share in EXTREME]
+    highest = [permuted.differ(ranks >= n - count) for count in counts]
+    lowest = [-permuted.differ(ranks < count) for count in counts]
+    return permuted.differ(ranks), highest, lowest
+
+
+def cell_statistics(scores: Sequence[Scores], permuted: Permutations) -> Iterator[Statistic]:
+    """Yield seven statistics of each of the scores "mean", "high" and "low" of cells."""
+    claims: tuple[Claim, ...] = ("average", "more", "less")
+    for source, (score, claim) in enumerate(zip(scores, claims, strict=True)):
+        ranks, highest, lowest = compare_scores(score, permuted)
+        yield Statistic.of("patches", claim, source, ranks)
+        for surplus in highest:
+            yield Statistic.of("patches", "more", source, surplus)
+        for surplus in lowest:
+            yield Statistic.of("patches", "less", source, surplus)
+
+
+def largest(statistics: Sequence[Statistic]) -> Array:
+    """Return the largest of some statistics under each permutation, shape (1 + r,)."""
+    return np.asarray(np.max([statistic.values for statistic in statistics], 0))
+
+
+def adjusted_p(part: Sequence[Statistic], family: Sequence[Statistic]) -> float:
+    """Return the p-value of the largest of some statistics among a family (Westfall and Young 1993, single step)."""
+    return float((largest(family) >= largest(part)[0] - TIE).mean())
