@@ -265,8 +265,14 @@ class Job:
         return self._usable(whole_cache(path, self.identity.key, self.identity.origin, self.force, self.n))
 
     def _usable(self, cache: EmbeddingCache | None) -> EmbeddingCache | None:
-        """Return the cache, or None if it lacks samples that were too large when it was made, and are not now."""
+        """Return the cache, or None if it lacks samples that were too large when it was made, and are not now.
+
+        Caches that finc-eval keeps by itself are made again if they lack cells, as those of earlier versions do.
+        """
         if cache is None:
+            return None
+        if cache.cells_absent and cell_table(self.card) is not None and cache.path != self.out:
+            cache.close()
             return None
         too_large = {name for name, why in cache.failures if VARIABLE in why}
         numbers = [number for number, name in enumerate(self.samples.ids) if name in too_large] if too_large else []

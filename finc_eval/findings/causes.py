@@ -228,18 +228,19 @@ def _follow_repeats(held: Sequence[Held], cause: list[int | None]) -> None:
 
 
 def _follow_names(held: Sequence[Held], cause: list[int | None]) -> None:
-    """Let what pictures have a part of follow from what names most of these pictures: a look, a kind, or copies.
+    """Let what pictures have a part of follow from what names these pictures: a look, a kind, or copies.
 
-    A kind that is a few of them follows from the part.
+    It names them if at most half of the part's difference is left without its samples; a kind that is a few of them
+    follows from the part. What the reference has more of, where its pictures are not changed, follows from the part
+    that is changed.
     """
-    for j, part in enumerate(held):
-        has = part.members[part.own_set]
-        if part.finding.kind != "part" or not has.any():
-            continue
-        alike = [i for i, each in enumerate(held) if i != j and each.is_part and each.own_set == part.own_set]
-        inside = {i: float(held[i].members[part.own_set][has].mean()) for i in alike}
-        if inside and max(inside.values()) >= MOST:
-            name = max(inside, key=lambda i: inside[i])
+    parts = [j for j, each in enumerate(held) if each.finding.kind == "part"]
+    for j in sorted(parts, key=lambda j: held[j].finding.size):
+        names = [i for i, each in enumerate(held) if each.is_part and i not in parts]
+        names += [i for i in parts if held[i].finding.size > held[j].finding.size]
+        left = {i: _left(held[i].members, held[j].members)[0] for i in names}
+        if left and min(left.values()) <= MOST:
+            name = min(left, key=lambda i: left[i])
             cause[j] = name
             cause[name] = None if cause[name] == j else cause[name]
 

@@ -18,7 +18,7 @@ from finc_eval.local_evidence.inputs import LocalInput
 from finc_eval.local_evidence.result import Heat, LocalPart, PartKind, Side
 from finc_eval.naming.looks import EXAMPLES
 from finc_eval.naming.measured import looked_rows
-from finc_eval.naming.repeated import digests_of
+from finc_eval.naming.repeated import REPEATED, digests_of
 from finc_eval.numerics.exchanges import unit_numbers
 from finc_eval.numerics.inference import BESIDE_ALPHA
 
@@ -75,13 +75,16 @@ class LocalParts:
     parts: tuple[tuple[PartOfSet, Members], ...] = ()
 
     def held(self) -> list[Held]:
-        """Return the parts that are said: with a least share, where the sets differ at the level beside kinds."""
+        """Return the parts that are said, of a least share of 1 %, where the sets differ at the level beside kinds.
+
+        Near pairs are said as copies and repeats, which have their own test.
+        """
         if self.p_value is None or self.p_value > BESIDE_ALPHA:
             return []
         return [
             Held(part.finding, members, f"{part.kind} {part.side}", None, None, {_owner(part.side): part.finding.ids})
             for part, members in self.parts
-            if part.kind != "pairs" and part.at_least is not None and part.at_least > 0
+            if part.kind != "pairs" and part.at_least is not None and part.at_least >= REPEATED
         ]
 
 
