@@ -52,8 +52,10 @@ class Permutations:
     def differ(self, values: NDArray[np.floating | np.bool_]) -> Array:
         """Return differences of the sets, (1 + r,), in values under each permutation, (1 + r, n).
 
-        Differences of uneven units are divided by their standard errors.
+        Values that know no labels may have the shape (1, n). Differences of uneven units are divided by their standard
+        errors.
         """
+        values = np.broadcast_to(values, self.weights.shape)
         difference: Array = np.einsum("rn,rn->r", self.weights, values, dtype=np.float64)
         if not self.is_uneven:
             return difference

@@ -42,7 +42,7 @@ class Statistic:
 
 
 def compare_scores(scores: Scores, permuted: Permutations) -> tuple[Array, list[Array], list[Array]]:
-    """Compare both sets in a score, (1 + r, n), under each permutation.
+    """Compare both sets in a score, (1 + r, n), or (1, n) if it knows no labels, under each permutation.
 
     Returns:
         The difference of mean ranks; the surplus of the generated set among the highest `EXTREME` of all samples; and
@@ -67,6 +67,20 @@ def cell_statistics(scores: Sequence[Scores], permuted: Permutations) -> Iterato
             yield Statistic.of("patches", "more", source, surplus)
         for surplus in lowest:
             yield Statistic.of("patches", "less", source, surplus)
+
+
+def likeness_statistics(likeness: Scores, permuted: Permutations) -> Iterator[Statistic]:
+    """Yield four statistics of each likeness, (n, k), on both sides: which set has more of it is not known before."""
+    for source, column in enumerate(likeness.T):
+        ranks, highest, _ = compare_scores(column[None], permuted)
+        for difference in (ranks, *highest):
+            yield from on_both_sides("likeness", source, difference)
+
+
+def on_both_sides(kind: PartKind, source: int, difference: Array) -> Iterator[Statistic]:
+    """Yield a difference of the sets as a part of the generated set, and its opposite as a part of the reference."""
+    yield Statistic.of(kind, "more", source, difference)
+    yield Statistic.of(kind, "less", source, -difference)
 
 
 def largest(statistics: Sequence[Statistic]) -> Array:
