@@ -20,6 +20,8 @@ SAID = 0.05  # p-value, adjusted for all statistics, up to which a part is said
 
 SHOWN = 12  # samples of a part with a heat map: as many as a page shows
 
+AS_LARGE = 0.9  # part of the largest statistic from which another is as large: where all differ, chance decides
+
 Side = Literal["more", "less"]
 SIDES: tuple[Side, Side] = ("more", "less")
 
@@ -43,8 +45,7 @@ def _patches(looked: Looked) -> Iterator[LocalPart]:
     """Yield parts that cells show; a change of all instead if the mean of all windows shows most."""
     if looked.cells is None:
         return
-    own = [statistic for statistic in looked.statistics if statistic.kind == "patches"]
-    if max(own, key=lambda statistic: statistic.values[0]).claim == "average":
+    if _is_of_all(looked):
         if (found := _leading(looked, "patches", "average")) is not None:
             yield _change_of_all(looked, found[1])
         return
@@ -54,6 +55,14 @@ def _patches(looked: Looked) -> Iterator[LocalPart]:
         score = looked.cells.high[0] if side == "more" else -looked.cells.low[0]
         if (part := _flagged(looked, "patches", None, side, found[1], score)) is not None:
             yield part
+
+
+def _is_of_all(looked: Looked) -> bool:
+    """Return whether cells show a change of all: ranks differ most, and the mean of windows as much as the outer."""
+    own = [statistic for statistic in looked.statistics if statistic.kind == "patches"]
+    leading = max(own, key=lambda statistic: statistic.values[0])
+    mean = next(statistic for statistic in own if statistic.claim == "average")
+    return leading.is_rank and bool(mean.values[0] >= AS_LARGE * leading.values[0])
 
 
 def _change_of_all(looked: Looked, p_value: float) -> LocalPart:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -27,12 +27,14 @@ class Statistic:
         claim: what it shows: a part of the generated set, a part of the reference, or a change of all.
         source: number of the score, transformation or radius behind it.
         values: shape (1 + r,), the first as it is.
+        is_rank: whether it is a difference of mean ranks of cells, which half of a set decides as well as all.
     """
 
     kind: PartKind
     claim: Claim
     source: int
     values: Array
+    is_rank: bool = False
 
     @classmethod
     def of(cls, kind: PartKind, claim: Claim, source: int, values: Array) -> Statistic:
@@ -62,7 +64,7 @@ def cell_statistics(scores: Sequence[Scores], permuted: Permutations) -> Iterato
     claims: tuple[Claim, ...] = ("average", "more", "less")
     for source, (score, claim) in enumerate(zip(scores, claims, strict=True)):
         ranks, highest, lowest = compare_scores(score, permuted)
-        yield Statistic.of("patches", claim, source, ranks)
+        yield replace(Statistic.of("patches", claim, source, ranks), is_rank=True)
         for surplus in highest:
             yield Statistic.of("patches", "more", source, surplus)
         for surplus in lowest:
