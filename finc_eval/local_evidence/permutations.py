@@ -52,8 +52,10 @@ class Permutations:
     def differ(self, values: NDArray[np.floating | np.bool_]) -> Array:
         """Return differences of the sets, (1 + r,), in values under each permutation, (1 + r, n).
 
-        Differences of uneven units are divided by their standard errors.
+        Values that know no labels may have the shape (1, n). Differences of uneven units are divided by their standard
+        errors.
         """
+        values = np.broadcast_to(values, self.weights.shape)
         difference: Array = np.einsum("rn,rn->r", self.weights, values, dtype=np.float64)
         if not self.is_uneven:
             return difference
@@ -65,9 +67,8 @@ class Permutations:
 
     def shares(self, has: NDArray[np.bool_]) -> tuple[Array, Array]:
         """Return the share of samples with a property, (n,), in both sets as they are, and variances of the shares."""
-        weights = self.weights[0].astype(np.float64)
-        of_set = np.stack([self.is_gen[0], ~self.is_gen[0]])
-        return (np.abs(weights) * of_set) @ has, self._variances(has[None], 1)[0]
+        weights = np.abs(self.weights[0]) * np.stack([self.is_gen[0], ~self.is_gen[0]])
+        return weights @ has.astype(float) / weights.sum(1, dtype=float), self._variances(has[None], 1)[0]
 
     def _variances(self, values: NDArray[np.floating | np.bool_], permuted: int | None = None) -> Array:
         """Return the variances of the means of both sets, (1 + r, 2), by their units (see `numerics.exchanges`)."""

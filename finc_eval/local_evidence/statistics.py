@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -27,12 +27,14 @@ class Statistic:
         claim: what it shows: a part of the generated set, a part of the reference, or a change of all.
         source: number of the score, transformation or radius behind it.
         values: shape (1 + r,), the first as it is.
+        is_rank: whether it is a difference of mean ranks of cells, which half of a set decides as well as all.
     """
 
     kind: PartKind
     claim: Claim
     source: int
     values: Array
+    is_rank: bool = False
 
     @classmethod
     def of(cls, kind: PartKind, claim: Claim, source: int, values: Array) -> Statistic:
@@ -42,7 +44,7 @@ class Statistic:
 
 
 def compare_scores(scores: Scores, permuted: Permutations) -> tuple[Array, list[Array], list[Array]]:
-    """Compare both sets in a score, (1 + r, n), under each permutation.
+    """Compare both sets in a score, (1 + r, n), or (1, n) if it knows no labels, under each permutation.
 
     Returns:
         The difference of mean ranks; the surplus of the generated set among the highest `EXTREME` of all samples; and
@@ -62,11 +64,25 @@ def cell_statistics(scores: Sequence[Scores], permuted: Permutations) -> Iterato
     claims: tuple[Claim, ...] = ("average", "more", "less")
     for source, (score, claim) in enumerate(zip(scores, claims, strict=True)):
         ranks, highest, lowest = compare_scores(score, permuted)
-        yield Statistic.of("patches", claim, source, ranks)
+        yield replace(Statistic.of("patches", claim, source, ranks), is_rank=True)
         for surplus in highest:
             yield Statistic.of("patches", "more", source, surplus)
         for surplus in lowest:
             yield Statistic.of("patches", "less", source, surplus)
+
+
+def likeness_statistics(likeness: Scores, permuted: Permutations) -> Iterator[Statistic]:
+    """Yield four statistics of each likeness, (n, k), on both sides: which set has more of it is not known before."""
+    for source, column in enumerate(likeness.T):
+        ranks, highest, _ = compare_scores(column[None], permuted)
+        for difference in (ranks, *highest):
+            yield from on_both_sides("likeness", source, difference)
+
+
+def on_both_sides(kind: PartKind, source: int, difference: Array) -> Iterator[Statistic]:
+    """Yield a difference of the sets as a part of the generated set, and its opposite as a part of the reference."""
+    yield Statistic.of(kind, "more", source, difference)
+    yield Statistic.of(kind, "less", source, -difference)
 
 
 def largest(statistics: Sequence[Statistic]) -> Array:

@@ -268,6 +268,7 @@ def count_near_pairs(
     is_paired: bool = False,
     seed: int = 0,
     exchanges: int = 7999,
+    labels: Mask | None = None,
 ) -> NearPairs | None:
     """Count near pairs across two sets and inside them, and again after exchanges; None for too few samples.
 
@@ -282,6 +283,8 @@ def count_near_pairs(
         is_paired: whether units are blocks with a sample of each set, whose labels are exchanged.
         seed: random seed of the exchanges.
         exchanges: number of exchanges.
+        labels: whether each sample is of the first set, as it is and after exchanges of others' tests, shape (r, n);
+            default: they are drawn.
     """
     if min(is_gen.sum(), (~is_gen).sum()) < LEAST_PAIRED or near.usual == 0:
         return None
@@ -292,12 +295,17 @@ def count_near_pairs(
     # A near sample of a touched sample is touched, as distances are symmetric.
     links = [near.links(radius)[touched][:, touched] for radius in radii]
     by_rest = [rest[touched] < radius for radius in radii]
-    counts = []
-    for labels in _draw_labels(is_gen, units, touched, exchanges, np.random.default_rng(seed), is_paired=is_paired):
-        sizes = (int(is_gen.sum()), int((~is_gen).sum()))
-        counts.append(
-            np.stack([_count(labels, *of_radius, sizes) for of_radius in zip(links, by_rest, strict=True)], 2)
-        )
+    if labels is None:
+        rng = np.random.default_rng(seed)
+        drawn = _draw_labels(is_gen, units, touched, exchanges, rng, is_paired=is_paired)
+    else:
+        together = max(1, LABELED_AT_ONCE // max(len(touched), 1))
+        drawn = [labels[at : at + together, touched].astype(np.float32) for at in range(0, len(labels), together)]
+    sizes = (int(is_gen.sum()), int((~is_gen).sum()))
+    counts = [
+        np.stack([_count(part, *of_radius, sizes) for of_radius in zip(links, by_rest, strict=True)], 2)
+        for part in drawn
+    ]
     across = np.zeros((len(radii), len(is_gen)), bool)
     for place, (link, is_near_rest) in enumerate(zip(links, by_rest, strict=True)):
         across[place, touched] = ((~is_gen[touched]).astype(np.float32) @ link > 0) | is_near_rest

@@ -1,0 +1,169 @@
+"""Parts that are said: significant among all that was looked at, with shares, samples and a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from finc_eval.local_evidence.inputs import Indices
+from finc_eval.local_evidence.likeness import LIKENESS
+from finc_eval.local_evidence.looked import Looked
+from finc_eval.local_evidence.pairs import COPIES, copies_of_reference, repeats_in
+from finc_eval.local_evidence.parts import flag, share_of
+from finc_eval.local_evidence.result import LocalPart, PartKind
+from finc_eval.local_evidence.statistics import Claim, Statistic, adjusted_p
+
+SAID = 0.05  # p-value, adjusted for all statistics, up to which a part is said
+
+SHOWN = 12  # samples of a part with a heat map: as many as a page shows
+
+AS_LARGE = 0.9  # part of the largest statistic from which another is as large: where all differ, chance decides
+
+Side = Literal["more", "less"]
+SIDES: tuple[Side, Side] = ("more", "less")
+
+
+def state_parts(looked: Looked) -> list[LocalPart]:
+    """Return the parts of both sets that are significant, surest first, and of which some samples surely are."""
+    parts = [*_patches(looked), *_likeness(looked), *_pairs(looked), *_orientation(looked)]
+    return sorted(parts, key=lambda part: part.p_value)
+
+
+def _leading(looked: Looked, kind: PartKind, claim: Claim) -> tuple[Statistic, float] | None:
+    """Return the largest statistic of a kind of parts that claims this, and its p-value; None if not significant."""
+    own = [statistic for statistic in looked.statistics if (statistic.kind, statistic.claim) == (kind, claim)]
+    if not own:
+        return None
+    p_value = adjusted_p(own, looked.statistics)
+    return (max(own, key=lambda statistic: statistic.values[0]), p_value) if p_value <= SAID else None
+
+
+def _patches(looked: Looked) -> Iterator[LocalPart]:
+    """Yield parts that cells show; a change of all instead if the mean of all windows shows most."""
+    if looked.cells is None:
+        return
+    if _is_of_all(looked):
+        if (found := _leading(looked, "patches", "average")) is not None:
+            yield _change_of_all(looked, found[1])
+        return
+    for side in SIDES:
+        if (found := _leading(looked, "patches", side)) is None:
+            continue
+        score = looked.cells.high[0] if side == "more" else -looked.cells.low[0]
+        if (part := _flagged(looked, "patches", None, side, found[1], score)) is not None:
+            yield part
+
+
+def _is_of_all(looked: Looked) -> bool:
+    """Return whether cells show a change of all: ranks differ most, and the mean of windows as much as the outer."""
+    own = [statistic for statistic in looked.statistics if statistic.kind == "patches"]
+    leading = max(own, key=lambda statistic: statistic.values[0])
+    mean = next(statistic for statistic in own if statistic.claim == "average")
+    return leading.is_rank and bool(mean.values[0] >= AS_LARGE * leading.values[0])
+
+
+def _change_of_all(looked: Looked, p_value: float) -> LocalPart:
+    """Return a change of all pictures, with the generated samples that show it most."""
+    assert looked.cells is not None
+    order = np.argsort(-looked.cells.mean[0], kind="stable")
+    own = looked.permuted.is_gen[0][order]
+    return LocalPart(
+        "patches",
+        "on average",
+        "more",
+        p_value,
+        None,
+        None,
+        None,
+        looked.rows(order[own][:SHOWN], of_gen=True),
+        looked.rows(order[~own][:2], of_gen=False),
+        _heats(looked, order[own], 1),
+    )
+
+
+def _likeness(looked: Looked) -> Iterator[LocalPart]:
+    """Yield parts whose pictures are like themselves."""
+    for side in SIDES:
+        if looked.likeness is None or (found := _leading(looked, "likeness", side)) is None:
+            continue
+        leading, p_value = found
+        name, score = LIKENESS[leading.source], looked.likeness[:, leading.source]
+        if (part := _flagged(looked, "likeness", name, side, p_value, score)) is not None:
+            yield part
+
+
+def _pairs(looked: Looked) -> Iterator[LocalPart]:
+    """Yield near copies of the reference, and near repeats inside either set."""
+    if looked.pairs is None or looked.embeddings is None:
+        return
+    for side in SIDES:
+        if (found := _leading(looked, "pairs", side)) is None:
+            continue
+        leading, p_value = found
+        if leading.source == COPIES:
+            has, least = copies_of_reference(looked.pairs, looked.embeddings, looked.apart)
+            yield from _with_property(looked, "pairs", "nearly copy the reference", side, p_value, has, least)
+        else:
+            has = repeats_in(looked.pairs, looked.embeddings, of_gen=side == "more")
+            yield from _with_property(looked, "pairs", "nearly repeat each other", side, p_value, has)
+
+
+def _orientation(looked: Looked) -> Iterator[LocalPart]:
+    """Yield pictures that are upside down."""
+    for side in SIDES:
+        if looked.orientation is None or (found := _leading(looked, "orientation", side)) is None:
+            continue
+        has, depth = looked.orientation < 0, -looked.orientation
+        yield from _with_property(looked, "orientation", "upside down", side, found[1], has, order_by=depth)
+
+
+def _with_property(
+    looked: Looked,
+    kind: PartKind,
+    name: str,
+    side: Side,
+    p_value: float,
+    has: NDArray[np.bool_],
+    least: float = 1.0,
+    order_by: NDArray[np.float64] | None = None,
+) -> Iterator[LocalPart]:
+    """Yield the part of samples that have a property, (n,), if some surely have; at least is at most `least`."""
+    is_more = side == "more"
+    shares, at_least = share_of(has, looked.permuted, is_more=is_more)
+    own = looked.permuted.is_gen[0] == is_more
+    places = np.flatnonzero(has & own)
+    if order_by is not None:
+        places = places[np.argsort(-order_by[places], kind="stable")]
+    if (at_least := min(at_least, least)) > 0:
+        yield LocalPart(kind, name, side, p_value, *shares, at_least, looked.rows(places, of_gen=is_more))
+
+
+def _flagged(
+    looked: Looked, kind: PartKind, name: str | None, side: Side, p_value: float, score: NDArray[np.float32]
+) -> LocalPart | None:
+    """Return the part of samples with a high score; None if it may be none."""
+    is_more = side == "more"
+    flagged = flag(score.astype(np.float64), looked.permuted, is_more=is_more)
+    if flagged.at_least == 0:
+        return None
+    return LocalPart(
+        kind,
+        name,
+        side,
+        p_value,
+        *flagged.shares,
+        flagged.at_least,
+        looked.rows(flagged.places, of_gen=is_more),
+        looked.rows(flagged.others, of_gen=not is_more),
+        _heats(looked, flagged.places, 1 if is_more else -1) if kind == "patches" else (),
+    )
+
+
+def _heats(looked: Looked, places: Indices, sign: int) -> tuple[tuple[tuple[float, ...], ...], ...]:
+    """Return heat maps of the first of some samples, to three digits."""
+    assert looked.cells is not None
+    heats = [np.round(looked.cells.windows.heat(int(place)) * sign, 3).tolist() for place in places[:SHOWN]]
+    return tuple(tuple(tuple(row) for row in heat) for heat in heats)
