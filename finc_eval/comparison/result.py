@@ -251,6 +251,7 @@ class Comparison(Mapped):
         found = [name for direction in self.directions for name in direction.shown(label, self.shown)]
         found += shown_of((*self.kinds, *self.headings), SET_NAMES, self.shown)[label]
         found += (name for look in self.looks for name in look.examples.get(label, ())[: self.shown])
+        found += (name for part in self.parts for name in part.examples(label) if self.shown)
         pairs = self.copies.examples[:SHOWN_COPIES] if self.copies and self.shown else ()
         found += (pair[0 if label == "gen" else 1] for pair in pairs)
         found += self.drawn_ids(label)

@@ -11,16 +11,20 @@ from numpy.typing import NDArray
 from finc_eval.core.record import Record
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.cells import Cells
 from finc_eval.findings.causes import Held, Members
 from finc_eval.findings.finding import Finding
 from finc_eval.local_evidence.find import find_local
 from finc_eval.local_evidence.inputs import LocalInput
+from finc_eval.local_evidence.likeness import measure_likeness
 from finc_eval.local_evidence.result import Heat, LocalPart, PartKind, Side
 from finc_eval.naming.looks import EXAMPLES
 from finc_eval.naming.measured import looked_rows
 from finc_eval.naming.repeated import REPEATED, digests_of
 from finc_eval.numerics.exchanges import unit_numbers
 from finc_eval.numerics.inference import BESIDE_ALPHA
+
+SHOWN = 12  # samples of a part that a page shows: those with a heat map
 
 UNLIKE = {
     "more": "a part that hardly any reference picture has",
@@ -58,11 +62,25 @@ class PartOfSet(Record):
     heat: tuple[Heat, ...] = ()
 
     @property
+    def words(self) -> str:
+        """What these pictures have, in words that follow "have"."""
+        return self.name or UNLIKE[self.side]
+
+    @property
+    def owner(self) -> str:
+        """Label of the set that has more of it."""
+        return _owner(self.side)
+
+    def examples(self, label: str) -> tuple[str, ...]:
+        """Return ids of the samples of a set that a page shows: the surest, or those of the other set like them."""
+        return self.samples[:SHOWN] if label == self.owner else self.others
+
+    @property
     def finding(self) -> Finding:
         """The part as a finding, with its least share."""
         least, is_more = self.at_least or 0.0, self.side == "more"
         return Finding(
-            self.name or UNLIKE[self.side], "part", False, least * is_more, least * (not is_more), self.p_value,
+            self.words, "part", False, least * is_more, least * (not is_more), self.p_value,
             ids=self.samples[:EXAMPLES],
         )  # fmt: skip
 
@@ -82,7 +100,7 @@ class LocalParts:
         if self.p_value is None or self.p_value > BESIDE_ALPHA:
             return []
         return [
-            Held(part.finding, members, f"{part.kind} {part.side}", None, None, {_owner(part.side): part.finding.ids})
+            Held(part.finding, members, f"{part.kind} {part.side}", None, None, {part.owner: part.finding.ids})
             for part, members in self.parts
             if part.kind != "pairs" and part.at_least is not None and part.at_least >= REPEATED
         ]
@@ -94,7 +112,7 @@ def find_parts(
     seed: int = 0,
     run: Run | None = None,
 ) -> LocalParts:
-    """Look at the samples of `looked_rows` for local evidence; without cells of both sets, nothing is looked at.
+    """Look at the samples of `looked_rows` for local evidence; sets without cells and pictures are not looked at.
 
     Args:
         sets: embeddings, "gen" and "ref".
@@ -102,28 +120,47 @@ def find_parts(
         seed: random seed.
         run: run, whose device is used.
     """
-    cells = {label: samples.cells for label, samples in sets.items()}
-    spaces = {None if found is None else found.space for found in cells.values()}
-    if None in spaces or len(spaces) > 1:
+    looked = {label: looked_rows(samples) for label, samples in sets.items()}
+    cells = _cells(sets, looked)
+    rows = {label: looked[label][cells[label].rows] if cells else looked[label] for label in sets}
+    likeness = {label: _likeness(samples, rows[label]) for label, samples in sets.items()}
+    if not cells and any(found is None for found in likeness.values()):
         return LocalParts(None)
-    looked, digests = {label: looked_rows(samples) for label, samples in sets.items()}, digests_of(sets, run)
-    inputs, rows = {}, {}
-    for label, samples in sets.items():
-        found = cells[label]
-        assert found is not None
-        kept = found.take(looked[label])
-        rows[label] = looked[label][kept.rows]
-        inputs[label] = LocalInput(
-            cells=kept.values,
+    digests = digests_of(sets, run)
+    inputs = {
+        label: LocalInput(
+            cells=cells[label].values if cells else None,
+            likeness=likeness[label],
             embeddings=samples.rows_at(rows[label]).cpu().numpy(),
             units=unit_numbers(samples.unit_keys())[rows[label]],
             blocks=None if blocks is None else blocks[label][rows[label]],
             digests=digests[label][rows[label]],
         )
+        for label, samples in sets.items()
+    }
     evidence = find_local(inputs["gen"], inputs["ref"], seed=seed)
     if evidence is None:
         return LocalParts(None)
     return LocalParts(evidence.p_value, tuple(_with_ids(part, sets, rows, looked) for part in evidence.parts))
+
+
+def _cells(sets: Mapping[str, Embeddings], rows: Mapping[str, NDArray[np.int64]]) -> dict[str, Cells]:
+    """Return the cells of some samples of each set; empty unless all sets have cells that can be compared."""
+    found = {label: cells for label, samples in sets.items() if (cells := samples.cells) is not None}
+    if len(found) < len(sets) or len({cells.space for cells in found.values()}) > 1:
+        return {}
+    return {label: cells.take(rows[label]) for label, cells in found.items()}
+
+
+def _likeness(samples: Embeddings, rows: NDArray[np.int64]) -> NDArray[np.float32] | None:
+    """Measure the likeness of some pictures to themselves, a few at a time; None if they are not at hand."""
+    found = []
+    for start in range(0, len(rows), 64):  # pictures in memory
+        images = samples.images_at(rows[start : start + 64])
+        if images is None:
+            return None
+        found += [measure_likeness(image) for image in images]
+    return np.array(found)
 
 
 def _with_ids(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import NamedTuple
 from urllib.parse import quote as percent_encode
 
@@ -69,6 +70,7 @@ class Grid(NamedTuple):
     ids: Sequence[str]
     scores: Sequence[float] | None = None  # their scores; None if they have none
     keyed: bool = False  # whether other pictures refer to these, as the samples nearest to them
+    maps: Mapping[str, Markup] = MappingProxyType({})  # drawings beside some of them, by id
 
 
 class CardView(NamedTuple):

@@ -101,6 +101,30 @@ def bar(share: float, words: str) -> Markup:
     return Markup("<div>{} {}</div>").format(drawn, printable(words))
 
 
+CELL = 12  # pixels of a cell of a heat map
+
+
+def heat_map(title: str, rows: Sequence[Sequence[float]], ink: Ink) -> Markup:
+    """Draw how much each window of a picture says so, with a frame around the window that says most.
+
+    Windows that speak against it, or hardly for it, are blank.
+    """
+    most = max(max(row) for row in rows)
+    size = len(rows)
+    cell = Markup('<rect x="{}" y="{}" width="{}" height="{}" fill="{}" fill-opacity="{:.2f}"/>')
+    parts = [
+        cell.format(CELL * x, CELL * y, CELL, CELL, COLORS[ink], value / most)
+        for y, row in enumerate(rows)
+        for x, value in enumerate(row)
+        if value > most / 20 > 0
+    ]
+    y, x = max(((y, x) for y in range(size) for x in range(size)), key=lambda place: rows[place[0]][place[1]])
+    frame = '<rect class="ink" x="{}" y="{}" width="{}" height="{}" fill="none" stroke="{}" stroke-width="1.5"/>'
+    parts.append(Markup(frame).format(CELL * x, CELL * y, CELL, CELL, COLORS["ink"]))
+    where = f"The surest window is in row {y + 1} and column {x + 1} of {size}"
+    return drawing(title, where, (CELL * size, CELL * size), parts, css_class="heat")
+
+
 FOREST_WIDTH, MARGIN = 300, 8  # width of a drawing in pixels, and what is kept free at its ends
 SPACING, FOREST_AROUND = 9, 8  # pixels from one set to the next, and above the first and below the last together
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from finc_eval.comparison.direction import Direction
 from finc_eval.comparison.result import Comparison
 from finc_eval.findings.found import look_finding
+from finc_eval.findings.local import PartOfSet
 from finc_eval.naming.looks import Look
 from finc_eval.naming.traits import measured_words
 from finc_eval.numerics.inference import ALPHA, significant
@@ -15,9 +16,10 @@ from finc_eval.partitions.kind import Kind
 from finc_eval.prompts.table import Word
 from finc_eval.report.cards import CardView, Grid, Seen
 from finc_eval.report.colors import PAIR
+from finc_eval.report.drawings import heat_map
 from finc_eval.report.formats import p_value
 
-LOOKS = ("look", "repeat", "column")  # findings whose pictures stand first
+LOOKS = ("look", "repeat", "column", "part")  # findings whose pictures stand first
 
 
 class SeenFirst(NamedTuple):
@@ -38,12 +40,13 @@ def seen_first(comparison: Comparison, titles: tuple[str, str]) -> SeenFirst:
     known = dict(zip(PAIR, titles, strict=True))
     differ: list[Kind | Direction] = [*significant(comparison.kinds, ALPHA), *significant(comparison.directions, ALPHA)]
     words = [] if comparison.prompts is None else comparison.prompts.clear
-    if not (comparison.looks or words or differ):
+    if not (comparison.looks or comparison.parts or words or differ):
         return SeenFirst(above=_both(comparison, known))
     largest = max((abs(look.share_gen - look.share_ref) for look in differ), default=0.0)
-    by_name = {look.name: look for look in comparison.looks}
-    said = [finding for finding in comparison.findings if finding.kind in LOOKS and finding.name in by_name]
-    shown = [(finding.size, _look(by_name[finding.name], known, comparison.shown)) for finding in said]
+    seen = {part.words: _part(part, known) for part in comparison.parts}
+    seen |= {look.name: _look(look, known, comparison.shown) for look in comparison.looks}
+    said = [finding for finding in comparison.findings if finding.kind in LOOKS and finding.name in seen]
+    shown = [(finding.size, seen[finding.name]) for finding in said]
     return SeenFirst(
         first=[*(_word(word, known) for word in words), *(seen for size, seen in shown if size >= largest)],
         later=[seen for size, seen in shown if size < largest],
@@ -75,6 +78,26 @@ def _look(look: Look, titles: Mapping[str, str], shown: int) -> Seen:
         PAIR.get(look.more_in, "other"),
         f"{why}p = {p_value(look.p_value)}, adjusted for all looks",
         look.name,
+    )
+
+
+def _part(part: PartOfSet, titles: Mapping[str, str]) -> Seen:
+    """Return the surest pictures that have a part, each with its heat map, and pictures of the other set like them."""
+    ink = PAIR[part.owner]
+    maps = {name: heat_map(f"Where in {name}", rows, ink) for name, rows in zip(part.samples, part.heat, strict=False)}
+    other = next(label for label in titles if label != part.owner)
+    grids = {
+        part.owner: Grid(f"{part.finding.say_shares(0)[part.side == 'less']}, surest", part.owner,
+                         part.examples(part.owner), maps=maps),
+        other: Grid("most like them", other, part.examples(other)),
+    }  # fmt: skip
+    where = "A frame is around the window that shows it most. " if maps else ""
+    return Seen(
+        part.words,
+        tuple(CardView(PAIR[label], titles[label], "", (grid,)) for label, grid in grids.items() if grid.ids),
+        ink,
+        f"{where}p = {p_value(part.p_value)}, adjusted for all that was looked at in parts of pictures",
+        part.words,
     )
 
 

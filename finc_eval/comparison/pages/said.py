@@ -40,6 +40,7 @@ def as_said(comparison: Comparison) -> Comparison:
         kinds=tuple(_muted(kind) if kind.id in unsaid else _named_once(kind, of_looks) for kind in comparison.kinds),
         headings=tuple(heading for heading in comparison.headings if unsaid.isdisjoint(heading.children)),
         looks=looks,
+        parts=tuple(part for part in comparison.parts if part.words in known),
         prompts=prompts,
     )
     over, under = (
