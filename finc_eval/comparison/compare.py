@@ -369,24 +369,19 @@ def _with_findings(
 ) -> Comparison:
     """Return a comparison with local evidence, with what is said of the sets, and which kinds each look explains."""
     if len(sets) == 2 and all(side.has_rows for side in opened.sets.values()):
-        local = _local(comparison, sets, opened, run)
+        # Pairs of the same ids, and ρ other than 1, ask another question.
+        is_plain = comparison.by_id is None and comparison.settings.rho == 1
+        local = find_parts(sets, opened.blocks, comparison.settings.seed, run) if is_plain else LocalParts(None)
         comparison = replace(comparison, local_p_value=local.p_value, parts=tuple(part for part, _ in local.parts))
         kinds_of = kinds_of_rows(comparison.kinds, comparison.divided, run) if comparison.divided is not None else None
         held = hold_compared(comparison, sets, *seen, kinds_of, opened.blocks, run, local)
         comparison = replace(comparison, looks=with_kinds(comparison.looks, held))
         comparison = replace(comparison, findings=findings_of(comparison, held))
-        if not comparison.findings and comparison.by_id is None and comparison.settings.rho == 1:
+        if not comparison.findings and is_plain:
             equal = None if comparison.copies is None else comparison.copies.count
             asked = (sets, opened.measured, comparison.detectable, comparison.settings.seed, opened.blocks)
             return replace(comparison, visible=find_visible(*asked, equal=equal, run=run))
     return comparison
-
-
-def _local(comparison: Comparison, sets: Mapping[str, Embeddings], opened: SketchedSets, run: Run) -> LocalParts:
-    """Look for local evidence; pairs of the same ids, and ρ other than 1, ask another question."""
-    if comparison.by_id is not None or comparison.settings.rho != 1:
-        return LocalParts(None)
-    return find_parts(sets, opened.blocks, comparison.settings.seed, run)
 
 
 def _signature(

@@ -28,7 +28,7 @@ from finc_eval.findings.copies import hold_copies
 from finc_eval.findings.facts import OF_GEN
 from finc_eval.findings.finding import OF_TRAITS, Finding, two_shares
 from finc_eval.findings.found import KindsOf, find_differences, hold_findings, in_order
-from finc_eval.findings.local import LocalParts
+from finc_eval.findings.local import LocalParts, find_parts
 from finc_eval.findings.names import KindNames, usual_of
 from finc_eval.naming.evidence import SLIGHT
 from finc_eval.naming.looks import EXAMPLES, Look, look_at
@@ -151,7 +151,8 @@ def _slight_finding(comparison: Compared) -> Finding:
     share = CHANCE if apart is None or apart.interval[0] <= CHANCE else apart.value
     ids = () if apart is None else tuple(apart.surest.get("gen", ()))[:EXAMPLES]
     interval = None if apart is None else apart.interval
-    return Finding(SLIGHT, "sets", True, share, CHANCE, p_of_sets(comparison), ids=ids, interval=interval)
+    p_values = [p for p in (p_of_sets(comparison), comparison.local_p_value) if p is not None]
+    return Finding(SLIGHT, "sets", True, share, CHANCE, min(p_values), ids=ids, interval=interval)
 
 
 def _named_as(thing: str, comparison: Compared) -> Sequence[Kind | Direction]:
@@ -218,7 +219,7 @@ EXCHANGES_OF_BOARDS = 7999
 """Random exchanges behind the p-values of looks, where up to 100 sets are compared with one and adjusted for all."""
 
 EXCHANGES_OF_SETS = 1999
-"""Random exchanges behind the p-value of a whole set on a board: enough to adjust for 25 models."""
+"""Random exchanges behind the p-values of a whole set, and of parts of pictures, on a board: enough for 25 models."""
 
 
 def differences_between(
@@ -240,7 +241,9 @@ def differences_between(
     measured = measure_sets(pair, {"ref": pictures})
     looks = look_at(pair, seed, known=measured, exchanges=EXCHANGES_OF_BOARDS)
     slight, _ = find_slight(pair, seed, run, exchanges=EXCHANGES_OF_SETS)
-    held = hold_findings(pair, looks, kinds, headings, kinds_of, measured, hold_copies(pair, run))
+    local = find_parts(pair, seed=seed, run=run, permutations=EXCHANGES_OF_SETS)
+    others = [*hold_copies(pair, run), *local.held()]
+    held = hold_findings(pair, looks, kinds, headings, kinds_of, measured, others)
     return (*(each.finding for each in held), *slight)
 
 
@@ -267,7 +270,8 @@ def clear_among(findings: Sequence[Finding], sets: int) -> tuple[Finding, ...]:
     differs as a whole is said only where nothing names it.
     """
     looks = max(level_of_each(BESIDE_ALPHA, sets), 1 / (EXCHANGES_OF_BOARDS + 1))
-    least = {"kind": level_of_each(ALPHA, sets), "sets": max(looks, 1 / (EXCHANGES_OF_SETS + 1))}
+    few = max(looks, 1 / (EXCHANGES_OF_SETS + 1))
+    least = {"kind": level_of_each(ALPHA, sets), "sets": few, "part": few}
     clear = [
         finding for finding in findings if finding.p_value is None or finding.p_value <= least.get(finding.kind, looks)
     ]

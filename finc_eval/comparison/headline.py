@@ -70,6 +70,8 @@ class _Compared(Protocol):
     def tested(self) -> int: ...
     @property
     def kinds_tested(self) -> int: ...
+    @property
+    def local_p_value(self) -> float | None: ...
 
 
 Compared = _Compared  # a `Comparison`, which imports this module
@@ -132,13 +134,15 @@ def p_of_sets(comparison: Compared) -> float | None:
 
 
 def sets_differ(comparison: Compared) -> bool:
-    """Return whether the sets are said to differ."""
-    p_value = p_of_sets(comparison)
-    return p_value is not None and p_value <= BESIDE_ALPHA
+    """Return whether the sets are said to differ, as a whole or in parts of pictures."""
+    return any(p is not None and p <= BESIDE_ALPHA for p in (p_of_sets(comparison), comparison.local_p_value))
 
 
 def say_slight(comparison: Compared, finding: Finding) -> str:
     """Return that the sets differ though nothing names it, in a sentence."""
+    p_value, local = p_of_sets(comparison), comparison.local_p_value
+    if local is not None and (p_value is None or p_value > BESIDE_ALPHA):
+        return f"The pictures differ in their details (p = {local:.2g}), but nothing names how."
     slight = f": {finding.name}" * (comparison.sets_p_value is not None)
     return f"The sets differ (p = {p_of_sets(comparison):.2g}), but no {thing_of(comparison)} does{slight}."
 

@@ -231,18 +231,20 @@ def _follow_names(held: Sequence[Held], cause: list[int | None]) -> None:
     """Let what pictures have a part of follow from what names these pictures: a look, a kind, or copies.
 
     It names them if at most half of the part's difference is left without its samples; a kind that is a few of them
-    follows from the part. What the reference has more of, where its pictures are not changed, follows from the part
-    that is changed.
+    follows from the part. What the reference has more of follows from a part that the set has: where pictures are
+    changed, something is not there.
     """
     parts = [j for j, each in enumerate(held) if each.finding.kind == "part"]
-    for j in sorted(parts, key=lambda j: held[j].finding.size):
+    for j in sorted(parts, key=lambda j: held[j].finding.is_more):
         names = [i for i, each in enumerate(held) if each.is_part and i not in parts]
-        names += [i for i in parts if held[i].finding.size > held[j].finding.size]
         left = {i: _left(held[i].members, held[j].members)[0] for i in names}
+        changed = [i for i in parts if held[i].finding.is_more and not held[j].finding.is_more]
         if left and min(left.values()) <= MOST:
             name = min(left, key=lambda i: left[i])
             cause[j] = name
             cause[name] = None if cause[name] == j else cause[name]
+        elif changed:
+            cause[j] = max(changed, key=lambda i: held[i].finding.size)
 
 
 def _follow_kinds(held: Sequence[Held], cause: list[int | None]) -> None:

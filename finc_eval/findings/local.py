@@ -14,7 +14,7 @@ from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.cells import Cells
 from finc_eval.findings.causes import Held, Members
 from finc_eval.findings.finding import Finding
-from finc_eval.local_evidence.find import find_local
+from finc_eval.local_evidence.find import PERMUTATIONS, find_local
 from finc_eval.local_evidence.inputs import LocalInput
 from finc_eval.local_evidence.likeness import measure_likeness
 from finc_eval.local_evidence.result import Heat, LocalPart, PartKind, Side
@@ -111,6 +111,7 @@ def find_parts(
     blocks: Mapping[str, NDArray[np.int64]] | None = None,
     seed: int = 0,
     run: Run | None = None,
+    permutations: int = PERMUTATIONS,
 ) -> LocalParts:
     """Look at the samples of `looked_rows` for local evidence; sets without cells and pictures are not looked at.
 
@@ -119,6 +120,7 @@ def find_parts(
         blocks: block of each sample of paired sets, by label.
         seed: random seed.
         run: run, whose device is used.
+        permutations: random permutations behind the p-value.
     """
     looked = {label: looked_rows(samples) for label, samples in sets.items()}
     cells = _cells(sets, looked)
@@ -138,7 +140,7 @@ def find_parts(
         )
         for label, samples in sets.items()
     }
-    evidence = find_local(inputs["gen"], inputs["ref"], seed=seed)
+    evidence = find_local(inputs["gen"], inputs["ref"], seed=seed, permutations=permutations)
     if evidence is None:
         return LocalParts(None)
     return LocalParts(evidence.p_value, tuple(_with_ids(part, sets, rows, looked) for part in evidence.parts))
