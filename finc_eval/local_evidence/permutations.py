@@ -91,11 +91,12 @@ def permute(gen: LocalInput, ref: LocalInput, seed: int, draws: int) -> Permutat
     rows = np.flatnonzero(np.isin(blocks, both))
     if not len(rows):
         return None
-    rows = rows[np.argsort(units[rows], kind="stable")]
-    unit, starts = np.unique(units[rows], return_index=True)
-    of_sample = np.searchsorted(unit, units[rows])
-    block = np.searchsorted(both, blocks[rows])
     rng = np.random.default_rng(seed)
+    # In random order: where scores are equal, the order decides, and must not know a label.
+    shuffled = rng.permutation(int(units.max()) + 1)[units]
+    rows = rows[np.argsort(shuffled[rows], kind="stable")]
+    starts, of_sample = np.unique(shuffled[rows], return_index=True, return_inverse=True)[1:]
+    block = np.searchsorted(both, blocks[rows])
     # Samples of one prompt are alike: a classifier of a block is not asked about others of this block.
     apart = block if len(both) >= 2 * FOLDS else of_sample
     folds = (rng.permutation(apart.max() + 1) % FOLDS)[apart]
